@@ -1,5 +1,7 @@
 """FactorVAE score against disentanglement_lib, a vote counted by hand, and the traps of dead codes."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ from tests.examples import entangled_codes, grid_factors, perfect_codes, random_
 from tests.metrics.test_beta_vae_score import SPACE, mixed_codes
 from unbraid.factors import FactorSpace
 from unbraid.metrics import factor_vae_score
+from unbraid.types import FloatArray, IntArray
 
 FACTORS = grid_factors()
 
@@ -84,6 +87,46 @@ def test_noise_remembers_few_rows_unless_others_are_held_out(n_samples: int) -> 
     assert "cannot be read at this size" in remembered.notes[-1]
     assert held_out.score == pytest.approx(1 / 3, abs=0.15)
     assert held_out.notes == ()
+
+
+def by_hand(codes: FloatArray, factors: IntArray, n_votes: int, rng: np.random.Generator) -> float:
+    """The score vote by vote: a factor, one of its levels, 64 of its rows, the code of least normalised variance."""
+
+    def votes() -> FloatArray:
+        found = np.zeros((codes.shape[1], factors.shape[1]))
+        for _ in range(n_votes):
+            k = rng.integers(factors.shape[1])
+            rows = np.flatnonzero(factors[:, k] == rng.choice(np.unique(factors[:, k])))
+            found[(codes[rng.choice(rows, 64)].var(axis=0) / codes.var(axis=0)).argmin(), k] += 1
+        return found
+
+    learnt, judged = votes(), votes()
+    return float(judged[np.arange(len(judged)), learnt.argmax(axis=1)].sum() / n_votes)
+
+
+def test_the_note_says_what_shuffled_codes_score() -> None:
+    rng = np.random.default_rng(1)
+    factors = rng.choice(4, (200, 2), p=[0.6, 0.25, 0.1, 0.05])
+    codes = rng.standard_normal((200, 20))
+    codes[:, :2] = factors + 0.1 * codes[:, :2]
+    noise = [by_hand(rng.permuted(codes, axis=0), factors, 2000, rng) for _ in range(3)]
+    found, shuffled = factor_vae_score(codes, factors), factor_vae_score(rng.permuted(codes, axis=0), factors)
+    for notes in (found.notes, shuffled.notes):
+        (said,) = re.findall(r"the same codes, shuffled, score (0\.\d\d) ± 0.\d\d where a guess has 0.50", notes[-1])
+        assert float(said) == pytest.approx(np.mean(noise), abs=0.05)
+    assert 0.6 < np.mean(noise) < found.score - 0.1
+    assert "cannot be read" not in found.notes[-1]
+    assert "cannot be read" in shuffled.notes[-1]
+
+
+def test_few_rows_that_do_not_tell_levels_have_no_note() -> None:
+    """150 rows of each level, of which a batch of 64 remembers something, and three codes too few to tell by that."""
+    rng = np.random.default_rng(0)
+    factors = np.array([(a, b) for a in range(5) for b in range(5)]).repeat(30, axis=0)
+    codes = np.column_stack([factors + 0.3 * rng.standard_normal(factors.shape), rng.standard_normal(len(factors))])
+    noise = [by_hand(rng.permuted(codes, axis=0), factors, 2000, rng) for _ in range(3)]
+    assert np.mean(noise) == pytest.approx(0.5, abs=0.06)
+    assert factor_vae_score(codes, factors).notes == ()
 
 
 def test_variance_is_normalised_by_that_of_all_rows() -> None:

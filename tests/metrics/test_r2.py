@@ -92,9 +92,25 @@ def test_chance_is_what_noise_scores(n_samples: int, n_codes: int, n_factors: in
     rng = np.random.default_rng(0)
     factors = rng.integers(0, 4, (n_samples, n_factors))
     scores = [r2(rng.standard_normal((n_samples, n_codes)), factors, seed=seed).score for seed in range(30)]
-    stated = r2_of_noise(check_inputs(np.zeros((n_samples, n_codes)), factors))
+    stated = r2_of_noise(check_inputs(rng.standard_normal((n_samples, n_codes)), factors))
     assert np.mean(scores) == pytest.approx(stated.score, abs=3 * np.std(scores) / np.sqrt(30) + 0.01)
     assert 0.5 * stated.spread < np.std(scores) < 1.5 * stated.spread
+
+
+def test_chance_knows_of_heavy_tails() -> None:
+    """Codes by Student's t of two degrees: factors drawn anew are far worse predicted than for normal codes."""
+    rng = np.random.default_rng(4)
+    codes, halves = rng.standard_t(2, (100, 10)), split_rows(100, (0.5, 0.5), 0)
+    scores = []
+    for _ in range(400):
+        factor = rng.standard_normal(100)
+        ways = [LinearRegression().fit(codes[one], factor[one]).score(codes[two], factor[two])
+                for one, two in (halves, halves[::-1])]  # fmt: skip
+        scores.append(np.mean(ways))
+    stated = r2_of_noise(check_inputs(codes, rng.standard_normal((100, 1))))
+    assert stated.score == pytest.approx(np.mean(scores), abs=float(np.std(scores)) / 5)
+    assert 0.7 * stated.spread < np.std(scores) < 1.4 * stated.spread
+    assert stated.score < -1 < 1 - 51 / 49 * 48 / 38, "of normal codes"
 
 
 def test_noise_that_would_fit_in_sample_is_below_nothing_and_doubted() -> None:

@@ -7,14 +7,13 @@ import numpy as np
 
 from unbraid._utils.arguments import check_draws, check_number, check_whole
 from unbraid._utils.repr import Shown
-from unbraid.metrics._shared.chance import even_guess
+from unbraid.metrics._shared.chance import drawn, even_guess, unreadable
 from unbraid.metrics._shared.flags import single_code, single_factor
 from unbraid.metrics._shared.inputs import Levels, as_levels, check_inputs, exponents, in_unit
 from unbraid.metrics._shared.interventions import (
     Groups,
     counts_of_levels,
     draw_batches,
-    remembered_rows,
     training_and_test_groups,
     votes_of_least,
 )
@@ -23,6 +22,7 @@ from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 PER_ROW = 2  # numbers: one that is drawn, and the row
 REMEMBERED = 0.03  # share of a batch's straying that is the level's own, up to which noise scores within .06 of chance
+SHUFFLES, VOTES, ABOVE = 4, 3000, 0.06  # where it is more: what tells whether noise scores higher
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,13 +70,13 @@ def factor_vae_score(
             False draws both from all, as published, where the rows were the whole data set.
 
     Returns:
-        FactorVAEScore. `score` in [0, 1], higher is better; 0, with a note, when every code is dropped. Codes
-        that vary equally little share the vote, and so do factors with equally many votes for a code. Chance:
-        1 / n_factors, but more where levels have few rows, which are drawn again and again: noise on 3 factors of
-        up to 5 levels scores .41 with 50 codes on 1 000 rows, and .6 where classes are skewed. A note says so, and
-        `separate_rows=True` brings it to chance. With a single code it is the share of one factor.
-        Scale matters only where codes fall below the threshold. It saturates: a code that stands for two factors is
-        punished, one that mixes in a little of the others is not.
+        FactorVAEScore. `score` in [0, 1], higher is better; 0, with a note, when every code is dropped. Codes that vary
+        equally little share the vote, and so do factors with equally many votes for a code. Chance: 1 / n_factors, but
+        more where levels have few rows, which are drawn again and again: noise on 3 factors of up to 5 levels scores
+        .41 with 50 codes on 1 000 rows, and .6 where classes are skewed. A note says what these codes score when they
+        are shuffled, where that is more than .06 above, and `separate_rows=True` brings it to chance. With a single
+        code it is the share of one factor. Scale matters only where codes fall below the threshold. It saturates: a
+        code that stands for two factors is punished, one that mixes in a little of the others is not.
 
     Raises:
         ValueError: what every metric refuses, a count is out of range, or the threshold is negative.
@@ -128,9 +128,11 @@ def factor_vae_score(
     notes = [f"{dropped} of {n_codes} codes have variance below {variance_threshold:g} and are dropped"][: dropped > 0]
     notes += single_code(inputs, "it stands for one factor, and the score is about 1 / n_factors")
     notes += single_factor(inputs, "there is no other to choose, and the score is 1")
-    notes += () if separate_rows or n_factors == 1 else _notes_on_rows(levels, batch_size)
+    score = float(right.sum() / n_test)
+    if not separate_rows and n_factors > 1 and _remembered(levels, batch_size) > REMEMBERED:
+        notes += _notes_on_rows(score, normalised, decide, batch_size, rng)
     return FactorVAEScore(
-        score=float(right.sum() / n_test),
+        score=score,
         train_accuracy=float(votes.max(axis=1).sum() / n_train),
         per_factor=right.sum(axis=0) / np.maximum(test_votes.sum(axis=0), 1),
         votes=votes,
@@ -148,16 +150,31 @@ def _votes(
     return votes_of_least(normalised, batches, fixed, len(groups.first) - 1)
 
 
-def _notes_on_rows(levels: Levels, batch_size: int) -> tuple[str, ...]:
-    """That noise remembers the rows of a level, whose variance strays by itself and not only from draw to draw.
+def _remembered(levels: Levels, batch_size: int) -> float:
+    """How much of the straying of a batch's variance is that of the rows of its level, the most of all factors.
 
     The square of that straying, averaged over a factor's levels, over that of the variance of a batch.
     """
-    remembered = [batch_size * np.mean(1 / counts) / len(counts) for counts in counts_of_levels(levels)]
-    if max(remembered) <= REMEMBERED:
+    return max(float(batch_size * np.mean(1 / counts) / len(counts)) for counts in counts_of_levels(levels))
+
+
+def _notes_on_rows(
+    score: float, normalised: FloatArray, groups: Groups, batch_size: int, rng: np.random.Generator
+) -> tuple[str, ...]:
+    """What the same codes score with their rows shuffled, where they tell levels by their few rows; else nothing."""
+    scores = []
+    for _ in range(SHUFFLES):
+        shuffled = rng.permuted(normalised, axis=0)
+        learnt, judged = (_votes(shuffled, groups, VOTES, batch_size, rng) for _ in range(2))
+        scores.append(judged[np.arange(len(learnt)), learnt.argmax(axis=1)].sum() / VOTES)
+    guess, found = 1 / (len(groups.first) - 1), drawn(scores)
+    if found.score + 2 * found.spread <= guess + ABOVE:
         return ()
-    few = int(min(counts.min() for counts in counts_of_levels(levels)))
-    return (remembered_rows(few),)
+    told = (
+        f"the same codes, shuffled, score {found.score:.2f} ± {found.spread:.2f} where a guess has {guess:.2f}, since "
+        "levels have few rows; separate_rows=True scores other rows"
+    )
+    return (told if score > found.score + max(4 * found.spread, ABOVE) else unreadable(told),)
 
 
 METRIC = Metric(

@@ -73,9 +73,10 @@ def r2(
         R2. `score` at most 1, higher is better, mean of `per_factor`; not cut off at 0. `codes_from_factors` is the
         other direction (`direction="factors_to_codes"` of others), the mean of `per_code`: codes that hold nothing
         count there, and a constant one as 0.
-        Chance: about -n_codes / n of n training rows, see `r2_of_noise`; a note says where these are less than twice
-        as many as codes. About 0 by the kernel, below 0 by "mlp", which fits noise. Invariant to rotation: it says that
-        codes tell the factors, not that each tells one; what single codes tell in curves, the kernel reads as well.
+        Chance: about -n_codes / n of n training rows, lower for codes of heavy tails, see `r2_of_noise`; a note says
+        where these are less than twice as many as codes. About 0 by the kernel, below 0 by "mlp", which fits noise.
+        Invariant to rotation: it says that codes tell the factors, not that each tells one; what single codes tell in
+        curves, the kernel reads as well.
 
     Raises:
         ValueError: what every metric refuses, only one test argument is given, or an unknown regressor.
@@ -168,16 +169,25 @@ def _standard(known: FloatArray, targets: FloatArray, asked: FloatArray) -> tupl
 
 
 def r2_of_noise(inputs: Inputs) -> Noise:
-    """1 - (n + 1) / (n - n_codes - 2) for n rows in a half: about 0 on many rows, far below on few."""
+    """About -n_codes / n for n rows in a half, on few rows or with codes of heavy tails far below 0."""
     n, d = inputs.n_samples // 2, inputs.n_codes
     if n < ROWS_PER_CODE * d or n < d + 4:
         return Noise(-1.0, 1.0)  # the result says that it cannot be read
-    # The expected error of least squares on normal inputs, in variances of the target, which a half underestimates.
-    blown_up = (n - 2) / (n - d - 2)
-    expected = 1 - (n + 1) / (n - 1) * blown_up
-    # Of the error, the part that the fit shares with the target by luck, and that of how far weights stray.
-    spread = blown_up * np.sqrt((4 * (d + 1) + 2 * (d + 1)) / n**2)
-    return Noise(float(expected), float(spread / np.sqrt(inputs.n_factors)))
+    z = np.column_stack([np.ones(inputs.n_samples), standardised(inputs.codes)])
+    first, second = split_rows(inputs.n_samples, (0.5, 0.5), 0, inputs.groups)
+    expected, variances = np.transpose([_luck(z[fit], z[rest]) for fit, rest in ((first, second), (second, first))])
+    return Noise(float(expected.mean()), float(np.sqrt(variances.mean() / inputs.n_factors)))
+
+
+def _luck(fit: FloatArray, rest: FloatArray) -> tuple[float, float]:
+    """Mean and variance of R^2 on other rows (m, d) where least squares is fitted to noise of variance 1 at (n, d).
+
+    Predictions are of mean square tr(G) / m, G = (fit' fit)^-1 rest' rest, whatever the codes are distributed like.
+    """
+    m = len(rest)
+    strays = np.linalg.pinv(fit.T @ fit, hermitian=True) @ (rest.T @ rest)
+    mean, square = float(np.trace(strays)), float((strays * strays.T).sum())
+    return 1 - (m + mean) / (m - 1), (4 * mean + 2 * square) / m**2
 
 
 def _notes_on_freedom(n_rows: int, n_codes: int) -> tuple[str, ...]:
