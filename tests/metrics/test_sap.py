@@ -7,8 +7,9 @@ from sklearn.svm import LinearSVC
 
 from tests.examples import entangled_codes, grid_factors, perfect_codes
 from unbraid.metrics import sap
-from unbraid.metrics._shared.train_test_split import train_test_split
-from unbraid.metrics.sap import _above_chance, svm_margins
+from unbraid.metrics._shared.inputs import check_inputs
+from unbraid.metrics._shared.train_test_split import TRAIN_FRACTION, train_test_split
+from unbraid.metrics.sap import _above_chance, sap_of_noise, svm_margins
 
 FACTORS = grid_factors(6)
 KINDS = ["categorical", "ordinal", "cyclic"]
@@ -150,3 +151,26 @@ def test_a_dead_code_and_a_single_code() -> None:
     dead = np.zeros((len(FACTORS), 1))
     assert sap(dead, FACTORS).score == 0.0
     assert sap(perfect_codes(FACTORS)[:, :1], FACTORS).per_factor == pytest.approx([0, 0, 1.0])
+
+
+def test_chance_of_few_rows_knows_of_rare_values() -> None:
+    """A code that is 1 in one row of 73, and a factor in five, which meet in 5 of 73 shuffles; 200 are drawn."""
+    n, rare = 73, 5
+    variances = (1 - 1 / n) / n * (1 - rare / n) * rare / n
+    met, missed = (1 / n - rare / n**2) ** 2 / variances, (rare / n**2) ** 2 / variances
+    mean, spread = missed + rare / n * (met - missed), (met - missed) * np.sqrt(rare / n * (1 - rare / n))
+    codes, factor = np.eye(n)[:, :1], np.arange(n)[:, None] < rare
+    stated = sap_of_noise(check_inputs(codes, factor.astype(int), ["ordinal"]))
+    assert stated.score == pytest.approx(mean, rel=0.4)
+    assert stated.spread == pytest.approx(spread, rel=0.3)
+    assert spread > 2.4 * np.sqrt(2) / n, "of normal codes"
+
+
+def test_chance_of_few_rows_knows_of_classes_that_are_not_tested() -> None:
+    """Of 64, 6, 2 and 1 rows a part is tested, of which two classes have a row or more: one is guessed of two."""
+    levels = np.repeat([0, 1, 2, 3], [64, 6, 2, 1])[:, None]
+    stated = sap_of_noise(check_inputs(np.zeros((73, 1)), levels, ["categorical"]))
+    # Recalls of 1/2 stray by sqrt(1/4 / rows); their mean is halved, and above chance over 1 - 1/2.
+    tested = np.array([64, 6]) * (1 - TRAIN_FRACTION)
+    strays = np.sqrt((0.25 / tested).sum()) / 2 / 0.5
+    assert stated.score == pytest.approx(strays / np.sqrt(2 * np.pi), rel=0.15)

@@ -28,6 +28,7 @@ from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 PENALTY = 0.01  # C of the linear SVM in disentanglement_lib
 NULL_DRAWS = 200
+FEW_ROWS = 1000  # up to which the correlations of noise are those of shuffled rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -121,18 +122,30 @@ def sap(
 
 def sap_of_noise(inputs: Inputs) -> Noise:
     """About 0 on many rows."""
-    # N r^2 is close to chi-squared with one degree of freedom; a share of n rows strays by about sqrt(p (1 - p) / n).
+    # On many rows N r^2 is close to chi-squared with one degree of freedom, on few not where codes or levels have heavy
+    # tails; a share of n rows strays by about sqrt(p (1 - p) / n).
     draws = np.random.default_rng(0).standard_normal((NULL_DRAWS, inputs.n_codes, inputs.n_factors))
     levels = as_levels(inputs)
+    few = inputs.n_samples <= FEW_ROWS and inputs.n_codes <= FEW_ROWS
     for factor, kind in enumerate(inputs.kinds):
         if kind != "categorical":
-            draws[..., factor] = np.minimum(draws[..., factor] ** 2 / inputs.n_samples, 1.0)
+            own = _of_shuffled(inputs, factor) if few else draws[..., factor] ** 2 / inputs.n_samples
+            draws[..., factor] = np.minimum(own, 1.0)
             continue
         counts = np.bincount(levels.levels[:, factor]) * (1 - TRAIN_FRACTION)
+        # Classes that test rows may lack leave fewer to name, of which luck names more.
+        counts = np.sort(counts)[-max(2, np.count_nonzero(counts >= 1)) :]
         chance = 1 / len(counts)
         spread = np.sqrt((chance * (1 - chance) / np.maximum(counts, 1)).sum()) / len(counts) / (1 - chance)
         draws[..., factor] = np.clip(draws[..., factor] * spread, 0.0, 1.0)
     return drawn(gaps(draws).mean(axis=-1))
+
+
+def _of_shuffled(inputs: Inputs, factor: int) -> FloatArray:
+    """(NULL_DRAWS, n_codes) squared correlation of each code with a factor whose rows are shuffled."""
+    codes, values = standardised(inputs.codes), standardised(inputs.factors[:, [factor]])[:, 0]
+    shuffled = np.random.default_rng(factor).permuted(np.tile(values, (NULL_DRAWS, 1)), axis=1)
+    return (shuffled @ codes / inputs.n_samples) ** 2
 
 
 def _binned_notes(rows: TrainTestSplit) -> list[tuple[int, str]]:
