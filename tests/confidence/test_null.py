@@ -36,7 +36,7 @@ def test_p_and_distance_by_hand() -> None:
 
 def test_rows_keep_their_codes_and_posteriors_together() -> None:
     given = Representation(CODES, FACTORS, log_variances=CODES * 2)
-    moved = Shuffle("rows", 1).of(given, [0, 0])
+    moved = Shuffle("rows", 1).of(given, 0, 0)
     assert (moved.factors == given.factors).all()
     assert (moved.log_variances == moved.codes * 2).all()
     assert not (moved.codes == given.codes).all()

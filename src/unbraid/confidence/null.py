@@ -73,16 +73,21 @@ class Shuffle:
     moved: Moved
     times: int
 
-    def of(self, representation: Representation, seed: Sequence[int]) -> Representation:
-        """The codes, with their posteriors, beside factors of other rows; the same rows for the same seed.
+    def of(self, representation: Representation, seed: int, which: int) -> Representation:
+        """The codes, with their posteriors, beside factors of other rows; the same rows for the same seed and number.
 
-        Shifts leave the middle half of the factors, and put beside it any other stretch of the codes as long.
+        Shifts leave the middle half of the factors, and put beside it any other stretch of the codes as long. All
+        `times` of them together go evenly through the distances, so that few are no more near or far by luck.
         """
-        draw, groups = np.random.default_rng(seed), representation.groups
+        draw, groups = np.random.default_rng([seed, which]), representation.groups
         members = _members(groups, len(representation))
         if self.moved == "shift":
             fixed = representation.keep_rows(_stretches(members))
-            return _with_codes(fixed, representation, _stretches(members, draw))
+            orders = np.random.default_rng([seed, self.times]).permuted(
+                np.tile(np.arange(self.times), (len(members), 1)), axis=1
+            )
+            places = (orders[:, which % self.times] + draw.random(len(members))) / self.times
+            return _with_codes(fixed, representation, _stretches(members, places))
         if self.moved == "groups" and groups is not None:
             return _with_codes(representation, representation, _exchanged(members, draw))
         return _with_codes(representation, representation, draw.permutation(len(representation)))
@@ -174,18 +179,19 @@ def _members(groups: IntArray | None, n_samples: int) -> list[IntArray]:
     return np.split(np.argsort(groups, kind="stable"), np.cumsum(np.bincount(groups))[:-1])
 
 
-def _stretches(members: Sequence[IntArray], draw: np.random.Generator | None = None) -> IntArray:
-    """A half of the rows of each group: the middle one, or with `draw` any other stretch as long.
+def _stretches(members: Sequence[IntArray], places: FloatArray | None = None) -> IntArray:
+    """A half of the rows of each group: the middle one, or the other stretch as long at a place from 0 to 1.
 
     No stretch is joined to another, so that under independence each has the law of the middle one, in a series that
     drifts as a random walk does, too. Around a circle it has not: there the end meets the start.
     """
     rows = []
-    for own in members:
+    for number, own in enumerate(members):
         margin = len(own) // 4 if len(own) >= SHORTEST else 0
         start = margin
-        if draw is not None and margin:
-            start += int(draw.integers(1, margin + 1)) * (1 if draw.integers(2) else -1)
+        if places is not None and margin:
+            start = int(2 * margin * places[number])
+            start += start >= margin  # the middle one itself is left out
         rows.append(own[start : start + len(own) - 2 * margin])
     return np.concatenate(rows)
 

@@ -74,7 +74,7 @@ def with_nulls(
     for done in range(shuffle.times):
         told = how.telling(IN_WORDS[shuffle.moved], done, shuffle.times)
         for held, moving, names, held_out in sources:
-            for name, headline in again(moving.of(held, [how.seed, done]), names, held_out, told).items():
+            for name, headline in again(moving.of(held, how.seed, done), names, held_out, told).items():
                 draws[name].append(headline)
     nulls = {
         name: null_of(
