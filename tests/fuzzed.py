@@ -210,14 +210,12 @@ def _of_official_files(home: Path, found: dict[str, Reader]) -> None:
         found[f"official {name}"] = Reader(path, lambda: [slab.sum() for slab in make().slabs], text)
 
     npz, h5 = official.write_sprites_npz(home / "x.npz"), official.write_sprites_hdf5(home / "x.hdf5")
-    reader("dsprites .npz", npz, lambda: dsprites.read(official.NPZ, npz, official.SPRITES))
-    reader("dsprites .hdf5", h5, lambda: dsprites.read(official.HDF5, h5, official.SPRITES))
+    reader("dsprites .npz", npz, lambda: dsprites.read(npz, official.SPRITES))
+    reader("dsprites .hdf5", h5, lambda: dsprites.read(h5, official.SPRITES))
     images, labels = official.shape_arrays()
     with h5py.File(home / "shapes.h5", "w") as file:
         file["images"], file["labels"] = images, labels
-    reader(
-        "shapes3d .h5", home / "shapes.h5", lambda: shapes3d.read(official.HDF5, home / "shapes.h5", official.SHAPES)
-    )
+    reader("shapes3d .h5", home / "shapes.h5", lambda: shapes3d.read(home / "shapes.h5", official.SHAPES))
     noise = np.random.default_rng(0).integers(0, 256, (len(official.ARM), 64, 64, 3), dtype=np.uint8)
     np.savez_compressed(home / "arm.npz", images=noise)
     reader("mpi3d .npz", home / "arm.npz", lambda: mpi3d.read(home / "arm.npz", official.ARM))

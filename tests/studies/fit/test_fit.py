@@ -110,6 +110,19 @@ def test_noise_is_not_called_disentangled(tmp_path: Path):
 
 
 @pytest.mark.lengthy
+def test_the_search_chooses_where_the_last_round_learns_nothing(images: np.ndarray, tmp_path: Path):
+    """Its four models are those that the fixture's last round chooses from."""
+    search = SearchRound(size=16, steps=1500, seeds=4, settings=SETTINGS)
+    planned = plan(final=20, seeds=2).model_copy(update={"seed": 2, "search": search})
+    found = unbraid.fit(images, tmp_path / "fitted", plan=planned, executor=HERE)
+    assert found.run is not None, found.choice.reason
+    assert found.choice.chosen is not None
+    assert found.choice.chosen.run.path.parts[-3] == "search"
+    assert found.choice.size == 16
+    assert "4 <small>models at 16 × 16" in found.report().read_text()
+
+
+@pytest.mark.lengthy
 def test_what_the_deadline_cuts_off_is_left_out(images: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """The clock jumps past the end when the last round begins: the search chooses."""
     from unbraid.studies.fit import fit as fitting

@@ -42,6 +42,11 @@ class Choice:
     sure_of_model: float  # share of collections drawn anew in which the same model is chosen, where it is among them
     sure_of_setting: float  # share in which a model of the same setting is
 
+    @property
+    def size(self) -> int | None:
+        """Height and width of the images that they were trained on; None where there are no candidates."""
+        return self.candidates[0].run.config["dataset"]["image_shape"][0] if self.candidates else None
+
     def udr(self, candidate: Candidate) -> float | None:
         if self.ranking is None or candidate.run.path.name not in self.ranking.runs:
             return None

@@ -260,7 +260,11 @@ class _Training:
 def train_and_choose(
     folder: Path, pictures: Pictures, plan: Plan, options: dict[str, Any], began: float, report: Report
 ) -> Choice:
-    """Both rounds of a plan, and what is chosen of the last that was finished."""
+    """Both rounds of a plan, and what is chosen of the last.
+
+    Where none of its models can be called good, what the search alone would choose: larger models may have had too
+    little time.
+    """
     training = _Training(folder, pictures, plan, options, began, report)
     seeds = range(plan.seed, plan.seed + plan.search.seeds)
     found = training.round(SEARCH, plan.search, seeds, plan.search.settings, training.deadline(SEARCH_LIMIT))
@@ -271,7 +275,10 @@ def train_and_choose(
     best = [by_name[name] for name in best_settings(searched)] or list(plan.search.settings)
     seeds = range(seeds.stop, seeds.stop + plan.final.seeds)
     final = training.round(STUDY, plan.final, seeds, plan.final.chosen(best), training.deadline(FINAL_LIMIT))
-    return _choice(final, pictures, plan.final.size, plan.seed, report) if len(final) > 1 else searched
+    if len(final) < 2:
+        return searched
+    chosen = _choice(final, pictures, plan.final.size, plan.seed, report)
+    return searched if chosen.chosen is None and searched.chosen is not None else chosen
 
 
 def _choice(candidates: Sequence[Candidate], pictures: Pictures, size: int, seed: int, report: Report) -> Choice:

@@ -43,7 +43,7 @@ def fit_page(
         "minutes": plan.minutes,
         "reason": choice.reason,
         "n_models": len(choice.candidates),
-        "size": plan.final.size,
+        "size": choice.size or plan.final.size,
         "settings": settings_table(choice),
         "near": round(100 * (1 - NEAR)),
         "judged": judged_table(choice, judged),
