@@ -25,7 +25,7 @@ SEARCH_SIZE = 16
 SEARCH_SHARE, FINAL_SHARE = 0.35, 0.5  # of the minutes; the rest is for choosing, encoding and the page
 SEARCH_SEEDS, FINAL_SEEDS = 3, 5
 SEARCH_STEPS = (1000, 6000)  # the fewest that a model can learn in, and no more than these
-# Likewise of the last round. In 1 600 steps at 32 x 32, half of the models of sprites learnt nothing.
+# Likewise of the last round. In 1 600 steps at 32 x 32, three of ten models of sprites learnt nothing.
 FINAL_STEPS = {"dense": (1500, 20_000), "conv": (4000, 20_000)}
 LEAST_SETTINGS = 3
 # Settings of the search that go on, and multiples of their strengths: at the size of the search, and at a larger one.
