@@ -163,6 +163,17 @@ def endless(file: Any) -> None:
     made.attrs.update({"encoding-type": "array", "encoding-version": "0.2.0"})
 
 
+def endless_name(file: Any) -> None:
+    """The name of the first cell says that it has four billion letters."""
+    place, path = file["obs/_index"].id.get_offset(), file.filename
+    file.close()
+    with open(path, "r+b") as raw:
+        raw.seek(place)
+        assert raw.read(4) == len("cell-0").to_bytes(4, "little")
+        raw.seek(place)
+        raw.write(b"\xff\xff\xff\xff")
+
+
 def wild(file: Any) -> None:
     file["obsm/X_sparse/indices"][:] = 1 << 20
 
@@ -194,6 +205,7 @@ def column_linked(file: Any) -> None:
 
 DAMAGE = {
     endless: (["--codes", "X_good"], "unpack to"),
+    endless_name: (["--codes", "X_good"], "unpack to"),
     wild: (["--codes", "X_sparse"], "not a readable .h5ad file"),
     outside: (["--codes", "X_good"], "is a link"),
     linked: (["--codes", "X_good"], "is a link"),

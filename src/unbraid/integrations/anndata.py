@@ -5,8 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from unbraid._utils.optional import require
 from unbraid._utils.suggest import one_line, suggestion
+from unbraid.integrations._number import Kinds
 from unbraid.metrics import Metric
 from unbraid.scoring.card import ScoreCard
 from unbraid.scoring.score import Named
@@ -19,8 +22,7 @@ __all__ = ["Benchmarker", "score"]
 H5AD = ".h5ad"
 UNWANTED = "explicitness"  # 0 for codes that tell nothing of a factor, whatever the sizes of its classes
 DEEPEST = 3  # groups in groups that anndata writes for a frame or a matrix
-
-Kinds = Mapping[str, Kind] | Sequence[Kind]
+REFERENCE = np.dtype([("length", "<u4"), ("place", "<u8"), ("number", "<u4")])  # of a text, as HDF5 files hold it
 
 
 def score(
@@ -134,8 +136,8 @@ class Benchmarker:
             name: each.metric for card in self.cards.values() for name, each in card.scored.items()
         }
         for key, card in self.unwanted.items():
-            told = zip(card.representation.names, card[UNWANTED].per_factor, strict=True)
-            rows[key] |= {f"{name} {UNWANTED}": float(number) for name, number in told}
+            by_factor = zip(card.representation.names, card[UNWANTED].per_factor, strict=True)
+            rows[key] |= {f"{name} {UNWANTED}": float(number) for name, number in by_factor}
         results = pandas.DataFrame.from_dict(rows, orient="index").rename_axis("Embedding")
         wanted = [name for name, metric in rows_of.items() if metric.higher_is_better]
         results.attrs["lower_is_better"] = [name for name in results.columns if name not in wanted]
@@ -201,10 +203,30 @@ def _n_bytes(group: Any, name: str, depth: int = 0) -> int:
     """What a part of a group takes in memory."""
     part = _own(group, name)
     if hasattr(part, "nbytes"):
-        return part.nbytes
+        return part.nbytes + _n_letters(part)
     if depth == DEEPEST:
         raise ValueError(f"{part.name} holds groups in groups")
     return sum(_n_bytes(part, each, depth + 1) for each in part)
+
+
+def _n_letters(part: Any) -> int:
+    """Bytes of the texts of a dataset, as the file declares them; 0 where it has none, or they lie in chunks.
+
+    libhdf5 makes room for whatever length stands there before it looks whether the text is as long.
+    """
+    import h5py
+
+    text, place = h5py.check_string_dtype(part.dtype), part.id.get_offset()
+    if (
+        text is None
+        or text.length is not None
+        or place is None
+        or part.id.get_storage_size() != REFERENCE.itemsize * part.size
+    ):
+        return 0
+    path = Path(part.file.filename)
+    count = min(part.size, path.stat().st_size // REFERENCE.itemsize)
+    return int(np.fromfile(path, REFERENCE, count, offset=place)["length"].sum(dtype=np.int64))
 
 
 def _check_names(where: str, names: Sequence[str], known: Any) -> None:
