@@ -154,6 +154,9 @@ def test_shifts_are_compared_with_the_middle_half(tmp_path: Path) -> None:
     kept = unbraid.ScoreCard.load(tmp_path / "card.json").scored["mig"].null
     assert kept is not None
     assert kept.score == alone["mig"].score
+    held.save(tmp_path / "walks.npz")
+    shown = CliRunner().invoke(app, ["score", str(tmp_path / "walks.npz"), "--metrics", "mig", "--null", "shift:5"])
+    assert f"which shifts are compared with, {kept.score:.3f}" in shown.output
 
 
 def test_groups_too_short_to_be_shifted_are_told() -> None:

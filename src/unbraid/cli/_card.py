@@ -74,6 +74,8 @@ def _print_one(
     for line in beside:
         mark = "! " if no_better(metric.higher_is_better, scored.headline, scored.baselines) else ""
         console.print(Padding(f"{mark}{line}", (0, 0, 0, 4), expand=False), highlight=False)
+    if scored.null is not None and scored.null.moved == "shift":
+        others.append(f"middle half of the rows, which shifts are compared with, {scored.null.score:.3f}")
     for line in ([", ".join(others)] if others else []) + notes:
         console.print(Padding(line, (0, 0, 0, 4), expand=False), style="dim", highlight=False)
     if name in needed:

@@ -205,7 +205,7 @@ def _exchanged(members: Sequence[IntArray], draw: np.random.Generator) -> IntArr
 
 
 def null_of(metric: Metric, score: float, scores: FloatArray, moved: Moved = "rows") -> Null:
-    """Of the headline of a metric, and those of moved rows."""
+    """Of a score of a metric, and those of moved rows that are compared with it."""
     sign = 1 if metric.higher_is_better else -1
     as_good = int(np.sum(sign * scores >= sign * score))
     room = metric.best - scores.mean()
