@@ -31,15 +31,17 @@ from unbraid.cli._options import (
     pair,
 )
 from unbraid.cli._paths import called, expanded
-from unbraid.cli._progress import metric_progress
+from unbraid.cli._progress import metric_progress, stage_progress
 from unbraid.cli._trust import TrustCode, TrustData, trusted
-from unbraid.cli.show import Files, say, show
+from unbraid.cli.show import Files, check_output, say, show
 
 if TYPE_CHECKING:
     from unbraid.scoring.card import ScoreCard
 
 EXAMPLE = "the shipped example"
 MOST = 4  # models that a note names
+PER_CODE = 999  # shuffles of the table of codes, where --null names none
+WITHIN = 0.05  # up to which the corrected p of a code is counted
 
 
 def score(
@@ -132,6 +134,14 @@ def score(
         str | None, typer.Option(metavar="METRIC=NUMBER,...", help="Exit with code 3 if a score is worse than this.")
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with code 3 if a metric failed.")] = False,
+    per_code: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Also write a row for each code to this .csv or .parquet file: its best factor, its information, and "
+            "p, with 999 shuffles or as --null says.",
+        ),
+    ] = None,
     csv: Csv = None,
     latex: Latex = None,
     markdown: Markdown = None,
@@ -170,6 +180,8 @@ def score(
 
       unbraid score codes.npy --labels labels.csv --groups trial --metrics mig,sap,snc --null 99 --confidence .95
 
+      unbraid score cells.npy --labels trials.csv --groups trial --metrics mcc --per-code cells.csv
+
       unbraid score codes.npz --metrics mig,sap,snc --how-many .01
 
       unbraid score runs/3f6c0f0a8d1e2b47 --metrics mig,snc --baselines
@@ -184,6 +196,8 @@ def score(
         check_number("--how-many", how_many, above=0)
         confidence = 0.95 if confidence is None else confidence
     to = Files(csv, latex, markdown, json, html)
+    if per_code is not None:
+        check_output("--per-code", per_code, ".csv", ".parquet")
     from unbraid.representation.representation import example_path
     from unbraid.runs.scoring import check_baselines, score_path
     from unbraid.scoring.score import choose
@@ -198,6 +212,8 @@ def score(
     paths = expanded(files) if files else [example_path()]
     if len(paths) > 1 and html:
         raise ValueError("--html is of one model; unbraid compare makes a page of several")
+    if len(paths) > 1 and per_code is not None:
+        raise ValueError("--per-code is of one model; give one FILE")
     names = _groups(paths, by)
     if baselines:
         check_baselines(paths, about)
@@ -215,7 +231,10 @@ def score(
         if path.is_dir() and about.own and not about.taken and not blocked:
             say(_kept(path, cards[name]), err=True)
     if len(cards) == 1 and by is None:
-        _show_one(next(iter(cards.values())), to, how_many)
+        card = next(iter(cards.values()))
+        _show_one(card, to, how_many)
+        if per_code is not None:
+            _write_codes(card, per_code, options["null"])
     else:
         _show_several(cards, to, names, by, sort)
     failures = [line for name, card in cards.items() for line in _worse(bounds, card, name if len(cards) > 1 else "")]
@@ -240,6 +259,16 @@ def _show_one(card: "ScoreCard", to: Files, half_width: float | None) -> None:
     if not to.printed:
         print_card(card, half_width)
     show([], to, content=card.to_dict(), rows=score_rows(cards), paper=score_table(cards), html=html)
+
+
+def _write_codes(card: "ScoreCard", path: Path, null: int | str) -> None:
+    from unbraid.storage.table_formats import save_frame
+
+    with stage_progress("per code") as progress:
+        frame = card.per_code(null or PER_CODE, progress=progress)
+    save_frame(frame, path)
+    found = sum(frame["q"] <= WITHIN)
+    say(f"wrote {path}: {found} of {len(frame)} codes tell more of a factor than by luck (q <= {WITHIN})", err=True)
 
 
 def _show_several(

@@ -79,18 +79,21 @@ class Shuffle:
         Shifts leave the middle half of the factors, and put beside it any other stretch of the codes as long. All
         `times` of them together go evenly through the distances, so that few are no more near or far by luck.
         """
-        draw, groups = np.random.default_rng([seed, which]), representation.groups
-        members = _members(groups, len(representation))
+        kept, moved = self.rows(representation.groups, len(representation), seed, which)
+        return _with_codes(representation if kept is None else representation.keep_rows(kept), representation, moved)
+
+    def rows(self, groups: IntArray | None, n_samples: int, seed: int, which: int) -> tuple[IntArray | None, IntArray]:
+        """Which rows of the factors stay, None for all of them, and which rows of the codes come beside these."""
+        draw, members = np.random.default_rng([seed, which]), _members(groups, n_samples)
         if self.moved == "shift":
-            fixed = representation.keep_rows(_stretches(members))
             orders = np.random.default_rng([seed, self.times]).permuted(
                 np.tile(np.arange(self.times), (len(members), 1)), axis=1
             )
             places = (orders[:, which % self.times] + draw.random(len(members))) / self.times
-            return _with_codes(fixed, representation, _stretches(members, places))
+            return _stretches(members), _stretches(members, places)
         if self.moved == "groups" and groups is not None:
-            return _with_codes(representation, representation, _exchanged(members, draw))
-        return _with_codes(representation, representation, draw.permutation(len(representation)))
+            return None, _exchanged(members, draw)
+        return None, draw.permutation(n_samples)
 
     def unmoved(self, representation: Representation) -> Representation:
         """What moved rows are compared with: all rows, or of shifts the middle half of them."""

@@ -33,7 +33,7 @@ from unbraid.storage.score_file import (
     read_scores_file,
     storable,
 )
-from unbraid.types import DataFrame, FloatArray
+from unbraid.types import DataFrame, FloatArray, Progress
 
 ROWS = {**METRICS, **BLOCKED}  # of metrics that a card may hold
 NO_INTERVAL = Interval(np.nan, np.nan, np.nan, np.nan)
@@ -294,6 +294,25 @@ class ScoreCard(Mapping[str, Any]):
                     }
                 )  # fmt: skip
         return pandas.DataFrame(rows)
+
+    def per_code(
+        self, null: int | str = 999, *, seed: int | None = None, progress: Progress | None = None
+    ) -> DataFrame:
+        """A pandas DataFrame with a row for each code: its best factor, its information and whether that is luck.
+
+        As `unbraid.scoring.per_code`, which says what its columns are; `seed` is that of the card by default.
+
+        Raises:
+            ImportError: pandas is not installed.
+            ValueError: the card holds not all codes, or no factors, or `null` is 0 or moves nothing.
+        """
+        from unbraid.scoring.per_code import per_code
+
+        if self.of_codes is not None:
+            held = self.representation.codes.shape[1]
+            raise ValueError(f"this card holds {held} of its {self.of_codes:,} codes: score them with dense=True")
+        chosen = self.seed if seed is None else seed
+        return per_code(self.representation, null=null, seed=chosen, progress=progress)
 
     def rows_needed(self, half_width: float) -> dict[str, int]:
         """How many rows each metric needs for an interval that reaches so far to either side of its headline.
