@@ -47,7 +47,9 @@ def stress(
     do the opposite. A metric of alignment must penalise every factor without a code of its own, and a metric of
     explicitness only lost factors. Every metric must separate perfect codes from noise. Its verdict must not change
     when codes are scaled or reordered, when constant or irrelevant codes are added, when rows are few, or when factors
-    are unbalanced, dependent or continuous. Scores are rescaled from noise (0) to perfect codes (1): above .9 counts as
+    are unbalanced, dependent or continuous. Four processes draw factors (independent, correlated, one a function of one
+    or of two others), and ten encoders each make codes of them: scaled, bent, entangled, lossy, copied, noise. Scores
+    are rescaled from noise (0) to perfect codes (1): above .9 counts as
     unchanged, below as lower.
 
     Examples:
@@ -57,6 +59,13 @@ def stress(
       unbraid stress disentanglement --json stress.json
 
       unbraid stress my_lab.scores:my_metric --claim modularity
+
+    For a function with other arguments or a dictionary as result, write an adapter of two lines:
+
+      def my_metric(codes, factors):
+          return float(their_metric(torch.tensor(factors), torch.tensor(codes))["score"])
+
+    A case in which it raises an error counts as failed, and shows the error.
     """
     to = Files(csv, latex, markdown, json)
     from unbraid.scoring.stress import stress as put_through

@@ -8,12 +8,15 @@ import numpy as np
 
 from unbraid.factors import FactorSpace
 from unbraid.representation import Representation
-from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
+from unbraid.scoring.processes import PROCESS_CASES
+from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray, Kind
 
 SPACE = FactorSpace(("shape", "size", "height", "hue"), (3, 4, 5, 8), ("categorical", "ordinal", "ordinal", "cyclic"))
 SIZES = np.array(SPACE.sizes)
 REPEATS = 8  # of each combination
 FEW = 240  # rows
+WIDE_ROWS = 200
+RARE = 20  # classes of half a percent
 GAP = "size > 1 and height > 2"  # for what needs one
 LOG_VARIANCE = -4.0
 
@@ -125,6 +128,28 @@ def _few(rng: np.random.Generator) -> IntArray:
     return rng.integers(0, SIZES, (FEW, len(SIZES)))
 
 
+def _wide_noise(rng: np.random.Generator) -> Representation:
+    """Half as many codes as rows."""
+    factors = rng.integers(0, SIZES, (WIDE_ROWS, len(SIZES)))
+    return coded(rng.standard_normal((WIDE_ROWS, WIDE_ROWS // 2)), factors)
+
+
+def _heavy_noise(factors: IntArray, rng: np.random.Generator) -> FloatArray:
+    """Without a variance: a few rows lie far beyond the others."""
+    return rng.standard_cauchy(factors.shape)
+
+
+def _rare(rng: np.random.Generator) -> Representation:
+    """Of 2 000 rows, twenty classes hold ten each; 128 codes tell nothing."""
+    kinds = np.repeat(np.arange(2 + RARE), [900, 900] + [10] * RARE)
+    factors = np.column_stack([rng.permutation(kinds), rng.integers(0, 2, len(kinds))])
+    codes = rng.standard_normal((len(kinds), 128))
+    return Representation(
+        codes, factors, log_variances=np.full(codes.shape, LOG_VARIANCE), names=("class", "batch"),
+        kinds=("categorical", "categorical"),
+    )  # fmt: skip
+
+
 def _real(rng: np.random.Generator) -> FloatArray:
     return rng.random((REPEATS * len(SPACE), len(SIZES))) * SIZES
 
@@ -149,6 +174,10 @@ CASES: Mapping[str, Case] = MappingProxyType(
         "continuous factors": lambda rng: coded(standard(factors := _real(rng)), factors, ("continuous",) * 4),
         "continuous, rotated": lambda rng: coded(rotated(factors := _real(rng), rng), factors, ("continuous",) * 4),
         "angle on a circle": _angle,
+        "heavy-tailed noise": grid_case(_heavy_noise),
+        "many codes, few rows, noise": _wide_noise,
+        "rare classes, noise": _rare,
+        **PROCESS_CASES,
     }
 )
 
@@ -160,6 +189,11 @@ def coded(codes: FloatArray, factors: ArrayLike, kinds: tuple[Kind, ...] = SPACE
         codes, np.asarray(factors), log_variances=np.full(codes.shape, LOG_VARIANCE),
         names=SPACE.names, kinds=kinds, sizes=SPACE.sizes if whole else None,
     )  # fmt: skip
+
+
+def upper_corner(factors: FloatArray) -> BoolArray:
+    """A gap of other factors than the grid's: where the first two are above their middle."""
+    return (factors[:, :2] > (factors[:, :2].min(axis=0) + factors[:, :2].max(axis=0)) / 2).all(axis=1)
 
 
 def in_halves(case: Representation) -> Representation:
