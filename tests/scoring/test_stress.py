@@ -127,7 +127,7 @@ def test_encoders_judge_by_closed_form() -> None:
 def test_processes_are_what_they_are_called() -> None:
     rng = np.random.default_rng(0)
     drawn = {name: draw(rng) for name, draw in PROCESSES.items()}
-    assert np.corrcoef(drawn["correlated"].T)[np.triu_indices(4, 1)] == pytest.approx(0.5, abs=0.1)
+    assert np.corrcoef(drawn["correlated"].T)[np.triu_indices(4, 1)] == pytest.approx(0.5, abs=0.1)  # pyright: ignore[reportIndexIssue]
     assert (drawn["one from one"][:, 1] == np.tanh(2 * drawn["one from one"][:, 0])).all()
     assert (drawn["one from two"][:, 2] == drawn["one from two"][:, :2].prod(axis=1)).all()
     for name, encode in ENCODERS.items():
