@@ -132,7 +132,7 @@ def test_stopped_it_says_so_and_the_same_command_continues(
         (["train", "vae", "--dataset", "square", "--data", "colour=1"], "dataset 'square' has no option 'colour'"),
         (["continue", "{folder}/b", "--steps", "5"], "b: no such folder"),
         (["continue", "{folder}/a", "--steps", "5"], "a: the training has not finished"),
-        (["score", "{folder}"], "not the folder of a run; there is no config.json"),
+        (["score", "{folder}"], "neither it nor a folder in it holds codes.npy, embeddings.npz, z.csv or the like"),
         (["score", "{folder}/a.part"], "the training has not finished; the same command continues it"),
         (["figure", "samples", "{folder}/a", "--out", "{folder}/x.png"], "the training has not finished"),
         (["figure", "samples", "{folder}/b", "--out", "{folder}/x.png"], "b: no such file or folder"),

@@ -52,8 +52,9 @@ Embedding: TypeAlias = Annotated[
     str | None,
     typer.Option(
         "--codes",
-        metavar="KEY",
-        help="Of an .h5ad file: embedding in obsm, such as X_scVI. --factors names columns of obs.",
+        metavar="KEY|PATTERN",
+        help="Of an .h5ad file: embedding in obsm, such as X_scVI; --factors names columns of obs. Of folders of "
+        "models: the file of codes in each, such as z.npy or 'latent_*.npy'; default the usual names.",
     ),
 ]
 Kinds: TypeAlias = Annotated[

@@ -9,8 +9,11 @@ import typer
 
 from unbraid.cli._options import (
     Csv,
+    Embedding,
     Html,
     Json,
+    Kinds,
+    LabelTable,
     Latex,
     Markdown,
     Resamples,
@@ -29,6 +32,7 @@ from unbraid.storage.table_formats import Table, table_of
 
 if TYPE_CHECKING:
     from unbraid.analysis.comparison import Comparison, Shift
+    from unbraid.runs.labelled import Labels
     from unbraid.scoring.compare import Difference
 
 
@@ -37,9 +41,13 @@ def compare(
         list[Path],
         typer.Argument(
             metavar="FILE...|STUDY",
-            help="Files of codes with factors, or run folders; or one study: its folder, or a table of results.",
+            help="Files of codes, folders of models, or a folder of them; or one study: its folder, or a table of "
+            "results.",
         ),
     ],
+    labels: LabelTable = None,
+    kinds: Kinds = None,
+    codes: Embedding = None,
     metrics: Annotated[
         str | None,
         typer.Option(
@@ -109,6 +117,8 @@ def compare(
 
       unbraid compare runs/3f6c0f0a8d1e2b47 runs/91c4e8d0f7a6b235 --metrics mig,dci_lasso --latex table.tex
 
+      unbraid compare seed0.npy seed1.npy --labels labels.csv --metrics mig
+
       unbraid compare study/
 
       unbraid compare study/ --by hyper.beta --columns mig.score,dci_lasso.disentanglement --csv differences.csv
@@ -117,8 +127,8 @@ def compare(
     """
     to = Files(csv, latex, markdown, json, html)
     of_models = {
-        "metrics": metrics, "resamples": resamples, "paired": paired, "weights": weights, "groups": groups,
-        "seed": seed, "html": html,
+        "labels": labels, "kinds": kinds, "codes": codes, "metrics": metrics, "resamples": resamples,
+        "paired": paired, "weights": weights, "groups": groups, "seed": seed, "html": html,
     }  # fmt: skip
     of_study = {"by": by, "columns": columns, "over": over, "within": within}
     from unbraid.analysis.merging import is_table
@@ -130,12 +140,13 @@ def compare(
         return
     refuse({**of_study, "trust-code": trust_code}, "is of a study; these are models")
     interval = interval_of(confidence, resamples)
-    _of_models(expanded(paths), to, listed(metrics or "standard"), interval, paired, weights, groups, seed)
+    about = labels_of(labels, None, kinds, weights=weights, groups=groups, codes=codes)
+    _of_models(expanded(paths, codes), about, to, listed(metrics or "standard"), interval, paired, seed)
 
 
 def _of_models(
-    paths: Sequence[Path], to: Files, metrics: list[str], interval: Any, paired: bool | None, weights: str | None,
-    groups: str | None, seed: int | None,
+    paths: Sequence[Path], about: "Labels", to: Files, metrics: list[str], interval: Any, paired: bool | None,
+    seed: int | None,
 ) -> None:  # fmt: skip
     from unbraid.runs.labelled import read_labelled
     from unbraid.scoring.compare import compare as compare_models
@@ -143,7 +154,6 @@ def _of_models(
     from unbraid.storage.trust import trusting
 
     choose(trusting(metrics))
-    about = labels_of(None, weights=weights, groups=groups)
     models = called({str(path): read_labelled(path, about)[0] for path in paths})
     with metric_progress() as progress:
         found = compare_models(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from unbraid.cli._options import Csv, Html, Json, Latex, Markdown, refuse
+from unbraid.cli._options import Csv, Embedding, Html, Json, Latex, Markdown, refuse
 from unbraid.cli._paths import expanded
 from unbraid.cli._progress import stage_progress
 from unbraid.cli._trust import TrustCode
@@ -22,10 +22,11 @@ def rank(
         list[Path],
         typer.Argument(
             metavar="FILE...|STUDY",
-            help="Two or more files of codes of the same samples, run folders, or a folder of them; or the folder of a "
-            "study.",
+            help="Two or more files of codes of the same samples, folders of models, or a folder of them; or the "
+            "folder of a study.",
         ),
     ],
+    codes: Embedding = None,
     by: Annotated[
         str | None,
         typer.Option(
@@ -120,6 +121,8 @@ def rank(
 
       unbraid rank seed0.npz seed1.npz seed2.npz
 
+      unbraid rank runs/ --codes z.npy --by model.name
+
       unbraid rank codes/*.npy --by name --html ranking.html
 
       unbraid rank runs/*.npz --alpha cv --informative kl --json ranking.json
@@ -136,7 +139,7 @@ def rank(
         "kl_threshold": kl_threshold, "n_comparisons": n_comparisons, "seed": seed,
     }  # fmt: skip
     if len(paths) == 1 and is_study(paths[0]):
-        of_files = {"by": by, "top": top, "untrained": untrained or None}
+        of_files = {"codes": codes, "by": by, "top": top, "untrained": untrained or None}
         refuse(of_files, f"is of files; {paths[0]} is a study")
         refuse({"html": html}, f"is of files; unbraid report {paths[0]} makes the page of a study")
         if similarity == "pearson":
@@ -144,12 +147,12 @@ def rank(
         _rank_study(paths[0], given | {"compare": compare}, metric, rows or 20, to, trust_code)
         return
     refuse({"compare": compare, "metric": metric, "trust-code": trust_code}, "is of a study; these are files")
-    files = expanded(paths)
+    files = expanded(paths, codes)
     if len(files) < 2:
         raise ValueError(f"rank compares models with each other; give two or more files (got {len(files)})")
     from unbraid.ranking.verdicts import group_verdicts, model_verdict
 
-    ranking = _ranked(files, by, top, expanded(untrained or []), given)
+    ranking = _ranked(files, codes, by, top, expanded(untrained or [], codes), given)
     for note in ranking.notes:
         say(f"note: {note}", err=True)
     grouped = by is not None
@@ -192,8 +195,10 @@ def penalty(text: str) -> float | Literal["cv"]:
 
 
 def _ranked(
-    files: list[Path], by: str | None, top: int | None, untrained: list[Path], given: dict[str, Any]
-) -> "Ranking":
+    files: list[Path], codes: str | None, by: str | None, top: int | None, untrained: list[Path],
+    given: dict[str, Any],
+) -> "Ranking":  # fmt: skip
+    from unbraid.runs.foreign import code_path
     from unbraid.runs.grouping import group_names
     from unbraid.studies.rank import rank as rank_codes
 
@@ -201,7 +206,12 @@ def _ranked(
     given = {name: value for name, value in given.items() if value is not None}
     with stage_progress("comparing models") as progress:
         ranking = rank_codes(
-            files, groups=groups, top=top, untrained=untrained, progress=partial(progress, "comparing models"), **given
+            {str(path): code_path(path, codes) for path in files},
+            groups=groups,
+            top=top,
+            untrained=[code_path(path, codes) for path in untrained],
+            progress=partial(progress, "comparing models"),
+            **given,
         )
     for path, reason in ranking.left_out.items():
         raise ValueError(f"{path}: {reason}")

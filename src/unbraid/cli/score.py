@@ -42,6 +42,7 @@ EXAMPLE = "the shipped example"
 MOST = 4  # models that a note names
 PER_CODE = 999  # shuffles of the table of codes, where --null names none
 WITHIN = 0.05  # up to which the corrected p of a code is counted
+SHOWN = 6  # columns of configs beside the scores
 
 
 def score(
@@ -50,7 +51,8 @@ def score(
         typer.Argument(
             metavar="[FILE]...",
             help="File of codes (.npy, .npz, .safetensors, .parquet, .csv, a sparse .npz of SciPy, or .h5ad), folder "
-            "of such files or runs, or run folder. Of several the table has one row per model.",
+            "of such files, folder of a model (of unbraid, or codes with labels and a config beside them), or folder "
+            "of models. Of several the table has one row per model.",
         ),
     ] = None,
     labels: LabelTable = None,
@@ -168,6 +170,8 @@ def score(
 
       unbraid score cells.h5ad --codes X_scVI --factors cell_type,dosage
 
+      unbraid score runs/ --codes 'z_*.npy' --metrics mig --by setting
+
       unbraid score runs/ --metrics mig,dci_lasso --by hyper.beta --csv models.csv --latex table.tex
 
       unbraid score codes.npz --metrics mig --fail-under mig=.3
@@ -199,6 +203,7 @@ def score(
     if per_code is not None:
         check_output("--per-code", per_code, ".csv", ".parquet")
     from unbraid.representation.representation import example_path
+    from unbraid.runs.foreign import is_run
     from unbraid.runs.scoring import check_baselines, score_path
     from unbraid.scoring.score import choose
     from unbraid.storage.trust import trusting
@@ -209,12 +214,12 @@ def score(
     about = labels_of(
         labels, factors, kinds, period, missing, weights=weights, groups=groups, dense=dense, key=key, codes=codes
     )  # fmt: skip
-    paths = expanded(files) if files else [example_path()]
+    paths = expanded(files, codes) if files else [example_path()]
     if len(paths) > 1 and html:
         raise ValueError("--html is of one model; unbraid compare makes a page of several")
     if len(paths) > 1 and per_code is not None:
         raise ValueError("--per-code is of one model; give one FILE")
-    names = _groups(paths, by)
+    names, configs = _groups(paths, by), _configs(paths, by)
     if baselines:
         check_baselines(paths, about)
     options: dict[str, Any] = {
@@ -223,12 +228,12 @@ def score(
     }  # fmt: skip
     cards: dict[str, ScoreCard] = {}
     trust = trusted(trust_code, trust_data)
-    for path in paths:
-        with metric_progress() as progress:
+    for number, path in enumerate(paths, start=1):
+        with metric_progress(f"scoring {number}/{len(paths)}" if len(paths) > 1 else "scoring") as progress:
             card = score_path(path, about, baselines=baselines, trust=trust, progress=progress, **options)
         name = EXAMPLE if example else str(path)
         cards[name] = replace(card, path=name)
-        if path.is_dir() and about.own and not about.taken and not blocked:
+        if path.is_dir() and is_run(path) and about.own and not about.taken and not blocked:
             say(_kept(path, cards[name]), err=True)
     if len(cards) == 1 and by is None:
         card = next(iter(cards.values()))
@@ -236,7 +241,7 @@ def score(
         if per_code is not None:
             _write_codes(card, per_code, options["null"])
     else:
-        _show_several(cards, to, names, by, sort)
+        _show_several(cards, to, names, by, sort, configs)
     failures = [line for name, card in cards.items() for line in _worse(bounds, card, name if len(cards) > 1 else "")]
     for line in failures:
         say(f"unbraid: {line}", err=True)
@@ -248,6 +253,19 @@ def _groups(paths: Sequence[Path], by: str | None) -> list[str] | None:
     from unbraid.runs.grouping import group_names
 
     return None if by is None else group_names(paths, by)
+
+
+def _configs(paths: Sequence[Path], by: str | None) -> dict[str, dict[str, Any]]:
+    """What the configs of models of other frameworks say, in columns; config.<name> where a column is called so."""
+    from unbraid.metrics import METRICS
+    from unbraid.runs.foreign import is_run
+    from unbraid.runs.grouping import run_columns
+
+    def renamed(columns: Mapping[str, Any]) -> dict[str, Any]:
+        taken = {"model", "models", *METRICS}
+        return {f"config.{name}" if name in taken else name: each for name, each in columns.items() if name != by}
+
+    return {str(path): renamed(run_columns(path)) if path.is_dir() and not is_run(path) else {} for path in paths}
 
 
 def _show_one(card: "ScoreCard", to: Files, half_width: float | None) -> None:
@@ -272,19 +290,30 @@ def _write_codes(card: "ScoreCard", path: Path, null: int | str) -> None:
 
 
 def _show_several(
-    cards: "Mapping[str, ScoreCard]", to: Files, groups: Sequence[str] | None, by: str | None, sort: str | None
-) -> None:
+    cards: "Mapping[str, ScoreCard]", to: Files, groups: Sequence[str] | None, by: str | None, sort: str | None,
+    configs: Mapping[str, Mapping[str, Any]],
+) -> None:  # fmt: skip
     from unbraid._version import VERSION
+    from unbraid.runs.grouping import is_seed, varying
     from unbraid.scoring.tables import group_rows, group_table, score_rows, score_table
 
     named, how = called(cards), {"by": by or "", "sort": sort}
-    tables, rows = [score_table(named, groups, **how)], score_rows(named, groups, **how)
+    about = dict(zip(named, configs.values(), strict=True))
+    varied = varying(list(about.values()))
+    shown = {name: {key: columns[key] for key in varied[:SHOWN] if key in columns} for name, columns in about.items()}
+    tables = [score_table(named, groups, about=shown, **how)]
+    rows = score_rows(named, groups, about=about, **how)
+    notes = _notes(cards)
+    if len(varied) > SHOWN:
+        notes.append(f"note: {len(varied) - SHOWN} more columns of the configs vary; --csv has all")
+    if groups is None and any(map(is_seed, varied)):
+        notes.append("note: --by setting adds the means over the seeds of each setting")
     content: dict[str, Any] = {"unbraid": VERSION, "models": rows.records}
     if groups is not None:
         tables = [replace(tables[0], notes=()), group_table(named, groups, **how)]
         content["means"] = group_rows(named, groups, **how).records
     content["cards"] = {name: card.to_dict() for name, card in named.items()}
-    show([*tables, *_notes(cards)], to, content=content, rows=rows, paper=tables[-1])
+    show([*tables, *notes], to, content=content, rows=rows, paper=tables[-1])
 
 
 def _notes(cards: "Mapping[str, ScoreCard]") -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from unbraid._utils.suggest import one_line
 from unbraid.representation import READABLE, Representation
+from unbraid.runs.foreign import is_run, require_codes
 from unbraid.runs.records import FORMAT, RunRecord, StatusRecord
 from unbraid.storage.checksum import KEY
 from unbraid.storage.files import below
@@ -64,7 +65,7 @@ def _no_run(place: str) -> Exception:
 
 
 def find_codes(path: Path, status: Mapping[str, Any] | None = None) -> Path:
-    """The file of codes that a path stands for: itself, or that of a run or of a representation added to a study.
+    """The file of codes that a path stands for: itself, or that of a run, of any framework, or added to a study.
 
     Args:
         path: of the file or folder.
@@ -78,6 +79,8 @@ def find_codes(path: Path, status: Mapping[str, Any] | None = None) -> Path:
     if (path / ADDED_CODES).is_file():
         return path / ADDED_CODES
     if status is None:
+        if path.is_dir() and not is_run(path):
+            return require_codes(path)
         _, status = read_folder(path)
     if status["state"] == "diverged":
         raise ValueError(f"{path} diverged at step {status['step']} ({status['reason']}): it has no codes")

@@ -1,13 +1,14 @@
 """Groups of models by their names, their folders, or what the folders of runs say of them."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from unbraid._utils.suggest import suggestion
 from unbraid.runs.folder import read_folder
+from unbraid.runs.foreign import config_columns, is_run
 
 NUMBERED = re.compile(r"[-_.]?(seed)?[-_.]?\d+$")  # at the end of the names of models that differ in it alone
 
@@ -19,15 +20,16 @@ def group_names(paths: Sequence[Path], by: str) -> list[str]:
         paths: files of codes or folders of runs.
         by: "folder", in which it lies; "name", less the number at its end (beta4-0.npy is of beta4); a pattern with
             brackets around the group, such as "(beta[0-9]+)"; a column of runs: family, setting, seed, dataset, steps,
-            batch_size or hyper.<name>; or a label for each, with commas between.
+            batch_size or hyper.<name>; of models of other frameworks a key of their configs, such as model.beta, or
+            "setting", all that varies but the seed; or a label for each, with commas between.
 
     Raises:
         ValueError: no such column, no run, a pattern that does not match, or not as many labels as models.
     """
     if by == "folder":
-        return [path.parent.name or "." for path in paths]
+        return [path.absolute().parent.name or "." for path in paths]
     if by == "name":
-        return [NUMBERED.sub("", path.stem) or path.stem for path in paths]
+        return [NUMBERED.sub("", called) or called for called in map(name_of, paths)]
     if "(" in by:
         return [_matched(path, by) for path in paths]
     if "," in by:
@@ -39,7 +41,13 @@ def group_names(paths: Sequence[Path], by: str) -> list[str]:
 
 
 def run_columns(path: Path) -> dict[str, Any]:
-    """What tells a run from others, by the names of the columns of results."""
+    """What tells a run from others, by the names of the columns of results; of other frameworks, by those of configs.
+
+    Raises:
+        ValueError: a config is damaged.
+    """
+    if not is_run(path):
+        return config_columns(path)
     config, _ = read_folder(path)
     hyper = config["hyperparameters"]
     return {
@@ -47,6 +55,38 @@ def run_columns(path: Path) -> dict[str, Any]:
         "seed": config["seed"], "dataset": config["dataset"]["name"], "steps": config["steps"],
         "batch_size": config["batch_size"], **{f"hyper.{name}": value for name, value in hyper.items()},
     }  # fmt: skip
+
+
+def name_of(path: Path) -> str:
+    """What a model is called: as its folder, or as its file without the suffix."""
+    return path.name if path.is_dir() else path.stem
+
+
+def is_seed(column: str) -> bool:
+    """Whether a column of a config is that of the seed: seed, random_seed, train.seed, ..."""
+    return re.split(r"[._]", column.lower())[-1] == "seed"
+
+
+def varying(found: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The columns of configs that are not the same of all models.
+
+    Text that is another of every model, such as a name or a path, is left out where the models have several seeds.
+    """
+    values = {name: [repr(columns.get(name)) for columns in found] for name in dict.fromkeys(chain(*found))}
+    varied = [name for name, own in values.items() if len(set(own)) > 1]
+    if not any(is_seed(name) for name in varied):
+        return varied
+    own_text = {
+        name for name in varied
+        if len(set(values[name])) == len(found) and all(isinstance(each.get(name), str) for each in found)
+    }  # fmt: skip
+    return [name for name in varied if name not in own_text]
+
+
+def settings(found: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What varies of each model but the seed, as "lr=0.001, model.beta=4"."""
+    names = [name for name in varying(found) if not is_seed(name)]
+    return [", ".join(f"{name}={columns[name]}" for name in names if name in columns) or "-" for columns in found]
 
 
 def _matched(path: Path, pattern: str) -> str:
@@ -66,6 +106,8 @@ def _columns(paths: Sequence[Path], by: str) -> list[str]:
             others = "say folder, name, or a pattern such as '(beta[0-9]+)'"
             raise ValueError(f"--by {by}: {path} is no run, whose columns have names; {others}")
     found = [run_columns(path) for path in paths]
+    if by == "setting" and not any(by in columns for columns in found):
+        return settings(found)
     if not any(by in columns for columns in found):
         raise ValueError(f"--by {by}: no run has such a column; {suggestion(by, dict.fromkeys(chain(*found)))}")
     return [str(columns.get(by, "-")) for columns in found]

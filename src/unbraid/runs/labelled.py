@@ -12,7 +12,8 @@ from unbraid.representation import POSTERIOR, Representation
 from unbraid.representation.representation import read_table, row_names
 from unbraid.representation.row_index import counts, note_on_order, order_of, taken
 from unbraid.runs.folder import read_codes
-from unbraid.storage.tables import read_columns, read_sparse
+from unbraid.runs.foreign import is_run, label_file, require_codes
+from unbraid.storage.tables import names_in, read_columns, read_sparse
 
 NO_KEY = "{}: sparse codes have no column that names their rows; leave --key out to match rows by position"
 NO_LABELS = "{}: it holds codes alone; --labels FILE gives them factors"
@@ -24,7 +25,7 @@ class Labels:
 
     table: Path | None = None
     key: str | None = None  # column by which the rows of both tables are matched
-    codes: str | None = None  # which embedding of a .h5ad file
+    codes: str | None = None  # which embedding of a .h5ad file, or which file in the folder of a model
     columns: Sequence[str] | None = None  # factors to score against; default all
     kinds: Mapping[str, str] | None = None
     period: Mapping[str, float] | None = None
@@ -58,7 +59,9 @@ def read_labelled(path: Path, labels: Labels) -> tuple[Representation, tuple[str
         FileNotFoundError: there is no such file or folder.
         ValueError: a damaged file, labels that do not fit the codes, or no such column.
     """
+    path, labels, beside_codes = located(path, labels)
     held, columns, notes = _read(path, labels)
+    notes = (*beside_codes, *notes)
     if labels.own and not columns:
         every = held.names
         for option, column in labels.taken.items():
@@ -91,6 +94,33 @@ def read_labelled(path: Path, labels: Labels) -> tuple[Representation, tuple[str
     except ValueError as error:
         raise ValueError(f"{labels.table or path}: {error}") from error
     return replace(made, notes=(*notes, *made.notes)), tuple(labels.columns or ())
+
+
+def located(path: Path, labels: Labels) -> tuple[Path, Labels, tuple[str, ...]]:
+    """The file of codes in the folder of a model of another framework, and the labels beside it; others as they are.
+
+    Labels that are named, or stand in the file of codes, come before those beside it. A note says which were taken.
+
+    Raises:
+        FileNotFoundError: no file in the folder is called as codes are.
+        ValueError: several are.
+    """
+    if not path.is_dir() or is_run(path):
+        return path, labels, ()
+    codes = require_codes(path, labels.codes)
+    labels = replace(labels, codes=None)
+    table = None if labels.table is not None or _has_factors(codes) else label_file(path, codes)
+    if table is None:
+        return codes, labels, ()
+    where = "beside the codes" if table.parent in (path, codes.parent) else "in the folder above"
+    return codes, replace(labels, table=table), (f"labels are those of {table.name} {where}",)
+
+
+def _has_factors(codes: Path) -> bool:
+    suffix = codes.suffix.lower()
+    if suffix == ".npz":
+        return "factors" in names_in(codes)
+    return suffix != ".npy" and bool(read_codes(codes).names)
 
 
 def read_label_columns(path: Path, labels: Labels) -> dict[str, Any]:

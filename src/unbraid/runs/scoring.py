@@ -9,7 +9,7 @@ from unbraid._utils.optional import require
 from unbraid.confidence.baselines import Baseline
 from unbraid.representation import Representation
 from unbraid.representation.representation import read_wide
-from unbraid.runs.labelled import Labels, read_label_columns, read_labelled
+from unbraid.runs.labelled import Labels, located, read_label_columns, read_labelled
 from unbraid.scoring.card import ScoreCard
 from unbraid.scoring.score import score
 from unbraid.storage.run_files import WEIGHTS
@@ -33,13 +33,16 @@ def score_path(
         ValueError: the codes cannot be scored; the message names the file.
         Untrusted: a run names code of the user's own that is not trusted.
     """
-    if not labels.dense and (wide := read_wide(path)) is not None:
-        return _score_wide(path, wide, labels, options)
+    codes, beside, _ = located(path, labels)
+    if not labels.dense and (wide := read_wide(codes)) is not None:
+        return _score_wide(codes, wide, beside, options)
     held, chosen = read_labelled(path, labels)
-    whole = path.is_dir() and labels.own
-    beside = _baselines(path, trust) if baselines else None
+    whole = path == codes and path.is_dir() and labels.own
+    untrained = _baselines(path, trust) if baselines else None
     try:
-        card = score(held, baselines=beside, orbits=(lambda: _orbits(path, held, trust)) if whole else None, **options)
+        card = score(
+            held, baselines=untrained, orbits=(lambda: _orbits(path, held, trust)) if whole else None, **options
+        )
     except Untrusted:
         raise
     except ValueError as error:

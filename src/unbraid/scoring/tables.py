@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from unbraid.metrics import Metric
     from unbraid.scoring.card import ScoreCard, Scored
 
+NOTHING: Mapping[str, Mapping[str, Any]] = {}
 WITHIN_NULL = "°"  # beside a score that is not told from those of shuffled rows
 
 
 def score_table(
-    cards: "Mapping[str, ScoreCard]", groups: Sequence[str] | None = None, *, by: str = "group", sort: str | None = None
-) -> Table:
+    cards: "Mapping[str, ScoreCard]", groups: Sequence[str] | None = None, *, by: str = "group",
+    sort: str | None = None, about: Mapping[str, Mapping[str, Any]] = NOTHING,
+) -> Table:  # fmt: skip
     """Headlines of models: a row for each, the best first, and their mean ± standard deviation; of one, a row a metric.
 
     Args:
@@ -29,6 +31,7 @@ def score_table(
         groups: of each model.
         by: what the groups are called.
         sort: metric to sort by; default the first.
+        about: further columns before the metrics, such as those of a config: value by column, by model.
 
     Returns:
         Table. Arrows say which way is better. The deviation is that of a sample (divided by n - 1), over the models
@@ -45,14 +48,35 @@ def score_table(
         return Table(["metric", name], rows, notes=notes)
     named = dict(zip(cards, groups or [""] * len(cards), strict=True))
     rows = [
-        [name, *([named[name]] if groups else []), *(_cell(cards[name].scored.get(metric)) for metric in metrics)]
+        [
+            name,
+            *([named[name]] if groups else []),
+            *_of_columns(about, name),
+            *(_cell(cards[name].scored.get(metric)) for metric in metrics),
+        ]
         for name in _best_first(cards, sort)
     ]
-    heads = ["model", *([by] if groups else []), *_heads(metrics)]
-    keys = len(heads) - len(metrics)
+    keys = 1 + bool(groups)
+    columns = _columns(about)
+    heads = ["model", *([by] if groups else []), *columns, *_heads(metrics)]
     if not groups:
-        rows.append(["mean ± sd", *(_spread(*_mean_and_sd(cards.values(), metric)) for metric in metrics)])
-    return Table(heads, rows, "l" * keys + "r" * len(metrics), notes=notes, keys=keys)
+        rows.append(
+            [
+                "mean ± sd",
+                *([""] * len(columns)),
+                *(_spread(*_mean_and_sd(cards.values(), metric)) for metric in metrics),
+            ]
+        )
+    return Table(heads, rows, "l" * (keys + len(columns)) + "r" * len(metrics), notes=notes, keys=keys)
+
+
+def _columns(about: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(name for columns in about.values() for name in columns))
+
+
+def _of_columns(about: Mapping[str, Mapping[str, Any]], model: str) -> list[Any]:
+    """The cells of a model; nothing where it does not say."""
+    return [about.get(model, {}).get(name, "") for name in _columns(about)]
 
 
 def group_table(
@@ -83,13 +107,17 @@ def group_rows(
 
 
 def score_rows(
-    cards: "Mapping[str, ScoreCard]", groups: Sequence[str] | None = None, *, by: str = "group", sort: str | None = None
-) -> Table:
+    cards: "Mapping[str, ScoreCard]", groups: Sequence[str] | None = None, *, by: str = "group",
+    sort: str | None = None, about: Mapping[str, Mapping[str, Any]] = NOTHING,
+) -> Table:  # fmt: skip
     """As `score_table`, for programs: a row for each model, the ends of its intervals beside its headlines."""
     named = dict(zip(cards, groups or [""] * len(cards), strict=True))
     models = _best_first(cards, sort)
     heads: list[str] = ["model", *([by] if groups else [])]
     columns: list[list[Any]] = [models, *([[named[name] for name in models]] if groups else [])]
+    for name in _columns(about):
+        heads.append(name)
+        columns.append([about.get(model, {}).get(name) for model in models])
     for metric in _metrics(cards):
         scored = [cards[name].scored.get(metric) for name in models]
         intervals = [None if each is None else _interval(each) for each in scored]

@@ -23,6 +23,7 @@ from unbraid.ranking.ranking import (
 from unbraid.representation import Representation
 from unbraid.representation.row_index import match_rows
 from unbraid.runs.folder import find_codes, read_codes, read_folder
+from unbraid.runs.foreign import is_run
 from unbraid.storage.run_files import CONFIG
 from unbraid.storage.tables import read_sparse
 from unbraid.studies.opening import is_opened, study_at
@@ -228,7 +229,7 @@ def _candidate(name: str, model: Model) -> Candidate:
 
 
 def _of_path(name: str, path: Path) -> Candidate:
-    if not (path / CONFIG).is_file():
+    if not path.is_dir():
         return Candidate.of(name, "", "", Representation.load(path))
     return Candidate.of(name, *_family_and_setting(path), read_codes(path))
 
@@ -236,7 +237,7 @@ def _of_path(name: str, path: Path) -> Candidate:
 def _family_and_setting(model: Model) -> tuple[str, str]:
     """Of a run or its folder; empty of all others."""
     path = _path_of(model)
-    if path is None or not (path / CONFIG).is_file():
+    if path is None or not (path / CONFIG).is_file() or not is_run(path):
         return "", ""
     config, _ = read_folder(path)
     return config["family"], ", ".join(f"{key}={value}" for key, value in sorted(config["hyperparameters"].items()))

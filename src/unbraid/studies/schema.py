@@ -1,11 +1,8 @@
 """The YAML of a study: what may stand in it, and where it is wrong."""
 
-import re
 from collections.abc import Collection, Mapping
-from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
-import yaml
 from pydantic import (
     BaseModel,
     BeforeValidator,
@@ -20,9 +17,10 @@ from pydantic_core import PydanticCustomError
 
 from unbraid._utils.suggest import suggestion
 from unbraid.datasets.recorded import of_everywhere
-from unbraid.storage.json_records import MOST, check_size
+from unbraid.storage.json_records import MOST
 from unbraid.storage.json_records import explain as first_fault
 from unbraid.storage.trust import Trusted, code_of, is_code, trusting
+from unbraid.storage.yaml_files import parse_yaml
 
 Count: TypeAlias = Annotated[int, Field(ge=1, le=MOST, strict=True)]
 Whole: TypeAlias = Annotated[int, Field(ge=0, le=MOST, strict=True)]
@@ -277,15 +275,7 @@ def parse(text: str, where: str) -> StudyConfig:
 
 def mapping(text: str, where: str) -> dict[str, Any]:
     """What a YAML text holds, which is a mapping; arguments and errors as for `parse`."""
-    try:
-        content = yaml.load(text, _Loader)  # noqa: S506 (a SafeLoader)
-        check_size(content)
-    except RecursionError:
-        raise ValueError(f"{where}: it is nested too deeply") from None
-    except yaml.YAMLError as error:
-        raise ValueError(f"{where} is not readable as YAML: {' '.join(str(error).split())}") from None
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None
+    content = parse_yaml(text, where)
     if not isinstance(content, dict):
         raise ValueError(f"{where}: a study is a mapping with name, dataset, families, ...; see docs/studies.md")
     return content
@@ -303,26 +293,6 @@ def checked(section: type[Kind], content: Mapping[str, Any], where: str) -> Kind
         raise ValueError(f"{where}: {explain(error)}") from None
 
 
-def read_text(path: Path) -> str:
-    """The text of a YAML file.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: it is not text.
-    """
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: no such file")
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise ValueError(f"{path} is not text in UTF-8") from None
-
-
-def written(content: Mapping[str, Any]) -> str:
-    """YAML that `parse` reads back as this content."""
-    return yaml.dump(dict(content), Dumper=_Dumper, sort_keys=False, allow_unicode=True)
-
-
 def explain(error: ValidationError) -> str:
     """The first fault as `families[1].betta: unknown; did you mean 'beta'?`."""
     return first_fault(error, lambda loc: f"; {suggestion(str(loc[-1]), _known_keys(loc[:-1]))}")
@@ -338,28 +308,3 @@ def _known_keys(loc: tuple[int | str, ...]) -> list[str]:
     }
     names = [key for key in loc if key in sections]
     return list((sections[str(names[-1])] if names else StudyConfig).model_fields)
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML in which 1e-4 is a number and a key given twice is an error."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[Any] = set()
-        for key, _ in node.value:
-            if not isinstance(key, yaml.ScalarNode) or key.tag == "tag:yaml.org,2002:merge":
-                continue
-            name = self.construct_object(key)
-            if name in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"{name} is given twice", key.start_mark)
-            seen.add(name)
-        return super().construct_mapping(node, deep)
-
-
-class _Dumper(yaml.SafeDumper):
-    """Puts into quotes what _Loader would take for something else than text."""
-
-
-for _kind in (_Loader, _Dumper):
-    _kind.add_implicit_resolver(
-        "tag:yaml.org,2002:float", re.compile(r"^[-+]?[0-9][0-9_]*(\.[0-9_]*)?[eE][-+]?[0-9]+$"), list("-+0123456789")
-    )

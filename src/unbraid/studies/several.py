@@ -17,6 +17,7 @@ from unbraid.datasets import DATASETS, find
 from unbraid.datasets.described import COMMON_OPTIONS, options_of
 from unbraid.datasets.own import is_path, open_path
 from unbraid.storage.trust import Untrusted
+from unbraid.storage.yaml_files import read_text, written
 from unbraid.studies import store
 from unbraid.studies.record import StudyPart
 from unbraid.studies.results import ordered, results
@@ -31,8 +32,6 @@ from unbraid.studies.schema import (
     ZeroShotSection,
     checked,
     mapping,
-    read_text,
-    written,
 )
 from unbraid.studies.snapshot import StudySnapshot
 from unbraid.types import DataFrame

@@ -15,8 +15,9 @@ from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
 from unbraid.storage.files import write_text
+from unbraid.storage.yaml_files import read_text, written
 from unbraid.studies.estimate import estimate
-from unbraid.studies.schema import Count, NotNegative, Section, Seed, checked, mapping, read_text, written
+from unbraid.studies.schema import Count, NotNegative, Section, Seed, checked, mapping
 from unbraid.studies.study import Study
 
 FILE = "plan.yaml"

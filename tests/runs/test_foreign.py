@@ -1,0 +1,122 @@
+"""Folders of models that another framework trained."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import unbraid
+from tests.conftest import Cli
+from unbraid.runs.foreign import code_file, config_columns, is_run, label_file, models_below
+
+RNG = np.random.default_rng(0)
+LABELS = pd.DataFrame(RNG.integers(0, [3, 5], (200, 2)), columns=["shape", "hue"])
+
+
+def codes_of(noise: float, seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return np.column_stack([LABELS.to_numpy() + noise * rng.standard_normal((200, 2)), rng.standard_normal(200)])
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """Two settings of two seeds, with labels in the folder above."""
+    for beta in (1, 4):
+        for seed in (0, 1):
+            folder = tmp_path / "runs" / f"beta{beta}_seed{seed}"
+            folder.mkdir(parents=True)
+            np.save(folder / "z.npy", codes_of(0.2 * beta, seed))
+            (folder / "config.yaml").write_text(f"model:\n  beta: {beta}\n  name: vae\nseed: {seed}\nlr: 1e-3\n")
+    LABELS.to_csv(tmp_path / "runs" / "labels.csv", index=False)
+    return tmp_path / "runs"
+
+
+def test_scores_are_those_of_the_arrays_and_configs_are_columns(runs: Path, unbraid_cli: Cli) -> None:
+    code, _, error = unbraid_cli("score", str(runs), "--metrics", "mig", "--csv", str(runs.parent / "table.csv"))
+    assert code == 0, error
+    table = pd.read_csv(runs.parent / "table.csv").set_index("model")
+    assert table.columns.tolist() == ["model.beta", "model.name", "seed", "lr", "mig"]
+    for name, row in table.iterrows():
+        beta, seed = int(row["model.beta"]), int(row["seed"])
+        assert name == f"beta{beta}_seed{seed}"
+        expected = unbraid.score(codes_of(0.2 * beta, seed), LABELS, metrics="mig")["mig"].score
+        assert row["mig"] == pytest.approx(expected, abs=1e-12)
+    assert table["mig"].is_monotonic_decreasing
+
+
+def test_means_over_seeds(runs: Path, unbraid_cli: Cli) -> None:
+    code, out, error = unbraid_cli("score", str(runs), "--metrics", "mig", "--by", "setting", "--json", "-")
+    assert code == 0, error
+    read = json.loads(out)
+    assert [(each["setting"], each["models"]) for each in read["means"]] == [("model.beta=1", 2), ("model.beta=4", 2)]
+    mean = np.mean([each["mig"] for each in read["models"] if each["model.beta"] == 1])
+    assert read["means"][0]["mig"] == pytest.approx(mean, abs=1e-12)
+
+
+def test_rank_and_compare_take_them(runs: Path, unbraid_cli: Cli) -> None:
+    code, out, error = unbraid_cli("rank", str(runs), "--by", "model.beta", "--json", "-")
+    assert code == 0, error
+    assert "beta1" in out
+    models = {f"beta{beta}_seed{seed}": codes_of(0.2 * beta, seed) for beta in (1, 4) for seed in (0, 1)}
+    read = {Path(path).name: score for path, score in json.loads(out)["scores"].items()}
+    scores = unbraid.rank(models, groups=["1", "1", "4", "4"]).scores
+    assert read == pytest.approx(dict(zip(models, scores, strict=True)), abs=1e-12)
+    one, other = str(runs / "beta1_seed0"), str(runs / "beta4_seed0")
+    code, out, error = unbraid_cli("compare", one, other, "--metrics", "mig", "--json", "-")
+    assert code == 0, error
+    assert "beta1_seed0" in out
+
+
+def test_labels_beside_the_codes_come_before_those_above(runs: Path) -> None:
+    folder = runs / "beta1_seed0"
+    assert label_file(folder, folder / "z.npy") == runs / "labels.csv"
+    LABELS.to_csv(folder / "factors.csv", index=False)
+    assert label_file(folder, folder / "z.npy") == folder / "factors.csv"
+    (folder / "targets.npy").write_bytes(b"")
+    with pytest.raises(ValueError, match=r"several files may hold the labels \(factors.csv, targets.npy\)"):
+        label_file(folder, folder / "z.npy")
+
+
+def test_an_unclear_folder_is_one_line_and_exit_2(runs: Path, unbraid_cli: Cli) -> None:
+    np.save(runs / "beta1_seed0" / "latents.npy", codes_of(0, 0))
+    code, _, error = unbraid_cli("score", str(runs), "--metrics", "mig")
+    assert code == 2
+    assert "several files may hold the codes (latents.npy, z.npy); name one" in " ".join(error.split())
+    assert unbraid_cli("score", str(runs), "--metrics", "mig", "--codes", "z.npy")[0] == 0
+    empty = runs.parent / "empty"
+    (empty / "model").mkdir(parents=True)
+    (empty / "model" / "codes.pt").write_bytes(b"pickled")
+    code, _, error = unbraid_cli("score", str(empty), "--metrics", "mig")
+    assert code == 2
+    assert "codes.pt is pickled and never opened" in " ".join(error.split())
+
+
+def test_files_are_found_by_name_or_pattern(tmp_path: Path) -> None:
+    (tmp_path / "a" / "deep").mkdir(parents=True)
+    (tmp_path / ".hidden").mkdir()
+    for place in ("a/deep/Embeddings.npz", ".hidden/codes.npy"):
+        (tmp_path / place).touch()
+    assert models_below(tmp_path) == [tmp_path / "a" / "deep"]
+    assert models_below(tmp_path, "*.csv") == []
+    assert code_file(tmp_path / "a" / "deep", "Emb*") == tmp_path / "a" / "deep" / "Embeddings.npz"
+    with pytest.raises(ValueError, match="no pattern of file names"):
+        code_file(tmp_path, "/absolute")
+
+
+def test_configs_are_flattened_and_nothing_in_them_runs(tmp_path: Path) -> None:
+    (tmp_path / ".hydra").mkdir()
+    hydra = tmp_path / ".hydra" / "config.yaml"
+    hydra.write_text("a: {b: 1e-4, c: [1, 2]}\nnone: null\nw: {value: 3, desc: null}\nlayers: [{n: 8}]\n")
+    assert config_columns(tmp_path) == {"a.b": 1e-4, "a.c": "[1, 2]", "w": 3, "layers.0.n": 8}
+    hydra.write_text("a: !!python/object/apply:os.mkdir [made]\n")
+    assert config_columns(tmp_path) == {"a": "['made']"}
+    assert not (tmp_path / "made").exists()
+    assert not Path("made").exists()
+    (tmp_path / "config.json").write_text('{"beta": 4}')
+    assert config_columns(tmp_path) == {"beta": 4}
+    (tmp_path / "config.json").write_text("{")
+    with pytest.raises(ValueError, match=r"config\.json"):
+        config_columns(tmp_path)
+    assert not is_run(tmp_path / ".hydra")
