@@ -23,7 +23,7 @@ TREES: Mapping[str, list[str]] = {
     "tutorials/index": ["own-codes", "own-images", "which-model"],
     "guides": [
         "scoring", "which-metric", "how-sure", "why-numbers-differ", "fit", "training", "studies", "scaling-out",
-        "generalisation", "faults",
+        "generalisation", "faults", "audit",
         "ranking", "paper", "anndata", "scikit-learn", "lightning",
     ],
     "reference": ["glossary", "metrics", "families", "datasets", "figures", "commands", "reference/index"],
