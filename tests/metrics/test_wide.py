@@ -104,12 +104,28 @@ def test_sparse_files_and_tensors_are_read_as_full_ones_are(tmp_path: Path, layo
     assert wide_scores(tensor, FACTORS).mig == pytest.approx(mig(codes, FACTORS).score, abs=1e-12)
 
 
+@pytest.mark.parametrize("make", ["array", "matrix"])
+@pytest.mark.parametrize("layout", ["bsr", "coo", "csc", "csr", "dia", "dok", "lil"])
+@pytest.mark.filterwarnings("ignore:Constructing a DIA matrix")
+def test_every_layout_of_scipy_is_read(tmp_path: Path, layout: str, make: str) -> None:
+    codes = wide()
+    held = getattr(sparse, f"{layout}_{make}")(codes)
+    np.testing.assert_array_equal(Representation(held).codes, codes)
+    card = unbraid.score(held, FACTORS, metrics="mig", kinds=["ordinal"] * FACTORS.shape[1])
+    assert card["mig"].score == pytest.approx(mig(codes, FACTORS).score, abs=1e-12)
+    if layout not in ("dok", "lil"):  # which scipy.sparse.save_npz refuses
+        sparse.save_npz(tmp_path / "codes.npz", held)
+        np.testing.assert_array_equal(Representation.load(tmp_path / "codes.npz").codes, codes)
+
+
 @pytest.mark.parametrize(
     ("parts", "said"),
     [
         ({"indices": np.full(3, 99, dtype=np.int32)}, "not a readable sparse matrix"),
         ({"indptr": np.array([0, 5, 2])}, "not a readable sparse matrix"),
-        ({"format": b"dia"}, "of format 'dia'; save it as csr, csc or coo"),
+        ({"format": b"lil"}, "of format 'lil'; save it as csr, csc, coo, bsr or dia"),
+        ({"format": b"dia"}, "not a readable sparse matrix"),
+        ({"format": b"bsr"}, "not a readable sparse matrix"),
         ({"format": np.array(["a", "b"])}, "of format"),
         ({"shape": np.array([-1, 60])}, "not a readable sparse matrix"),
     ],

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._utils.arrays import as_array
+from unbraid._utils.arrays import as_array, is_sparse
 from unbraid.types import IntArray
 
 SHOWN = 3  # names of rows in a message
@@ -45,7 +45,7 @@ def match_rows(given: Mapping[str, Any], key: str | None = None) -> tuple[dict[s
         content, names = (content, None) if key is None else _without_key(content, key)
         if key is not None and names is None and place < 2:
             raise ValueError(f"{name} must be a frame or a mapping with a column {key!r}, which names its rows")
-        if isinstance(content, Mapping) and names is None:
+        if isinstance(content, Mapping) and names is None and not is_sparse(content):
             found[name] = {
                 column: matched(name, f"{name}[{column!r}]", each, _index(each)) for column, each in content.items()
             }

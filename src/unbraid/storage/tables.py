@@ -148,15 +148,18 @@ def read_sparse(path: Path) -> Any:
     kind = kind.item() if kind.ndim == 0 else ""
     kind = kind.decode("latin-1") if isinstance(kind, bytes) else kind
     try:
-        if kind in ("csr", "csc"):
-            make = sparse.csr_array if kind == "csr" else sparse.csc_array
+        if kind in ("csr", "csc", "bsr"):
+            make = {"csr": sparse.csr_array, "csc": sparse.csc_array, "bsr": sparse.bsr_array}[kind]
             held = make((parts["data"], parts["indices"], parts["indptr"]), shape=shape)
             held.check_format(full_check=True)
+            held = held.tocoo() if kind == "bsr" else held
+        elif kind == "dia":
+            held = sparse.dia_array((parts["data"], parts["offsets"]), shape=shape).tocoo()
         elif kind == "coo":
             cells = parts["coords"] if "coords" in parts else (parts["row"], parts["col"])
             held = sparse.coo_array((parts["data"], tuple(cells)), shape=shape)
         else:
-            raise ValueError(f"of format {kind!r}; save it as csr, csc or coo")
+            raise ValueError(f"of format {kind!r}; save it as csr, csc, coo, bsr or dia")
     except (ValueError, KeyError, TypeError, IndexError, OverflowError) as error:
         raise ValueError(f"{path}: not a readable sparse matrix ({one_line(error)})") from error
     return held
