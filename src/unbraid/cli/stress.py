@@ -20,7 +20,7 @@ def stress(
         typer.Argument(
             metavar="[METRIC]...",
             help="Ids and presets of `unbraid metrics`, or module:function of your own, from codes and factors to a "
-            "number; default: all standard ones, a few minutes.",
+            "number; default: all standard ones, a quarter of an hour.",
         ),
     ] = None,
     claim: Annotated[
