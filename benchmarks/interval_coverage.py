@@ -138,7 +138,7 @@ SOURCES: dict[str, Callable[[int, np.random.Generator], Representation]] = {
 
 def scored(representation: Representation, metrics: list[str]) -> dict[str, Scored]:
     found = {}
-    for name, each in score_each(representation, choose(metrics), noise=False):
+    for name, each in score_each(representation, choose(metrics), with_chance=False):
         if isinstance(each, Exception):
             raise each
         found[name] = each
