@@ -12,7 +12,7 @@ PYTEST := -m pytest -n 2 --max-worker-restart 0 --no-loadscope-reorder
 OLDEST := .venv/oldest
 BARE := .venv/bare
 
-.PHONY: test check check-slow check-kernel check-oldest check-wheel demo reproduce docs release browser clean
+.PHONY: test mutants check check-slow check-kernel check-oldest check-wheel demo reproduce docs release browser clean
 
 test: $(INSTALLED) browser
 	$(BIN)/python $(PYTEST) -m "not slow and not lengthy"
@@ -28,6 +28,10 @@ check: $(INSTALLED) browser
 # What takes minutes: trainings to their end, large inputs, whole repetitions.
 check-slow: $(INSTALLED) browser
 	$(BIN)/python $(PYTEST) -m slow -o timeout=1800 -o faulthandler_timeout=2400
+
+# Formulas with one token changed that no test notices, such as FILES=src/unbraid/metrics/mig.py; goes on where it stopped.
+mutants: $(INSTALLED)
+	$(BIN)/python tests/mutants.py $(FILES)
 
 # The numbers, with the kernels of a processor without AVX-512: what is red on other machines is red here.
 check-kernel: $(INSTALLED)

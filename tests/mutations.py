@@ -65,7 +65,19 @@ NAMES = {  # of functions and methods that are called
     "ones": ("off by one", "zeros"),
 }
 AXES, WEIGHTS = ("axis", "dim"), ("weights", "weight", "sample_weight")
-ORDERLESS = {"isinstance", "issubclass", "getattr", "hasattr", "maximum", "minimum", "max", "min", "zip", "cast", "dict"}
+ORDERLESS = {
+    "isinstance",
+    "issubclass",
+    "getattr",
+    "hasattr",
+    "maximum",
+    "minimum",
+    "max",
+    "min",
+    "zip",
+    "cast",
+    "dict",
+}
 ROWS = {"Metric", "Family", "TypeVar", "ParamSpec", "Claim", "re.compile"}
 
 
