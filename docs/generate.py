@@ -9,7 +9,7 @@ import math
 import sys
 from typing import Any
 
-from pages import datasets, families, gallery, metrics
+from pages import datasets, evidence, families, gallery, metrics
 from pages.texts import ROOT, table
 
 from unbraid.metrics import MEASURES, METRICS, RECONSTRUCTED
@@ -206,6 +206,9 @@ def main() -> None:
         "docs/how-sure.md": filled("docs/how-sure.md", {"coverage": coverage(), "alarms": alarms()}),
         "docs/faults.md": filled("docs/faults.md", {"faults": faults()}),
         "docs/reproductions/index.md": filled("docs/reproductions/index.md", {"claims": claims()}),
+        "docs/is-this-number-right.md": filled(
+            "docs/is-this-number-right.md", {"evidence": evidence.overview(), "beside": evidence.beside()}
+        ),
         "README.md": filled("README.md", {"metrics": summary()}),
     }
     stale = [name for name, text in pages.items() if (ROOT / name).read_text(encoding="utf-8") != text]

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import get_type_hints
 
+from pages import evidence
 from pages.formulas import SYMBOLS
 from pages.texts import ROOT, citation, escaped, facts, formula, row_link, table
 from unbraid.metrics import MEASURES, RECONSTRUCTED, Metric
@@ -86,6 +87,7 @@ def page(name: str) -> str:
             f"*Limitations:* {escaped(row.limitations)}",
             formula(latex, where if name in RECONSTRUCTED else f"{where} {SYMBOLS}"),
             *_faults(name),
+            *evidence.section(name),
             "## At a glance",
             facts(known),
             *_calls(name),

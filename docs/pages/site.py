@@ -22,8 +22,8 @@ TREES: Mapping[str, list[str]] = {
     "index": ["quickstart", "tutorials/index", "guides", "reference", "gallery", "reproductions/index", "development"],
     "tutorials/index": ["own-codes", "own-images", "which-model"],
     "guides": [
-        "scoring", "which-metric", "how-sure", "why-numbers-differ", "fit", "training", "studies", "scaling-out",
-        "generalisation", "faults", "audit",
+        "scoring", "which-metric", "how-sure", "is-this-number-right", "why-numbers-differ",
+        "fit", "training", "studies", "scaling-out", "generalisation", "faults", "audit",
         "ranking", "paper", "anndata", "scikit-learn", "lightning",
     ],
     "reference": ["glossary", "metrics", "families", "datasets", "figures", "commands", "reference/index"],
