@@ -29,7 +29,7 @@ def test_the_code_of_a_page_runs_from_top_to_bottom(page: str, tmp_path: Path, m
     if page == "quickstart":
         assert json.loads((tmp_path / "scores.json").read_text(encoding="utf-8"))["metrics"]["mig"]
     elif page == "which-metric":
-        assert (len(names["failed"]), names["failed"][:2]) == (16, ["many codes, few rows, noise", "twice"])
+        assert (len(names["failed"]), names["failed"][:2]) == (17, ["many codes, few rows, noise", "constant"])
     elif page == "scoring":
         assert list(names["card"].scored) == ["mig", "snc", "modularity"]
         assert (tmp_path / "codes.npz").is_file()

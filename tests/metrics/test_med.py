@@ -44,3 +44,11 @@ def test_notes() -> None:
         "one factor: disentanglement is 1 by definition",
         "one code: completeness is 1 by definition",
     )
+
+
+def test_constant_codes_score_nothing() -> None:
+    """Not even what rounding leaves of no information, of which shares could be taken."""
+    factors = np.tile(grid_factors(), (8, 1))
+    result = med(np.full((len(factors), 4), (0.0, 0.5, -1.0, 0.7)), factors)
+    assert (result.score, result.completeness) == (0.0, 0.0)
+    assert not result.mutual_information.any()

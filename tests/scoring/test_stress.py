@@ -10,12 +10,14 @@ from unbraid import stress
 from unbraid.metrics import METRICS, NotDefined
 from unbraid.scoring.processes import ENCODERS, PROCESSES, named
 from unbraid.scoring.stress import DEMANDS, ENCODED, ENDS, NOISE, Stressed
-from unbraid.scoring.synthetic_codes import CASES
+from unbraid.scoring.synthetic_codes import CASES, GROUPS
 
 
 def correlations(codes, factors):
     varying = np.ptp(codes, axis=0) > 0
     found = np.zeros((codes.shape[1], factors.shape[1]))
+    if not varying.any():
+        return found
     every = np.corrcoef(codes[:, varying].T, factors.T)
     found[varying] = every[: varying.sum(), varying.sum() :]
     return found
@@ -83,15 +85,15 @@ def test_metrics_that_are_wrong_are_caught_where_they_are_wrong() -> None:
     wrong = {
         best: {"twice", BY_CHANCE},
         gap: {"dependent factors"},
-        fragile: {"twice", "with idle codes", BY_CHANCE},
+        fragile: {"twice", "with idle codes", "constant", BY_CHANCE},
         blocks_of_ten: {"twice", "few rows"},
-        per_code: {"twice", "one lost", "with idle codes", "beside codes of noise"},
+        per_code: {"twice", "one lost", "one factor copied", "with idle codes", "beside codes of noise"},
     }
     assert dict(zip(wrong, failures(*wrong, claims="compactness"), strict=True)) == wrong
     of_place, of_scale, of_luck = failures(in_place, covariance, greedy)
     assert "reordered and flipped" in of_place
     assert "scaled" in of_scale
-    assert of_luck == {"few rows, noise", BY_CHANCE}
+    assert of_luck == {"few rows, noise", "sparse noise", BY_CHANCE}
     assert {"rotated", "continuous, rotated"} <= failures(best, claims="explicitness")[0]
     assert "twice" in failures(gap, claims="modularity")[0]
     for both in (["modularity", "compactness"], ["compactness", "modularity"]):  # what one forbids, no other allows
@@ -170,8 +172,86 @@ def test_what_raises_fails_and_what_has_no_meaning_is_not_judged() -> None:
     unjudged = {check.situation for check in only.checks if check.passed is None and ": " not in check.situation}
     assert unjudged == {
         "twice", "one lost", "split", "with idle codes", "beside codes of noise", BY_CHANCE, "rare classes, noise",
+        "sparse noise", "all alike", "one factor copied",
     }  # fmt: skip
     assert not [check for check in only.failed if ": " not in check.situation]
+
+
+def test_codes_that_learnt_nothing_are_what_they_are_called() -> None:
+    rng = np.random.default_rng(0)
+    null = {name: case(rng) for name, case in GROUPS["null"].items()}
+    assert not np.ptp(null["constant"].codes, axis=0).any()
+    nearly = null["nearly constant"]
+    assert 0 < nearly.codes.std() / nearly.codes.mean() < 1e-8
+    assert (null["sparse noise"].codes == 0).mean() == pytest.approx(0.9, abs=0.01)
+    for name in ("nearly constant", "sparse noise"):
+        assert np.abs(correlations(null[name].codes, null[name].factors)).mean() < 0.05
+    for name in ("all alike", "one factor copied"):
+        assert (null[name].codes == null[name].codes[:, :1]).all()
+    # Of five parts of equal variance, four are factors and one is noise.
+    assert correlations(null["all alike"].codes, null["all alike"].factors)[0] == pytest.approx(5**-0.5, abs=0.05)
+    assert correlations(null["one factor copied"].codes, null["one factor copied"].factors)[0] == pytest.approx(
+        [0, 0, 0, 1], abs=1e-12
+    )
+
+
+def test_metrics_that_reward_nothing_are_caught() -> None:
+    """Agreement of codes with each other, their calm, or what is told for each bit of variance."""
+
+    def redundancy(codes, factors):
+        return best(codes, factors) + float(np.abs(correlations(codes, codes)).mean())
+
+    def calm(codes, factors):
+        return best(codes, factors) / (best(codes, factors) + float(codes.std()))
+
+    def ratio(codes, factors):
+        return best(codes, factors) / float(codes.var(axis=0).mean())
+
+    of_copies, of_calm, of_ratio = failures(redundancy, calm, ratio, claims="alignment", cases="null")
+    assert of_copies == {"all alike", "one factor copied"}
+    assert "nearly constant" in of_calm
+    assert "nearly constant" in of_ratio
+
+
+def test_cases_can_be_chosen() -> None:
+    (null,) = stress(best, claims="compactness", cases="null")
+    assert set(null.scores) == {"perfect", "noise", *GROUPS["null"]}
+    assert null.passed
+    (both,) = stress(best, claims="compactness", cases=["factors", "null"])
+    assert set(both.scores) == {"perfect", "noise", *GROUPS["factors"], *GROUPS["null"]}
+    (whole,) = stress(best, claims="compactness")
+    assert [check for check in whole.checks if check.situation in GROUPS["null"]] == list(null.checks[2:])
+    assert {name for group in GROUPS.values() for name in group} == set(CASES) == set(whole.scores)
+    with pytest.raises(ValueError, match="unknown cases 'nul'; did you mean 'null'"):
+        stress(best, cases="nul")
+
+
+def test_a_function_may_return_a_mapping_or_a_number_in_an_array() -> None:
+    def several(codes, factors):
+        return {"the.best": np.float32(best(codes, factors)), "gap": gap(codes, factors), "who": "me", "per": [1, 2]}
+
+    def broken(codes, factors):
+        return {"best": best(codes, factors), "bad": float("nan")}
+
+    both = stress(several, claims="compactness", cases="faults")
+    assert [each.value for each in both] == ["the.best", "gap"]
+    alone = stress(best, gap, claims="compactness", cases="faults")
+    assert [[check.passed for check in each.checks] for each in both] == [
+        [check.passed for check in each.checks] for each in alone
+    ]
+    assert [each.value for each in stress(several, value="gap", cases="null")] == ["gap"]
+    sound, unsound = stress(broken, cases="null")
+    assert sound.passed
+    assert {check.why for check in unsound.failed} == {"failed: gave nan"}
+    assert [check.passed for check in stress(lambda *_: np.array(best(*_)), cases="null")[0].checks] == [
+        check.passed for check in sound.checks
+    ]
+    with pytest.raises(ValueError, match="has no value 'gpa' to judge; did you mean 'gap'"):
+        stress(several, value="gpa", cases="null")
+    with pytest.raises(ValueError, match="dci_lasso has no value 'score' to judge; there are disentanglement, comp"):
+        stress("dci_lasso", value="score", cases="null")
+    (empty,) = stress(lambda *_: {"who": "me"}, cases="null")
+    assert {check.why for check in empty.failed} >= {"failed: ValueError: gave a mapping without a number, of who"}
 
 
 def test_metrics_of_the_table_are_held_to_their_own_claims() -> None:
@@ -196,6 +276,8 @@ def test_metrics_of_the_table_are_held_to_their_own_claims() -> None:
         (("mig", "nonsense"), "unknown metric 'nonsense'"),
         (("elbo_terms",), "elbo_terms claims neither modularity, compactness, alignment, explicitness"),
         (("udr",), "udr compares several models"),
+        (("mig", "--cases", "noisy"), "unknown cases 'noisy'; did you mean 'noise'?"),
+        (("mig", "--value", "gap"), "mig has no value 'gap' to judge; there are score"),
         (("mig", "--claim", "modular"), "unknown claim 'modular'; did you mean 'modularity'?"),
         (("no_such_module:metric",), "cannot be imported"),
         (("mig", "--seed", "-1"), "seed"),
@@ -222,6 +304,34 @@ def test_the_command_prints_and_writes_every_check(unbraid_cli, tmp_path: Path, 
     code, printed, _ = unbraid_cli("stress", "my_lab_stressed:known")
     assert "FAIL perfect" in printed
     assert isinstance(stress("med")[0], Stressed)
+
+
+def test_the_command_judges_a_function_of_another_package(unbraid_cli, tmp_path: Path, monkeypatch) -> None:
+    """As it is called on the command line, with tensors and a dictionary as such packages have them."""
+    package = tmp_path / "their_lab"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "metrics.py").write_text(
+        "import torch\n\n\n"
+        "def told(codes, factors, seed=0):\n"
+        "    codes, factors = torch.tensor(codes), torch.tensor(factors)\n"
+        "    both = torch.corrcoef(torch.cat([codes, factors], dim=1).T).nan_to_num()\n"
+        "    table = both[: codes.shape[1], codes.shape[1] :].abs()\n"
+        "    return {'told': table.amax(dim=0).mean(), 'seed': torch.tensor(seed)}\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    command = "stress", "their_lab.metrics:told", "--claim", "alignment", "--cases", "null", "--json", "out.json"
+    code, printed, error = unbraid_cli(*command)
+    assert code == 0, error
+    told, seed = json.loads(Path("out.json").read_text())["metrics"]
+    assert (told["value"], told["claims"], told["passed"]) == ("told", ["alignment"], True)
+    assert told["scores"]["one factor copied"] == pytest.approx(0.25)  # one of four, and no other
+    assert not seed["passed"]
+    assert "their_lab.metrics:told" in printed
+    code, printed, error = unbraid_cli(*command[:-2], "--value", "told")
+    assert code == 0, error
+    assert "pass one factor copied" in printed
+    assert "seed" not in printed
 
 
 METRICS_MED_NOISE = 0.077  # as docs/behaviour.json has it

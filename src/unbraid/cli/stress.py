@@ -20,7 +20,7 @@ def stress(
         typer.Argument(
             metavar="[METRIC]...",
             help="Ids and presets of `unbraid metrics`, or module:function of your own, from codes and factors to a "
-            "number; default: all standard ones, a quarter of an hour.",
+            "number; default: all standard ones, about twenty minutes.",
         ),
     ] = None,
     claim: Annotated[
@@ -28,6 +28,20 @@ def stress(
         typer.Option(
             help="What it claims, in place of what the table says: modularity, compactness, alignment or explicitness; "
             "may be repeated."
+        ),
+    ] = None,
+    cases: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Go through these alone: faults, factors, noise, null or processes; may be repeated. Default: all, "
+            "of which processes are two thirds."
+        ),
+    ] = None,
+    value: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Judge this value alone, of a metric with several or of a function that returns a dictionary.",
         ),
     ] = None,
     lower_is_better: Annotated[
@@ -47,10 +61,10 @@ def stress(
     do the opposite. A metric of alignment must penalise every factor without a code of its own, and a metric of
     explicitness only lost factors. Every metric must separate perfect codes from noise. Its verdict must not change
     when codes are scaled or reordered, when constant or irrelevant codes are added, when rows are few, or when factors
-    are unbalanced, dependent or continuous. Four processes draw factors (independent, correlated, one a function of one
-    or of two others), and ten encoders each make codes of them: scaled, bent, entangled, lossy, copied, noise. Scores
-    are rescaled from noise (0) to perfect codes (1): above .9 counts as
-    unchanged, below as lower.
+    are unbalanced, dependent or continuous. Codes that are all constant, or all the same, must not score well. Four
+    processes draw factors (independent, correlated, one a function of one or of two others), and ten encoders each make
+    codes of them: scaled, bent, entangled, lossy, copied, noise. Scores are rescaled from noise (0) to perfect codes
+    (1): above .9 counts as unchanged, below as lower.
 
     Examples:
 
@@ -60,10 +74,13 @@ def stress(
 
       unbraid stress my_lab.scores:my_metric --claim modularity
 
-    For a function with other arguments or a dictionary as result, write an adapter of two lines:
+      unbraid stress my_lab.scores:my_metric --cases faults --cases null
+
+    The function takes codes and factors, and returns a number, an array or tensor without dimensions, or a dictionary,
+    of which each number is judged. For a function with other arguments, write an adapter of two lines:
 
       def my_metric(codes, factors):
-          return float(their_metric(torch.tensor(factors), torch.tensor(codes))["score"])
+          return their_metric(torch.tensor(factors), torch.tensor(codes))
 
     A case in which it raises an error counts as failed, and shows the error.
     """
@@ -72,7 +89,8 @@ def stress(
 
     with stage_progress("stressing") as progress:
         results = put_through(
-            *(metrics or ()), claims=claim, higher_is_better=not lower_is_better, seed=seed,
+            *(metrics or ()), claims=claim, cases=cases or None, value=value,
+            higher_is_better=not lower_is_better, seed=seed,
             progress=lambda _, done, total: progress("stressing", done, total),
         )  # fmt: skip
     content = {"seed": seed, "metrics": [result.to_dict() for result in results]}

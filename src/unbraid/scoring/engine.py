@@ -134,7 +134,7 @@ def call(metric: Metric, inputs: Inputs, context: Mapping[str, Any], store: Stor
         with interruptible(), sharing(store):
             known_as_checked(inputs)
             result = _of_its_own(metric.function(inputs.held, inputs.factors, **chosen))
-    if isinstance(result, int | float | np.number):
+    if isinstance(result, int | float | np.number) or getattr(result, "ndim", None) == 0:
         return _Number(float(result))
     if not is_dataclass(result) or not isinstance(getattr(result, metric.headline, None), float | np.floating):
         raise ValueError(

@@ -1,5 +1,6 @@
 """Put metrics through codes of known faults: does each do what it claims?"""
 
+import functools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -19,7 +20,7 @@ from unbraid.scoring.card import Scored
 from unbraid.scoring.engine import score_each
 from unbraid.scoring.processes import ENCODERS, PROCESSES, named
 from unbraid.scoring.score import Named, choose
-from unbraid.scoring.synthetic_codes import CASES, CHANGES, GAP, SPACE, in_halves, upper_corner
+from unbraid.scoring.synthetic_codes import CASES, CHANGES, GAP, GROUPS, SPACE, Case, in_halves, upper_corner
 from unbraid.storage.trust import trusting
 from unbraid.types import Progress
 
@@ -43,18 +44,22 @@ DEMANDS: Mapping[Claim, Mapping[str, Demand]] = MappingProxyType(
         "modularity": {
             "circle": "stays", "twice": "stays", "angle on a circle": "stays", "two in one": "falls",
             "rotated": "falls", "dependent factors, rotated": "falls", "continuous, rotated": "falls",
+            "all alike": "falls",
         },
         "compactness": {
             "twice": "falls", "one lost": "falls", "split": "falls", "rotated": "falls",
-            "dependent factors, rotated": "falls", "continuous, rotated": "falls",
+            "dependent factors, rotated": "falls", "continuous, rotated": "falls", "all alike": "falls",
+            "one factor copied": "falls",
         },
         "alignment": {
             "one lost": "falls", "two in one": "falls", "split": "falls", "rotated": "falls",
-            "dependent factors, rotated": "falls", "continuous, rotated": "falls",
+            "dependent factors, rotated": "falls", "continuous, rotated": "falls", "all alike": "falls",
+            "one factor copied": "falls",
         },
         "explicitness": {
             "circle": "stays", "twice": "stays", "angle on a circle": "stays", "one lost": "falls",
             "rotated": "stays", "dependent factors, rotated": "stays", "continuous, rotated": "stays",
+            "all alike": "falls", "one factor copied": "falls",
         },
     }
 )  # fmt: skip
@@ -84,7 +89,7 @@ ENCODED: Mapping[Claim, Mapping[str, Demand]] = MappingProxyType(
 SHARED = "one from one"
 NOISE = (
     "uneven levels, noise", "few rows, noise", "heavy-tailed noise", "many codes, few rows, noise",
-    "rare classes, noise",
+    "rare classes, noise", "constant", "nearly constant", "sparse noise",
     *(named(process, encoder) for process in PROCESSES for encoder in ("Gaussian noise", "uniform noise")),
 )  # fmt: skip
 # Where perfect codes need not score as on the grid: what their score is, and for processes what noise scores there.
@@ -101,7 +106,8 @@ ENDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         named("correlated", "plain"): (named("independent", "plain"), named("independent", "Gaussian noise")),
     }
 )
-WITHOUT_SHARE = ("noise", "split")  # codes of which none alone tells anything may score as noise does
+# Codes of which none alone tells anything, or all tell the same, may score as noise does, and worse.
+WITHOUT_SHARE = ("noise", "split", "all alike", "one factor copied")
 
 
 @dataclass(frozen=True)
@@ -156,6 +162,8 @@ class Stressed(Shown):
 def stress(
     *metrics: Named,
     claims: str | Sequence[str] | None = None,
+    cases: str | Sequence[str] | None = None,
+    value: str | None = None,
     higher_is_better: bool = True,
     seed: int = 0,
     progress: Progress | None = None,
@@ -165,17 +173,22 @@ def stress(
     The faults: a factor in two codes, in none, two factors in one, each in two codes that tell nothing alone, codes
     that are rotated, noisy, scaled, reordered, idle or beside irrelevant ones; factors of uneven levels, factors that
     depend on each other, few rows, continuous and cyclic factors, rare classes, noise of heavy tails or in many codes;
-    and ten encoders of four processes that draw factors (independent, correlated, one a function of one or of two
-    others), after Joshi et al. 2026. Each score is placed on the way from noise, 0, to
-    perfect codes, 1: it has stayed above .9, and has fallen below.
+    codes that are constant, or but for a billionth, or zero most of the time, or all alike; and ten encoders of four
+    processes that draw factors (independent, correlated, one a function of one or of two others), after Joshi et al.
+    2026. Each score is placed on the way from noise, 0, to perfect codes, 1: it has stayed above .9, and has fallen
+    below.
 
     Args:
         *metrics: ids of `unbraid.metrics.METRICS`; "module:function", or a function, of your own, from codes
-            (n_samples, n_codes) and factors (n_samples, n_factors) to a number or a Result. It is given `kinds`,
-            `sizes`, `log_variances`, `held_out` and `seed` where it takes them. None: those of the table that claim
-            anything and are scored by default.
+            (n_samples, n_codes) and factors (n_samples, n_factors) to a number, an array or tensor without dimensions,
+            a Result, or a mapping from names to numbers, each of which is judged. It is given `kinds`, `sizes`,
+            `log_variances`, `held_out` and `seed` where it takes them. None: those of the table that claim anything
+            and are scored by default.
         claims: what it claims of "modularity", "compactness", "alignment" and "explicitness", in place of what the
             table says; see `CLAIMS`. A metric that claims several must punish what any of these forbids.
+        cases: which of "faults", "factors", "noise", "null" and "processes" to go through; see
+            `unbraid.scoring.synthetic_codes.GROUPS`. Perfect codes and noise always are. Default: all.
+        value: the only one to judge, of a mapping that a function of your own returns or of what a metric claims.
         higher_is_better: of a function of your own.
         seed: draws the codes, and is the metric's.
         progress: called as progress(situation, done, total).
@@ -186,7 +199,8 @@ def stress(
         the levels' shares, dependence, scale, order, idle and irrelevant codes.
 
     Raises:
-        ValueError: an unknown metric or claim, or a metric of the table that claims none of these.
+        ValueError: an unknown metric, claim, group of cases or value, or a metric of the table that claims none of
+            these.
 
     Example:
         >>> only = stress("mig")[0]
@@ -194,16 +208,21 @@ def stress(
         (('compactness',), 3, 0.0)
     """
     check_whole("seed", seed, 0)
-    chosen = _rows(metrics, _claims(claims), higher_is_better)
+    chosen, through = _rows(metrics, _claims(claims), higher_is_better), _cases(cases)
     found: dict[str, dict[str, Scored | Exception]] = {name: {} for name in chosen}
-    for done, (situation, case) in enumerate(CASES.items()):
+    for done, (situation, case) in enumerate(through.items()):
         if progress is not None:
-            progress(situation, done, len(CASES))
+            progress(situation, done, len(through))
         held = case(np.random.default_rng(seed))
         for name, scored in scored_each(held, chosen, seed=seed):
             found[name][situation] = scored
+            if value is not None and isinstance(scored, Scored):
+                _check_value(name, value, _values(chosen[name], {situation: scored}))
     return tuple(
-        _judged(name, row, value, own, found[name]) for name, row in chosen.items() for value, own in row.claims.items()
+        _judged(name, row, each, claimed, found[name])
+        for name, row in chosen.items()
+        for each, claimed in _values(row, found[name]).items()
+        if value is None or each == value
     )
 
 
@@ -225,6 +244,7 @@ def _rows(metrics: Sequence[Named], claims: tuple[Claim, ...] | None, higher_is_
     if not metrics:
         metrics = [name for name, row in METRICS.items() if row.standard and row.claims]
     rows: dict[str, Metric] = {}
+    functions: dict[str, Callable[..., Any]] = {}
     for each in metrics:
         if callable(each) and not isinstance(each, Metric):
             name = f"{each.__module__}:{getattr(each, '__qualname__', type(each).__qualname__)}"
@@ -232,13 +252,13 @@ def _rows(metrics: Sequence[Named], claims: tuple[Claim, ...] | None, higher_is_
         else:
             named = choose(trusting([each]))
         for name, row in named.items():
-            if name in rows and rows[name].function is not row.function:
+            if functions.setdefault(name, row.function) is not row.function:
                 raise ValueError(f"two metrics are called {name!r}; give one another name with unbraid.metrics.own")
             own = name not in METRICS
             if own:
-                row = replace(
-                    row, higher_is_better=higher_is_better and row.higher_is_better, claims={row.headline: ()}
-                )
+                upward = higher_is_better and row.higher_is_better
+                called = _with_entries(row.function)
+                row = replace(row, function=called, higher_is_better=upward, claims={row.headline: ()})
             if claims is not None:
                 row = replace(row, claims={row.headline: claims})
             if not row.claims:
@@ -257,6 +277,58 @@ def _claims(claims: str | Sequence[str] | None) -> tuple[Claim, ...] | None:
     return tuple(claim for claim in CLAIMS if claim in given)
 
 
+def _cases(groups: str | Sequence[str] | None) -> Mapping[str, Case]:
+    """Those of these groups, behind perfect codes and noise, between which all others are placed."""
+    if groups is None:
+        return CASES
+    given = (groups,) if isinstance(groups, str) else tuple(groups)
+    for group in given:
+        if group not in GROUPS:
+            raise ValueError(f"unknown cases {group!r}; {suggestion(str(group), list(GROUPS))}")
+    ends = {name: CASES[name] for name in ("perfect", "noise")}
+    return ends | {name: case for group, cases in GROUPS.items() if group in given for name, case in cases.items()}
+
+
+@dataclass(frozen=True)
+class _Entries:
+    """What a function of the user's own returned as a mapping: each number is judged by itself."""
+
+    entries: Mapping[str, float]
+    score: float = 0.0  # every result has one; this one is not read
+
+
+def _with_entries(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, whose mappings are results."""
+
+    @functools.wraps(function)
+    def called(*arguments: Any, **options: Any) -> Any:
+        result = function(*arguments, **options)
+        if not isinstance(result, Mapping):
+            return result
+        numbers = {
+            str(name): float(each)
+            for name, each in result.items()
+            if isinstance(each, int | float) or getattr(each, "ndim", None) == 0
+        }
+        if not numbers:
+            raise ValueError(f"gave a mapping without a number, of {', '.join(map(str, result)) or 'nothing'}")
+        return _Entries(numbers)
+
+    return called
+
+
+def _values(row: Metric, found: Mapping[str, Scored | Exception]) -> Mapping[str, tuple[Claim, ...]]:
+    """What each value claims: those of the row, or all entries of its mappings."""
+    results = [scored.result for scored in found.values() if isinstance(scored, Scored)]
+    entries = [name for result in results if isinstance(result, _Entries) for name in result.entries]
+    return dict.fromkeys(entries, row.claims[row.headline]) if entries else row.claims
+
+
+def _check_value(name: str, value: str, known: Mapping[str, tuple[Claim, ...]]) -> None:
+    if value not in known:
+        raise ValueError(f"{name} has no value {value!r} to judge; {suggestion(value, list(known))}")
+
+
 def _judged(
     name: str, row: Metric, value: str, claims: tuple[Claim, ...], found: Mapping[str, Scored | Exception]
 ) -> Stressed:
@@ -272,8 +344,10 @@ def _judged(
                 reasons[situation] = said
             else:
                 reasons[situation] = f"failed: {type(scored).__name__}{said and ': '}{said}"
-        elif (number := scored.values.get(value)) is None:
+        elif (number := _numbers(scored).get(value)) is None:
             reasons[situation] = f"no value {value!r}"
+        elif not math.isfinite(number):
+            reasons[situation] = f"failed: gave {number}"
         else:
             scores[situation] = number
     signed = 1 if row.higher_is_better else -1
@@ -290,6 +364,8 @@ def _judged(
     checks = []
 
     def check(situation: str, demand: str, right: Callable[[float], bool]) -> None:
+        if situation not in found:
+            return
         reached = share(situation)
         # Where the ends themselves have no meaning, nothing between them can be judged.
         without = undefined & {situation, *ENDS.get(situation, ())}
@@ -308,7 +384,7 @@ def _judged(
         default="noise",
     )
     check(worst, "is no worse than noise", lambda reached: reached >= -SLACK)
-    noisy = share("noisy")
+    noisy = share("noisy") if "noisy" in found else None
     for situation in CHANGES:
         check(situation, "changes nothing", lambda reached: noisy is not None and abs(reached - noisy) <= SLACK)
     for situation in NOISE:
@@ -325,6 +401,10 @@ def _judged(
             stays = demands[situation] == "stays"
             check(situation, demands[situation], (lambda r: r >= LINE) if stays else (lambda r: r <= LINE))
     return Stressed(name, value, claims, tuple(checks), MappingProxyType(scores))
+
+
+def _numbers(scored: Scored) -> Mapping[str, float]:
+    return scored.result.entries if isinstance(scored.result, _Entries) else scored.values
 
 
 def _of_encoders(claim: Claim) -> Iterator[tuple[str, Demand]]:

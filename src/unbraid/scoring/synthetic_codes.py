@@ -17,6 +17,7 @@ REPEATS = 8  # of each combination
 FEW = 240  # rows
 WIDE_ROWS = 200
 RARE = 20  # classes of half a percent
+DICTIONARY = 64  # codes
 GAP = "size > 1 and height > 2"  # for what needs one
 LOG_VARIANCE = -4.0
 
@@ -95,11 +96,11 @@ CHANGES: Mapping[str, Codes] = MappingProxyType(
 )
 
 
-def grid_case(codes: Codes) -> Case:
+def grid_case(codes: Codes, repeats: int = REPEATS) -> Case:
     """These codes of the grid."""
 
     def case(rng: np.random.Generator) -> Representation:
-        factors = np.tile(SPACE.grid(), (REPEATS, 1))
+        factors = np.tile(SPACE.grid(), (repeats, 1))
         return coded(codes(factors, rng), factors)
 
     return case
@@ -150,6 +151,33 @@ def _rare(rng: np.random.Generator) -> Representation:
     )  # fmt: skip
 
 
+def _constant(factors: IntArray, _rng: np.random.Generator) -> FloatArray:
+    """All dead: each code has one value."""
+    return np.full(factors.shape, (0.0, 0.5, -1.0, 0.7))
+
+
+def _nearly_constant(factors: IntArray, rng: np.random.Generator) -> FloatArray:
+    """A mean is all that was learnt: each code has one value, but for a billionth that tells nothing."""
+    return 0.5 + 1e-9 * rng.standard_normal(factors.shape)
+
+
+def _all_alike(factors: IntArray, rng: np.random.Generator) -> FloatArray:
+    """One code many times over: all factors at once, and noise."""
+    code = standard(factors).sum(axis=1) + rng.standard_normal(len(factors))
+    return np.repeat(code[:, None], DICTIONARY, axis=1)
+
+
+def _one_copied(factors: IntArray, _rng: np.random.Generator) -> FloatArray:
+    """The last factor in every code, the others in none."""
+    return np.repeat(standard(factors)[:, -1:], 2 * factors.shape[1], axis=1)
+
+
+def _sparse(factors: IntArray, rng: np.random.Generator) -> FloatArray:
+    """Many codes that are mostly zero, and tell nothing."""
+    shape = len(factors), DICTIONARY
+    return np.where(rng.random(shape) < 0.1, np.abs(rng.standard_normal(shape)), 0.0)
+
+
 def _real(rng: np.random.Generator) -> FloatArray:
     return rng.random((REPEATS * len(SPACE), len(SIZES))) * SIZES
 
@@ -161,25 +189,39 @@ def _angle(rng: np.random.Generator) -> Representation:
     return coded(codes, factors, ("continuous", "continuous", "continuous", "cyclic"))
 
 
-CASES: Mapping[str, Case] = MappingProxyType(
+GROUPS: Mapping[str, Mapping[str, Case]] = MappingProxyType(
     {
-        **{name: grid_case(make) for name, make in {**SITUATIONS, **CHANGES}.items()},
-        "beside codes of noise": grid_case(_irrelevant),
-        "uneven levels": lambda rng: coded(standard(factors := _uneven(rng)), factors),
-        "uneven levels, noise": lambda rng: coded(noise(factors := _uneven(rng), rng), factors),
-        "dependent factors": lambda rng: coded(standard(factors := _dependent(rng)), factors),
-        "dependent factors, rotated": lambda rng: coded(rotated(factors := _dependent(rng), rng), factors),
-        "few rows": lambda rng: coded(standard(factors := _few(rng)), factors),
-        "few rows, noise": lambda rng: coded(noise(factors := _few(rng), rng), factors),
-        "continuous factors": lambda rng: coded(standard(factors := _real(rng)), factors, ("continuous",) * 4),
-        "continuous, rotated": lambda rng: coded(rotated(factors := _real(rng), rng), factors, ("continuous",) * 4),
-        "angle on a circle": _angle,
-        "heavy-tailed noise": grid_case(_heavy_noise),
-        "many codes, few rows, noise": _wide_noise,
-        "rare classes, noise": _rare,
-        **PROCESS_CASES,
+        "faults": {
+            **{name: grid_case(make) for name, make in {**SITUATIONS, **CHANGES}.items()},
+            "beside codes of noise": grid_case(_irrelevant),
+        },
+        "factors": {
+            "uneven levels": lambda rng: coded(standard(factors := _uneven(rng)), factors),
+            "dependent factors": lambda rng: coded(standard(factors := _dependent(rng)), factors),
+            "dependent factors, rotated": lambda rng: coded(rotated(factors := _dependent(rng), rng), factors),
+            "few rows": lambda rng: coded(standard(factors := _few(rng)), factors),
+            "continuous factors": lambda rng: coded(standard(factors := _real(rng)), factors, ("continuous",) * 4),
+            "continuous, rotated": lambda rng: coded(rotated(factors := _real(rng), rng), factors, ("continuous",) * 4),
+            "angle on a circle": _angle,
+        },
+        "noise": {
+            "uneven levels, noise": lambda rng: coded(noise(factors := _uneven(rng), rng), factors),
+            "few rows, noise": lambda rng: coded(noise(factors := _few(rng), rng), factors),
+            "heavy-tailed noise": grid_case(_heavy_noise),
+            "many codes, few rows, noise": _wide_noise,
+            "rare classes, noise": _rare,
+        },
+        "null": {
+            "constant": grid_case(_constant),
+            "nearly constant": grid_case(_nearly_constant),
+            "sparse noise": grid_case(_sparse, 1),
+            "all alike": grid_case(_all_alike, 1),
+            "one factor copied": grid_case(_one_copied),
+        },
+        "processes": PROCESS_CASES,
     }
 )
+CASES: Mapping[str, Case] = MappingProxyType({name: case for group in GROUPS.values() for name, case in group.items()})
 
 
 def coded(codes: FloatArray, factors: ArrayLike, kinds: tuple[Kind, ...] = SPACE.kinds) -> Representation:

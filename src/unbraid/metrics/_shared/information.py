@@ -13,6 +13,8 @@ from unbraid.metrics._shared.inputs import Inputs, Levels, as_levels, of_block
 from unbraid.metrics._shared.sharing import shared
 from unbraid.types import FloatArray, IntArray
 
+ROUNDING = 1e-13  # nats: sums of logarithms leave less where there is no information at all
+
 
 @shared
 def binned_information(inputs: Inputs, bins: int = 20, binning: Binning = "width") -> FloatArray:
@@ -77,7 +79,7 @@ def mutual_information(binned: IntArray, levels: Levels) -> FloatArray:
     for factor, size in enumerate(levels.sizes):
         column = np.ascontiguousarray(levels.levels[:, factor])
         information[:, factor] = _information(by_code, column, weights, n_bins, size, commonest, rows, edges, terms)
-    return np.maximum(information, 0.0)
+    return np.where(information > ROUNDING, information, 0.0)
 
 
 @shared
