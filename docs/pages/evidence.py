@@ -18,6 +18,7 @@ KINDS = {  # of checks, in the words of the pages
     "brute force": "plain loops",
 }
 OTHERS = ("program", "printed")
+ROUNDING = 1e-6
 Record = dict[str, Any]
 
 
@@ -37,7 +38,7 @@ def size(difference: float) -> str:
         return f"{difference:.2g}".removeprefix("0")
     digits, exponent = f"{difference:.0e}".split("e")
     raised = str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-    return f"{digits} × 10{raised}"
+    return f"{digits}\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10{raised}"
 
 
 def programs(record: Record) -> list[str]:
@@ -89,14 +90,19 @@ def _overview(names: Iterable[str]) -> str:
         others = [record for record in evidence()[name] if record["kind"] in OTHERS]
         rest = [record for record in evidence()[name] if record["kind"] not in OTHERS]
         worst = max(others, key=lambda record: record["largest"], default=None)
-        known = dict.fromkeys(program for record in others for program in programs(record))
         rows.append(
             [
                 f"[`{name}`](metrics.md#{name})" if name in MEASURES else f"`{name}`",
-                ", ".join(known) or "none",
+                ", ".join(dict.fromkeys(program for record in others for program in programs(record))) or "none",
                 size(worst["largest"]) if worst else "–",
                 worst["why"] if worst else "–",
-                ", ".join(f"{KINDS[record['kind']].removeprefix('a ')} {size(record['largest'])}" for record in rest),
+                ", ".join(dict.fromkeys(map(_in_short, rest))) or "–",
             ]
         )
     return table("metric | other programs | largest difference | reason | and against", "llrll", rows)
+
+
+def _in_short(record: Record) -> str:
+    """Its kind, and how far apart where that is more than rounding."""
+    far = f" ({size(record['largest'])})" if record["largest"] > ROUNDING else ""
+    return KINDS[record["kind"]] + far
