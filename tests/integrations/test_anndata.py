@@ -112,12 +112,16 @@ def test_a_benchmark_has_a_row_for_each_embedding(adata: Any) -> None:
     )
     results = benchmark.benchmark().get_results()
     assert results.index.name == "Embedding"
-    assert results.columns.tolist() == ["mig", "factor_leakage", "batch explicitness"]
+    assert results.columns.tolist() == ["mig", "factor_leakage", "unwanted(batch)"]
     assert results.loc["X_good", "mig"] == benchmark.cards["X_good"]["mig"].score > results.loc["X_mixed", "mig"]
     told = explicitness(MIXED, BATCH, kinds=["categorical"]).per_factor[0]
-    assert results.loc["X_mixed", "batch explicitness"] == pytest.approx(told)
-    assert told > 0.9 > 0.3 > abs(results.loc["X_good", "batch explicitness"])
-    assert results.attrs["lower_is_better"] == ["factor_leakage", "batch explicitness"]
+    assert results.loc["X_mixed", "unwanted(batch)"] == pytest.approx(told)
+    assert told > 0.9 > 0.3 > abs(results.loc["X_good", "unwanted(batch)"])
+    assert results.attrs["lower_is_better"] == ["factor_leakage", "unwanted(batch)"]
+    alone = score(adata, "X_mixed", FACTORS, unwanted="batch", kinds=["categorical", "ordinal"], metrics="mig", null=19)
+    assert alone["unwanted(batch)"].score == pytest.approx(told)
+    assert alone.scored["unwanted(batch)"].null.p == 0.05  # pyright: ignore[reportOptionalMemberAccess]
+    assert alone["mig"].score == results.loc["X_mixed", "mig"]
     assert set(adata.uns["unbraid"]) == {"X_good", "X_mixed"}
 
 
@@ -135,6 +139,8 @@ def test_the_command_scores_a_file(key: str, file: Path, unbraid_cli: Any, tmp_p
     assert card["metrics"]["mig"]["values"]["score"] == pytest.approx(right)
     assert f"codes are {key} of its obsm" in card["input"]["notes"]
     assert [each["name"] for each in card["input"]["factors"]] == FACTORS
+    apart = run([*wanted, "--unwanted", "batch"], unbraid_cli, tmp_path)["metrics"] if key == "X_good" else {}
+    assert list(apart) == (["mig", "unwanted(batch)"] if apart else [])
 
 
 def test_labels_of_a_table_go_by_the_names_of_the_cells(file: Path, unbraid_cli: Any, tmp_path: Path) -> None:

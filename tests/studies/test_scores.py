@@ -287,6 +287,13 @@ def test_scores_by_hand_never_change_or_remove_what_is_there(
     assert (run / SCORES).read_bytes() == before
 
 
+def test_unwanted_factors_are_nothing_for_the_folder(run: Path) -> None:
+    complete_scores(run, ["mig"])
+    before = (run / SCORES).read_bytes()
+    assert keep_by_hand(run, unbraid.score(codes(run), metrics=["mig", "sap"], unwanted="y")) == []
+    assert (run / SCORES).read_bytes() == before
+
+
 def test_scores_by_hand_add_what_is_lacking(run: Path) -> None:
     assert keep_by_hand(run, card_of(run, "mig", "zero_shot", held_out=NARROW)) == ["mig"]
     assert set(saved(run)["metrics"]) == {"mig"}

@@ -32,6 +32,15 @@ Resamples: TypeAlias = Annotated[
     int | None, typer.Option(help="Number of subsamples for the intervals; default 200, or 20 for metrics that train.")
 ]
 
+Unwanted: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FACTOR,...",
+        help="Factors that codes should not tell of, such as batch. Metrics do not see them; unwanted(batch) says how "
+        "well a linear classifier finds each, 0 is best.",
+    ),
+]
+
 # What describes the labels.
 LabelTable: TypeAlias = Annotated[
     Path | None,

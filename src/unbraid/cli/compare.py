@@ -18,6 +18,7 @@ from unbraid.cli._options import (
     Markdown,
     Resamples,
     RowGroups,
+    Unwanted,
     Weights,
     interval_of,
     labels_of,
@@ -54,6 +55,7 @@ def compare(
             help="Of models: comma-separated metrics and presets (see `unbraid metrics`).", show_default="standard"
         ),
     ] = None,
+    unwanted: Unwanted = None,
     confidence: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     resamples: Resamples = None,
     paired: Annotated[
@@ -127,8 +129,8 @@ def compare(
     """
     to = Files(csv, latex, markdown, json, html)
     of_models = {
-        "labels": labels, "kinds": kinds, "codes": codes, "metrics": metrics, "resamples": resamples,
-        "paired": paired, "weights": weights, "groups": groups, "seed": seed, "html": html,
+        "labels": labels, "kinds": kinds, "codes": codes, "metrics": metrics, "unwanted": unwanted,
+        "resamples": resamples, "paired": paired, "weights": weights, "groups": groups, "seed": seed, "html": html,
     }  # fmt: skip
     of_study = {"by": by, "columns": columns, "over": over, "within": within}
     from unbraid.analysis.merging import is_table
@@ -141,24 +143,23 @@ def compare(
     refuse({**of_study, "trust-code": trust_code}, "is of a study; these are models")
     interval = interval_of(confidence, resamples)
     about = labels_of(labels, None, kinds, weights=weights, groups=groups, codes=codes)
-    _of_models(expanded(paths, codes), about, to, listed(metrics or "standard"), interval, paired, seed)
+    chosen = {"metrics": listed(metrics or "standard"), "unwanted": listed(unwanted)}
+    _of_models(expanded(paths, codes), about, to, chosen, interval, paired, seed)
 
 
 def _of_models(
-    paths: Sequence[Path], about: "Labels", to: Files, metrics: list[str], interval: Any, paired: bool | None,
-    seed: int | None,
+    paths: Sequence[Path], about: "Labels", to: Files, chosen: dict[str, Any], interval: Any,
+    paired: bool | None, seed: int | None,
 ) -> None:  # fmt: skip
     from unbraid.runs.labelled import read_labelled
     from unbraid.scoring.compare import compare as compare_models
     from unbraid.scoring.score import choose
     from unbraid.storage.trust import trusting
 
-    choose(trusting(metrics))
+    choose(trusting(chosen["metrics"]))
     models = called({str(path): read_labelled(path, about)[0] for path in paths})
     with metric_progress() as progress:
-        found = compare_models(
-            models, metrics=metrics, confidence=interval, seed=seed or 0, paired=paired, progress=progress
-        )
+        found = compare_models(models, confidence=interval, seed=seed or 0, paired=paired, progress=progress, **chosen)
     scores = Table(*found.table())
     paper = Table(*found.table(), notes=(found.footnote,))
     apart = [(each.metric, each, each.difference) for each in found.differences]

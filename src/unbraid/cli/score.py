@@ -24,6 +24,7 @@ from unbraid.cli._options import (
     Resamples,
     RowGroups,
     Seed,
+    Unwanted,
     Weights,
     interval_of,
     labels_of,
@@ -64,6 +65,7 @@ def score(
         str | None,
         typer.Option("--factors", "--columns", help="Comma-separated factors to score against; default all."),
     ] = None,
+    unwanted: Unwanted = None,
     kinds: Kinds = None,
     period: Period = None,
     missing: Missing = None,
@@ -168,7 +170,7 @@ def score(
 
       unbraid score codes.npy --labels labels.csv --columns shape,hue --kinds shape=categorical --period hue=360
 
-      unbraid score cells.h5ad --codes X_scVI --factors cell_type,dosage
+      unbraid score cells.h5ad --codes X_scVI --factors cell_type,dosage --unwanted batch
 
       unbraid score runs/ --codes 'z_*.npy' --metrics mig --by setting
 
@@ -206,13 +208,16 @@ def score(
     from unbraid.runs.foreign import is_run
     from unbraid.runs.scoring import check_baselines, score_path
     from unbraid.scoring.score import choose
+    from unbraid.scoring.unwanted import name_of
     from unbraid.storage.trust import trusting
 
-    chosen, blocked = listed(metrics), code_blocks is not None or factor_blocks is not None
+    chosen, apart = listed(metrics), listed(unwanted)
+    blocked = code_blocks is not None or factor_blocks is not None
     known = None if blocked else choose(trusting(chosen))  # which metrics of blocks there are is known with the codes
-    bounds = _bounds(fail_under, None if known is None else list(known))
+    bounds = _bounds(fail_under, None if known is None else [*known, *map(name_of, apart)])
+    columns = factors and ",".join(dict.fromkeys([*listed(factors), *apart]))
     about = labels_of(
-        labels, factors, kinds, period, missing, weights=weights, groups=groups, dense=dense, key=key, codes=codes
+        labels, columns, kinds, period, missing, weights=weights, groups=groups, dense=dense, key=key, codes=codes
     )  # fmt: skip
     paths = expanded(files, codes) if files else [example_path()]
     if len(paths) > 1 and html:
@@ -223,8 +228,9 @@ def score(
     if baselines:
         check_baselines(paths, about)
     options: dict[str, Any] = {
-        "metrics": chosen, "seed": seed, "held_out": held_out, "null": int(null) if null.isdecimal() else null,
-        "confidence": interval_of(confidence, resamples), "code_blocks": code_blocks, "factor_blocks": factor_blocks,
+        "metrics": chosen, "unwanted": apart, "seed": seed, "held_out": held_out,
+        "null": int(null) if null.isdecimal() else null, "confidence": interval_of(confidence, resamples),
+        "code_blocks": code_blocks, "factor_blocks": factor_blocks,
     }  # fmt: skip
     cards: dict[str, ScoreCard] = {}
     trust = trusted(trust_code, trust_data)

@@ -1,6 +1,6 @@
 """What baselines without training score on the same images, and whether a score is better than that."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:  # half a second, which no command waits for in vain
@@ -16,6 +16,14 @@ class Baseline(NamedTuple):
 
     representation: "Representation"
     objects: "Callable[[], Representation] | None" = None
+
+    def keep_factors(self, names: Sequence[str]) -> "Baseline":
+        """The same with these factors alone."""
+        objects = self.objects
+        return Baseline(
+            self.representation.keep_factors(names),
+            None if objects is None else (lambda: objects().keep_factors(names)),
+        )
 
 
 def best_baseline(higher_is_better: bool, scores: Mapping[str, float]) -> float | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from unbraid._utils.arguments import check_entries
 from unbraid._utils.optional import require
 from unbraid._utils.suggest import one_line, suggestion
 from unbraid.integrations._number import Kinds
@@ -14,13 +15,13 @@ from unbraid.metrics import Metric
 from unbraid.scoring.card import ScoreCard
 from unbraid.scoring.score import Named
 from unbraid.scoring.score import score as score_codes
+from unbraid.scoring.unwanted import named
 from unbraid.storage.files import check_unpacked
-from unbraid.types import DataFrame, Kind
+from unbraid.types import DataFrame
 
 __all__ = ["Benchmarker", "score"]
 
 H5AD = ".h5ad"
-UNWANTED = "explicitness"  # 0 for codes that tell nothing of a factor, whatever the sizes of its classes
 DEEPEST = 3  # groups in groups that anndata writes for a frame or a matrix
 REFERENCE = np.dtype([("length", "<u4"), ("place", "<u8"), ("number", "<u4")])  # of a text, as HDF5 files hold it
 
@@ -30,6 +31,7 @@ def score(
     obsm_key: str,
     factors: str | Sequence[str],
     *,
+    unwanted: str | Sequence[str] = (),
     kinds: Kinds | None = None,
     metrics: Named | Sequence[Named] | None = None,
     key_added: str = "unbraid",
@@ -42,6 +44,8 @@ def score(
         obsm_key: of the embedding, such as "X_scVI": (n_cells, n_codes) array, frame or sparse matrix.
         factors: columns of `obs`, such as ["cell_type", "dosage"]: text, categories, booleans, dates or numbers. Cells
             that lack any of them are left out.
+        unwanted: columns of `obs` that the embedding should not tell of, such as "batch", as for `unbraid.score`. Cells
+            that lack any of these are left out as well.
         kinds: "categorical", "ordinal", "continuous" or "cyclic" per factor, by name or in their order; others are
             guessed, and a note says so.
         metrics: as for `unbraid.score`; default the standard ones.
@@ -57,16 +61,20 @@ def score(
         ImportError: pandas is not installed.
         ValueError: no such embedding or column, unsound input, or `uns[key_added]` holds something else.
     """
-    names = [factors] if isinstance(factors, str) else list(factors)
+    names, apart = list(named(factors)), named(unwanted)
     columns = [options[name] for name in ("groups", "weights") if isinstance(options.get(name), str)]
     _check_names("adata.obsm", [obsm_key], adata.obsm)
-    _check_names("adata.obs", [*names, *columns], adata.obs)
+    _check_names("adata.obs", [*names, *apart, *columns], adata.obs)
+    if kinds is not None and not isinstance(kinds, Mapping):
+        check_entries("kinds", kinds, len(names))
+        kinds = dict(zip(names, kinds, strict=True))
     kept = adata.uns.get(key_added, {})
     if not isinstance(kept, Mapping):
         raise ValueError(f"adata.uns[{key_added!r}] holds a {type(kept).__name__}; give another key_added")
     options |= {name: adata.obs[column] for name, column in options.items() if column in columns}
     asked = "standard" if metrics is None else metrics
-    card = score_codes(adata.obsm[obsm_key], adata.obs[names], kinds=kinds, metrics=asked, **options)
+    labels = adata.obs[[*dict.fromkeys([*names, *apart])]]
+    card = score_codes(adata.obsm[obsm_key], labels, unwanted=apart, kinds=kinds, metrics=asked, **options)
     added = {"scores": card.to_frame(), "card": card.text("card.json")}
     adata.uns[key_added] = {**kept, obsm_key: added}
     return card
@@ -79,8 +87,8 @@ class Benchmarker:
         adata: (n_cells, n_genes) AnnData.
         factors: columns of `obs` that embeddings should tell of.
         embedding_obsm_keys: of the embeddings.
-        unwanted: columns of `obs` that they should not tell of, such as "batch", each scored by `explicitness`: how
-            well a linear classifier on all codes finds its levels; 0 is chance, and lower is better.
+        unwanted: columns of `obs` that they should not tell of, such as "batch": each has a column `unwanted(batch)`,
+            of which lower is better.
         kinds, metrics, key_added: as for `score`.
         **options: as for `score`.
 
@@ -95,35 +103,29 @@ class Benchmarker:
         embedding_obsm_keys: Sequence[str],
         *,
         unwanted: str | Sequence[str] = (),
-        kinds: Mapping[str, Kind] | None = None,
+        kinds: Kinds | None = None,
         metrics: Named | Sequence[Named] | None = None,
         key_added: str = "unbraid",
         **options: Any,
     ) -> None:
         self._adata, self._factors, self._embeddings = adata, factors, tuple(embedding_obsm_keys)
-        self._unwanted = (unwanted,) if isinstance(unwanted, str) else tuple(unwanted)
-        self._options = {"kinds": kinds, "metrics": metrics, "key_added": key_added, **options}
+        about = {"unwanted": unwanted, "kinds": kinds, "metrics": metrics, "key_added": key_added}
+        self._options: dict[str, Any] = {**about, **options}
         self.cards: dict[str, ScoreCard] = {}
-        self.unwanted: dict[str, ScoreCard] = {}
         _check_names("adata.obsm", self._embeddings, adata.obsm)
-        _check_names("adata.obs", self._unwanted, adata.obs)
+        _check_names("adata.obs", named(unwanted), adata.obs)
 
     def benchmark(self) -> "Benchmarker":
-        """Score every embedding: `cards` holds the cards by embedding, `unwanted` those of the unwanted factors."""
-        kinds: dict[str, Kind] = dict.fromkeys(self._unwanted, "categorical")
-        seed = {"seed": self._options.get("seed", 0)}
+        """Score every embedding: `cards` holds the cards by embedding."""
         for key in self._embeddings:
             self.cards[key] = score(self._adata, key, self._factors, **self._options)
-            if self._unwanted:
-                labels = self._adata.obs[list(self._unwanted)]
-                self.unwanted[key] = score_codes(self._adata.obsm[key], labels, kinds=kinds, metrics=UNWANTED, **seed)
         return self
 
     def get_results(self) -> DataFrame:
         """A frame with a row for each embedding and a column for each metric, NaN where one was skipped.
 
-        The columns of unwanted factors are called "batch explicitness". `attrs["lower_is_better"]` lists these and the
-        metrics of which the same holds.
+        Those of unwanted factors are called `unwanted(batch)`. `attrs["lower_is_better"]` lists the columns of which
+        that holds.
 
         Raises:
             ValueError: nothing was scored yet.
@@ -135,12 +137,8 @@ class Benchmarker:
         rows_of: dict[str, Metric] = {
             name: each.metric for card in self.cards.values() for name, each in card.scored.items()
         }
-        for key, card in self.unwanted.items():
-            by_factor = zip(card.representation.names, card[UNWANTED].per_factor, strict=True)
-            rows[key] |= {f"{name} {UNWANTED}": float(number) for name, number in by_factor}
         results = pandas.DataFrame.from_dict(rows, orient="index").rename_axis("Embedding")
-        wanted = [name for name, metric in rows_of.items() if metric.higher_is_better]
-        results.attrs["lower_is_better"] = [name for name in results.columns if name not in wanted]
+        results.attrs["lower_is_better"] = [name for name, metric in rows_of.items() if not metric.higher_is_better]
         return results
 
 

@@ -336,9 +336,13 @@ def _code_cell(
 
 def _reproduce(card: Card) -> dict[str, str | None]:
     blocks = _blocks(card)
-    chosen = [name for name in (*card["scored"], *card["skipped"], *card["failed"]) if name not in BLOCKED]
+    apart = card.get("unwanted", {})
+    unwanted = list(apart.values())
+    rows = (*card["scored"], *card["skipped"], *card["failed"])
+    chosen = [name for name in rows if name not in BLOCKED and name not in apart]
     every = set(chosen) == set(PRESETS["standard"])
     only = "" if every else f"metrics={chosen!r}, "
+    only += f"unwanted={unwanted!r}, " if unwanted else ""
     only += "" if card["held_out"] is None else f"held_out={card['held_out']!r}, "
     only += "".join(f"{name}={text!r}, " for name, text in blocks.items())
     again = _again(card)
@@ -353,7 +357,9 @@ def _reproduce(card: Card) -> dict[str, str | None]:
             call = "unbraid.score_encoder(encode, dataset, baselines=True, untrained=untrained, "
             return {"command": None, "python": f"import unbraid\n\ncard = {call}{finish}"}
         representation = card["representation"]
-        arguments = f"kinds={list(representation.kinds)!r}, names={list(representation.names)!r}, "
+        kinds = representation.kinds
+        told = dict(zip(representation.names, kinds, strict=True)) if unwanted else list(kinds)
+        arguments = f"kinds={told!r}, names={[*representation.names, *unwanted]!r}, "
         return {
             "command": None,
             "python": f"import unbraid\n\ncard = unbraid.score(codes, factors, {arguments}{finish}",
@@ -362,6 +368,7 @@ def _reproduce(card: Card) -> dict[str, str | None]:
     words = ["unbraid", "score", "--example" if example else card["path"]]
     words += [] if every else ["--metrics", ",".join(chosen)]
     words += ["--factors", ",".join(card["chosen_factors"])] if card["chosen_factors"] else []
+    words += ["--unwanted", ",".join(unwanted)] if unwanted else []
     words += ["--weights", "COLUMN"] if weighted else []
     words += ["--groups", "COLUMN"] if grouped else []
     words += [] if card["held_out"] is None else ["--held-out", card["held_out"]]
@@ -370,10 +377,9 @@ def _reproduce(card: Card) -> dict[str, str | None]:
     words += ["--baselines"] if beside else []
     words += ["--seed", str(card["seed"]), "--html", "scores.html"]
     load = "Representation.example()" if example else f"Representation.load({card['path']!r})"
-    load += f".keep_factors({list(card['chosen_factors'])!r})" if card["chosen_factors"] else ""
-    python = f"import unbraid\n\nrepresentation = unbraid.{load}\ncard = unbraid.score(representation, {finish}"
+    named = f".keep_factors({[*card['chosen_factors'], *unwanted]!r})" if card["chosen_factors"] else ""
+    python = f"import unbraid\n\nrepresentation = unbraid.{load}{named}\ncard = unbraid.score(representation, {finish}"
     if beside:
-        named = f".keep_factors({list(card['chosen_factors'])!r})" if card["chosen_factors"] else ""
         call = f"unbraid.score(run.codes(){named}, orbits=run.objects, baselines=run.baselines(), {finish}"
         python = f"import unbraid\n\nrun = unbraid.load_run({card['path']!r})\ncard = {call}"
     return {"command": shlex.join(words), "python": python}

@@ -2,7 +2,8 @@
 
 A card comes as a plain dictionary, so that nothing here needs to know who made it: `unbraid`, the version;
 `representation`; `scored`, by metric its row (`metric`), `result`, `headline`, `values`, `arrays`, `notes`, `chance`,
-`seconds` and `objects`; `skipped`, `seed`, `held_out`, `path`, `chosen_factors`; and `input`, as in the JSON.
+`seconds` and `objects`; `skipped`, `seed`, `held_out`, `path`, `chosen_factors`; `unwanted`, factors by the
+name of their row; and `input`, as in the JSON.
 """
 
 from typing import Any

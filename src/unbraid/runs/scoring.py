@@ -47,7 +47,7 @@ def score_path(
         raise
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
-    return replace(card, chosen_factors=chosen)
+    return replace(card, chosen_factors=card.chosen_factors or chosen)
 
 
 def check_baselines(paths: Sequence[Path], labels: Labels) -> None:

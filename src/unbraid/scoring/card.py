@@ -22,6 +22,7 @@ from unbraid.metrics._shared.chance import Noise, notes_on_noise
 from unbraid.metrics._shared.resampling import UNCHECKED, Resampling
 from unbraid.representation import SUFFIXES, Representation
 from unbraid.representation.representation import NARROWEST
+from unbraid.scoring.unwanted import factor_of, row_of_unwanted
 from unbraid.storage.files import write_text
 from unbraid.storage.score_file import (
     LARGEST_ARRAY,
@@ -229,11 +230,12 @@ class ScoreCard(Mapping[str, Any]):
             "metrics": {name: metric_entry(scored, names) for name, scored in self.scored.items()},
             "skipped": dict(self.skipped),
             **({"failed": {name: asdict(each) for name, each in self.failed.items()}} if self.failed else {}),
-            "computed_with": {name: {**each, **factors} for name, each in self.computed_with.items()},
+            "computed_with": {name: {**factors, **each} for name, each in self.computed_with.items()},
         }
 
     def contents(self) -> dict[str, Any]:
         """What a page shows of the card, as a plain dictionary; see `unbraid.report.page`."""
+        rows = (*self.scored, *self.skipped, *self.failed)
         return {
             "unbraid": VERSION,
             "representation": self.representation,
@@ -245,6 +247,7 @@ class ScoreCard(Mapping[str, Any]):
             "path": self.path,
             "chosen_factors": self.chosen_factors,
             "computed_with": self.computed_with,
+            "unwanted": {name: factor for name in rows if (factor := factor_of(name)) is not None},
             "input": self._input(),
         }
 
@@ -533,6 +536,8 @@ def _row(name: str, saved: SavedMetric) -> Metric:
     """The row of the table, or for a metric of the user's own as much as the file says."""
     if name in ROWS and ROWS[name].headline == saved.headline:
         return replace(ROWS[name], version=saved.version)
+    if (factor := factor_of(name)) is not None and (row := row_of_unwanted(factor)).headline == saved.headline:
+        return replace(row, version=saved.version)
     return Metric(
         _forgotten, title=name, headline=saved.headline, best=np.nan, higher_is_better=saved.higher_is_better,
         range=(-np.inf, np.inf), summary="A metric that this version of unbraid has not.", limitations="",

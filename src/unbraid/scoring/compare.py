@@ -25,6 +25,7 @@ from unbraid.scoring.memory import check_memory_of_scores
 from unbraid.scoring.score import Confidence, Named, asked_interval, check_enough, choose, score
 from unbraid.scoring.tables import unchecked
 from unbraid.scoring.uncertainty import Again
+from unbraid.scoring.unwanted import set_apart
 from unbraid.storage.files import write_text
 from unbraid.storage.table_formats import Table, is_bold, plain, table_text
 from unbraid.storage.trust import trusting
@@ -202,6 +203,7 @@ def compare(
     models: Models,
     *,
     metrics: Named | Sequence[Named] = "standard",
+    unwanted: str | Sequence[str] = (),
     confidence: Confidence = 0.95,
     seed: int = 0,
     held_out: Gap | None = None,
@@ -220,6 +222,7 @@ def compare(
     Args:
         models: by name, each a Representation or the path of one; or paths, which are called by their names.
         metrics: as for `unbraid.score`. Those that one of the models has no interval for are left out; notes say why.
+        unwanted: as for `unbraid.score`: factors that the models should not tell of, of which less is better.
         confidence: of the intervals, in (0, 1); a model is called better where its corrected p is at most
             1 - confidence. (0.95, 20) finds the intervals from 20 parts of the rows per metric, shared among the
             subsets of a model, two or more each, in place of what the table of metrics says.
@@ -263,9 +266,18 @@ def compare(
     notes += (why_fewer_groups if grouped else why_fewer)(given, subsets)
     cards, models, again = {}, {}, Again(seed, held_out, progress)
     for name, each in given.items():
-        card = score(each, metrics=metrics, seed=seed, held_out=held_out, progress=progress)
-        cards[name], models[name] = sampled(each, card, subsets[name], level, n_parts, again)
-        cards[name] = replace(cards[name], path=name)
+        card = score(each, metrics=metrics, unwanted=unwanted, seed=seed, held_out=held_out, progress=progress)
+        cards[name], models[name] = replace(card, scored={}, path=name), {}
+        held, apart = set_apart(each, unwanted)
+        views = [(held, card.scored.keys() - apart.keys(), again)]
+        views += [
+            (alone, card.scored.keys() & {metric}, replace(again, held_out=None)) for metric, alone in apart.items()
+        ]
+        for view, own, how in views:
+            scored = {metric: found for metric, found in card.scored.items() if metric in own}
+            made, found = sampled(view, replace(card, scored=scored), subsets[name], level, n_parts, how)
+            cards[name] = replace(cards[name], scored={**cards[name].scored, **made.scored})
+            models[name] = {**models[name], **found}
     everywhere = [metric for metric in next(iter(models.values())) if all(metric in own for own in models.values())]
     left = sorted({metric for card in cards.values() for metric in card} - set(everywhere))
     notes += [f"not compared, since not every model has an interval: {', '.join(left)}"] if left else []

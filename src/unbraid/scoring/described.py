@@ -16,9 +16,9 @@ from unbraid.representation.labels import check_groups, is_plain
 from unbraid.representation.representation import grouped_by
 from unbraid.types import ArrayLike, FloatArray
 
-# What `Representation.of` takes beside codes and labels; what of it has a row per sample; what says something of the
-# codes and not of their rows; and what a Representation may be given later.
-ABOUT = tuple(inspect.signature(Representation.of).parameters)[2:]
+# What `Representation.of` takes beside codes and labels, and which factors are set apart; what of it has a row per
+# sample; what says something of the codes and not of their rows; and what a Representation may be given later.
+ABOUT = (*tuple(inspect.signature(Representation.of).parameters)[2:], "unwanted")
 WITH_ROWS = (*POSTERIOR, "weights", "groups")
 OF_CODES = (*POSTERIOR, "code_names", "code_blocks", "factor_blocks", "orbits")
 OF_LABELS = ("names", "kinds", "period", "missing", "columns")
@@ -30,7 +30,7 @@ def known_about(about: Mapping[str, Any]) -> dict[str, Any]:
     """What was given of it.
 
     Raises:
-        TypeError: a name that `Representation.of` does not take.
+        TypeError: a name that is unknown.
     """
     for name in about:
         if name not in ABOUT:

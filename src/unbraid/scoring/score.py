@@ -26,9 +26,10 @@ from unbraid.scoring.blocks import Blocks, blocks_of
 from unbraid.scoring.card import ON_ERROR, FailedMetric, ScoreCard, Scored, none_computed
 from unbraid.scoring.columnwise import score_wide
 from unbraid.scoring.described import OF_CODES, OF_LABELS, WITH_ROWS, described, known_about
-from unbraid.scoring.engine import Gap, score_each
+from unbraid.scoring.engine import Gap, Objects, score_each
 from unbraid.scoring.memory import check_memory_of_scores
 from unbraid.scoring.uncertainty import Again, with_baselines, with_intervals, with_nulls
+from unbraid.scoring.unwanted import named, row_of_unwanted, set_apart, told_of
 from unbraid.storage.score_file import Decision
 from unbraid.storage.trust import code_of, imported, is_code, trusting
 from unbraid.types import ArrayLike, Progress
@@ -92,7 +93,10 @@ def score(
         progress: called as progress(metric, done, total) before each metric, of shuffles and of parts as well.
         **about: what describes the data, as `Representation.of` takes it: names, kinds, sizes, period, missing,
             columns, key, groups, weights, log_variances, prior_kl, code_names, code_blocks, factor_blocks, orbits and
-            dense. A Representation brings its own; groups, weights, blocks and orbits may be added to it.
+            dense. A Representation brings its own; groups, weights, blocks and orbits may be added to it. Beside these,
+            unwanted: names of factors that codes should not tell of, such as "batch". No metric sees them; each has a
+            row `unwanted(batch)`, its `explicitness`: 0 is best, and 1 is that of codes on which a linear classifier
+            finds every level. Its null says whether codes tell of it at all.
 
     Returns:
         ScoreCard. What has no meaning on this input is under `skipped` with the reason. Of a Representation without
@@ -118,6 +122,9 @@ def score(
         raise ValueError(f"on_error must be 'keep' or 'raise'; got {on_error!r}")
     failing = ON_ERROR[on_error]
     about = known_about(about)
+    unwanted = named(about.pop("unwanted", ()))
+    if "columns" in about:
+        about["columns"] = list(dict.fromkeys([*about["columns"], *unwanted]))
     of_rows: tuple[str, ...] = ()
     if not isinstance(codes, Representation):
         rows = {"codes": codes, "factors": factors, **{name: about.get(name) for name in WITH_ROWS}}
@@ -129,7 +136,8 @@ def score(
     if about.pop("dense", False):
         codes = as_full(codes)
     elif not isinstance(codes, Representation) and is_wide(codes):
-        full = {"null": null or None, "confidence": confidence, "baselines": baselines or None}
+        full: dict[str, Any] = {"null": null or None, "confidence": confidence, "baselines": baselines or None}
+        full |= {"unwanted": unwanted or None}
         full |= {name: value for name, value in about.items() if name not in OF_LABELS}
         if found := [name for name, value in full.items() if value is not None]:
             asked = f"{' and '.join(found)} need a full array"
@@ -139,7 +147,8 @@ def score(
         card = score_wide(codes, factors, choose(trusting(metrics)), seed=seed, failing=failing, **about)
         held = card.representation
         return replace(card, representation=replace(held, notes=(*of_rows, *held.notes)))
-    representation = described(codes, factors, about)
+    every = described(codes, factors, about)
+    representation, apart = set_apart(every, unwanted)
     orbits = representation.orbits
     representation = replace(representation, orbits=None, notes=(*of_rows, *representation.notes))
     blocks = blocks_of(representation)
@@ -148,41 +157,70 @@ def score(
     if level is not None:
         check_enough(representation)
     chosen = choose(trusting(metrics), blocks)
-    check_memory_of_scores(chosen, representation.codes, len(representation.names))
-    shuffle, notes = shuffle_of(null, representation)
+    check_memory_of_scores([*chosen, *apart], representation.codes, len(every.names))
+    shuffle, notes = shuffle_of(null, every)
     by_rows = shuffle is not None and shuffle.moved == "rows"
-    notes += note_on_neighbours(representation, null=by_rows, confidence=level is not None)
+    alike = (
+        note_on_neighbours(each, null=by_rows, confidence=level is not None)
+        for each in (representation, *apart.values())
+    )
+    notes += next((found for found in alike if found), ())
     if representation.groups is not None:
         blind = "takes no groups of rows: what it trains may be tested on groups that it was trained on"
         notes += tuple(f"{name} {blind}" for name in _blind(chosen))
     representation = replace(representation, notes=(*representation.notes, *notes))
     beside = {name: _baseline(name, each, codes, factors, about) for name, each in (baselines or {}).items()}
+    how = Again(seed, held_out, progress, failing)
+    # `held_out` names factors that an unwanted one is apart from.
+    alone = [(each, {name: told_of(*each.names)}, replace(how, held_out=None), None) for name, each in apart.items()]
     scored: dict[str, Scored] = {}
     skipped: dict[str, str] = {}
     failed: dict[str, FailedMetric] = {}
-    results = score_each(representation, chosen, seed=seed, held_out=held_out, objects=orbits, progress=progress)
-    with closing(results):
-        for name, result in results:
-            if isinstance(result, NotDefined):
-                skipped[name] = with_names(str(result), representation.names, representation.code_names)
-            elif isinstance(result, Exception):
-                failed[name] = failing(name, result)
-            else:
-                scored[name] = result
+    for held, rows, again, objects in ((representation, chosen, how, orbits), *alone):
+        found, unable, lost = _each(held, rows, again, objects)
+        if found and shuffle is not None:
+            found = with_nulls(held, found, shuffle, again)
+        if found and beside:
+            found = with_baselines(found, {name: each.keep_factors(held.names) for name, each in beside.items()}, again)
+        if found and level is not None:
+            found = with_intervals(held, found, level, n_parts, again)
+        scored, skipped, failed = scored | found, skipped | unable, failed | lost
     if not scored:
         if not representation.names:
             without = "give labels; `rank` compares models without them"
             raise ValueError(f"these codes have no factors to score against: {without}")
         raise none_computed(skipped, failed)
-    again = Again(seed, held_out, progress, failing)
-    scored = scored if shuffle is None else with_nulls(representation, scored, shuffle, again)
-    scored = with_baselines(scored, beside, again) if beside else scored
-    if level is not None:
-        scored = with_intervals(representation, scored, level, n_parts, again)
+    rows = {name: row_of_unwanted(*each.names) for name, each in apart.items()}
+    scored |= {name: replace(scored[name], metric=row) for name, row in rows.items() if name in scored}
     text = held_out if isinstance(held_out, str) else None
     told = UNKEPT if text is None and held_out is not None else text
-    computed_with = _computed_with(representation, chosen, blocks, seed, told)
-    return ScoreCard(representation, scored, skipped, seed, held_out=text, failed=failed, computed_with=computed_with)
+    computed_with = _computed_with(representation, {**chosen, **rows}, blocks, seed, told)
+    computed_with |= {name: {**computed_with[name], "factors": list(each.names)} for name, each in apart.items()}
+    return ScoreCard(
+        representation, scored, skipped, seed, held_out=text, failed=failed, computed_with=computed_with,
+        chosen_factors=representation.names if apart else (),
+    )  # fmt: skip
+
+
+def _each(
+    representation: Representation, chosen: Mapping[str, Metric], how: Again, objects: Objects | None
+) -> tuple[dict[str, Scored], dict[str, str], dict[str, FailedMetric]]:
+    """What came of each metric: its score, why it has no meaning here, or its error."""
+    scored: dict[str, Scored] = {}
+    skipped: dict[str, str] = {}
+    failed: dict[str, FailedMetric] = {}
+    results = score_each(
+        representation, chosen, seed=how.seed, held_out=how.held_out, objects=objects, progress=how.progress
+    )
+    with closing(results):
+        for name, result in results:
+            if isinstance(result, NotDefined):
+                skipped[name] = with_names(str(result), representation.names, representation.code_names)
+            elif isinstance(result, Exception):
+                failed[name] = how.on_error(name, result)
+            else:
+                scored[name] = result
+    return scored, skipped, failed
 
 
 def score_encoder(

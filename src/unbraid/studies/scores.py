@@ -21,6 +21,7 @@ from unbraid.runs.objects import objects_of
 from unbraid.scoring.card import FailedMetric, ScoreCard, Scored, metric_entry
 from unbraid.scoring.engine import Objects, score_each
 from unbraid.scoring.score import choose
+from unbraid.scoring.unwanted import factor_of
 from unbraid.storage.checksum import checksummed_json
 from unbraid.storage.files import atomic_write
 from unbraid.storage.run_files import SCORES, WEIGHTS
@@ -107,7 +108,7 @@ def keep_by_hand(folder: Path, card: ScoreCard) -> list[str]:
     """Add to scores.json of a run those scores of a card that stand there on the card's terms, and give their names.
 
     These terms are all factors, seed 0 and no `held_out`. What the file holds on terms of its own, such as the gap
-    of a study, stays as it is, and so does what it holds already.
+    of a study, stays as it is, and so does what it holds already. Scores of unwanted factors are not kept.
 
     Args:
         folder: of the run.
@@ -117,7 +118,8 @@ def keep_by_hand(folder: Path, card: ScoreCard) -> list[str]:
         ValueError: scores.json is damaged.
     """
     content, kept = card.to_dict(), read_scores(folder)
-    plain = wanted_scores(content["computed_with"], rows=_rows(content["computed_with"])[0])
+    metrics = [name for name in content["computed_with"] if factor_of(name) is None]
+    plain = wanted_scores(metrics, rows=_rows(metrics)[0])
     lacking = missing_metrics(kept, plain, retry=True)
     decisions = kept.decisions()
     names = [

@@ -111,6 +111,10 @@ QUESTIONS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "symmetry": ("What do the codes do when a cyclic factor takes a step?", ""),
         "unseen": ("Do predictions hold on combinations held out of training?", ""),
         "independent": ("How independent are the codes of each other?", "Independent is not informative."),
+        "unwanted": (
+            "What should not be there?",
+            "How much all codes tell of factors declared unwanted: lower is better.",
+        ),
         "": ("Your own", "Your own functions."),
     }
 )

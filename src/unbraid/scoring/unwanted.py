@@ -1,0 +1,107 @@
+"""Factors that codes should not tell of, such as a batch or a scanner: set apart, and scored by how well they are read.
+
+Each has a row of its own on a card, `unwanted(batch)`: the explicitness of that factor alone, of which lower is better.
+No other metric sees such a factor.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from unbraid._utils.repr import Shown
+from unbraid._utils.suggest import suggestion
+from unbraid.metrics import METRICS, Metric
+from unbraid.metrics.explicitness import explicitness
+from unbraid.representation import Representation
+from unbraid.scoring.blocks import blocks_of
+from unbraid.types import ArrayLike, Kind
+
+BEFORE, AFTER = "unwanted(", ")"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Unwanted(Shown):
+    score: float  # 2 AUC - 1
+    auc: float
+    notes: tuple[str, ...] = ()
+
+
+def unwanted(
+    codes: ArrayLike,
+    factors: ArrayLike,
+    *,
+    kinds: Sequence[Kind] | None = None,
+    seed: int = 0,
+    groups: ArrayLike | None = None,
+) -> Unwanted:
+    """`explicitness` of a single factor (n_samples, 1), whose value is the score."""
+    found = explicitness(codes, factors, kinds=kinds, seed=seed, groups=groups)
+    return Unwanted(found.score, found.auc, found.notes)
+
+
+def name_of(factor: str) -> str:
+    """What the row of an unwanted factor is called."""
+    return f"{BEFORE}{factor}{AFTER}"
+
+
+def factor_of(name: str) -> str | None:
+    """The factor of a row that is called so; None of any other."""
+    return name[len(BEFORE) : -len(AFTER)] if name.startswith(BEFORE) and name.endswith(AFTER) else None
+
+
+def row_of_unwanted(factor: str) -> Metric:
+    """The row of an unwanted factor."""
+    return replace(
+        METRICS["explicitness"],
+        function=unwanted,
+        title=f"Explicitness of {factor}",
+        question="unwanted",
+        claims={},
+        best=0.0,
+        higher_is_better=False,
+        summary=f"How well a linear classifier on all codes finds the levels of {factor}.",
+        limitations="Blind to what a nonlinear classifier would find. Many ordered levels on one code reach about 1/2.",
+    )
+
+
+def told_of(factor: str) -> Metric:
+    """The same to compare with moved rows: what they score less often than not was found, however unwanted it is."""
+    return replace(row_of_unwanted(factor), higher_is_better=True, best=float("nan"))
+
+
+def named(unwanted: str | Sequence[str]) -> tuple[str, ...]:
+    """Each name once."""
+    return tuple(dict.fromkeys((unwanted,) if isinstance(unwanted, str) else unwanted))
+
+
+def set_apart(
+    representation: Representation, unwanted: str | Sequence[str]
+) -> tuple[Representation, dict[str, Representation]]:
+    """The same codes with the other factors, and with each unwanted one alone, by the name of its row.
+
+    Blocks of factors stay with the other factors.
+
+    Raises:
+        ValueError: a name is that of no factor, or none is left.
+    """
+    names = named(unwanted)
+    if not names:
+        return representation, {}
+    for name in names:
+        if name not in representation.names:
+            raise ValueError(f"unwanted names no factor {name!r}; {suggestion(str(name), representation.names)}")
+    wanted = [name for name in representation.names if name not in names]
+    if not wanted:
+        raise ValueError(
+            f"unwanted names every factor ({', '.join(names)}): give labels that the codes should tell of as well, "
+            "or score these by metrics='explicitness'"
+        )
+    blocks = None if representation.factor_blocks is None else blocks_of(representation)
+    note = f"unwanted, read by no other metric: {', '.join(names)}"
+    held = representation.keep_factors(wanted)
+    held = replace(
+        held,
+        notes=(*held.notes, note),
+        factor_blocks=None if blocks is None else blocks.text_of_factors,  # by names: places have changed
+    )
+    alone = replace(representation, code_blocks=None, orbits=None)
+    return held, {name_of(name): alone.keep_factors([name]) for name in names}

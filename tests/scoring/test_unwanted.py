@@ -1,0 +1,204 @@
+"""Factors that codes should not tell of, on cards, pages, tables and the command line."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import unbraid
+from unbraid import Representation, ScoreCard
+from unbraid.confidence.baselines import Baseline
+from unbraid.metrics import explicitness, mig, r2
+from unbraid.scoring.compare import compare
+
+N = 1200
+RNG = np.random.default_rng(0)
+SHAPE, SIZE, BATCH, DONOR = (RNG.integers(0, count, N) for count in (3, 4, 3, 12))
+LABELS = {"shape": SHAPE, "batch": BATCH, "size": SIZE}
+WANTED = np.column_stack([SHAPE, SIZE])
+CLEAN = WANTED + 0.1 * RNG.standard_normal((N, 2))
+LEAKY = np.column_stack([CLEAN, np.eye(3)[BATCH]])  # each batch has a direction of its own
+KINDS: Any = {"shape": "categorical", "size": "ordinal", "batch": "categorical"}
+
+
+def card_of(codes: Any, **options: Any) -> ScoreCard:
+    return unbraid.score(codes, LABELS, **{"kinds": KINDS, "metrics": ["mig"], "unwanted": "batch", **options})
+
+
+def test_the_row_is_explicitness_of_that_factor_alone() -> None:
+    mixed = LEAKY + 0.4 * RNG.standard_normal(LEAKY.shape)
+    card = card_of(mixed, seed=3)
+    alone = explicitness(mixed, BATCH[:, None], kinds=["categorical"], seed=3)
+    assert list(card) == ["mig", "unwanted(batch)"]
+    assert (card["unwanted(batch)"].score, card["unwanted(batch)"].auc) == (alone.score, alone.auc)
+    assert 0.2 < alone.score < 0.98
+    assert not hasattr(card["unwanted(batch)"], "per_factor")
+
+
+def test_nobody_else_sees_it() -> None:
+    card = card_of(LEAKY, metrics=["mig", "r2"])
+    assert card["mig"].score == mig(LEAKY, WANTED, kinds=["categorical", "ordinal"]).score
+    assert card["r2"].score == r2(LEAKY, WANTED, kinds=["categorical", "ordinal"]).score
+    assert card.representation.names == ("shape", "size")
+    assert card.to_dict()["computed_with"]["mig"]["factors"] == ["shape", "size"]
+    assert card.to_dict()["computed_with"]["unwanted(batch)"]["factors"] == ["batch"]
+
+
+def test_columns_that_are_chosen_need_not_name_it() -> None:
+    card = card_of(LEAKY, columns=["size"], kinds=None)
+    assert card.representation.names == ("size",)
+    assert card["unwanted(batch)"].score == score_alone(LEAKY)
+
+
+def test_codes_that_hold_the_batch_score_1_and_others_0() -> None:
+    told, untold = (card_of(codes, null=19, confidence=(0.9, 4)).scored["unwanted(batch)"] for codes in (LEAKY, CLEAN))
+    assert told.headline == 1.0
+    assert told.null is not None
+    assert told.null.p == 0.05  # 1 of 20: nothing shuffled tells as much, though more is worse
+    assert told.null.above is None
+    assert abs(told.null.mean) < 4 * told.null.spread / np.sqrt(19)
+    assert untold.chance is not None
+    assert abs(untold.headline) < 4 * untold.chance.spread
+    assert untold.null is not None
+    assert untold.null.p > 0.05
+    assert untold.intervals is not None
+    assert untold.intervals.values["score"].low < untold.headline < untold.intervals.values["score"].high
+    for each in (told, untold):
+        assert not each.metric.higher_is_better
+        assert (each.metric.best, each.metric.direction("auc")) == (0.0, False)
+
+
+def test_groups_of_rows_stay_together() -> None:
+    card = card_of(LEAKY, groups=DONOR, null=9, confidence=(0.9, 4))
+    alone = explicitness(LEAKY, BATCH[:, None], kinds=["categorical"], groups=DONOR)
+    assert card["unwanted(batch)"].score == alone.score
+    null = card.scored["unwanted(batch)"].null
+    assert null is not None
+    assert null.moved == "groups"
+
+
+def test_baselines_are_scored_likewise() -> None:
+    beside = {"noise": RNG.standard_normal((N, 3)), "labels": Baseline(Representation(LEAKY))}
+    scored = card_of(LEAKY, baselines=beside).scored["unwanted(batch)"]
+    assert scored.baselines["labels"] == 1.0
+    assert scored.baselines["noise"] < 0.2
+    assert "no better than its best baseline: noise" in str(scored.notes)
+
+
+def test_saved_and_read_back_it_is_the_same(tmp_path: Path) -> None:
+    card = card_of(LEAKY, unwanted=["batch"], null=3, confidence=(0.9, 3))
+    card.save(tmp_path / "scores.json")
+    read = ScoreCard.load(tmp_path / "scores.json")
+    assert str(read) == str(card)
+    assert read.to_dict() == card.to_dict()
+    assert read.scored["unwanted(batch)"].metric == card.scored["unwanted(batch)"].metric
+
+
+def test_the_page_has_it_below_a_question_of_its_own(tmp_path: Path) -> None:
+    card_of(LEAKY, metrics=["mig", "snc"]).save(tmp_path / "scores.html")
+    text = (tmp_path / "scores.html").read_text()
+    asked, _, below = text.partition("What should not be there?")
+    assert "Explicitness of batch" in below
+    assert "unwanted, read by no other metric: batch" in asked
+    again = "metrics=[&#39;mig&#39;, &#39;snc&#39;], unwanted=[&#39;batch&#39;], seed=0"
+    assert again in text
+    assert "names=[&#39;shape&#39;, &#39;size&#39;, &#39;batch&#39;]" in text
+
+
+def test_blocks_of_factors_are_the_others() -> None:
+    blocks: Any = {"code_blocks": [[0], [1]], "factor_blocks": {"first": [0], "last": [2]}}
+    card = card_of(LEAKY, **blocks)
+    assert list(card) == ["block_r2", "block_mcc", "mig", "unwanted(batch)"]
+    assert card.computed_with["block_r2"]["factor_blocks"] == "first=shape,last=size"
+    with pytest.raises(ValueError, match="factor_blocks names no factor 'batch'; there are shape, size"):
+        card_of(LEAKY, factor_blocks="batch,shape")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"unwanted": "bach"}, "unwanted names no factor 'bach'; did you mean 'batch'?"),
+        ({"unwanted": ["batch", "size", "shape"]}, "unwanted names every factor .*: give labels that the codes should"),
+        ({"unwanted": "batch", "codes": sparse.csr_matrix(LEAKY)}, "unwanted need a full array, and codes"),
+    ],
+)
+def test_a_mistake_is_one_line(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said) as error:
+        card_of(**{"codes": LEAKY, **options})
+    assert "\n" not in str(error.value)
+
+
+def test_a_row_that_cannot_be_scored_says_why() -> None:
+    card = card_of(LEAKY, weights=np.full(N, 2.0))
+    assert card.skipped == {"unwanted(batch)": "does not support weighted rows"}
+
+
+def held(codes: Any) -> Representation:
+    return Representation.of(codes, LABELS, kinds=KINDS)
+
+
+def test_models_are_compared_by_less_of_it() -> None:
+    found = compare({"leaky": held(LEAKY), "clean": held(CLEAN)}, metrics="mig", unwanted="batch", confidence=(0.95, 6))
+    better = {each.metric: each.better for each in found.differences}
+    assert better["unwanted(batch)"] == "clean"
+    assert found.table()[1][1][0] == "unwanted(batch) ↓"
+    alone = score_alone(CLEAN)
+    assert found.compared["clean"].scores["unwanted(batch)"].score == alone
+    assert found.cards["clean"].scored["unwanted(batch)"].intervals is not None
+
+
+def score_alone(codes: Any) -> float:
+    return explicitness(codes, BATCH[:, None], kinds=["categorical"]).score
+
+
+def test_models_of_unequal_rows_are_compared_on_as_many() -> None:
+    half = held(CLEAN).keep_rows(np.arange(N // 2))
+    models = {"leaky": held(LEAKY), "clean": half}
+    found = compare(models, metrics="mig", unwanted="batch", confidence=(0.95, 6))
+    assert found.compared["leaky"].n_subsets == 2
+    assert found.compared["leaky"].scores["unwanted(batch)"].score == 1.0
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    for name, codes in (("leaky", LEAKY), ("clean", CLEAN)):
+        (tmp_path / name).mkdir()
+        held(codes).save(tmp_path / name / "codes.npz")
+    return [str(tmp_path / name) for name in ("leaky", "clean")]
+
+
+def test_the_command_sets_factors_apart(files: list[str], tmp_path: Path, unbraid_cli: Any) -> None:
+    wanted = [f"{files[0]}/codes.npz", "--metrics", "mig", "--unwanted", "batch"]
+    code, out, _ = unbraid_cli("score", *wanted, "--factors", "size", "--json", str(tmp_path / "scores.json"))
+    assert code == 0
+    saved = json.loads((tmp_path / "scores.json").read_text())
+    assert [each["name"] for each in saved["input"]["factors"]] == ["size"]
+    assert saved["metrics"]["unwanted(batch)"]["values"]["score"] == score_alone(LEAKY)
+    assert saved["input"]["chosen_factors"] == saved["computed_with"]["mig"]["factors"] == ["size"]
+    code, out, _ = unbraid_cli("score", *wanted)
+    assert code == 0
+    assert any(line.split()[:3] == ["unwanted(batch)", "1.000", "lower"] for line in out.splitlines())
+    page = tmp_path / "scores.html"
+    assert unbraid_cli("report", str(tmp_path / "scores.json"), "--out", str(page))[0] == 0
+    assert "--metrics mig --factors size --unwanted batch --seed 0" in page.read_text()
+    code, _, err = unbraid_cli("score", *wanted, "--fail-under", "unwanted(batch)=.2")
+    assert code == 3
+    assert "unwanted(batch) is 1, above 0.2" in err
+
+
+def test_folders_of_models_have_a_column_with_an_arrow_down(files: list[str], unbraid_cli: Any) -> None:
+    code, out, err = unbraid_cli(
+        "score", *files, "--metrics", "mig", "--unwanted", "batch", "--sort", "unwanted(batch)", "--markdown", "-"
+    )
+    assert code == 0, err
+    rows = [line for line in out.splitlines() if line.startswith("|")]
+    assert "unwanted(batch) ↓" in rows[0]
+    assert [row.split("|")[1].strip() for row in rows[2:4]] == ["clean", "leaky"]
+    code, out, err = unbraid_cli(
+        "compare", *files, "--metrics", "mig", "--unwanted", "batch", "--resamples", "4", "--markdown", "-"
+    )
+    assert code == 0, err
+    assert "unwanted(batch) ↓" in out
