@@ -1,6 +1,7 @@
 """Is this number right? What each metric was held against, from docs/evidence.yaml and docs/evidence.json."""
 
 import json
+import re
 from collections.abc import Iterable
 from functools import cache
 from typing import Any
@@ -55,8 +56,7 @@ def section(name: str) -> list[str]:
         return []
     rows = (
         (
-            f"{KINDS[record['kind']]}: {record['against']}"
-            + (f" ({', '.join(programs(record))})" if record["packages"] else ""),
+            f"{KINDS[record['kind']]}: {record['against']}{_versions(record)}",
             record["data"],
             size(record["largest"]),
             record["why"],
@@ -72,6 +72,16 @@ def section(name: str) -> list[str]:
         f"`python benchmarks/evidence.py --only {name}` repeats these checks:",
         checks,
     ]
+
+
+def _versions(record: Record) -> str:
+    """Of the packages that take part, which are named where the words do not name them."""
+    words = record["against"].lower().replace("_", "-")
+    known = [
+        version if re.search(rf"\b{name.lower().removeprefix('python-')}\b", words) else f"{name} {version}"
+        for name, version in record["packages"].items()
+    ]
+    return f" ({', '.join(known)})" if known else ""
 
 
 def overview() -> str:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from importlib import import_module
+from importlib import import_module, metadata
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tests.docs.conftest import ROOT
-from unbraid import metrics
+from unbraid import metrics as every
 from unbraid.metrics import BLOCKED, MEASURES
 
 WORDS: dict[str, list[dict[str, Any]]] = yaml.safe_load((ROOT / "docs" / "evidence.yaml").read_text(encoding="utf-8"))
@@ -30,7 +30,7 @@ def test_every_metric_was_held_against_something(name: str) -> None:
 def test_records_are_of_functions_that_there_are_and_say_what_is_asked_for() -> None:
     from pages.evidence import KINDS, OTHERS
 
-    assert set(WORDS) <= set(metrics.__all__)
+    assert set(WORDS) <= set(every.__all__)
     for name, record in RECORDS:
         assert set(record) >= ASKED, f"{name}: a record lacks {ASKED - set(record)}"
         assert set(record) <= ASKED | GIVEN, f"{name}: {set(record) - ASKED - GIVEN} is no part of a record"
@@ -56,6 +56,24 @@ def test_a_difference_has_a_reason(name: str, record: dict[str, Any]) -> None:
     if MEASURED[record["by"]]["largest"] > 1e-6:
         assert len(record["why"]) > 10, f"{name}: why do {record['by']} and ours differ?"
         assert record["why"] != "rounding", f"{name}: {record['by']} differs by more than rounding"
+
+
+LONG = {"mlp_accuracy_of_scikit_learn", "infomec_of_scikit_learn"}  # ten seconds and more
+INSTALLED = {each.metadata["Name"].lower() for each in metadata.distributions()}
+PEERS = {
+    record["by"].partition("::")[2]: MEASURED[record["by"]]["largest"]
+    for _, record in RECORDS
+    if record["by"].startswith("benchmarks/") and {name.lower() for name in record.get("packages", ())} <= INSTALLED
+}
+
+
+@pytest.mark.lengthy
+@pytest.mark.parametrize("peer", sorted(set(PEERS) - LONG))
+@pytest.mark.filterwarnings("ignore:Sparse:UserWarning")
+def test_programs_that_are_installed_still_say_the_same(peer: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within three times the difference that the page states, since what is drawn may be drawn otherwise."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    assert import_module("evidence").of_peer(peer).largest <= 3 * PEERS[peer] + 1e-9
 
 
 def test_nothing_is_kept_that_no_record_names() -> None:
