@@ -40,6 +40,8 @@ GIVEN: dict[str, Any] = {
     "association": np.eye(3),
     "code_blocks": [[0], [1, 2]],
     "factor_blocks": [[0], [1, 2]],
+    "dictionary": np.eye(3),
+    "features": np.eye(3),
     "dictionaries": [np.eye(3), np.eye(3)],
     "true_masks": [[0, 1, 1, 2]],
     "predicted_masks": [[0, 0, 0, 1]],

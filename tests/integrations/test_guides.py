@@ -6,7 +6,12 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
-NEEDS = {"anndata": ["anndata"], "scikit-learn": ["pandas"], "lightning": ["lightning", "torchmetrics"]}
+NEEDS = {
+    "anndata": ["anndata"],
+    "sparse-autoencoders": ["torch"],
+    "scikit-learn": ["pandas"],
+    "lightning": ["lightning", "torchmetrics"],
+}
 
 
 NUMBER = re.compile(r" *-?\d\.\d{3}")
