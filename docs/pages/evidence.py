@@ -57,9 +57,9 @@ def section(name: str) -> list[str]:
     rows = (
         (
             f"{KINDS[record['kind']]}: {record['against']}{_versions(record)}",
-            record["data"],
+            _whole(record["data"]),
             size(record["largest"]),
-            record["why"],
+            _whole(record["why"]),
         )
         for record in records
     )
@@ -76,12 +76,17 @@ def section(name: str) -> list[str]:
 
 def _versions(record: Record) -> str:
     """Of the packages that take part, which are named where the words do not name them."""
-    words = record["against"].lower().replace("_", "-")
-    known = [
-        version if re.search(rf"\b{name.lower().removeprefix('python-')}\b", words) else f"{name} {version}"
-        for name, version in record["packages"].items()
-    ]
+    known = [f"{name} {version}" for name, version in record["packages"].items()]
+    if len(known) == 1:
+        [(name, version)] = record["packages"].items()
+        named = name.lower().removeprefix("python-") in record["against"].lower().replace("_", "-")
+        known = [version] if named else known
     return f" ({', '.join(known)})" if known else ""
+
+
+def _whole(text: str) -> str:
+    """The text without a line break in a number: 10 000."""
+    return re.sub(r"(?<=\d) (?=\d{3}\b)", "\N{NO-BREAK SPACE}", text)
 
 
 def overview() -> str:
@@ -105,7 +110,7 @@ def _overview(names: Iterable[str]) -> str:
                 f"[`{name}`](metrics.md#{name})" if name in MEASURES else f"`{name}`",
                 ", ".join(dict.fromkeys(program for record in others for program in programs(record))) or "none",
                 size(worst["largest"]) if worst else "–",
-                worst["why"] if worst else "–",
+                _whole(worst["why"]) if worst else "–",
                 ", ".join(dict.fromkeys(map(_in_short, rest))) or "–",
             ]
         )
