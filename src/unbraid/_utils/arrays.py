@@ -229,3 +229,11 @@ def check_weights(weights: npt.ArrayLike, n_samples: int) -> npt.NDArray[np.floa
             "shares, multiply them by the number of rows"
         )
     return counted
+
+
+def in_columns(codes: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], list[list[int]]]:
+    """(n, n_units, size) codes as columns, and the columns of each unit."""
+    n_rows, n_units, size = codes.shape
+    if not n_units or not size:
+        raise ValueError(f"codes of units must be (n_samples, n_units, size); got shape {codes.shape}")
+    return codes.reshape(n_rows, n_units * size), np.arange(n_units * size).reshape(n_units, size).tolist()

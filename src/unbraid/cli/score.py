@@ -85,6 +85,14 @@ def score(
             help="Comma-separated blocks of factors, in the order of the code blocks; default one factor per block.",
         ),
     ] = None,
+    units: Annotated[
+        str | None,
+        typer.Option(
+            metavar="pca",
+            help="For codes of several numbers per unit, (rows, units, size) in a file, or --code-blocks: score the "
+            "first principal component of each unit.",
+        ),
+    ] = None,
     seed: Seed = 0,
     held_out: Annotated[
         str | None,
@@ -230,7 +238,7 @@ def score(
     options: dict[str, Any] = {
         "metrics": chosen, "unwanted": apart, "seed": seed, "held_out": held_out,
         "null": int(null) if null.isdecimal() else null, "confidence": interval_of(confidence, resamples),
-        "code_blocks": code_blocks, "factor_blocks": factor_blocks,
+        "code_blocks": code_blocks, "factor_blocks": factor_blocks, "units": units,
     }  # fmt: skip
     cards: dict[str, ScoreCard] = {}
     trust = trusted(trust_code, trust_data)

@@ -13,6 +13,7 @@ from unbraid.confidence.null import IN_WORDS, Null
 from unbraid.metrics import BLOCKED, METRICS, PRESETS, Metric, by_question
 from unbraid.metrics._shared.chance import Noise
 from unbraid.representation import Representation
+from unbraid.representation.units import REDUCED
 from unbraid.types import FloatArray, IntArray
 
 Card: TypeAlias = Mapping[str, Any]  # see `unbraid.report.page`
@@ -345,6 +346,8 @@ def _reproduce(card: Card) -> dict[str, str | None]:
     only += f"unwanted={unwanted!r}, " if unwanted else ""
     only += "" if card["held_out"] is None else f"held_out={card['held_out']!r}, "
     only += "".join(f"{name}={text!r}, " for name, text in blocks.items())
+    units = any(note.startswith(REDUCED) for note in card["representation"].notes)
+    only += "units='pca', " if units else ""
     again = _again(card)
     only += "".join(f"{name}={repr(value) if ':' in value else value}, " for name, value in again.items())
     weighted, grouped = (getattr(card["representation"], name) is not None for name in ("weights", "groups"))
@@ -369,6 +372,7 @@ def _reproduce(card: Card) -> dict[str, str | None]:
     words += [] if every else ["--metrics", ",".join(chosen)]
     words += ["--factors", ",".join(card["chosen_factors"])] if card["chosen_factors"] else []
     words += ["--unwanted", ",".join(unwanted)] if unwanted else []
+    words += ["--units", "pca"] if units else []
     words += ["--weights", "COLUMN"] if weighted else []
     words += ["--groups", "COLUMN"] if grouped else []
     words += [] if card["held_out"] is None else ["--held-out", card["held_out"]]

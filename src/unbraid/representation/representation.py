@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from unbraid._utils.arguments import LONGEST_NAME, check_entries, check_names, check_whole
-from unbraid._utils.arrays import as_array, as_full, check_weights, column_names, is_wide, too_large
+from unbraid._utils.arrays import as_array, as_full, check_weights, column_names, in_columns, is_wide, too_large
 from unbraid._utils.optional import require
 from unbraid._utils.printable import printable
 from unbraid._utils.repr import Shown
@@ -390,9 +390,14 @@ class Representation(Shown):
             raise ValueError(f"{path}: no array 'codes'; found {', '.join(arrays) or 'nothing'}")
         try:
             code_names = _entries(arrays, "code_names", "U")
+            blocks = None
+            if np.ndim(arrays["codes"]) == 3:
+                columns, blocks = in_columns(as_array(arrays["codes"]))
+                arrays = {**arrays, "codes": columns}
             if "labels" in arrays:
                 return cls.of(
                     arrays["codes"], arrays["labels"], code_names=code_names, groups=arrays.get("groups"),
+                    code_blocks=blocks,
                     log_variances=arrays.get("log_variances"), prior_kl=arrays.get("prior_kl"),
                 )  # fmt: skip
             return cls(
@@ -406,6 +411,7 @@ class Representation(Shown):
                 levels=_levels(arrays.get("factor_levels")),
                 notes=_entries(arrays, "notes", "U"),
                 code_names=code_names,
+                code_blocks=blocks,
                 groups=arrays.get("groups"),
             )
         except ValueError as error:

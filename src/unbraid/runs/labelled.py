@@ -89,7 +89,8 @@ def read_labelled(path: Path, labels: Labels) -> tuple[Representation, tuple[str
     posterior = {name: getattr(held, name) for name in POSTERIOR}
     try:
         made = Representation.of(
-            held.codes, columns, columns=labels.columns, code_names=held.code_names, **beside, **about, **posterior
+            held.codes, columns, columns=labels.columns, code_names=held.code_names, code_blocks=held.code_blocks,
+            **beside, **about, **posterior,
         )  # fmt: skip
     except ValueError as error:
         raise ValueError(f"{labels.table or path}: {error}") from error

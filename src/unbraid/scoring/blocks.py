@@ -59,6 +59,20 @@ def blocks_of(representation: Representation) -> Blocks | None:
     )
 
 
+def units_of(representation: Representation) -> "Named":
+    """Name and columns of each block of codes.
+
+    Raises:
+        ValueError: there is none, or one is written wrongly or names a code that is not there.
+    """
+    if representation.code_blocks is None:
+        raise ValueError("units are the second axis of codes (n_samples, n_units, size), or the blocks of code_blocks")
+    n_codes = representation.codes.shape[1]
+    found = _columns("code_blocks", representation.code_blocks, representation.code_names, n_codes)
+    check_blocks("code_blocks", [columns for _, columns in found], n_codes, "codes")
+    return found
+
+
 Named: TypeAlias = list[tuple[str, tuple[int, ...]]]  # name of each block, or "", and its columns
 
 

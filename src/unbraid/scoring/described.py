@@ -16,9 +16,9 @@ from unbraid.representation.labels import check_groups, is_plain
 from unbraid.representation.representation import grouped_by
 from unbraid.types import ArrayLike, FloatArray
 
-# What `Representation.of` takes beside codes and labels, and which factors are set apart; what of it has a row per
+# What `Representation.of` takes beside codes and labels, and what `score` makes of them; what of it has a row per
 # sample; what says something of the codes and not of their rows; and what a Representation may be given later.
-ABOUT = (*tuple(inspect.signature(Representation.of).parameters)[2:], "unwanted")
+ABOUT = (*tuple(inspect.signature(Representation.of).parameters)[2:], "unwanted", "units")
 WITH_ROWS = (*POSTERIOR, "weights", "groups")
 OF_CODES = (*POSTERIOR, "code_names", "code_blocks", "factor_blocks", "orbits")
 OF_LABELS = ("names", "kinds", "period", "missing", "columns")

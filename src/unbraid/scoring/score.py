@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from unbraid._utils.arguments import check_number, check_whole
-from unbraid._utils.arrays import array_digest, as_array, as_full, in_full, is_wide
+from unbraid._utils.arrays import array_digest, as_array, as_full, in_columns, in_full, is_wide
 from unbraid._utils.repr import with_names
 from unbraid.confidence.baselines import Baseline
 from unbraid.confidence.dependence import note_on_neighbours
@@ -22,7 +22,8 @@ from unbraid.metrics._shared.provenance import decision
 from unbraid.metrics.own import own, row_of
 from unbraid.representation import POSTERIOR, Representation
 from unbraid.representation.row_index import match_rows
-from unbraid.scoring.blocks import Blocks, blocks_of
+from unbraid.representation.units import by_units
+from unbraid.scoring.blocks import Blocks, blocks_of, units_of
 from unbraid.scoring.card import ON_ERROR, FailedMetric, ScoreCard, Scored, none_computed
 from unbraid.scoring.columnwise import score_wide
 from unbraid.scoring.described import OF_CODES, OF_LABELS, WITH_ROWS, described, known_about
@@ -97,6 +98,8 @@ def score(
             unwanted: names of factors that codes should not tell of, such as "batch". No metric sees them; each has a
             row `unwanted(batch)`, its `explicitness`: 0 is best, and 1 is that of codes on which a linear classifier
             finds every level. Its null says whether codes tell of it at all.
+            units: "pca" for codes of several numbers per unit (a token, a slot), (n_samples, n_units, size), or columns
+            in `code_blocks`: every metric sees one code for each unit, its first principal component.
 
     Returns:
         ScoreCard. What has no meaning on this input is under `skipped` with the reason. Of a Representation without
@@ -122,7 +125,8 @@ def score(
         raise ValueError(f"on_error must be 'keep' or 'raise'; got {on_error!r}")
     failing = ON_ERROR[on_error]
     about = known_about(about)
-    unwanted = named(about.pop("unwanted", ()))
+    unwanted, units = named(about.pop("unwanted", ())), about.pop("units", None)
+    codes, about = _with_units(codes, about)
     if "columns" in about:
         about["columns"] = list(dict.fromkeys([*about["columns"], *unwanted]))
     of_rows: tuple[str, ...] = ()
@@ -137,7 +141,7 @@ def score(
         codes = as_full(codes)
     elif not isinstance(codes, Representation) and is_wide(codes):
         full: dict[str, Any] = {"null": null or None, "confidence": confidence, "baselines": baselines or None}
-        full |= {"unwanted": unwanted or None}
+        full |= {"unwanted": unwanted or None, "units": units}
         full |= {name: value for name, value in about.items() if name not in OF_LABELS}
         if found := [name for name, value in full.items() if value is not None]:
             asked = f"{' and '.join(found)} need a full array"
@@ -148,6 +152,7 @@ def score(
         held = card.representation
         return replace(card, representation=replace(held, notes=(*of_rows, *held.notes)))
     every = described(codes, factors, about)
+    every = every if units is None else by_units(every, units, units_of(every))
     representation, apart = set_apart(every, unwanted)
     orbits = representation.orbits
     representation = replace(representation, orbits=None, notes=(*of_rows, *representation.notes))
@@ -200,6 +205,16 @@ def score(
         representation, scored, skipped, seed, held_out=text, failed=failed, computed_with=computed_with,
         chosen_factors=representation.names if apart else (),
     )  # fmt: skip
+
+
+def _with_units(codes: Any, about: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Codes of three axes as columns, and these as blocks."""
+    if isinstance(codes, Representation) or getattr(codes, "ndim", 2) != 3:
+        return codes, about
+    if "code_blocks" in about:
+        raise ValueError("codes of three axes are blocks already: leave code_blocks out")
+    columns, blocks = in_columns(as_array(codes))
+    return columns, {**about, "code_blocks": blocks}
 
 
 def _each(
