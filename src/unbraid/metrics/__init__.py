@@ -59,6 +59,7 @@ from unbraid.metrics.tad import METRIC as _tad, tad as tad
 from unbraid.metrics.omes import METRIC as _omes, omes as omes, omes_from_association as omes_from_association
 from unbraid.metrics.factorised_support import METRIC as _factorised_support, factorised_support as factorised_support
 from unbraid.metrics.tmex import METRIC as _tmex, tmex as tmex
+from unbraid.metrics.latent_matching import METRIC as _latent_matching, latent_matching as latent_matching
 from unbraid.metrics.udr import METRIC as _udr, udr as udr
 from unbraid.metrics.explained_variance import METRIC as _explained_variance, explained_variance as explained_variance
 from unbraid.metrics.block_r2 import METRIC as _block_r2, block_r2 as block_r2

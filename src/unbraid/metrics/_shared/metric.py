@@ -28,7 +28,10 @@ GRID = "resampled rows would leave gaps in the grid that it needs"
 
 
 # Values beside the headlines of metrics, and which way is better; of others there is no better.
-HIGHER = ("completeness", "mean_accuracy", "train_accuracy", "drop", "smallest_plane_angle")
+HIGHER = (
+    "completeness", "mean_accuracy", "train_accuracy", "drop", "smallest_plane_angle",
+    "msas_smi", "msgs_smi", "lms_spn", "msas_spn", "msgs_spn",
+)  # fmt: skip
 LOWER = (
     "informativeness", "nrmse", "error_rate", "error", "ordinary", "nm_auc", "mean", "norm_mean", "index_code_mi",
     "total_correlation", "leakage",
