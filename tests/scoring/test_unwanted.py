@@ -71,6 +71,22 @@ def test_codes_that_hold_the_batch_score_1_and_others_0() -> None:
         assert (each.metric.best, each.metric.direction("auc")) == (0.0, False)
 
 
+def test_rows_in_the_order_of_batches_are_no_recording() -> None:
+    told = "neighbouring rows are alike"
+    ordered = np.argsort(BATCH, kind="stable")
+    labels = {name: column[ordered] for name, column in LABELS.items()}
+    in_batches = unbraid.score(LEAKY[ordered], labels, kinds=KINDS, metrics="mig", unwanted="batch", null=1)
+    assert told not in str(in_batches.notes)
+    every = np.lexsort((SIZE, SHAPE, BATCH))
+    labels = {name: column[every] for name, column in LABELS.items()}
+    card = unbraid.score(LEAKY[every], labels, kinds=KINDS, metrics="mig", unwanted="batch", null=1)
+    assert told not in str(card.notes)
+    walk = np.cumsum(RNG.standard_normal(N))
+    labels = {"speed": np.digitize(walk, np.quantile(walk, [0.3, 0.6])), "batch": BATCH}
+    drifting = walk[:, None] + 0.1 * CLEAN
+    assert told in str(unbraid.score(drifting, labels, metrics="mig", unwanted="batch", null=1).notes)
+
+
 def test_groups_of_rows_stay_together() -> None:
     card = card_of(LEAKY, groups=DONOR, null=9, confidence=(0.9, 4))
     alone = explicitness(LEAKY, BATCH[:, None], kinds=["categorical"], groups=DONOR)

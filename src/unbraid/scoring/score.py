@@ -165,11 +165,10 @@ def score(
     check_memory_of_scores([*chosen, *apart], representation.codes, len(every.names))
     shuffle, notes = shuffle_of(null, every)
     by_rows = shuffle is not None and shuffle.moved == "rows"
-    alike = (
-        note_on_neighbours(each, null=by_rows, confidence=level is not None)
-        for each in (representation, *apart.values())
-    )
-    notes += next((found for found in alike if found), ())
+    # Rows in the order of all factors, or of an unwanted one, are alike for that reason alone.
+    views = (every, representation, *apart.values()) if apart else (every,)
+    alike, *others = (note_on_neighbours(each, null=by_rows, confidence=level is not None) for each in views)
+    notes += next((found for found in others if found), ()) if alike and apart else alike
     if representation.groups is not None:
         blind = "takes no groups of rows: what it trains may be tested on groups that it was trained on"
         notes += tuple(f"{name} {blind}" for name in _blind(chosen))
