@@ -2,23 +2,31 @@
 
     python tests/mutants.py --sample 400 --seed 0 [FILES...]
 
-Every outcome is a line of JSON in --out as soon as it is known; the same command goes on where it stopped.
+Every outcome is a line of JSON in --out as soon as it is known; the same command goes on where it stopped. A change
+that no test can notice stands in tests/mutants.yaml with its reason.
 """
 
 import argparse
+import contextlib
+import importlib
 import json
 import os
 import random
 import re
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
+import time
+import traceback
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import asdict
-from functools import cache
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from queue import SimpleQueue
+
+import yaml
 
 ROOT = Path(__file__).parents[1]
 if __name__ == "__main__":
@@ -27,75 +35,215 @@ if __name__ == "__main__":
 from tests.mutations import Mutation, mutations, sources  # noqa: E402
 
 ROOMS = tuple(f"src/unbraid/{room}" for room in ("metrics", "scoring", "confidence", "objectives", "families"))
-MOST_FILES = 6  # of tests that a mutant meets
-NOTHING_RAN = 5  # exit status of pytest
+JUDGED = ROOT / "tests" / "mutants.yaml"
+COPIED = ("src", "tests", "docs", "examples", "benchmarks", "studies", "conftest.py", "pyproject.toml", "README.md")
+HEAVY = (  # what tests import that is not ours: once, before a process is forked for each change
+    *("numpy", "scipy.stats", "scipy.optimize", "scipy.sparse", "sklearn.linear_model", "sklearn.ensemble"),
+    *("sklearn.feature_selection", "sklearn.model_selection", "numba", "torch", "pandas", "matplotlib.pyplot"),
+)
+TESTED = {  # the folders of tests that a package's changes meet, if not its own and the contracts
+    "confidence": ("confidence", "scoring"),
+    "scoring": ("scoring", "confidence"),
+    "objectives": ("objectives", "families", "models"),
+    "families": ("families", "objectives", "models"),
+}
+LAWS = tuple(f"tests/contracts/test_{name}.py" for name in ("metric_laws", "metric_properties", "noise_laws"))
+FEW, MOST = 4, 16  # files of tests that a change meets: one, a few, and the others if none of these fails
+GREEN, NOTHING_RAN, RED = 0, 5, 1  # exit codes of pytest
+UNCHANGED = Mutation("", 0, 0, "", "", "", "", "", 0, 0)
 
 
 def main() -> None:
     asked = _arguments()
     files = [Path(each).resolve() for each in asked.files] or list(sources(ROOT, ROOMS))
     every = [each for file in files for each in mutations(file, ROOT)]
+    for each in HEAVY:
+        importlib.import_module(each)
     sample = random.Random(asked.seed).sample(every, min(asked.sample, len(every)))
-    known = _known(asked.out)
-    try:
-        for each in sample:
-            if (key := _key(each)) not in known:
-                known[key] = _tried(each, asked.timeout)
-                with asked.out.open("a", encoding="utf-8") as lines:
-                    lines.write(json.dumps({"key": key, "outcome": known[key], **asdict(each)}) + "\n")
-    except KeyboardInterrupt:
-        print("Stopped; the same command goes on from here.")
+    known, reasons = _known(asked.out), judged()
+    left = [each for each in sample if _key(each) not in known]
+    if asked.again:
+        left += [each for each in sample if known.get(_key(each)) in ("survived", "red before")]
+    with tempfile.TemporaryDirectory() as folder, asked.out.open("a", encoding="utf-8") as lines:
+        places = SimpleQueue[Place]()
+        for number in range(asked.workers):
+            places.put(Place(Path(folder) / str(number), ROOT, asked.timeout))
+
+        def tried(mutation: Mutation) -> tuple[Mutation, str]:
+            place = places.get()
+            try:
+                return mutation, place.outcome(mutation, concerning(mutation.file))
+            finally:
+                places.put(place)
+
+        with ThreadPoolExecutor(asked.workers) as pool:
+            try:
+                for number, (each, outcome) in enumerate(pool.map(tried, left), 1):
+                    known[_key(each)] = outcome
+                    lines.write(json.dumps({"key": _key(each), "outcome": outcome, **asdict(each)}) + "\n")
+                    lines.flush()
+                    print(f"{number} of {len(left)} {outcome}: {each.shown}", flush=True)
+            except KeyboardInterrupt:
+                pool.shutdown(cancel_futures=True)
+                print("Stopped; the same command goes on from here.")
     met = [each for each in sample if _key(each) in known]
-    print(f"{len(met)} of {len(sample)} tried:", dict(Counter(known[_key(each)] for each in met)))
+    counts = Counter("judged" if _key(each) in reasons else known[_key(each)] for each in met)
+    print(f"{len(met)} of {len(sample)} tried:", dict(counts))
     for each in met:
-        if known[_key(each)] in ("survived", "no tests", "red before"):
+        if known[_key(each)] not in ("killed", "timeout") and _key(each) not in reasons:
             print(f"{known[_key(each)]}: {each.shown}")
 
 
-def _tried(mutation: Mutation, timeout: float) -> str:
-    """`outcome`, or "red before" where the tests do not pass in time on the unchanged file either."""
-    tests = concerning(mutation.file)
-    return outcome(mutation, ROOT, tests, timeout) if _passes(mutation.file, tuple(tests), timeout) else "red before"
+@dataclass(frozen=True)
+class Place:
+    """A copy of the project in which one change at a time is tried."""
 
+    folder: Path
+    root: Path
+    timeout: float  # seconds for the tests of one change
 
-@cache
-def _passes(file: str, tests: tuple[str, ...], timeout: float) -> bool:
-    unchanged = Mutation(file, 0, 0, "", "", "", "", "", 0, 0)
-    return outcome(unchanged, ROOT, list(tests), timeout) in ("survived", "no tests")
+    def __post_init__(self) -> None:
+        self.folder.mkdir(parents=True)
+        for name in COPIED:
+            if (self.root / name).is_dir():
+                ignored = shutil.ignore_patterns("__pycache__", "*.png")
+                shutil.copytree(self.root / name, self.folder / name, ignore=ignored)
+            elif (self.root / name).exists():
+                shutil.copy2(self.root / name, self.folder / name)
+        (self.folder / "code").write_text("")
 
+    def outcome(self, mutation: Mutation, tests: Sequence[str]) -> str:
+        """What the tests made of it: "killed", "survived", "timeout", "no tests", or "red before" the change."""
+        if not tests:
+            return "no tests"
+        found = "no tests"
+        for some in (tests[:1], tests[1:FEW], tests[FEW:]):
+            if some and (met := self._changed(mutation, some)) != "no tests":
+                found = met
+            if found not in ("survived", "no tests"):
+                return found if self._before(tuple(some)) == "survived" else "red before"
+        return found
 
-def outcome(mutation: Mutation, root: Path, tests: list[str], timeout: float) -> str:
-    """What the tests made of it: "killed", "survived", "timeout" or "no tests"."""
-    if not tests:
-        return "no tests"
-    with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder)
-        shutil.copytree(root / "src", place / "src", ignore=shutil.ignore_patterns("__pycache__"))
-        mutated = place / mutation.file
-        mutated.write_text(mutation.applied(mutated.read_text(encoding="utf-8")), encoding="utf-8")
-        paths = {"PYTHONPATH": str(place / "src"), "NUMBA_CACHE_DIR": str(place / "numba")}
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
-        command += ["-m", "not slow and not lengthy", *tests]
+    def _before(self, tests: tuple[str, ...]) -> str:
+        """The same of the unchanged project; what is compiled then is kept."""
+        noted = self.folder / f"{abs(hash(tests))}.before"
+        if not noted.exists():
+            noted.write_text(self._ran(tests, self.folder / "compiled", 10 * self.timeout))
+        return noted.read_text()
+
+    def _changed(self, mutation: Mutation, tests: Sequence[str]) -> str:
+        file = self.folder / mutation.file
+        source, times = file.read_text(encoding="utf-8"), file.stat()
+        compiled = self.folder / "compiled"
+        if "njit" in source:
+            compiled = self.folder / "compiled anew"
+            shutil.copytree(self.folder / "compiled", compiled, dirs_exist_ok=True)
+            for stem in self._compiled_with(mutation.file):
+                for each in compiled.glob(f"*/{stem}.*.nb[ic]"):
+                    each.unlink()
         try:
-            ended = subprocess.run(command, cwd=root, env=os.environ | paths, timeout=timeout, capture_output=True)
-        except subprocess.TimeoutExpired:
+            file.write_text(mutation.applied(source), encoding="utf-8")
+            return self._ran(tests, compiled, self.timeout)
+        finally:
+            file.write_text(source, encoding="utf-8")
+            os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))  # what was compiled of it stays valid
+            shutil.rmtree(self.folder / "compiled anew", ignore_errors=True)
+
+    def _ran(self, tests: Sequence[str], compiled: Path, timeout: float) -> str:
+        """A forked process runs them, in a session of its own, so that what they start ends with them."""
+        process = os.fork()
+        if not process:
+            self._run(tests, compiled)
+        ends = time.monotonic() + timeout
+        while time.monotonic() < ends:
+            if os.waitpid(process, os.WNOHANG)[0]:
+                break
+            time.sleep(0.05)
+        else:
+            _end(process)
+            os.waitpid(process, 0)
             return "timeout"
-    return {0: "survived", NOTHING_RAN: "no tests"}.get(ended.returncode, "killed")
+        _end(process)
+        code = int((self.folder / "code").read_text() or RED)
+        (self.folder / "code").write_text("")
+        return {GREEN: "survived", NOTHING_RAN: "no tests"}.get(code, "killed")
+
+    def _run(self, tests: Sequence[str], compiled: Path) -> None:
+        """In the forked process: pytest as if the copy were the project. Does not return."""
+        code = RED
+        try:
+            os.setsid()
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            output = os.open(self.folder / "output", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            for descriptor in (1, 2):
+                os.dup2(output, descriptor)
+            os.chdir(self.folder)
+            source = str(self.folder / "src")
+            os.environ |= {"PYTHONPATH": source, "NUMBA_CACHE_DIR": str(compiled), "OMP_NUM_THREADS": "1"}
+            with contextlib.suppress(KeyError):
+                sys.modules["numba.core.config"].__dict__["CACHE_DIR"] = str(compiled)
+            for name in [each for each in sys.modules if each.split(".")[0] in ("tests", "unbraid", "conftest")]:
+                del sys.modules[name]
+            sys.path[:] = [str(self.folder), source, *(each for each in sys.path if each != str(ROOT))]
+            import pytest
+
+            few = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "--no-header", "--tb=short"]
+            code = pytest.main([*few, "-m", "not slow and not lengthy", *tests])
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            (self.folder / "code").write_text(str(int(code)))
+            os._exit(0)
+
+    def _compiled_with(self, file: str) -> set[str]:
+        """The modules whose compiled functions contain some of `file`'s: numba does not look for that itself."""
+        sources = {each.stem: each.read_text(encoding="utf-8") for each in (self.folder / "src").rglob("*.py")}
+        found, fresh = set[str](), {Path(file).stem}
+        while fresh:
+            found |= fresh
+            imports = re.compile(rf"^\s*from unbraid\.[\w.]*\b({'|'.join(fresh)}) import", re.MULTILINE)
+            fresh = {stem for stem, text in sources.items() if "njit" in text and imports.search(text)} - found
+        return found
+
+
+def _end(process: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process, signal.SIGKILL)
 
 
 def concerning(file: str) -> list[str]:
-    """The tests of a module: the file of its name first, then those that import or name it."""
-    room, name = Path(file).parent.name, Path(file).stem
-    own = ROOT / "tests" / room / f"test_{name.removeprefix('_')}.py"
-    named = re.compile(rf"\b{re.escape(name)}\b")
-    near = sorted((ROOT / "tests").rglob("test_*.py"), key=lambda each: (each.parent.name != room, str(each)))
-    found = [each for each in near if each != own and named.search(each.read_text(encoding="utf-8"))]
-    return [str(each) for each in [*([own] if own.exists() else []), *found][:MOST_FILES]]
+    """Tests of a module: those of its name, then of what imports it, the laws of all metrics, and its own examples."""
+    name, package = Path(file).stem, Path(file).parts[2]
+    users = {each.stem for each in (ROOT / "src").rglob("*.py") if _imports(each, name)} - {"__init__"}
+    found = list[tuple[int, str]]()
+    for room in TESTED.get(package, (package,)):
+        for each in sorted((ROOT / "tests" / room).rglob("test_*.py")):
+            of = each.stem.removeprefix("test_")
+            near = (of == name, _imports(each, name), of in users, any(of.startswith(user) for user in users))
+            if any(near) or name in each.read_text(encoding="utf-8"):
+                found.append((near.index(True) if any(near) else len(near), str(each.relative_to(ROOT))))
+    tests = [path for _, path in sorted(found)[:MOST]]
+    return [*tests, *(each for each in LAWS if package == "metrics" and each not in tests), file]
+
+
+def _imports(file: Path, name: str) -> bool:
+    text = file.read_text(encoding="utf-8")
+    return bool(re.search(rf"\.{name} import|^(from|import) .*\b{name}\b|^    {name},$", text, re.MULTILINE))
+
+
+def judged() -> dict[str, str]:
+    """The reason why no test can notice a change, by its key."""
+    listed = yaml.safe_load(JUDGED.read_text(encoding="utf-8")) if JUDGED.exists() else None
+    return {key: each["reason"] for each in listed or () for key in each["changes"]}
 
 
 def _key(mutation: Mutation) -> str:
     """The same as long as line and change are, wherever in the file the line stands."""
-    return "|".join((mutation.file, mutation.function, mutation.text, str(mutation.column), mutation.old, mutation.new))
+    text = mutation.text.strip()
+    column = mutation.column - (len(mutation.text) - len(mutation.text.lstrip()))
+    return "|".join((mutation.file, mutation.function, text, str(column), mutation.old, mutation.new))
 
 
 def _known(out: Path) -> dict[str, str]:
@@ -113,7 +261,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("files", nargs="*", help="modules; without, all that compute scores and losses")
     parser.add_argument("--sample", type=int, default=400)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--timeout", type=float, default=60, help="seconds for the tests of one change")
+    parser.add_argument("--timeout", type=float, default=120, help="seconds for the tests of one change")
+    parser.add_argument("--workers", type=int, default=1, help="changes tried at a time")
+    parser.add_argument("--again", action="store_true", help="try those once more that survived")
     parser.add_argument("--out", type=Path, default=Path("mutants.jsonl"))
     return parser.parse_args()
 

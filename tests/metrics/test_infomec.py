@@ -124,12 +124,18 @@ def test_training_prints_gaps_and_r2_as_its_authors(variant, given: dict, bins: 
 
 def test_which_discrete_codes_are_active() -> None:
     """A range of 3 beside 30: more than nothing, less than an eighth; its quartiles are farther apart than .1."""
-    codes = np.column_stack([10 * FACTORS[:, 2], FACTORS[:, 1], 0.01 * FACTORS[:, 1]])
+    half = np.arange(len(FACTORS)) % 2  # of interquartile range 1; tripod's authors ask for more than .1
+    codes = np.column_stack([10 * FACTORS[:, 2], FACTORS[:, 1], 0.01 * FACTORS[:, 1], 0.09 * half, 0.11 * half])
     active = {
         each: infomec(codes, FACTORS, variant=each, discrete_codes=True).active.tolist()
         for each in ("standalone", "training", "training_binned", "tripod")
     }
-    assert active == {"standalone": [0, 1, 2], "training": [0], "training_binned": [0], "tripod": [0, 1]}
+    assert active == {
+        "standalone": [0, 1, 2, 3, 4],
+        "training": [0],
+        "training_binned": [0],
+        "tripod": [0, 1, 4],
+    }
 
 
 def test_r2_of_discrete_codes_is_of_indicators() -> None:

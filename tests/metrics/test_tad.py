@@ -51,6 +51,18 @@ def test_attributes_that_tell_of_each_other_drop_out() -> None:
     assert tad(BITS, leaky, most_shared=1.0).n_captured == 5
 
 
+def test_what_is_removed_is_a_share_of_an_attributes_own_entropy() -> None:
+    rare = (BITS[:, 0] == 1) & (RNG.random(600) < 0.2)
+    nested = np.column_stack([BITS[:, 0], rare, BITS[:, 1]])
+    entropies = [mutual_info_score(own, own) for own in nested.T]
+    told = [
+        max(mutual_info_score(own, other) for j, other in enumerate(nested.T) if j != k) / entropies[k]
+        for k, own in enumerate(nested.T)
+    ]
+    assert told[1] > 2 * told[0]
+    np.testing.assert_allclose(tad(BITS, nested).shared_entropy, told, atol=1e-12)
+
+
 def test_redundant_codes_count_nothing_and_a_single_code_is_compared_with_a_guess() -> None:
     assert tad(np.hstack([BITS, -BITS]), BITS).score == pytest.approx(0.0)
     assert tad(BITS[:, :1], BITS[:, :1]).score == pytest.approx(0.5)
