@@ -110,6 +110,7 @@ class Place:
                 shutil.copytree(self.root / name, self.folder / name, ignore=ignored)
             elif (self.root / name).exists():
                 shutil.copy2(self.root / name, self.folder / name)
+        (self.folder / "compiled").mkdir()
         (self.folder / "code").write_text("")
 
     def outcome(self, mutation: Mutation, tests: Sequence[str]) -> str:
@@ -136,6 +137,7 @@ class Place:
         source, times = file.read_text(encoding="utf-8"), file.stat()
         compiled = self.folder / "compiled"
         if "njit" in source:
+            self._before(tuple(tests))  # to compile what stays the same
             compiled = self.folder / "compiled anew"
             shutil.copytree(self.folder / "compiled", compiled, dirs_exist_ok=True)
             for stem in self._compiled_with(mutation.file):

@@ -117,3 +117,7 @@ def test_the_command_shows_both_and_refuses_nonsense(tmp_path: Path) -> None:
     assert "0.2 !" in shown, "four shuffles cannot show anything"
     with pytest.raises(ValueError, match="null must be a whole number, 0 or more; got -1"):
         unbraid.score(CODES, FACTORS, null=-1)
+
+
+def test_the_spread_is_that_of_a_sample() -> None:
+    assert Null(0.3, np.array([0.0, 1.0]), 0.5, None).spread == pytest.approx(np.sqrt(0.5))

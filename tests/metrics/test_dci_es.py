@@ -1,5 +1,6 @@
 """DCI-ES against worked examples, scikit-learn's probes and what it must say of noise."""
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ from sklearn.metrics import accuracy_score
 
 from tests.examples import grid_factors, noisy_codes, perfect_codes, random_codes, rotated_codes
 from unbraid.metrics import dci_es, dci_from_importance, explicitness_from_curve
-from unbraid.metrics._shared.capacities import DEPTHS, FEATURES, UNITS
-from unbraid.metrics._shared.inputs import split_rows
+from unbraid.metrics._shared.capacities import DEPTHS, FEATURES, UNITS, Curves, _judged
+from unbraid.metrics._shared.inputs import check_inputs, split_rows
+from unbraid.metrics._shared.train_valid_test import train_valid_test
 from unbraid.types import FloatArray
 
 FACTORS = grid_factors(6)
@@ -185,3 +187,28 @@ def test_noise_is_not_explicit_by_any_probe(probe: Any) -> None:
 def test_capacities_that_a_probe_cannot_have_are_refused(probe: Any, capacities: Any, message: str) -> None:
     with pytest.raises(ValueError, match=f"^{message}"):
         dci_es(FACTORS, FACTORS, probe=probe, capacities=capacities)
+
+
+def test_losses_above_that_of_a_constant_count_as_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 1.5 and .2 at two capacities, with baseline 1: 1 - 2 (1 - .2) / 2 = .2, as published 1 - 1.3 = -.3."""
+    curves = Curves(
+        np.array([1.0, 2.0]),
+        np.array([[1.5, 1.5, 1.5], [0.2, 0.2, 0.2]]),
+        np.ones(3),
+        np.ones(3, dtype=bool),
+        lambda _: np.eye(3),
+    )
+    monkeypatch.setattr(sys.modules["unbraid.metrics.dci_es"], "by_forests", lambda *_: curves)
+    result = dci_es(perfect_codes(FACTORS), FACTORS)
+    assert (result.explicitness, result.explicitness_published) == pytest.approx((0.2, -0.3))
+
+
+def test_a_code_whose_shuffling_helps_is_not_important() -> None:
+    """A prediction of the wrong sign is off by 4 variances, by 2 once its code is shuffled; the right one by 0 and 2."""
+    rng = np.random.default_rng(0)
+    codes = rng.standard_normal((4000, 2))
+    split = train_valid_test(check_inputs(codes, codes[:, :1], ["continuous"]), 0, None, None, (0.8, 0.2))
+    wrong = _judged(split, 0, np.array([1.0]), [lambda asked: -asked[:, :1]]).importance(0)
+    assert wrong.tolist() == [[0.0], [0.0]]
+    right = _judged(split, 0, np.array([1.0]), [lambda asked: asked[:, :1]]).importance(0)
+    assert right[:, 0] == pytest.approx([2.0, 0.0], abs=0.2)

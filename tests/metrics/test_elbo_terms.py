@@ -6,7 +6,7 @@ from scipy.special import logsumexp
 
 from tests.examples import entangled_codes, grid_factors
 from unbraid.metrics import METRICS, NotDefined, elbo_terms
-from unbraid.metrics.elbo_terms import _log_aggregate
+from unbraid.metrics.elbo_terms import _log_aggregate, _with_controls
 from unbraid.types import FloatArray
 
 FACTORS = grid_factors(repeats=4)
@@ -223,3 +223,21 @@ def test_divergences_that_cannot_be_are_refused(prior_kl: FloatArray, message: s
     means, log_variances = two_codes()
     with pytest.raises(ValueError, match=message):
         elbo_terms(means, log_variances=log_variances, prior_kl=prior_kl)
+
+
+def test_the_error_of_the_sampled_kl_is_that_of_a_closed_form() -> None:
+    """With mean m and deviation s, log q - log p varies by (s^2 - 1)^2 / 2 + m^2 s^2; few rows show n - 1 for n."""
+    m, s = 0.5, 0.6
+    codes, log_variances = np.full((4, 1), m) + 1e-9 * np.arange(4)[:, None], np.full((4, 1), 2 * np.log(s))
+    squared = [
+        4 * elbo_terms(codes, log_variances=log_variances, n_samples=4, seed=seed).kl_sampled_error ** 2
+        for seed in range(600)
+    ]
+    assert np.mean(squared) == pytest.approx((s**2 - 1) ** 2 / 2 + m**2 * s**2, rel=0.12)
+
+
+def test_the_error_beside_controls_is_that_of_least_squares() -> None:
+    """Of values that have nothing to do with two controls, n times its square is on average the variance."""
+    rng = np.random.default_rng(0)
+    errors = [_with_controls(rng.standard_normal(6), rng.standard_normal((6, 2)), np.zeros(2))[1] for _ in range(3000)]
+    assert 6 * np.mean(np.square(errors)) == pytest.approx(1.0, rel=0.08)

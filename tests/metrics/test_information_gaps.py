@@ -10,6 +10,8 @@ from sklearn.metrics import mutual_info_score
 from tests.examples import entangled_codes, grid_factors, perfect_codes, random_codes
 from unbraid.metrics import dcimig, jemmig, mig, mig_sup
 from unbraid.metrics._shared.bins import bin_equal_width
+from unbraid.metrics._shared.inputs import check_inputs
+from unbraid.metrics.dcimig import dcimig_of_noise
 from unbraid.types import FloatArray, IntArray
 
 FACTORS = grid_factors(4)
@@ -123,3 +125,21 @@ def test_factors_may_be_cut_as_peers_cut_them(function: Callable[..., Any]) -> N
     assert function(codes, FACTORS, factor_bins=8).score == pytest.approx(function(codes, FACTORS).score)
     with pytest.raises(ValueError, match="factor_bins must be"):
         function(codes, FACTORS, factor_bins=1)
+
+
+def test_chance_of_dcimig_counts_every_factor() -> None:
+    rng = np.random.default_rng(0)
+    factors, codes = rng.integers(0, 4, (150, 4)), rng.standard_normal((150, 12))
+    scores = [dcimig(rng.permutation(codes), factors).score for _ in range(60)]
+    stated = dcimig_of_noise(check_inputs(codes, factors))
+    assert stated.score == pytest.approx(np.mean(scores), abs=3 * np.std(scores) / np.sqrt(60))
+    assert stated.score > 0.02
+
+
+@pytest.mark.parametrize("order", [[0, 1], [1, 0]])
+def test_of_codes_that_know_all_of_a_factor_jemmig_takes_the_one_that_knows_nothing_else(order: list[int]) -> None:
+    """1 - (H(z) + H(v) - 2 I(z; v) + I of the runner-up) / (H(v) + log 20), where I = H(v) of both codes."""
+    codes = np.column_stack([GRID[:, 0], 2 * GRID[:, 0] + GRID[:, 1]])[:, order]
+    result = jemmig(codes, GRID[:, :1])
+    assert result.best_code[0] == order.index(0)
+    assert result.per_factor[0] == pytest.approx(1 - np.log(4) / (np.log(4) + np.log(20)))

@@ -151,3 +151,17 @@ def test_rows_fewer_than_cells_cannot_be_read() -> None:
     assert "cannot be read at this size: 150 rows for tables of 18 bins and 10 levels" in mig(codes, factors).notes
     many = mig(np.tile(codes, (2, 1)), np.tile(factors, (2, 1)))
     assert not any("cannot be read" in note for note in many.notes)
+
+
+def test_dependence_is_what_is_left_when_luck_has_had_its_part() -> None:
+    """Two factors of ten levels on few rows: luck tells 81 / (2 n) nats, and a tenth of the rows are equal besides."""
+    shares = []
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        one, other = rng.integers(0, 10, (2, 600))
+        other = np.where(rng.random(600) < 0.35, one, other)
+        (note,) = [note for note in mig(np.c_[one, other], np.c_[one, other]).notes if "depend on each other" in note]
+        shares.append(float(note.split("information ")[1][:4]))
+    same, differ = 0.35 + 0.065, 0.065
+    told = same * np.log(10 * same) + 9 * differ * np.log(10 * differ)
+    assert np.mean(shares) == pytest.approx(told / np.log(10), abs=0.012)

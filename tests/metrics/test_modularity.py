@@ -5,6 +5,8 @@ import pytest
 
 from tests.examples import entangled_codes, grid_factors, rotated_codes
 from unbraid.metrics import mig, modularity
+from unbraid.metrics._shared.inputs import check_inputs
+from unbraid.metrics.modularity import modularity_of_noise
 from unbraid.types import FloatArray, IntArray
 
 
@@ -103,3 +105,12 @@ def test_no_live_code_and_a_single_factor_are_defined_and_noted() -> None:
     single = modularity(entangled_codes(factors), factors[:, :1])
     assert single.score == 1.0
     assert any("one factor" in note for note in single.notes)
+
+
+def test_dead_codes_do_not_change_what_noise_is_expected_to_score() -> None:
+    factors, rng = wide_factors(500), np.random.default_rng(0)
+    codes = rng.standard_normal((500, 4))
+    measured = [modularity(rng.permutation(codes), factors).score for _ in range(30)]
+    for n_dead in (0, 4):
+        stated = modularity_of_noise(check_inputs(np.hstack([codes, np.ones((500, n_dead))]), factors))
+        assert stated.score == pytest.approx(np.mean(measured), abs=0.01)

@@ -82,3 +82,11 @@ def test_dictionaries_too_wide_for_every_assignment_take_candidates(monkeypatch:
 def test_what_cannot_be_is_refused(given: list, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         seed_consistency(given)
+
+
+def test_chance_of_directions_in_space() -> None:
+    """There |cos| of a random direction is uniform: 1/2 on average, 2/3 the larger of two, of all pairs 11/18."""
+    pair = seed_consistency([RNG.standard_normal((1, 3)) for _ in range(2)], draws=1000)
+    assert pair.chance == pytest.approx(1 / 2, abs=0.03)
+    three = seed_consistency([RNG.standard_normal((n, 3)) for n in (1, 1, 2)], draws=1000)
+    assert three.chance == pytest.approx(11 / 18, abs=0.03)

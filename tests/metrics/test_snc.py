@@ -11,7 +11,7 @@ from unbraid.metrics._shared.alignment import align, beyond_luck, training_infor
 from unbraid.metrics._shared.information import binned_information
 from unbraid.metrics._shared.inputs import check_inputs
 from unbraid.metrics._shared.train_test_split import train_test_split
-from unbraid.metrics.snc import _cut, _places
+from unbraid.metrics.snc import _cut, _places, snc_of_noise
 from unbraid.types import FloatArray, IntArray
 
 
@@ -242,3 +242,12 @@ def test_a_level_that_training_never_saw_counts_as_wrong() -> None:
     codes, factors = drawn([30, 30], 0.0)
     result = snc(codes, factors, test_codes=[[0.0], [1.0], [2.0], [2.0]], test_factors=[[0], [1], [2], [2]])
     assert result.accuracy[0] == 0.5
+
+
+def test_of_noise_a_factor_without_a_code_counts_nothing() -> None:
+    """A share p of n test rows strays by sqrt(p (1 - p) / n), of which what is above 0 is 1 / sqrt(2 pi) on average."""
+    factors = np.stack([np.arange(1000) // 2**k % 2 for k in range(3)], axis=1)
+    one = np.sqrt(1 / 250) / np.sqrt(2 * np.pi)
+    for n_codes in (1, 2, 3):
+        inputs = check_inputs(np.random.default_rng(0).standard_normal((1000, n_codes)), factors)
+        assert snc_of_noise(inputs).score == pytest.approx(one * n_codes / 3, abs=0.004)
