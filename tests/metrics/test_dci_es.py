@@ -204,7 +204,7 @@ def test_losses_above_that_of_a_constant_count_as_it(monkeypatch: pytest.MonkeyP
 
 
 def test_a_code_whose_shuffling_helps_is_not_important() -> None:
-    """A prediction of the wrong sign is off by 4 variances, by 2 once its code is shuffled; the right one by 0 and 2."""
+    """A prediction of the wrong sign is off by 4 variances, by 2 with its code shuffled; the right one by 0 and 2."""
     rng = np.random.default_rng(0)
     codes = rng.standard_normal((4000, 2))
     split = train_valid_test(check_inputs(codes, codes[:, :1], ["continuous"]), 0, None, None, (0.8, 0.2))
