@@ -61,7 +61,7 @@ def main() -> None:
         importlib.import_module(each)
     sample = random.Random(asked.seed).sample(every, min(asked.sample, len(every)))
     known, reasons = _known(asked.out), judged()
-    left = [each for each in sample if _key(each) not in known]
+    left = sorted((each for each in sample if _key(each) not in known), key=lambda each: each.file)
     if asked.again:
         left += [each for each in sample if known.get(_key(each)) in ("survived", "red before")]
     with tempfile.TemporaryDirectory() as folder, asked.out.open("a", encoding="utf-8") as lines:

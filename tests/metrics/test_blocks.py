@@ -40,18 +40,26 @@ def test_r2_of_every_pair_of_blocks_is_that_of_scikit_learn() -> None:
     assert result.leakage == pytest.approx(np.mean(np.maximum(forward[~np.eye(3, dtype=bool)], 0)))
 
 
+SINGLE = [[0], [1], [2]]
+
+
 @pytest.mark.parametrize(
-    ("codes", "factors", "seed"),
-    [(CODES, FACTORS, 2), *((RNG.standard_normal((40, 6)), RNG.standard_normal((40, 5)), seed) for seed in range(3))],
+    ("codes", "factors", "own", "theirs", "seed"),
+    [
+        (CODES, FACTORS, OWN, THEIRS, 2),
+        *((RNG.standard_normal((40, 3)), RNG.standard_normal((40, 3)), SINGLE, SINGLE, seed) for seed in range(5)),
+    ],
 )
-def test_mcc_of_blocks_is_brute_force_over_matchings(codes: FloatArray, factors: FloatArray, seed: int) -> None:
+def test_mcc_of_blocks_is_brute_force_over_matchings(
+    codes: FloatArray, factors: FloatArray, own: list[list[int]], theirs: list[list[int]], seed: int
+) -> None:
     """Of noise as well, where the two halves of the rows match differently."""
-    result = block_mcc(codes, factors, code_blocks=OWN, factor_blocks=THEIRS, seed=seed)
+    result = block_mcc(codes, factors, code_blocks=own, factor_blocks=theirs, seed=seed)
     z, v, found = standard(codes), standard(factors), []
     halves = split_rows(len(codes), (0.5, 0.5), seed)
     for known, judged in (halves, halves[::-1]):
         worth, other = (
-            np.sqrt(np.maximum(0, [[r2(z[:, i], v[:, k], known, rows) for k in THEIRS] for i in OWN]))
+            np.sqrt(np.maximum(0, [[r2(z[:, i], v[:, k], known, rows) for k in theirs] for i in own]))
             for rows in (known, judged)
         )
         best = max(permutations(range(3)), key=lambda order: sum(worth[i, k] for k, i in enumerate(order)))
