@@ -34,7 +34,7 @@ if __name__ == "__main__":
 
 from tests.mutations import Mutation, mutations, sources  # noqa: E402
 
-ROOMS = tuple(f"src/unbraid/{room}" for room in ("metrics", "scoring", "confidence", "objectives", "families"))
+ROOMS = tuple(f"src/unbraid/{room}" for room in ("metrics", "scoring", "objectives", "families"))
 JUDGED = ROOT / "tests" / "mutants.yaml"
 COPIED = ("src", "tests", "docs", "examples", "benchmarks", "studies", "conftest.py", "pyproject.toml", "README.md")
 HEAVY = (  # what tests import that is not ours: once, before a process is forked for each change
@@ -50,7 +50,7 @@ TESTED = {  # the folders of tests that a package's changes meet, if not its own
 LAWS = tuple(f"tests/contracts/test_{name}.py" for name in ("metric_laws", "metric_properties", "noise_laws"))
 FEW, MOST = 4, 16  # files of tests that a change meets: one, a few, and the others if none of these fails
 GREEN, NOTHING_RAN, RED = 0, 5, 1  # exit codes of pytest
-UNCHANGED = Mutation("", 0, 0, "", "", "", "", "", 0, 0)
+AT_A_TIME = 50  # changes that are sorted by file: whoever stops in between has a sample still
 
 
 def main() -> None:
@@ -61,20 +61,22 @@ def main() -> None:
         importlib.import_module(each)
     sample = random.Random(asked.seed).sample(every, min(asked.sample, len(every)))
     known, reasons = _known(asked.out), judged()
-    left = sorted((each for each in sample if _key(each) not in known), key=lambda each: each.file)
+    left = [each for each in sample if _key(each) not in known]
+    places = {each: place // AT_A_TIME for place, each in enumerate(left)}
+    left.sort(key=lambda each: (places[each], each.file))  # what is compiled serves its neighbours
     if asked.again:
         left += [each for each in sample if known.get(_key(each)) in ("survived", "red before")]
     with tempfile.TemporaryDirectory() as folder, asked.out.open("a", encoding="utf-8") as lines:
-        places = SimpleQueue[Place]()
+        free = SimpleQueue[Place]()
         for number in range(asked.workers):
-            places.put(Place(Path(folder) / str(number), ROOT, asked.timeout))
+            free.put(Place(Path(folder) / str(number), ROOT, asked.timeout))
 
         def tried(mutation: Mutation) -> tuple[Mutation, str]:
-            place = places.get()
+            place = free.get()
             try:
                 return mutation, place.outcome(mutation, concerning(mutation.file))
             finally:
-                places.put(place)
+                free.put(place)
 
         with ThreadPoolExecutor(asked.workers) as pool:
             try:

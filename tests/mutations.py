@@ -65,6 +65,7 @@ NAMES = {  # of functions and methods that are called
     "ones": ("off by one", "zeros"),
 }
 AXES, WEIGHTS = ("axis", "dim"), ("weights", "weight", "sample_weight")
+HARMLESS = ("strict", "later", "copy", "compare", "repr", "frozen", "init", "exist_ok", "persistent")  # keywords
 ORDERLESS = {
     "isinstance",
     "issubclass",
@@ -264,6 +265,8 @@ class _Finder(ast.NodeVisitor):
 
     def _keywords(self, keywords: list[ast.keyword]) -> None:
         for keyword in keywords:
+            if keyword.arg in HARMLESS:
+                continue
             value, start, end = keyword.value, self.start(keyword.value), self.end(keyword.value)
             literal = value.value if isinstance(value, ast.Constant) else None
             if keyword.arg in AXES and (number := ast.unparse(value)) in ("0", "1", "-1"):
