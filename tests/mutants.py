@@ -41,13 +41,17 @@ HEAVY = (  # what tests import that is not ours: once, before a process is forke
     *("numpy", "scipy.stats", "scipy.optimize", "scipy.sparse", "sklearn.linear_model", "sklearn.ensemble"),
     *("sklearn.feature_selection", "sklearn.model_selection", "numba", "torch", "pandas", "matplotlib.pyplot"),
 )
-TESTED = {  # the folders of tests that a package's changes meet, if not its own and the contracts
-    "confidence": ("confidence", "scoring"),
+TESTED = {  # the folders of tests that a package's changes meet
+    "metrics": ("metrics", "contracts", "confidence"),
     "scoring": ("scoring", "confidence"),
     "objectives": ("objectives", "families", "models"),
     "families": ("families", "objectives", "models"),
 }
-LAWS = tuple(f"tests/contracts/test_{name}.py" for name in ("metric_laws", "metric_properties", "noise_laws"))
+LAWS = {  # what goes through all metrics, objectives or families of a table, and names none
+    "metrics": tuple(f"tests/contracts/test_{name}.py" for name in ("metric_laws", "metric_properties", "noise_laws")),
+    "objectives": ("tests/objectives/test_gradients.py",),
+    "families": ("tests/families/test_published.py", "tests/training/test_golden.py"),
+}
 FEW, MOST = 4, 16  # files of tests that a change meets: one, a few, and the others if none of these fails
 GREEN, NOTHING_RAN, RED = 0, 5, 1  # exit codes of pytest
 AT_A_TIME = 50  # changes that are sorted by file: whoever stops in between has a sample still
@@ -229,7 +233,7 @@ def concerning(file: str) -> list[str]:
             if any(near) or name in each.read_text(encoding="utf-8"):
                 found.append((near.index(True) if any(near) else len(near), str(each.relative_to(ROOT))))
     tests = [path for _, path in sorted(found)[:MOST]]
-    return [*tests, *(each for each in LAWS if package == "metrics" and each not in tests), file]
+    return [*tests, *(each for each in LAWS.get(package, ()) if each not in tests), file]
 
 
 def _imports(file: Path, name: str) -> bool:

@@ -241,3 +241,16 @@ def test_the_error_beside_controls_is_that_of_least_squares() -> None:
     rng = np.random.default_rng(0)
     errors = [_with_controls(rng.standard_normal(6), rng.standard_normal((6, 2)), np.zeros(2))[1] for _ in range(3000)]
     assert 6 * np.mean(np.square(errors)) == pytest.approx(1.0, rel=0.08)
+
+
+@pytest.mark.parametrize(("spread", "told"), [(8.6, True), (4.0, False)])
+def test_from_two_fifths_of_what_rows_can_tell_on_a_note_says_that_they_hardly_overlap(
+    spread: float, told: bool
+) -> None:
+    """A normal code of deviation s with posteriors of deviation 1 tells log(1 + s^2) / 2 nats of the row."""
+    codes = spread * np.random.default_rng(0).standard_normal((100, 1))
+    result = elbo_terms(codes, log_variances=np.zeros((100, 1)))
+    assert result.index_code_mi == pytest.approx(0.5 * np.log(1 + spread**2), rel=0.1)
+    share = result.index_code_mi / np.log(100)
+    assert 0.4 < share < 0.5 if told else share < 0.35
+    assert any("hardly overlap" in note for note in result.notes) == told

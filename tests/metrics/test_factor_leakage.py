@@ -5,6 +5,8 @@ import pytest
 
 from tests.examples import entangled_codes, grid_factors, perfect_codes
 from unbraid.metrics import factor_leakage
+from unbraid.metrics._shared.inputs import check_inputs
+from unbraid.metrics.factor_leakage import leakage_of_noise
 from unbraid.types import FloatArray
 
 
@@ -69,3 +71,11 @@ def test_one_code_has_nothing_to_leak_into() -> None:
     result = factor_leakage(entangled_codes(factors)[:, :1], factors)
     assert (result.nm_auc, result.mean, result.norm_mean, result.auc) == (0.0, 0.0, 0.0, 1.0)
     assert "one code: there is no other to leak into" in result.notes
+
+
+@pytest.mark.parametrize("n_codes", [2, 3, 10])
+def test_chance_is_what_shuffled_rows_score(n_codes: int) -> None:
+    rng = np.random.default_rng(0)
+    factors, codes = rng.integers(0, 4, (300, 3)), rng.standard_normal((300, n_codes))
+    scores = [factor_leakage(rng.permutation(codes), factors).nm_auc for _ in range(100)]
+    assert leakage_of_noise(check_inputs(codes, factors)).score == pytest.approx(np.mean(scores), abs=0.03)

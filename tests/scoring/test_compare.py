@@ -151,6 +151,8 @@ def test_the_larger_model_is_the_mean_of_a_plain_loop_over_disjoint_subsets() ->
     }
     head, ((_, own_cell, cell),) = found.table()
     assert head == ["metric", "few (80 rows)", "many (3 × 80 rows)"]
+    page = found.text("page.html")
+    assert all(each in page for each in head[1:])
     assert cell.strip("*") == f"{np.mean(scores):.3f} ± {half_width:.3f}"
     assert own_cell.strip("*").startswith(f"{found.cards['few']['mig'].score:.3f} ± ")
     assert "80 rows, unpaired; many: mean over 3 disjoint subsets, 80 of its 300 rows each; ±" in found.footnote

@@ -10,7 +10,7 @@ from unbraid import stress
 from unbraid.metrics import METRICS, NotDefined
 from unbraid.scoring.processes import ENCODERS, PROCESSES, named
 from unbraid.scoring.stress import DEMANDS, ENCODED, ENDS, NOISE, Stressed
-from unbraid.scoring.synthetic_codes import CASES, GROUPS
+from unbraid.scoring.synthetic_codes import CASES, GROUPS, upper_corner
 
 
 def correlations(codes, factors):
@@ -335,3 +335,8 @@ def test_the_command_judges_a_function_of_another_package(unbraid_cli, tmp_path:
 
 
 METRICS_MED_NOISE = 0.077  # as docs/behaviour.json has it
+
+
+def test_the_upper_corner_is_that_of_the_first_two_factors() -> None:
+    factors = np.array([[0, 0, 0], [3, 0, 1], [0, 3, 0], [3, 3, 0], [2, 2, 1], [1, 2, 1]])
+    assert upper_corner(factors).tolist() == [False, False, False, True, True, False]
