@@ -11,7 +11,6 @@ import contextlib
 import importlib
 import json
 import os
-import random
 import re
 import shutil
 import signal
@@ -22,9 +21,11 @@ import traceback
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from queue import SimpleQueue
+from typing import Any
+from zlib import crc32
 
 import yaml
 
@@ -54,6 +55,7 @@ LAWS = {  # what goes through all metrics, objectives or families of a table, an
 }
 FEW, MOST = 4, 16  # files of tests that a change meets: one, a few, and the others if none of these fails
 GREEN, NOTHING_RAN, RED = 0, 5, 1  # exit codes of pytest
+SEPARATOR = " ¦ "
 AT_A_TIME = 50  # changes that are sorted by file: whoever stops in between has a sample still
 
 
@@ -63,13 +65,15 @@ def main() -> None:
     every = [each for file in files for each in mutations(file, ROOT)]
     for each in HEAVY:
         importlib.import_module(each)
-    sample = random.Random(asked.seed).sample(every, min(asked.sample, len(every)))
     known, reasons = _known(asked.out), judged()
-    left = [each for each in sample if _key(each) not in known]
+    # Those that were tried before are of the sample; others by a number of their own, whatever is added elsewhere.
+    drawn = sorted(every, key=lambda each: (key_of(each) not in known, crc32(f"{asked.seed} {key_of(each)}".encode())))
+    sample = drawn[: asked.sample]
+    left = [each for each in sample if key_of(each) not in known]
     places = {each: place // AT_A_TIME for place, each in enumerate(left)}
     left.sort(key=lambda each: (places[each], each.file))  # what is compiled serves its neighbours
     if asked.again:
-        left += [each for each in sample if known.get(_key(each)) in ("survived", "red before")]
+        left += [each for each in sample if known.get(key_of(each)) in ("survived", "red before")]
     with tempfile.TemporaryDirectory() as folder, asked.out.open("a", encoding="utf-8") as lines:
         free = SimpleQueue[Place]()
         for number in range(asked.workers):
@@ -85,19 +89,19 @@ def main() -> None:
         with ThreadPoolExecutor(asked.workers) as pool:
             try:
                 for number, (each, outcome) in enumerate(pool.map(tried, left), 1):
-                    known[_key(each)] = outcome
-                    lines.write(json.dumps({"key": _key(each), "outcome": outcome, **asdict(each)}) + "\n")
+                    known[key_of(each)] = outcome
+                    lines.write(json.dumps({"outcome": outcome, **asdict(each)}) + "\n")
                     lines.flush()
                     print(f"{number} of {len(left)} {outcome}: {each.shown}", flush=True)
             except KeyboardInterrupt:
                 pool.shutdown(cancel_futures=True)
                 print("Stopped; the same command goes on from here.")
-    met = [each for each in sample if _key(each) in known]
-    counts = Counter("judged" if _key(each) in reasons else known[_key(each)] for each in met)
+    met = [each for each in sample if key_of(each) in known]
+    counts = Counter("judged" if key_of(each) in reasons else known[key_of(each)] for each in met)
     print(f"{len(met)} of {len(sample)} tried:", dict(counts))
     for each in met:
-        if known[_key(each)] not in ("killed", "timeout") and _key(each) not in reasons:
-            print(f"{known[_key(each)]}: {each.shown}")
+        if known[key_of(each)] not in ("killed", "timeout") and key_of(each) not in reasons:
+            print(f"{known[key_of(each)]}: {each.shown}")
 
 
 @dataclass(frozen=True)
@@ -247,18 +251,20 @@ def judged() -> dict[str, str]:
     return {key: each["reason"] for each in listed or () for key in each["changes"]}
 
 
-def _key(mutation: Mutation) -> str:
+def key_of(mutation: Mutation) -> str:
     """The same as long as line and change are, wherever in the file the line stands."""
     text = mutation.text.strip()
     column = mutation.column - (len(mutation.text) - len(mutation.text.lstrip()))
-    return "|".join((mutation.file, mutation.function, text, str(column), mutation.old, mutation.new))
+    return SEPARATOR.join((mutation.file, mutation.function, text, str(column), mutation.old, mutation.new))
 
 
 def _known(out: Path) -> dict[str, str]:
-    return {line["key"]: line["outcome"] for line in _lines(out)} if out.exists() else {}
+    names = {each.name for each in fields(Mutation)}
+    found = _lines(out) if out.exists() else ()
+    return {key_of(Mutation(**{name: line[name] for name in names})): line["outcome"] for line in found}
 
 
-def _lines(out: Path) -> Iterator[dict[str, str]]:
+def _lines(out: Path) -> Iterator[dict[str, Any]]:
     for line in out.read_text(encoding="utf-8").splitlines():
         if line.endswith("}"):  # not one that a kill cut off
             yield json.loads(line)

@@ -4,9 +4,13 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+import torch
+from torch import nn
 
 from tests.families.members import FAMILIES, draws_of
 from tests.families.plain import position
+from unbraid.families.table import find_family
+from unbraid.models.weak_de import ClassPrior
 from unbraid.types import FloatArray
 
 NORMAL, UNIFORM, PERMUTED = "normal", "uniform", "permuted"
@@ -98,3 +102,16 @@ def test_members_with_other_seeds_are_told_of_other_images(family: str) -> None:
 
     assert told(0) == told(0)
     assert told(0) != told(1)
+
+
+def test_a_uniform_prior_fills_the_cube_from_minus_one_to_one() -> None:
+    uniform = torch.tensor([[0.0, 0.5], [1.0, 0.25]])
+    unfitted = nn.ModuleDict({"prior": ClassPrior(np.zeros((1, 2), dtype=np.int64), 2)})
+    for name, modules, settings in (
+        ("info_gan", nn.ModuleDict(), {"code_prior": "uniform"}),
+        ("weak_de", unfitted, {}),
+    ):
+        draw = find_family(name).draw_prior
+        assert draw is not None
+        drawn = draw(modules, settings, torch.zeros(2, 2), uniform)
+        np.testing.assert_allclose(drawn, [[-1.0, 0.0], [1.0, -0.5]])
