@@ -19,6 +19,7 @@ from unbraid.representation.labels import check_groups
 from unbraid.scoring.equal_groups import subsets_of_groups
 from unbraid.scoring.resampled import part_scorer
 from unbraid.scoring.score import choose
+from unbraid.scoring.tables import group_rows
 from unbraid.scoring.uncertainty import Again, scores_of_parts
 from unbraid.types import Kind
 
@@ -90,6 +91,9 @@ def test_a_column_of_labels_or_a_factor_can_be_named() -> None:
     assert "rows in 20 groups, which are never parted" in card.notes
     own = Representation(CODES, np.column_stack([FACTORS, GROUPS]), names=("shape", "size", "mouse"))
     assert score(own, metrics="mig", groups="mouse")["mig"].score == score(HELD, metrics="mig")["mig"].score
+    twice = score(own, metrics="mig", groups="mouse", weights=np.full(len(CODES), 2.0)).representation
+    assert twice.weights is not None
+    assert (twice.weights == 2).all()
     with pytest.raises(ValueError, match="brings its own groups"):
         score(HELD, metrics="mig", groups=GROUPS)
 
@@ -460,3 +464,10 @@ def test_without_groups_the_table_takes_none_by_default() -> None:
         name: signature(row.function).parameters.get("groups") for name, row in METRICS.items() if name != "udr"
     }
     assert all(each is None or each.default is None for each in defaults.values())
+
+
+def test_a_group_of_one_model_has_a_mean_and_no_deviation() -> None:
+    cards = {name: score(CODES, FACTORS, metrics="mig", seed=seed) for seed, name in enumerate("abc")}
+    alone, both = group_rows(cards, ["x", "y", "y"]).records
+    assert [alone[key] for key in alone if "sd" in key or "deviation" in key] == [None]
+    assert [both[key] for key in both if "sd" in key or "deviation" in key] == [0.0]
