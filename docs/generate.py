@@ -185,6 +185,40 @@ def claims() -> str:
     return "\n\n".join(parts)
 
 
+def audited() -> dict[str, str]:
+    """What `unbraid stress` says of each other package, and of ours, as benchmarks/audit.py and the docs found it."""
+    found = json.loads((ROOT / "benchmarks" / "audit.json").read_text(encoding="utf-8"))
+    tables = {}
+    for package, told in found.items():
+        rows = (
+            [
+                f"`{each['name']}`" + ("" if each["value"] == "score" else f" `{each['value']}`"),
+                ", ".join(each["claims"]),
+                f"{each['passed']} of {each['judged']}",
+                ", ".join(each["failed"]),
+            ]
+            for each in told["metrics"]
+        )
+        beside = ", ".join(f"{name} {number}" for name, number in told["with"].items())
+        head = table(f"{package} {told['version']} | claim | passed | fails at", "llrl", rows)
+        tables[package] = f"{head}\n\nMeasured by `benchmarks/audit.py` beside {beside}."
+    dictionaries = found["sae-lens"]["dictionaries"]
+    values = list(dictionaries["true"])
+    rows = (
+        [name, *(format(row[value], ".2f").replace("-", "−") if value in row else "" for value in values)]
+        for name, row in dictionaries.items()
+    )
+    tables["dictionaries"] = table(f"dictionary | {' | '.join(values)}", "l" + "r" * len(values), rows)
+    ours = json.loads((ROOT / "docs" / "stressed.json").read_text(encoding="utf-8"))
+    clean = [each for values in ours.values() for each in values if not each["failed"]]
+    n_values = sum(len(values) for values in ours.values())
+    tables["ours"] = (
+        f"Of {n_values} values that claim anything, {len(clean)} pass every check: "
+        "[the table of our own verdicts](which-metric.md#does-a-metric-do-what-it-claims) has the others."
+    )
+    return tables
+
+
 def filled(name: str, contents: dict[str, str]) -> str:
     """The text of a file with each of these between its two marks."""
     text = (ROOT / name).read_text(encoding="utf-8")
@@ -204,6 +238,7 @@ def main() -> None:
         "docs/figures.md": figures_page(),
         "docs/which-metric.md": filled("docs/which-metric.md", {"behaviour": behaviour(), "stressed": stressed()}),
         "docs/how-sure.md": filled("docs/how-sure.md", {"coverage": coverage(), "alarms": alarms()}),
+        "docs/audit.md": filled("docs/audit.md", audited()),
         "docs/faults.md": filled("docs/faults.md", {"faults": faults()}),
         "docs/reproductions/index.md": filled("docs/reproductions/index.md", {"claims": claims()}),
         "docs/is-this-number-right.md": filled(
