@@ -58,6 +58,39 @@ def test_every_number_by_scikit_learn_and_loops(wrapped: Any) -> None:
     assert found.explained_variance == pytest.approx(r2_score(x, decoded, multioutput="variance_weighted"))
 
 
+def test_numbers_are_those_of_saelens() -> None:
+    """Printed by `sae_lens.synthetic.evals` 6.54.12 on these arrays in double precision; it counts in single."""
+    rng = np.random.default_rng(5)
+    features, dictionary = rng.standard_normal((7, 5)), rng.standard_normal((9, 5))
+    firing = np.where(rng.random((300, 7)) < 0.3, rng.uniform(0.5, 2.0, (300, 7)), 0.0)
+    codes = np.where(rng.random((300, 9)) < 0.4, rng.uniform(0.1, 1.0, (300, 9)), 0.0)
+    found = feature_recovery(dictionary, features, codes=codes, firing=firing)
+    assert (found.mcc, found.uniqueness) == pytest.approx((0.6402870121911699, 2 / 3), abs=1e-12)
+    theirs = (0.32435905933380127, 0.42424917221069336, 0.36607980728149414, 0.5592592358589172)
+    assert (found.precision, found.recall, found.f1, found.accuracy) == pytest.approx(theirs, abs=2e-7)
+
+
+def test_an_autoencoder_of_saelens_has_their_own_numbers() -> None:
+    synthetic = pytest.importorskip("sae_lens.synthetic")
+    topk = pytest.importorskip("sae_lens.saes.topk_sae")
+    torch.manual_seed(0)
+    sae = topk.TopKTrainingSAE(topk.TopKTrainingSAEConfig(d_in=32, d_sae=48, k=4))
+    features = synthetic.FeatureDictionary(num_features=40, hidden_dim=32)
+    firing = synthetic.ActivationGenerator(num_features=40, firing_probabilities=torch.full((40,), 0.1)).sample(2000)
+    drawn = type("Drawn", (), {"sample": lambda _, n: firing[:n]})()
+    theirs = synthetic.evals.eval_sae_on_synthetic_data(sae, features, drawn, num_samples=2000)
+    ours = score_dictionary(
+        sae, features.feature_vectors.detach(), activations=features(firing).detach(), firing=firing
+    )
+    for name, expected in {
+        "mcc": theirs.mcc, "uniqueness": theirs.uniqueness, "n_dead": theirs.dead_latents, "l0": theirs.sae_l0,
+        "true_l0": theirs.true_l0, "shrinkage": theirs.shrinkage, "explained_variance": theirs.explained_variance,
+        "precision": theirs.classification.precision, "recall": theirs.classification.recall,
+        "f1": theirs.classification.f1_score, "accuracy": theirs.classification.accuracy,
+    }.items():  # fmt: skip
+        assert getattr(ours, name) == pytest.approx(expected, abs=1e-6)
+
+
 def test_chance_of_f1_is_what_latents_have_that_fire_at_random() -> None:
     features = np.eye(4)
     firing = (RNG.random((4000, 4)) < [0.1, 0.2, 0.3, 0.4]) * 1.0
