@@ -40,6 +40,7 @@ GIVEN: dict[str, Any] = {
     "association": np.eye(3),
     "code_blocks": [[0], [1, 2]],
     "factor_blocks": [[0], [1, 2]],
+    "runs": [CODES, CODES],
     "dictionary": np.eye(3),
     "features": np.eye(3),
     "dictionaries": [np.eye(3), np.eye(3)],

@@ -67,6 +67,7 @@ from unbraid.metrics.block_mcc import METRIC as _block_mcc, block_mcc as block_m
 from unbraid.metrics.own import own as own
 from unbraid.metrics.dci import dci_from_importance as dci_from_importance
 from unbraid.metrics.feature_recovery import feature_recovery as feature_recovery
+from unbraid.metrics.run_consistency import run_consistency as run_consistency
 from unbraid.metrics.seed_consistency import seed_consistency as seed_consistency
 from unbraid.metrics.slot_matching import match_slots as match_slots
 from unbraid.metrics.slots import (
