@@ -9,6 +9,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 NEEDS = {
     "anndata": ["anndata"],
     "sparse-autoencoders": ["torch"],
+    "neurons": ["pandas"],
     "scikit-learn": ["pandas"],
     "lightning": ["lightning", "torchmetrics"],
 }
