@@ -39,6 +39,7 @@ follows.
 datasets.from_folder("pictures/", "pictures/factors.csv")  # column "file" names the picture, the others are factors
 datasets.from_array(images, {"shape": [...], "size": [...]})  # uint8 (n, height, width[, channels]), or an .npy file
 datasets.load("my-images/")  # a folder with factors.csv and images.npy or pictures
+datasets.load("mine.npz")  # images and factors, or imgs and latents_classes as in the file of dSprites, of any size
 datasets.from_array(images)  # without factors, as a folder of pictures alone is; see Training
 ```
 

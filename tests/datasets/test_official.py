@@ -120,6 +120,12 @@ def test_dsprites_whose_labels_are_in_another_order_is_refused(tmp_path: Path) -
         dsprites.read(path, SPRITES)
 
 
+def test_a_file_of_another_size_is_told_how_it_is_opened(tmp_path: Path) -> None:
+    np.savez(tmp_path / "x.npz", imgs=np.zeros((4, 8, 8), np.uint8), latents_classes=np.zeros((4, 6), int))
+    with pytest.raises(ValueError, match="give its path as the dataset"):
+        dsprites.read(tmp_path / "x.npz", SPRITES)
+
+
 def test_dsprites_with_other_pixels_is_refused(tmp_path: Path) -> None:
     path = write_sprites_npz(tmp_path / "x.npz", imgs=sprite_arrays()["imgs"] * 7)
     with pytest.raises(ValueError, match="pixels must be 0 or 1; found 7"):

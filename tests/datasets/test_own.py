@@ -141,6 +141,31 @@ def test_an_npz_file(tmp_path: Path) -> None:
     np.testing.assert_array_equal(dataset.space.factors(np.arange(4)), factors)
 
 
+def test_a_file_in_the_format_of_dsprites_may_have_any_size_and_its_pickle_stays_shut(tmp_path: Path) -> None:
+    grid = np.array(
+        [(0, shape, 0, turn, x, y) for shape in range(2) for turn in range(3) for x in range(2) for y in (0, 1)]
+    )
+    pixels = (np.arange(24)[:, None, None] >> np.arange(16).reshape(4, 4)) & 1
+    arrays = {"imgs": pixels.astype(np.uint8), "latents_classes": grid, "latents_values": grid * 0.5}
+    np.savez(tmp_path / "mine.npz", metadata=np.array({"title": Trap()}, dtype=object), **arrays)
+    dataset = datasets.load(str(tmp_path / "mine.npz"))
+    assert dataset.space.names == ("shape", "orientation", "position_x", "position_y")
+    assert dataset.space.sizes == (2, 3, 2, 2)
+    np.testing.assert_array_equal(dataset.images(np.arange(24))[..., 0], 255 * pixels)
+    np.testing.assert_array_equal(dataset.space.factors(np.arange(24)), grid[:, [1, 3, 4, 5]])
+    del arrays["latents_classes"]
+    np.savez(tmp_path / "values.npz", **arrays)
+    assert datasets.load(str(tmp_path / "values.npz")).space.names == dataset.space.names
+    np.savez(tmp_path / "bare.npz", imgs=arrays["imgs"], other=grid)
+    with pytest.raises(ValueError, match="no array 'latents_classes'; it holds imgs, other"):
+        datasets.load(str(tmp_path / "bare.npz"))
+
+
+class Trap:
+    def __reduce__(self):
+        return (pytest.fail, ("unpickled",))
+
+
 def test_what_was_exported_opens_by_its_path(tmp_path: Path) -> None:
     square = datasets.load("square", tmp_path / "cache")
     write(tmp_path / "out", content_of(square, limit=10))

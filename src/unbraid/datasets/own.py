@@ -21,6 +21,9 @@ from unbraid.types import KIND_WORDS, KINDS, ArrayLike, IntArray, Kind, UInt8Arr
 
 PICTURES_PACK = 200  # times: dSprites' own file takes 115 times its length
 FILE_COLUMN = "file"
+KNOWN = ("images", "factors", "factor_names", "factor_kinds")  # arrays of an .npz file
+LIKE_DSPRITES = {"images": "imgs", "factors": "latents_classes"}  # what files in the format of dSprites call them
+NAMES_OF_DSPRITES = ("color", "shape", "scale", "orientation", "position_x", "position_y")
 TABLES = ("factors.csv", "factors.parquet")
 PICTURES = {".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp"}
 Kinds = Mapping[str, Kind] | Sequence[Kind] | None
@@ -159,7 +162,8 @@ def open_path(path: str | Path, *, kinds: Kinds = None, grid: bool | None = None
     """A dataset by its path: what `unbraid data render --out` wrote, or the user's own.
 
     A folder holds factors.csv or factors.parquet and either images.npy or the pictures that its column "file" names;
-    an .npz file holds `images` and `factors`, and may hold `factor_names` and `factor_kinds`. Images without factors
+    an .npz file holds `images` and `factors`, and may hold `factor_names` and `factor_kinds`; or `imgs` and
+    `latents_classes` (or `latents_values`), as that of dSprites does, of any size. Images without factors
     are a folder with images.npy or with pictures, also those of folders in it, in the order of their paths; an .npz
     file with `images` alone; or an .npy file.
 
@@ -207,24 +211,46 @@ def _open_file(path: Path, kinds: Kinds, grid: bool | None) -> FactorDataset:
             f"{path}: a dataset is a folder, an .npz file with images and factors, or an .npy file of images"
         )
     there = npz_names(path)
+    called = {name: name for name in KNOWN}
+    if "images" not in there and "imgs" in there:
+        called |= LIKE_DSPRITES
+        if "latents_classes" not in there and "latents_values" in there:
+            called["factors"] = "latents_values"
     try:
         check_unpacked(path, unpacked_size(path), times=PICTURES_PACK)
     except ValueError as error:
         raise error if str(path) in str(error) else ValueError(f"{path}: {error}") from None
-    alone = there == ["images"]
-    for name in () if alone else ("images", "factors"):
+    alone = there == [called["images"]]
+    for name in () if alone else (called["images"], called["factors"]):
         if name not in there:
             raise ValueError(f"{path}: no array {name!r}; it holds {', '.join(there) or 'nothing'}")
     with readable(path, "an .npz file"), np.load(path, allow_pickle=False) as arrays:
-        known = ("images", "factors", "factor_names", "factor_kinds")
-        held = {name: arrays[name] for name in known if name in there}
-    images = ArrayRows(checked_images(held["images"], f"{path}: images", alone))
+        held = {name: arrays[own] for name, own in called.items() if own in there}
+    if called["images"] == "imgs":
+        held = _as_of_dsprites(held)
+    images = ArrayRows(checked_images(held["images"], f"{path}: {called['images']}", alone))
     if alone:
         return _without_factors(images, kinds=kinds, grid=grid)
     names = held["factor_names"].tolist() if "factor_names" in held else None
     if kinds is None and "factor_kinds" in held:
         kinds = held["factor_kinds"].tolist()
     return _dataset(images, matrix_columns(held["factors"], names, str(path)), kinds, grid)
+
+
+def _as_of_dsprites(held: dict[str, Any]) -> dict[str, Any]:
+    """Pixels of 0 and 1 as 0 and 255, and columns of factors by their names; one that never varies is no factor.
+
+    The names stand in a pickle in such files, which is not opened: those of dSprites, where there are as many columns.
+    """
+    if held["images"].dtype.kind in "ui" and held["images"].max(initial=0) == 1:
+        held["images"] = held["images"] * np.uint8(255)
+    factors = held.get("factors")
+    if factors is not None and factors.ndim == 2 and "factor_names" not in held:
+        names = NAMES_OF_DSPRITES if factors.shape[1] == len(NAMES_OF_DSPRITES) else None
+        varied = np.ptp(factors, axis=0) > 0 if len(factors) else np.ones(factors.shape[1], dtype=bool)
+        held["factors"] = factors[:, varied]
+        held["factor_names"] = np.array(names or [f"factor_{k}" for k in range(factors.shape[1])])[varied]
+    return held
 
 
 @dataclass(frozen=True, eq=False)

@@ -60,7 +60,10 @@ def read(path: Path, space: FactorSpace = SPACE) -> Content:
     arrays = arrays_of(path)
     member = "latents_classes" if arrays is NPZ else "latents/classes"
     if member in arrays.names(path):
-        labels = arrays.whole(path, member, (len(space), len(space.sizes) + 1), "iu")
+        try:
+            labels = arrays.whole(path, member, (len(space), len(space.sizes) + 1), "iu")
+        except ValueError as error:
+            raise ValueError(f"{error}; a file of another size is yours: give its path as the dataset") from error
         check_levels(path, labels[:, 1:], space)
     slabs = arrays.slabs(path, "imgs", (len(space), 64, 64), "u", _white)
     return Content(space, (64, 64, 1), slabs, binary=True)
