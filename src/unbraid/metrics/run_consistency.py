@@ -11,7 +11,7 @@ from unbraid._utils.arguments import check_choice, check_whole
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.inputs import check_matrix, split_rows
 from unbraid.metrics._shared.regression import explained, least_squares
-from unbraid.types import ArrayLike, FloatArray
+from unbraid.types import ArrayLike, FloatArray, IntArray
 
 Fit: TypeAlias = Literal["halves", "all"]
 
@@ -69,9 +69,11 @@ def run_consistency(
     if fit == "all":
         ways = [(every, every)]
     else:
-        numbered = None if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
-        if numbered is not None and numbered.shape != (n_samples,):
-            raise ValueError(f"groups must be one per row, ({n_samples},); got shape {np.shape(groups)}")
+        numbered = None
+        if groups is not None:
+            numbered = np.unique(np.asarray(groups), return_inverse=True)[1]
+            if np.shape(groups) != (n_samples,):
+                raise ValueError(f"groups must be one per row, ({n_samples},); got shape {np.shape(groups)}")
         halves = split_rows(n_samples, (0.5, 0.5), seed, numbered)
         ways = [halves, halves[::-1]]
     per_pair = np.eye(len(codes))
@@ -84,7 +86,7 @@ def run_consistency(
     return RunConsistency(float(per_pair[pairs].mean()), per_pair, notes)
 
 
-def _told(one: FloatArray, other: FloatArray, known: FloatArray, judged: FloatArray) -> float:
+def _told(one: FloatArray, other: FloatArray, known: IntArray, judged: IntArray) -> float:
     varied = np.ptp(other, axis=0) > 0
     if not varied.any():
         return 0.0

@@ -1,24 +1,29 @@
 """What each code of a trained model does to the images it decodes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import torch
+from torch import nn
 
+from unbraid._utils.arrays import as_array
 from unbraid.families.base import Part
+from unbraid.representation import Representation
 from unbraid.runs.run import Images, Run
-from unbraid.types import BoolArray, FloatArray, IntArray
+from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray
 
-__all__ = ["Traversals", "traverse"]
+__all__ = ["Traversals", "traverse", "traverse_codes"]
 
 
 @dataclass(frozen=True, eq=False)
 class Traversals:
     """Decoded images along each code, or around each circle of two; in the order of `codes`."""
 
-    originals: FloatArray  # (n_shown, height, width, channels), 0 .. 1; the first n_rows are the seed images
-    reconstructions: FloatArray  # the same shape
+    originals: FloatArray | None  # (n_shown, height, width, channels), 0 .. 1; the first n_rows are the seed images
+    reconstructions: FloatArray | None  # the same shape; None without images
     images: FloatArray  # (n_codes, n_rows, n_steps, height, width, channels)
     values: FloatArray  # (n_codes, n_steps): what the code is set to; on a circle the angle in radians, all around
     codes: IntArray  # (n_codes,): which one, by falling KL, or by falling variance where there is no posterior
@@ -117,6 +122,87 @@ def traverse(
         tuple(way.circle for way in ways),
         None if informative is None else informative[order],
     )
+
+
+def traverse_codes(
+    decode: Callable[[Any], Any],
+    codes: ArrayLike,
+    *,
+    log_variances: ArrayLike | None = None,
+    rows: int = 3,
+    steps: int = 9,
+    seed: int = 0,
+) -> Traversals:
+    """The same of a decoder of your own: a few rows of codes, while one code after the other goes through its range.
+
+    Args:
+        decode: from codes (n, n_codes), float32, to images (n, height, width[, channels]) from 0 to 1; a PyTorch module
+            is given a tensor on its own device, and may return (n, channels, height, width) with 1 or 3 channels.
+        codes: (n_samples, n_codes) of your model, posterior means where it has them.
+        log_variances: (n_samples, n_codes) of its posteriors, for the KL in the captions and the order.
+        rows: of codes that are shown, drawn at random.
+        steps: values of the moving code, evenly from its 2 % to its 98 % quantile.
+        seed: of the draw.
+
+    Returns:
+        Traversals without images and reconstructions: `plot_traversals(found.images, captions=found.captions)`.
+
+    Raises:
+        ValueError: rows or steps out of range, codes that are not finite, or a decoder that returns something else.
+
+    Example:
+        >>> def decode(codes):
+        ...     return 1 / (1 + np.exp(-codes[:, :, None] * np.ones((1, 1, 4))))
+        >>> found = traverse_codes(decode, np.random.default_rng(0).standard_normal((50, 3)), rows=2, steps=5)
+        >>> found.images.shape
+        (3, 2, 5, 3, 4, 1)
+    """
+    held = Representation(as_array(codes), log_variances=None if log_variances is None else as_array(log_variances))
+    n_samples, n_codes = held.codes.shape
+    if not 1 <= rows <= n_samples or steps < 2:
+        raise ValueError(f"rows must lie between 1 and {n_samples}, steps be 2 or more; got {rows} and {steps}")
+    kl, variances = held.mean_kl(), held.codes.var(axis=0, dtype=np.float64)
+    informative = held.informative()
+    order = np.argsort(-(variances if kl is None else kl), kind="stable")
+    low, high = np.quantile(held.codes, [0.02, 0.98], axis=0)
+    values = np.linspace(low, high, steps, axis=1)[order]
+    seeds = held.codes[np.random.default_rng(seed).choice(n_samples, rows, replace=False)]
+    moved = np.tile(seeds[None, :, None].astype(np.float32), (n_codes, 1, steps, 1))
+    for place, code in enumerate(order):
+        moved[place, :, :, code] = values[place]
+    images = _decoded(decode, moved.reshape(-1, n_codes))
+    return Traversals(
+        None,
+        None,
+        images.reshape(*moved.shape[:3], *images.shape[1:]),
+        values,
+        order,
+        None if kl is None else kl[order],
+        variances[order],
+        informative=None if informative is None else informative[order],
+    )
+
+
+def _decoded(decode: Callable[[Any], Any], codes: FloatArray) -> FloatArray:
+    """(n, height, width, channels), 0 .. 1"""
+    if isinstance(decode, nn.Module):
+        weights = next(decode.parameters(), torch.empty(0))
+        with torch.no_grad():
+            given = decode(torch.from_numpy(codes).to(weights.device))
+    else:
+        given = decode(codes)
+    images = as_array(given).astype(np.float32)
+    if images.ndim == 3:
+        images = images[..., None]
+    elif images.ndim == 4 and images.shape[1] in (1, 3) and images.shape[3] not in (1, 3):
+        images = np.moveaxis(images, 1, 3)
+    if images.ndim != 4 or len(images) != len(codes) or images.shape[3] not in (1, 3):
+        raise ValueError(
+            f"decode must return images (n, height, width[, channels]) of {len(codes)} codes; got {images.shape}"
+        )
+    if not np.isfinite(images).all() or images.min() < -0.01 or images.max() > 1.01:
+        raise ValueError(f"decode must return pixels from 0 to 1; got {images.min():g} to {images.max():g}")
+    return np.clip(images, 0.0, 1.0)
 
 
 @dataclass(frozen=True)
