@@ -257,3 +257,24 @@ def test_the_command_adds_and_says_where(study, tmp_path, monkeypatch, capsys):
 def test_a_study_must_have_begun(tmp_path):
     with pytest.raises(ValueError, match="the study has not started; start it with unbraid study run"):
         add(opened(tmp_path), [saved(tmp_path / "mine.npz")], family="mine")
+
+
+def test_folders_of_models_of_another_framework_bring_setting_and_seed(study, tmp_path):
+    for beta in (1, 4):
+        for seed in (0, 3):
+            folder = tmp_path / "theirs" / f"beta{beta}-{seed}"
+            folder.mkdir(parents=True)
+            np.save(folder / "codes.npy", PLACES * beta + seed)
+            (folder / "config.yaml").write_text(f"model: {{beta: {beta}, lr: 0.1}}\ntrain: {{seed: {seed}}}\n")
+    with pytest.raises(ValueError, match="say of which family it is"):
+        add(study, [tmp_path / "theirs"])
+    added = add(study, [tmp_path / "theirs"], family="theirs")
+    assert [(run.id, run.family, run.setting, run.seed) for run in added] == [
+        (f"beta{beta}-{seed}", "theirs", f"model.beta={beta}", seed) for beta in (1, 4) for seed in (0, 3)
+    ]
+    np.testing.assert_array_equal(Representation.load(Path(added[3].path) / "codes.npz").codes, PLACES * 4 + 3)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FileNotFoundError, match="neither it nor a folder in it holds codes.npy"):
+        add(study, [tmp_path / "empty"], family="theirs")
+    with pytest.raises(ValueError, match="1 names for 4 models"):
+        add(study, [tmp_path / "theirs"], family="theirs", names=["one"])

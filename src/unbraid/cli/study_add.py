@@ -16,7 +16,10 @@ def add(
     folder: StudyFolder,
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE...", help="Representation files, or run folders of `unbraid train`."),
+        typer.Argument(
+            metavar="FILE...",
+            help="Representation files, run folders of `unbraid train`, or folders of models of other frameworks.",
+        ),
     ],
     family: Annotated[str | None, typer.Option(help="Family named in the results; a run folder knows its own.")] = None,
     setting: Annotated[
@@ -38,19 +41,20 @@ def add(
 
     A file holds codes of the images of the study, all or the 10,000 that its runs are encoded on, in their order
     (pictures of a folder: that of their names); docs/studies.md says how to encode them. Several files are several
-    seeds of one setting.
+    seeds of one setting. Folders of other frameworks' models hold a file of codes each; their configs give settings
+    and seeds.
 
     Examples:
 
       unbraid study add study/ mine-0.npz mine-1.npz --family mine --setting beta=4
 
       unbraid study add study/ runs/1f0c3a5be2d94c77
+
+      unbraid study add study/ their_runs/ --family theirs
     """
     from unbraid.cli.study import opened
     from unbraid.studies.added import add as add_files
 
-    if name is not None and len(name) != len(files):
-        raise ValueError(f"--name: {len(name)} names for {len(files)} files")
     with opened(folder, trust=trusted(trust_code, trust_data)) as study, stage_progress("reading") as progress:
         runs = add_files(
             study, files, family=family, setting=_setting(setting), seed=seed, names=name, progress=progress

@@ -14,6 +14,8 @@ from unbraid.families.table import FAMILIES, find_family
 from unbraid.metrics._shared.inputs import check_inputs
 from unbraid.representation import Representation
 from unbraid.runs.folder import read_codes, read_folder
+from unbraid.runs.foreign import code_path, config_columns, is_run, models_below, no_models
+from unbraid.runs.grouping import is_seed, name_of, varying
 from unbraid.runs.run import N_CODES
 from unbraid.scoring.encoding import drawn, encoded
 from unbraid.storage.remote import address_of, changing
@@ -51,12 +53,15 @@ def add(
         study: with a folder.
         dataset: label of the dataset, in a study of several.
         files: representation files or codes alone (.npy, .npz, .csv, ...; nothing then tells another order of rows),
-            or folders of runs that `unbraid.train` made. Their rows are the images of the study: `sample_of(study)`
-            says which, `encode_sample` encodes them.
-        family: of all of them; a run folder brings its own. Files need one.
-        setting: hyperparameters of all of them; a run folder brings its own.
-        seed: of the first; the others count on from it. By default a run folder says it, and files count on from the
-            seeds that the study has of their family and setting.
+            or folders of runs that `unbraid.train` made; or the folder of a model of another framework, or one that
+            holds such folders: codes under their usual names, a config.yaml or config.json beside them. Their rows are
+            the images of the study: `sample_of(study)` says which, `encode_sample` encodes them.
+        family: of all of them; a run folder brings its own. Files need one, and so do models whose config names no
+            `family`.
+        setting: hyperparameters of all of them; a run folder brings its own, and of several models of another framework
+            it is what varies in their configs.
+        seed: of the first; the others count on from it. By default a run folder or a config says it, and files count on
+            from the seeds that the study has of their family and setting.
         names: of the folders; by default the names of the files without suffix.
         progress: called as progress(what is done, done, all).
 
@@ -75,11 +80,14 @@ def add(
     part.check_trust()
     if seed is not None and seed < 0:
         raise ValueError(f"seed must be 0 or more; got {seed}")
-    names = [Path(file).stem for file in files] if names is None else list(names)
+    paths = [model for file in files for model in _models(Path(file))]
+    names = [name_of(path) for path in paths] if names is None else list(names)
+    if len(names) != len(paths):
+        raise ValueError(f"{len(names)} names for {len(paths)} models")
     snapshot = part.snapshot()
-    _check_names(snapshot, names, files)
-    abouts = _abouts(snapshot, [Path(file) for file in files], family, setting, seed)
-    checked = [_checked(read_codes(Path(file)), space, str(file)) for file in files]
+    _check_names(snapshot, names, paths)
+    abouts = _abouts(snapshot, paths, family, setting, seed)
+    checked = [_checked(read_codes(code_path(path)), space, str(path)) for path in paths]
     begun = [folder / store.ADDED / f".{name}{WORKING}" for name in names]
     with changing(folder):
         try:
@@ -125,7 +133,17 @@ def encode_sample(
     return encoded(encode, study.part(dataset).dataset(), N_CODES, batch_size, 0)
 
 
-def _check_names(snapshot: StudySnapshot, names: Sequence[str], files: Sequence[str | Path]) -> None:
+def _models(path: Path) -> list[Path]:
+    """A file, or the folder of a run, itself; the folders of models of another framework that a folder is or holds."""
+    if not path.is_dir() or is_run(path):
+        return [path]
+    found = models_below(path)
+    if not found:
+        raise no_models(path)
+    return found
+
+
+def _check_names(snapshot: StudySnapshot, names: Sequence[str], files: Sequence[Path]) -> None:
     taken = {run.id for run in snapshot.runs}
     for name, file in zip(names, files, strict=True):
         if not NAME.fullmatch(name):
@@ -150,15 +168,26 @@ def _abouts(
     taken: dict[tuple[str, str], int] = {}
     for run in snapshot.runs:
         taken[run.family, run.setting] = max(run.seed, taken.get((run.family, run.setting), -1))
+    configs = {file: config_columns(file) for file in files if file.is_dir() and not is_run(file)}
+    varied = [name for name in varying(list(configs.values())) if not is_seed(name) and name != "family"]
     found = []
     for number, file in enumerate(files):
-        about = _about(file, family, setting, content, snapshot.trusted)
+        columns = configs.get(file, {})
+        told = {name: columns[name] for name in varied if name in columns} if setting is None and columns else setting
+        about = _about(file, family or columns.get("family"), told, content, snapshot.trusted)
         key = about["family"], about["setting"]
-        own = about.get("run", {}).get("seed")
+        own = about.get("run", {}).get("seed", _seed(columns))
         about["seed"] = seed + number if seed is not None else own if own is not None else taken.get(key, -1) + 1
         taken[key] = max(about["seed"], taken.get(key, -1))
         found.append(about)
     return found
+
+
+def _seed(columns: Mapping[str, Any]) -> int | None:
+    """Of the config of a model."""
+    seeds = {each for name, each in columns.items() if is_seed(name)}
+    only = seeds.pop() if len(seeds) == 1 else None
+    return only if isinstance(only, int) and not isinstance(only, bool) and only >= 0 else None
 
 
 def _about(
@@ -173,7 +202,7 @@ def _about(
     Raises:
         ValueError: nobody says of which family it is, or the run saw other images than the study's.
     """
-    config, status = read_folder(file) if file.is_dir() else ({}, {})
+    config, status = read_folder(file) if file.is_dir() and is_run(file) else ({}, {})
     if config and config["dataset"]["content"] != content:
         images = f"{config['dataset']['name'] or 'images in memory'} {config['dataset']['options'] or ''}".strip()
         raise ValueError(f"{file}: it was trained on other images than the study's ({images})")
