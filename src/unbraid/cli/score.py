@@ -154,6 +154,14 @@ def score(
             "p, with 999 shuffles or as --null says.",
         ),
     ] = None,
+    track: Annotated[
+        str | None,
+        typer.Option(
+            metavar="tensorboard|wandb|mlflow,...",
+            help="Also write the scores as runs of these trackers, below ./tracking. Nothing is sent, unless "
+            "WANDB_MODE=online.",
+        ),
+    ] = None,
     csv: Csv = None,
     latex: Latex = None,
     markdown: Markdown = None,
@@ -185,6 +193,8 @@ def score(
       unbraid score runs/ --metrics mig,dci_lasso --by hyper.beta --csv models.csv --latex table.tex
 
       unbraid score codes.npz --metrics mig --fail-under mig=.3
+
+      unbraid score runs/ --metrics mig,mcc --track mlflow
 
       unbraid score codes.npy --labels labels.csv --weights count --metrics mig,modularity
 
@@ -219,6 +229,11 @@ def score(
     from unbraid.scoring.unwanted import name_of
     from unbraid.storage.trust import trusting
 
+    trackers = listed(track)
+    if trackers:
+        from unbraid.studies.tracking import check_names
+
+        check_names(trackers)
     chosen, apart = listed(metrics), listed(unwanted)
     blocked = code_blocks is not None or factor_blocks is not None
     known = None if blocked else choose(trusting(chosen))  # which metrics of blocks there are is known with the codes
@@ -256,6 +271,11 @@ def score(
             _write_codes(card, per_code, options["null"])
     else:
         _show_several(cards, to, names, by, sort, configs)
+    if trackers:
+        from unbraid.studies.tracking.cards import track_cards
+
+        for place in track_cards(cards, trackers, configs, Path()):
+            say(f"told {place}", err=True)
     failures = [line for name, card in cards.items() for line in _worse(bounds, card, name if len(cards) > 1 else "")]
     for line in failures:
         say(f"unbraid: {line}", err=True)

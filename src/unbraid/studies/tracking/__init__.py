@@ -53,7 +53,12 @@ class TrackingWarning(UserWarning):
 
 def check_trackers(study: StudyPart) -> None:
     """Raises ImportError where a tracker of the study is not installed, ValueError where there is none of its name."""
-    for name in study.config.track:
+    check_names(study.config.track)
+
+
+def check_names(names: Iterable[str]) -> None:
+    """The same of trackers by their names."""
+    for name in names:
         if name not in TRACKERS:
             raise ValueError(f"track: unknown tracker {name!r}; {suggestion(name, TRACKERS)}")
         for module in TRACKERS[name].needs:

@@ -1,0 +1,52 @@
+"""Score cards as runs of a tracker: `unbraid score --track tensorboard,wandb,mlflow`."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unbraid.scoring.card import ScoreCard
+from unbraid.studies.snapshot import RunView
+from unbraid.studies.tracking import FOLDER, TRACKERS, check_names
+from unbraid.studies.tracking.record import TrackedRun
+
+EXPERIMENT = "unbraid score"
+
+
+def track_cards(
+    cards: Mapping[str, ScoreCard], trackers: Sequence[str], configs: Mapping[str, Mapping[str, Any]], folder: Path
+) -> list[Path]:
+    """Tell trackers of the scores of models, each as a run that takes the place of what was told of it before.
+
+    Args:
+        cards: by the name of the model, a path.
+        trackers: of `TRACKERS`.
+        configs: settings of each model, by its name; they need not be there.
+        folder: in which `tracking/<tracker>` is made.
+
+    Returns:
+        The folder of each tracker.
+
+    Raises:
+        ImportError: a tracker is not installed.
+        ValueError: there is none of this name.
+    """
+    check_names(trackers)
+    places = [folder / FOLDER / name for name in trackers]
+    for name, place in zip(trackers, places, strict=True):
+        place.mkdir(parents=True, exist_ok=True)
+        for model, card in cards.items():
+            TRACKERS[name].write(_record(model, card, configs.get(model, {})), place)
+    return places
+
+
+def _record(model: str, card: ScoreCard, config: Mapping[str, Any]) -> TrackedRun:
+    name = hashlib.sha256(str(Path(model).absolute()).encode()).hexdigest()[:16]
+    run = RunView(name, Path(model).stem or "codes", "", card.seed, "finished", None, Path(model), {})
+    values = {
+        f"{metric}.{number}": value for metric, scored in card.scored.items() for number, value in scored.values.items()
+    }
+    settings = {"codes": model, "rows": len(card.representation), **config, "seed": card.seed, "steps": 0}
+    return TrackedRun(EXPERIMENT, run, settings, np.zeros(0, dtype=np.int64), {}, values)

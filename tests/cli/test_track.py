@@ -1,0 +1,71 @@
+"""Scores as runs of trackers, read back from what these wrote."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import unbraid
+from unbraid.cli.app import app
+
+RNG = np.random.default_rng(0)
+FACTORS = RNG.integers(0, 3, (200, 2))
+CODES = FACTORS + 0.2 * RNG.standard_normal((200, 2))
+
+
+@pytest.fixture
+def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for seed in (0, 1):
+        place = tmp_path / "runs" / f"m{seed}"
+        place.mkdir(parents=True)
+        np.savez(place / "codes.npz", codes=CODES + seed, factors=FACTORS)
+        (place / "config.yaml").write_text(f"beta: {4 + seed}\nseed: {seed}\n")
+    return tmp_path
+
+
+def rows(folder: Path, query: str) -> list[tuple]:
+    with closing(sqlite3.connect(folder / "tracking/mlflow/mlflow.db")) as database:
+        return database.execute(query).fetchall()
+
+
+@pytest.mark.lengthy
+def test_each_model_is_a_run_and_told_again_replaces_it(models: Path) -> None:
+    pytest.importorskip("mlflow")
+    for _ in range(2):
+        found = CliRunner().invoke(app, ["score", "runs/", "--metrics", "mig,sap", "--track", "mlflow"])
+        assert found.exit_code == 0, found.output
+    alive = "from runs where lifecycle_stage = 'active'"
+    assert rows(models, "select name from experiments where experiment_id > 0") == [("unbraid score",)]
+    assert sorted(rows(models, f"select name {alive}")) == [("m0 seed 0",), ("m1 seed 0",)]
+    expected = unbraid.score(CODES, FACTORS, metrics=["mig", "sap"])
+    for name in ("mig", "sap"):
+        values = rows(
+            models, f"select value from metrics where key = '{name}.score' and run_uuid in (select run_uuid {alive})"
+        )
+        assert [value for (value,) in values] == pytest.approx([expected[name].score] * 2)
+    settings = rows(models, f"select value from params where key = 'beta' and run_uuid in (select run_uuid {alive})")
+    assert sorted(settings) == [("4",), ("5",)]
+
+
+@pytest.mark.lengthy
+def test_a_single_file_in_tensorboard(models: Path) -> None:
+    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    found = CliRunner().invoke(
+        app, ["score", "runs/m0/codes.npz", "--metrics", "mig", "--track", "tensorboard", "--json", "-"]
+    )
+    assert found.exit_code == 0, found.output
+    (place,) = {each.parent for each in (models / "tracking/tensorboard").rglob("events.*")}
+    events = accumulator.EventAccumulator(str(place)).Reload()
+    (score,) = events.Scalars("score/mig.score")
+    assert score.value == pytest.approx(unbraid.score(CODES, FACTORS, metrics="mig")["mig"].score)
+
+
+def test_an_unknown_tracker_is_named_before_anything_is_done(models: Path) -> None:
+    found = CliRunner().invoke(app, ["score", "runs/", "--track", "mlflw"])
+    assert found.exit_code != 0
+    assert "unknown tracker 'mlflw'" in str(found.exception) + found.output
+    assert not (models / "tracking").exists()
