@@ -192,6 +192,8 @@ class Place:
             os.chdir(self.folder)
             source = str(self.folder / "src")
             os.environ |= {"PYTHONPATH": source, "NUMBA_CACHE_DIR": str(compiled), "OMP_NUM_THREADS": "1"}
+            # Else bytecode of a change could be taken for that of what stood there a moment before.
+            os.environ["PYTHONDONTWRITEBYTECODE"], sys.dont_write_bytecode = "1", True
             with contextlib.suppress(KeyError):
                 sys.modules["numba.core.config"].__dict__["CACHE_DIR"] = str(compiled)
             for name in [each for each in sys.modules if each.split(".")[0] in ("tests", "unbraid", "conftest")]:

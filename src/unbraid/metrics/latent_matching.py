@@ -79,7 +79,7 @@ def latent_matching(
         >>> levels = np.repeat([0, 1, 2], 4)
         >>> result = latent_matching(np.eye(3)[levels], levels[:, None])
         >>> round(result.score, 12), round(result.msgs_spn, 12)
-        (1.0, 0.416666666667)
+        (1.0, 0.75)
     """
     check_bins("bins", bins, 2)
     inputs = check_inputs(codes, factors, kinds, seed)
