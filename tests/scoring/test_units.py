@@ -55,6 +55,12 @@ def test_what_the_component_leaves_out_is_said() -> None:
 def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(ValueError, match="units must be 'pca'"):
         unbraid.score(TOKENS, FACTORS, units="mean")
+    for broken in (np.full_like(TOKENS, np.nan), TOKENS[:0]):
+        held = unbraid.Representation(
+            broken.reshape(len(broken), 15), FACTORS[: len(broken)], code_blocks=[[0, 1], [2]]
+        )
+        with pytest.raises(ValueError, match="codes of units must be finite, in two rows or more"):
+            unbraid.score(held, units="pca")
     with pytest.raises(ValueError, match="units are the second axis of codes"):
         unbraid.score(TOKENS[:, 0], FACTORS, units="pca")
     with pytest.raises(ValueError, match="codes of three axes are blocks already"):

@@ -22,10 +22,12 @@ def by_units(representation: Representation, how: str, blocks: Sequence[tuple[st
         blocks: name (or "") and columns of each unit.
 
     Raises:
-        ValueError: another `how`.
+        ValueError: another `how`, codes that are not finite, or fewer than two rows.
     """
     if how != "pca":
         raise ValueError(f"units must be 'pca'; got {how!r}")
+    if len(representation) < 2 or not np.isfinite(representation.codes).all():
+        raise ValueError(f"codes of units must be finite, in two rows or more; got {len(representation)} rows")
     columns, told = [], []
     for _, block in blocks:
         centred = np.asarray(representation.codes[:, list(block)], dtype=np.float64)
