@@ -91,9 +91,13 @@ def test_every_correlation_is_that_of_scipy_over_the_runs_that_have_both(method:
         rows = FRAME if each.group == "all" else FRAME[FRAME["family"] == each.group]
         both = rows[[each.first, each.second]].dropna()
         expected = reference(both[each.first], both[each.second])
-        assert (each.value, each.p) == pytest.approx((expected.statistic, expected.pvalue), rel=1e-9)
+        assert each.value == pytest.approx(expected.statistic, rel=1e-9)
         assert each.n == len(both)
-        assert (each.low, each.high) == correlation_interval(each.value, each.n, 0.95, method)
+        families = set(FRAME["family"][both.index])
+        assert each.settings == 3 * len(families)
+        t_of_settings = each.value * np.sqrt((each.settings - 2) / (1 - each.value**2))
+        assert each.p == pytest.approx(2 * stats.t.sf(abs(t_of_settings), each.settings - 2))
+        assert (each.low, each.high) == correlation_interval(each.value, each.settings, 0.95, method)
         assert each.low <= each.value <= each.high
     narrow = agreement(FRAME, method=method, confidence=0.5)
     assert all(few.high <= each.high for few, each in zip(narrow.correlations, found.correlations, strict=True))
@@ -101,6 +105,35 @@ def test_every_correlation_is_that_of_scipy_over_the_runs_that_have_both(method:
     assert len(pairs) == 7 * 6 / 2  # all but the constant column
     assert ("mig.score", "udr.score") in pairs
     assert ("udr.score", "hyper.beta") in pairs
+
+
+@pytest.mark.parametrize("method", ["spearman", "pearson"])
+def test_runs_that_are_each_a_setting_of_their_own_have_scipys_p(method: Any) -> None:
+    reference = {"spearman": stats.spearmanr, "pearson": stats.pearsonr}[method]
+    alone = FRAME.assign(setting=FRAME["run"])
+    for frame in (alone, FRAME.drop(columns="setting")):
+        found = agreement(frame, by=None, method=method)
+        for each in found.correlations:
+            both = frame[[each.first, each.second]].dropna()
+            assert each.p == pytest.approx(reference(both[each.first], both[each.second]).pvalue, rel=1e-9)
+            assert each.settings == each.n == len(both)
+        order = np.argsort([each.p for each in found.correlations])
+        smallest = found.correlations[order[0]]
+        assert smallest.p_holm == pytest.approx(min(1, smallest.p * len(order)))
+
+
+@pytest.mark.parametrize("alike", [0.0, 0.5, 0.8])
+def test_null_studies_seldom_have_a_star(alike: float) -> None:
+    """Five columns that have nothing to do with each other, seeds of a setting alike: of 200 studies few have one."""
+    rng, starred = np.random.default_rng(0), 0
+    for _ in range(200):
+        shared = np.repeat(rng.standard_normal((12, 5)), 8, axis=0)
+        values = np.sqrt(alike) * shared + np.sqrt(1 - alike) * rng.standard_normal((96, 5))
+        frame = pd.DataFrame(values, columns=list("abcde")).assign(family="vae", setting=np.repeat(np.arange(12), 8))
+        found = agreement(frame, list("abcde"), by=None)
+        assert all(each.p_holm >= each.p for each in found.correlations)
+        starred += any(each.p_holm < 0.05 for each in found.correlations)
+    assert starred <= 16  # 10 of 200, and luck
 
 
 def test_what_cannot_be_correlated_is_left_out_with_the_reason_and_never_nan() -> None:
@@ -113,7 +146,7 @@ def test_what_cannot_be_correlated_is_left_out_with_the_reason_and_never_nan() -
     assert {each.reason.partition(" ")[0] for each in few.left_out} == {"has"}
     frame = found.to_frame()
     assert frame.notna().to_numpy().all()
-    assert list(frame.columns) == ["group", "first", "second", "value", "low", "high", "p", "n"]
+    assert list(frame.columns) == ["group", "first", "second", "value", "low", "high", "p", "p_holm", "n", "settings"]
     json.dumps(found.to_dict(), allow_nan=False)
 
 
@@ -137,7 +170,7 @@ def test_the_matrix_is_symmetric_and_leaves_out_what_is_compared_with_nothing() 
         if (each.group, each.first, each.second) == ("beta_tcvae", "mig.score", "med.score")
     )  # fmt: skip
     assert values[names.index("med.score"), names.index("mig.score")] == mine.value
-    assert p[names.index("mig.score"), names.index("med.score")] == mine.p
+    assert p[names.index("mig.score"), names.index("med.score")] == mine.p_holm
 
 
 def test_hyperparameters_are_not_compared_with_each_other() -> None:

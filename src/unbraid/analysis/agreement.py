@@ -1,7 +1,7 @@
 """Do metrics agree: the correlation of each with each other, with UDR, with generalisation and with hyperparameters."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -18,12 +18,21 @@ from unbraid.analysis.columns import (
     numbers,
     why_not,
 )
-from unbraid.analysis.correlation import Method, Test, correlation, correlation_difference, correlation_interval
-from unbraid.types import BoolArray, DataFrame, FloatArray
+from unbraid.analysis.comparison import holm
+from unbraid.analysis.correlation import (
+    Method,
+    Test,
+    correlation,
+    correlation_difference,
+    correlation_interval,
+    p_value,
+)
+from unbraid.types import BoolArray, DataFrame, FloatArray, IntArray
 
 __all__ = ["Agreement", "Correlation", "LeftOut", "Prediction", "Predictors", "agreement", "predictors"]
 
 EVERYTHING = "all"
+SETTINGS_OF = ("label", "dataset", "content", "family")  # what settings of one name may be of
 
 
 @dataclass(frozen=True)
@@ -34,10 +43,12 @@ class Correlation:
     first: str
     second: str
     value: float  # in [-1, 1]
-    low: float  # interval of it, by Fisher's transformation, as if runs were independent
+    low: float  # interval of it, by Fisher's transformation, as of so many independent runs as there are settings
     high: float
-    p: float  # two-sided, of no correlation
+    p: float  # two-sided, of no correlation, likewise
+    p_holm: float  # the same, corrected for all pairs of the group
     n: int  # runs that have both
+    settings: int  # that these runs are of: runs of one setting are alike, so settings are what varies
 
 
 @dataclass(frozen=True)
@@ -60,7 +71,7 @@ class Agreement:
     left_out: tuple[LeftOut, ...]
 
     def to_frame(self) -> DataFrame:
-        """A pandas DataFrame, one row per pair: group, first, second, value, low, high, p, n."""
+        """A pandas DataFrame, one row per pair: group, first, second, value, low, high, p, p_holm, n, settings."""
         pandas = require("pandas", "table", "to_frame")
         return pandas.DataFrame(map(asdict, self.correlations), columns=list(Correlation.__annotations__))
 
@@ -68,7 +79,7 @@ class Agreement:
         return asdict(self)
 
     def matrix(self, group: str = EVERYTHING) -> tuple[list[str], FloatArray, FloatArray]:
-        """Names, correlations and p values (k, k) of a group, as `plot_correlations` draws them.
+        """Names, correlations and corrected p values (k, k) of a group, as `plot_correlations` draws them.
 
         Columns that are compared with nothing are absent; NaN where a single pair is left out.
         """
@@ -81,7 +92,7 @@ class Agreement:
         for each in own:
             i, j = names.index(each.first), names.index(each.second)
             values[i, j] = values[j, i] = each.value
-            p[i, j] = p[j, i] = each.p
+            p[i, j] = p[j, i] = each.p_holm
         return names, values, p
 
 
@@ -102,12 +113,14 @@ def agreement(
             generalisation, and the numeric hyperparameters that vary. Two hyperparameters are not compared.
         method: "spearman" for order, "pearson" for straight lines (SNC/NK).
         by: column that groups the runs; None: all runs together only.
-        confidence: of the intervals, in (0, 1). Runs of one setting are alike, so that intervals over runs are too
-            narrow where settings hold many; `setting_means` has a row for each.
+        confidence: of the intervals, in (0, 1).
 
     Returns:
-        Agreement. A column that is constant within a group, or that fewer than three runs have, is under `left_out`
-        with the reason. Signs are as measured: a metric that is better when lower correlates negatively.
+        Agreement. Correlations are over runs. Runs of one setting are alike, so intervals and p count settings: they
+        are those of as many independent runs as there are settings, which is on the safe side where seeds matter too.
+        Where no column "setting" tells, runs count. `p_holm` is corrected for all pairs of its group. A column that is
+        constant within a group, or that fewer than three runs have, is under `left_out` with the reason. Signs are as
+        measured: a metric that is better when lower correlates negatively.
 
     Raises:
         ValueError: a column is unknown or does not hold numbers; confidence is out of range.
@@ -121,8 +134,9 @@ def agreement(
     hyper = set(hyperparameter_columns(frame))
     found: list[Correlation] = []
     missing: list[LeftOut] = []
-    groups = _groups(frame, by)
+    groups, settings = _groups(frame, by), _settings(frame)
     for group, rows in groups.items():
+        pairs: list[Correlation] = []
         own = {name: values[rows] for name, values in table.items()}
         faults = {name: fault for name, values in own.items() if (fault := why_not(values))}
         missing += [LeftOut(group, (name,), fault) for name, fault in faults.items()]
@@ -135,9 +149,13 @@ def agreement(
                 missing.append(LeftOut(group, (first, second), f"where both are known, one {fault}"))
                 continue
             value, p = correlation(own[first][both], own[second][both], method)
-            n = int(both.sum())
-            between = correlation_interval(value, n, confidence, method)
-            found.append(Correlation(group, first, second, value, *between, p, n))
+            n, units = int(both.sum()), len(np.unique(settings[rows][both]))
+            low, high = (-1.0, 1.0) if units < LEAST_RUNS else correlation_interval(value, units, confidence, method)
+            if units < n:
+                p = 1.0 if units < LEAST_RUNS else p_value(value, units)
+            pairs.append(Correlation(group, first, second, value, low, high, p, 1.0, n, units))
+        corrected = holm([each.p for each in pairs])
+        found += [replace(each, p_holm=p_holm) for each, p_holm in zip(pairs, corrected, strict=True)]
     return Agreement(chosen, tuple(groups), method, tuple(found), tuple(missing))
 
 
@@ -247,6 +265,14 @@ def _predicting(frame: DataFrame, target: str) -> list[str]:
         for name in agreement_columns(frame)
         if name != target and not name.startswith(("hyper.", "compositional.", kind))
     ]
+
+
+def _settings(frame: DataFrame) -> IntArray:
+    """(n_runs,) the number of each run's setting, of its family and dataset; runs without one are each their own."""
+    known = [name for name in (*SETTINGS_OF, "setting") if name in frame.columns]
+    if "setting" not in known:
+        return np.arange(len(frame))
+    return frame.groupby(known, dropna=False, sort=False).ngroup().to_numpy()
 
 
 def _groups(frame: DataFrame, by: str | None) -> dict[str, BoolArray]:

@@ -15,12 +15,12 @@ Shown: TypeAlias = Iterator[Table | str]
 def of_agreement(found: Agreement, group: str = EVERYTHING) -> Shown:
     """The matrix of a group, and what is left out of it."""
     names, values, p = found.matrix(group)
-    counts = [each.n for each in found.correlations if each.group == group]
-    if counts:
-        low, high = min(counts), max(counts)
-        runs = f"{low}" if low == high else f"{low} to {high}"
+    own = [each for each in found.correlations if each.group == group]
+    if own:
+        runs, settings = (_span([getattr(each, name) for each in own]) for name in ("n", "settings"))
         cells = [[_cell(values[row, column], p[row, column]) for column in range(row)] for row in range(len(names))]
-        yield matrix(f"{found.method} correlation, {group}, n = {runs}", names, cells)
+        yield matrix(f"{found.method} correlation, {group}, {runs} runs of {settings} settings", names, cells)
+        yield f"*: p < {SIGNIFICANT:g}, counting settings and corrected for all pairs (Holm)"
     for each in found.left_out:
         lacking = each.columns[0].startswith("hyper.") and each.reason.startswith("has 0 ")
         if each.group == group and not lacking:  # that a family has no such hyperparameter is no news
@@ -31,14 +31,17 @@ def of_agreement(found: Agreement, group: str = EVERYTHING) -> Shown:
 
 def of_pairs(found: Agreement, group: str, confidence: float) -> Shown:
     """Every pair of columns in a group, with its interval at this confidence."""
-    heads = ["first", "second", found.method, f"{100 * confidence:g} % between", "p", "n"]
+    heads = ["first", "second", found.method, f"{100 * confidence:g} % between", "p", "p (Holm)", "runs", "settings"]
     rows = [
-        [each.first, each.second, f"{each.value:.2f}", f"{each.low:.2f} to {each.high:.2f}", f"{each.p:.2g}", each.n]
+        [
+            each.first, each.second, f"{each.value:.2f}", f"{each.low:.2f} to {each.high:.2f}", f"{each.p:.2g}",
+            f"{each.p_holm:.2g}", each.n, each.settings,
+        ]
         for each in found.correlations
         if each.group == group
-    ]
-    yield Table(heads, rows, "llrrrr", keys=2)
-    yield "intervals by Fisher's transformation, as if runs were independent; runs of one setting are alike"
+    ]  # fmt: skip
+    yield Table(heads, rows, "llrrrrrr", keys=2)
+    yield "intervals and p count settings, since runs of one setting are alike; Holm: corrected for all pairs"
 
 
 def matrix(title: str, names: Sequence[str], cells: Sequence[Sequence[str]], *, first: str | None = None) -> Table:
@@ -105,6 +108,11 @@ def of_controversy(found: Controversy) -> Shown:
         for each in found.models
     ]  # fmt: skip
     yield Table(["run", "family", "setting", "first", "above", "second", "above"], rows, "lllrrrr", title=title, keys=3)
+
+
+def _span(counts: Sequence[int]) -> str:
+    low, high = min(counts), max(counts)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def _cell(value: float, p: float) -> str:

@@ -59,8 +59,8 @@ def agreement(
 ) -> None:
     """Correlate the metrics of a study with each other, with UDR, with generalisation and with hyperparameters.
 
-    Stars mark correlations that chance gives in less than 5 % of cases; intervals and p values are in --pairs, --json
-    and --csv, which has a row for each pair in each group.
+    Stars mark correlations that are more than chance (p < .05, counting settings, corrected for all pairs). Intervals
+    and p values are in --pairs, --json and --csv, which has a row for each pair in each group.
 
     Examples:
 

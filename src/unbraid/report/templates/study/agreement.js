@@ -6,7 +6,7 @@ function agreementCell(table, row, column) {
   if (row === column) return make("td", { class: "same", role: "gridcell", "aria-hidden": "true" });
   if (rho === null) return make("td", { class: "none", role: "gridcell", tabindex: -1, "aria-label": `${labelOf(table.names[row])} with ${labelOf(table.names[column])}: not defined` }, "–");
   const text = (rho < 0 ? "\u2212" : "") + Math.abs(rho).toFixed(2).replace(/^0/, "");
-  const said = `Spearman's ρ ${rho.toFixed(3).replace("-", "\u2212")}, ${p === null ? "" : `p ${p < 0.0005 ? "< 0.0005" : "= " + p.toFixed(3)}, `}n = ${n}`;
+  const said = `Spearman's ρ ${rho.toFixed(3).replace("-", "\u2212")}, ${p === null ? "" : `corrected p ${p < 0.0005 ? "< 0.0005" : "= " + p.toFixed(3)}, `}n = ${n}`;
   return make("td", {
     class: `${rho < 0 ? "minus" : "plus"}${p !== null && p < 0.05 ? "" : " weak"}`, role: "gridcell", tabindex: -1, style: `--w:${Math.round(Math.abs(rho) * 100)}%`,
     title: `${labelOf(table.names[row])} with ${labelOf(table.names[column])}: ${said}`, "data-row": table.names[row], "data-column": table.names[column],
