@@ -60,6 +60,14 @@ def test_intervals_cover() -> None:
     assert 0.93 < covered / 400 < 0.99
 
 
+def test_means_of_scores_have_intervals_within_the_range_of_their_metric() -> None:
+    frame = study().assign(**{"mig.score": [0.0, 0.0, 0.0, 0.0, 0.0, 0.3] * 2})
+    group = compare_groups(frame, "family", ["mig.score"]).groups[0]
+    whole: Any = ttest_1samp(frame["mig.score"][:6], 0).confidence_interval(0.95)
+    assert whole.low < 0
+    assert (group.low, group.high) == (0, pytest.approx(whole.high))
+
+
 def test_holm_by_hand() -> None:
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([0.6, 0.7]) == [1.0, 1.0]

@@ -57,6 +57,17 @@ def higher_is_better(column: str) -> bool | None:
     return False if column.startswith(LOWER) else True if _headline(column) or column.startswith(HIGHER) else None
 
 
+def within_range(column: str, values: FloatArray, low: float, high: float) -> tuple[float, float]:
+    """An interval of the mean of a column, cut off at the ends of the metric's range, in which all values lie."""
+    metric, _, value = column.removeprefix(PUBLISHED).removeprefix(BASELINE).rpartition(".")
+    known = find_metric(metric)
+    if known is None or value not in (known.headline, HELD_OUT):
+        return low, high
+    least, most = known.range
+    inside = least <= values.min() and values.max() <= most
+    return (max(low, least), min(high, most)) if inside else (low, high)
+
+
 def numbers(frame: DataFrame, column: str) -> FloatArray:
     """A column as floats, NaN where there is no value.
 

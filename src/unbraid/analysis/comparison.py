@@ -15,7 +15,7 @@ from unbraid._utils.optional import require
 from unbraid._version import VERSION
 from unbraid.analysis.alike import check_alike, check_rows
 from unbraid.analysis.by_setting import setting_means
-from unbraid.analysis.columns import check_columns, headline_columns, higher_is_better, numbers
+from unbraid.analysis.columns import check_columns, headline_columns, higher_is_better, numbers, within_range
 from unbraid.types import ArrayLike, DataFrame, FloatArray
 
 __all__ = ["Comparison", "GroupOfRuns", "Shift", "compare_groups", "holm", "rank_test", "shift_interval"]
@@ -33,7 +33,7 @@ class GroupOfRuns:
     group: str
     n: int
     mean: float
-    low: float  # interval of the mean, by Student's t
+    low: float  # interval of the mean, by Student's t, cut off at the ends of the metric's range
     high: float
     median: float
 
@@ -275,7 +275,8 @@ def _group(column: str, name: str, values: FloatArray, confidence: float) -> Gro
 
     half = float(t.ppf((1 + confidence) / 2, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values)))
     mean = float(values.mean())
-    return GroupOfRuns(column, name, len(values), mean, mean - half, mean + half, float(np.median(values)))
+    low, high = within_range(column, values, mean - half, mean + half)
+    return GroupOfRuns(column, name, len(values), mean, low, high, float(np.median(values)))
 
 
 def _shift(column: str, pair: tuple[str, str], known: dict[str, FloatArray], confidence: float) -> Shift:

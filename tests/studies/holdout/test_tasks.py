@@ -3,6 +3,7 @@
 import json
 import math
 import shutil
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -132,6 +133,25 @@ metrics: [d_lsbd]
     assert [row.seconds_per_step for row in rows] == pytest.approx([0.075, 0.2])
     assert [row.seconds for row in rows] == pytest.approx([4.85 + 75, 6.6 + 200], abs=1)  # and scoring
     assert next(taken, None) is None
+
+
+def test_the_estimate_counts_what_is_compiled_once_and_not_for_each_run(tmp_path, monkeypatch):
+    """Scoring that takes .3 s when it is first called, and no time later."""
+    text = "name: s\ndataset: {name: sprites, shrink: 8}\nfamilies: [pca]\nseeds: 4\nmetrics: [mig]\n"
+    calls = []
+
+    def scored(representation, *_, **__):
+        calls.append(len(representation))
+        if len(calls) == 1:
+            time.sleep(0.3)
+        return iter(())
+
+    trained = iter([9.0, 0.5])
+    monkeypatch.setattr("unbraid.studies.estimate.score_each", scored)
+    monkeypatch.setattr("unbraid.studies.estimate.train_here", lambda *_: [SimpleNamespace(seconds=next(trained, 0.5))])
+    (row,) = estimate(opened(tmp_path, text).part()).rows
+    assert calls[0] == 500 < calls[1]
+    assert row.seconds == pytest.approx(4 * 0.5, abs=0.2)
 
 
 def test_the_command_shows_means_over_seeds(study, monkeypatch, capsys):
