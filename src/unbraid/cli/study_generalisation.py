@@ -51,7 +51,8 @@ def generalisation(
 
 # What is shown of each setting, and how the columns of the results begin that say it.
 _ACCURACIES = {
-    "MLP": "mlp.", "linear": "linear.", "MLP, random split": "mlp.random_", "linear, random split": "linear.random_",
+    "MLP": "mlp.", "linear": "linear.", "single code": "single.", "MLP, random split": "mlp.random_",
+    "linear, random split": "linear.random_", "single code, random split": "single.random_",
 }  # fmt: skip
 _ERRORS = {"lasso": "lasso.", "forest": "forest."}
 

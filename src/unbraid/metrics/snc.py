@@ -271,10 +271,40 @@ def snc_of_noise(inputs: Inputs) -> Noise:
     return drawn(draws.mean(axis=1))
 
 
+def single_code_predictions(rows: TrainTestSplit) -> IntArray:
+    """(n_test, n_factors) levels of test rows, each told by the one code that `snc` aligns to the factor.
+
+    Where no code is left for a factor, its commonest level.
+    """
+    predicted = np.empty((len(rows.test), len(rows.sizes)), dtype=int)
+    for factor, code in enumerate(align_live(rows, training_information(rows, "width"))):
+        if code < 0:
+            predicted[:, factor] = np.bincount(rows.levels.levels[rows.train, factor]).argmax()
+            continue
+        values = rows.rows.code(code)
+        cuts, owner, _ = _intervals(rows, factor, values, "classes", None)
+        predicted[:, factor] = owner[np.searchsorted(cuts, values[rows.test])]
+    return predicted
+
+
 def _judge(
     rows: TrainTestSplit, factor: int, code: FloatArray, bins: str, min_bin_size: int | None
 ) -> tuple[float, float]:
     """Accuracy on the test rows, and what the same answers would hit by luck."""
+    cuts, owner, in_training = _intervals(rows, factor, code, bins, min_bin_size)
+    test, true = code[rows.test], rows.levels.levels[rows.test, factor]
+    # A test value on a cut, which lies midway between training values, goes half to either side.
+    rounding = ROUNDING * np.abs(code).max()
+    sides = [owner[np.searchsorted(cuts, test + shift)] for shift in (-rounding, rounding)]
+    size = rows.sizes[factor]
+    by_luck = np.dot(class_shares(in_training, size), class_shares(true, size))
+    return float(np.mean([side == true for side in sides])), float(by_luck)
+
+
+def _intervals(
+    rows: TrainTestSplit, factor: int, code: FloatArray, bins: str, min_bin_size: int | None
+) -> tuple[FloatArray, IntArray, IntArray]:
+    """Cuts of a code, the class of each interval between them, and the class that each training row gets."""
     size = rows.sizes[factor]
     values, classes = code[rows.train], rows.levels.levels[rows.train, factor]
     if bins == "classes":
@@ -287,16 +317,11 @@ def _judge(
         places = _places(counts, min_bin_size)
         borders = np.arange(1, places.sum()) * (len(values) / places.sum())
     cuts = _cut(values, borders)
+    of_row = np.searchsorted(cuts, values)
     found = np.zeros((len(cuts) + 1, size))
-    np.add.at(found, (np.searchsorted(cuts, values), classes), 1.0)
+    np.add.at(found, (of_row, classes), 1.0)
     owner = _owners(found, places)
-    test, true = code[rows.test], rows.levels.levels[rows.test, factor]
-    # A test value on a cut, which lies midway between training values, goes half to either side.
-    rounding = ROUNDING * np.abs(code).max()
-    sides = [owner[np.searchsorted(cuts, test + shift)] for shift in (-rounding, rounding)]
-    in_training = owner[np.searchsorted(cuts, values)]
-    by_luck = np.dot(class_shares(in_training, size), class_shares(true, size))
-    return float(np.mean([side == true for side in sides])), float(by_luck)
+    return cuts, owner, owner[of_row]
 
 
 def _places(counts: IntArray, min_bin_size: int | None) -> IntArray:

@@ -69,6 +69,7 @@ class HeadAccuracies(Record):
 
     mlp: Shares
     linear: Shares
+    single: Shares | None = None  # answers that were given before it came in lack it
 
 
 class PartErrors(Record):

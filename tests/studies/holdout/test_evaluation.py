@@ -7,6 +7,7 @@ import pytest
 
 from unbraid.datasets import ArrayDataset, SubsetDataset, leave_out
 from unbraid.factors import FactorSpace
+from unbraid.metrics import snc
 from unbraid.studies.holdout.evaluation import (
     HoldoutResult,
     evaluate_heads,
@@ -22,6 +23,7 @@ from unbraid.types import ArrayLike, FloatArray
 SPACE = FactorSpace(("shape", "size", "view"), (3, 4, 40), ("categorical", "ordinal", "ordinal"))
 PIXELS = ArrayDataset(SPACE.grid().astype(np.uint8).reshape(-1, 1, 3, 1), SPACE)
 NAMES = ["shape", "size"]
+TURN = np.linalg.qr(np.random.default_rng(0).standard_normal((3, 3)))[0]
 
 
 def levels(images: ArrayLike) -> FloatArray:
@@ -70,6 +72,30 @@ def test_memorising_codes_know_what_was_seen_and_nothing_else(scores, head):
     assert scores["memorising", "random", head].tolist() == [1.0, 1.0, 1.0]
     assert scores["memorising", "combination", head][2] == 0.0
     assert scores["memorising", "combination", head].mean() < 0.2
+
+
+def exact(images: ArrayLike) -> FloatArray:
+    """Each factor in a code of its own."""
+    return levels(images)[:, [1, 2, 0]]
+
+
+def test_a_single_code_names_combinations_it_never_saw_where_it_holds_one_factor() -> None:
+    """And only there: codes of pairs, and exact codes that are turned, hold none alone."""
+    for encode, right in ((exact, True), (memorising, False), (lambda images: exact(images) @ TURN, False)):
+        asked = [each for _, each in answers(encode, n_combinations=3, n_random=0)]
+        score = summary([each.accuracy["single"] for each in asked], [each.chance for each in asked]).score
+        assert score.tolist() == [1.0, 1.0, 1.0] if right else score[2] < 0.2
+
+
+def test_a_single_code_is_as_often_right_as_snc_says() -> None:
+    rng = np.random.default_rng(0)
+    factors = np.stack([rng.choice(3, 2000, p=[0.5, 0.3, 0.2]), rng.choice(4, 2000, p=[0.4, 0.3, 0.2, 0.1])], axis=1)
+    codes = factors + 0.4 * rng.standard_normal((2000, 2))
+    train, test = slice(0, 1500), slice(1500, None)
+    found = head_accuracies(codes[train], factors[train], codes[test], factors[test])["single"]
+    told = snc(codes[train], factors[train], test_codes=codes[test], test_factors=factors[test])
+    assert found[:2] == pytest.approx(told.accuracy)
+    assert 0.5 < found[2] < found[:2].min()
 
 
 def test_codes_that_say_nothing_are_at_chance() -> None:

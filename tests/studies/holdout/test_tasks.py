@@ -21,9 +21,10 @@ from unbraid.factors import FactorSpace
 from unbraid.metrics import mig
 from unbraid.runs.folder import read_codes
 from unbraid.storage.checksum import without_checksum
+from unbraid.studies import store
 from unbraid.studies.estimate import estimate
 from unbraid.studies.executors import work
-from unbraid.studies.holdout.answers import FILE
+from unbraid.studies.holdout.answers import FILE, read_answers
 from unbraid.studies.holdout.evaluation import evaluate_heads, evaluate_regressors, summary
 from unbraid.studies.results import product_from_0
 from unbraid.studies.schema import parse
@@ -214,7 +215,7 @@ def test_columns_are_what_the_runs_say_by_hand(study, data):
                 )
         assert [len(each) for each in accuracies.values()] == [2, 1]
         for split, prefix in (("combination", ""), ("random", "random_")):
-            for head in ("mlp", "linear"):
+            for head in ("mlp", "linear", "single"):
                 done = summary(
                     [each.accuracy[head] for each in accuracies[split]], [each.chance for each in accuracies[split]]
                 )
@@ -261,7 +262,7 @@ def test_the_files_hold_every_answer(study):
 
 def test_what_is_compared_with_metrics_and_which_way_is_better(study):
     chosen = [name for name in agreement_columns(study.results()) if name.startswith(("compositional.", "zero_shot."))]
-    heads = [f"compositional.{head}.{name}" for head in ("mlp", "linear") for name in ("y", "x", "both")]
+    heads = [f"compositional.{head}.{name}" for head in ("mlp", "linear", "single") for name in ("y", "x", "both")]
     assert chosen == [*heads, *(f"zero_shot.{each}.{part}" for each in ("lasso", "forest") for part in ("gap", "cost"))]
     assert {higher_is_better(name) for name in heads} == {True}
     assert {higher_is_better(f"zero_shot.lasso.{part}") for part in ("gap", "ordinary", "cost")} == {False}
@@ -316,6 +317,24 @@ def test_a_missing_answer_leaves_the_columns_out_until_it_is_there(tmp_path, stu
     (path / FILE).write_text("{")
     with pytest.raises(ValueError, match=r"held_out.json is damaged .*; delete it and it is computed again"):
         copy.results()
+
+
+def test_answers_that_lack_a_head_are_given_again_and_hold_the_others_until_then(tmp_path, study):
+    folder = tmp_path / "copy"
+    shutil.copytree(study.require_folder(), folder)
+    copy = Study.load(folder, trust=study.part().trusted)
+    for path in held_out(copy):
+        answers = read_answers(path)
+        for answer in answers.values():
+            answer.get("accuracy", {}).pop("single", None)
+        store.write_json(path / FILE, answers)
+    table = copy.results()
+    assert table["compositional.mlp.both"].notna().all()
+    assert not any(name.startswith("compositional.single") for name in table)
+    before = times(copy, "weights.safetensors")
+    copy.run(processes=0)
+    assert times(copy, "weights.safetensors") == before
+    assert copy.results().equals(study.results())
 
 
 def test_a_larger_study_adds_only_what_is_new(tmp_path, study, data):

@@ -12,7 +12,7 @@ from unbraid.runs.folder import read_folder
 from unbraid.runs.run import open_run
 from unbraid.storage.json_records import read_record
 from unbraid.studies import store
-from unbraid.studies.holdout.evaluation import Encode, evaluate_heads, evaluate_regressors
+from unbraid.studies.holdout.evaluation import HEADS, Encode, evaluate_heads, evaluate_regressors
 from unbraid.studies.records import AnswersRecord
 
 FILE = "held_out.json"
@@ -44,8 +44,13 @@ def complete_answers(
 
 
 def missing_answers(answers: Mapping[str, Any], questions: Iterable[Question]) -> list[Question]:
-    """Those of `questions` that these answers, of held_out.json, do not hold."""
-    return [question for question in questions if question_id(question) not in answers]
+    """Those of `questions` that these answers, of held_out.json, do not hold, or hold without one of the heads."""
+    return [question for question in questions if not complete(answers.get(question_id(question)))]
+
+
+def complete(answer: Mapping[str, Any] | None) -> bool:
+    """Whether an answer is there, with every head: one that was given before a head came in is asked again."""
+    return answer is not None and ("accuracy" not in answer or all(answer["accuracy"].get(head) for head in HEADS))
 
 
 def question_id(question: Question) -> str:

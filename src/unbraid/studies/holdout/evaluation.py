@@ -23,6 +23,7 @@ from unbraid.metrics._shared.inputs import check_inputs
 from unbraid.metrics._shared.probes import best_linear_predictions, perceptrons
 from unbraid.metrics._shared.sharing import sharing
 from unbraid.metrics._shared.train_test_split import adjusted, train_test_split
+from unbraid.metrics.snc import single_code_predictions
 from unbraid.metrics.zero_shot import errors_in_gap
 from unbraid.studies.holdout.splits import zero_shot_parts
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
@@ -39,7 +40,7 @@ __all__ = [
 ]
 
 Encode: TypeAlias = Callable[[ArrayLike], ArrayLike]
-HEADS = ("mlp", "linear")
+HEADS = ("mlp", "linear", "single")  # the last reads one code for each factor
 REGRESSORS: tuple[Literal["lasso", "forest"], ...] = ("lasso", "forest")
 N_ROWS = 10_000  # images at most to train heads on, and to test them on
 BATCH = 256
@@ -84,8 +85,9 @@ def evaluate_heads(
         seed: of the draw and of the perceptrons.
 
     Returns:
-        HoldoutResult. Heads as in `unbraid.metrics.mlp_accuracy` and `linear_accuracy`, one per factor; both factors
-        count as named where both heads are right.
+        HoldoutResult. Heads as in `unbraid.metrics.mlp_accuracy`, `linear_accuracy` and, of a single code, `snc`, one
+        per factor; both factors count as named where both heads are right. Perceptrons have never seen the combination
+        either, and fail at it even if each factor has a code of its own; the head of a single code does not.
 
     Raises:
         ValueError: unknown factors, codes that are not such, or a factor with one level in the part.
@@ -132,7 +134,11 @@ def head_accuracies(
     """
     with sharing():
         rows = train_test_split(codes, factors, kinds, seed, test_codes, test_factors)
-        predicted = {"mlp": perceptrons(rows, seed).predicted, "linear": best_linear_predictions(rows)}
+        predicted = {
+            "mlp": perceptrons(rows, seed).predicted,
+            "linear": best_linear_predictions(rows),
+            "single": single_code_predictions(rows),
+        }
         right = {head: levels == rows.levels.levels[rows.test] for head, levels in predicted.items()}
     return {head: np.array([*each.mean(axis=0), each.all(axis=1).mean()]) for head, each in right.items()}
 

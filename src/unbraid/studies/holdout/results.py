@@ -116,9 +116,10 @@ _PARTS = ("gap", "ordinary")
 
 
 def summaries(answers: Sequence[Mapping[str, Any]]) -> dict[str, Summary]:
-    """By head, several answers of one split as one."""
+    """By head, several answers of one split as one; of heads that have been asked in all of them."""
     chance = [answer["chance"] for answer in answers]
-    return {head: summary([answer["accuracy"][head] for answer in answers], chance) for head in HEADS}
+    asked = [head for head in HEADS if all(answer["accuracy"].get(head) for answer in answers)]
+    return {head: summary([answer["accuracy"][head] for answer in answers], chance) for head in asked}
 
 
 def _names(config: StudyConfig) -> list[str]:
