@@ -35,7 +35,7 @@ def page(name: str) -> str:
     parts = [
         f"# {row.title}",
         f"{{.lead}}\n`{name}`: {escaped(row.source)}.",
-        formula(latex, f"{where} {'' if name in {'pca', 'info_gan'} else FAMILY_SYMBOLS}"),
+        formula(latex, f"{where} {'' if name in {'pca', 'info_gan', 'qlae', 'qvae'} else FAMILY_SYMBOLS}"),
     ]
     picture = f"images/families/{name}.png"
     if (ROOT / "docs" / picture).is_file():

@@ -52,6 +52,20 @@ FAMILY_FORMULAS: Mapping[str, tuple[str, str]] = MappingProxyType(
             r"\mathrm{Cov}[z] = \mathrm{Cov}[\mu] + \mathbb{E}\left[ \mathrm{diag}\,\sigma^2 \right]",
             r"The covariance is that of the aggregate posterior.",
         ),
+        "qlae": (
+            r"-\log p(x|\hat{z}) + n \left( \lambda_q \frac{1}{D} \sum_j (\mathrm{sg}[z_j] - \hat{z}_j)^2 + "
+            r"\lambda_c \frac{1}{D} \sum_j (z_j - \mathrm{sg}[\hat{z}_j])^2 \right), \qquad "
+            r"\hat{z}_j = \mathrm{argmin}_{v \in V_j} | z_j - v |",
+            r"$z$ is what the encoder says, $V_j$ the learned values of latent $j$, and $n$ the count of numbers in an "
+            r"image. $\mathrm{sg}$ passes no gradient on, and the reconstruction's gradient by $\hat{z}$ is passed on to "
+            r"$z$. Strong weight decay is a part of the method.",
+        ),
+        "qvae": (
+            rf"{_R} + \beta \sum_j \mathrm{{KL}}\left( q(z_j|x) \,\|\, \mathrm{{uniform}} \right), \qquad "
+            r"q(z_j = v|x) \propto \exp\left( -(e_j(x) - v)^2 \right)",
+            r"$v$ is one of the learned values, which all latents share, and $e$ the encoder. Values are drawn by a "
+            r"Gumbel-softmax.",
+        ),
         "info_gan": (
             r"\min_{G, Q} \max_{C} \; \mathbb{E}_x C(x) - \mathbb{E}_c C(G(c)) - 10 \, \mathbb{E}_{\tilde{x}} "
             r"\left( \| \nabla C(\tilde{x}) \| - 1 \right)^2 - \lambda \, \mathbb{E}_c \log Q(c | G(c))",

@@ -24,7 +24,7 @@ class Mover:
     """An optimizer step as its paper describes it.
 
     `loss(weights, move)` is what it minimises and the terms that are logged; `trains` are the networks that it moves,
-    by the beginning of their names; the rest are Adam's numbers.
+    by the beginning of their names; the rest are Adam's numbers, and AdamW's decay of what is named `weight`.
     """
 
     loss: Callable[[Weights, Move], tuple[Tensor, Terms]]
@@ -32,6 +32,7 @@ class Mover:
     rate: float = 1e-4
     beta1: float = 0.9
     beta2: float = 0.999
+    decay: float = 0.0
 
 
 def check(
@@ -72,7 +73,8 @@ def check(
             first[move.mover][name], second[move.mover][name] = mean, square
             unbiased = mean / (1 - mover.beta1 ** counts[move.mover])
             spread = square / (1 - mover.beta2 ** counts[move.mover])
-            weights[name] = weights[name] - mover.rate * unbiased / (spread.sqrt() + 1e-8)
+            left = 1 - mover.rate * mover.decay * name.endswith(".weight")
+            weights[name] = left * weights[name] - mover.rate * unbiased / (spread.sqrt() + 1e-8)
     for logged, plain in zip(played.logs, sums, strict=True):
         means = {name: sum(values) / len(values) for name, values in plain.items()}
         assert logged.keys() == means.keys()

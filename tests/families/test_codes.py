@@ -63,6 +63,19 @@ def parted_codes(weights: Weights, images: Images) -> Coded:
     return means, log_variances
 
 
+def quantized_codes(weights: Weights, images: Images) -> Coded:
+    """The nearest value of each latent's own codebook, or of the one that all share."""
+    codes = []
+    for image in images:
+        code = []
+        for place, latent in enumerate(encoder(weights, "encoder", image)):
+            books = weights["codebook.values"]
+            distances = {abs(float(value) - float(latent)): value for value in books[place % len(books)]}
+            code.append(distances[min(distances)])
+        codes.append(torch.stack(code))
+    return codes, None
+
+
 VAE = (gaussian_codes, "vae.decoder", {"latents": 3})
 CASES: dict[str, tuple[Callable[[Weights, Images], Coded], str, dict[str, Any]]] = {
     **dict.fromkeys(
@@ -77,6 +90,8 @@ CASES: dict[str, tuple[Callable[[Weights, Images], Coded], str, dict[str, Any]]]
     "forward_vae": (forward_codes, "vae.decoder", {}),
     "parted_vae": (parted_codes, "decoder", {"latents": 2, "class_latents": 2, "features": 5}),
     "weak_de": (point_codes, "decoder", {"labels": 60}),
+    "qlae": (quantized_codes, "decoder", {"latents": 3, "values": 4}),
+    "qvae": (quantized_codes, "decoder", {"latents": 3, "values": 4}),
 }
 SQUASHED = {"quessard", "forward_vae"}  # have no choice of likelihood
 
@@ -110,6 +125,8 @@ PARTS = {
     "forward_vae": [("latents", "gaussian", 4)],
     "parted_vae": [("z", "gaussian", 2), ("shape", "gaussian", 2)],
     "weak_de": [("z", "point", 8)],
+    "qlae": [("latents", "quantized", 3)],
+    "qvae": [("latents", "quantized", 3)],
 }
 
 

@@ -26,6 +26,8 @@ KINDS = {
         "critic normal codes": NORMAL, "critic uniform codes": UNIFORM, "mix": UNIFORM,
         "generator normal codes": NORMAL, "generator uniform codes": UNIFORM,
     },
+    "qlae": {},
+    "qvae": {"noise": UNIFORM},
     "ada_gvae": {"noise": NORMAL},
     "ada_ml_vae": {"noise": NORMAL},
     "delta_vae": {"walk": NORMAL, "noise": NORMAL},
@@ -43,7 +45,7 @@ KINDS = {
 
 SETTINGS = {
     "lsbd_vae": {"euclidean": 3}, "delta_vae": {"euclidean": 3}, "parted_vae": {"labels": 24},
-    "weak_de": {"classes": "shape", "adversary_width": 4},
+    "weak_de": {"classes": "shape", "adversary_width": 4}, "qvae": {"values": 4},
 }  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from tests.families.members import FAMILIES, untrained
 
 UDR = "udr"
 SQUARES = {"likelihood": "gaussian", "sigma": math.sqrt(1 / 8)}  # DCI's code: |2x - 2y|^2 = |x - y|^2 / (2 sigma^2)
+HALVED = {"likelihood": "gaussian", "sigma": math.sqrt(1 / 2)}  # |x - y|^2 = |x - y|^2 / (2 sigma^2)
 # UDR table 3; LSBD sections 6 and F.2, tables 3 and 4 (four latents on Square, Arrow and Airplane); DCI section 5.
 PRESETS: dict[str, dict[str, list[dict[str, Any]]]] = {
     "vae": {"dci": [{"network": "resnet", **SQUARES}], "lsbd": [{"latents": 4}]},
@@ -57,6 +58,13 @@ PRESETS: dict[str, dict[str, list[dict[str, Any]]]] = {
         "semi_supervised": [{"labels": 10_000, "schedule": "plateau"}],
     },
     "weak_de": {"sprites": [{"classes": "shape+position_x+position_y"}]},
+    # configs/params/quantized_ae of Hsu et al.: two latents per factor; less weight decay on MPI3D.
+    "qlae": {"shapes3d": [{"latents": 12}], "mpi3d": [{"latents": 14, "weight_decay": 0.001}]},
+    # configs/{Shapes3D,MPI3DComplex}/qvae.yaml of Baykal et al.: means of squares of 64 x 64 x 3 pixels, and of KLs.
+    "qvae": {
+        "shapes3d": [{**HALVED, "latents": 12, "beta": 1.024}],
+        "mpi3d": [{**HALVED, "latents": 14, "beta": pytest.approx(0.6144 / 14)}],
+    },
 }
 
 COMMON = {
@@ -83,6 +91,12 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     # DCI section 5 and appendix A; Gulrajani et al. 2017, algorithm 1.
     "info_gan": {"latents": 10, "learning_rate": 1e-4, "information_weight": 6, "gradient_weight": 10},
     "pca": {"latents": 10},
+    # configs/train_ae.yaml and model_partial/quantized_ae.yaml of Hsu et al.; configs/*/qvae.yaml of Baykal et al.
+    "qlae": {
+        **COMMON, "learning_rate": 1e-3, "values": 10, "quantization_weight": 0.01, "commitment_weight": 0.01,
+        "weight_decay": 0.1,
+    },
+    "qvae": {**COMMON, "learning_rate": 1e-3, "values": 64, "temperature": 1, "beta": 1},
     "ada_gvae": {**COMMON, "beta": 1, "rule": "one-or-k", "changed": 0},
     "ada_ml_vae": {**COMMON, "beta": 1, "rule": "one-or-k", "changed": 0},
     "delta_vae": CIRCLES,
@@ -125,6 +139,7 @@ PLAYERS: dict[str, list[tuple[Any, ...]]] = {
         ("discriminator", 1, "adversarial_learning_rate", *ADAM[1:]),
     ],
     "pca": [],
+    "qlae": [("autoencoder", 1, *ADAM)],
 }  # fmt: skip
 
 
@@ -156,6 +171,11 @@ def test_players_have_the_published_optimisers(family: str) -> None:
         for each in FAMILIES[family].optimizer_steps
     ]
     assert found == PLAYERS.get(family, [("vae", 1, *ADAM)])
+
+
+def test_only_the_qlae_has_weight_decay() -> None:
+    found = {name: {each.adam.weight_decay for each in row.optimizer_steps} for name, row in FAMILIES.items()}
+    assert found == {name: {"weight_decay"} if name == "qlae" else {0.0} for name in FAMILIES} | {"pca": set()}
 
 
 def test_a_batch_has_64_images() -> None:
@@ -191,6 +211,7 @@ def test_angles_start_uniform_on_a_quarter_turn_either_way_for_four_dimensions()
     ("parted_vae", ("priors.means",), 1.0, {}),
     ("parted_vae", ("priors.spreads",), 1.0, {}),
     ("mtd", ("value_means.slow",), 1 / 100, {}),
+    ("qvae", ("codebook.values",), 1.0, {}),
 ])  # fmt: skip
 def test_learned_priors_start_at_normal_values(
     family: str, names: tuple[str, ...], spread: float, settings: Any

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from unbraid.training.adam import AdamSettings, adam_update
+from unbraid.training.adam import AdamSettings, adam_update, decay_weights
 
 SHAPES = [(5, 3), (4,), (2, 3, 4, 4)]
 SETTINGS = [(1e-3, 0.9, 0.999, 1e-8), (1e-2, 0.5, 0.9, 1e-6), (3e-4, 0.0, 0.99, 1e-8)]
@@ -78,3 +78,46 @@ def test_gradients_may_lie_otherwise_in_memory_than_parameters(dtype: torch.dtyp
         theirs.grad = slope.clone()
         adam.step()
     torch.testing.assert_close(own, theirs.detach(), rtol=1e-5, atol=1e-6, check_stride=False)
+
+
+DECAYS = (0.0, 0.1, 3.0)
+
+
+def by_adamw(member: int) -> list[torch.Tensor]:
+    rate, beta1, beta2, epsilon = SETTINGS[member]
+    parameters = [torch.ones(shape, requires_grad=True) for shape in SHAPES]
+    optimizer = torch.optim.AdamW(parameters, rate, (beta1, beta2), epsilon, weight_decay=DECAYS[member])
+    for count in range(1, 31):
+        for parameter, gradient in zip(parameters, gradients(count, member), strict=True):
+            parameter.grad = gradient
+        optimizer.step()
+    return [parameter.detach() for parameter in parameters]
+
+
+@pytest.mark.parametrize("member", [0, 1, 2])
+def test_weight_decay_of_one_member_equals_that_of_torch(member: int) -> None:
+    ours, first, second = [torch.ones(shape) for shape in SHAPES], zeros(), zeros()
+    settings = AdamSettings(*SETTINGS[member], DECAYS[member])
+    for count in range(1, 31):
+        decay_weights(ours, settings)
+        adam_update(ours, gradients(count, member), first, second, settings, count)
+    for mine, theirs in zip(ours, by_adamw(member), strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=2e-6, atol=1e-7)
+
+
+def test_stacked_members_with_weight_decays_of_their_own_equal_torch() -> None:
+    ours, first, second = [torch.ones(3, *shape) for shape in SHAPES], zeros(3), zeros(3)
+    columns = (*zip(*SETTINGS, strict=True), DECAYS)
+    settings = AdamSettings(*(torch.tensor(column, dtype=torch.float64) for column in columns))
+    alive = torch.ones(3, dtype=torch.bool)
+    for count in range(1, 31):
+        stacked = [torch.stack(each) for each in zip(*(gradients(count, member) for member in range(3)), strict=True)]
+        decay_weights(ours, settings, alive)
+        adam_update(ours, stacked, first, second, settings, count, alive)
+    for member in range(3):
+        for mine, theirs in zip(ours, by_adamw(member), strict=True):
+            torch.testing.assert_close(mine[member], theirs, rtol=2e-6, atol=1e-7)
+    before = ours[0].clone()
+    decay_weights(ours, settings, torch.tensor([True, False, True]))
+    assert torch.equal(ours[0][1], before[1])
+    assert (ours[0][2] != before[2]).all()

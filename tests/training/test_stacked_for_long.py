@@ -30,8 +30,10 @@ def stacked_families(precision: str) -> list[str]:
 
 def test_families_are_stacked_where_they_stay_near() -> None:
     few = ["vae", "beta_vae", "cci_vae", "factor_vae", "dip_vae_i", "dip_vae_ii", "ada_gvae", "ada_ml_vae", "weak_de"]
-    assert set(stacked_families("bfloat16")) == {*few, "mtd"}
-    assert set(stacked_families("float32")) == {*few, "mtd", "beta_tcvae", "delta_vae", "forward_vae"}
+    assert set(stacked_families("bfloat16")) == {*few, "mtd", "qvae"}
+    assert set(stacked_families("float32")) == {
+        *few, "mtd", "qvae", "qlae", "beta_tcvae", "delta_vae", "forward_vae",
+    }  # fmt: skip
     assert not FAMILIES["beta_tcvae"].stacks("float32", {"prior": "factorial_flow"})
 
 

@@ -136,12 +136,16 @@ class Draw:
 
 @dataclass(frozen=True)
 class Adam:
-    """Adam's settings: numbers, or names of hyperparameters, which then may differ between stacked members."""
+    """Adam's settings: numbers, or names of hyperparameters, which then may differ between stacked members.
+
+    `weight_decay` is decoupled (AdamW), of the parameters that are named `weight`: those of layers, not their biases.
+    """
 
     learning_rate: float | str = "learning_rate"
     beta1: float | str = 0.9
     beta2: float | str = 0.999
     epsilon: float | str = 1e-8
+    weight_decay: float | str = 0.0
 
 
 @dataclass(frozen=True)
@@ -223,11 +227,12 @@ class Part:
     """Codes that belong together.
 
     "gaussian": posterior means, each code for itself. "point": what a deterministic encoder says, each for itself.
-    "circle": two codes, cosine and sine of an angle. "sphere": a vector of length 1.
+    "circle": two codes, cosine and sine of an angle. "sphere": a vector of length 1. "quantized": one of few values,
+    each for itself.
     """
 
     name: str
-    kind: Literal["gaussian", "point", "circle", "sphere"]
+    kind: Literal["gaussian", "point", "circle", "sphere", "quantized"]
     size: int
 
 

@@ -16,7 +16,9 @@ from unbraid.families.mtd import MTD
 from unbraid.families.own import own_family
 from unbraid.families.parted_vae import PARTED_VAE
 from unbraid.families.pca import PCA_FAMILY
+from unbraid.families.qlae import QLAE
 from unbraid.families.quessard import QUESSARD
+from unbraid.families.qvae import QVAE
 from unbraid.families.vae import BETA_VAE, VAE
 from unbraid.families.weak_de import WEAK_DE
 from unbraid.storage.trust import is_code
@@ -32,6 +34,8 @@ FAMILIES: Table[Family] = Table(
         "dip_vae_ii": DIP_VAE_II,
         "info_gan": INFO_GAN,
         "pca": PCA_FAMILY,
+        "qlae": QLAE,
+        "qvae": QVAE,
         "ada_gvae": ADA_GVAE,
         "ada_ml_vae": ADA_ML_VAE,
         "delta_vae": DELTA_VAE,

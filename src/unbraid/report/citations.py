@@ -20,6 +20,8 @@ CITED: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "beta_tcvae": ("chen2018isolating",),
         "dip_vae_i": ("kumar2018variational",),
         "dip_vae_ii": ("kumar2018variational",),
+        "qlae": ("hsu2023disentanglement",),
+        "qvae": ("baykal2024disentanglement", "hsu2023disentanglement"),
         "info_gan": ("chen2016infogan", "gulrajani2017improved", "eastwood2018framework"),
         "ada_gvae": ("locatello2020weakly", "hosoya2019group"),
         "ada_ml_vae": ("locatello2020weakly", "bouchacourt2018multi"),

@@ -50,7 +50,7 @@ class PartRecord(Record):
     """`unbraid.families.Part`."""
 
     name: Text
-    kind: Literal["gaussian", "point", "circle", "sphere"]
+    kind: Literal["gaussian", "point", "circle", "sphere", "quantized"]
     size: Size
 
 

@@ -76,7 +76,8 @@ def traverse(
         dataset: by default the one of the training; as for `Run.dataset`.
         rows: seed images, drawn at random. The codes that do not move stay where the encoder puts the seed image.
         steps: values of the moving code, evenly from its 2 % to its 98 % quantile over the dataset, or around its
-            circle. On a sphere the other codes shrink or grow with it, so that the length stays 1.
+            circle. On a sphere the other codes shrink or grow with it, so that the length stays 1. A quantized code
+            goes over the values that images take, or evenly chosen ones of these, or some twice.
         shown: images that are reconstructed, the seed images among them.
         n: images from which quantiles and KL are taken.
         seed: of all draws.
@@ -98,6 +99,10 @@ def traverse(
     order = np.array([way.codes[0] for way in ways])
     low, high = np.quantile(representation.codes, [0.02, 0.98], axis=0)
     lines = np.linspace(low, high, steps, axis=1)
+    for way in ways:
+        if way.quantized:
+            taken = np.unique(representation.codes[:, way.codes[0]])
+            lines[way.codes[0]] = taken[np.linspace(0, len(taken) - 1, steps).round().astype(int)]
     around = 2 * np.pi * np.arange(steps) / steps
     values = np.stack([around if way.circle else lines[way.codes[0]] for way in ways])
 
@@ -210,6 +215,7 @@ class _Way:
     codes: list[int]  # that move
     circle: str = ""  # its name, for two codes
     sphere: tuple[int, int] = (0, 0)  # from which code to which, for one
+    quantized: bool = False
 
 
 def _ways(parts: Sequence[Part]) -> list[_Way]:
@@ -221,7 +227,8 @@ def _ways(parts: Sequence[Part]) -> list[_Way]:
             ways.append(_Way([start, start + 1], part.name))
         else:
             sphere = (start, end) if part.kind == "sphere" else (0, 0)
-            ways += [_Way([code], sphere=sphere) for code in range(start, end)]
+            quantized = part.kind == "quantized"
+            ways += [_Way([code], sphere=sphere, quantized=quantized) for code in range(start, end)]
         start = end
     return ways
 

@@ -18,6 +18,7 @@ class AdamSettings:
     beta1: Number
     beta2: Number
     epsilon: Number
+    weight_decay: Number = 0.0
 
     def at_rate(self, factor: Number) -> "AdamSettings":
         """With so many times the learning rate."""
@@ -26,6 +27,25 @@ class AdamSettings:
             if isinstance(factor, float) and factor == 1
             else replace(self, learning_rate=self.learning_rate * factor)
         )
+
+
+@torch.no_grad()
+def decay_weights(weights: Sequence[Tensor], settings: AdamSettings, alive: Tensor | None = None) -> None:
+    """Shrink weights in place by learning rate times weight decay of themselves; comes before Adam's step.
+
+    Args:
+        weights: of one member, or each with the members in front.
+        settings: numbers, or one per stacked member.
+        alive: (n_members,) bool; the weights of the others stay as they are.
+
+    Reference:
+        Loshchilov and Hutter 2019, "Decoupled Weight Decay Regularization", algorithm 2, as `torch.optim.AdamW` does.
+    """
+    left = 1 - settings.learning_rate * settings.weight_decay
+    if alive is not None:
+        left = torch.where(alive, left, torch.ones((), dtype=torch.float64, device=alive.device))
+    for weight in weights:
+        weight.mul_(_over(left, weight))
 
 
 @torch.no_grad()

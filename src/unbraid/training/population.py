@@ -18,7 +18,7 @@ from unbraid.datasets.base import FactorDataset
 from unbraid.errors import UnbraidError
 from unbraid.families.base import Adam, Batch, Context, Event, Family, Logs, OptimizerStep, Supply
 from unbraid.families.building import Member, build_member, make_supply, structural_settings
-from unbraid.training.adam import AdamSettings, adam_update
+from unbraid.training.adam import AdamSettings, adam_update, decay_weights
 from unbraid.training.draws import Draws, Images, seeded
 from unbraid.training.schedules import beta_factor, clipped, new_plateau, plateau_step, rate_factor
 
@@ -153,7 +153,10 @@ class Alone:
             ends = count % (self.context.image_pass * move.repeats) == 0
             rate = self.adam[move.name].learning_rate
             known.copy_(plateau_step(known, loss.detach().cpu(), rate, move.plateau, ends=ends))
-        adam_update(parameters, gradients, [*first], [*second], self.adam[move.name].at_rate(factor), count)
+        adam = self.adam[move.name].at_rate(factor)
+        if move.adam.weight_decay:
+            decay_weights(_layer_weights(self.trained[move.name]), adam)
+        adam_update(parameters, gradients, [*first], [*second], adam, count)
         return report, {name: value.detach() for name, value in kept.items()}
 
     def diverged(self) -> list[Diverged | None]:
@@ -274,6 +277,8 @@ class Stacked:
             ends = count % (self.context.image_pass * move.repeats) == 0
             rate, adam = self.adam[move.name].learning_rate, adam.at_rate(known[:, 0].clone())
             known.copy_(plateau_step(known, losses.detach(), rate, move.plateau, ends=ends))
+        if move.adam.weight_decay:
+            decay_weights(_layer_weights(trained), adam, self.alive)
         adam_update(list(trained.values()), gradients, [*first], [*second], adam, count, self.alive)
         report = {f"loss/{move.name}": losses.detach(), **{name: value.detach() for name, value in logs.items()}}
         return report, {name: value.detach() for name, value in kept.items()}
@@ -402,8 +407,12 @@ def _named(
 
 
 def _settings(adam: Adam, hyper: Mapping[str, Any], convert: Any) -> AdamSettings:
-    given = (adam.learning_rate, adam.beta1, adam.beta2, adam.epsilon)
+    given = (adam.learning_rate, adam.beta1, adam.beta2, adam.epsilon, adam.weight_decay)
     return AdamSettings(*(convert(hyper[number] if isinstance(number, str) else number) for number in given))
+
+
+def _layer_weights(trained: Mapping[str, Tensor]) -> list[Tensor]:
+    return [value for name, value in trained.items() if name.rpartition(".")[2] == "weight"]
 
 
 def _flaw(loss: Tensor, gradients: Sequence[Tensor]) -> int:

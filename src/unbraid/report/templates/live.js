@@ -10,7 +10,11 @@ async function live(data) {
   let seed = 0, moved = null, due = false;
 
   const clip = (x) => Math.min(1, Math.max(0, x));
-  const value = (move, place) => move.low + (move.high - move.low) * place;
+  const nearest = (values, to) => values.reduce((best, each) => (Math.abs(each - to) < Math.abs(best - to) ? each : best));
+  function value(move, place) {
+    const to = move.low + (move.high - move.low) * place;
+    return move.values ? nearest(move.values, to) : to; // of a quantized code
+  }
   function set(own, move, place) {
     const to = value(move, place);
     if (move.circle) [own[move.codes[0]], own[move.codes[1]]] = [Math.cos(to), Math.sin(to)];

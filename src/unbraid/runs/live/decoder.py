@@ -147,4 +147,5 @@ def _strip(run: Run, slider: Slider, codes: FloatArray) -> str:
 def _move(slider: Slider | None) -> dict[str, Any] | None:
     if slider is None:
         return None
-    return {"codes": slider.codes, "circle": slider.circle, "low": slider.low, "high": slider.high}
+    move = {"codes": slider.codes, "circle": slider.circle, "low": slider.low, "high": slider.high}
+    return {**move, "values": slider.values} if slider.values else move

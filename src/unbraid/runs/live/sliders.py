@@ -25,6 +25,7 @@ class Slider:
     kl: float | None  # nats; None where there is no posterior
     variance: float
     told: bool = True  # whether the code is informative, where there is a posterior
+    values: tuple[float, ...] = ()  # all that a quantized code can be moved to
 
     @property
     def circle(self) -> bool:
@@ -46,6 +47,9 @@ class Slider:
         """(n_codes,) and (steps,) -> (steps, n_codes): all else stays where it is."""
         codes = np.tile(code, (len(places), 1))
         values = self.low + (self.high - self.low) * places
+        if self.values:
+            known = np.array(self.values)
+            values = known[np.abs(values[:, None] - known).argmin(1)]
         codes[:, list(self.codes)] = np.stack([np.cos(values), np.sin(values)], 1) if self.circle else values[:, None]
         return codes
 
@@ -65,7 +69,9 @@ def sliders(representation: Representation, parts: Sequence[Part]) -> list[Slide
             span = (0.0, 2 * np.pi) if size == 2 else (float(low[first]), float(high[first]))
             says = float(kl[own].sum()) if kl is not None and known else None
             told = informative is None or not known or bool(informative[own].any())
-            found.append(Slider(tuple(own), *span, says, float(variances[own].sum()), told))
+            values = tuple(np.unique(codes[:, first]).tolist()) if part.kind == "quantized" else ()
+            span = (values[0], values[-1]) if values else span
+            found.append(Slider(tuple(own), *span, says, float(variances[own].sum()), told, values))
         start += part.size
     without = any(each.kl is None for each in found)
     return sorted(found, key=lambda each: -(each.variance if without or each.kl is None else each.kl))

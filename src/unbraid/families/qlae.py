@@ -1,0 +1,111 @@
+"""QLAE: an autoencoder each of whose latents takes one of a few values of its own, under strong weight decay."""
+
+from typing import Any, cast
+
+from torch import Tensor, nn
+
+from unbraid.families.base import (
+    Adam,
+    Batch,
+    Context,
+    Family,
+    Hyper,
+    Hyperparameter,
+    LossOutput,
+    OptimizerStep,
+    Part,
+    Settings,
+    whole,
+)
+from unbraid.families.common import COMMON, IMAGES, in_half_precision
+from unbraid.models.networks import Shape, network_pair, promote
+from unbraid.models.quantized import Codebook, evenly_spaced, straight_through
+from unbraid.objectives.likelihoods import decoded_images, negative_log_likelihood
+from unbraid.objectives.qlae import qlae
+
+
+def build_qlae(shape: Shape, settings: Settings) -> nn.ModuleDict:
+    """An encoder, a decoder and a codebook per latent."""
+    latents = settings["latents"]
+    encoder, decoder = network_pair(settings["network"], shape, latents, latents)
+    codebook = Codebook(evenly_spaced(latents, settings["values"]))
+    return nn.ModuleDict({"encoder": encoder, "decoder": decoder, "codebook": codebook})
+
+
+def codebook_of(modules: nn.ModuleDict) -> Codebook:
+    return cast(Codebook, modules["codebook"])
+
+
+def encode_quantized(modules: nn.ModuleDict, images: Tensor, settings: Settings) -> tuple[Tensor, None]:
+    """The values nearest to what the encoder says."""
+    return codebook_of(modules).nearest(promote(modules["encoder"](images))), None
+
+
+def decode_quantized(modules: nn.ModuleDict, codes: Tensor, settings: Settings) -> Tensor:
+    """The mean image; of any codes, as they are."""
+    return decoded_images(promote(modules["decoder"](codes)), settings["likelihood"])
+
+
+def draw_values(modules: nn.ModuleDict, settings: Settings, normal: Tensor, uniform: Tensor) -> Tensor:
+    """Every value of a latent equally often."""
+    return codebook_of(modules).draw(uniform)
+
+
+def quantized_parts(settings: Settings) -> tuple[Part, ...]:
+    return (Part("latents", "quantized", settings["latents"]),)
+
+
+def qlae_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
+    images = batch["images"]
+    latents = promote(modules["encoder"](images))
+    quantized = codebook_of(modules).nearest(latents)
+    decoded = promote(modules["decoder"](straight_through(latents, quantized)))
+    loss, logs = qlae(
+        latents,
+        quantized,
+        negative_log_likelihood(decoded, images, context.settings["likelihood"], hyper["sigma"]),
+        images[0].numel(),
+        quantization_weight=hyper["quantization_weight"],
+        commitment_weight=hyper["commitment_weight"],
+    )
+    return loss, logs, {}
+
+
+WEIGHT = "weight of the squared distance {}, per number in an image"
+
+QLAE = Family(
+    title="QLAE, quantized-latent autoencoder",
+    build=build_qlae,
+    optimizer_steps=(
+        OptimizerStep(
+            "autoencoder",
+            ("encoder", "decoder", "codebook"),
+            qlae_loss,
+            (IMAGES,),
+            Adam(weight_decay="weight_decay"),
+        ),
+    ),
+    hyperparameters={
+        **COMMON,
+        "learning_rate": Hyperparameter(1e-3, "of Adam", 0.0, 1.0),
+        "values": whole(10, "values that each latent can take", 2, 10_000),
+        "quantization_weight": Hyperparameter(0.01, WEIGHT.format("of values from latents"), 0.0, 1e6),
+        "commitment_weight": Hyperparameter(0.01, WEIGHT.format("of latents from values"), 0.0, 1e6),
+        "weight_decay": Hyperparameter(
+            0.1, "of the layers' weights, decoupled as in AdamW; biases and values do not decay", 0.0, 1e3
+        ),
+    },
+    encode=encode_quantized,
+    decode=decode_quantized,
+    draw_prior=draw_values,
+    source="Hsu et al. 2023, section 3",
+    diverges_when_stacked=in_half_precision,
+    parts=quantized_parts,
+    presets={"shapes3d": ({"latents": 12},), "mpi3d": ({"latents": 14, "weight_decay": 0.001},)},
+    notes=(
+        "Codes are the quantized latents: of each image the values nearest to what the encoder says. Traversals go "
+        "over the values that images take.",
+        "Defaults are the authors', who take twice as many latents as there are factors, and 200 000 steps of 128 "
+        "images. They also cut every entry of the gradient at 1, after the mean over pixels; this is left out.",
+    ),
+)

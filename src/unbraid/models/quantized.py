@@ -1,0 +1,56 @@
+"""Latents that take few values: codebooks of numbers, and the values that an encoder's outputs are near to."""
+
+import torch
+from torch import Tensor, nn
+
+
+class Codebook(nn.Module):
+    """The values that latents can take; learned.
+
+    Args:
+        values: (n_latents, n_values), where they start; (1, n_values) for values that all latents share.
+    """
+
+    def __init__(self, values: Tensor) -> None:
+        super().__init__()
+        self.values = nn.Parameter(values)
+
+    def nearest(self, latents: Tensor) -> Tensor:
+        """The value nearest to each latent (n, n_latents), the first of those alike; gradients reach the values."""
+        values = self.values.expand(latents.shape[-1], -1)
+        chosen = (latents.detach()[..., None] - values).abs().argmin(-1, keepdim=True)
+        return values.expand(len(latents), -1, -1).gather(-1, chosen).squeeze(-1)
+
+    def draw(self, uniform: Tensor) -> Tensor:
+        """Values (n, n_latents), all of a latent equally often, from numbers (n, n_latents) on (0, 1)."""
+        values = self.values.expand(uniform.shape[-1], -1)
+        chosen = (uniform * values.shape[-1]).long().clamp(max=values.shape[-1] - 1)
+        return values.expand(len(uniform), -1, -1).gather(-1, chosen[..., None]).squeeze(-1)
+
+    def log_shares(self, latents: Tensor) -> Tensor:
+        """Logarithms of the probabilities (n, n_latents, n_values) of values: softmax of minus squared distances."""
+        return (-(latents[..., None] - self.values).square()).log_softmax(-1)
+
+    def relaxed(self, log_shares: Tensor, uniform: Tensor, temperature: Tensor | float) -> Tensor:
+        """Nearly one value of each latent (n, n_latents), drawn; gradients reach the shares and the values.
+
+        Args:
+            log_shares: (n, n_latents, n_values), of `log_shares`.
+            uniform: of the same shape, on (0, 1).
+            temperature: above 0; the lower, the nearer to a single value.
+
+        Reference:
+            Jang et al. 2017, "Categorical Reparameterization with Gumbel-Softmax", eq. 2.
+        """
+        weights = ((log_shares - (-uniform.log()).log()) / temperature).softmax(-1)
+        return (weights * self.values).sum(-1)  # no matrix product, which autocast would take in half precision
+
+
+def straight_through(latents: Tensor, quantized: Tensor) -> Tensor:
+    """The quantized values, whose gradients are passed on to the latents as if these had not been quantized."""
+    return latents + (quantized - latents).detach()
+
+
+def evenly_spaced(n_latents: int, n_values: int) -> Tensor:
+    """(n_latents, n_values) from -1/2 to 1/2, the same for each latent."""
+    return torch.linspace(-0.5, 0.5, n_values).repeat(n_latents, 1)
