@@ -16,8 +16,8 @@ TRAINS = ("encoder.", "decoder.", "codebook.")
 def nearest(weights: Weights, latents: Tensor) -> Tensor:
     """Of each latent's own codebook, by a loop; a part of the codebook."""
     found = []
-    for own, latent in zip(weights["codebook.values"], latents, strict=True):
-        distances = [abs(float(value) - float(latent)) for value in own]
+    for own, latent in zip(weights["codebook.values"], latents.detach(), strict=True):
+        distances = [abs(float(value) - float(latent)) for value in own.detach()]
         found.append(own[distances.index(min(distances))])
     return torch.stack(found)
 
@@ -28,11 +28,10 @@ def qlae_loss(weights: Weights, move: Move, quantization: float, commitment: flo
     for image in move.batch["images"]:
         latents = encoder(weights, "encoder", image)
         values = nearest(weights, latents)
-        shift = torch.tensor([float(v) - float(z) for v, z in zip(values, latents, strict=True)], dtype=torch.float64)
+        shift = values.detach() - latents.detach()
         fits.append(bernoulli(decoder(weights, "decoder", latents + shift), image))
-        pairs = list(zip(values, latents, strict=True))
-        of_values.append(mean_of([(v - float(z)) ** 2 for v, z in pairs]))
-        of_latents.append(mean_of([(float(v) - z) ** 2 for v, z in pairs]))
+        of_values.append(mean_of([(v - z.detach()) ** 2 for v, z in zip(values, latents, strict=True)]))
+        of_latents.append(mean_of([(v.detach() - z) ** 2 for v, z in zip(values, latents, strict=True)]))
     fit, one, other = mean_of(fits), mean_of(of_values), mean_of(of_latents)
     loss = fit + N_PIXELS * (quantization * one + commitment * other)
     return loss, {"reconstruction": fit, "quantization": one, "commitment": other}

@@ -41,7 +41,7 @@ def test_the_loss_of_qlae() -> None:
     fits = torch.tensor(FITS)
     loss, logs = qlae(latents, quantized, fits, 48, quantization_weight=0.3, commitment_weight=0.02)
     distance = sum((LATENTS[at] - quantized.numpy()[at]) ** 2 for at in np.ndindex(5, 3)) / 15
-    assert float(loss) == pytest.approx(FITS.mean() + 48 * (0.3 + 0.02) * distance, rel=1e-12)
+    assert loss.item() == pytest.approx(FITS.mean() + 48 * (0.3 + 0.02) * distance, rel=1e-12)
     assert logs.keys() == {"reconstruction", "quantization", "commitment"}
     assert float(logs["quantization"]) == float(logs["commitment"]) == pytest.approx(distance, rel=1e-12)
 

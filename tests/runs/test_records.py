@@ -97,7 +97,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     "config.json facts": [([], "mapping"), (None, "mapping")],
     "config.json codes": [({}, "valid list")],
     "config.json codes[0].name": [(3, TEXT)],
-    "config.json codes[0].kind": [("cube", "'gaussian', 'point', 'circle' or 'sphere'")],
+    "config.json codes[0].kind": [("cube", "'gaussian', 'point', 'circle', 'sphere' or 'quantized'")],
     "config.json codes[0].size": [(0, "greater than or equal to 1"), ("3", INTEGER)],
     "config.json code": [([], "mapping"), ({"nets": 3}, TEXT), (None, "mapping")],
     "config.json probe": [({}, "valid list"), ([0.5], "valid list"), ([["0.5"]], "valid number")],
