@@ -131,6 +131,16 @@ def test_a_dry_run_says_what_it_takes_and_writes_nothing(run, tmp_path: Path) ->
     assert "3 of 9 runs to do, 18 steps" in printed
 
 
+def test_a_dry_run_scores_where_the_first_images_share_a_level(run) -> None:
+    """The first 1 024 images are squares of one size."""
+    sprites = "{name: sprites, shrink: 8, without: 'orientation > 0 or scale > 1'}"
+    study = SMALL.replace("{name: square, positions: 8, shrink: 4}", sprites)
+    assert study != SMALL
+    code, printed, error = run(study, "--dry-run")
+    assert (code, error) == (0, "")
+    assert "6 of 6 runs to do" in printed
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
