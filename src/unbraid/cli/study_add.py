@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from unbraid.cli._options import StudyFolder, number_or_text, pair
+from unbraid.cli._options import Kinds, LabelTable, Metrics, StudyFolder, labels_of, listed, number_or_text, pair
 from unbraid.cli._progress import stage_progress
 from unbraid.cli._trust import TrustCode, TrustData, trusted
 from unbraid.cli.show import say
@@ -34,6 +34,9 @@ def add(
         list[str] | None,
         typer.Option(help="Name of each run in the results, in order; default the file name without its suffix."),
     ] = None,
+    labels: LabelTable = None,
+    metrics: Metrics = "standard",
+    kinds: Kinds = None,
     trust_code: TrustCode = None,
     trust_data: TrustData = None,
 ) -> None:
@@ -44,6 +47,8 @@ def add(
     seeds of one setting. Folders of other frameworks' models hold a file of codes each; their configs give settings
     and seeds.
 
+    With --labels, a study that is not there yet begins: of codes alone, without images, scored by --metrics.
+
     Examples:
 
       unbraid study add study/ mine-0.npz mine-1.npz --family mine --setting beta=4
@@ -51,11 +56,22 @@ def add(
       unbraid study add study/ runs/1f0c3a5be2d94c77
 
       unbraid study add study/ their_runs/ --family theirs
+
+      unbraid study add new_study/ their_runs/ --labels labels.csv --metrics mig,dci_lasso
     """
     from unbraid.cli.study import opened
     from unbraid.studies.added import add as add_files
+    from unbraid.studies.added import begin
+    from unbraid.studies.store import is_study
 
-    with opened(folder, trust=trusted(trust_code, trust_data)) as study, stage_progress("reading") as progress:
+    trust = trusted(trust_code, trust_data)
+    if labels is None and (metrics != "standard" or kinds):
+        raise ValueError("--metrics and --kinds are for a study that begins with --labels; others have theirs")
+    if labels is not None:
+        trust = [*trust, str(labels.absolute())]
+        if not is_study(folder):
+            begin(folder, labels, metrics=listed(metrics), kinds=labels_of(labels, kinds=kinds).kinds)
+    with opened(folder, trust=trust) as study, stage_progress("reading") as progress:
         runs = add_files(
             study, files, family=family, setting=_setting(setting), seed=seed, names=name, progress=progress
         )

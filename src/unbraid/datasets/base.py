@@ -10,6 +10,7 @@ from unbraid.factors import Space
 from unbraid.types import IntArray, UInt8Array
 
 ImageShape: TypeAlias = tuple[int, int, int]  # height, width, channels
+NO_IMAGES: ImageShape = (0, 0, 0)  # of labels alone
 ReadingProgress: TypeAlias = Callable[[int, int], None]  # images done, images in all
 
 

@@ -9,7 +9,16 @@ from typing import Any
 import numpy as np
 
 from unbraid._utils.suggest import suggestion
-from unbraid.datasets._own_rows import ArrayRows, MappedRows, PictureRows, Rows, TorchRows, as_array, checked_images
+from unbraid.datasets._own_rows import (
+    ArrayRows,
+    MappedRows,
+    NoImages,
+    PictureRows,
+    Rows,
+    TorchRows,
+    as_array,
+    checked_images,
+)
 from unbraid.datasets._store import StoredImages
 from unbraid.datasets.base import FactorDataset, ImageShape, check_index
 from unbraid.datasets.containers import npz_names, paths_below, readable, unpacked_size
@@ -25,6 +34,7 @@ KNOWN = ("images", "factors", "factor_names", "factor_kinds")  # arrays of an .n
 LIKE_DSPRITES = {"images": "imgs", "factors": "latents_classes"}  # what files in the format of dSprites call them
 NAMES_OF_DSPRITES = ("color", "shape", "scale", "orientation", "position_x", "position_y")
 TABLES = ("factors.csv", "factors.parquet")
+LABELS = (".csv", ".parquet")  # tables of labels without images
 PICTURES = {".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp"}
 Kinds = Mapping[str, Kind] | Sequence[Kind] | None
 
@@ -154,7 +164,7 @@ def from_folder(
 def is_path(name: str, names: Iterable[str]) -> bool:
     """Whether `name` is to be opened by its path, being none of `names`."""
     return name not in names and (
-        name.endswith((".npz", ".npy")) or "/" in name or os.sep in name or Path(name).is_dir()
+        name.endswith((".npz", ".npy", *LABELS)) or "/" in name or os.sep in name or Path(name).is_dir()
     )
 
 
@@ -165,7 +175,8 @@ def open_path(path: str | Path, *, kinds: Kinds = None, grid: bool | None = None
     an .npz file holds `images` and `factors`, and may hold `factor_names` and `factor_kinds`; or `imgs` and
     `latents_classes` (or `latents_values`), as that of dSprites does, of any size. Images without factors
     are a folder with images.npy or with pictures, also those of folders in it, in the order of their paths; an .npz
-    file with `images` alone; or an .npy file.
+    file with `images` alone; or an .npy file. A .csv or .parquet file is a dataset of labels without images, of which
+    codes can be scored and ranked, and nothing can be trained.
 
     Args:
         path: of the folder or file.
@@ -206,9 +217,13 @@ def pictures_below(folder: Path) -> tuple[str, ...]:
 def _open_file(path: Path, kinds: Kinds, grid: bool | None) -> FactorDataset:
     if path.suffix == ".npy":
         return from_array(path, kinds=kinds, grid=grid)
+    if path.suffix in LABELS:
+        columns = read_table(path)
+        return _dataset(NoImages(len(columns[0].cells)), columns, kinds, False if grid is None else grid)
     if path.suffix != ".npz":
         raise ValueError(
-            f"{path}: a dataset is a folder, an .npz file with images and factors, or an .npy file of images"
+            f"{path}: a dataset is a folder, an .npz file with images and factors, an .npy file of images, or a .csv "
+            "or .parquet file of labels"
         )
     there = npz_names(path)
     called = {name: name for name in KNOWN}

@@ -5,10 +5,13 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+import yaml
 
+from unbraid.datasets.own import LABELS
 from unbraid.factors import Space
 from unbraid.families.table import FAMILIES, find_family
 from unbraid.metrics._shared.inputs import check_inputs
@@ -18,6 +21,7 @@ from unbraid.runs.foreign import code_path, config_columns, is_run, models_below
 from unbraid.runs.grouping import is_seed, name_of, varying
 from unbraid.runs.run import N_CODES
 from unbraid.scoring.encoding import drawn, encoded
+from unbraid.scoring.score import without_presets
 from unbraid.storage.remote import address_of, changing
 from unbraid.storage.run_files import ADDED_CODES, CONFIG, WORKING
 from unbraid.storage.trust import Trusted
@@ -27,13 +31,57 @@ from unbraid.studies.expand import metric_names, setting_of, setting_text
 from unbraid.studies.results import write_results
 from unbraid.studies.scores import complete_scores
 from unbraid.studies.snapshot import RunView, StudySnapshot
+from unbraid.studies.store import is_study
 from unbraid.studies.study import Study
 from unbraid.studies.study_ranking import rank_when_done
-from unbraid.types import IntArray, Progress
+from unbraid.types import IntArray, Kind, Progress
 
-__all__ = ["add", "encode_sample", "sample_of"]
+__all__ = ["add", "begin", "encode_sample", "sample_of"]
 
 NAME = re.compile(r"\w[\w.+-]*")
+
+
+def begin(
+    folder: str | Path,
+    labels: str | Path,
+    *,
+    metrics: str | Sequence[str] = "standard",
+    kinds: Mapping[str, Kind] | None = None,
+) -> Study:
+    """Begin a study of codes alone, in which nothing is trained: of labels, without images.
+
+    Args:
+        folder: of the study, which is not there yet.
+        labels: .csv or .parquet file with a row per row of the codes that are to be added.
+        metrics: names of metrics and presets.
+        kinds: of factors, by name; others are guessed, as `unbraid.datasets.from_array` does.
+
+    Returns:
+        The study, whose folder is there; `add` adds models to it.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it holds no labels, or the folder holds a study, or something else, already.
+    """
+    if is_study(folder):
+        raise ValueError(f"{folder}: there is a study already; its labels cannot be chosen")
+    path = Path(labels).expanduser().absolute()
+    if path.suffix not in LABELS:
+        raise ValueError(f"{labels}: labels of a study are a {' or '.join(LABELS)} file")
+    options = {} if kinds is None else {"kinds": dict(kinds)}
+    content = {
+        "name": Path(folder).absolute().name,
+        "dataset": {"name": str(path), **options},
+        "families": [],
+        "metrics": list(without_presets([metrics] if isinstance(metrics, str) else metrics)),
+        "udr": {},
+    }
+    with TemporaryDirectory() as place:
+        file = Path(place) / store.YAML
+        file.write_text(yaml.safe_dump(content, sort_keys=False, allow_unicode=True), encoding="utf-8")
+        study = Study.load(file, out=folder)
+        study.run()
+    return study
 
 
 def add(
@@ -230,10 +278,14 @@ def _checked(given: Representation, space: Space, where: str) -> Representation:
     Raises:
         ValueError: it is of other images, or of the same in another order.
     """
-    expected = space.factors(drawn(len(space), N_CODES, 0))
+    rows = drawn(len(space), N_CODES, 0)
+    expected = space.factors(rows)
+    if len(given) == len(space) > len(rows):
+        given = given.keep_rows(rows)
     if len(given) != len(expected):
+        of_all = "" if len(space) == len(rows) else f" (or all {len(space):,})"
         raise ValueError(
-            f"{where}: {len(given)} rows; runs of this study are encoded on {len(expected)} images. "
+            f"{where}: {len(given)} rows; runs of this study are encoded on {len(expected)} images{of_all}. "
             "unbraid.studies.added.sample_of(study) gives their positions"
         )
     if not space.names:  # images alone

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, cast
 from unbraid._utils.signals import terminable
 from unbraid._utils.suggest import suggestion
 from unbraid._utils.threads import n_cores
-from unbraid.datasets.base import FactorDataset
+from unbraid.datasets.base import NO_IMAGES, FactorDataset
 from unbraid.families.table import FAMILIES, find_family
 from unbraid.runs.folder import tidy
 from unbraid.scoring.score import choose
@@ -32,6 +32,7 @@ from unbraid.studies.holdout.tasks import held_out_tasks
 from unbraid.studies.published import check_published
 from unbraid.studies.record import StudyPart, StudyProgress
 from unbraid.studies.results import write_results
+from unbraid.studies.schema import StudyConfig
 from unbraid.studies.scores import wanted_scores
 from unbraid.studies.several import all_results, naming
 from unbraid.studies.shards import Shard, claimed_shard
@@ -228,12 +229,26 @@ def all_tasks(
     """
     study.check_trust()
     planned = expand(study.config, around)
+    check_what_is_trained(study.config, dataset)
     check_published(study.config)
     check_metrics(study.config, dataset.space.kinds, dataset.space.names)
     check_snapshots(study.config, dataset.space.kinds)
     held_out, parts = held_out_tasks(study, dataset, around)
     tasks = [*(_task(study, each) for each in planned), *held_out]
     return tasks, {around.dataset["content"]: dataset, **parts}, planned
+
+
+def check_what_is_trained(config: StudyConfig, dataset: FactorDataset) -> None:
+    """Raises ValueError where something is to be trained and there are no images, or images and nothing to train."""
+    alone = dataset.image_shape == NO_IMAGES
+    if alone and (config.families or config.baselines):
+        given = "families" if config.families else "baselines"
+        raise ValueError(
+            f"{config.dataset.name} holds labels without images, so nothing can be trained on it: leave `{given}` out, "
+            "and add codes by unbraid study add"
+        )
+    if not alone and not config.families:
+        raise ValueError("families: needs at least one; only a study of labels without images has none")
 
 
 def check_tasks(folder: Path, tasks: Sequence[Task], datasets: Mapping[str, FactorDataset]) -> None:

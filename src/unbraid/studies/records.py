@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, Field, FiniteFloat, RootModel
 from pydantic_core import PydanticCustomError
 
-from unbraid.runs.records import DatasetRecord, Device, Precision, RunRecord, StatusRecord
+from unbraid.runs.records import Device, Precision, RunRecord, StatusRecord, StudyDatasetRecord
 from unbraid.storage.json_records import Count, Natural, Record, Setting, Text
 
 FORMAT = 1
@@ -21,7 +21,7 @@ class EnvironmentRecord(Record):
     format: Annotated[int, Field(ge=FORMAT, le=FORMAT)]
     unbraid: Text
     source: dict[str, Any]
-    dataset: DatasetRecord
+    dataset: StudyDatasetRecord
     device: Device
     precision: Precision
     training: dict[Text, Count] | None = None

@@ -182,7 +182,7 @@ class StudyConfig(Section):
 
     name: Annotated[str, Field(min_length=1)]
     dataset: DatasetSection
-    families: Annotated[list[FamilySection], Field(min_length=1)]
+    families: list[FamilySection]  # none where models are only added
     seeds: Seeds = 1
     steps: Count = 30_000
     batch_size: Count = 64
