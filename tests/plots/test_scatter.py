@@ -103,3 +103,26 @@ def test_columns_of_another_length_are_refused() -> None:
         plot_factor_code(CODE[:-1], LEVELS)
     with pytest.raises(ValueError, match=r"\(n_samples, 2\)"):
         plot_code_plane(np.zeros((4, 3)), np.zeros(4))
+
+
+@pytest.mark.parametrize(("period", "low", "ticks"), [
+    (0.0, 0.0, ["0", "π", "2π"]),
+    (2 * np.pi, -np.pi, ["−π", "0", "π"]),
+    (np.pi, 0.0, ["0", "π/2", "π"]),
+    (360, 0.0, ["0", "180", "360"]),
+    (360, -np.pi, ["−180", "0", "180"]),
+    (24, 0.0, ["0", "12", "24"]),
+    (1, 0.0, ["0", "0.5", "1"]),
+])  # fmt: skip
+def test_axes_of_angles_are_marked_in_the_unit_of_their_labels(period: float, low: float, ticks: list[str]) -> None:
+    angles = low + np.linspace(0.01, 2 * np.pi - 0.01, 200)
+    ax = plot_factor_code(np.cos(angles), angles, kind="cyclic", period=period)
+    assert [text.get_text() for text in ax.get_xticklabels()] == ticks
+    np.testing.assert_allclose(ax.get_xticks(), low + np.pi * np.arange(3))
+
+
+def test_axes_of_many_steps_around_are_marked_by_their_names_at_quarter_turns() -> None:
+    steps = np.tile(np.arange(36.0), 5)
+    ax = plot_factor_code(steps, steps, kind="cyclic", size=36, levels=[f"{10 * step}" for step in range(36)])
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["0", "90", "180", "270"]
+    np.testing.assert_allclose(ax.get_xticks(), [0, 9, 18, 27])

@@ -284,6 +284,37 @@ def test_pages_and_figures_say_levels_by_name(tmp_path: Any) -> None:
     assert [text.get_text() for text in axes[0].get_xticklabels()] == list(NAMES)
 
 
+def test_angles_keep_the_unit_of_their_labels_in_files_pages_and_figures(tmp_path: Any) -> None:
+    from unbraid.figures import draw, open_source
+
+    labels = {"shape": NAMES[SHAPE], "hue": HUE}
+    held = Representation.of(CODES, labels, period={"hue": 360})
+    assert held.periods == (0, 360)
+    assert held.keep_factors(["hue"]).periods == (360,)
+    np.testing.assert_allclose(held.in_label_units()[:, 1], HUE % 360, atol=1e-9)
+    assert Representation.of(CODES, {"shape": NAMES[SHAPE]}).periods == ()
+    for suffix in (".npz", ".safetensors", ".parquet"):
+        held.save(tmp_path / f"codes{suffix}")
+        assert Representation.load(tmp_path / f"codes{suffix}").periods == (0, 360)
+    unbraid.score(held, metrics=["mig"]).save(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert ">180<" in page
+    assert ">2π<" not in page
+    drawn = draw("important-codes", open_source(tmp_path / "codes.npz"))
+    assert [text.get_text() for text in drawn.figure.axes[1].get_xticklabels()] == ["0", "180", "360"]
+    shown = [row for row in zip(drawn.data["factor"], drawn.data["level"], strict=True) if row[0] == "hue"]
+    np.testing.assert_allclose([level for _, level in shown], HUE % 360, atol=1e-9)
+
+
+@pytest.mark.parametrize(("periods", "said"), [
+    ((360.0,), "periods must have one entry per factor \\(2\\); got 1"),
+    ((0.0, -1.0), "periods\\[1\\] must be a finite number, at least 0; got -1"),
+])  # fmt: skip
+def test_periods_that_are_none_are_refused(periods: tuple[float, ...], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        Representation(np.eye(4), np.eye(4)[:, :2], kinds=("cyclic", "cyclic"), periods=periods)
+
+
 def test_from_three_encoders_and_a_frame_with_gaps_to_a_table_for_a_paper(tmp_path: Any) -> None:
     torch = pytest.importorskip("torch")
     from unbraid.scoring.tables import score_table

@@ -73,14 +73,14 @@ def important_codes(source: Source, *, metric: str = "mig", seed: int = 0) -> Dr
     shown = held.keep_factors([held.names[k] for k in columns])
     panels = plot_important_codes(
         matrix, shown.codes, shown.factors, kinds=shown.kinds, sizes=shown.sizes, levels=shown.levels,
-        factor_names=shown.names, code_names=[short(each) for each in shown.code_labels()],
+        periods=shown.periods, factor_names=shown.names, code_names=[short(each) for each in shown.code_labels()],
         greyed=dead_codes(held).tolist(), max_points=DOTS, width=source.chosen.width,
     )  # fmt: skip
-    rows = thinned(len(held), DOTS)
+    rows, values = thinned(len(held), DOTS), shown.in_label_units()
     best = np.abs(matrix).argmax(axis=0)
     data = long_form(
         (
-            (name, float(shown.factors[row, k]), _called(held, int(best[k])), float(shown.codes[row, best[k]]))
+            (name, float(values[row, k]), _called(held, int(best[k])), float(shown.codes[row, best[k]]))
             for k, name in enumerate(shown.names)
             for row in rows
         ),
@@ -103,7 +103,7 @@ def latents(source: Source) -> Drawn:
     weights = np.ones(len(labels)) if asked else score(held, metrics="mig")["mig"].mutual_information
     codes, caption = source.chosen.rows(labels, weights, most=fitting, among=alive)
     rows = thinned(len(held), LARGEST_SAMPLE)
-    factors = held.factors[rows].astype(float)
+    factors = held.in_label_units()[rows]
     panels = plot_latents(
         held.codes[rows][:, codes], factors, kinds=held.kinds, factor_names=held.names,
         code_names=[short(labels[code]) for code in codes], width=source.chosen.width,

@@ -28,6 +28,7 @@ def plot_important_codes(
     levels: Sequence[Sequence[str]] = (),
     code_names: Sequence[str] | None = None,
     greyed: Iterable[int] = (),
+    periods: Sequence[float] = (),
     max_points: int = 2_000,
     width: float | None = None,
 ) -> list[Axes]:
@@ -43,6 +44,7 @@ def plot_important_codes(
         levels: names of the levels of each factor, of level 0 first; by default their numbers.
         code_names: default "code 0", ...
         greyed: codes drawn in grey, such as dead ones.
+        periods: of each cyclic factor in radians: once around in the unit of its axis, such as 360; 0: radians.
         max_points: dots drawn in a panel.
         width: of the whole figure in mm, such as 89 or 183; by default three panels in a row.
 
@@ -75,7 +77,8 @@ def plot_important_codes(
             continue
         plot_factor_code(
             code_matrix[:, best], factor_matrix[:, k], kind=kinds[k], size=sizes[k] if sizes else None,
-            levels=levels[k] if levels else (), greyed=best in grey, max_points=max_points, ax=ax,
+            levels=levels[k] if levels else (), period=periods[k] if periods else 0.0, greyed=best in grey,
+            max_points=max_points, ax=ax,
         )  # fmt: skip
         label(ax, "", heads[best])
     return panels

@@ -25,6 +25,7 @@ WIDTH, HEIGHT = 2.75, 1.9  # inches
 BAND = (10, 90)  # percentiles
 BAND_BINS = 30  # steps of the band where a factor has more levels than that
 LARGEST_BAND_SAMPLE = 50_000
+MOST_TICKS = 8  # levels beyond which not each is marked
 LONGEST_NAME = 12  # characters of a level beside its neighbours
 
 
@@ -35,6 +36,7 @@ def plot_factor_code(
     kind: Kind = "ordinal",
     size: int | None = None,
     levels: Sequence[str] = (),
+    period: float = 0.0,
     code_name: str = "code",
     factor_name: str = "factor",
     greyed: bool = False,
@@ -49,6 +51,8 @@ def plot_factor_code(
         kind: "categorical" draws a strip of dots per level with its mean and percentiles; "cyclic" colours by angle.
         size: number of steps of a cyclic factor; by default those between its extremes.
         levels: names of the levels, of level 0 first; by default their numbers.
+        period: of a cyclic factor in radians: once around in the unit in which its axis is marked, such as 360; 0:
+            radians.
         code_name: label of the vertical axis.
         factor_name: label of the horizontal axis.
         greyed: dots in grey, for a dead code.
@@ -67,6 +71,8 @@ def plot_factor_code(
         MUTED if greyed else _colours(numbers, kind, size)[rows] if kind in {"categorical", "cyclic"} else PALETTE[0]
     )
     draw(ax, values, numbers, rows, kind, colours, levels)
+    if kind == "cyclic":
+        _mark_angles(ax, np.unique(numbers), levels, period)
     label(ax, factor_name, code_name)
     return ax
 
@@ -143,11 +149,28 @@ def _cloud(
     centres, mean, low, high = _band(values, levels)
     ax.fill_between(centres, low, high, color=MUTED, alpha=0.18, linewidth=0, zorder=1)
     ax.plot(centres, mean, color=INK, linewidth=1.3, zorder=3)
-    if kind == "cyclic" and (present != np.rint(present)).any():
-        low = -np.pi if present.min() < 0 else 0.0
-        ax.set_xticks([low, low + np.pi, low + 2 * np.pi], ["−π", "0", "π"] if low else ["0", "π", "2π"])
-    elif kind != "continuous" and len(present) <= 8:
+    if kind != "continuous" and len(present) <= MOST_TICKS:
         ax.set_xticks(present, [level_name(level, names) for level in present])
+
+
+def _mark_angles(ax: Axes, present: FloatArray, names: Sequence[str], period: float) -> None:
+    """Half turns of angles in radians, in the unit of their labels; quarter turns of levels that have names."""
+    if (present != np.rint(present)).any():
+        low = -0.5 if present.min() < 0 else 0.0
+        turns = np.array([low, low + 0.5, low + 1.0])
+        ax.set_xticks((2 * np.pi * turns).tolist(), [_angle(turn, period or 2 * np.pi) for turn in turns])
+    elif names and len(present) > MOST_TICKS:
+        places = [round(len(names) * quarter / 4) for quarter in range(4)]
+        ax.set_xticks(places, [level_name(place, names) for place in places])
+
+
+def _angle(turns: float, period: float) -> str:
+    """Some half turns, as "180", "12" or, where once around is pi or 2 pi, "π/2"."""
+    halves = 2 * turns * period / np.pi
+    if not any(np.isclose(period, known, rtol=1e-6) for known in (np.pi, 2 * np.pi)):
+        return f"{turns * period:.6g}".replace("-", "−")
+    sign = "−" if halves < 0 else ""
+    return sign + {0: "0", 1: "π/2", 2: "π", 4: "2π"}[round(abs(halves))]
 
 
 def _strips(

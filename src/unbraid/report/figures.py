@@ -79,7 +79,8 @@ def scatter_figures(card: Card, matrix: FloatArray | None, dead: IntArray) -> li
     if matrix is None:
         return []
     codes, factors = _sample(card)
-    levels, labels = card["representation"].levels, card["representation"].code_labels()
+    held = card["representation"]
+    levels, periods, labels = held.levels, held.periods, held.code_labels()
     figures = []
     for k, (name, kind) in enumerate(_named_kinds(card)[:SCATTERED_FACTORS]):
         related = [int(code) for code in np.argsort(-np.abs(matrix[:, k]), kind="stable")[:2] if matrix[code, k] != 0]
@@ -87,8 +88,9 @@ def scatter_figures(card: Card, matrix: FloatArray | None, dead: IntArray) -> li
             figures.append({"title": name, "svg": None, "text": "No code is related to this factor."})
             continue
         how: dict[str, Any] = {"kind": kind, "size": _size(card, k), "max_points": DOTS}
-        named = levels[k] if levels else ()
-        figures.append(_against_code(codes, factors[:, k], related[0], labels, f"scatter{k}", name, dead, how, named))
+        marked = {"levels": levels[k] if levels else (), "period": periods[k] if periods else 0.0}
+        own = how | marked
+        figures.append(_against_code(codes, factors[:, k], related[0], labels, f"scatter{k}", name, dead, own))
         if kind == "cyclic" and len(related) == 2:
             plane = _over_plane(codes, factors[:, k], related, labels, f"plane{k}", name, how)
             figures.append(plane | {"text": f"Colours as in {figures[-1]['title']}."})
@@ -171,11 +173,10 @@ def _against_code(
     name: str,
     dead: IntArray,
     how: dict[str, Any],
-    levels: Sequence[str],
 ) -> dict[str, Any]:
     buried = code in dead
     names = {"code_name": short(labels[code]), "factor_name": short(name)}
-    axes = plot_factor_code(codes[:, code], factor, greyed=buried, levels=levels, **names, **how)
+    axes = plot_factor_code(codes[:, code], factor, greyed=buried, **names, **how)
     return {
         "title": f"{name} in {labels[code]}",
         "svg": _svg(axes, figure, f"Scatter plot of {labels[code]} against {name}", crop=False),

@@ -31,6 +31,7 @@ class Labels:
     sizes: tuple[int, ...] | None  # where a factor goes around in steps
     levels: tuple[tuple[str, ...], ...]  # names of levels of each factor; none where numbers speak for themselves
     notes: tuple[str, ...]
+    periods: tuple[float, ...] = ()  # of factors that are angles in radians, in the unit of the labels, 0 of others
 
 
 class _Column(NamedTuple):
@@ -103,6 +104,7 @@ def read_labels(
         sizes=tuple(each.size for each in found) if around else None,
         levels=tuple(each.levels for each in found),
         notes=tuple(notes),
+        periods=tuple(each.period for each in found) if any(each.period for each in found) else (),
     )
 
 
@@ -144,6 +146,7 @@ class _Factor(NamedTuple):
     steps: int  # around the circle; 0 for what does not go around in steps
     said: str
     notes: tuple[str, ...] = ()
+    period: float = 0.0  # of values that have become radians, in the unit of the labels
 
     @property
     def size(self) -> int:
@@ -206,7 +209,8 @@ def _angles(name: str, values: FloatArray, period: Any) -> _Factor:
             said = f"{name} cyclic ({steps} steps of {length / steps:g})"
             return _Factor(np.rint(places) % steps, "cyclic", levels, steps, said)
     note = f"{name}: angles of period {length:g}, as radians"
-    return _Factor(np.minimum(turns * TURN, np.nextafter(TURN, 0)), "cyclic", (), 0, f"{name} cyclic", (note,))
+    radians = np.minimum(turns * TURN, np.nextafter(TURN, 0))
+    return _Factor(radians, "cyclic", (), 0, f"{name} cyclic", (note,), float(length))
 
 
 def _told(name: str, kind: Kind, levels: Sequence[str]) -> str:

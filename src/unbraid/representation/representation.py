@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._utils.arguments import LONGEST_NAME, check_entries, check_names, check_whole
+from unbraid._utils.arguments import LONGEST_NAME, check_entries, check_names, check_number, check_whole
 from unbraid._utils.arrays import as_array, as_full, check_weights, column_names, in_columns, is_wide, too_large
 from unbraid._utils.optional import require
 from unbraid._utils.printable import printable
 from unbraid._utils.repr import Shown
 from unbraid._utils.suggest import suggestion
-from unbraid.representation.labels import check_groups, columns_of, note_on_guesses, read_labels
+from unbraid.representation.labels import TURN, check_groups, columns_of, note_on_guesses, read_labels
 from unbraid.representation.row_index import match_rows
 from unbraid.storage.checksum import BLANK, KEY, add_checksum
 from unbraid.storage.files import atomic_write
@@ -53,6 +53,7 @@ STORED = (
     "factor_kinds",
     "factor_sizes",
     "factor_levels",
+    "factor_periods",
     "code_names",
     "notes",
 )  # in a file
@@ -97,6 +98,8 @@ class Representation(Shown):
             "position=x+y,shape". Without it, or without `code_blocks`, each column is a block.
         orbits: encodes whole objects, in every turn of each, such as `Run.objects`. It is called once a metric needs
             them (`d_lsbd`) and `codes` are those of images drawn at random, which leave gaps.
+        periods: of each factor that is angles in radians, once around in the unit of its labels (360 for degrees), in
+            which figures mark its axis; 0 of others. Default: radians.
 
     Raises:
         ValueError: shapes disagree, an index names other rows, a kind is unknown or two codes have one name.
@@ -117,6 +120,7 @@ class Representation(Shown):
     code_blocks: Blocks | None = None
     factor_blocks: Blocks | None = None
     orbits: "Callable[[], Representation] | None" = None
+    periods: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         rows = ("codes", "factors", *POSTERIOR, "weights", "groups")
@@ -158,12 +162,15 @@ class Representation(Shown):
             said = [f"{name} {kind}" for name, kind in zip(self.names, kinds, strict=False)]
             object.__setattr__(self, "kinds", kinds)
             object.__setattr__(self, "notes", (*self.notes, *([note_on_guesses(said)] if said else [])))
-        for name in ("names", "kinds", "sizes", "levels"):
+        for name in ("names", "kinds", "sizes", "levels", "periods"):
             entries = getattr(self, name)
-            if entries is not None and (entries or name != "levels") and len(entries) != n_factors:
+            optional = name in ("levels", "periods")
+            if entries is not None and (entries or not optional) and len(entries) != n_factors:
                 raise ValueError(f"{name} must have one entry per factor ({n_factors}); got {len(entries)}")
         for column, size in enumerate(self.sizes or ()):
             check_whole(f"sizes[{column}]", size, 0)
+        for column, period in enumerate(self.periods):
+            check_number(f"periods[{column}]", period, least=0)
         if len(set(self.names)) < n_factors:
             raise ValueError(f"names must differ from each other; got {list(self.names)}")
         for name, kind in zip(self.names, self.kinds, strict=True):
@@ -261,9 +268,18 @@ class Representation(Shown):
             kinds=tuple(self.kinds[k] for k in columns),
             sizes=None if self.sizes is None else tuple(self.sizes[k] for k in columns),
             levels=tuple(self.levels[k] for k in columns) if self.levels else (),
+            periods=tuple(self.periods[k] for k in columns) if self.periods else (),
             factor_blocks=None,
             orbits=None if (orbits := self.orbits) is None else (lambda: orbits().keep_factors(names)),
         )
+
+    def in_label_units(self) -> FloatArray:
+        """The factors (n_samples, n_factors) as numbers, angles in radians turned into the unit of their labels."""
+        factors = self.factors.astype(float)
+        for column, period in enumerate(self.periods):
+            if period:
+                factors[:, column] *= period / TURN
+        return factors
 
     @classmethod
     def of(
@@ -356,7 +372,7 @@ class Representation(Shown):
         return cls(
             codes, read.factors, names=read.names, kinds=read.kinds,
             sizes=read.sizes if sizes is None else tuple(sizes),
-            levels=read.levels, notes=(*notes, *read.notes), **posterior, **about,
+            levels=read.levels, notes=(*notes, *read.notes), periods=read.periods, **posterior, **about,
         )  # fmt: skip
 
     @classmethod
@@ -409,6 +425,7 @@ class Representation(Shown):
                 kinds=_entries(arrays, "factor_kinds", "U"),
                 sizes=_entries(arrays, "factor_sizes", "iu") or None,
                 levels=_levels(arrays.get("factor_levels")),
+                periods=_entries(arrays, "factor_periods", "fiu"),
                 notes=_entries(arrays, "notes", "U"),
                 code_names=code_names,
                 code_blocks=blocks,
@@ -572,6 +589,9 @@ def _text(name: Any, longest: int) -> str:
     return printable(name if len(name) <= longest else f"{name[: longest - 1]}…") if isinstance(name, str) else name
 
 
+_LISTED = {"U": "names", "iu": "whole numbers", "fiu": "numbers"}
+
+
 def _entries(arrays: Arrays, name: str, dtypes: str) -> tuple[Any, ...]:
     """What a file lists under a name; nothing where it lists none."""
     try:
@@ -579,7 +599,7 @@ def _entries(arrays: Arrays, name: str, dtypes: str) -> tuple[Any, ...]:
     except ValueError:  # lists of unequal lengths
         found = np.empty((0, 0))
     if found.ndim != 1 or (found.size and found.dtype.kind not in dtypes):
-        raise ValueError(f"{name} must be a list of {'names' if dtypes == 'U' else 'whole numbers'}")
+        raise ValueError(f"{name} must be a list of {_LISTED[dtypes]}")
     return tuple(found.tolist())
 
 
@@ -604,6 +624,8 @@ def _described(representation: Representation) -> dict[str, Any]:
         described["factor_sizes"] = list(representation.sizes)
     if representation.levels:
         described["factor_levels"] = json.dumps(representation.levels)
+    if representation.periods:
+        described["factor_periods"] = list(map(float, representation.periods))
     if representation.code_names:
         described["code_names"] = list(representation.code_names)
     if representation.notes:

@@ -65,7 +65,7 @@ def score_wide(
     )
     kept = Representation(
         found.codes, read.factors, names=read.names, kinds=read.kinds, sizes=read.sizes, levels=read.levels,
-        notes=(*read.notes, *notes), code_names=names,
+        notes=(*read.notes, *notes), code_names=names, periods=read.periods,
     )  # fmt: skip
     scored: dict[str, Scored] = {}
     failed: dict[str, FailedMetric] = {}

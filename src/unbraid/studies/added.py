@@ -289,7 +289,7 @@ def _checked(given: Representation, space: Space, where: str) -> Representation:
             "unbraid.studies.added.sample_of(study) gives their positions"
         )
     if not space.names:  # images alone
-        given = replace(given, factors=expected, names=(), kinds=(), sizes=None, levels=())
+        given = replace(given, factors=expected, names=(), kinds=(), sizes=None, levels=(), periods=())
         if not np.isfinite(given.codes).all():
             raise ValueError(f"{where}: codes must be finite")
         return given
@@ -309,8 +309,10 @@ def _checked(given: Representation, space: Space, where: str) -> Representation:
         check_inputs(given.codes, expected, space.kinds)
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from None
-    sizes = space.turns
-    return replace(given, factors=expected, names=space.names, kinds=space.kinds, sizes=sizes, levels=space.levels)
+    return replace(
+        given, factors=expected, names=space.names, kinds=space.kinds, sizes=space.turns, levels=space.levels,
+        periods=(),
+    )  # fmt: skip
 
 
 def _row(values: Any) -> str:
