@@ -12,6 +12,7 @@ import importlib
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import sys
@@ -53,6 +54,7 @@ LAWS = {  # what goes through all metrics, objectives or families of a table, an
     "objectives": ("tests/objectives/test_gradients.py",),
     "families": ("tests/families/test_published.py", "tests/training/test_golden.py"),
 }
+IDLE = 10  # a process that waits for nothing is ended after so many times the seconds that it may compute
 FEW, MOST = 4, 16  # files of tests that a change meets: one, a few, and the others if none of these fails
 GREEN, NOTHING_RAN, RED = 0, 5, 1  # exit codes of pytest
 SEPARATOR = " ¦ "
@@ -73,7 +75,7 @@ def main() -> None:
     places = {each: place // AT_A_TIME for place, each in enumerate(left)}
     left.sort(key=lambda each: (places[each], each.file))  # what is compiled serves its neighbours
     if asked.again:
-        left += [each for each in sample if known.get(key_of(each)) in ("survived", "red before")]
+        left += [each for each in sample if known.get(key_of(each)) in ("survived", "red before", "timeout")]
     with tempfile.TemporaryDirectory() as folder, asked.out.open("a", encoding="utf-8") as lines:
         free = SimpleQueue[Place]()
         for number in range(asked.workers):
@@ -110,7 +112,7 @@ class Place:
 
     folder: Path
     root: Path
-    timeout: float  # seconds for the tests of one change
+    timeout: float  # seconds of computing for the tests of one change, however busy the machine is
 
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True)
@@ -132,8 +134,13 @@ class Place:
             if some and (met := self._changed(mutation, some)) != "no tests":
                 found = met
             if found not in ("survived", "no tests"):
-                return found if self._before(tuple(some)) == "survived" else "red before"
+                return found if self._before(self._failed() or tuple(some)) == "survived" else "red before"
         return found
+
+    def _failed(self) -> tuple[str, ...]:
+        """The one test that has just failed, at which pytest stopped."""
+        output = (self.folder / "output").read_text(encoding="utf-8", errors="replace")
+        return tuple(re.findall(r"^FAILED (\S+::\S+?)(?: - .*)?$", output, re.MULTILINE)[:1])
 
     def _before(self, tests: tuple[str, ...]) -> str:
         """The same of the unchanged project; what is compiled then is kept."""
@@ -165,26 +172,28 @@ class Place:
         """A forked process runs them, in a session of its own, so that what they start ends with them."""
         process = os.fork()
         if not process:
-            self._run(tests, compiled)
-        ends = time.monotonic() + timeout
-        while time.monotonic() < ends:
-            if os.waitpid(process, os.WNOHANG)[0]:
-                break
+            self._run(tests, compiled, int(timeout))
+        ends = time.monotonic() + IDLE * timeout
+        while not (ended := os.waitpid(process, os.WNOHANG))[0]:
+            if time.monotonic() > ends:
+                _end(process)
+                os.waitpid(process, 0)
+                return "timeout"
             time.sleep(0.05)
-        else:
-            _end(process)
-            os.waitpid(process, 0)
-            return "timeout"
         _end(process)
+        if os.WIFSIGNALED(ended[1]) and os.WTERMSIG(ended[1]) in (signal.SIGXCPU, signal.SIGKILL):
+            return "timeout"
         code = int((self.folder / "code").read_text() or RED)
         (self.folder / "code").write_text("")
         return {GREEN: "survived", NOTHING_RAN: "no tests"}.get(code, "killed")
 
-    def _run(self, tests: Sequence[str], compiled: Path) -> None:
+    def _run(self, tests: Sequence[str], compiled: Path, timeout: int) -> None:
         """In the forked process: pytest as if the copy were the project. Does not return."""
         code = RED
         try:
             os.setsid()
+            used = int(time.process_time())
+            resource.setrlimit(resource.RLIMIT_CPU, (used + timeout, used + timeout + 5))
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             output = os.open(self.folder / "output", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
             for descriptor in (1, 2):
@@ -277,9 +286,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("files", nargs="*", help="modules; without, all that compute scores and losses")
     parser.add_argument("--sample", type=int, default=400)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--timeout", type=float, default=120, help="seconds for the tests of one change")
+    parser.add_argument("--timeout", type=float, default=120, help="seconds of computing for one change's tests")
     parser.add_argument("--workers", type=int, default=1, help="changes tried at a time")
-    parser.add_argument("--again", action="store_true", help="try those once more that survived")
+    parser.add_argument("--again", action="store_true", help="try those once more that were not noticed, or timed out")
     parser.add_argument("--out", type=Path, default=Path("mutants.jsonl"))
     return parser.parse_args()
 
