@@ -8,7 +8,7 @@ from torch import nn
 from tests.training.examples import blocks, member
 from unbraid.datasets.base import ArrayDataset
 from unbraid.families import Context
-from unbraid.families.building import structural_settings
+from unbraid.families.building import build_member, recorded, structural_settings, weights_of
 from unbraid.families.table import FAMILIES
 from unbraid.storage.trust import Trusted
 from unbraid.training.population import Population, make_population
@@ -73,3 +73,42 @@ def test_presets_name_hyperparameters_and_stay_within_their_bounds(name: str) ->
                     assert isinstance(value, str)
                 else:
                     assert known[key].low <= float(value) <= known[key].high
+
+
+def test_swept_hyperparameters_are_those_of_which_a_grid_has_several_values() -> None:
+    grids = FAMILIES["beta_vae"].presets.values()
+    several = {name for grid in grids for name in grid[0] if len({each.get(name) for each in grid}) > 1}
+    assert FAMILIES["beta_vae"].swept == several == {"beta"}
+
+
+def looking_pair(shape: tuple[int, ...], n_outputs: int, n_latents: int) -> tuple[nn.Module, nn.Module]:
+    """Looks at a weight while it is built, which has to have a value for that."""
+    encoder, decoder = small_pair(shape, n_outputs, n_latents)
+    assert next(encoder.parameters()).sum().item() != 0
+    return encoder, decoder
+
+
+def test_weights_of_networks_that_look_at_them_are_those_of_the_member() -> None:
+    row = FAMILIES["vae"]
+    settings = {name: each.default for name, each in row.hyperparameters.items()}
+    settings["network"] = Trusted(f"{__name__}:looking_pair")
+    found, built = (make(row, (8, 8, 1), settings, 3) for make in (weights_of, build_member))
+    torch.testing.assert_close(found, dict(built.state_dict()), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_training_that_can_be_chosen_since_is_recorded_where_it_was_chosen(name: str) -> None:
+    """Else runs of before would have other ids."""
+    row = FAMILIES[name]
+    defaults = {each: hyperparameter.default for each, hyperparameter in row.hyperparameters.items()}
+    since = {"initialisation", "schedule", "rate_warmup", "clip", "beta_warmup"}
+    assert recorded(row, defaults).keys() == defaults.keys() - since
+    chosen = dict.fromkeys(since & defaults.keys(), 5)
+    assert recorded(row, defaults | chosen).keys() == defaults.keys()
+
+
+def test_what_strays_when_stacked_is_the_flow_and_half_precision() -> None:
+    strays = FAMILIES["beta_tcvae"].diverges_when_stacked
+    assert strays is not None
+    cases = [(precision, prior) for precision in ("float32", "bfloat16") for prior in ("normal", "factorial_flow")]
+    assert [strays(precision, {"prior": prior}) for precision, prior in cases] == [False, True, True, True]

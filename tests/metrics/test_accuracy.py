@@ -10,8 +10,8 @@ from sklearn.linear_model import LogisticRegression
 
 from tests.examples import entangled_codes, grid_factors, noisy_codes, perfect_codes, rotated_codes
 from unbraid.metrics import explicitness, linear_accuracy, mlp_accuracy, nk
-from unbraid.metrics._shared import probes
-from unbraid.metrics._shared.accuracy import Accuracy
+from unbraid.metrics._shared import accuracy, probes
+from unbraid.metrics._shared.accuracy import Accuracy, noisy_perceptrons
 from unbraid.metrics._shared.chance import UNREADABLE
 from unbraid.metrics._shared.inputs import check_inputs
 from unbraid.metrics._shared.train_test_split import adjusted, guessing, standardised_codes, train_test_split
@@ -251,3 +251,15 @@ def test_continuous_factors_are_cut_into_bins_and_said_so() -> None:
     result = linear_accuracy(values, values)
     assert "cut into 20 bins" in result.notes[0]
     assert result.score > 0.3
+
+
+@pytest.mark.parametrize(
+    ("n_samples", "n_codes", "freedom"), [(50, 4, 0.04), (500, 64, 0.2), (32_000, 4, 0.02), (32_000, 128, 0.4)]
+)
+def test_perceptrons_of_32_times_the_rows_are_half_as_free(
+    n_samples: int, n_codes: int, freedom: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """32^(1/5) = 2; up to 1000 rows it is a hundredth of the codes, a fifth at most."""
+    monkeypatch.setattr(accuracy, "noisy_scores", lambda _, given: given)
+    inputs = check_inputs(np.zeros((n_samples, n_codes)), np.arange(n_samples)[:, None] % 2, ["categorical"])
+    assert noisy_perceptrons(inputs) == pytest.approx(freedom)

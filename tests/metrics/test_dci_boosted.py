@@ -1,6 +1,8 @@
 """Boosted trees against scikit-learn's GradientBoostingClassifier, whose importances they stand for."""
 
 import math
+import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,9 +10,9 @@ from sklearn.ensemble import GradientBoostingClassifier
 
 from tests.examples import entangled_codes, grid_factors, noisy_codes, perfect_codes, rotated_codes
 from unbraid.metrics import dci_boosted
-from unbraid.metrics._solvers.boosting import MAX_BINS, _step, boosted_classes, ranked_codes
+from unbraid.metrics._solvers.boosting import MAX_BINS, Boosted, RankedCodes, _step, boosted_classes, ranked_codes
 from unbraid.metrics._solvers.trees import coarse_bins
-from unbraid.metrics.dci_boosted import Booster
+from unbraid.metrics.dci_boosted import Booster, _beyond_luck
 from unbraid.types import FloatArray, IntArray
 
 FACTORS = grid_factors(12)
@@ -199,6 +201,19 @@ def test_perfect_codes_are_told_from_luck_by_few_rows() -> None:
     rng = np.random.default_rng(0)
     factors = np.column_stack([rng.integers(0, size, 50) for size in (2, 3, 5)])
     assert dci_boosted(factors, factors).importance.any(axis=0).all()
+
+
+def test_halves_that_foretell_each_other_are_halves_with_groups_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    trained = list[int]()
+
+    def noted(codes: RankedCodes, classes: IntArray, **settings: Any) -> Boosted:
+        trained.append(len(classes))
+        return boosted_classes(codes, classes, **settings)
+
+    monkeypatch.setattr(sys.modules[dci_boosted.__module__], "boosted_classes", noted)
+    levels = np.random.default_rng(0).integers(0, 2, (80, 1))
+    assert _beyond_luck(levels.astype(float), levels, 0, np.arange(80) // 4).tolist() == [True]
+    assert trained == [40, 40]
 
 
 def test_an_importance_below_0_by_rounding_is_none(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from unbraid.metrics import factorised_support
+from unbraid.metrics.factorised_support import _farthest
 from unbraid.types import FloatArray
 
 CORNERS = np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
@@ -55,6 +56,13 @@ def test_dependence_scores_worse_than_independence() -> None:
     codes = rng.uniform(size=(2_000, 2))
     turned = codes @ [[1, 1], [1, -1]]
     assert factorised_support(turned).score > 2 * factorised_support(codes).score
+
+
+def test_the_search_never_reads_beyond_a_batch() -> None:
+    """In plain Python, in which that fails; compiled, it would read what lies next to it."""
+    rows = np.random.default_rng(0).standard_normal((6, 2))
+    one, other = np.ascontiguousarray(rows.T)[:, None]
+    assert _farthest.py_func(one, other, one.argsort(axis=1)) == pytest.approx(by_hand(rows))
 
 
 def test_some_pairs_stand_for_all() -> None:

@@ -126,6 +126,11 @@ def test_factors_are_averaged() -> None:
     assert six(latent_matching(codes, labels)) == pytest.approx(np.mean(alone, axis=0))
 
 
+def test_two_rows_of_a_class_have_one_place_to_follow_each_other() -> None:
+    found = latent_matching(np.arange(10.0)[:, None], np.repeat([0, 1, 2], [4, 2, 4])[:, None])
+    assert found.spn[0] == pytest.approx([1.0, 1.0, 1.0])
+
+
 def test_a_class_of_one_row_and_a_single_code_are_told() -> None:
     levels = np.append(np.zeros(20), [1, 1, 1, 2]).astype(int)
     found = latent_matching(RNG.standard_normal((24, 1)), levels[:, None])

@@ -232,3 +232,22 @@ def test_without_log_variances_it_is_not_defined() -> None:
 def test_unsound_arguments_are_refused(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         mig_exact(FACTORS, FACTORS, **({"log_variances": np.zeros(FACTORS.shape)} | arguments))
+
+
+@pytest.mark.parametrize(
+    ("n_samples", "levels", "told"), [(400, 40, True), (800, 40, False), (40, 2, True), (4000, 2, False)]
+)
+def test_rows_are_few_for_the_levels_of_a_place_and_for_what_noise_tells(
+    n_samples: int, levels: int, told: bool
+) -> None:
+    """Means of variance 1 and posteriors of 1 / 224 tell sqrt(1 + 224) = 15 places: 600 rows for 40 levels each.
+
+    Of two codes that are noise, 2 N times what each tells of two levels is chi-squared with 2 (15 - 1) degrees of
+    freedom, of deviation sqrt(56): of 40 rows they lie 1.13 sqrt(56) / 80 = .1 nats apart, of log 2 = .7.
+    """
+    codes = np.random.default_rng(0).standard_normal((n_samples, 2))
+    codes = (codes - codes.mean(axis=0)) / codes.std(axis=0)
+    factors = np.arange(n_samples)[:, None] % [2, levels]
+    notes = mig_exact(codes, factors, log_variances=np.full(codes.shape, -np.log(224))).notes
+    few = f"{n_samples} rows for {levels} levels of posteriors that tell 15 places apart"
+    assert any(few in note for note in notes) is told

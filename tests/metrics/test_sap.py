@@ -166,6 +166,13 @@ def test_chance_of_few_rows_knows_of_rare_values() -> None:
     assert spread > 2.4 * np.sqrt(2) / n, "of normal codes"
 
 
+def test_chance_of_many_rows_is_that_of_a_squared_correlation() -> None:
+    """N r^2 of independent columns is chi-squared with one degree of freedom, of mean 1 and variance 2."""
+    n = 5000
+    stated = sap_of_noise(check_inputs(np.zeros((n, 1)), np.arange(n)[:, None] % 4, ["ordinal"]))
+    assert (stated.score, stated.spread) == pytest.approx((1 / n, np.sqrt(2) / n), rel=0.3)
+
+
 def test_chance_of_few_rows_knows_of_classes_that_are_not_tested() -> None:
     """Of 64, 6, 2 and 1 rows a part is tested, of which two classes have a row or more: one is guessed of two."""
     levels = np.repeat([0, 1, 2, 3], [64, 6, 2, 1])[:, None]

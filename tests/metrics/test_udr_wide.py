@@ -42,6 +42,13 @@ def brute_force(one: FloatArray, other: FloatArray, top: int) -> float:
 HOLDS: list[Any] = [np.asarray, sparse.csr_array, sparse.csc_matrix]
 
 
+def test_models_that_say_nothing_score_0_and_are_named() -> None:
+    found = wide_udr([models()[0], np.full((300, 4), 0.1), np.zeros((300, 2)), models()[0]])
+    assert found.scores.tolist() == [0, 0, 0, 0], "medians over the three others, of which two say nothing"
+    assert found.pairs[0, 3] > 0
+    assert "models 1, 2 have only constant codes and score 0" in found.notes
+
+
 @pytest.mark.parametrize("hold", HOLDS)
 @pytest.mark.parametrize("at_once", [1, 5, 512])
 def test_with_every_candidate_it_is_udr_and_with_few_a_brute_force_twin(hold: Any, at_once: int) -> None:

@@ -94,6 +94,7 @@ def test_who_is_better_is_computed_with_the_corrected_p() -> None:
     assert [each.p_holm for each in decided] == pytest.approx([0.03, 0.06, 0.06])
     assert [each.better for each in decided] == ["a", "", ""], "all three are below .05 uncorrected"
     assert [each.better for each in _decided(found, {"mig": False}, 0.0601)] == ["b", "c", "b"]
+    assert [each.better for each in _decided(found[:1], {"mig": True}, 0.01)] == ["a"], "at most alpha decides"
 
 
 def test_a_difference_that_the_correction_takes_away_makes_no_model_better() -> None:

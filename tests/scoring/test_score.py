@@ -350,12 +350,20 @@ def test_score_encoder_encodes_in_batches_and_keeps_the_names() -> None:
     assert card.representation.log_variances is not None
 
 
+def test_only_whole_numbers_that_are_no_measurements_have_a_number_of_levels() -> None:
+    levels = np.arange(48) % 3
+    factors = np.column_stack([levels, levels, levels * 2 * np.pi / 3])
+    card = unbraid.score(factors, factors, metrics="mig", kinds=["ordinal", "continuous", "cyclic"])
+    assert [each["size"] for each in card.contents()["input"]["factors"]] == [3, None, None]
+
+
 def test_score_encoder_draws_without_replacement_from_a_larger_set() -> None:
     def encode(images: np.ndarray) -> np.ndarray:
         return images[:, 0, :2, 0].astype(float)
 
+    seeds: list[dict[str, int]] = [{}, {"seed": 0}, {"seed": 1}]
     cards = [
-        unbraid.score_encoder(encode, two_factor_dataset(), n_samples=30, seed=s, metrics=["mig"]) for s in (0, 0, 1)
+        unbraid.score_encoder(encode, two_factor_dataset(), n_samples=30, metrics=["mig"], **seed) for seed in seeds
     ]
     drawn = [card.representation.factors.tolist() for card in cards]
     assert drawn[0] == drawn[1] != drawn[2]

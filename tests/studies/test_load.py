@@ -12,7 +12,6 @@ import torch
 
 from tests.studies.examples import SMALL, written
 from unbraid import Study, load_run, train
-from unbraid.families.table import FAMILIES
 from unbraid.storage import json_records, marks, score_file
 from unbraid.storage.run_files import CHECKPOINT, LASTING
 from unbraid.studies import index, store
@@ -151,9 +150,3 @@ def test_what_is_kept_of_a_run_is_what_its_folder_holds(tmp_path: Path) -> None:
     assert (alone.path / CHECKPOINT).is_file()
     assert not (first.path / CHECKPOINT).exists()
     assert {path.name for path in first.path.iterdir()} - {*LASTING, *FILES} == set()
-
-
-def test_swept_hyperparameters_are_those_of_which_a_grid_has_several_values() -> None:
-    grids = FAMILIES["beta_vae"].presets.values()
-    several = {name for grid in grids for name in grid[0] if len({each.get(name) for each in grid}) > 1}
-    assert FAMILIES["beta_vae"].swept == several == {"beta"}
