@@ -11,9 +11,9 @@ from sklearn.linear_model import Lasso
 from tests.examples import entangled_codes, grid_factors, noisy_codes, perfect_codes, random_codes
 from unbraid.metrics import amari, dci_lasso, zero_shot
 from unbraid.metrics._shared.chance import UNREADABLE
-from unbraid.metrics._shared.inputs import split_rows
+from unbraid.metrics._shared.inputs import Part, check_inputs, split_rows
 from unbraid.metrics._solvers.lasso import lasso_path, lasso_paths
-from unbraid.metrics.dci_lasso import fit_lasso
+from unbraid.metrics.dci_lasso import dci_lasso_of_parts, fit_lasso
 
 FACTORS = grid_factors(12)
 
@@ -132,6 +132,17 @@ def test_twin_built_on_scikit_learn(seed: int) -> None:
         assert result.errors[column] == pytest.approx(error, abs=1e-5)
     assert result.nrmse == result.informativeness
     assert result.error_rate is None
+
+
+def test_parts_in_which_every_code_varies_score_as_their_rows_do_alone() -> None:
+    """By products of columns that are standardised once, not by those of each part."""
+    codes, rows = noisy_codes(FACTORS), np.random.default_rng(0).permutation(len(FACTORS))[:300]
+    whole = check_inputs(codes, FACTORS)
+    found = dci_lasso_of_parts(whole, 3)(Part(whole, lambda: None, rows))
+    alone = dci_lasso(codes[rows], FACTORS[rows], seed=3)
+    for name in ("disentanglement", "completeness", "informativeness", "nrmse"):
+        assert found.values[name] == pytest.approx(getattr(alone, name), abs=1e-9)
+    assert found.per_factor == pytest.approx(alone.per_factor, abs=1e-9)
 
 
 def test_an_error_of_one_is_that_of_the_mean() -> None:
