@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import numpy as np
@@ -73,6 +74,27 @@ def test_paper_shows_all_of_a_page_from_its_first_page_on(browser: Browser, page
         assert tab.evaluate("getComputedStyle(document.documentElement).colorScheme") == "light"
         tab.evaluate("dispatchEvent(new Event('afterprint'))")
         assert tab.evaluate("document.querySelectorAll('details:not([open])').length") > 0
+
+
+def test_paper_is_used_and_leaves_no_heading_behind(browser: Browser, tmp_path: Path) -> None:
+    """Laid out for a narrow screen, its nine metrics took a sheet for every two; headings stood alone at the foot."""
+    rng = np.random.default_rng(0)
+    factors = rng.integers(0, [3, 4, 5], (300, 3))
+    codes = factors @ rng.standard_normal((3, 5)) + rng.standard_normal((300, 5))
+    metrics = ["mig", "snc", "sap", "factor_leakage", "med", "modularity", "mcc", "r2", "explicitness"]
+    file = tmp_path / "card.html"
+    file.write_text(page(score(codes, factors, metrics=metrics).contents()), encoding="utf-8")
+    with shown(browser, file) as tab:
+        tab.emulate_media(media="print")
+        sheets = re.findall(rb"/Type /Page\b", tab.pdf(prefer_css_page_size=True))
+        assert len(sheets) <= 5  # seven before
+        tab.set_viewport_size({"width": round((210 - 2 * 13) / 25.4 * 96), "height": 1000})
+        row = tab.locator("#score-mig > *")
+        tops = [each.bounding_box() for each in row.all()]
+        assert len({None if box is None else box["y"] for box in tops}) == 1  # cells side by side
+        for told in ("h2", "h3", ".lead", ".ub-group"):
+            said = f"[...document.querySelectorAll({told!r})].map((each) => getComputedStyle(each).breakAfter)"
+            assert set(tab.evaluate(said)) == {"avoid"}, told
 
 
 def test_a_phone_shows_the_score_that_ranks(browser: Browser, pages: dict[str, Path]) -> None:

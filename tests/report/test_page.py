@@ -19,6 +19,7 @@ from unbraid.metrics._shared.chance import Noise
 from unbraid.metrics.d_lsbd import d_lsbd
 from unbraid.report import page as card_page
 from unbraid.report.content import MOST_CODES, dead_codes, description, number_text
+from unbraid.report.figures import hinton_figures
 from unbraid.report.rendering import render
 from unbraid.scoring.card import Scored, load_beside
 from unbraid.types import FloatArray, IntArray
@@ -518,3 +519,31 @@ def test_many_codes_are_those_that_matter_and_can_be_searched() -> None:
     assert 'class="find"' not in few
     titles = [group["title"] for group in content["groups"]]
     assert titles == ["Is each factor in one code of its own?"]
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_what_holds_for_every_bar_is_said_once_and_why_some_have_none() -> None:
+    metrics = ["mig", "snc", "factor_leakage", "r2", "irs"]
+    text = page(score(CODES, FACTORS, kinds=SPACE.kinds, names=SPACE.names, metrics=metrics, confidence=(0.9, 4)))
+    words = " ".join(Reader(text).text)
+    assert words.count("90 %") == 1
+    assert words.count("90 % confidence interval") == 1
+    assert "No bar: the range has no end (r2, irs)." in " ".join(words.split())
+    assert "area under the curve, best code left out" in words
+    assert "nm auc" not in words
+    plain = " ".join(Reader(page(score(CODES, FACTORS, metrics=["mig", "snc"]))).text)
+    assert "No bar" not in plain
+    assert "confidence" not in plain
+
+
+def test_entries_far_below_the_largest_of_a_matrix_are_zero() -> None:
+    """Five entries of three decimals fit a third of a page of paper; 8.37e-05 beside .541 would not."""
+    card = card_of(CODES, FACTORS, kinds=SPACE.kinds, names=SPACE.names)
+    shape = (CODES.shape[1], FACTORS.shape[1])
+    matrix = np.full(shape, 8.37e-5)
+    matrix[0, 0], matrix[1, 0] = 0.541, -4.9e-4
+    found = [{"matrix": matrix, "quantity": "importance", "metrics": ["x"]}]
+    rows = hinton_figures(card.contents(), found, [], np.array([], dtype=int))[0]["rows"]
+    assert [numbers[0] for _, numbers in rows[:3]] == ["0.541", "0.000", "0.000"]
+    small = [{**found[0], "matrix": np.full(shape, 8.37e-5)}]
+    assert hinton_figures(card.contents(), small, [], np.array([], dtype=int))[0]["rows"][0][1][0] == "8.37e−05"

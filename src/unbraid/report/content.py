@@ -12,6 +12,7 @@ from unbraid.confidence.interval import Interval, Intervals
 from unbraid.confidence.null import IN_WORDS, Null
 from unbraid.metrics import BLOCKED, METRICS, PRESETS, Metric, by_question
 from unbraid.metrics._shared.chance import Noise
+from unbraid.report.words import in_words
 from unbraid.representation import Representation
 from unbraid.representation.units import REDUCED
 from unbraid.types import FloatArray, IntArray
@@ -31,7 +32,13 @@ def score_table(card: Card) -> dict[str, Any]:
     rows = {name: _row(name, scored, names) for name, scored in card["scored"].items()}
     chosen = by_question({name: scored["metric"] for name, scored in card["scored"].items()})
     groups = [{"title": title, "about": about, "rows": [rows[name] for name in own]} for title, about, own in chosen]
-    return {"groups": groups, "skipped": _without_score(card["skipped"]), "failed": _without_score(card["failed"])}
+    asked = _again(card)
+    return {
+        "groups": groups,
+        "skipped": _without_score(card["skipped"]),
+        "failed": _without_score(card["failed"]),
+        "confidence": f"{100 * float(asked['confidence']):g} %" if "confidence" in asked else None,
+    }
 
 
 def _without_score(reasons: Mapping[str, str]) -> list[dict[str, str]]:
@@ -196,7 +203,7 @@ def _row(name: str, scored: Mapping[str, Any], factor_names: Sequence[str]) -> d
     return {
         "id": name,
         "title": metric.title if metric.title != name else "",
-        "headline": metric.headline.replace("_", " ") if metric.headline != "score" else "",
+        "headline": in_words(metric.headline) if metric.headline != "score" else "",
         "number": scored["headline"],
         "text": number_text(scored["headline"]),
         "error": None if error is None else number_text(error),
@@ -209,7 +216,7 @@ def _row(name: str, scored: Mapping[str, Any], factor_names: Sequence[str]) -> d
         "summary": metric.summary,
         "limitations": metric.limitations,
         "values": [
-            (key.replace("_", " "), number_text(v), _ends(between.get(key)))
+            (in_words(key), number_text(v), _ends(between.get(key)))
             for key, v in scored["values"].items()
             if key not in known
         ],
@@ -244,8 +251,8 @@ def _baselines(scored: Mapping[str, Any]) -> dict[str, Any] | None:
 def _interval(intervals: Intervals, headline: str) -> str:
     """What stands below the bar."""
     own = intervals.values[headline]
-    bias = "" if own.bias is None else f"; bias about {number_text(own.bias)}"
-    return f"{_ends(own)} at {100 * intervals.confidence:g} % confidence{bias}"
+    bias = "" if own.bias is None else f"; bias {number_text(own.bias)}"
+    return f"{_ends(own)}{bias}"
 
 
 def _ends(interval: Interval | None) -> str:
@@ -280,7 +287,7 @@ def _per_factor(scored: Mapping[str, Any], names: Sequence[str]) -> dict[str, An
         }
         for k, (factor, value) in enumerate(zip(names, values, strict=True))
     ]
-    return {"of": of.replace("_", " "), "others": list(arrays), "rows": rows}
+    return {"of": in_words(of), "others": list(arrays), "rows": rows}
 
 
 def _bar(

@@ -53,25 +53,30 @@ def hinton_figures(
             greyed=[place[int(row)] for row in dead if int(row) in place],
             alignment=[place.get(int(alignment[k]), -1) for k in columns],
         )
-        metrics = ", ".join(each["metrics"])
+        metrics, largest = ", ".join(each["metrics"]), float(np.abs(matrix).max())
         figures.append(
             {
                 "title": _listed(each["metrics"]),
                 "svg": _svg(axes, f"hinton{index}", f"Hinton diagram of the {each['quantity']} matrix of {metrics}"),
                 "quantity": each["quantity"],
-                "largest": number_text(float(np.abs(matrix).max())),
+                "largest": number_text(largest),
                 "unit": " nats" if each["quantity"] == "mutual information" else "",
                 "cut": _cut(
                     (len(rows), len(matrix), "codes of largest total"), (len(columns), matrix.shape[1], "first factors")
                 ),
                 "wide": len(columns) > 8,
                 "heads": heads,
-                "rows": [(side, [number_text(v) for v in row]) for side, row in zip(sides, shown, strict=True)]
+                "rows": [(side, [_entry(v, largest) for v in row]) for side, row in zip(sides, shown, strict=True)]
                 if shown.size <= LARGEST_TABLE
                 else [],
             }
         )
     return figures
+
+
+def _entry(number: float, largest: float) -> str:
+    """An entry of a matrix to three decimals, in which those far below the largest vanish."""
+    return number_text(0.0 if abs(number) < 5e-4 <= largest / 100 else float(number))
 
 
 def scatter_figures(card: Card, matrix: FloatArray | None, dead: IntArray) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from unbraid.analysis.columns import headline_columns, higher_is_better
 from unbraid.analysis.merging import TEXTS
 from unbraid.confidence.baselines import ABOVE
 from unbraid.metrics._shared.arguments import find_metric
+from unbraid.report.words import WORDS
 from unbraid.types import DataFrame
 
 GIVEN = {*TEXTS, "seed", "training_version"} - {ABOVE}  # no scores; the page shows the first of them apart
@@ -75,7 +76,7 @@ def _describe(name: str, column: Sequence[Any], headline: bool) -> dict[str, Any
     known = [each for each in column if each is not None]
     return {
         "id": name,
-        "label": printable(name.removesuffix(".score").removeprefix("hyper.").removeprefix("train.").replace(".", " ")),
+        "label": printable(_label(name)),
         "group": _group(name),
         "number": all(isinstance(each, float | int) for each in known),
         "whole": all(isinstance(each, int) for each in known),
@@ -84,6 +85,12 @@ def _describe(name: str, column: Sequence[Any], headline: bool) -> dict[str, Any
         "about": f"{metric.title}: {metric.summary}" if metric else "",
         "shown": False,
     }
+
+
+def _label(name: str) -> str:
+    bare = name.removesuffix(".score").removeprefix("hyper.").removeprefix("train.")
+    head, _, last = bare.rpartition(".")
+    return bare.replace(".", " ") if last not in WORDS else f"{head.replace('.', ' ')} {WORDS[last]}".strip()
 
 
 def _group(name: str) -> str:
