@@ -10,6 +10,7 @@ import unbraid
 from unbraid.metrics import NotDefined, d_lsbd, mig, sap
 from unbraid.metrics._shared.inputs import as_levels, check_inputs
 from unbraid.representation import Representation
+from unbraid.representation.labels import read_labels
 
 pandas = pytest.importorskip("pandas")
 RNG = np.random.default_rng(0)
@@ -347,3 +348,13 @@ def test_two_whole_numbered_levels_are_said_to_be_two() -> None:
     assert held.notes == (
         "kinds guessed: on ordinal (two levels), size ordinal, far ordinal; pass kinds= (--kinds) to change",
     )
+
+
+def test_of_many_guesses_the_note_names_the_first_and_counts() -> None:
+    columns = {f"gene_{number}": np.arange(12) % 3 for number in range(30)}
+    note = read_labels(columns).notes[-1]
+    first = ", ".join(f"gene_{number} ordinal" for number in range(4))
+    assert note == f"kinds of 30 factors guessed: {first}, and 26 more; pass kinds= (--kinds) to change"
+    few = read_labels({name: columns[name] for name in list(columns)[:8]}).notes[-1]
+    assert few.count("ordinal") == 8
+    assert "more" not in few

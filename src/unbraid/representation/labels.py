@@ -12,6 +12,7 @@ from unbraid._utils.arrays import as_array
 from unbraid._utils.suggest import suggestion
 from unbraid.types import KIND_WORDS, KINDS, BoolArray, FloatArray, IntArray, Kind
 
+MOST_GUESSES, FIRST_GUESSES = 8, 4  # kinds that a note lists, and how many of more than these
 TURN = 2 * np.pi
 MOST_STEPS = 64  # of a circle: angles that lie on this many even steps, or fewer, are levels
 ON_A_STEP = 1e-6  # of a step
@@ -109,8 +110,13 @@ def read_labels(
 
 
 def note_on_guesses(said: Sequence[str]) -> str:
-    """The note that says which kinds nobody has given, so that a wrong guess is seen."""
-    return f"kinds guessed: {', '.join(said)}; pass kinds= (--kinds) to change"
+    """The note that says which kinds nobody has given, so that a wrong guess is seen; of many it names the first."""
+    if len(said) > MOST_GUESSES:
+        first = ", ".join(said[:FIRST_GUESSES])
+        listed = f"kinds of {len(said)} factors guessed: {first}, and {len(said) - FIRST_GUESSES} more"
+    else:
+        listed = f"kinds guessed: {', '.join(said)}"
+    return f"{listed}; pass kinds= (--kinds) to change"
 
 
 def check_groups(groups: Any, n_samples: int) -> IntArray:
