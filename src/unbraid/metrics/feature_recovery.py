@@ -165,7 +165,7 @@ def _detected(z: Any, present: Any, best: IntArray) -> dict[str, Any]:
     f1 = _ratio(2 * right, fired + true)
     wrong = fired + true - 2 * right
     # A latent that fires at random in a share q of the rows has precision p, the share of the feature's, and recall q.
-    by_luck = np.where(fired > 0, _ratio(2 * fired * true / n_rows, fired + true), 0.0)
+    by_luck = _ratio(2 * fired * true / n_rows, fired + true)
     return {
         "precision": float(precision.mean()),
         "recall": float(recall.mean()),
