@@ -15,7 +15,7 @@ from unbraid.factors import FactorSpace
 from unbraid.runs.run import N_CODES
 from unbraid.scoring.encoding import drawn
 from unbraid.scoring.score import score_encoder
-from unbraid.studies.added import _checked, add, encode_sample, sample_of
+from unbraid.studies.added import _checked, add, encode_sample, names_of, sample_of
 from unbraid.studies.study import Study
 from unbraid.studies.study_ranking import rank_study
 from unbraid.types import FloatArray
@@ -257,6 +257,22 @@ def test_the_command_adds_and_says_where(study, tmp_path, monkeypatch, capsys):
 def test_a_study_must_have_begun(tmp_path):
     with pytest.raises(ValueError, match="the study has not started; start it with unbraid study run"):
         add(opened(tmp_path), [saved(tmp_path / "mine.npz")], family="mine")
+
+
+def test_names_of_models_are_names_of_folders_and_differ() -> None:
+    assert names_of([Path("b/x=1, y=\x1b[2J.npy")]) == ["x-1-y-2J"]
+    assert names_of([Path("a/seed0"), Path("b/seed0")]) == ["a-seed0", "b-seed0"]
+
+
+def test_one_more_model_is_told_apart_as_those_before(study, tmp_path):
+    for beta in (1, 4, 6):
+        folder = tmp_path / f"beta={beta}"
+        folder.mkdir()
+        np.save(folder / "codes.npy", PLACES * beta)
+        (folder / "config.yaml").write_text(f"beta: {beta}\nlr: 0.1\n")
+    add(study, [tmp_path / "beta=1", tmp_path / "beta=4"], family="theirs")
+    (more,) = add(study, [tmp_path / "beta=6"], family="theirs")
+    assert (more.id, more.setting, more.seed) == ("beta-6", "beta=6", 0)
 
 
 def test_folders_of_models_of_another_framework_bring_setting_and_seed(study, tmp_path):

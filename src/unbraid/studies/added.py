@@ -39,6 +39,7 @@ from unbraid.types import IntArray, Kind, Progress
 __all__ = ["add", "begin", "encode_sample", "sample_of"]
 
 NAME = re.compile(r"\w[\w.+-]*")
+STRANGE = re.compile(r"[^\w.+-]+")  # in the names of models: beta=4,seed=0 of Hydra becomes beta-4-seed-0
 
 
 def begin(
@@ -129,7 +130,7 @@ def add(
     if seed is not None and seed < 0:
         raise ValueError(f"seed must be 0 or more; got {seed}")
     paths = [model for file in files for model in _models(Path(file))]
-    names = [name_of(path) for path in paths] if names is None else list(names)
+    names = names_of(paths) if names is None else list(names)
     if len(names) != len(paths):
         raise ValueError(f"{len(names)} names for {len(paths)} models")
     snapshot = part.snapshot()
@@ -191,6 +192,14 @@ def _models(path: Path) -> list[Path]:
     return found
 
 
+def names_of(paths: Sequence[Path]) -> list[str]:
+    """What the folders of models are called: as their files or folders, with the folder around where two are alike."""
+    names = [name_of(path) for path in paths]
+    if len(set(names)) < len(names):
+        names = [f"{path.absolute().parent.name}-{name}" for path, name in zip(paths, names, strict=True)]
+    return [STRANGE.sub("-", name).strip("-") for name in names]
+
+
 def _check_names(snapshot: StudySnapshot, names: Sequence[str], files: Sequence[Path]) -> None:
     taken = {run.id for run in snapshot.runs}
     for name, file in zip(names, files, strict=True):
@@ -217,7 +226,9 @@ def _abouts(
     for run in snapshot.runs:
         taken[run.family, run.setting] = max(run.seed, taken.get((run.family, run.setting), -1))
     configs = {file: config_columns(file) for file in files if file.is_dir() and not is_run(file)}
-    varied = [name for name in varying(list(configs.values())) if not is_seed(name) and name != "family"]
+    known = {name for run in snapshot.runs for name in run.hyperparameters}  # what one more model is told apart by
+    every = dict.fromkeys([*varying(list(configs.values())), *sorted(known)])
+    varied = [name for name in every if not is_seed(name) and name != "family"]
     found = []
     for number, file in enumerate(files):
         columns = configs.get(file, {})
