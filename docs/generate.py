@@ -157,32 +157,86 @@ def faults() -> str:
     return f"{table('fault | of | cases | same | named | neither', 'llrrrr', rows)}\n\n{note}"
 
 
+VERDICTS = {  # what did not come out is said first
+    "not reproduced": "the whole interval falls short of the smallest effect that counts",
+    "undecided": "the interval holds both",
+    "reproduced": "the whole interval supports the claim, and the effect counts",
+    "awaits a run": "no run has been made since its rule was committed",
+    "not on two cores": "what it would cost stands beside it",
+    "no data": "what is missing stands beside it",
+}
+
+
 def claims() -> str:
     """What papers claim beside what studies here show, as docs/make_claims.py judged it."""
     judged = json.loads((ROOT / "docs" / "claims.json").read_text(encoding="utf-8"))
-    verdicts = ["not reproduced", "undecided", "reproduced"]  # what did not come out is said first
-    counts = ", ".join(f"{sum(row['verdict'] == verdict for row in judged)} {verdict}" for verdict in verdicts)
-    parts = [f"{len(judged)} claims: {counts}."]
+    counts = [(verdict, sum(row["verdict"] == verdict for row in judged)) for verdict in VERDICTS]
+    rows = [[verdict, str(number), VERDICTS[verdict]] for verdict, number in counts if number]
+    parts = [f"{len(judged)} claims:", table("verdict | claims | meaning", "lrl", rows)]
     for paper in dict.fromkeys(row["paper"] for row in judged):
-        rows = [
-            [
-                row["says"],
-                row["published"],
-                row["effect"],
-                f"{row['value']:.3g} [{row['low']:.3g}, {row['high']:.3g}]".replace("-", "−"),
-                str(row["n"]),
-                f"**{row['verdict']}**" if row["verdict"] != "undecided" else "undecided",
-                ", ".join(
-                    f"[{name.replace('lsbd-', 'lsbd/')}](results/{name}.csv)" for name in row["study"].split("+")
-                ),
-                "–" if row["hours"] is None else f"{row['hours']:.1f}",
-            ]
-            for row in sorted(judged, key=lambda row: verdicts.index(row["verdict"]))
-            if row["paper"] == paper
+        own = sorted(
+            (row for row in judged if row["paper"] == paper), key=lambda row: [*VERDICTS].index(row["verdict"])
+        )
+        rows = [[row["claim"], row["where"], row["published"], *here(row), standing(row)] for row in own]
+        parts += [
+            f"## {paper}",
+            table("claim | where | published | here, 95 % interval | units | verdict", "lllrrl", rows),
         ]
-        head = "claim | published | number | here, 95 % interval | runs | verdict | study, every run | core hours"
-        parts += [f"## {paper}", table(head, "lllrrllr", rows)]
     return "\n\n".join(parts)
+
+
+def here(row: dict[str, Any]) -> tuple[str, str]:
+    """The number with its interval, and how many units it is of; what it would cost or lacks in their place."""
+    if "value" not in row:
+        return row.get("cost", row.get("data", "")), ""
+    return with_ends(row), str(row["units"])
+
+
+def with_ends(row: dict[str, Any]) -> str:
+    if row["low"] is None:
+        return f"{row['value']:.3g}".replace("-", "−")
+    return f"{row['value']:.3g} [{row['low']:.3g}, {row['high']:.3g}]".replace("-", "−")
+
+
+def standing(row: dict[str, Any]) -> str:
+    """The verdict, linked to its rule where there is one."""
+    verdict = f"**{row['verdict']}**" if row["verdict"].endswith("reproduced") else row["verdict"]
+    return f"[{verdict}](rules.md#{row['file']}-{row['id']})" if "rule" in row else verdict
+
+
+def claim_rules() -> str:
+    """Every rule, and what it gives on every table that has its runs."""
+    judged = json.loads((ROOT / "docs" / "claims.json").read_text(encoding="utf-8"))
+    parts = []
+    for paper in dict.fromkeys(row["paper"] for row in judged):
+        parts.append(f"## {paper}")
+        for row in (each for each in judged if each["paper"] == paper and "rule" in each):
+            studies = ", ".join(f"`{name}`" for name in row["studies"])
+            lines = [
+                f"- *Paper*: {row['where']}: {row['published']}. {row['setting']}.",
+                f"- *Rule*, on {studies}: {row['rule']}.",
+            ]
+            if "value" in row:
+                commits = ", ".join(each[:7] for each in row["commits"])
+                spent = "" if row["hours"] is None else f", {row['hours']:.1f} core hours"
+                lines.append(
+                    f"- *Decided* by runs of {commits}{spent}: {with_ends(row)}, {row['units']} units, "
+                    f"{row['verdict']}. Of tables without the effect it calls {100 * row['null']:.1f} % reproduced."
+                )
+            else:
+                lines.append(f"- *Not decided yet*: {row['why']}.")
+            lines += [
+                f"- *Tried on* {', '.join(result(name) for name in each['studies'])}: {with_ends(each)}, "
+                f"{each['units']} units; by the rule: {each['would be']}."
+                for each in row["tried"]
+            ]
+            lines += [f"- {row['note']}"] if "note" in row else []
+            parts += [f'<a id="{row["file"]}-{row["id"]}"></a>**{row["claim"]}**', "\n".join(lines)]
+    return "\n\n".join(parts)
+
+
+def result(name: str) -> str:
+    return f"[{name}](results/{name}.csv)"
 
 
 def audited() -> dict[str, str]:
@@ -241,6 +295,7 @@ def main() -> None:
         "docs/audit.md": filled("docs/audit.md", audited()),
         "docs/faults.md": filled("docs/faults.md", {"faults": faults()}),
         "docs/reproductions/index.md": filled("docs/reproductions/index.md", {"claims": claims()}),
+        "docs/reproductions/rules.md": filled("docs/reproductions/rules.md", {"rules": claim_rules()}),
         "docs/is-this-number-right.md": filled(
             "docs/is-this-number-right.md", {"evidence": evidence.overview(), "beside": evidence.beside()}
         ),

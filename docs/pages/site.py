@@ -29,7 +29,7 @@ TREES: Mapping[str, list[str]] = {
     "reference": ["glossary", "metrics", "families", "datasets", "figures", "commands", "reference/index"],
     "reference/index": [f"{name.removeprefix('unbraid.')} <{name}>" for name in reference.modules()],
     "reproductions/index": [
-        "behaviour", "beta-tcvae-2018", "dci-2018", "lsbd-2022", "snc-nk-2023", "udr-2020",
+        "rules", "behaviour", "beta-tcvae-2018", "dci-2018", "lsbd-2022", "snc-nk-2023", "udr-2020",
     ],
     "development": ["extending", *OUTSIDE.values()],
     **{folder: [f"{folder}/{name}" for name in table] for folder, (table, _) in ROWS.items()},

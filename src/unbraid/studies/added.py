@@ -34,7 +34,7 @@ from unbraid.studies.snapshot import RunView, StudySnapshot
 from unbraid.studies.store import is_study
 from unbraid.studies.study import Study
 from unbraid.studies.study_ranking import rank_when_done
-from unbraid.types import IntArray, Kind, Progress
+from unbraid.types import IntArray, Progress
 
 __all__ = ["add", "begin", "encode_sample", "sample_of"]
 
@@ -47,7 +47,7 @@ def begin(
     labels: str | Path,
     *,
     metrics: str | Sequence[str] = "standard",
-    kinds: Mapping[str, Kind] | None = None,
+    kinds: Mapping[str, str] | None = None,
 ) -> Study:
     """Begin a study of codes alone, in which nothing is trained: of labels, without images.
 
