@@ -23,7 +23,7 @@ FLOORS = (
     {"representation", "datasets", "models"},
     {"metrics", "objectives"},
     {"plots", "families", "analysis", "confidence"},
-    {"report"},
+    {"report", "results"},
     {"scoring"},
     {"integrations"},
     {"runs"},

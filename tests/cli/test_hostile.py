@@ -125,6 +125,10 @@ WALK: dict[str, list[tuple[str, int]]] = {
     "study agreement": [("study", 0), ("wide", 0)],
     "study merge": [("study study/results.parquet --out a.csv", 0)],
     "study published": [("study", 2), ("wide", 2)],
+    "results add": [("study", 0), ("wide", 0), ("run/scores.json --model a__b --dataset square", 0)],
+    "results check": [("--folder study", 2)],
+    "results table": [("--folder study", 2)],
+    "results show": [("vae --folder study", 2)],
     "study generalisation": [("study", 0), ("study --json -", 0), ("wide", 0)],
 }  # fmt: skip
 

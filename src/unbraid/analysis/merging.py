@@ -47,8 +47,8 @@ def is_table(path: str | Path) -> bool:
     return Path(path).suffix in (".csv", ".parquet") and not Path(path).is_dir()
 
 
-def read_table(path: str | Path) -> DataFrame:
-    """The table of results in a .csv or .parquet file, as `unbraid export` writes it.
+def read_table(path: str | Path, needed: Sequence[str] = NEEDED) -> DataFrame:
+    """The table of results in a .csv or .parquet file, as `unbraid export` writes it, with all columns needed.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -64,7 +64,7 @@ def read_table(path: str | Path) -> DataFrame:
         frame = pandas.DataFrame(_read_csv(path))
     else:
         raise ValueError(f"{path}: a table of results ends in .csv or .parquet")
-    lacking = [name for name in NEEDED if name not in frame.columns]
+    lacking = [name for name in needed if name not in frame.columns]
     if lacking:
         why = f"it has no column {lacking[0]!r}; unbraid export writes one"
         raise ValueError(f"{path}: not the table of a study ({why})")

@@ -1,0 +1,85 @@
+"""Measured numbers put into files of results, of which none is replaced without a reason."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from unbraid.results.files import path_of, read, text_of
+from unbraid.results.schema import EXTERNAL, SCHEMA, Results, apart, key_of, named
+from unbraid.storage.files import write_text
+from unbraid.storage.json_records import check_record
+
+
+@dataclass(frozen=True)
+class Added:
+    """What one file gets, or has already."""
+
+    path: Path
+    content: dict[str, Any]
+    n_new: int
+    n_replaced: int
+    n_same: int
+
+
+def added(
+    folder: Path, model: str, revision: str, study: str, scores: Sequence[Mapping[str, Any]], *,
+    reason: str | None = None, today: date,
+) -> Added:  # fmt: skip
+    """A file with measured numbers, new or beside those that it holds; nothing is written.
+
+    Args:
+        folder: of the results.
+        model: such as unbraid__beta_vae.
+        revision: 12 digits of a commit, unclean, or external.
+        study: its name.
+        scores: with `measured`, and without `reported`.
+        reason: why a number is replaced, or why it is another than the reported one.
+        today: the date of the entry in the history.
+
+    Raises:
+        ValueError: a number would be replaced, or lie apart from what a paper reports, without a reason; a paper's file
+            is not there; a name is none.
+    """
+    path = path_of(folder, model, revision, study)
+    content = _found(path, model, revision, study)
+    held = {key_of(score): score for score in content["scores"]}
+    new, replaced, same = [], [], []
+    for score in scores:
+        own = held.setdefault(key_of(score), {name: score[name] for name in ("metric", "dataset", "setting")})
+        before, own["measured"] = own.get("measured"), score["measured"]
+        (new if before is None else same if before == own["measured"] else replaced).append(score)
+        if before not in (None, own["measured"]) and reason is None:
+            raise ValueError(
+                f"{path} has {before['value']:g} for {named(score)}, now {own['measured']['value']:g}; say why it is "
+                "replaced: --reason"
+            )
+        if apart(own) and before != own["measured"]:
+            if reason is None:
+                raise ValueError(
+                    f"{path}: {named(score)} was reported as {own['reported']['value']:g}, which lies outside what was "
+                    "measured; say why: --reason"
+                )
+            own["reason"] = reason
+    if new or replaced:
+        first = "first record" if not content["history"] else f"{len(new)} measured numbers added"
+        content["history"].append({"date": today.isoformat(), "reason": reason or first})
+    content["scores"] = list(held.values())
+    check_record(Results, content, path)
+    return Added(path, content, len(new), len(replaced), len(same))
+
+
+def write(each: Added) -> None:
+    """Write the file, whole or not at all; one that has nothing new is left as it is."""
+    if each.n_new or each.n_replaced:
+        each.path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(each.path, text_of(each.content))
+
+
+def _found(path: Path, model: str, revision: str, study: str) -> dict[str, Any]:
+    if path.is_file():
+        return read(path)
+    if revision == EXTERNAL:
+        raise ValueError(f"{path}: no such file; what a paper reports is recorded first, by hand")
+    return {"schema": SCHEMA, "model": model, "revision": revision, "study": study, "scores": [], "history": []}

@@ -1,0 +1,88 @@
+"""What is wrong in a folder of results: one line for each fault."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from unbraid.metrics import MEASURES
+from unbraid.metrics._shared.arguments import find_metric
+from unbraid.results.files import path_of, paths, read, text_of
+from unbraid.results.schema import EXTERNAL, SHORT, UNCLEAN, apart, key_of, named
+
+
+def faults(folder: Path) -> list[str]:
+    """Of all files: structure, place, sources, reasons, intervals, commits, history.
+
+    Raises:
+        FileNotFoundError: there is no such folder.
+    """
+    return [f"{path}: {fault}" for path in paths(folder) for fault in _of_file(path, folder)]
+
+
+def _of_file(path: Path, folder: Path) -> Iterator[str]:
+    try:
+        content = read(path)
+    except ValueError as error:
+        yield str(error).removeprefix(f"{path}").removeprefix(":").strip()
+        return
+    where = path_of(folder, content["model"], content["revision"], content["study"])
+    if path != where:
+        yield f"results of this model, revision and study lie in {where}"
+    if path.read_bytes() != text_of(content).encode():
+        yield "is not laid out as results are: keys in their order, an indent of 1, a newline at the end"
+    if content["revision"] == EXTERNAL and "source" not in content:
+        yield "has no source, which numbers of a paper have"
+    yield from _of_history(content["history"])
+    for key, times in Counter(map(key_of, content["scores"])).items():
+        if times > 1:
+            yield f"{named(dict(zip(('metric', 'dataset', 'setting'), key, strict=True)))} is there {times} times"
+    for score in content["scores"]:
+        for fault in _of_score(score, content["revision"]):
+            yield f"{named(score)}: {fault}"
+
+
+def _of_history(history: list[Mapping[str, str]]) -> Iterator[str]:
+    dates = [each["date"] for each in history]
+    for each in dates:
+        try:
+            date.fromisoformat(each)
+        except ValueError:
+            yield f"history: {each} is no date"
+    if dates != sorted(dates):
+        yield "history: the oldest entry comes first"
+
+
+def _of_score(score: Mapping[str, Any], revision: str) -> Iterator[str]:
+    reported, measured = score.get("reported"), score.get("measured")
+    if (known := MEASURES.get(score["metric"]) or find_metric(score["metric"])) is not None:
+        yield f"write {score['metric']}.{known.headline}, the name of the column"
+    if reported is None and measured is None:
+        yield "has neither a reported nor a measured number"
+    if reported is not None:
+        if revision != EXTERNAL:
+            yield f"a reported number lies under {EXTERNAL}, not under {revision}"
+        if ("spread" in reported) != ("spread_is" in reported):
+            yield "spread and spread_is go together; write 'not said' where the paper does not say what its spread is"
+    if measured is not None:
+        yield from _of_measured(measured, revision)
+    if reported is not None and measured is not None and apart(score) and "reason" not in score:
+        yield f"reported {reported['value']:g} lies outside {_interval(measured)} that was measured: give a reason"
+
+
+def _of_measured(measured: Mapping[str, Any], revision: str) -> Iterator[str]:
+    low, high = measured.get("low"), measured.get("high")
+    if (low is None) != (high is None):
+        yield "low and high go together"
+    elif low is not None and not low <= measured["value"] <= high:
+        yield f"measured {measured['value']:g} lies outside its own interval, {_interval(measured)}"
+    if revision == UNCLEAN and measured["commit"]:
+        yield f"was measured by commit {measured['commit'][:SHORT]}, and lies under {UNCLEAN}"
+    elif revision not in (EXTERNAL, UNCLEAN) and measured["commit"][:SHORT] != revision:
+        yield f"lies under {revision}, and was measured by {measured['commit'][:SHORT] or 'no commit'}"
+
+
+def _interval(measured: Mapping[str, Any]) -> str:
+    low, high = (measured.get(end, measured["value"]) for end in ("low", "high"))
+    return f"[{low:g}, {high:g}]"

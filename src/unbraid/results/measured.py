@@ -1,0 +1,141 @@
+"""What was measured, as records: means over the seeds of each setting of a study, and the numbers of a score card."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from unbraid.analysis.alike import check_alike, unequal_rows
+from unbraid.analysis.columns import agreement_columns, check_columns, numbers, within_range
+from unbraid.results.schema import COMMIT, SHORT, UNCLEAN
+from unbraid.storage.score_file import SavedScores
+from unbraid.types import DataFrame, FloatArray
+
+CONFIDENCE = 0.95
+NEEDED = ("family", "setting", "seed", "state", "dataset")  # of a table; older ones have little more
+DIGITS = 6  # of what is recorded: the last digits of a mean hang on the order of its sum
+
+
+class Found(NamedTuple):
+    """One number that was measured, and where it belongs."""
+
+    family: str
+    revision: str
+    score: dict[str, Any]
+
+
+def in_table(frame: DataFrame, study: str, columns: Sequence[str] | None = None) -> Iterator[Found]:
+    """Means over the finished runs of each dataset, family and setting, with Student's interval.
+
+    Args:
+        frame: the results of a study.
+        study: its name.
+        columns: what is averaged; default the headlines of its metrics, udr.score, and what it says of images that
+            models never saw.
+
+    Raises:
+        ValueError: there is no such column; no finished run; the runs of a setting differ in more than their seed, or
+            were scored by different rules or on different numbers of rows.
+    """
+    check_columns(frame, columns or ())
+    frame = frame.loc[frame["state"] == "finished"]
+    if frame.empty:
+        raise ValueError(f"{study}: no finished run to record")
+    chosen = list(columns or (name for name in agreement_columns(frame) if not name.startswith("hyper.")))
+    if not chosen:
+        raise ValueError(f"{study}: no metrics to record")
+    images = "label" if "label" in frame.columns else "dataset"
+    check_columns(frame, [images])
+    keys = [images, "family", "setting"]
+    check_alike(frame, chosen, keys)
+    for key, rows in frame.groupby(keys, sort=False):
+        dataset, family, setting = map(str, key)  # pyright: ignore[reportArgumentType]
+        if unequal := unequal_rows(rows, chosen):
+            column, fewest, most = unequal
+            raise ValueError(f"{study}: {family} {setting}: {column} is of {fewest:,} to {most:,} rows")
+        for column in chosen:
+            values = numbers(rows, column)
+            own = rows.loc[np.isfinite(values)]
+            if len(own):
+                commit = _commit(own)
+                measured = {
+                    **mean_of(column, values[np.isfinite(values)]), "units": len(own), "unit": "seed", "commit": commit,
+                    "study": study, "seeds": sorted(int(seed) for seed in own["seed"]), "machine": _machine(own),
+                }  # fmt: skip
+                score = {"metric": column, "dataset": dataset, "setting": setting, "measured": measured}
+                yield Found(family, commit[:SHORT] or UNCLEAN, score)
+
+
+def mean_of(column: str, values: FloatArray) -> dict[str, float]:
+    """Mean of a column over runs, and from two on its 95 % interval by Student's t, within the metric's range.
+
+    Example:
+        >>> mean_of("mig.score", np.array([0.1, 0.2, 0.3]))
+        {'value': 0.2, 'low': 0.0, 'high': 0.448414}
+    """
+    mean = float(values.mean())
+    if len(values) < 2:
+        return {"value": _rounded(mean)}
+    from scipy.stats import t
+
+    half = float(t.ppf((1 + CONFIDENCE) / 2, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values)))
+    low, high = within_range(column, values, mean - half, mean + half)
+    return {"value": _rounded(mean), "low": _rounded(low), "high": _rounded(high)}
+
+
+def in_card(
+    card: SavedScores, *, dataset: str, setting: str, study: str, commit: str, columns: Sequence[str] | None = None
+) -> list[dict[str, Any]]:
+    """The numbers of a score card, with its 95 % intervals where it has them; rows are the units.
+
+    Args:
+        card: as `unbraid score --json` writes it.
+        dataset: of its rows.
+        setting: what tells the model from others of its name.
+        study: its name.
+        commit: of the code that scored, 40 digits, or "".
+        columns: such as mig.score; default the headline of each metric.
+
+    Raises:
+        ValueError: it has no such column, no metric at all, or intervals of another confidence.
+    """
+    known = {f"{name}.{value}": (each, value) for name, each in card.metrics.items() for value in each.values}
+    chosen = list(columns or (f"{name}.{each.headline}" for name, each in card.metrics.items()))
+    if not chosen:
+        raise ValueError("the score card has no metric to record")
+    scores = []
+    for column in chosen:
+        if column not in known:
+            raise ValueError(f"the score card has no {column}; it has {', '.join(known)}")
+        metric, value = known[column]
+        measured: dict[str, Any] = {"value": _rounded(metric.values[value])}
+        if metric.intervals is not None and value in metric.intervals.values:
+            if metric.intervals.confidence != CONFIDENCE:
+                raise ValueError(
+                    f"{column} has an interval of {metric.intervals.confidence:g}; score with --confidence .95"
+                )
+            interval = metric.intervals.values[value]
+            measured |= {"low": _rounded(interval.low), "high": _rounded(interval.high)}
+        measured |= {
+            "units": card.input.n_samples, "unit": "row", "commit": commit, "study": study, "seeds": [card.seed],
+            "machine": "",
+        }  # fmt: skip
+        scores.append({"metric": column, "dataset": dataset, "setting": setting, "measured": measured})
+    return scores
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.{DIGITS}g}") + 0.0  # no -0.0
+
+
+def _commit(rows: DataFrame) -> str:
+    """The one commit of some runs, "" where they were of several, of changed code, or of code without any."""
+    known = rows["commit"].dropna().unique().tolist() if "commit" in rows.columns else []
+    whole = len(known) == 1 and bool(rows["commit"].notna().all()) and re.fullmatch(COMMIT, str(known[0]))
+    return str(known[0]) if whole else ""
+
+
+def _machine(rows: DataFrame) -> str:
+    there = [name for name in ("processor", "accelerator") if name in rows.columns]
+    return ", ".join(dict.fromkeys(str(each) for name in there for each in rows[name].dropna().tolist()))

@@ -1,0 +1,114 @@
+"""What a file of results may hold: numbers that a paper reports, and numbers that were measured, in one form."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import Field, FiniteFloat
+
+from unbraid.storage.json_records import LONGEST, Count, Natural, Record, Text
+
+SCHEMA = 1
+EXTERNAL, UNCLEAN = "external", "unclean"  # in place of a commit: of a paper, of code that was never committed
+COMMIT = "[0-9a-f]{40}"
+SHORT = 12  # digits of a commit that name a folder
+
+Said: TypeAlias = Annotated[str, Field(max_length=LONGEST, pattern=r"\S")]  # more than spaces
+Name: TypeAlias = Annotated[str, Field(max_length=200, pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")]
+Width: TypeAlias = Annotated[FiniteFloat, Field(ge=0)]
+
+
+class Source(Record):
+    """The paper that reports the numbers."""
+
+    title: Said
+    authors: Said
+    year: Count
+    arxiv: Text = ""
+
+
+class Reported(Record):
+    """A number as a paper has it; `printed` as it stands there, `place` the table, figure or section."""
+
+    value: FiniteFloat
+    spread: Width | None = None
+    spread_is: Literal["standard deviation", "standard error", "95 % interval", "range", "not said"] | None = None
+    n: Count | None = None
+    place: Said
+    printed: Said
+
+
+class Measured(Record):
+    """A number that was measured, with its 95 % interval where it has one."""
+
+    value: FiniteFloat
+    low: FiniteFloat | None = None
+    high: FiniteFloat | None = None
+    units: Count
+    unit: Said
+    commit: Annotated[str, Field(pattern=f"^({COMMIT})?$")]
+    study: Said
+    seeds: list[Natural]
+    machine: Text
+
+
+class Score(Record):
+    """One number of one model, reported, measured, or both."""
+
+    metric: Annotated[str, Field(max_length=200, pattern=r"^\S+( \S+)*$")]
+    dataset: Said
+    setting: Text
+    reported: Reported | None = None
+    measured: Measured | None = None
+    reason: Said | None = None
+
+
+class Change(Record):
+    """When something was recorded or replaced, and why."""
+
+    date: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
+    reason: Said
+
+
+class Results(Record):
+    """One file."""
+
+    version: Annotated[int, Field(alias="schema", ge=SCHEMA, le=SCHEMA)]
+    model: Annotated[str, Field(max_length=200, pattern=r"^[A-Za-z0-9][A-Za-z0-9.-]*__[A-Za-z0-9][A-Za-z0-9._+-]*$")]
+    revision: Annotated[str, Field(pattern=f"^({EXTERNAL}|{UNCLEAN}|[0-9a-f]{{{SHORT}}})$")]
+    study: Name
+    source: Source | None = None
+    scores: Annotated[list[Score], Field(min_length=1)]
+    history: Annotated[list[Change], Field(min_length=1)]
+
+
+def in_order(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The content of a file with its keys in the order in which they are written."""
+    return _ordered(content, Results.model_validate(content).model_dump(by_alias=True, exclude_unset=True))
+
+
+def _ordered(value: Any, like: Any) -> Any:
+    if isinstance(like, dict):
+        return {key: _ordered(value[key], each) for key, each in like.items()}
+    if isinstance(like, list):
+        return [_ordered(own, each) for own, each in zip(value, like, strict=True)]
+    return value
+
+
+def key_of(score: Mapping[str, Any]) -> tuple[str, str, str]:
+    """What a score is of; a file has one of each."""
+    return score["metric"], score["dataset"], score["setting"]
+
+
+def named(score: Mapping[str, Any]) -> str:
+    """The same in words."""
+    metric, dataset, setting = key_of(score)
+    return f"{metric} of {dataset}" + (f" ({setting})" if setting else "")
+
+
+def apart(score: Mapping[str, Any]) -> bool:
+    """Whether the reported number lies outside the interval of the measured one, or is another where that has none."""
+    reported, measured = score.get("reported"), score.get("measured")
+    if reported is None or measured is None:
+        return False
+    low, high = (measured.get(end, measured["value"]) for end in ("low", "high"))
+    return not low <= reported["value"] <= high

@@ -1,0 +1,226 @@
+"""`unbraid results add`: means of real runs, numbers of score cards; nothing is replaced without a reason."""
+
+import json
+from datetime import date
+from pathlib import Path
+from statistics import mean, stdev
+
+import numpy as np
+import pytest
+
+from tests.results.examples import COMMIT, of_paper, put
+from unbraid import score
+from unbraid.results.check import faults
+
+pandas = pytest.importorskip("pandas")
+T_4 = 2.776445  # Student's t of four degrees of freedom, 97.5 %, as printed tables have it
+MIG = [0.30, 0.34, 0.29, 0.36, 0.31]
+
+
+def frame(values: list[float], **columns: object) -> "pandas.DataFrame":
+    n = len(values)
+    rows = {
+        "run": [f"{place:016x}" for place in range(n)], "family": "beta_vae", "setting": "beta=4",
+        "seed": range(n), "state": "finished", "dataset": "square", "content": "a", "commit": COMMIT,
+        "processor": "one core", "hyper.beta": 4.0, "mig.score": values,
+    }  # fmt: skip
+    return pandas.DataFrame(rows | columns)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    frame(MIG).to_csv(tmp_path / "small.csv", index=False)
+    return tmp_path / "small.csv"
+
+
+@pytest.fixture
+def add(unbraid_cli, tmp_path: Path):
+    return lambda *words: unbraid_cli("results", "add", *words, "--folder", tmp_path / "results")
+
+
+def read(path: Path) -> dict:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def test_a_table_gives_means_with_students_interval(add, table: Path, tmp_path: Path) -> None:
+    code, printed, _ = add(table)
+    path = tmp_path / "results" / "unbraid__beta_vae" / COMMIT[:12] / "small.json"
+    assert (code, printed) == (0, f"wrote {path}: 1 new, 0 replaced, 0 as before\n")
+    assert faults(tmp_path / "results") == []
+    content = read(path)
+    assert content["history"] == [{"date": date.today().isoformat(), "reason": "first record"}]
+    [each] = content["scores"]
+    assert (each["metric"], each["dataset"], each["setting"]) == ("mig.score", "square", "beta=4")
+    held, half = each["measured"], T_4 * stdev(MIG) / 5**0.5
+    assert [held["value"], held["low"], held["high"]] == pytest.approx(
+        [mean(MIG), mean(MIG) - half, mean(MIG) + half], abs=1e-5
+    )
+    assert held["seeds"] == [0, 1, 2, 3, 4]
+    assert (held["units"], held["unit"], held["commit"], held["machine"]) == (5, "seed", COMMIT, "one core")
+    before = path.read_bytes()
+    assert add(table)[1].startswith("nothing new for")
+    assert path.read_bytes() == before
+
+
+def test_a_number_is_replaced_for_a_reason_alone(add, table: Path, tmp_path: Path) -> None:
+    add(table)
+    path = tmp_path / "results" / "unbraid__beta_vae" / COMMIT[:12] / "small.json"
+    before = path.read_bytes()
+    frame([0.5] * 5).to_csv(table, index=False)
+    code, _, error = add(table)
+    assert (code, path.read_bytes()) == (2, before)
+    assert error == (
+        f"unbraid: {path} has 0.32 for mig.score of square (beta=4), now 0.5; say why it is replaced: --reason\n"
+    )
+    assert add(table, "--reason", "The scores were of other images.")[0] == 0
+    content = read(path)
+    assert content["scores"][0]["measured"]["value"] == 0.5
+    assert [each["reason"] for each in content["history"]] == ["first record", "The scores were of other images."]
+
+
+@pytest.mark.parametrize("commit", [f"{COMMIT}-dirty", None, [COMMIT] * 4 + ["f" * 40]])
+def test_runs_of_no_single_clean_commit_go_under_unclean(add, tmp_path: Path, commit: object) -> None:
+    frame(MIG, commit=commit).to_csv(tmp_path / "small.csv", index=False)
+    assert add(tmp_path / "small.csv")[0] == 0
+    content = read(tmp_path / "results" / "unbraid__beta_vae" / "unclean" / "small.json")
+    assert content["scores"][0]["measured"]["commit"] == ""
+
+
+def test_a_table_of_older_days_tells_less_and_is_recorded(add, tmp_path: Path) -> None:
+    older = frame(MIG)[["run", "family", "setting", "seed", "state", "dataset", "mig.score"]]
+    older.to_csv(tmp_path / "small.csv", index=False)
+    assert add(tmp_path / "small.csv")[0] == 0
+    content = read(tmp_path / "results" / "unbraid__beta_vae" / "unclean" / "small.json")
+    assert content["scores"][0]["measured"]["machine"] == ""
+    older.drop(columns="dataset").to_csv(tmp_path / "small.csv", index=False)
+    code, _, error = add(tmp_path / "small.csv")
+    assert code == 2
+    assert "it has no column 'dataset'" in error
+
+
+def test_one_run_has_no_interval_and_unfinished_ones_do_not_count(add, tmp_path: Path) -> None:
+    values, states = [0.4, 0.9, 0.9], ["finished", "diverged", "failed"]
+    frame(values, state=states).to_csv(tmp_path / "small.csv", index=False)
+    add(tmp_path / "small.csv")
+    content = read(tmp_path / "results" / "unbraid__beta_vae" / COMMIT[:12] / "small.json")
+    held = content["scores"][0]["measured"]
+    assert (held["value"], held["units"], "low" in held) == (0.4, 1, False)
+
+
+def test_numbers_go_beside_those_of_a_paper(add, table: Path, tmp_path: Path) -> None:
+    paper = of_paper()
+    del paper["scores"][0]["measured"]
+    paper["scores"][0]["reported"]["value"] = 0.6
+    path = put(tmp_path / "results", paper)
+    given = (
+        table, "--external", "--model", "paper-2020__vae", "--study", "squares", "--only", "hyper.beta=4",
+        "--setting", "beta=1",
+    )  # fmt: skip
+    code, _, error = add(*given)
+    assert code == 2
+    assert "was reported as 0.6, which lies outside what was measured; say why: --reason" in error
+    assert add(*given, "--reason", "Five seeds.")[0] == 0
+    content = read(path)
+    assert content["scores"][0]["reported"] == paper["scores"][0]["reported"]
+    assert content["scores"][0]["reason"] == "Five seeds."
+    assert content["scores"][0]["measured"]["value"] == 0.32
+    assert faults(tmp_path / "results") == []
+
+
+def test_a_score_card_gives_its_headlines_and_intervals(add, tmp_path: Path) -> None:
+    factors = np.tile(np.stack(np.unravel_index(np.arange(12), (3, 4)), 1), (20, 1))
+    codes = factors + np.random.default_rng(0).normal(0, 0.4, factors.shape)
+    card = score(codes, factors, metrics=["mig", "sap"], confidence=(0.95, 20), kinds=("ordinal", "ordinal"))
+    card.save(tmp_path / "card.json")
+    given = (tmp_path / "card.json", "--model", "my-lab__axes", "--dataset", "grid", "--commit", COMMIT)
+    assert add(*given)[0] == 0
+    content = read(tmp_path / "results" / "my-lab__axes" / COMMIT[:12] / "card.json")
+    assert [each["metric"] for each in content["scores"]] == ["mig.score", "sap.score"]
+    interval = card.scored["mig"].intervals.values["score"]  # pyright: ignore[reportOptionalMemberAccess]
+    held = content["scores"][0]["measured"]
+    assert [held["value"], held["low"], held["high"]] == pytest.approx(
+        [card["mig"].score, interval.low, interval.high], rel=1e-5
+    )
+    assert (held["units"], held["unit"], held["seeds"]) == (240, "row", [0])
+    assert faults(tmp_path / "results") == []
+    assert add(*given, "--columns", "mig.ceiling")[0] == 0
+    assert len(read(tmp_path / "results" / "my-lab__axes" / COMMIT[:12] / "card.json")["scores"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["card.json"], "does not say whose model it scores: give --model ORG__NAME"),
+        (["card.json", "--model", "vae"], "does not say whose model it scores"),
+        (["card.json", "--model", "a__b"], "does not name its dataset: give --dataset"),
+        (["card.json", "--model", "a__b", "--dataset", "x", "--commit", "abc"], "give all 40 digits"),
+        (
+            ["card.json", "--model", "a__b", "--dataset", "x", "--columns", "sap.score"],
+            "the score card has no sap.score",
+        ),
+        (["card.json", "--model", "a b__c", "--dataset", "x"], "model: "),
+        (["card.json", "--only", "seed=1"], "--only is of a study"),
+        (["none.json"], "no such file"),
+        (["small.csv", "--columns", "mig.scor"], "no column 'mig.scor'; did you mean 'mig.score'?"),
+        (["small.csv", "--only", "seed"], "write COLUMN=VALUE"),
+        (["small.csv", "--only", "seed=9"], "no run has it; seed is 0.0, 1.0"),
+        (["small.csv", "--commit", COMMIT], "--commit is of a score card"),
+        (["small.csv", "--external"], "what a paper reports is recorded first, by hand"),
+        (["small.csv", "--study", "../../x"], "study: "),
+    ],
+)
+def test_mistakes_are_one_line_and_nothing_is_written(
+    add, table: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], said: str
+) -> None:
+    monkeypatch.chdir(table.parent)
+    card = score(np.eye(6)[:, :2].repeat(10, 0), np.arange(60)[:, None] % 3, metrics=["mig"], kinds=("categorical",))
+    card.save("card.json")
+    code, _, error = add(*words)
+    assert code == 2
+    assert said in error
+    assert error.count("\n") == 1
+    assert not (table.parent / "results").exists()
+
+
+def test_runs_that_differ_in_more_than_their_seed_are_not_averaged(add, tmp_path: Path) -> None:
+    frame(MIG, content=["a"] * 4 + ["b"]).to_csv(tmp_path / "small.csv", index=False)
+    code, _, error = add(tmp_path / "small.csv")
+    assert code == 2
+    assert "different content (a and b) are not averaged" in error
+    settings = ["beta=4"] * 4 + ["beta=5"]
+    frame(MIG, setting=settings).to_csv(tmp_path / "small.csv", index=False)
+    code, _, error = add(tmp_path / "small.csv", "--setting", "all")
+    assert code == 2
+    assert "there are several numbers for mig.score of square (all)" in error
+    families = ["vae"] * 4 + ["pca"]
+    frame(MIG, family=families).to_csv(tmp_path / "small.csv", index=False)
+    code, _, error = add(tmp_path / "small.csv", "--model", "a__b")
+    assert code == 2
+    assert "there are runs of vae, pca; give ORG alone, or --only family=vae" in error
+    assert add(tmp_path / "small.csv", "--model", "my-lab")[0] == 0
+    assert {path.name for path in (tmp_path / "results").iterdir()} == {"my-lab__vae", "my-lab__pca"}
+
+
+@pytest.mark.lengthy
+def test_a_study_gives_a_file_for_each_family(add, unbraid_cli, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    from tests.studies.examples import written
+
+    out = tmp_path / "study"
+    assert unbraid_cli("study", "run", written(tmp_path), "--out", out, "--processes", 1)[0] == 0
+    assert add(out)[0] == 0
+    from unbraid import Study
+
+    runs = Study.load(out).results()
+    paths = sorted((tmp_path / "results").rglob("*.json"))
+    assert [path.parts[-3] for path in paths] == ["unbraid__beta_vae", "unbraid__pca"]
+    assert {path.name for path in paths} == {"small.json"}
+    for path in paths:
+        for each in read(path)["scores"]:
+            own = runs[
+                (runs["family"] == path.parts[-3].removeprefix("unbraid__")) & (runs["setting"] == each["setting"])
+            ]
+            assert each["measured"]["value"] == pytest.approx(own[each["metric"]].mean(), rel=1e-5)
+            assert each["measured"]["units"] == len(own)
+    assert len(read(paths[0])["scores"]) == 4  # two settings, two metrics
+    assert faults(tmp_path / "results") == []

@@ -1,0 +1,28 @@
+"""The repository's own results/."""
+
+from pathlib import Path
+
+import pytest
+
+from unbraid.results.check import faults
+from unbraid.results.earlier import changes, latest
+from unbraid.results.files import paths
+
+FOLDER = Path(__file__).parents[2] / "results"
+
+pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="there are no results here")
+
+
+def test_every_file_passes_the_check() -> None:
+    assert faults(FOLDER) == []
+
+
+def test_every_file_is_one_of_results() -> None:
+    assert {path for path in FOLDER.rglob("*") if path.is_file()} == set(paths(FOLDER))
+
+
+def test_no_number_has_vanished_since_the_last_commit_that_touched_them() -> None:
+    last = latest(FOLDER)
+    if last is None:
+        pytest.skip("no history of git")
+    assert changes(FOLDER, last) == []
