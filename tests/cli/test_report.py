@@ -69,6 +69,7 @@ def test_what_is_neither_is_refused_in_one_line(unbraid_cli, scored: Path, tmp_p
     (tmp_path / "half" / "config.json").write_text("{}")
     for arguments, reason in {
         (str(tmp_path / "absent"),): "absent: no such folder",
+        (str(tmp_path / "absent.npz"),): "absent.npz: no such file",
         (str(tmp_path / "none"),): "the training has not finished",
         (str(tmp_path),): "neither the folder of a study nor of a run",
         (str(tmp_path / "half"),): "there is no status.json",

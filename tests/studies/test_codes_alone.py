@@ -70,6 +70,17 @@ def test_one_command_begins_the_study_and_another_adds_to_it(
     assert "--metrics and --kinds are for a study that begins with --labels" in capsys.readouterr().err
 
 
+def test_a_study_that_nothing_could_be_added_to_is_not_left_behind(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(place)
+    monkeypatch.setattr("sys.argv", ["unbraid", "study", "add", "study", "runs", "--labels", "labels.csv"])
+    with pytest.raises(SystemExit):
+        main()
+    assert "say of which family it is" in capsys.readouterr().err
+    assert not Path("study").exists()
+
+
 def test_kinds_of_factors_can_be_said(place: Path) -> None:
     guessed = load(str(place / "labels.csv")).space
     assert guessed.kinds == ("categorical", "ordinal", "ordinal")

@@ -26,7 +26,9 @@ def figure(
     codes: Annotated[
         str | None, typer.Option(metavar="NAMES", help="Comma-separated codes to show, by name or number.")
     ] = None,
-    factors: Annotated[str | None, typer.Option(metavar="NAMES", help="Comma-separated factors to show.")] = None,
+    factors: Annotated[
+        str | None, typer.Option("--factors", "--columns", metavar="NAMES", help="Comma-separated factors to show.")
+    ] = None,
     labels: LabelTable = None,
     key: Key = None,
     kinds: Kinds = None,

@@ -1,11 +1,12 @@
 """`unbraid study add`: representations of one's own among the runs of a study."""
 
 from pathlib import Path
+from shutil import rmtree
 from typing import Annotated
 
 import typer
 
-from unbraid.cli._options import Kinds, LabelTable, Metrics, StudyFolder, labels_of, listed, number_or_text, pair
+from unbraid.cli._options import Kinds, LabelTable, StudyFolder, labels_of, listed, number_or_text, pair
 from unbraid.cli._progress import stage_progress
 from unbraid.cli._trust import TrustCode, TrustData, trusted
 from unbraid.cli.show import say
@@ -35,7 +36,13 @@ def add(
         typer.Option(help="Name of each run in the results, in order; default the file name without its suffix."),
     ] = None,
     labels: LabelTable = None,
-    metrics: Metrics = "standard",
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            help="With --labels: comma-separated metrics of the new study.",
+            show_default="mig,dci_lasso,sap,modularity,mcc",
+        ),
+    ] = None,
     kinds: Kinds = None,
     trust_code: TrustCode = None,
     trust_data: TrustData = None,
@@ -60,21 +67,27 @@ def add(
       unbraid study add new_study/ their_runs/ --labels labels.csv --metrics mig,dci_lasso
     """
     from unbraid.cli.study import opened
+    from unbraid.studies.added import METRICS, begin
     from unbraid.studies.added import add as add_files
-    from unbraid.studies.added import begin
     from unbraid.studies.store import is_study
 
     trust = trusted(trust_code, trust_data)
-    if labels is None and (metrics != "standard" or kinds):
+    if labels is None and (metrics or kinds):
         raise ValueError("--metrics and --kinds are for a study that begins with --labels; others have theirs")
+    new = labels is not None and not is_study(folder)
     if labels is not None:
         trust = [*trust, str(labels.absolute())]
-        if not is_study(folder):
-            begin(folder, labels, metrics=listed(metrics), kinds=labels_of(labels, kinds=kinds).kinds)
-    with opened(folder, trust=trust) as study, stage_progress("reading") as progress:
-        runs = add_files(
-            study, files, family=family, setting=_setting(setting), seed=seed, names=name, progress=progress
-        )
+    if labels is not None and new:
+        begin(folder, labels, metrics=listed(metrics) or METRICS, kinds=labels_of(labels, kinds=kinds).kinds)
+    try:
+        with opened(folder, trust=trust) as study, stage_progress("reading") as progress:
+            runs = add_files(
+                study, files, family=family, setting=_setting(setting), seed=seed, names=name, progress=progress
+            )
+    except BaseException:
+        if new:  # a study that nothing could be added to is none
+            rmtree(folder, ignore_errors=True)
+        raise
     for run in runs:
         say(f"added {' '.join(filter(None, (run.family, run.setting, f'seed {run.seed}')))}: {run.path}")
     for line in failed_metrics(runs):

@@ -58,7 +58,7 @@ def _no_run(place: str) -> Exception:
     if not os.path.isdir(place) or place.endswith(WORKING):
         if os.path.isdir(place.removesuffix(WORKING) + WORKING):
             return ValueError(f"{place}: the training has not finished; the same command continues it")
-        return FileNotFoundError(f"{place}: no such folder")
+        return FileNotFoundError(f"{place}: no such {'file' if os.path.splitext(place)[1] else 'folder'}")
     if os.path.isfile(ended):
         return damaged(described, "it is missing")
     return FileNotFoundError(f"{place}: not the folder of a run; there is no {CONFIG}")

@@ -38,6 +38,7 @@ from unbraid.types import IntArray, Progress
 
 __all__ = ["add", "begin", "encode_sample", "sample_of"]
 
+METRICS = ("mig", "dci_lasso", "sap", "modularity", "mcc")  # of a study of codes alone, if nobody says others
 NAME = re.compile(r"\w[\w.+-]*")
 STRANGE = re.compile(r"[^\w.+-]+")  # in the names of models: beta=4,seed=0 of Hydra becomes beta-4-seed-0
 
@@ -46,7 +47,7 @@ def begin(
     folder: str | Path,
     labels: str | Path,
     *,
-    metrics: str | Sequence[str] = "standard",
+    metrics: str | Sequence[str] = METRICS,
     kinds: Mapping[str, str] | None = None,
 ) -> Study:
     """Begin a study of codes alone, in which nothing is trained: of labels, without images.
@@ -54,7 +55,7 @@ def begin(
     Args:
         folder: of the study, which is not there yet.
         labels: .csv or .parquet file with a row per row of the codes that are to be added.
-        metrics: names of metrics and presets.
+        metrics: names of metrics and presets; each must be defined for these factors.
         kinds: of factors, by name; others are guessed, as `unbraid.datasets.from_array` does.
 
     Returns:
@@ -70,11 +71,12 @@ def begin(
     if path.suffix not in LABELS:
         raise ValueError(f"{labels}: labels of a study are a {' or '.join(LABELS)} file")
     options = {} if kinds is None else {"kinds": dict(kinds)}
+    named = [metrics] if isinstance(metrics, str) else list(metrics)
     content = {
         "name": Path(folder).absolute().name,
         "dataset": {"name": str(path), **options},
         "families": [],
-        "metrics": list(without_presets([metrics] if isinstance(metrics, str) else metrics)),
+        "metrics": list(without_presets(named)),
         "udr": {},
     }
     with TemporaryDirectory() as place:

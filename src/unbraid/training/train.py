@@ -16,7 +16,7 @@ from unbraid._utils.device import memory_advice, out_of_memory
 from unbraid._utils.signals import terminable
 from unbraid._utils.suggest import error_line, suggestion
 from unbraid._utils.threads import n_cores
-from unbraid.datasets.base import FactorDataset
+from unbraid.datasets.base import NO_IMAGES, FactorDataset
 from unbraid.families.base import Family, Settings, check_value, code_parts
 from unbraid.families.building import (
     Member,
@@ -263,8 +263,10 @@ def _seeds(seeds: int | Sequence[int]) -> list[int]:
 
 def check_images(dataset: FactorDataset, members: Sequence[Member]) -> None:
     """Raises ValueError for a dataset whose images are not what it says, or that no likelihood takes."""
-    images = dataset.images(np.arange(min(64, len(dataset))))
     shape = tuple(dataset.image_shape)
+    if shape == NO_IMAGES:
+        raise ValueError("the dataset holds labels without images, so nothing can be trained on it")
+    images = dataset.images(np.arange(min(64, len(dataset))))
     if len(shape) not in (1, 3) or images.shape[1:] != shape:
         raise ValueError(f"the dataset says its images are {shape}, which is not what it gives: {images.shape[1:]}")
     if images.dtype != np.uint8 and images.dtype.kind != "f":

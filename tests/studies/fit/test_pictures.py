@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import unbraid
 from unbraid.datasets import from_array
 from unbraid.studies.fit.hand_over import write_codes
 from unbraid.studies.fit.pictures import FEWEST, IMAGES, prepare, read_pictures
@@ -173,3 +174,32 @@ def test_arrays_and_datasets_are_taken_as_they_are(tmp_path: Path):
         np.testing.assert_array_equal(found.array(), images)
     floats = prepare(images[..., :1] / 255, tmp_path / "floats", 16)
     np.testing.assert_array_equal(floats.array(), images[..., :1])
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (
+            {"study.yaml": "name: s"},
+            "it is a study, which `unbraid rank` takes; `unbraid fit` takes a folder of images",
+        ),
+        ({"status.json": "{}"}, "it is a trained model, which `unbraid score` and `unbraid report` take"),
+        ({"m/codes.csv": "code_0\n1\n"}, "it holds codes of models, which `unbraid score` and `unbraid rank` take"),
+        ({"notes.txt": "nothing"}, "no dataset; there is neither"),
+    ],
+)
+def test_a_folder_of_something_else_is_told_what_takes_it(made: dict[str, str], words: str, tmp_path: Path) -> None:
+    folder = tmp_path / "given"
+    for name, text in made.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=words):
+        prepare(folder, tmp_path / "images", 16)
+
+
+def test_a_table_of_labels_has_no_images(tmp_path: Path) -> None:
+    (tmp_path / "labels.csv").write_text("shape\n" + "box\n" * 600, encoding="utf-8")
+    with pytest.raises(ValueError, match="these are rows of a table"):
+        prepare(tmp_path / "labels.csv", tmp_path / "images", 16)
+    with pytest.raises(ValueError, match="labels without images, so nothing can be trained"):
+        unbraid.train("vae", tmp_path / "labels.csv", steps=1, out=tmp_path / "runs")

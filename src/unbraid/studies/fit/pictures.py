@@ -16,11 +16,13 @@ from numpy.lib.format import open_memmap
 from unbraid._utils.optional import require
 from unbraid._utils.threads import n_cores
 from unbraid.datasets import load
-from unbraid.datasets.base import FactorDataset
+from unbraid.datasets.base import NO_IMAGES, FactorDataset
 from unbraid.datasets.containers import flattened, resized
 from unbraid.datasets.digest import content_digest
 from unbraid.datasets.own import images_of, is_path, pictures_below
+from unbraid.runs.foreign import is_run, models_below
 from unbraid.storage.files import atomic_write, write_text
+from unbraid.studies.store import is_study
 from unbraid.training.source import open_dataset
 from unbraid.types import Progress, UInt8Array
 
@@ -152,14 +154,36 @@ def _images(source: Any, size: int) -> tuple[int, Iterator[Outcome], str]:
             if not path.exists():
                 raise FileNotFoundError(f"{path}: no such file or folder")
             if path.is_dir() and not (path / "meta.json").exists() and not (path / IMAGES).exists():
-                files = pictures_below(path)
+                files = _pictures(path)
                 return len(files), _read_files(path, files, size), _state_of(path, files)
         dataset = open_dataset(str(source))
     else:
         dataset = images_of(source)
-    if len(dataset.image_shape) != 3:
-        raise ValueError("these are rows of a table; `unbraid.fit` takes images")
+    if len(dataset.image_shape) != 3 or dataset.image_shape == NO_IMAGES:
+        raise ValueError("these are rows of a table; `unbraid fit` takes images (codes are scored by `unbraid score`)")
     return len(dataset), _read_dataset(dataset, size), content_digest(dataset, None)
+
+
+def _pictures(folder: Path) -> tuple[str, ...]:
+    try:
+        return pictures_below(folder)
+    except ValueError:
+        if own := _what_it_is(folder):
+            raise ValueError(f"{folder}: {own}; `unbraid fit` takes a folder of images") from None
+        raise
+
+
+def _what_it_is(folder: Path) -> str:
+    """What a folder is that holds no images, and what takes it."""
+    if is_study(folder):
+        return "it is a study, which `unbraid rank` takes"
+    if is_run(folder):
+        return "it is a trained model, which `unbraid score` and `unbraid report` take"
+    try:
+        models = models_below(folder)
+    except ValueError:
+        models = [folder]
+    return "it holds codes of models, which `unbraid score` and `unbraid rank` take" if models else ""
 
 
 def _state_of(folder: Path, files: tuple[str, ...]) -> str:
