@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pages import commands, datasets, families, gallery, metrics, reference
+from pages import commands, datasets, families, gallery, metrics, reference, results
 from pages.texts import OUTSIDE, ROOT, relinked
 from unbraid.datasets import DATASETS
 from unbraid.families import FAMILIES
@@ -26,7 +26,7 @@ TREES: Mapping[str, list[str]] = {
         "fit", "training", "studies", "scaling-out", "generalisation", "faults", "audit",
         "ranking", "paper", "results", "anndata", "scikit-learn", "lightning", "sparse-autoencoders", "neurons",
     ],
-    "reference": ["glossary", "metrics", "families", "datasets", "figures", "commands", "reference/index"],
+    "reference": ["glossary", "metrics", "families", "datasets", "figures", "reported", "commands", "reference/index"],
     "reference/index": [f"{name.removeprefix('unbraid.')} <{name}>" for name in reference.modules()],
     "reproductions/index": [
         "rules", "behaviour", "beta-tcvae-2018", "dci-2018", "lsbd-2022", "snc-nk-2023", "udr-2020",
@@ -38,6 +38,7 @@ TREES: Mapping[str, list[str]] = {
 ADDED = {
     "figures": lambda: f"\n{gallery.figures()}",
     "reference": lambda: (
+        "| [Reported and measured](reported.md) | numbers of papers beside those measured |\n"
         "| [Commands](commands.md) | the help of every command |\n"
         "| [Classes and functions](reference/index.md) | every public name |"
     ),
@@ -52,6 +53,7 @@ def made() -> Iterator[tuple[str, str]]:
     yield from reference.pages()
     yield "commands", commands.page()
     yield "gallery", gallery.gallery()
+    yield "reported", results.page()
     for file, place in OUTSIDE.items():
         yield place, _relinked((ROOT / file).read_text(encoding="utf-8"), file)
 
