@@ -75,6 +75,17 @@ def test_presets_name_hyperparameters_and_stay_within_their_bounds(name: str) ->
                     assert known[key].low <= float(value) <= known[key].high
 
 
+def test_the_weight_of_a_term_may_be_0() -> None:
+    weights = [
+        (name, row.low)
+        for family in FAMILIES.values()
+        for name, row in family.hyperparameters.items()
+        if "weight" in name
+    ]
+    assert ("bias_weight", 0.0) in weights
+    assert {low for _, low in weights} == {0.0}
+
+
 def test_swept_hyperparameters_are_those_of_which_a_grid_has_several_values() -> None:
     grids = FAMILIES["beta_vae"].presets.values()
     several = {name for grid in grids for name in grid[0] if len({each.get(name) for each in grid}) > 1}

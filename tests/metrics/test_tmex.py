@@ -86,3 +86,12 @@ def test_fewer_codes_than_factors_is_said() -> None:
 def test_what_cannot_be_is_refused(arguments: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         tmex(FACTORS, FACTORS, **arguments)
+
+
+@pytest.mark.parametrize(("n_rows", "few"), [(29, True), (30, False)])
+def test_fewer_than_ten_rows_a_column_are_said(n_rows: int, few: bool) -> None:
+    """Two numbers are two columns, beside the intercept: thirty rows."""
+    rng = np.random.default_rng(0)
+    codes, factors = rng.standard_normal((2, n_rows, 2))
+    notes = tmex(codes, factors, kinds=("continuous", "continuous"), expected=np.eye(2)).notes
+    assert any("rows for least squares on 2 columns" in note for note in notes) == few
