@@ -119,11 +119,16 @@ def test_numbers_go_beside_those_of_a_paper(add, table: Path, tmp_path: Path) ->
     code, _, error = add(*given)
     assert code == 2
     assert "was reported as 0.6, which lies outside what was measured; say why: --reason" in error
+    code, _, error = add(*given[:-1], "beta=2")
+    assert code == 2
+    assert f"{path} has no reported number for mig.score of square (beta=2); --setting: " in error
+    assert "'beta=1'" in error
     assert add(*given, "--reason", "Five seeds.")[0] == 0
     content = read(path)
     assert content["scores"][0]["reported"] == paper["scores"][0]["reported"]
     assert content["scores"][0]["reason"] == "Five seeds."
     assert content["scores"][0]["measured"]["value"] == 0.32
+    assert content["scores"][0]["measured"]["study"] == "small"
     assert faults(tmp_path / "results") == []
 
 

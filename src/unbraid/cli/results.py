@@ -89,18 +89,20 @@ def add(
 
     if source.suffix == ".json":
         refuse({"only": only}, "is of a study; this is a score card")
-        study = study or source.stem
-        parts = _of_card(source, model, study, dataset, setting, commit, listed(columns))
+        file = study or source.stem
+        of = source.stem if external else file  # a paper's file is named after the paper's study
+        parts = _of_card(source, model, of, dataset, setting, commit, listed(columns))
     else:
         refuse({"commit": commit}, "is of a score card; the runs of a study name their own")
         frame, named = _opened(source, trust_code or ())
-        study = study or named
-        parts = _of_study(_only(frame, only or ()), model, study, dataset, setting, listed(columns))
+        file = study or named
+        of = named if external else file
+        parts = _of_study(_only(frame, only or ()), model, of, dataset, setting, listed(columns))
     places: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for (name, revision), scores in parts.items():
         places.setdefault((name, EXTERNAL if external else revision), []).extend(scores)
     plans = [
-        added(folder, name, revision, study, scores, reason=reason, today=date.today())
+        added(folder, name, revision, file, scores, reason=reason, today=date.today())
         for (name, revision), scores in places.items()
     ]
     for plan in plans:

@@ -6,6 +6,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from unbraid._utils.suggest import suggestion
 from unbraid.results.files import path_of, read, text_of
 from unbraid.results.schema import EXTERNAL, SCHEMA, Results, apart, key_of, named
 from unbraid.storage.files import write_text
@@ -40,7 +41,7 @@ def added(
 
     Raises:
         ValueError: a number would be replaced, or lie apart from what a paper reports, without a reason; a paper's file
-            is not there; a name is none.
+            is not there, or reports no such number; a name is none.
     """
     path = path_of(folder, model, revision, study)
     content = _found(path, model, revision, study)
@@ -48,6 +49,8 @@ def added(
     new, replaced, same = [], [], []
     for score in scores:
         own = held.setdefault(key_of(score), {name: score[name] for name in ("metric", "dataset", "setting")})
+        if revision == EXTERNAL and "reported" not in own:
+            raise ValueError(f"{path} has no reported number for {named(score)}; {_suggested(score, content)}")
         before, own["measured"] = own.get("measured"), score["measured"]
         (new if before is None else same if before == own["measured"] else replaced).append(score)
         if before not in (None, own["measured"]) and reason is None:
@@ -68,6 +71,16 @@ def added(
     content["scores"] = list(held.values())
     check_record(Results, content, path)
     return Added(path, content, len(new), len(replaced), len(same))
+
+
+def _suggested(score: Mapping[str, Any], content: Mapping[str, Any]) -> str:
+    """Of which settings the paper has this metric on this dataset."""
+    there = [key_of(each) for each in content["scores"] if "reported" in each]
+    metric, dataset, setting = key_of(score)
+    settings = [each for *names, each in there if names == [metric, dataset]]
+    if settings:
+        return f"--setting: {suggestion(setting, settings)}"
+    return suggestion(metric, dict.fromkeys(name for name, *_ in there))
 
 
 def write(each: Added) -> None:
