@@ -11,7 +11,7 @@ from unbraid.metrics._shared.alignment import align, beyond_luck, training_infor
 from unbraid.metrics._shared.information import binned_information
 from unbraid.metrics._shared.inputs import check_inputs
 from unbraid.metrics._shared.train_test_split import train_test_split
-from unbraid.metrics.snc import _cut, _places, snc_of_noise
+from unbraid.metrics.snc import _cut, _places, single_code_predictions, snc_of_noise
 from unbraid.types import FloatArray, IntArray
 
 
@@ -251,3 +251,15 @@ def test_of_noise_a_factor_without_a_code_counts_nothing() -> None:
     for n_codes in (1, 2, 3):
         inputs = check_inputs(np.random.default_rng(0).standard_normal((1000, n_codes)), factors)
         assert snc_of_noise(inputs).score == pytest.approx(one * n_codes / 3, abs=0.004)
+
+
+def test_levels_are_told_by_the_aligned_code_alone_and_are_the_commonest_without_one() -> None:
+    """By hand: code 1 is the first factor, code 0 the second, and nothing is left for the third."""
+    rng = np.random.default_rng(0)
+    factors = np.stack([np.arange(120) % 2, np.arange(120) % 3, np.repeat([0, 1, 1], 40)], axis=1)
+    rng.shuffle(factors)
+    codes = factors[:, [1, 0]].astype(float)
+    split = train_test_split(codes[:90], factors[:90], None, 0, codes[90:], factors[90:])
+    predicted = single_code_predictions(split)
+    assert (predicted[:, :2] == factors[90:, :2]).all()
+    assert (predicted[:, 2] == 1).all()

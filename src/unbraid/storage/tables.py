@@ -318,7 +318,10 @@ def split_columns(columns: Mapping[str, Any], names: list[str]) -> dict[str, Any
         for name in own:
             if columns[name].dtype.kind not in "biuf":
                 advice = "labels go into a file of their own, or beside columns code_0, code_1, ..."
-                raise ValueError(f"column {name!r} is no code: it holds {columns[name].dtype}; {advice}")
+                what = "text" if columns[name].dtype.kind in "OUS" else str(columns[name].dtype)
+                raise ValueError(
+                    f"column {name!r} is no code: it holds {what}; {advice}; --key {name} names rows by it"
+                )
         if own:
             arrays[array] = np.stack([columns[name] for name in own], axis=1)
     if not ours:
