@@ -34,6 +34,22 @@ def test_p_and_distance_by_hand() -> None:
     assert Null(0.3, np.array([0.2]), 0.5, None).spread == 0.0
 
 
+def test_each_factor_has_its_own_p() -> None:
+    """Of the first factor a code tells and of the second none: shuffled by hand, the same shares are as good."""
+    card = unbraid.score(CODES, FACTORS, names=["told", "untold"], metrics=["mig", "sap"], null=49)
+    for name, function in (("mig", mig), ("sap", sap)):
+        null, own = card.scored[name].null, function(CODES, FACTORS).per_factor
+        assert null is not None
+        assert null.p_per_factor is not None
+        orders = [np.random.default_rng([0, which]).permutation(400) for which in range(49)]
+        moved = np.array([function(CODES[order], FACTORS).per_factor for order in orders])
+        assert null.p_per_factor.tolist() == [(1 + int((moved[:, k] >= own[k]).sum())) / 50 for k in range(2)]
+        assert null.p_per_factor[0] == 0.02 < null.p_per_factor[1]
+        frame = card.to_frame()
+        rows = frame[(frame["metric"] == name) & (frame["name"] == "per_factor")].set_index("factor")
+        assert rows["p"].to_dict() == dict(zip(["told", "untold"], null.p_per_factor, strict=True))
+
+
 def test_rows_keep_their_codes_and_posteriors_together() -> None:
     given = Representation(CODES, FACTORS, log_variances=CODES * 2)
     moved = Shuffle("rows", 1).of(given, 0, 0)
@@ -71,7 +87,8 @@ def test_noise_is_not_told_from_its_null_and_every_view_says_so(tmp_path: Path) 
     null = card.scored["irs"].null
     assert null is not None
     assert row[["null", "p", "above_null"]].tolist() == [null.mean, null.p, null.above]
-    assert np.isnan(frame[~frame.headline]["p"].to_numpy()).all()
+    others = frame[~frame.headline & (frame["name"] != "per_factor")]
+    assert np.isnan(others["p"].to_numpy()).all()
     _, *rows = score_table({"noise": card}).texts
     assert [cell[1][-1] for cell in rows] == ["°", "°"]
     assert footnote({"noise": card}).startswith("400 rows; ° not told from shuffled rows (p > 0.05); seed 0 of")

@@ -32,6 +32,7 @@ class Null:
     p: float
     above: float | None
     moved: Moved = "rows"
+    p_per_factor: FloatArray | None = None  # (n_factors,) as `p`, of what the metric says of each factor
 
     @property
     def mean(self) -> float:
@@ -63,7 +64,8 @@ class Null:
         """As the JSON file has it."""
         numbers = {name: getattr(self, name) for name in ("score", "mean", "spread", "p", "above")}
         moved = {} if self.moved == "rows" else {"moved": self.moved}
-        return {"scores": self.scores.tolist(), **numbers, **moved}
+        own = {} if self.p_per_factor is None else {"p_per_factor": self.p_per_factor.tolist()}
+        return {"scores": self.scores.tolist(), **numbers, **moved, **own}
 
 
 @dataclass(frozen=True)
@@ -207,10 +209,30 @@ def _exchanged(members: Sequence[IntArray], draw: np.random.Generator) -> IntArr
     return rows
 
 
-def null_of(metric: Metric, score: float, scores: FloatArray, moved: Moved = "rows") -> Null:
-    """Of a score of a metric, and those of moved rows that are compared with it."""
+def null_of(
+    metric: Metric,
+    score: float,
+    scores: FloatArray,
+    moved: Moved = "rows",
+    per_factor: tuple[FloatArray, FloatArray] | None = None,
+) -> Null:
+    """Of a score of a metric, and those of moved rows that are compared with it.
+
+    Args:
+        metric: whose headline it is.
+        score: what moved rows are compared with.
+        scores: (n_shuffles,) of moved rows.
+        moved: how they were moved.
+        per_factor: likewise (n_factors,) of each factor, and (n_shuffles, n_factors).
+    """
     sign = 1 if metric.higher_is_better else -1
-    as_good = int(np.sum(sign * scores >= sign * score))
     room = metric.best - scores.mean()
     above = (score - scores.mean()) / room if np.isfinite(room) and sign * room > 1e-9 else None
-    return Null(score, scores, (1 + as_good) / (1 + len(scores)), None if above is None else float(above), moved)
+    of_factors = None if per_factor is None else _chance(sign * per_factor[0], sign * per_factor[1])
+    p = float(_chance(np.array(sign * score), sign * scores))
+    return Null(score, scores, p, None if above is None else float(above), moved, of_factors)
+
+
+def _chance(own: FloatArray, drawn: FloatArray) -> FloatArray:
+    """The share of draws, along the first axis, that are at least as great; the rows as they are count as one."""
+    return (1 + (drawn >= own).sum(axis=0)) / (1 + len(drawn))

@@ -254,12 +254,12 @@ class ScoreCard(Mapping[str, Any]):
     def to_frame(self) -> DataFrame:
         """A pandas DataFrame with one row per number, and how to read it.
 
-        Columns: metric; name of the value; factor ("" for all); value; low, high, deviation and bias (NaN where it was
-        not checked) of its `Interval`, and by_seed, the share of its variance that another seed makes, NaN where none
-        was asked for or there is none; null, the mean of the headline with rows moved, p and above_null, of headlines
-        for which a null was asked, else NaN; what each baseline scores, by its name, where there are any, NaN beside
-        what is no headline; direction, "higher" or "lower" where one is better, "" where neither is; headline, whether
-        it is the metric's score; version and seconds of the metric.
+        Columns: metric; name of the value; factor ("" for all); value; low, high, deviation and bias (NaN where it
+        was not checked) of its `Interval`, and by_seed, the share of its variance that another seed makes, NaN where
+        none was asked for or there is none; null, the mean of the headline with rows moved, p and above_null, of
+        headlines for which a null was asked (p also of each factor), else NaN; what each baseline scores, by its
+        name, where there are any, NaN beside what is no headline; direction, "higher" or "lower" where one is better,
+        "" where neither is; headline, whether it is the metric's score; version and seconds of the metric.
 
         Raises:
             ImportError: pandas is not installed.
@@ -278,6 +278,8 @@ class ScoreCard(Mapping[str, Any]):
             between = (known and known.per_factor) or [None] * len(per_factor)
             names = self.representation.names
             numbers += [("per_factor", *each) for each in zip(names, per_factor, between, strict=False)]
+            chances = scored.null.p_per_factor if scored.null is not None else None
+            of_factors = {} if chances is None else dict(zip(names, chances.tolist(), strict=True))
             for name, factor, number, found in numbers:
                 interval = NO_INTERVAL if found is None else found
                 higher, headline = scored.metric.direction(name), name == scored.metric.headline
@@ -288,7 +290,8 @@ class ScoreCard(Mapping[str, Any]):
                         "metric": metric, "name": name, "factor": factor, "value": float(number),
                         **interval._asdict(), "bias": np.nan if interval.bias is None else interval.bias,
                         "by_seed": shares.get(name, np.nan),
-                        "null": np.nan if null is None else null.mean, "p": np.nan if null is None else null.p,
+                        "null": np.nan if null is None else null.mean,
+                        "p": of_factors.get(factor, np.nan) if null is None else null.p,
                         "above_null": np.nan if above is None else above,
                         **{each: scored.baselines.get(each, np.nan) if headline else np.nan for each in beside},
                         "direction": {True: "higher", False: "lower", None: ""}[higher],
@@ -515,7 +518,8 @@ def _scored(name: str, saved: SavedMetric, factors: tuple[str, ...]) -> Scored:
 
 
 def _null(saved: SavedNull) -> Null:
-    return Null(saved.score, np.array(saved.scores), saved.p, saved.above, saved.moved)
+    own = None if saved.p_per_factor is None else np.array(saved.p_per_factor)
+    return Null(saved.score, np.array(saved.scores), saved.p, saved.above, saved.moved, own)
 
 
 def _intervals(name: str, saved: SavedMetric, factors: tuple[str, ...]) -> Intervals | None:

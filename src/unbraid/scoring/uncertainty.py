@@ -7,7 +7,7 @@ import numpy as np
 
 from unbraid.confidence.baselines import Baseline
 from unbraid.confidence.interval import Intervals, intervals, shares_of_seeds
-from unbraid.confidence.null import IN_WORDS, Shuffle, null_of
+from unbraid.confidence.null import IN_WORDS, Null, Shuffle, null_of
 from unbraid.metrics import Metric, NotDefined
 from unbraid.metrics._shared.resampling import Numbers, Resampling, part_of_groups, part_of_rows
 from unbraid.representation import Representation
@@ -49,8 +49,9 @@ def with_nulls(
 ) -> dict[str, Scored]:
     """The same with the null of each metric that looks at factors, or the reason why it has none."""
     draws: dict[str, list[float]] = {name: [] for name, each in scored.items() if each.metric.needs_factors}
+    of_factors: dict[str, list[FloatArray]] = {name: [] for name in draws}
     missing: dict[str, str] = {}
-    held_against = {name: scored[name].headline for name in draws}
+    held_against = {name: _to_be_moved(scored[name]) for name in draws}
     apart = [name for name in draws if scored[name].objects is not None]
     sources = [(representation, shuffle, [name for name in draws if name not in apart], how.held_out)]
     # Whole objects were encoded for it: no trial and no series.
@@ -58,12 +59,14 @@ def with_nulls(
         (held, Shuffle("rows", 1), [name], None) for name in apart if (held := scored[name].objects) is not None
     ]
 
-    def again(held: Representation, names: list[str], held_out: Gap | None, told: Progress | None) -> dict[str, float]:
+    def again(
+        held: Representation, names: list[str], held_out: Gap | None, told: Progress | None
+    ) -> dict[str, tuple[float, FloatArray]]:
         rows = {name: scored[name].metric for name in names if name not in missing}
-        found: dict[str, float] = {}
+        found: dict[str, tuple[float, FloatArray]] = {}
         for name, each in score_each(held, rows, seed=how.seed, held_out=held_out, with_chance=False, progress=told):
             if isinstance(each, Scored):
-                found[name] = each.headline
+                found[name] = _to_be_moved(each)
             else:
                 missing[name] = storable(each) if isinstance(each, NotDefined) else how.on_error(name, each).reason
         return found
@@ -74,16 +77,22 @@ def with_nulls(
     for done in range(shuffle.times):
         told = how.telling(IN_WORDS[shuffle.moved], done, shuffle.times)
         for held, moving, names, held_out in sources:
-            for name, headline in again(moving.of(held, how.seed, done), names, held_out, told).items():
+            for name, (headline, per_factor) in again(moving.of(held, how.seed, done), names, held_out, told).items():
                 draws[name].append(headline)
-    nulls = {
-        name: null_of(
-            scored[name].metric, held_against[name], np.array(each), "rows" if name in apart else shuffle.moved
-        )
-        for name, each in draws.items()
-        if name not in missing
-    }
+                of_factors[name].append(per_factor)
+    nulls: dict[str, Null] = {}
+    for name, each in draws.items():
+        if name not in missing:
+            headline, own = held_against[name]
+            moved = "rows" if name in apart else shuffle.moved
+            beside = (own, np.array(of_factors[name])) if len(own) else None
+            nulls[name] = null_of(scored[name].metric, headline, np.array(each), moved, beside)
     return {name: replace(each, null=nulls.get(name), no_null=missing.get(name, "")) for name, each in scored.items()}
+
+
+def _to_be_moved(scored: Scored) -> tuple[float, FloatArray]:
+    """The headline, and (n_factors,) or (0,) what the metric says of each factor."""
+    return scored.headline, numbers_of(scored).per_factor
 
 
 def with_baselines(scored: Mapping[str, Scored], baselines: Mapping[str, Baseline], how: Again) -> dict[str, Scored]:

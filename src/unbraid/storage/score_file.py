@@ -89,6 +89,9 @@ class SavedChance(_Part):
     spread: Annotated[FiniteFloat, Field(ge=0)] = 0.0
 
 
+Share: TypeAlias = Annotated[FiniteFloat, Field(ge=0, le=1)]
+
+
 class SavedNull(_Part):
     """What moved rows score, and what they are compared with."""
 
@@ -99,6 +102,7 @@ class SavedNull(_Part):
     p: Annotated[FiniteFloat, Field(ge=0, le=1)]
     above: FiniteFloat | None
     moved: Moved = "rows"
+    p_per_factor: Annotated[list[Share], Field(max_length=100_000)] | None = None
 
 
 class SavedInterval(_Part):
