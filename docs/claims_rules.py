@@ -16,6 +16,8 @@ import pandas as pd
 import yaml
 from effects import KINDS, UNITS, Effect, Measure
 
+from unbraid.metrics._shared.arguments import full_name
+
 ROOT = Path(__file__).parents[1]
 CLAIMS = "studies/claims"
 NONE = type(None)
@@ -112,7 +114,16 @@ def _measure(where: str, known: Mapping[str, Any], unit: str) -> Measure:
     less = known.get("less")
     if type(less) not in LESS[kind.less]:
         raise ValueError(f"{where}: a {known['kind']} compares with {kind.less or 'nothing'}, not with {less!r}")
-    return Measure(known["kind"], unit, known.get("rows", {}), less, columns)
+    columns = {name: _as_results_have_it(value) for name, value in columns.items()}
+    return Measure(known["kind"], unit, known.get("rows", {}), _as_results_have_it(less), columns)
+
+
+def _as_results_have_it(column: Any) -> Any:
+    """The column of a metric with arguments, of which results leave out those that are the default."""
+    if isinstance(column, list):
+        return [_as_results_have_it(each) for each in column]
+    metric, _, value = column.rpartition(".") if isinstance(column, str) else ("", "", "")
+    return f"{full_name(metric)}.{value}" if metric.endswith(")") else column
 
 
 # ---- which came first

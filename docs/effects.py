@@ -421,7 +421,7 @@ def _swapped(measure: Measure, frame: pd.DataFrame, _: float, rng: np.random.Gen
     """In half of the units a pair changes its sides."""
     known = _complete(measure, chosen(frame, measure.rows))
     first, second = measure["x"], str(measure.less)
-    values = known[[first, second]].to_numpy(float)
+    values = known[[first, second]].to_numpy(float, copy=True)
     for index in by_unit(known, measure.unit):
         if rng.integers(2):
             values[index] = values[index][:, ::-1]

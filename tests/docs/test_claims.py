@@ -372,6 +372,13 @@ def test_rules_name_columns_that_their_studies_will_have() -> None:
                     )
 
 
+def test_columns_are_named_as_results_have_them(tmp_path: Path) -> None:
+    """A default that is said is none."""
+    named = {"kind": "paired", "x": "beta_vae_score(batch_size=64).score", "less": "beta_vae_score(batch_size=1).score"}
+    _, (rule,) = rules.read(written(tmp_path, RULE | {"measure": named}))
+    assert rule.measure.all_columns == ["beta_vae_score.score", "beta_vae_score(batch_size=1).score"]
+
+
 def test_rules_read_as_sentences(tmp_path: Path) -> None:
     _, (rule,) = rules.read(written(tmp_path, RULE))
     assert make_claims.in_words(rule) == (
