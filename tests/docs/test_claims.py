@@ -359,9 +359,7 @@ def test_rules_name_columns_that_their_studies_will_have() -> None:
     scored = {}
     for path in (rules.ROOT / "studies").rglob("*.yaml"):
         known = yaml.safe_load(path.read_text(encoding="utf-8"))
-        scored[known.get("name")] = [
-            each if isinstance(each, str) else next(iter(each)) for each in known.get("metrics", [])
-        ]
+        scored[known.get("name")] = [rules.full_name(each) for each in known.get("metrics", [])]
     for path in sorted((rules.ROOT / rules.CLAIMS).glob("*.yaml")):
         for rule in (each for each in rules.read(path)[1] if each.measure):
             for column in rule.measure.all_columns:
