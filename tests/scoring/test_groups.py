@@ -471,3 +471,14 @@ def test_a_group_of_one_model_has_a_mean_and_no_deviation() -> None:
     alone, both = group_rows(cards, ["x", "y", "y"]).records
     assert [alone[key] for key in alone if "sd" in key or "deviation" in key] == [None]
     assert [both[key] for key in both if "sd" in key or "deviation" in key] == [0.0]
+
+
+def test_groups_are_sorted_by_the_metric_that_is_named() -> None:
+    rng = np.random.default_rng(0)
+    cards = {
+        name: score(CODES + noise * rng.standard_normal(CODES.shape), FACTORS, metrics=["mig", "mcc"])
+        for name, noise in (("a", 1.0), ("b", 0.1), ("c", 3.0))
+    }
+    for metric in ("mig", "mcc"):
+        means = [row[metric] for row in group_rows(cards, list("xyz"), sort=metric).records]
+        assert means == sorted(means, reverse=True)
