@@ -79,6 +79,11 @@ def test_a_study_that_nothing_could_be_added_to_is_not_left_behind(
         main()
     assert "say of which family it is" in capsys.readouterr().err
     assert not Path("study").exists()
+    Path("study").mkdir()
+    Path("study/plan.yaml").write_text("mine", encoding="utf-8")
+    with pytest.raises(SystemExit):
+        main()
+    assert Path("study/plan.yaml").read_text(encoding="utf-8") == "mine"
 
 
 def test_kinds_of_factors_can_be_said(place: Path) -> None:

@@ -74,7 +74,7 @@ def add(
     trust = trusted(trust_code, trust_data)
     if labels is None and (metrics or kinds):
         raise ValueError("--metrics and --kinds are for a study that begins with --labels; others have theirs")
-    new = labels is not None and not is_study(folder)
+    new, fresh = labels is not None and not is_study(folder), not folder.exists()
     if labels is not None:
         trust = [*trust, str(labels.absolute())]
     if labels is not None and new:
@@ -85,7 +85,7 @@ def add(
                 study, files, family=family, setting=_setting(setting), seed=seed, names=name, progress=progress
             )
     except BaseException:
-        if new:  # a study that nothing could be added to is none
+        if new and fresh:  # a study that nothing could be added to is none; what lay there before stays
             rmtree(folder, ignore_errors=True)
         raise
     for run in runs:
