@@ -23,7 +23,7 @@ FLOORS = (
     {"representation", "datasets", "models"},
     {"metrics", "objectives"},
     {"plots", "families", "analysis", "confidence"},
-    {"report", "results"},
+    {"report", "results", "sharing"},
     {"scoring"},
     {"integrations"},
     {"runs"},

@@ -24,7 +24,8 @@ TREES: Mapping[str, list[str]] = {
     "guides": [
         "scoring", "which-metric", "how-sure", "is-this-number-right", "why-numbers-differ",
         "fit", "training", "studies", "scaling-out", "generalisation", "faults", "audit",
-        "ranking", "paper", "results", "anndata", "scikit-learn", "lightning", "sparse-autoencoders", "neurons",
+        "ranking", "paper", "results", "sharing",
+        "anndata", "scikit-learn", "lightning", "sparse-autoencoders", "neurons",
     ],
     "reference": ["glossary", "metrics", "families", "datasets", "figures", "reported", "commands", "reference/index"],
     "reference/index": [f"{name.removeprefix('unbraid.')} <{name}>" for name in reference.modules()],

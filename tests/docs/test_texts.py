@@ -20,7 +20,7 @@ def blocks(page: str) -> list[str]:
     return re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
 
 
-@pytest.mark.parametrize("page", ["quickstart", "extending", "scoring", "how-sure", "paper", "which-metric"])
+@pytest.mark.parametrize("page", ["quickstart", "extending", "scoring", "how-sure", "paper", "which-metric", "sharing"])
 def test_the_code_of_a_page_runs_from_top_to_bottom(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict = {"__name__": "__main__"}
@@ -28,6 +28,8 @@ def test_the_code_of_a_page_runs_from_top_to_bottom(page: str, tmp_path: Path, m
         exec(compile(block, f"{page}.md", "exec"), names)
     if page == "quickstart":
         assert json.loads((tmp_path / "scores.json").read_text(encoding="utf-8"))["metrics"]["mig"]
+    elif page == "sharing":
+        assert "type: mig.score" in (tmp_path / "README.md").read_text(encoding="utf-8")
     elif page == "which-metric":
         assert (len(names["failed"]), names["failed"][:2]) == (17, ["many codes, few rows, noise", "constant"])
     elif page == "scoring":

@@ -31,6 +31,7 @@ from unbraid.storage.score_file import (
     SavedInput,
     SavedMetric,
     SavedNull,
+    SavedScores,
     read_scores_file,
     storable,
 )
@@ -339,6 +340,52 @@ class ScoreCard(Mapping[str, Any]):
                 deviation, degrees = known.values[each.metric.headline].deviation, method.degrees(known.times)
                 found[name] = rows_needed(deviation, self.n_samples, known.confidence, half_width, degrees)
         return found
+
+    def to_hf(
+        self,
+        path: str | Path | None = None,
+        *,
+        model: str,
+        dataset: str,
+        dataset_id: str | None = None,
+        config: str | None = None,
+        split: str | None = None,
+        revision: str | None = None,
+        task: str = "feature-extraction",
+    ) -> dict[str, Any]:
+        """The scores as the evaluation results of a model card on the Hugging Face Hub: its key `model-index`.
+
+        Each number of which one end is better is a metric of the index, called as in tables of results ("mig.score").
+        Its `args` hold its direction and range, its interval and its level by chance where they were asked for, and
+        what it was computed with; those of the dataset hold the number of rows and the names of the factors.
+
+        Args:
+            path: of a README.md, to write the results into its front matter. All else there stays as it is, and of the
+                index the results of other models, datasets and metrics. A file that is not there yet begins with a
+                table of the scores.
+            model: what the index calls the model.
+            dataset: what the images are called. Name rendered images as such, and not by the dataset they follow.
+            dataset_id: of the dataset on the Hub, "owner/name"; by default `dataset` in letters that an id may have.
+            config, split, revision: of the dataset on the Hub, where it has them.
+            task: a task of the Hub.
+
+        Returns:
+            {"model-index": [...]}, which `huggingface_hub.ModelCardData` takes as keyword arguments.
+
+        Raises:
+            ValueError: no metric was scored, a name is empty, or the front matter of the file cannot be read.
+            FileNotFoundError: the folder of `path` does not exist.
+        """
+        from unbraid.sharing.model_index import model_index, write_to_readme
+
+        scores = SavedScores.model_validate(self.to_dict())
+        index = model_index(
+            scores, model=model, dataset=dataset, dataset_id=dataset_id, config=config, split=split,
+            revision=revision, task=task,
+        )  # fmt: skip
+        if path is not None:
+            write_to_readme(Path(path), index, scores)
+        return index
 
     def save(self, path: str | Path) -> None:
         """Write the card as .json, or as one standalone .html page. Whole or not at all.

@@ -1,0 +1,1 @@
+"""Scores in the forms that other projects read: model cards of the Hugging Face Hub, and records of evaluations."""
