@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,10 +15,12 @@ from unbraid.datasets.base import FactorDataset
 from unbraid.families.base import Context, Draw, OptimizerStep, Supply
 from unbraid.models.networks import as_floats
 from unbraid.training import batches
+from unbraid.types import IntArray
 
 CHUNK = 64  # steps whose draws are worked out at once
 NUMBERS = 1 << 18  # but no more than so many numbers, one step's at least
 RESIDENT_BYTES = 16 << 30  # datasets up to this size are copied, as they are, onto an accelerator
+KEPT_BYTES = 64 << 20  # images of datasets up to this size are drawn or read once
 
 
 @contextmanager
@@ -44,12 +47,16 @@ class Images:
         self.dataset, self.device, self.dtype = dataset, device, dtype
         self.resident: Tensor | None = None
         n_values = len(dataset) * int(np.prod(dataset.image_shape))
+        first = dataset.images(np.arange(1))
         if device.type != "cpu" and n_values <= RESIDENT_BYTES:
-            sample = torch.from_numpy(dataset.images(np.arange(1)))
+            sample = torch.from_numpy(first)
             self.resident = torch.empty((len(dataset), *sample.shape[1:]), dtype=sample.dtype, device=device)
             for start in range(0, len(dataset), 4096):
                 stop = min(start + 4096, len(dataset))
                 self.resident[start:stop] = torch.from_numpy(dataset.images(np.arange(start, stop))).to(device)
+        small = self.resident is None and len(dataset) * first.nbytes <= KEPT_BYTES
+        self._kept = np.empty((len(dataset), *first.shape[1:]), first.dtype) if small else None
+        self._seen = np.zeros(len(dataset), dtype=bool)
 
     def __call__(self, positions: Tensor) -> Tensor:
         """Positions (...,) -> (..., c, h, w) in [0, 1], or (..., n_features); channels last in memory."""
@@ -57,8 +64,17 @@ class Images:
         if self.resident is not None:
             images = self.resident[flat.to(self.device)]
         else:
-            images = torch.from_numpy(self.dataset.images(flat.cpu().numpy())).to(self.device)
+            images = torch.from_numpy(self._at(flat.cpu().numpy())).to(self.device)
         return as_floats(images, self.dtype).reshape(*positions.shape, images.shape[-1], *images.shape[1:-1])
+
+    def _at(self, positions: IntArray) -> Any:
+        if self._kept is None:
+            return self.dataset.images(positions)
+        new = np.unique(positions[~self._seen[positions]])
+        if len(new):
+            self._kept[new] = self.dataset.images(new)
+            self._seen[new] = True
+        return self._kept[positions]
 
 
 @dataclass(frozen=True, eq=False)

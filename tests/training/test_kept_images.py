@@ -1,0 +1,41 @@
+"""Images of a small dataset are drawn or read once."""
+
+import numpy as np
+import pytest
+import torch
+
+from unbraid.factors import FactorSpace
+from unbraid.training import draws
+from unbraid.types import IntArray, UInt8Array
+
+
+class Counted:
+    """Random images that count how often each is asked for."""
+
+    def __init__(self) -> None:
+        self.array = np.random.default_rng(0).integers(0, 256, (50, 4, 4, 3), dtype=np.uint8)
+        self.space, self.image_shape = FactorSpace(("a",), (50,), ("ordinal",)), (4, 4, 3)
+        self.asked = np.zeros(50, dtype=int)
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def images(self, index: IntArray) -> UInt8Array:
+        np.add.at(self.asked, index, 1)
+        return self.array[index]
+
+
+@pytest.mark.parametrize(("limit", "kept"), [(50 * 48, True), (50 * 48 - 1, False)])
+def test_they_are_asked_for_once_where_all_of_them_fit(limit: int, kept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(draws, "KEPT_BYTES", limit)
+    dataset, rng = Counted(), np.random.default_rng(1)
+    images = draws.Images(dataset, torch.device("cpu"), torch.float64)
+    dataset.asked[:] = 0
+    for _ in range(40):
+        positions = rng.integers(0, 50, (2, 30))
+        positions[0, :20] = 7  # one of them over and over
+        given = images(torch.from_numpy(positions))
+        expected = np.moveaxis(dataset.array[positions], -1, -3) / 255
+        np.testing.assert_array_equal(given.numpy(), expected)
+    assert dataset.asked[7] == 1 if kept else dataset.asked[7] >= 800
+    assert (dataset.asked == 1).all() if kept else (dataset.asked > 0).all()
