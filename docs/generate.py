@@ -9,7 +9,7 @@ import math
 import sys
 from typing import Any
 
-from pages import datasets, evidence, families, gallery, metrics
+from pages import datasets, evidence, families, gallery, metrics, settings
 from pages.texts import ROOT, table
 
 from unbraid.metrics import MEASURES, METRICS, RECONSTRUCTED
@@ -301,6 +301,9 @@ def main() -> None:
         ),
         "README.md": filled("README.md", {"metrics": summary()}),
     }
+    for path in sorted((ROOT / "docs" / "reproductions").glob("*-[0-9]*.md")):
+        name = path.relative_to(ROOT).as_posix()
+        pages[name] = filled(name, settings.asked_for(path.read_text(encoding="utf-8"), MARKS[0]))
     stale = [name for name, text in pages.items() if (ROOT / name).read_text(encoding="utf-8") != text]
     if stale and "--check" in sys.argv:
         sys.exit(f"out of date: {', '.join(stale)}; run python docs/generate.py")
