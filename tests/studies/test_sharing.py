@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from tests.cli.test_cli import digest
+from tests.sharing.test_every_eval_ever import check
 from unbraid import load_run
+from unbraid.sharing.every_eval_ever import record_path
 from unbraid.studies.published import check_published
 from unbraid.studies.schema import parse
-from unbraid.studies.sharing import record_path, write_records
+from unbraid.studies.sharing import write_records
 from unbraid.studies.study import Study
 
 YAML = """
@@ -28,12 +30,6 @@ published:
     source: Doe 2020, table 1
     reason: other images
 """
-FACTS = {  # of the schema: keys that it demands, by where they stand
-    "": ["schema_version", "evaluation_id", "retrieved_timestamp", "source_metadata", "model_info", "eval_library"],
-    "source_metadata": ["source_type", "source_organization_name", "evaluator_relationship"],
-    "eval_library": ["name", "version"],
-    "model_info": ["name", "id", "additional_details"],
-}
 
 
 @pytest.fixture(scope="module")
@@ -53,8 +49,7 @@ def test_a_record_says_what_was_measured_of_what_and_how(study: Study, tmp_path:
     for path in files:
         record: dict[str, Any] = json.loads(path.read_text())
         assert path == tmp_path / "r" / record_path(record)
-        for place, keys in FACTS.items():
-            assert set(keys) <= set(record[place] if place else record)
+        check(record)
         model = record["model_info"]["additional_details"]
         assert {model["deployment_type"], model["model_availability"]} == {"self_deployed", "unknown"}
         assert all(isinstance(each, str) for each in model.values())

@@ -5,7 +5,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, make_dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -386,6 +386,51 @@ class ScoreCard(Mapping[str, Any]):
         if path is not None:
             write_to_readme(Path(path), index, scores)
         return index
+
+    def to_every_eval_ever(
+        self,
+        folder: str | Path | None = None,
+        *,
+        model: str,
+        dataset: str,
+        organisation: str,
+        relationship: Literal["first_party", "third_party", "collaborative", "other"],
+        source: str | None = None,
+        split: str | None = None,
+        availability: Literal["open_weights", "closed_weights", "unknown"] = "unknown",
+        details: Mapping[str, str] | None = None,
+        now: float | None = None,
+    ) -> dict[str, Any]:
+        """The scores as a record of Every Eval Ever (https://github.com/evaleval/every_eval_ever), version 0.3.0.
+
+        Each number of which one end is better is a result, with its direction, range and interval, its level by chance
+        and what it was computed with, and the SHA-256 of codes and factors.
+
+        Args:
+            folder: to write the record below, as data/<collection>/<developer>/<model>/<uuid>.json.
+            model: "developer/name", as on the Hugging Face Hub.
+            dataset: what the data are called. Name rendered images as such, and not by the dataset they follow.
+            organisation: who computed the scores.
+            relationship: of that organisation to the developer of the model.
+            source: where the data are: an address, or "owner/name" on the Hub; by default nowhere public.
+            split: of the dataset on the Hub.
+            availability: of the model's weights.
+            details: what else to say of the model.
+            now: seconds since 1970, when the record is made; by default now.
+
+        Raises:
+            ValueError: no metric was scored, or an argument is empty or none of those listed.
+            FileNotFoundError: `folder` does not exist.
+        """
+        from unbraid.sharing.every_eval_ever import record_of_card, write_record
+
+        record = record_of_card(
+            SavedScores.model_validate(self.to_dict()), model=model, dataset=dataset, organisation=organisation,
+            relationship=relationship, source=source, split=split, availability=availability, details=details, now=now,
+        )  # fmt: skip
+        if folder is not None:
+            write_record(record, Path(folder))
+        return record
 
     def save(self, path: str | Path) -> None:
         """Write the card as .json, or as one standalone .html page. Whole or not at all.

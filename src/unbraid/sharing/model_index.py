@@ -7,13 +7,12 @@ Reference: https://huggingface.co/docs/hub/model-cards#evaluation-results, as hu
 """
 
 import math
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from unbraid.sharing.front_matter import read_front_matter, with_keys
-from unbraid.sharing.numbers import Number, in_markdown, numbers_of, score_table
+from unbraid.sharing.numbers import Number, in_markdown, numbers_of, score_table, slug
 from unbraid.storage.files import atomic_write
 from unbraid.storage.score_file import SavedScores
 
@@ -170,8 +169,3 @@ def _arguments(number: Number, version: str) -> Iterator[tuple[str, Any]]:
     for name, value in number.decided.items():
         yield ("metric_version", value) if name == "version" else (name, value)
     yield "unbraid", version
-
-
-def slug(text: str) -> str:
-    """A part of a path or an address, whatever a family or dataset is called."""
-    return re.sub(r"[^A-Za-z0-9_+=-]+|^\.+", "-", text).strip("-")[:100] or "-"

@@ -1,6 +1,7 @@
 """The numbers of a score card, one by one: what every form in which they are shared begins with."""
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -106,3 +107,8 @@ def _row(number: Number) -> list[str]:
 def in_markdown(text: Any) -> str:
     """A text of the user's on one line, in which nothing is markup."""
     return "".join(f"\\{each}" if each in "\\`*_[]<>|#" else each for each in " ".join(str(text).split()))
+
+
+def slug(text: str) -> str:
+    """A part of a path or an address, whatever a family or dataset is called."""
+    return re.sub(r"[^A-Za-z0-9_+=-]+|^\.+", "-", text).strip("-")[:100] or "-"

@@ -1,30 +1,29 @@
-"""Results in the shape of Every Eval Ever, a schema of evaluations that many projects share (version 0.3.0).
+"""The runs of a study as records of Every Eval Ever, one file for each, as that project's store has them."""
 
-One record is one run: which model, which images, and each score with its metric, its direction and its range. Records
-lie as that project's store has them, data/<collection>/<developer>/<model>/<uuid>.json, one file for each.
-"""
-
-import hashlib
 import json
-import math
-import re
 import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
-from unbraid._version import VERSION
 from unbraid.analysis.columns import higher_is_better
-from unbraid.metrics._shared.arguments import arguments_of, find_metric
-from unbraid.storage.score_file import SavedInput, SavedIntervals
+from unbraid.metrics._shared.arguments import find_metric
+from unbraid.sharing.every_eval_ever import (
+    UNKNOWN,
+    in_text,
+    metric_config,
+    record,
+    record_path,
+    result,
+    rows_scored,
+    uncertainty,
+)
+from unbraid.sharing.numbers import slug
 from unbraid.studies.results import results
 from unbraid.studies.snapshot import RunView, StudySnapshot
 
-SCHEMA_VERSION = "0.3.0"
-UNKNOWN = "unknown"
 # Columns that describe the model, and the images.
 MODEL = (
     "family", "setting", "seed", "steps", "batch_size", "hold_out", "device", "precision", "training_version",
@@ -56,22 +55,15 @@ def write_records(*studies: StudySnapshot, folder: Path, organisation: str = UNK
         raise ValueError(f"{studies[0].folder}: no run has a score yet")
     working = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
     try:
-        for record in found:
-            path = working / record_path(record)
+        for each in found:
+            path = working / record_path(each)
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(record, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+            path.write_text(json.dumps(each, indent=2, allow_nan=False) + "\n", encoding="utf-8")
         working.chmod(0o755)
         working.rename(folder)
     finally:
         shutil.rmtree(working, ignore_errors=True)
     return len(found)
-
-
-def record_path(record: Mapping[str, Any]) -> str:
-    """Where a record lies: the same for the same evaluation."""
-    collection, model = record["evaluation_id"].rpartition("/")[0].split("/", 1)
-    name = UUID(bytes=hashlib.sha256(record["evaluation_id"].encode()).digest()[:16], version=4)
-    return f"data/{collection}/{model}/{name}.json"
 
 
 def records(snapshot: StudySnapshot, *, organisation: str, now: float) -> Iterator[dict[str, Any]]:
@@ -86,43 +78,31 @@ def records(snapshot: StudySnapshot, *, organisation: str, now: float) -> Iterat
 def _record(
     run: RunView, row: Mapping[str, Any], scores: list[dict[str, Any]], organisation: str, now: float
 ) -> dict[str, Any]:
-    model = f"{_slug(organisation)}/{_slug(f'{run.family}-{run.id}')}"
-    about = {name: _text(row[name]) for name in MODEL if name in row}
-    hyperparameters = {f"hyperparameter_{name}": _text(value) for name, value in run.hyperparameters.items()}
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "evaluation_id": f"{_slug('unbraid-' + _text(row['dataset']))}/{model}/{now:.6f}",
-        "retrieved_timestamp": f"{now:.6f}",
-        "source_metadata": {
+    about = {name: in_text(row[name]) for name in MODEL if name in row}
+    hyperparameters = {f"hyperparameter_{name}": in_text(value) for name, value in run.hyperparameters.items()}
+    return record(
+        scores,
+        model=f"{slug(organisation)}/{slug(f'{run.family}-{run.id}')}",
+        name=" ".join(filter(None, (run.family, run.setting, f"seed {run.seed}"))),
+        developer=organisation,
+        dataset=in_text(row["dataset"]),
+        source={
             "source_name": "unbraid study",
-            "source_type": "evaluation_run",
             "source_organization_name": organisation,
             "evaluator_relationship": "first_party",
         },
-        "eval_library": {"name": "unbraid", "version": VERSION},
-        "model_info": {
-            "name": " ".join(filter(None, (run.family, run.setting, f"seed {run.seed}"))),
-            "id": model,
-            "developer": organisation,
-            "additional_details": {
-                "deployment_type": "self_deployed",
-                "model_availability": UNKNOWN,
-                "run": run.id,
-                **about,
-                **hyperparameters,
-            },
-        },  # fmt: skip
-        "evaluation_results": scores,
-    }
+        details={"run": run.id, **about, **hyperparameters},
+        now=now,
+    )
 
 
 def _scores(run: RunView, row: Mapping[str, Any]) -> list[dict[str, Any]]:
     saved = run.scores
     images = {
-        "dataset_name": _text(row["dataset"]),
+        "dataset_name": in_text(row["dataset"]),
         "source_type": "other",
-        "additional_details": {name: _text(row[name]) for name in IMAGES if name in row}
-        | (_rows(saved.input) if saved.metrics else {}),
+        "additional_details": {name: in_text(row[name]) for name in IMAGES if name in row}
+        | (rows_scored(saved.input) if saved.metrics else {}),
     }
     decided = json.loads(row.get("computed_with", "{}"))
     published = json.loads(row.get("published", "{}"))
@@ -137,26 +117,14 @@ def _scores(run: RunView, row: Mapping[str, Any]) -> list[dict[str, Any]]:
         if f"published.{column}" in row:
             details["published"] = repr(float(row[f"published.{column}"]))
             details |= {f"published_{name}": text for name, text in published[column].items()}
+        config = metric_config(
+            metric, name, find_metric(metric), higher_is_better=better, decided=decided.get(metric) or {}
+        )
+        uncertain = {} if intervals is None else uncertainty(intervals, name, saved.input.n_samples)
         found.append(
-            {
-                "evaluation_result_id": f"{run.id}/{column}",
-                "evaluation_name": column,
-                "source_data": images,
-                "metric_config": _metric_config(metric, name, better, decided.get(metric) or {}),
-                "score_details": {
-                    "score": float(value),
-                    "details": details,
-                    **({} if intervals is None else _uncertainty(intervals, name)),
-                },
-            }
+            result(column, value, data=images, config=config, details=details, uncertain=uncertain, prefix=f"{run.id}/")
         )
     return found
-
-
-def _rows(scored: SavedInput) -> dict[str, str]:
-    """Which rows were scored."""
-    digests = {} if scored.sha256 is None else scored.sha256.model_dump()
-    return {"samples": str(scored.n_samples)} | {f"{name}_sha256": each for name, each in digests.items()}
 
 
 def _better(metric: str, name: str, decided: Mapping[str, Any]) -> bool | None:
@@ -165,53 +133,3 @@ def _better(metric: str, name: str, decided: Mapping[str, Any]) -> bool | None:
         return None
     known = find_metric(metric)
     return higher_is_better(f"{metric}.{name}") if known is None else known.direction(name)
-
-
-def _metric_config(metric: str, name: str, better: bool, decided: Mapping[str, Any]) -> dict[str, Any]:
-    known, kind = find_metric(metric), metric.partition("(")[0]
-    headline = known is not None and known.headline == name
-    arguments = {**decided, **arguments_of(metric)}
-    parameters = {
-        key: value if isinstance(value, str | float | int) else _text(value) for key, value in arguments.items()
-    }
-    low, high = known.range if known is not None and headline else (-math.inf, math.inf)
-    return {
-        "metric_id": f"unbraid.{kind}.{name}",
-        "metric_name": f"{known.title}, {name}" if known is not None else f"{metric} {name}",
-        "metric_kind": kind,
-        "metric_parameters": parameters,
-        "lower_is_better": not better,
-        "score_type": "continuous",
-        "min_score": _bound(low),
-        "max_score": _bound(high),
-        **({"evaluation_description": known.summary} if known is not None else {}),
-        **({"additional_details": {"source": known.source}} if known is not None else {}),
-    }
-
-
-def _bound(value: float) -> float | str:
-    return value if math.isfinite(value) else "Infinity" if value > 0 else "-Infinity"
-
-
-def _uncertainty(intervals: SavedIntervals, name: str) -> dict[str, Any]:
-    if name not in intervals.values:
-        return {}
-    each = intervals.values[name]
-    between = {"lower": each.low, "upper": each.high, "confidence_level": intervals.confidence}
-    return {
-        "uncertainty": {
-            "standard_error": {"value": each.deviation, "method": "parts of the rows"},
-            "confidence_interval": {**between, "method": "parts of the rows"},
-        }
-    }
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def _slug(text: str) -> str:
-    """A part of a path, whatever a family or dataset is called."""
-    return re.sub(r"[^A-Za-z0-9_+=-]+|^\.+", "-", text).strip("-")[:100] or "-"
