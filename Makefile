@@ -12,7 +12,7 @@ PYTEST := -m pytest -n 2 --max-worker-restart 0 --no-loadscope-reorder
 OLDEST := .venv/oldest
 BARE := .venv/bare
 
-.PHONY: test mutants check check-slow check-kernel check-oldest check-wheel demo reproduce docs release browser clean
+.PHONY: test mutants check check-slow check-kernel check-oldest check-wheel demo reproduce zoo docs release browser clean
 
 test: $(INSTALLED) browser
 	$(BIN)/python $(PYTEST) -m "not slow and not lengthy"
@@ -68,6 +68,13 @@ reproduce: $(TRAINS)
 	$(BIN)/python docs/make_claims.py
 	$(BIN)/python docs/generate.py
 	@echo "Open reproduced/$(STUDY)/report.html in a browser."
+
+# The zoo of a release from studies, such as STUDIES="reproduced/udr-2020-laptop reproduced/dci-2018-laptop"; chooses anew what
+# of it lies inside the package. Upload zoo.zip with the release.
+zoo: $(TRAINS)
+	@test -n "$(STUDIES)" || { echo "Say of which: make zoo STUDIES='reproduced/udr-2020-laptop reproduced/dci-2018-laptop'."; exit 2; }
+	$(BIN)/python tools/zoo.py $(STUDIES)
+	$(BIN)/python -m zipfile --create zoo.zip zoo
 
 docs: $(INSTALLED)
 	$(BIN)/python docs/generate.py

@@ -29,7 +29,8 @@ FLOORS = (
     {"runs"},
     {"training", "ranking"},
     {"studies"},
-    {"explore", "figures"},
+    {"explore", "figures", "zoo"},
+    {"bench"},
     {"cli"},
     {"__main__"},
 )

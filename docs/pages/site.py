@@ -23,7 +23,7 @@ TREES: Mapping[str, list[str]] = {
     "tutorials/index": ["own-codes", "own-images", "which-model"],
     "guides": [
         "scoring", "which-metric", "how-sure", "is-this-number-right", "why-numbers-differ",
-        "fit", "training", "studies", "scaling-out", "generalisation", "faults", "audit",
+        "fit", "training", "studies", "scaling-out", "generalisation", "faults", "audit", "zoo",
         "ranking", "paper", "results", "sharing",
         "anndata", "scikit-learn", "lightning", "sparse-autoencoders", "neurons",
     ],

@@ -13,7 +13,7 @@ from unbraid._utils.current_folder import guard
 guard("numba.core.config")
 
 if TYPE_CHECKING:
-    from unbraid import datasets, families, metrics, plots
+    from unbraid import datasets, families, metrics, plots, zoo
     from unbraid.studies.compare import compare
     from unbraid.studies.fit.fit import fit
     from unbraid.studies.rank import rank
@@ -46,6 +46,7 @@ __all__ = [
     "score_encoder",
     "stress",
     "train",
+    "zoo",
 ]
 
 _HOMES = {

@@ -15,6 +15,7 @@ from unbraid._utils.suggest import one_line
 from unbraid.cli._commands import Commands, usage
 from unbraid.cli._progress import Interrupted
 from unbraid.cli._trust import untrusted_line
+from unbraid.cli.bench import bench
 from unbraid.cli.cite import cite
 from unbraid.cli.compare import compare
 from unbraid.cli.continue_run import continue_run
@@ -56,6 +57,7 @@ app.command("score", rich_help_panel=MEASURE)(score)
 app.command("compare", rich_help_panel=MEASURE)(compare)
 app.command("metrics", rich_help_panel=MEASURE)(list_metrics)
 app.command("stress", rich_help_panel=MEASURE)(stress)
+app.command("bench", rich_help_panel=MEASURE)(bench)
 app.command("cite", rich_help_panel=MEASURE)(cite)
 app.add_typer(data_app, name="data", rich_help_panel=TRAIN)
 app.command("families", rich_help_panel=TRAIN)(list_families)

@@ -244,6 +244,26 @@ def _rows(metrics: Sequence[Named], claims: tuple[Claim, ...] | None, higher_is_
     if not metrics:
         metrics = [name for name, row in METRICS.items() if row.standard and row.claims]
     rows: dict[str, Metric] = {}
+    for name, row in rows_named(metrics, higher_is_better=higher_is_better).items():
+        if claims is not None:
+            row = replace(row, claims={row.headline: claims})
+        if not row.claims:
+            raise ValueError(f"{name} claims neither {', '.join(CLAIMS)}; say with claims= what to check")
+        rows[name] = row
+    return rows
+
+
+def rows_named(metrics: Sequence[Named], *, higher_is_better: bool = True) -> dict[str, Metric]:
+    """The rows of metrics by name; those of the user's own claim nothing, and each number of a mapping is a value.
+
+    Args:
+        metrics: ids, presets, "module:function", functions or rows, as for `stress`.
+        higher_is_better: of functions of the user's own.
+
+    Raises:
+        ValueError: as `choose`; or two functions have one name.
+    """
+    rows: dict[str, Metric] = {}
     functions: dict[str, Callable[..., Any]] = {}
     for each in metrics:
         if callable(each) and not isinstance(each, Metric):
@@ -254,15 +274,10 @@ def _rows(metrics: Sequence[Named], claims: tuple[Claim, ...] | None, higher_is_
         for name, row in named.items():
             if functions.setdefault(name, row.function) is not row.function:
                 raise ValueError(f"two metrics are called {name!r}; give one another name with unbraid.metrics.own")
-            own = name not in METRICS
-            if own:
+            if name not in METRICS:
                 upward = higher_is_better and row.higher_is_better
                 called = _with_entries(row.function)
                 row = replace(row, function=called, higher_is_better=upward, claims={row.headline: ()})
-            if claims is not None:
-                row = replace(row, claims={row.headline: claims})
-            if not row.claims:
-                raise ValueError(f"{name} claims neither {', '.join(CLAIMS)}; say with claims= what to check")
             rows[name] = row
     return rows
 
@@ -344,7 +359,7 @@ def _judged(
                 reasons[situation] = said
             else:
                 reasons[situation] = f"failed: {type(scored).__name__}{said and ': '}{said}"
-        elif (number := _numbers(scored).get(value)) is None:
+        elif (number := numbers_of(scored).get(value)) is None:
             reasons[situation] = f"no value {value!r}"
         elif not math.isfinite(number):
             reasons[situation] = f"failed: gave {number}"
@@ -403,7 +418,8 @@ def _judged(
     return Stressed(name, value, claims, tuple(checks), MappingProxyType(scores))
 
 
-def _numbers(scored: Scored) -> Mapping[str, float]:
+def numbers_of(scored: Scored) -> Mapping[str, float]:
+    """Every number of a result; of a function of the user's own that gave a mapping, its entries."""
     return scored.result.entries if isinstance(scored.result, _Entries) else scored.values
 
 

@@ -1,0 +1,298 @@
+"""Make a zoo of the finished models of studies."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from unbraid._utils.arguments import check_whole
+from unbraid._utils.optional import require
+from unbraid.metrics import METRICS, NotDefined
+from unbraid.representation import Representation
+from unbraid.runs.folder import read_codes
+from unbraid.scoring.card import Scored
+from unbraid.scoring.encoding import drawn
+from unbraid.scoring.engine import score_each
+from unbraid.types import Progress
+from unbraid.zoo.defects import defects_of, used_codes
+from unbraid.zoo.files import SUFFIX, packed, unpacked, write
+from unbraid.zoo.records import FORMAT
+
+if TYPE_CHECKING:
+    from unbraid.studies.snapshot import RunView
+
+ROWS = 10_000
+# Of the standard ones, those that take half a second of 10 000 rows at most, and need nothing but codes and factors.
+SCORED = (
+    "mig", "dci_lasso", "med", "sap", "snc", "modularity", "irs", "explicitness", "beta_vae_score", "factor_vae_score",
+    "mcc", "r2",
+)  # fmt: skip
+
+Keep = Callable[[str], bool]
+
+
+@dataclass(frozen=True)
+class Animal:
+    """A finished run of a study, and what it is called in the zoo."""
+
+    name: str  # within its dataset
+    study: str
+    run: "RunView"
+    untrained: bool = False  # whether it is meant as it was before its first step
+
+    def codes(self, images: Any = None) -> Representation:
+        """Those that the run keeps; of untrained weights those of the same images of the dataset."""
+        kept = read_codes(self.run.path, self.run.status)
+        if not self.untrained:
+            return kept
+        from unbraid.runs.run import open_run
+
+        run = open_run(self.run.path, records=(self.run.config, self.run.status))
+        return run.untrained().representation(images, len(kept))
+
+
+def build(
+    studies: Sequence[str | Path],
+    folder: str | Path,
+    *,
+    rows: int = ROWS,
+    untrained: int = 0,
+    keep: Keep | None = None,
+    progress: Progress | None = None,
+) -> list[Path]:
+    """Make a zoo of the finished models of studies, one file for each dataset.
+
+    Nothing is trained: the codes that each run keeps are of the same images for all runs of a dataset. The studies are
+    only read, and may still be running. A run that two studies have is taken once.
+
+    Args:
+        studies: folders of studies, as `unbraid study run` makes them. Names of models may depend on their order.
+        folder: where the files are written; they replace those of the same datasets.
+        rows: of each model, drawn by a fixed seed; all that the run keeps where these are fewer.
+        untrained: so many models of each dataset are there a second time, as they were before their first step, such as
+            "sprites/beta_vae-untrained-s0"; of different seeds. Their codes are encoded now.
+        keep: which models, by name, such as "sprites/beta_tcvae-b6-s0"; default all.
+        progress: called as progress(model, done, total).
+
+    Returns:
+        The files written.
+
+    Raises:
+        ImportError: torch, which reads studies, is not installed.
+        FileNotFoundError: a folder is not that of a study.
+        ValueError: no model is left; a run keeps codes of other images than the others of its dataset, or codes that
+            are not finite.
+    """
+    check_whole("rows", rows, 2)
+    check_whole("untrained", untrained, 0)
+    found = {dataset: [*own, *_before(own, untrained)] for dataset, own in animals(studies).items()}
+    chosen = {
+        dataset: [each for each in own if keep is None or keep(f"{dataset}/{each.name}")]
+        for dataset, own in found.items()
+    }
+    if not (total := sum(map(len, chosen.values()))):
+        raise ValueError("no finished model to make a zoo of")
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    done, written = 0, []
+    for dataset, own in chosen.items():
+        if not own:
+            continue
+        whole = found[dataset][0]
+        first = whole.codes()
+        images = _images(own)
+        models, planes = [], []
+        for each in own:
+            if progress is not None:
+                progress(f"{dataset}/{each.name}", done, total)
+            held = each.codes(images)
+            if held.names != first.names or not np.array_equal(held.factors, first.factors):
+                raise ValueError(f"{each.run.path}: its codes are of other images than those of {whole.run.path}")
+            entry, codes = _entry(each, held, rows)
+            models.append(entry)
+            planes.append((each.name, codes))
+            done += 1
+        kept = first.keep_rows(_rows(len(first), rows))
+        path = Path(folder) / f"{dataset}{SUFFIX}"
+        write(path, _about(dataset, own[0].run.config["dataset"], kept, models), kept.factors, planes)
+        written.append(path)
+    return written
+
+
+def _before(own: Sequence[Animal], count: int) -> list[Animal]:
+    """Trained models as they were before their first step, each of another seed."""
+    from unbraid.families.table import find_family
+
+    by_seed: dict[int, Animal] = {}
+    for each in own:
+        if not find_family(each.run.family).fit:
+            by_seed.setdefault(each.run.seed, each)
+    return [
+        replace(each, name=f"{each.run.family}-untrained-s{seed}", untrained=True)
+        for seed, each in [*by_seed.items()][:count]
+    ]
+
+
+def _images(own: Sequence[Animal]) -> Any:
+    """The dataset, opened once for all models that have to be encoded."""
+    untrained = next((each for each in own if each.untrained), None)
+    if untrained is None:
+        return None
+    from unbraid.runs.run import open_run
+
+    return open_run(untrained.run.path).dataset()
+
+
+def animals(studies: Sequence[str | Path]) -> dict[str, list[Animal]]:
+    """The finished runs of studies by dataset, each once, with its name.
+
+    Raises:
+        FileNotFoundError: a folder is not that of a study.
+    """
+    require("torch", "train", "reading studies")
+    from unbraid.studies.study import Study
+
+    runs: dict[str, dict[str, tuple[str, RunView]]] = {}  # by content of the images, then by id
+    called: dict[str, str] = {}
+    for folder in studies:
+        for snapshot in Study.load(folder).snapshots():
+            images = snapshot.environment.dataset
+            for run in snapshot.runs:
+                if run.status.get("state") == "finished" and run.state != "failed" and not run.is_added:
+                    called.setdefault(images["content"], str(images["name"]))
+                    runs.setdefault(images["content"], {}).setdefault(run.id, (snapshot.config.name, run))
+    names = _datasets(called)
+    return {names[content]: list(_named(own.values())) for content, own in runs.items()}
+
+
+def _datasets(called: Mapping[str, str]) -> dict[str, str]:
+    """What each dataset is called, by content; the first of a name keeps it, options or not."""
+    found: dict[str, str] = {}
+    for content, name in called.items():
+        plain = re.sub(r"[^A-Za-z0-9_.-]+", "_", Path(name).name) or "images"
+        found[content] = f"{plain}-{content[:4]}" if plain in found.values() else plain
+    return found
+
+
+def _named(runs: Any) -> Iterator[Animal]:
+    """Runs of one dataset with their names: family, the hyperparameters that are its own, seed."""
+    taken: set[str] = set()
+    for study, run in runs:
+        parts = [run.family.rpartition(":")[2], *(_short(*each) for each in _telling(run)), f"s{run.seed}"]
+        name = re.sub(r"[^A-Za-z0-9_.+-]+", "_", "-".join(parts))[:90]
+        name = f"{name}-{run.id[:4]}" if name in taken else name
+        taken.add(name)
+        yield Animal(name, study, run)
+
+
+def _telling(run: "RunView") -> list[tuple[str, Any]]:
+    """What a family's own hyperparameters are: those that its published grids vary, and others not at their defaults.
+
+    How wide the network is, how it is optimised and such are not among them: two models that differ in these alone are
+    told apart by their id.
+    """
+    from unbraid.families.table import find_family
+
+    row = find_family(run.family)
+    own = [name for name in row.swept if name in run.hyperparameters and name not in COMMON]
+    more = [
+        name
+        for name, each in row.hyperparameters.items()
+        if name not in COMMON and name in run.hyperparameters and run.hyperparameters[name] != each.default
+    ]
+    names = [name for name in row.hyperparameters if name in own or name in more]
+    return [(name, run.hyperparameters[name]) for name in names]
+
+
+# That go without saying in a name: of networks and of training.
+COMMON = frozenset(
+    ("network", "likelihood", "sigma", "learning_rate", "capacity_steps", "discriminator_width", "beta_warmup")
+)
+
+
+def _short(name: str, value: Any) -> str:
+    """`b6` of beta 6, `lo5` of lambda_od 5."""
+    initials = "".join(word[0] for word in name.split("_"))
+    return f"{initials}{value:g}" if isinstance(value, int | float) else f"{initials}_{value}"
+
+
+def _rows(n_kept: int, rows: int) -> Any:
+    return drawn(n_kept, rows, seed=0)
+
+
+def _entry(animal: Animal, held: Representation, rows: int) -> tuple[dict[str, Any], Any]:
+    """What the file says of a model, and its codes."""
+    from unbraid.families.table import find_family
+
+    run = animal.run
+    kept = held.keep_rows(_rows(len(held), rows))
+    try:
+        planes, centre, scale = packed(kept.codes)
+    except ValueError as error:
+        raise ValueError(f"{run.path}: {error}") from None
+    kl = held.mean_kl()
+    entry = {
+        "name": animal.name,
+        "run": run.id,
+        "study": animal.study,
+        "family": run.family,
+        "setting": "untrained" if animal.untrained else run.setting,
+        "hyperparameters": dict(run.hyperparameters),
+        "seed": run.seed,
+        "steps": 0 if animal.untrained else None if find_family(run.family).fit else run.config.get("steps"),
+        "commit": (run.status.get("provenance") or {}).get("commit"),
+        "n_codes": held.codes.shape[1],
+        "centre": centre.tolist(),
+        "scale": scale.tolist(),
+        "kl": None if kl is None else kl.tolist(),
+        "informative": int(used_codes(held).sum()),
+        "defects": [*(["untrained"] if animal.untrained else []), *defects_of(held)],
+        "study_scores": {} if animal.untrained else _headlines(run),
+        "scores": scores_of(replace(kept, codes=unpacked(planes, centre, scale), log_variances=None, prior_kl=None)),
+    }
+    return entry, planes
+
+
+def _headlines(run: "RunView") -> dict[str, float]:
+    return {f"{name}.{each.headline}": each.values[each.headline] for name, each in run.scores.metrics.items()}
+
+
+def scores_of(held: Representation) -> dict[str, float]:
+    """Headlines of the metrics of SCORED, of those that have a meaning on these factors.
+
+    Raises:
+        ValueError: one of them failed.
+    """
+    found = {}
+    with closing(score_each(held, {name: METRICS[name] for name in SCORED}, with_chance=False)) as each:
+        for name, scored in each:
+            if isinstance(scored, Scored):
+                found[name] = float(scored.headline)
+            elif not isinstance(scored, NotDefined):
+                raise ValueError(f"metric {name} failed: {scored}") from scored
+    return found
+
+
+def _about(dataset: str, images: Mapping[str, Any], held: Representation, models: list[Any]) -> dict[str, Any]:
+    blank = [()] * len(held.names)
+    factors = [
+        {"name": name, "kind": kind, "size": size, "levels": list(levels), "period": float(period)}
+        for name, kind, size, levels, period in zip(
+            held.names, held.kinds, held.sizes or [None] * len(blank), held.levels or blank,
+            held.periods or [0.0] * len(blank), strict=True,
+        )
+    ]  # fmt: skip
+    return {
+        "format": FORMAT,
+        "dataset": dataset,
+        "options": dict(images["options"]),
+        "content": images["content"],
+        "n_images": images["n_images"],
+        "rows": len(held),
+        "factors": factors,
+        "metrics": {name: METRICS[name].version for name in SCORED},
+        "models": models,
+    }

@@ -1,0 +1,205 @@
+"""What `unbraid bench` says of a metric is what SciPy says of its scores."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from tests.conftest import Cli
+from unbraid import zoo
+from unbraid.analysis.correlation import correlation_interval
+from unbraid.bench import bench_metrics
+from unbraid.bench.metric import mean_interval
+from unbraid.metrics import METRICS
+from unbraid.zoo.files import packed, write
+
+KINDS = ("ordinal", "categorical")
+
+
+def of_sorts(folder: Path, dataset: str, n_models: int, seed: int) -> None:
+    """A zoo of drawn codes: model k has noise of width k / 10; "a" is its negative width, "b" drawn, "c" constant."""
+    rng = np.random.default_rng(seed)
+    factors = rng.integers(0, 4, (200, 2))
+    models, codes = [], []
+    for k in range(n_models):
+        planes, centre, scale = packed(factors + 0.1 * k * rng.normal(size=(200, 2)))
+        models.append(
+            {
+                "name": f"vae-s{k}", "run": f"{k}", "study": "drawn", "family": "vae", "setting": f"noise={k // 2}",
+                "hyperparameters": {"noise": k}, "seed": k, "steps": 5, "commit": None, "n_codes": 2,
+                "centre": centre.tolist(), "scale": scale.tolist(), "kl": None, "informative": 2,
+                "defects": ["collapsed"] if k >= n_models - 2 else [], "study_scores": {},
+                "scores": {"mig": -0.1 * k, "b": float(rng.normal()), "c": 1.0},
+            }
+        )  # fmt: skip
+        codes.append((f"vae-s{k}", planes))
+    about = {
+        "format": 1, "dataset": dataset, "options": {}, "content": dataset, "n_images": 200, "rows": 200,
+        "factors": [
+            {"name": name, "kind": kind, "size": 4, "levels": [], "period": 0.0}
+            for name, kind in zip("xy", KINDS, strict=True)
+        ],
+        "metrics": {"mig": METRICS["mig"].version - 1, "b": 1, "c": 1}, "models": models,
+    }  # fmt: skip
+    write(folder / f"{dataset}.npz", about, factors, codes)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("zoo")
+    of_sorts(folder, "one", 12, seed=0)
+    of_sorts(folder, "two", 7, seed=1)
+    return folder
+
+
+def first_code(codes: Any, factors: Any) -> float:
+    return float(abs(np.corrcoef(codes[:, 0], factors[:, 0])[0, 1]))
+
+
+def test_correlations_are_scipys_and_their_mean(folder: Path) -> None:
+    (found,) = bench_metrics(first_code, folder=folder)
+    models = zoo.list(folder)
+    models["own"] = [first_code(held.codes.astype(float), held.factors) for held in map(in_(folder), models.index)]
+    assert found.scores == pytest.approx(models["own"].to_dict())
+    for rank in found.ranks:
+        each = {name: spearmanr(own["own"], own[rank.metric]).statistic for name, own in models.groupby("dataset")}
+        assert rank.by_dataset == pytest.approx(each)
+        assert rank.value == pytest.approx(np.mean([*each.values()]))
+        assert (rank.models, rank.settings) == (19, 6 + 4)
+    assert [rank.metric for rank in found.ranks] == ["mig", "b"]  # by correlation
+    assert found.left_out == {"c": "on two one is constant (1)"}
+
+
+def in_(folder: Path) -> Any:
+    return lambda name: zoo.load(name, folder)
+
+
+def test_the_interval_is_of_settings_and_adds_distances_in_squares(folder: Path) -> None:
+    (found,) = bench_metrics(first_code, folder=folder)
+    rank = next(each for each in found.ranks if each.metric == "b")
+    parts = [(rank.by_dataset["one"], 6), (rank.by_dataset["two"], 4)]
+    ends = [correlation_interval(value, n) for value, n in parts]
+    below = math.hypot(*(value - low for (value, _), (low, _) in zip(parts, ends, strict=True))) / 2
+    above = math.hypot(*(high - value for (value, _), (_, high) in zip(parts, ends, strict=True))) / 2
+    assert (rank.low, rank.high) == pytest.approx((rank.value - below, rank.value + above))
+
+
+def test_the_interval_holds_the_mean_as_often_as_it_says() -> None:
+    """Pairs of normal columns with Pearson's r .5 have Spearman's 6 / pi arcsin(r / 2)."""
+    rng, truth, inside = np.random.default_rng(0), 6 / math.pi * math.asin(0.25), 0
+    for _ in range(500):
+        parts = []
+        for n in (20, 40):
+            x, y = rng.normal(size=(2, n))
+            parts.append((float(spearmanr(x, 0.5 * x + math.sqrt(0.75) * y).statistic), n))
+        low, high = mean_interval(parts)
+        inside += low <= truth <= high
+    assert 0.92 <= inside / 500 <= 0.98
+
+
+def test_two_settings_tell_nothing() -> None:
+    assert mean_interval([(0.25, 2)]) == (-1.0, 1.0)
+
+
+def test_a_metric_of_the_zoo_agrees_with_itself() -> None:
+    for name in ("mig", "snc"):
+        (found,) = bench_metrics(name, folder=None)
+        assert found.ranks[0].metric == name
+        assert found.ranks[0].value == 1.0
+        stored = zoo.list()[name]
+        assert found.scores == pytest.approx(stored.to_dict(), abs=1e-9)
+
+
+def test_lower_is_better_turns_the_order(folder: Path) -> None:
+    (up,), (down,) = (bench_metrics(first_code, folder=folder, higher_is_better=each) for each in (True, False))
+    assert {rank.metric: rank.value for rank in down.ranks} == pytest.approx(
+        {rank.metric: -rank.value for rank in up.ranks}
+    )
+    assert up.scores == down.scores
+
+
+def test_scores_of_models_with_a_defect_and_without(folder: Path) -> None:
+    (found,) = bench_metrics(first_code, folder=folder)
+    with_, without = [], []
+    for dataset, n in (("one", 12), ("two", 7)):
+        scores = [found.scores[f"{dataset}/vae-s{k}"] for k in range(n)]
+        with_.append(np.mean(scores[-2:]))
+        without.append(np.mean(scores[:-2]))
+    (only,) = found.defects
+    assert (only.defect, only.models) == ("collapsed", 4)
+    assert (only.score, only.without) == pytest.approx((np.mean(with_), np.mean(without)))
+    assert only.score < only.without
+
+
+def test_each_number_of_a_mapping_is_a_value(folder: Path) -> None:
+    def both(codes: Any, factors: Any) -> dict[str, float]:
+        return {"one": first_code(codes, factors), "minus": -first_code(codes, factors)}
+
+    one, minus = bench_metrics(both, folder=folder)
+    assert (one.value, minus.value) == ("one", "minus")
+    assert {rank.metric: rank.value for rank in one.ranks} == pytest.approx(
+        {rank.metric: -rank.value for rank in minus.ranks}
+    )
+
+
+def test_a_model_that_fails_is_left_out_with_the_reason(folder: Path) -> None:
+    def strict(codes: Any, factors: Any) -> float:
+        if first_code(codes, factors) > 0.99999:
+            raise ArithmeticError("too good")
+        return first_code(codes, factors)
+
+    (found,) = bench_metrics(strict, folder=folder)
+    assert found.left_out["one/vae-s0"] == found.left_out["two/vae-s0"] == "ArithmeticError: too good"
+    assert len(found.scores) == 17
+    assert {rank.models for rank in found.ranks} == {17}
+
+
+def test_fewer_models_are_spread_over_all(folder: Path) -> None:
+    (found,) = bench_metrics(first_code, folder=folder, models=7)
+    assert list(found.scores) == [f"one/vae-s{k}" for k in (0, 3, 6, 9)] + [f"two/vae-s{k}" for k in (0, 3, 6)]
+    with pytest.raises(ValueError, match="models must be"):
+        bench_metrics(first_code, folder=folder, models=2)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("mig_exact", "mig_exact cannot be tried on a zoo, which holds codes and factors alone: it needs the log-var"),
+        ("zero_shot", "it needs held_out"),
+        ("udr", "compares several models"),
+        ("migg", "did you mean 'mig'"),
+    ],
+)
+def test_what_cannot_be_tried_says_so(folder: Path, name: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        bench_metrics(name, folder=folder)
+
+
+def test_other_versions_are_told(folder: Path) -> None:
+    (found,) = bench_metrics(first_code, folder=folder)
+    version = METRICS["mig"].version
+    assert f"one has scores of mig version {version - 1}; that of today is {version}" in found.notes
+
+
+def test_the_command_writes_what_the_function_says(folder: Path, tmp_path: Path, unbraid_cli: Cli) -> None:
+    files = "--json", tmp_path / "a.json", "--csv", tmp_path / "a.csv"
+    code, printed, _ = unbraid_cli("bench", "med", "--zoo", folder, *files)
+    assert code == 0
+    assert "med: 19 models" in printed
+    assert "left out: c: on two one is constant (1)" in printed
+    content = json.loads((tmp_path / "a.json").read_text())
+    (found,) = bench_metrics("med", folder=folder)
+    (told,) = content["metrics"]
+    assert {**told, "seconds": 0} == json.loads(json.dumps({**found.to_dict(), "seconds": 0}))
+    assert content["suite"] == "zoo"
+    assert (tmp_path / "a.csv").read_text().startswith("metric,ranks like,correlation,low,high,one,two,models,settings")
+
+
+def test_the_command_refuses_what_the_zoo_cannot_tell(folder: Path, unbraid_cli: Cli) -> None:
+    code, _, said = unbraid_cli("bench", "mig_exact", "--zoo", folder)
+    assert code == 2
+    assert said.count("\n") == 1
