@@ -96,6 +96,7 @@ WALK: dict[str, list[tuple[str, int]]] = {
     ],
     "metrics": [("", 0)],
     "stress": [("mig", 0)],
+    "bench": [("mig --models 4", 0), ("mig --zoo study", 2)],
     "rank": [("codes.npz run/codes.safetensors", 0), ("study --compare all", 0), ("wide", 0)],
     "families": [("", 0)],
     "fit": [("codes.npz --plan study.yaml --out fitted", 2)],
