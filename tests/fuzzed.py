@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from scipy import sparse
 
 import tests.datasets.test_official as official
+from tests.zoo.drawn import of_sorts
 from unbraid import Representation, ScoreCard, Study, load_run, score, train
 from unbraid.analysis.merging import read_table
 from unbraid.datasets import _store, load
@@ -56,6 +57,7 @@ from unbraid.studies.several import read as read_study
 from unbraid.studies.snapshot import read_added
 from unbraid.studies.status import keep_index, study_status
 from unbraid.training.checkpoints import load_checkpoint
+from unbraid.zoo.files import open_file
 
 LONGEST, MEMORY = 10.0, 1 << 30  # seconds and bytes beyond what there was that a case may take
 WAITING = 12  # times as long may a case last that mostly waits
@@ -116,6 +118,7 @@ def readers(home: Path) -> dict[str, Reader]:
     found: dict[str, Reader] = {}
     _of_codes(home / "codes", found)
     _of_images(home / "images", found)
+    _of_a_zoo(home / "zoo", found)
     _of_official_files(home / "official", found)
     _of_runs_and_studies(home / "study", found)
     texts = home / "condition.txt"
@@ -201,6 +204,18 @@ def _of_images(home: Path, found: dict[str, Reader]) -> None:
             found[f"{place.name}/{path.name}"] = Reader(path, lambda place=place: cached(place), path.suffix == ".json")
     content_digest(StoredImages(folder))
     found["cache/content.json"] = Reader(folder / "content.json", lambda: content_digest(StoredImages(folder)), True)
+
+
+def _of_a_zoo(home: Path, found: dict[str, Reader]) -> None:
+    home.mkdir(parents=True)
+    path = of_sorts(home, "drawn", 4, seed=0)
+
+    def read() -> list[Any]:
+        file = open_file(path)
+        held = [file.codes(model["name"]) for model in file.about["models"]]
+        return [json.dumps(file.about), *(each.codes.tobytes() + each.factors.tobytes() for each in held)]
+
+    found["zoo .npz"] = Reader(path, read)
 
 
 def _of_official_files(home: Path, found: dict[str, Reader]) -> None:

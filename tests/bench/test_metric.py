@@ -10,42 +10,13 @@ import pytest
 from scipy.stats import spearmanr
 
 from tests.conftest import Cli
+from tests.zoo.drawn import of_sorts
 from unbraid import zoo
 from unbraid.analysis.correlation import correlation_interval
 from unbraid.bench import bench_metrics
 from unbraid.bench.metric import mean_interval
 from unbraid.metrics import METRICS
-from unbraid.zoo.files import packed, write
-
-KINDS = ("ordinal", "categorical")
-
-
-def of_sorts(folder: Path, dataset: str, n_models: int, seed: int) -> None:
-    """A zoo of drawn codes: model k has noise of width k / 10; "a" is its negative width, "b" drawn, "c" constant."""
-    rng = np.random.default_rng(seed)
-    factors = rng.integers(0, 4, (200, 2))
-    models, codes = [], []
-    for k in range(n_models):
-        planes, centre, scale = packed(factors + 0.1 * k * rng.normal(size=(200, 2)))
-        models.append(
-            {
-                "name": f"vae-s{k}", "run": f"{k}", "study": "drawn", "family": "vae", "setting": f"noise={k // 2}",
-                "hyperparameters": {"noise": k}, "seed": k, "steps": 5, "commit": None, "n_codes": 2,
-                "centre": centre.tolist(), "scale": scale.tolist(), "kl": None, "informative": 2,
-                "defects": ["collapsed"] if k >= n_models - 2 else [], "study_scores": {},
-                "scores": {"mig": -0.1 * k, "b": float(rng.normal()), "c": 1.0},
-            }
-        )  # fmt: skip
-        codes.append((f"vae-s{k}", planes))
-    about = {
-        "format": 1, "dataset": dataset, "options": {}, "content": dataset, "n_images": 200, "rows": 200,
-        "factors": [
-            {"name": name, "kind": kind, "size": 4, "levels": [], "period": 0.0}
-            for name, kind in zip("xy", KINDS, strict=True)
-        ],
-        "metrics": {"mig": METRICS["mig"].version - 1, "b": 1, "c": 1}, "models": models,
-    }  # fmt: skip
-    write(folder / f"{dataset}.npz", about, factors, codes)
+from unbraid.zoo.listing import PACKAGED
 
 
 @pytest.fixture(scope="module")
@@ -107,10 +78,10 @@ def test_two_settings_tell_nothing() -> None:
 
 def test_a_metric_of_the_zoo_agrees_with_itself() -> None:
     for name in ("mig", "snc"):
-        (found,) = bench_metrics(name, folder=None)
+        (found,) = bench_metrics(name, folder=PACKAGED)
         assert found.ranks[0].metric == name
         assert found.ranks[0].value == 1.0
-        stored = zoo.list()[name]
+        stored = zoo.list(PACKAGED)[name]
         assert found.scores == pytest.approx(stored.to_dict(), abs=1e-9)
 
 

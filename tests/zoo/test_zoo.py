@@ -2,10 +2,12 @@
 
 import json
 import re
+import runpy
 import zipfile
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import unbraid
@@ -17,6 +19,8 @@ from unbraid.zoo.defects import DEFECTS, defects_of
 from unbraid.zoo.files import open_file, packed, unpacked
 from unbraid.zoo.listing import PACKAGED
 
+ROOT = Path(__file__).parents[2]
+tool = runpy.run_path(str(ROOT / "tools" / "zoo.py"))
 YAML = """
 name: tiny
 dataset: {name: square, positions: 8, shrink: 4}
@@ -221,11 +225,30 @@ def test_the_zoo_inside_the_package() -> None:
             assert models.loc[name, metric] == pytest.approx(card.scored[metric].headline, abs=1e-9)
 
 
-def test_the_code_of_the_guide_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "zoo.md").read_text(encoding="utf-8")
+def test_the_code_of_the_guide_runs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("UNBRAID_ZOO", raising=False)
+    page = (ROOT / "docs" / "zoo.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
     names: dict = {"__name__": "__main__"}
     exec(compile(block, "zoo.md", "exec"), names)
     assert len(names["found"].scores) == len(names["models"])
     assert "mig" in capsys.readouterr().out
     assert all(f"| `{defect}` |" in page for defect in DEFECTS)
+
+
+def test_models_inside_the_package_differ() -> None:
+    """One of each defect, then of each family in turn the weakest, the strongest, the middle one."""
+    rows = [
+        (f"{dataset}/{family}-{beta}-s{seed}", dataset, family, f"beta={beta}", ("copies",) if beta == 2 else ())
+        for dataset in ("one", "two")
+        for family in ("vae", "tcvae")
+        for beta in range(30)
+        for seed in (0, 1)
+    ]
+    models = pd.DataFrame(rows, columns=["name", "dataset", "family", "setting", "defects"]).set_index("name")
+    chosen = tool["inside"](models)
+    assert len(chosen) == tool["INSIDE"] == 24
+    assert {f"one/{family}-{beta}-s0" for family in ("vae", "tcvae") for beta in (0, 29, 14)} <= chosen
+    assert {"one/vae-2-s0", "two/vae-2-s0"} <= chosen
+    assert not any(name.endswith("s1") for name in chosen)
+    assert sum(name.startswith("one") for name in chosen) == 12

@@ -4,8 +4,20 @@
 `folder`, says where it was unpacked. `build` makes a zoo of your own studies.
 """
 
-from unbraid.zoo.building import build as build
+from typing import TYPE_CHECKING
+
 from unbraid.zoo.listing import list_models as list
 from unbraid.zoo.listing import load as load
 
+if TYPE_CHECKING:
+    from unbraid.zoo.building import build as build
+
 __all__ = ["build", "list", "load"]
+
+
+def __getattr__(name: str) -> object:
+    if name == "build":  # it scores, and metrics take a second to load
+        from unbraid.zoo.building import build
+
+        return build
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -36,7 +36,7 @@ Keep = Callable[[str], bool]
 
 
 @dataclass(frozen=True)
-class Animal:
+class NamedRun:
     """A finished run of a study, and what it is called in the zoo."""
 
     name: str  # within its dataset
@@ -89,7 +89,7 @@ def build(
     """
     check_whole("rows", rows, 2)
     check_whole("untrained", untrained, 0)
-    found = {dataset: [*own, *_before(own, untrained)] for dataset, own in animals(studies).items()}
+    found = {dataset: [*own, *_before(own, untrained)] for dataset, own in named_runs(studies).items()}
     chosen = {
         dataset: [each for each in own if keep is None or keep(f"{dataset}/{each.name}")]
         for dataset, own in found.items()
@@ -101,32 +101,34 @@ def build(
     for dataset, own in chosen.items():
         if not own:
             continue
-        whole = found[dataset][0]
-        first = whole.codes()
-        images = _images(own)
+        first, images = found[dataset][0], _images(own)
+        whole = first.codes()
         models, planes = [], []
         for each in own:
             if progress is not None:
                 progress(f"{dataset}/{each.name}", done, total)
             held = each.codes(images)
-            if held.names != first.names or not np.array_equal(held.factors, first.factors):
-                raise ValueError(f"{each.run.path}: its codes are of other images than those of {whole.run.path}")
-            entry, codes = _entry(each, held, rows)
+            if held.names != whole.names or not np.array_equal(held.factors, whole.factors):
+                raise ValueError(f"{each.run.path}: its codes are of other images than those of {first.run.path}")
+            try:
+                entry, codes = _entry(each, held, rows)
+            except ValueError as error:
+                raise ValueError(f"{each.run.path}: {error}") from error
             models.append(entry)
             planes.append((each.name, codes))
             done += 1
-        kept = first.keep_rows(_rows(len(first), rows))
+        kept = whole.keep_rows(drawn(len(whole), rows, seed=0))
         path = Path(folder) / f"{dataset}{SUFFIX}"
-        write(path, _about(dataset, own[0].run.config["dataset"], kept, models), kept.factors, planes)
+        write(path, _about(dataset, first.run.config["dataset"], kept, models), kept.factors, planes)
         written.append(path)
     return written
 
 
-def _before(own: Sequence[Animal], count: int) -> list[Animal]:
+def _before(own: Sequence[NamedRun], count: int) -> list[NamedRun]:
     """Trained models as they were before their first step, each of another seed."""
     from unbraid.families.table import find_family
 
-    by_seed: dict[int, Animal] = {}
+    by_seed: dict[int, NamedRun] = {}
     for each in own:
         if not find_family(each.run.family).fit:
             by_seed.setdefault(each.run.seed, each)
@@ -136,7 +138,7 @@ def _before(own: Sequence[Animal], count: int) -> list[Animal]:
     ]
 
 
-def _images(own: Sequence[Animal]) -> Any:
+def _images(own: Sequence[NamedRun]) -> Any:
     """The dataset, opened once for all models that have to be encoded."""
     untrained = next((each for each in own if each.untrained), None)
     if untrained is None:
@@ -146,7 +148,7 @@ def _images(own: Sequence[Animal]) -> Any:
     return open_run(untrained.run.path).dataset()
 
 
-def animals(studies: Sequence[str | Path]) -> dict[str, list[Animal]]:
+def named_runs(studies: Sequence[str | Path]) -> dict[str, list[NamedRun]]:
     """The finished runs of studies by dataset, each once, with its name.
 
     Raises:
@@ -177,7 +179,7 @@ def _datasets(called: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def _named(runs: Any) -> Iterator[Animal]:
+def _named(runs: Any) -> Iterator[NamedRun]:
     """Runs of one dataset with their names: family, the hyperparameters that are its own, seed."""
     taken: set[str] = set()
     for study, run in runs:
@@ -185,7 +187,7 @@ def _named(runs: Any) -> Iterator[Animal]:
         name = re.sub(r"[^A-Za-z0-9_.+-]+", "_", "-".join(parts))[:90]
         name = f"{name}-{run.id[:4]}" if name in taken else name
         taken.add(name)
-        yield Animal(name, study, run)
+        yield NamedRun(name, study, run)
 
 
 def _telling(run: "RunView") -> list[tuple[str, Any]]:
@@ -219,38 +221,31 @@ def _short(name: str, value: Any) -> str:
     return f"{initials}{value:g}" if isinstance(value, int | float) else f"{initials}_{value}"
 
 
-def _rows(n_kept: int, rows: int) -> Any:
-    return drawn(n_kept, rows, seed=0)
-
-
-def _entry(animal: Animal, held: Representation, rows: int) -> tuple[dict[str, Any], Any]:
+def _entry(named: NamedRun, held: Representation, rows: int) -> tuple[dict[str, Any], Any]:
     """What the file says of a model, and its codes."""
     from unbraid.families.table import find_family
 
-    run = animal.run
-    kept = held.keep_rows(_rows(len(held), rows))
-    try:
-        planes, centre, scale = packed(kept.codes)
-    except ValueError as error:
-        raise ValueError(f"{run.path}: {error}") from None
+    run = named.run
+    kept = held.keep_rows(drawn(len(held), rows, seed=0))
+    planes, centre, scale = packed(kept.codes)
     kl = held.mean_kl()
     entry = {
-        "name": animal.name,
+        "name": named.name,
         "run": run.id,
-        "study": animal.study,
+        "study": named.study,
         "family": run.family,
-        "setting": "untrained" if animal.untrained else run.setting,
+        "setting": "untrained" if named.untrained else run.setting,
         "hyperparameters": dict(run.hyperparameters),
         "seed": run.seed,
-        "steps": 0 if animal.untrained else None if find_family(run.family).fit else run.config.get("steps"),
+        "steps": 0 if named.untrained else None if find_family(run.family).fit else run.config.get("steps"),
         "commit": (run.status.get("provenance") or {}).get("commit"),
         "n_codes": held.codes.shape[1],
         "centre": centre.tolist(),
         "scale": scale.tolist(),
         "kl": None if kl is None else kl.tolist(),
         "informative": int(used_codes(held).sum()),
-        "defects": [*(["untrained"] if animal.untrained else []), *defects_of(held)],
-        "study_scores": {} if animal.untrained else _headlines(run),
+        "defects": [*(["untrained"] if named.untrained else []), *defects_of(held)],
+        "study_scores": {} if named.untrained else _headlines(run),
         "scores": scores_of(replace(kept, codes=unpacked(planes, centre, scale), log_variances=None, prior_kl=None)),
     }
     return entry, planes

@@ -7,11 +7,9 @@ together because they pack better.
 
 import io
 import json
-import os
 import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -123,12 +121,10 @@ def open_file(path: Path) -> ZooFile:
     if not path.is_file():
         check_file(path)
         raise FileNotFoundError(f"{path}: no such file")
-    about = os.stat(path)
-    return ZooFile(path, _about(path, about.st_mtime_ns, about.st_size))
+    return ZooFile(path, _about(path))
 
 
-@lru_cache(64)  # read once for all models of a file, as long as that stays what it is
-def _about(path: Path, _modified: int, _length: int) -> Mapping[str, Any]:
+def _about(path: Path) -> Mapping[str, Any]:
     try:
         with zipfile.ZipFile(path) as archive:
             if ABOUT not in archive.namelist():
