@@ -9,7 +9,7 @@ import math
 import sys
 from typing import Any
 
-from pages import datasets, evidence, families, gallery, metrics, settings
+from pages import datasets, evidence, families, gallery, leaderboard, metrics, settings
 from pages.texts import ROOT, table
 
 from unbraid.metrics import MEASURES, METRICS, RECONSTRUCTED
@@ -294,6 +294,9 @@ def main() -> None:
         "docs/how-sure.md": filled("docs/how-sure.md", {"coverage": coverage(), "alarms": alarms()}),
         "docs/audit.md": filled("docs/audit.md", audited()),
         "docs/faults.md": filled("docs/faults.md", {"faults": faults()}),
+        "docs/leaderboard.md": filled(
+            "docs/leaderboard.md", {"suite": leaderboard.suite(), "leaderboard": leaderboard.tables()}
+        ),
         "docs/reproductions/index.md": filled("docs/reproductions/index.md", {"claims": claims()}),
         "docs/reproductions/rules.md": filled("docs/reproductions/rules.md", {"rules": claim_rules()}),
         "docs/is-this-number-right.md": filled(

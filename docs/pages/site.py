@@ -24,7 +24,7 @@ TREES: Mapping[str, list[str]] = {
     "guides": [
         "scoring", "which-metric", "how-sure", "is-this-number-right", "why-numbers-differ",
         "fit", "training", "studies", "scaling-out", "generalisation", "faults", "audit", "zoo",
-        "ranking", "paper", "results", "sharing",
+        "ranking", "paper", "results", "leaderboard", "sharing",
         "anndata", "scikit-learn", "lightning", "sparse-autoencoders", "neurons",
     ],
     "reference": ["glossary", "metrics", "families", "datasets", "figures", "reported", "commands", "reference/index"],

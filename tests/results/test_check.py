@@ -27,7 +27,7 @@ def test_sound_files_have_no_fault(unbraid_cli, folder: Path) -> None:
 
 Edit = Callable[[dict[str, Any]], object]
 SCHEMA: dict[str, tuple[Edit, str]] = {
-    "version": (lambda c: c.update(schema=2), "schema: "),
+    "version": (lambda c: c.update(schema=3), "schema: "),
     "unknown key": (lambda c: c.update(extra=1), "extra: unknown"),
     "no history": (lambda c: c.update(history=[]), "history: "),
     "no place": (lambda c: c["scores"][1]["reported"].pop("place"), "scores[1].reported.place: is missing"),

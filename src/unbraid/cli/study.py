@@ -88,7 +88,7 @@ def run(
         if dry_run:
             _estimate(study, executor, options)
             return
-        with continuing(), _progress(study.config.name) as report:
+        with continuing(), study_progress(study.config.name) as report:
             runs = study.run(executor, retry=retry, retrain=retrain, shard=shard, progress=report, **options)
     say(summary(study, runs, out))
 
@@ -107,7 +107,8 @@ def _estimate(study: "Study", executor: str | None, options: Mapping[str, Any]) 
 
 
 @contextmanager
-def _progress(name: str) -> "Iterator[Callable[[StudyProgress], None]]":
+def study_progress(name: str) -> "Iterator[Callable[[StudyProgress], None]]":
+    """What is told of the progress of a study, as a bar."""
     pace = Pace()
     with progress_bar(name) as show:
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from unbraid._utils.suggest import suggestion
 from unbraid.results.files import path_of, read, text_of
-from unbraid.results.schema import EXTERNAL, SCHEMA, Results, apart, key_of, named
+from unbraid.results.schema import BESIDE, EXTERNAL, SCHEMA, Results, apart, beside, key_of, named
 from unbraid.storage.files import write_text
 from unbraid.storage.json_records import check_record
 
@@ -69,6 +69,8 @@ def added(
         first = "first record" if not content["history"] else f"{len(new)} measured numbers added"
         content["history"].append({"date": today.isoformat(), "reason": reason or first})
     content["scores"] = list(held.values())
+    if any(beside(score.get("measured", {})) for score in content["scores"]):
+        content["schema"] = BESIDE
     check_record(Results, content, path)
     return Added(path, content, len(new), len(replaced), len(same))
 

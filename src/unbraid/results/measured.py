@@ -76,12 +76,12 @@ def mean_of(column: str, values: FloatArray) -> dict[str, float]:
     """
     mean = float(values.mean())
     if len(values) < 2:
-        return {"value": _rounded(mean)}
+        return {"value": rounded(mean)}
     from scipy.stats import t
 
     half = float(t.ppf((1 + CONFIDENCE) / 2, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values)))
     low, high = within_range(column, values, mean - half, mean + half)
-    return {"value": _rounded(mean), "low": _rounded(low), "high": _rounded(high)}
+    return {"value": rounded(mean), "low": rounded(low), "high": rounded(high)}
 
 
 def in_card(
@@ -109,14 +109,14 @@ def in_card(
         if column not in known:
             raise ValueError(f"the score card has no {column}; it has {', '.join(known)}")
         metric, value = known[column]
-        measured: dict[str, Any] = {"value": _rounded(metric.values[value])}
+        measured: dict[str, Any] = {"value": rounded(metric.values[value])}
         if metric.intervals is not None and value in metric.intervals.values:
             if metric.intervals.confidence != CONFIDENCE:
                 raise ValueError(
                     f"{column} has an interval of {metric.intervals.confidence:g}; score with --confidence .95"
                 )
             interval = metric.intervals.values[value]
-            measured |= {"low": _rounded(interval.low), "high": _rounded(interval.high)}
+            measured |= {"low": rounded(interval.low), "high": rounded(interval.high)}
         measured |= {
             "units": card.input.n_samples, "unit": "row", "commit": commit, "study": study, "seeds": [card.seed],
             "machine": "",
@@ -125,7 +125,8 @@ def in_card(
     return scores
 
 
-def _rounded(value: float) -> float:
+def rounded(value: float) -> float:
+    """A number in as many digits as are recorded."""
     return float(f"{value:.{DIGITS}g}") + 0.0  # no -0.0
 
 

@@ -1,20 +1,23 @@
 """What a file of results may hold: numbers that a paper reports, and numbers that were measured, in one form."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import Field, FiniteFloat
+from pydantic import Field, FiniteFloat, model_validator
+from pydantic_core import PydanticCustomError
 
-from unbraid.storage.json_records import LONGEST, Count, Natural, Record, Text
+from unbraid.storage.json_records import LONGEST, Count, Natural, Record, Seconds, Text
 
-SCHEMA = 1
+SCHEMA, BESIDE = 1, 2  # BESIDE: what `unbraid bench` measures beside a number may stand with it
 EXTERNAL, UNCLEAN = "external", "unclean"  # in place of a commit: of a paper, of code that was never committed
 COMMIT = "[0-9a-f]{40}"
+MODEL = "[A-Za-z0-9][A-Za-z0-9.-]*__[A-Za-z0-9][A-Za-z0-9._+-]*"  # ORG__NAME
 SHORT = 12  # digits of a commit that name a folder
 
 Said: TypeAlias = Annotated[str, Field(max_length=LONGEST, pattern=r"\S")]  # more than spaces
 Name: TypeAlias = Annotated[str, Field(max_length=200, pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")]
 Width: TypeAlias = Annotated[FiniteFloat, Field(ge=0)]
+NEW = ("chance", "baselines", "seconds", "supervision")  # of a measured number, in files of schema BESIDE
 
 
 class Source(Record):
@@ -49,6 +52,10 @@ class Measured(Record):
     study: Said
     seeds: list[Natural]
     machine: Text
+    chance: FiniteFloat | None = None  # of shuffled rows
+    baselines: dict[Said, FiniteFloat] | None = None  # of what was not trained, by name
+    seconds: Seconds | None = None  # of one training
+    supervision: Said | None = None  # what it was told: "512 pairs"
 
 
 class Score(Record):
@@ -72,13 +79,22 @@ class Change(Record):
 class Results(Record):
     """One file."""
 
-    version: Annotated[int, Field(alias="schema", ge=SCHEMA, le=SCHEMA)]
-    model: Annotated[str, Field(max_length=200, pattern=r"^[A-Za-z0-9][A-Za-z0-9.-]*__[A-Za-z0-9][A-Za-z0-9._+-]*$")]
+    version: Annotated[int, Field(alias="schema", ge=SCHEMA, le=BESIDE)]
+    model: Annotated[str, Field(max_length=200, pattern=f"^{MODEL}$")]
     revision: Annotated[str, Field(pattern=f"^({EXTERNAL}|{UNCLEAN}|[0-9a-f]{{{SHORT}}})$")]
     study: Name
     source: Source | None = None
     scores: Annotated[list[Score], Field(min_length=1)]
     history: Annotated[list[Change], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _of_its_schema(self) -> "Results":
+        if self.version < BESIDE and any(
+            beside(each.measured.model_fields_set) for each in self.scores if each.measured
+        ):
+            names = ", ".join(NEW)
+            raise PydanticCustomError("schema", "{names} are of schema {later}", {"names": names, "later": BESIDE})
+        return self
 
 
 def in_order(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -103,6 +119,11 @@ def named(score: Mapping[str, Any]) -> str:
     """The same in words."""
     metric, dataset, setting = key_of(score)
     return f"{metric} of {dataset}" + (f" ({setting})" if setting else "")
+
+
+def beside(measured: Collection[str]) -> bool:
+    """Whether a measured number has what only files of schema BESIDE hold."""
+    return any(name in measured for name in NEW)
 
 
 def apart(score: Mapping[str, Any]) -> bool:

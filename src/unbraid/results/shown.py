@@ -58,7 +58,9 @@ def table(some: Iterable[Entry]) -> Table:
 def whole_table(some: Iterable[Entry]) -> Table:
     """The same with all that is known of each, a column for each."""
     reported = ("value", "spread", "spread_is", "n", "printed", "place")
-    measured = ("value", "low", "high", "units", "unit", "commit", "study", "machine")
+    measured = (
+        "value", "low", "high", "units", "unit", "commit", "study", "machine", "chance", "seconds", "supervision"
+    )  # fmt: skip
     heads = [
         "model", "revision", "study", "dataset", "metric", "setting",
         *(f"reported.{name}" for name in reported), *(f"measured.{name}" for name in measured), "reason",

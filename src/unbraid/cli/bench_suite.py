@@ -1,0 +1,64 @@
+"""`unbraid bench ... --suite`: an encoder or a family on fixed images, with a record for `unbraid results add`."""
+
+import re
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from unbraid.cli._options import listed, number_or_text, pair
+from unbraid.cli._progress import continuing, metric_progress
+from unbraid.cli.show import STDOUT, Files, check_output, say, show
+
+
+def bench_suite(
+    what: str, suite: str, *, sets: str | None, seeds: str | None, settings: list[str] | None, work: Path | None,
+    out: Path | None, model: str | None, processes: int | None, to: Files,
+) -> None:  # fmt: skip
+    """What the command does where a suite is named; arguments are its options.
+
+    Raises:
+        ValueError: as `unbraid.bench.encoder.bench_encoder`; or an option that cannot be read.
+    """
+    if out is not None and out != STDOUT:
+        check_output("--out", out, ".json")
+    if out == STDOUT:
+        raise ValueError("--out names the file of the record; --json - prints it")
+    from unbraid._utils.optional import require
+
+    require("torch", "train", "unbraid bench")
+    from unbraid.bench.encoder import bench_encoder
+    from unbraid.bench.record import check_model, model_of, record
+    from unbraid.bench.shown import table
+    from unbraid.cli.study import study_progress
+    from unbraid.results.files import text_of
+    from unbraid.storage.files import write_text
+
+    whose = model or model_of(what)
+    check_model(whose)
+    folder = work or Path("bench") / re.sub(r"[^\w.+-]+", "-", what)
+    with continuing(), study_progress(what) as training, metric_progress(what) as progress:
+        found = bench_encoder(
+            what, suite=suite, work=folder, sets=listed(sets) or None, seeds=_seeds(seeds),
+            settings=_settings(settings), processes=processes, training=training, progress=progress,
+        )  # fmt: skip
+    content = record(found, whose, date.today())
+    notes = [*found.notes]
+    if found.trial:
+        notes.append(f"a trial, and no result of the suite: {'; '.join(found.trial)}")
+    show(table(content, notes), to, content=content)
+    if out is not None:
+        write_text(out, text_of(content))
+        say(f"wrote {out}; unbraid results add {out} records it", err=to.printed)
+
+
+def _seeds(text: str | None) -> list[int] | None:
+    if text is None:
+        return None
+    try:
+        return [int(part) for part in listed(text)]
+    except ValueError:
+        raise ValueError(f"--seeds {text}: write which, such as 0,1") from None
+
+
+def _settings(texts: list[str] | None) -> dict[str, Any]:
+    return {name: number_or_text(value) for name, value in (pair("--set", text) for text in texts or ())}
