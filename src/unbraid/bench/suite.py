@@ -80,7 +80,7 @@ LAPTOP = Suite(
             "quessard": {"network": "dense_norm"},
             "forward_vae": {"network": "dense_norm"},
             "parted_vae": {"network": "dense", "mask_steps": 700.0, "capacity_steps": 2000.0},
-            "weak_de": {"network": "dense", "learning_rate": 0.001, "adversary_width": 128},
+            "weak_de": {"network": "dense", "learning_rate": 0.001, "adversary_width": 128, "labels": 5000},
             "mtd": _VAE,
         }
     ),

@@ -161,7 +161,7 @@ def trained_family(
         "precision": "float32",
         "device": "cpu",
     }
-    options = {} if processes is None else {"processes": processes}
+    options: dict[str, Any] = {} if processes is None else {"processes": processes}
     with TemporaryDirectory() as place:
         file = Path(place) / "study.yaml"
         file.write_text(written(content), encoding="utf-8")
