@@ -164,6 +164,38 @@ def test_results_take_the_record_of_a_whole_suite(unbraid_cli, tmp_path: Path) -
 
 
 @pytest.mark.usefixtures("small")
+def test_the_command_shows_and_writes_what_was_measured(unbraid_cli, tmp_path: Path) -> None:
+    out, shown = tmp_path / "record.json", tmp_path / "shown.csv"
+    words = "bench", "tests.bench.encoders:noise", "--suite", "laptop", "--work", tmp_path / "w"
+    code, printed, said = unbraid_cli(*words, "--out", out, "--csv", shown)
+    assert code == 0, said
+    assert "random projection" in printed
+    assert f"wrote {out}; unbraid results add {out} records it" in printed
+    assert len(shown.read_text().splitlines()) == 7
+    content = json.loads(out.read_text())
+    assert (content["model"], content["study"]) == ("tests.bench.encoders__noise", "bench-laptop-1")
+    code, printed, _ = unbraid_cli(*words, "--sets", "small", "--model", "my-lab__x", "--json", "-")
+    assert (code, json.loads(printed)["study"], json.loads(printed)["model"]) == (
+        0,
+        "bench-laptop-1-trial",
+        "my-lab__x",
+    )
+    for wrong, why in (
+        (["--seed", "1"], "--seed is for --suite zoo"),
+        (["--models", "3"], "--models is for --suite zoo"),
+        (["--model", "mine"], "--model mine: write ORG__NAME"),
+        (["--seeds", "a"], "--seeds a: write which, such as 0,1"),
+        (["--out", "-"], "--out names the file of the record"),
+        (["vae"], "--suite laptop takes one family or encoder at a time"),
+    ):
+        code, _, said = unbraid_cli(*words, *wrong)
+        assert code == 2
+        assert why in said
+    code, _, said = unbraid_cli("bench", "mig", "--sets", "small")
+    assert (code, said) == (2, "unbraid: --sets is for --suite laptop\n")
+
+
+@pytest.mark.usefixtures("small")
 def test_results_refuse_a_record_that_lacks_something(unbraid_cli, tmp_path: Path) -> None:
     path, content = tmp_path / "record.json", record(bench("noise", tmp_path / "w", sets=None), "my-lab__n", TODAY)
 

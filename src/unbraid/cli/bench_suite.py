@@ -11,7 +11,7 @@ from unbraid.cli.show import STDOUT, Files, check_output, say, show
 
 
 def bench_suite(
-    what: str, suite: str, *, sets: str | None, seeds: str | None, settings: list[str] | None, work: Path | None,
+    names: list[str], suite: str, *, sets: str | None, seeds: str | None, settings: list[str] | None, work: Path | None,
     out: Path | None, model: str | None, processes: int | None, to: Files,
 ) -> None:  # fmt: skip
     """What the command does where a suite is named; arguments are its options.
@@ -19,10 +19,13 @@ def bench_suite(
     Raises:
         ValueError: as `unbraid.bench.encoder.bench_encoder`; or an option that cannot be read.
     """
-    if out is not None and out != STDOUT:
-        check_output("--out", out, ".json")
+    if len(names) > 1:
+        raise ValueError(f"--suite {suite} takes one family or encoder at a time; got {', '.join(names)}")
     if out == STDOUT:
         raise ValueError("--out names the file of the record; --json - prints it")
+    if out is not None:
+        check_output("--out", out, ".json")
+    [what] = names
     from unbraid._utils.optional import require
 
     require("torch", "train", "unbraid bench")
