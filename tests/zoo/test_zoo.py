@@ -239,7 +239,13 @@ def test_the_code_of_the_guide_runs(capsys: pytest.CaptureFixture[str], monkeypa
 def test_models_inside_the_package_differ() -> None:
     """One of each defect, then of each family in turn the weakest, the strongest, the middle one."""
     rows = [
-        (f"{dataset}/{family}-{beta}-s{seed}", dataset, family, f"beta={beta}", ("copies",) if beta == 2 else ())
+        (
+            f"{dataset}/{family}-{beta}-s{seed}",
+            dataset,
+            family,
+            f"beta={beta}",
+            ("copies",) if beta == 2 and seed else (),
+        )
         for dataset in ("one", "two")
         for family in ("vae", "tcvae")
         for beta in range(30)
@@ -249,6 +255,5 @@ def test_models_inside_the_package_differ() -> None:
     chosen = tool["inside"](models)
     assert len(chosen) == tool["INSIDE"] == 24
     assert {f"one/{family}-{beta}-s0" for family in ("vae", "tcvae") for beta in (0, 29, 14)} <= chosen
-    assert {"one/vae-2-s0", "two/vae-2-s0"} <= chosen
-    assert not any(name.endswith("s1") for name in chosen)
+    assert [name for name in sorted(chosen) if name.endswith("s1")] == ["one/vae-2-s1", "two/vae-2-s1"]
     assert sum(name.startswith("one") for name in chosen) == 12

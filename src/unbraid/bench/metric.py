@@ -112,7 +112,7 @@ def bench_metrics(
         FileNotFoundError: there is no zoo.
 
     Reference:
-        Zou 2007, "Toward using confidence intervals to compare correlations", section 2, for the sum of intervals.
+        Zou 2007, "Toward using confidence intervals to compare correlations": its limits of a difference, for a mean.
 
     Example:
         >>> only = bench_metrics("med", models=8)[0]
@@ -232,7 +232,7 @@ def mean_interval(parts: Sequence[tuple[float, int]], confidence: float = 0.95) 
         confidence: in (0, 1).
 
     Reference:
-        Zou 2007, section 2: the distance of the mean's end is the root of the summed squares of the parts' distances.
+        Zou 2007: an end of the mean is as far from it as the root of the summed squares of the parts' distances says.
 
     Example:
         >>> mean_interval([(0.5, 30)]) == correlation_interval(0.5, 30)
