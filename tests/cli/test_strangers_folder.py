@@ -80,7 +80,7 @@ WALK: Mapping[str, list[str]] = {
     ],
     "explore": ["run --port 0", "study --port 0"],
     "report": ["run", "study"],
-    "export": ["run --out a.onnx", "study --out a.csv", "study --out a.parquet"],
+    "export": ["run --out a.onnx", "run --out exported", "study --out a.csv", "study --out a.parquet"],
     "cite": ["mig"],
     "data list": [""],
     "data info": ["square"],

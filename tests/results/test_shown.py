@@ -70,7 +70,7 @@ def test_show_has_source_reasons_and_history(results) -> None:
         (["table", "--metric", "mg"], "--metric mg: no such metric; "),
         (["table", "--dataset", "squar"], "--dataset squar: no such dataset; did you mean 'square'?"),
         (["table", "--dataset", "disk", "--metric", "mig"], "no number passes --dataset disk --metric mig together"),
-        (["show", "pca"], "no such model; there are vae"),
+        (["show", "pca"], "unbraid: no such model: pca; there are vae"),
     ],
 )
 def test_what_there_is_not_is_one_line(results, words: list[str], said: str) -> None:

@@ -1,4 +1,4 @@
-"""`unbraid export`: the results of a study, a trained model, or codes, as files for other tools."""
+"""`unbraid export`: the results of a study, a trained model, or codes, for other tools and to be published."""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -17,8 +17,9 @@ def export(
     out: Annotated[
         Path,
         typer.Option(
-            help="Of a study: its results, .csv or .parquet, or the folder of --records. Of a run: its model, .onnx. "
-            "Of a run or a file: its codes and factors, .npz, .safetensors or .parquet."
+            help="Of a study: its results, .csv or .parquet, or the folder of --records. Of a run: its model, .onnx, "
+            "or a new folder with a model card. Of a run or a file: its codes and factors, .npz, .safetensors or "
+            ".parquet."
         ),
     ],
     part: Annotated[Literal["decoder", "encoder"], typer.Option(help="With .onnx: part of the model.")] = "decoder",
@@ -26,11 +27,22 @@ def export(
         bool, typer.Option("--records", help="Write a JSON record of each run in the shape of Every Eval Ever.")
     ] = False,
     organisation: Annotated[str, typer.Option(help="With --records: who trained and measured the models.")] = "unknown",
+    name: Annotated[
+        str | None, typer.Option(help="With a new folder: what its model card calls the model; default as the folder.")
+    ] = None,
+    chosen: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="With a new folder: how you chose the model, for its model card."),
+    ] = None,
     trust_code: TrustCode = None,
 ) -> None:
-    """Write results, models or codes for other tools.
+    """Write results, models or codes for other tools, or a model to be published.
 
     Results of a study are a table with one row per run, or a record of each run in a schema that many projects share.
+
+    If the output has no suffix, a run is copied into a new folder with a model card (README.md): how it was trained,
+    how it was chosen, its scores, what each latent does, what the model does not do, and how to load it. The Hugging
+    Face Hub reads it.
 
     The decoder takes `codes` (n, n_codes) and gives `images` (n, channels, height, width). The encoder takes `images`,
     floats from 0 to 1, and gives `codes`, the posterior means, and `log_variances`.
@@ -45,8 +57,11 @@ def export(
 
       unbraid export runs/3f6c0f0a8d1e2b47 --out encoder.onnx --part encoder
 
+      unbraid export study/runs/3f6c0f0a8d1e2b47 --out my-model --chosen "The highest UDR of 36 models."
+
       unbraid export codes.csv --out codes.parquet
     """
+    from unbraid.storage.run_files import CONFIG
     from unbraid.studies.store import is_study
 
     trust = trust_code or ()
@@ -56,6 +71,10 @@ def export(
         raise ValueError(f"--records is of a study, and {path} is none")
     elif is_study(path) or out.suffix == ".csv":
         _results(path, check_output("--out", out, ".csv", ".parquet"), trust)
+    elif not out.suffix and (path / CONFIG).is_file():
+        _folder(path, out, name, chosen, trust)
+    elif name is not None or chosen is not None:
+        raise ValueError(f"--name and --chosen are for the model card of a run in a new folder, not for {out}")
     elif out.suffix == ".onnx":
         _model(path, check_output("--out", out, ".onnx"), part, trust)
     else:
@@ -92,6 +111,21 @@ def _model(run: Path, out: Path, part: Literal["decoder", "encoder"], trust: Col
     if difference is not None:
         checked = f"onnxruntime differs from PyTorch by at most {difference:.1g}"
     say(f"wrote {out} ({checked})")
+
+
+def _folder(run: Path, out: Path, name: str | None, chosen: str | None, trust: Collection[str]) -> None:
+    from unbraid._utils.optional import require
+
+    require("torch", "train", "reading a run")
+    from unbraid.runs.exported import export_folder, told_in_config
+    from unbraid.studies.origin import origin_of
+
+    standing = origin_of(run, trust=trust)
+    told = "\n\n".join(filter(None, (chosen, standing))) or None
+    exported = export_folder(run, out, name=name, chosen=told, trust=trust)
+    say(f"wrote {out}; its model card is {out / 'README.md'}")
+    if place := told_in_config(exported):
+        say(f"note: {out / 'config.json'} names the place of your images, {place}")
 
 
 def _codes(path: Path, out: Path) -> None:

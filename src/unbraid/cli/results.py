@@ -300,7 +300,7 @@ def show_model(
     from unbraid.results.shown import table as table_of
 
     contents = read_all(folder)
-    found = chosen(list(entries(contents)), {"model": model})
+    found = chosen(list(entries(contents)), {"model": model}, options=False)
     names = {each.model for each in found}
     held = [content for content in contents if content["model"] in names]
     parts = [part for content in held for part in of_one(content)]

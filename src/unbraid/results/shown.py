@@ -10,12 +10,13 @@ from unbraid.storage.table_formats import Cell, Table
 FILTERS = ("paper", "model", "dataset", "metric")
 
 
-def chosen(all_: Sequence[Entry], wanted: Mapping[str, str | None]) -> list[Entry]:
+def chosen(all_: Sequence[Entry], wanted: Mapping[str, str | None], *, options: bool = True) -> list[Entry]:
     """The numbers that pass every filter.
 
     Args:
         all_: all numbers.
         wanted: by the names of FILTERS; a model with its paper or without, a metric with its value or without.
+        options: whether errors call filters as options of the command line.
 
     Raises:
         ValueError: a filter names what no number is of, or none passes all of them.
@@ -26,7 +27,8 @@ def chosen(all_: Sequence[Entry], wanted: Mapping[str, str | None]) -> list[Entr
             continue
         if not any(word in _words(each, name) for each in all_):
             known = dict.fromkeys(_words(each, name)[0] for each in all_)
-            raise ValueError(f"--{name} {word}: no such {name}; {suggestion(word, known)}")
+            given = f"--{name} {word}: no such {name}" if options else f"no such {name}: {word}"
+            raise ValueError(f"{given}; {suggestion(word, known)}")
         left = [each for each in left if word in _words(each, name)]
     if not left:
         given = " ".join(f"--{name} {word}" for name, word in wanted.items() if word is not None)

@@ -88,8 +88,13 @@ def _better(row: Metric | None, saved: SavedMetric, name: str) -> bool | None:
 
 def score_table(numbers: Sequence[Number]) -> str:
     """A table of numbers in Markdown, ending with a line break."""
-    rows = [HEADS, ["---"] * len(HEADS), *map(_row, numbers)]
-    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    return markdown_table(HEADS, [_row(each) for each in numbers])
+
+
+def markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown, whose cells are so already, ending with a line break."""
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def _row(number: Number) -> list[str]:

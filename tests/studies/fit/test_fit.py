@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from huggingface_hub import ModelCard
 
 import unbraid
 from unbraid.datasets import FactorDataset, load
@@ -73,6 +74,27 @@ def test_the_page_shows_what_was_chosen_and_what_labels_say(fitted: Fitted):
         assert text in page
     assert "http://" not in page.replace("http://www.w3.org", "")
     assert 'load_run("fitted/model")' in (fitted.folder / "README.md").read_text()
+
+
+@pytest.mark.lengthy
+def test_the_model_has_a_card_that_says_how_it_was_chosen(fitted: Fitted, monkeypatch: pytest.MonkeyPatch):
+    choice, card = fitted.choice, ModelCard.load(fitted.folder / "model" / "README.md")
+    assert choice.chosen is not None
+    for text in (
+        f"from {len(choice.candidates)} models of 1 setting (beta_tcvae beta=2)",
+        f"{choice.chosen.elbo:.1f} nats, with a UDR of {choice.udr(choice.chosen):.3f}",
+        f"{choice.sure_of_model:.0%} of the draws chose the same model, and {choice.sure_of_setting:.0%} the same",
+        "Labels had no part in the choice.",
+        "| `mig` |",
+        "Nobody has named its latents.",
+        "4,000 images that unbraid knows by no name",
+    ):
+        assert text in card.text
+    assert card.data.to_dict()["library_name"] == "unbraid"
+    monkeypatch.chdir(fitted.folder.parent)
+    names: dict = {}
+    exec((fitted.folder / "README.md").read_text().split("```python\n")[1].split("```")[0], names)
+    assert names["codes"].shape == (1, 6)
 
 
 @pytest.mark.lengthy

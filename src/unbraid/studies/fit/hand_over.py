@@ -14,17 +14,20 @@ import numpy as np
 from unbraid.datasets.factor_table import read_table, table_columns
 from unbraid.metrics import METRICS
 from unbraid.representation import Representation
+from unbraid.runs.exported import copied
+from unbraid.runs.model_card import README, load_lines, model_card
 from unbraid.runs.onnx import export_onnx
 from unbraid.runs.run import BATCH, Run, load_run
 from unbraid.scoring.score import score
+from unbraid.sharing.numbers import markdown_table
 from unbraid.storage.files import atomic_write, write_text
-from unbraid.studies.fit.choose import Candidate, Choice
-from unbraid.studies.fit.page import fit_page
+from unbraid.studies.fit.choose import NEAR, Candidate, Choice
+from unbraid.studies.fit.page import fit_page, judged_table
 from unbraid.studies.fit.pictures import Pictures
 from unbraid.studies.fit.plan import Plan
 from unbraid.types import FloatArray, Progress
 
-MODEL, CODES, REPORT, README = "model", "codes.csv", "report.html", "README.md"
+MODEL, CODES, REPORT = "model", "codes.csv", "report.html"
 JUDGES = ("mig", "dci_boosted", "mcc")  # by which labels judge the choice afterwards
 
 
@@ -49,7 +52,7 @@ def hand_over(
     judged = judge(choice.candidates, pictures, labels, progress) if labels is not None else {}
     run, codes = None, None
     if choice.chosen is not None:
-        run = _copied(choice.chosen.run, folder / MODEL)
+        run = _handed_over(choice, folder / MODEL, judged)
         codes = all_codes(run, pictures, progress)
         write_codes(folder / CODES, pictures.names, codes)
         if find_spec("onnx"):
@@ -58,7 +61,7 @@ def hand_over(
     with atomic_write(folder / REPORT) as temporary:
         page = fit_page(pictures, plan, choice, run=run, codes=codes, judged=judged)
         temporary.write_text(page, encoding="utf-8")
-    write_text(folder / README, _readme(folder, choice))
+    write_text(folder / README, _readme(folder, choice, run))
     return run
 
 
@@ -140,26 +143,63 @@ def _numbers(values: list[Any]) -> list[Any]:
     )
 
 
-def _copied(run: Run, target: Path) -> Run:
-    """The folder of a run, copied whole or not at all."""
-    working = target.with_name(f".{target.name}.part")
-    shutil.rmtree(working, ignore_errors=True)
-    shutil.copytree(run.path, working)
+def _handed_over(choice: Choice, target: Path, judged: Mapping[str, Mapping[str, float]]) -> Run:
+    """The chosen run in a folder of its own, whole or not at all."""
+    assert choice.chosen is not None
+    run = choice.chosen.run
+    text = model_card(
+        run, f"{choice.chosen.setting}, chosen without labels", how_chosen(choice, judged), folder=target.name
+    )
+    working = copied(run.path, target)
+    write_text(working / README, text)
     shutil.rmtree(target, ignore_errors=True)
     working.rename(target)
     return load_run(target, device=run.device)
 
 
-def _readme(folder: Path, choice: Choice) -> str:
-    if choice.chosen is None:
+def how_chosen(choice: Choice, judged: Mapping[str, Mapping[str, float]]) -> str:
+    """How the chosen model was chosen and how sure that is, as paragraphs in Markdown.
+
+    `judged` is of labels that had no part in it, as `judge` gives it; empty without labels.
+    """
+    assert choice.chosen is not None
+    settings = list(dict.fromkeys(each.setting for each in choice.candidates))
+    among = f"{len(settings)} setting{'s' * (len(settings) > 1)} ({', '.join(settings)})"
+    udr = choice.udr(choice.chosen)
+    assert udr is not None
+    close = " The choice is close: others are about as good." if choice.sure_of_setting < 0.5 else ""
+    return (
+        f"It was chosen without labels by `unbraid fit` from {len(choice.candidates)} models of {among}. Of the "
+        f"models whose UDR is within {round(100 * (1 - NEAR))} % of the highest, it has the highest ELBO on held-out "
+        f"images: {choice.chosen.elbo:.1f} nats, with a UDR of {udr:.3f}."
+        "\n\n"
+        f"When the models of each setting were drawn again, with replacement, {choice.sure_of_model:.0%} of the draws "
+        f"chose the same model, and {choice.sure_of_setting:.0%} the same setting.{close}"
+        "\n\n"
+        "UDR measures whether models of different seeds find the same latents. Models can agree on latents that mix "
+        "factors, and UDR does not lower the score of a model that found few of them. The rule was found on models of "
+        f"one dataset of small images.{_by_labels(choice, judged)}"
+    )
+
+
+def _by_labels(choice: Choice, judged: Mapping[str, Mapping[str, float]]) -> str:
+    """A paragraph on what labels say of the choice; nothing without labels."""
+    if not judged:
+        return ""
+    rows = [
+        [f"`{row['metric']}`", *("" if row[key] is None else f"{row[key]:.3f}" for key in ("chosen", "median", "best"))]
+        for row in judged_table(choice, judged)
+    ]
+    table = markdown_table(("by labels", "this model", "median of all", "best of all"), rows)
+    return f"\n\nLabels had no part in the choice. Afterwards they say of it:\n\n{table}"
+
+
+def _readme(folder: Path, choice: Choice, run: Run | None) -> str:
+    if run is None:
         return f"# Nothing was chosen\n\n{choice.reason}.\n\nreport.html shows what was tried.\n"
     return (
         "# A model chosen without labels\n\n"
-        "```python\n"
-        "import unbraid\n\n"
-        f'run = unbraid.load_run("{folder.name}/{MODEL}")\n'
-        "codes = run.encode(images)  # (n, height, width, channels), uint8, of the size that the model was trained at\n"
-        "images = run.decode(codes)\n"
-        "```\n\n"
+        f"```python\n{load_lines(run, f'{folder.name}/{MODEL}')}```\n\n"
+        f"`{MODEL}/{README}` is its model card: how it was trained and chosen, and what it does not do.\n"
         f"`{CODES}` holds the codes of all images, `{REPORT}` what each of them does, and `study/` all models.\n"
     )

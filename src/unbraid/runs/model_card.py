@@ -1,0 +1,246 @@
+"""The model card of a run: a README.md that says what the model is, how it was chosen, and what it does not do."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from unbraid.datasets import DATASETS
+from unbraid.datasets.recorded import of_everywhere
+from unbraid.families.table import find_family
+from unbraid.representation import Representation
+from unbraid.runs.run import Run
+from unbraid.scoring.per_code import per_code
+from unbraid.sharing.front_matter import with_keys
+from unbraid.sharing.model_index import model_index, scores_section
+from unbraid.sharing.numbers import in_markdown, markdown_table
+from unbraid.storage.files import read_whole
+from unbraid.storage.json_records import LARGEST
+from unbraid.storage.run_files import SCORES
+from unbraid.storage.score_file import SavedScores, read_scores_file
+from unbraid.storage.trust import trusted_in
+
+README = "README.md"
+CHOSEN = "How it was chosen"
+ALONE = "Nothing in its folder tells of other models that it was compared with or chosen from."
+SHUFFLES = 99  # of rows, for the table of latents: p-values from 0.01
+
+
+def model_card(run: Run, name: str, chosen: str = ALONE, *, folder: str | None = None) -> str:
+    """The text of a README.md with its front matter, as the Hugging Face Hub reads it.
+
+    Args:
+        run: finished. What it scored, if it was scored, is read from its folder.
+        name: what the model is called.
+        chosen: how it was chosen from others, as paragraphs in Markdown.
+        folder: from which the lines of Python load it; by default its name.
+
+    Raises:
+        ValueError: it diverged, or a file of its folder is damaged.
+    """
+    if run.status["state"] != "finished":
+        raise ValueError(f"{run.path} {run.status['state']} ({run.status['reason']}): there is no model to describe")
+    codes, scores = run.codes(), _scores(run.path)
+    sections = [
+        f"# {in_markdown(name)}\n\n{_summary(run)}\n",
+        f"## Load it\n\n```python\n{load_lines(run, folder or run.path.name)}```\n",
+        f"## Training\n\n{markdown_table(('', ''), list(_facts(run)))}",
+        f"## {CHOSEN}\n\n{chosen.strip()}\n",
+        scores_section(scores) if scores else f"## Scores\n\n{_not_scored(codes)}\n",
+        f"## What each latent does\n\n{_latents(codes)}",
+        "## What it does not do\n\n" + "".join(f"- {line}\n" for line in _limits(run, codes, scores)),
+    ]
+    return with_keys("\n".join(sections), _metadata(run, name, scores), README)
+
+
+def chosen_in(folder: Path) -> str | None:
+    """How the model of a folder was chosen, where a model card in it says so.
+
+    Raises:
+        ValueError: its README.md is no text, or too large.
+    """
+    try:
+        text = read_whole(folder / README, LARGEST).decode("utf-8")
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise ValueError(f"{folder / README} cannot be read: {error}") from None
+    found = re.search(rf"^## {CHOSEN}\n\n(.*?)\n(?=\n## |\Z)", text, re.DOTALL | re.MULTILINE)
+    return None if found is None or found[1].strip() == ALONE else found[1]
+
+
+def load_lines(run: Run, folder: str) -> str:
+    """Python that loads the model from a folder and uses it."""
+    shape, own = tuple(run.config["dataset"]["image_shape"]), _own_code(run)
+    trust = f", trust={json.dumps(own)}" if own else ""
+    is_image = len(shape) == 3
+    images = f"np.zeros({(1, *shape)}, dtype=np.uint8)" if is_image else f"np.zeros({(1, *shape)})"
+    about = "(n, height, width, channels)" if is_image else "(n, n_features)"
+    return (
+        "import numpy as np\n"
+        "import unbraid\n\n"
+        f"run = unbraid.load_run({json.dumps(folder, ensure_ascii=False)}{trust})  # this folder\n"
+        f"codes = run.encode({images})  # {about}\n"
+        f"images = run.decode(codes)  # of codes (n, {run.n_codes})\n"
+    )
+
+
+def data_name(config: Mapping[str, Any]) -> str:
+    """What the images of a training are called: never by an official name where they were drawn, nor by a path."""
+    name = config["dataset"]["name"]
+    if name not in DATASETS:
+        return "own data"
+    return f"{name} (drawn by unbraid)" if DATASETS[name].rendered else name
+
+
+def _own_code(run: Run) -> list[str]:
+    return [str(each) for each in trusted_in([run.config["family"], dict(run.config["hyperparameters"])])]
+
+
+def _summary(run: Run) -> str:
+    family, shape = find_family(run.config["family"]), run.config["dataset"]["image_shape"]
+    size = " x ".join(map(str, shape))
+    of = f"images of {size} (height, width, channels)" if len(shape) == 3 else f"rows of {size} numbers"
+    return (
+        f"{in_markdown(family.title)} with {run.n_codes} codes for {of}, trained with unbraid {run.status['unbraid']}."
+    )
+
+
+def _facts(run: Run) -> Iterator[tuple[str, str]]:
+    config, made = run.config, run.status.get("provenance") or {}
+    family = find_family(config["family"])
+    yield "family", f"`{config['family']}`: {in_markdown(family.title)} ({in_markdown(family.source)})"
+    for name, value in config["hyperparameters"].items():
+        changed = "" if value == family.hyperparameters[name].default else ", not the default"
+        yield f"`{name}`", f"{in_markdown(value)}{changed}"
+    yield from _data(config["dataset"])
+    if config.get("supervision"):
+        yield "supervision", ", ".join(f"{value:,} {name}" for name, value in config["supervision"].items())
+    yield "steps", f"{run.status['step']:,} of {config['batch_size']} images"
+    if held := config.get("hold_out"):
+        yield "held out of training", f"{held['images']:g} of the images"
+    yield "seed", str(config["seed"])
+    yield "precision", config["precision"]
+    yield "unbraid", run.status["unbraid"] + (f", commit {made['commit']}" if made.get("commit") else "")
+    if made:
+        yield "trained", f"{made['ended'][:10]}, torch {made['torch']}, {made['accelerator'] or made['processor']}"
+
+
+def _data(source: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    name, n_images = source["name"], f"{source['n_images']:,}"
+    if name not in DATASETS:
+        yield "data", f"{n_images} images that unbraid knows by no name: somebody's own, or given in memory"
+        return
+    row = DATASETS[name]
+    options = _options(source)
+    drawn = "drawn by unbraid, and not the published images; " if row.rendered else ""
+    given = f" ({in_markdown(options)})" if options else ""
+    yield "data", f"`{name}`{given}: {in_markdown(row.title)}; {n_images} images; {drawn}{in_markdown(row.source)}"
+    for note in row.notes:
+        yield "", in_markdown(note)
+
+
+def _options(source: Mapping[str, Any]) -> str:
+    """Those of a dataset, without where its files lie."""
+    return ", ".join(f"{key}={value}" for key, value in of_everywhere(source["options"]).items())
+
+
+def _scores(folder: Path) -> SavedScores | None:
+    """What the run scored; None where it was not scored."""
+    if not (folder / SCORES).is_file():
+        return None
+    scores = read_scores_file(folder / SCORES)
+    return scores if scores.metrics else None
+
+
+def _not_scored(codes: Representation) -> str:
+    if codes.names:
+        return "It was not scored. `unbraid score` with its folder scores it."
+    return "It was not scored: no factors of its images are known."
+
+
+def _latents(codes: Representation) -> str:
+    """A table of what each latent tells, and of which factor."""
+    signal, spread, used = codes.signal(), codes.codes.std(axis=0, dtype=float), codes.informative()
+    heads, said = ["latent", "deviation"], []
+    rows = [[in_markdown(label), f"{spread[at]:.3g}"] for at, label in enumerate(codes.code_labels())]
+    if signal is not None:
+        heads.append("tells (nats)")
+        rows = [[*row, f"{each:.2f}"] for row, each in zip(rows, signal, strict=True)]
+        said.append(
+            "*Tells* is ½ log(1 + Var μ / E σ²), μ and σ of the posterior. A latent that tells less than 0.01 nats of "
+            "an image is unused."
+        )
+    if codes.names:
+        heads += ["best factor", "share", "second factor", "share", "p"]
+        table = per_code(codes, null=SHUFFLES).to_dict("records")
+        rows = [
+            [*row, *(_told(each) if used is None or used[at] else [""] * 5)]
+            for at, (row, each) in enumerate(zip(rows, table, strict=True))
+        ]
+        said.append(
+            "*Share* is the part of a factor's entropy that the latent tells, above chance. p compares the best share "
+            f"with that of {SHUFFLES} other orders of the rows; it is not corrected for the number of latents."
+        )
+    else:
+        said.append("No factors are known, so that the latents have no names: move one at a time to see what it does.")
+    return f"{markdown_table(heads, rows)}\n{' '.join(said)}\n"
+
+
+def _told(row: Mapping[str, Any]) -> list[str]:
+    shares = [f"{row[each]:.2f}" if row[of] else "" for of, each in (("factor", "share"), ("second", "second_share"))]
+    return [in_markdown(row["factor"]), shares[0], in_markdown(row["second"]), shares[1], f"{row['p']:.2f}"]
+
+
+def _limits(run: Run, codes: Representation, scores: SavedScores | None) -> Iterator[str]:
+    shape = " x ".join(map(str, run.config["dataset"]["image_shape"]))
+    if run.status.get("note"):
+        yield in_markdown(run.status["note"])
+    yield f"It was trained on the data above alone, at {shape}, and was not tested on any other data."
+    if codes.tells_nothing():
+        yield "It has collapsed or learned nothing: all its latents together tell less than one bit of an image."
+    elif codes.varies_little():
+        yield "It may have collapsed: none of its codes varies by more than 0.02."
+    else:
+        yield from _unused(codes)
+    if codes.names:
+        yield "A latent that tells most of one factor can tell of others too; the table says of which second one."
+    else:
+        yield "Nobody has named its latents. That one differs from another is no proof that it means one thing."
+    yield "Order and sign of the latents are those of this training: another seed gives others."
+    if not run.has_prior:
+        yield "It has no prior, so that it cannot draw new images."
+    if scores is not None:
+        held = "some of them held out of training" if run.config.get("hold_out") else "on which it was trained"
+        yield (
+            f"The scores are of {scores.input.n_samples:,} images of these data, {held}, and of one training with one "
+            "seed. If the model was picked for its score, new trainings will score worse on average."
+        )
+        yield from (f"Note on the scores: {in_markdown(note)}." for note in scores.input.notes)
+    if run.config.get("supervision"):
+        yield "Its training was told what stands above under supervision: without that it would find other latents."
+
+
+def _unused(codes: Representation) -> Iterator[str]:
+    used = codes.informative()
+    if used is not None and not used.all():
+        names = [label for label, each in zip(codes.code_labels(), used, strict=True) if not each]
+        yield f"It leaves {len(names)} of {len(used)} latents unused: {in_markdown(', '.join(names))}."
+
+
+def _metadata(run: Run, name: str, scores: SavedScores | None) -> dict[str, Any]:
+    config = run.config
+    found: dict[str, Any] = {
+        "library_name": "unbraid",
+        "tags": ["disentanglement", "representation-learning", str(config["family"])],
+    }
+    if len(config["dataset"]["image_shape"]) == 3:
+        found["pipeline_tag"] = "image-feature-extraction"
+    if scores is None:
+        return found
+    known, options = config["dataset"]["name"] in DATASETS, _options(config["dataset"])
+    return found | model_index(
+        scores, model=name, dataset=data_name(config), task=found.get("pipeline_tag", "feature-extraction"),
+        config=options if known and options else None,
+    )  # fmt: skip

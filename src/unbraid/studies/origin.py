@@ -1,0 +1,68 @@
+"""Where a run of a study stands among the others, for its model card."""
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from unbraid.analysis.columns import headline_columns, higher_is_better
+from unbraid.sharing.numbers import in_markdown, markdown_table
+from unbraid.studies.results import results
+from unbraid.studies.snapshot import StudySnapshot
+from unbraid.studies.store import RUNS, is_study
+from unbraid.studies.study import open_study
+
+UDR = "udr.score"
+HEADS = ("by", "its value", "its place", "median", "best")
+
+
+def origin_of(run: str | Path, *, trust: Collection[str] = ()) -> str | None:
+    """What the study that a run lies in tells of how it compares with the others, in Markdown; None outside of one.
+
+    Raises:
+        ValueError: the study is damaged, or names code that is not in `trust`.
+    """
+    run = Path(run).resolve()
+    if run.parent.name != RUNS or not is_study(run.parent.parent):
+        return None
+    with open_study(run.parent.parent, trust=trust) as study:
+        for snapshot in study.snapshots():
+            if any(each.id == run.name for each in snapshot.runs):
+                return _told(snapshot, run.name)
+    return None
+
+
+def _told(snapshot: StudySnapshot, run: str) -> str:
+    frame = results(snapshot)
+    finished = [row for row in frame.to_dict("records") if row["state"] == "finished"]
+    settings = {(row["family"], row["setting"]) for row in finished}
+    label = f", dataset {in_markdown(snapshot.label)}" if snapshot.label else ""
+    one = (
+        f"It is one of {len(finished)} finished runs of {len(settings)} setting{'s' * (len(settings) > 1)} in the "
+        f"study *{in_markdown(snapshot.config.name)}*{label}. The study does not say by which rule it was picked."
+    )
+    columns = [each for each in frame.columns if each == UDR] + [
+        each for each in headline_columns(frame) if each != UDR
+    ]
+    rows = [row for column in columns if (row := _place(finished, run, column))]
+    if not rows:
+        return one
+    return (
+        f"{one} Where it stands among them:\n\n{markdown_table(HEADS, rows)}\n"
+        "If it was picked for one of these numbers, that number is too good: new trainings of the same setting will do "
+        "worse on average."
+    )
+
+
+def _place(rows: Sequence[Mapping[Any, Any]], run: str, column: str) -> list[str] | None:
+    """By a column of results: the value of a run, how many others are better, and what they have; None without it."""
+    values = {str(row["run"]): float(row[column]) for row in rows if isinstance(row[column], int | float)}
+    values = {name: value for name, value in values.items() if math.isfinite(value)}
+    higher = higher_is_better(column)
+    if run not in values or higher is None:
+        return None
+    own, all_ = values[run], list(values.values())
+    ahead = sum(each > own if higher else each < own for each in all_)
+    best = max(all_) if higher else min(all_)
+    return [f"`{column}`", f"{own:.3f}", f"{ahead + 1} of {len(all_)}", f"{median(all_):.3f}", f"{best:.3f}"]

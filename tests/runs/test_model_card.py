@@ -1,0 +1,196 @@
+"""The model card of an exported run: what stands in it is so, its code runs, and the Hub can read it."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from huggingface_hub import ModelCard
+from sklearn.metrics import mutual_info_score
+
+import unbraid
+from tests.training.examples import TINY, blocks
+from unbraid import load_run
+from unbraid.runs.exported import export_folder
+from unbraid.runs.model_card import ALONE, model_card
+from unbraid.runs.run import Run, open_run
+from unbraid.studies.study import Study
+
+YAML = """
+name: four
+dataset: {name: square, positions: 8, shrink: 4}
+families: [{name: pca, latents: [3, 4]}]
+seeds: 2
+steps: 1
+metrics: [mig, factor_leakage]
+udr: {similarity: spearman}
+"""
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    folder = tmp_path_factory.mktemp("four")
+    (folder / "study.yaml").write_text(YAML)
+    opened = Study.load(folder / "study.yaml", out=folder / "out")
+    opened.run(processes=0)
+    return opened
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Of images in memory, with a latent that is used and others that are not."""
+    run = unbraid.train(
+        "beta_vae", TINY, steps=600, batch_size=64, out=tmp_path_factory.mktemp("runs"), processes=0, latents=4,
+        network="dense", beta=2, learning_rate=3e-3, seeds=[7],
+    )[0]  # fmt: skip
+    return open_run(run.path, device="cpu")
+
+
+def sections(text: str) -> dict[str, str]:
+    """By heading; what comes first by "#"."""
+    parts = re.split(r"^(#+ .*)\n", text, flags=re.MULTILINE)
+    return {head.strip("# "): body for head, body in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+def rows(section: str) -> list[list[str]]:
+    lines = [line for line in section.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+def test_the_lines_that_load_it_run(study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = export_folder(study.runs()[0].path, tmp_path / "my model")
+    code = re.findall(r"```python\n(.*?)```", (tmp_path / "my model" / "README.md").read_text(), flags=re.DOTALL)
+    assert len([line for line in code[0].splitlines() if line]) == 5
+    monkeypatch.chdir(tmp_path)
+    names: dict = {}
+    exec(compile(code[0], "README.md", "exec"), names)
+    assert names["codes"].shape == (1, run.n_codes)
+    assert names["images"].shape == (1, *run.config["dataset"]["image_shape"])
+
+
+def test_the_hub_reads_the_scores_of_the_run(study: Study, tmp_path: Path) -> None:
+    run = study.runs()[0]
+    export_folder(run.path, tmp_path / "model", name="my-lab/pca")
+    card = ModelCard.load(tmp_path / "model" / "README.md")
+    data = card.data.to_dict()
+    assert (data["library_name"], data["pipeline_tag"]) == ("unbraid", "image-feature-extraction")
+    assert data["tags"] == ["disentanglement", "representation-learning", "pca"]
+    assert data["model-index"][0]["name"] == "my-lab/pca"
+    found = {each.metric_type: each for each in card.data.eval_results}  # pyright: ignore[reportAttributeAccessIssue]
+    assert (
+        found["mig.score"].metric_value
+        == json.loads((run.path / "scores.json").read_text())["metrics"]["mig"]["values"]["score"]
+    )
+    assert found["mig.score"].dataset_name == "square (drawn by unbraid)"
+    assert found["mig.score"].dataset_config == "positions=8, shrink=4"
+    assert rows(sections(card.text)["Scores"])[0][0] == "Mutual information gap (`mig.score`)"
+
+
+def test_it_says_what_was_trained_on_what(study: Study, trained: Run) -> None:
+    of_study = load_run(study.runs()[0].path)
+    told = dict(rows(sections(model_card(of_study, "a"))["Training"])[:20])
+    assert told["family"].startswith("`pca`: ")
+    assert told["data"].startswith("`square` (positions=8, shrink=4): ")
+    assert "drawn by unbraid, and not the published images" in told["data"]
+    told = dict(rows(sections(model_card(trained, "a"))["Training"]))
+    assert (told["`beta`"], told["seed"], told["steps"]) == ("2.0, not the default", "7", "600 of 64 images")
+    assert told["data"].startswith("243 images that unbraid knows by no name")
+    assert told["unbraid"].startswith(unbraid.__version__)
+
+
+def test_images_by_their_path_are_not_named(study: Study, trained: Run, tmp_path: Path) -> None:
+    np.save(tmp_path / "secret.npy", blocks().array[:, ::4, ::4])
+    run = unbraid.train("pca", str(tmp_path / "secret.npy"), out=tmp_path / "runs", processes=0, latents=2)[0]
+    text = model_card(load_run(run.path), "mine")
+    assert "secret" not in text
+    assert "243 images that unbraid knows by no name" in text
+    assert "It was not scored: no factors of its images are known." in text
+    assert "Nobody has named its latents." in text
+    assert "It has no prior" in text
+    assert "model-index" not in text
+    del study, trained
+
+
+def test_it_says_what_each_latent_tells_and_which_are_unused(trained: Run) -> None:
+    codes = trained.codes()
+    parts = sections(model_card(trained, "a"))
+    table = rows(parts["What each latent does"])
+    signal = 0.5 * np.log1p(codes.codes.var(axis=0) / np.exp(codes.log_variances.astype(float)).mean(axis=0))  # pyright: ignore
+    assert [row[2] for row in table] == [f"{each:.2f}" for each in signal]
+    used = signal > 0.01
+    assert 0 < used.sum() < 4, "the fixture should have latents of both sorts"
+    for at, row in enumerate(table):
+        binned = np.digitize(codes.codes[:, at], np.histogram_bin_edges(codes.codes[:, at], 20)[1:-1])
+        shares = [mutual_info_score(binned, each) / mutual_info_score(each, each) for each in codes.factors.T]
+        best = codes.names[int(np.argmax(shares))]
+        assert row[3] == (best.replace("_", "\\_") if used[at] else "")
+    unused = ", ".join(f"code {at}" for at in np.flatnonzero(~used))
+    assert f"- It leaves {(~used).sum()} of 4 latents unused: {unused}.\n" in parts["What it does not do"]
+
+
+def test_a_model_that_learned_nothing_is_called_so(tmp_path: Path) -> None:
+    run = unbraid.train("vae", TINY, steps=1, out=tmp_path, processes=0, network="dense", seeds=[0])[0]
+    limits = sections(model_card(load_run(run.path), "a"))["What it does not do"]
+    assert "It has collapsed or learned nothing" in limits
+
+
+def test_how_it_was_chosen_is_told_and_handed_on(study: Study, trained: Run, unbraid_cli, tmp_path: Path) -> None:
+    assert sections(model_card(trained, "a"))["How it was chosen"].strip() == ALONE
+    frame = study.results().set_index("run")
+    worst = frame["factor_leakage.nm_auc"].idxmax()
+    path, first = study.require_folder() / "runs" / worst, tmp_path / "first"
+    code, printed, _ = unbraid_cli("export", path, "--out", first, "--chosen", "By *hand*.", "--name", "mine")
+    assert (code, printed) == (0, f"wrote {first}; its model card is {first / 'README.md'}\n")
+    text = (first / "README.md").read_text()
+    chosen = sections(text)["How it was chosen"]
+    assert chosen.startswith("\nBy *hand*.\n\nIt is one of 4 finished runs of 2 settings in the study *four*. ")
+    places = {row[0]: row[1:] for row in rows(chosen)}
+    leakage = frame["factor_leakage.nm_auc"]
+    assert places["`factor_leakage.nm_auc`"] == [
+        f"{leakage[worst]:.3f}", f"{(leakage < leakage[worst]).sum() + 1} of 4", f"{leakage.median():.3f}",
+        f"{leakage.min():.3f}",
+    ]  # fmt: skip
+    assert places["`mig.score`"][3] == f"{frame['mig.score'].max():.3f}"
+    assert "`udr.score`" in places
+    export_folder(first, tmp_path / "second")
+    assert sections((tmp_path / "second" / "README.md").read_text())["How it was chosen"] == chosen
+
+
+def test_only_files_of_the_run_are_copied(study: Study, tmp_path: Path) -> None:
+    source = export_folder(study.runs()[0].path, tmp_path / "source").path
+    (source / "notes.txt").write_text("private")
+    (tmp_path / "private.json").write_text("{}")
+    export_folder(source, tmp_path / "copy")
+    names = {each.name for each in (tmp_path / "copy").iterdir()}
+    assert names == {each.name for each in source.iterdir()} - {"notes.txt"}
+    (source / "scores.json").unlink()
+    (source / "scores.json").symlink_to(tmp_path / "private.json")
+    with pytest.raises(ValueError):
+        export_folder(source, tmp_path / "other")
+    assert {each.name for each in tmp_path.iterdir()} == {"source", "copy", "private.json"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("{run}", "--out", "{there}"), "is there already; give a new folder"),
+        (("{run}", "--out", "{there}/absent/new"), "absent does not exist"),
+        (("{run}", "--out", "{there}/a.onnx", "--name", "a"), "--name and --chosen are for the model card of a run"),
+        (("{run}", "--out", "{there}/a.txt"), "the name must end in"),
+    ],
+)
+def test_what_cannot_be_exported_is_refused(
+    study: Study, unbraid_cli, tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    given = [each.format(run=study.runs()[0].path, there=tmp_path) for each in arguments]
+    code, _, error = unbraid_cli("export", *given)
+    assert (code, error.count("\n")) == (2, 1)
+    assert said in error
+
+
+def test_a_name_is_no_markup(trained: Run) -> None:
+    text = model_card(trained, "a\n# *b*")
+    assert "\n# a \\# \\*b\\*\n" in text
+    assert yaml.safe_load(text.split("---\n")[1])["library_name"] == "unbraid"
