@@ -31,12 +31,15 @@ def main(names: list[str]) -> None:
         except ValueError as reason:
             print(f"{name}: not measured; {reason}", flush=True)
             continue
+        if found.trial:
+            print(f"{name}: not recorded; {'; '.join(found.trial)}", flush=True)
+            continue
         content = record(found, model_of(name), date.today())
         check_whole(content, name)
         where = content["model"], content["revision"], content["study"]
         plan = added(FOLDER, *where, content["scores"], today=date.today())
         write(plan)
-        print(f"{plan.path}: {plan.n_new} new. {'; '.join([*found.notes, *found.trial])}", flush=True)
+        print(f"{plan.path}: {plan.n_new} new. {'; '.join(found.notes)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from unbraid import datasets
 
 SMALL = {"name": "sprites", "shrink": 4, "without": "position_x > 3 or position_y > 3 or orientation > 0"}
 SEEN: list[tuple[Any, int, int]] = []  # images, seed and steps of each call of `noise`
-BROKEN: list[int] = []  # seeds at which `noise` raises
+BROKEN: list[int] = []  # seeds at which `noise` raises, and `stopped` is stopped
 
 
 @cache
@@ -36,6 +36,12 @@ def noise(images, *, seed, steps):
     SEEN.append((images, seed, steps))
     weights = np.random.default_rng(seed).standard_normal((images[0].size, 4))
     return lambda images: images.reshape(len(images), -1) @ weights
+
+
+def stopped(images, *, seed, steps):
+    if seed in BROKEN:
+        raise KeyboardInterrupt
+    return noise(images, seed=seed, steps=steps)
 
 
 def flat(images, *, seed, steps):

@@ -191,6 +191,13 @@ def test_the_command_shows_and_writes_what_was_measured(unbraid_cli, tmp_path: P
         code, _, said = unbraid_cli(*words, *wrong)
         assert code == 2
         assert why in said
+    encoders.SEEN.clear()
+    encoders.BROKEN[:] = [2]
+    words = "bench", "tests.bench.encoders:stopped", "--suite", "laptop", "--work", tmp_path / "v", "--sets", "small"
+    assert unbraid_cli(*words) == (130, "", "unbraid: stopped; the same command continues\n")
+    encoders.BROKEN[:] = []
+    assert unbraid_cli(*words)[0] == 0
+    assert [seed for _, seed, _ in encoders.SEEN] == [0, 1, 2]
     code, _, said = unbraid_cli("bench", "mig", "--sets", "small")
     assert (code, said) == (2, "unbraid: --sets is for --suite laptop\n")
 

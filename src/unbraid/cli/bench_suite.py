@@ -5,8 +5,9 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from unbraid._utils.signals import terminable
 from unbraid.cli._options import listed, number_or_text, pair
-from unbraid.cli._progress import continuing, metric_progress
+from unbraid.cli._progress import continuing, progress_bar
 from unbraid.cli.show import STDOUT, Files, check_output, say, show
 
 
@@ -32,17 +33,18 @@ def bench_suite(
     from unbraid.bench.encoder import bench_encoder
     from unbraid.bench.record import check_model, model_of, record
     from unbraid.bench.shown import table
-    from unbraid.cli.study import study_progress
+    from unbraid.cli.study import study_report
     from unbraid.results.files import text_of
     from unbraid.storage.files import write_text
 
     whose = model or model_of(what)
     check_model(whose)
     folder = work or Path("bench") / re.sub(r"[^\w.+-]+", "-", what)
-    with continuing(), study_progress(what) as training, metric_progress(what) as progress:
+    with continuing(), terminable(), progress_bar(what) as bar:
         found = bench_encoder(
             what, suite=suite, work=folder, sets=listed(sets) or None, seeds=_seeds(seeds),
-            settings=_settings(settings), processes=processes, training=training, progress=progress,
+            settings=_settings(settings), processes=processes, training=study_report(what, bar),
+            progress=lambda doing, done, total: bar(f"{what}: {doing}", done, total, f"{done}/{total}"),
         )  # fmt: skip
     content = record(found, whose, date.today())
     notes = [*found.notes]

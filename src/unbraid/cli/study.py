@@ -11,7 +11,7 @@ import typer
 from unbraid._utils.optional import require
 from unbraid.cli._commands import Commands
 from unbraid.cli._options import Csv, Json, Latex, Markdown, StudyFolder
-from unbraid.cli._progress import Pace, continuing, metric_progress, progress_bar
+from unbraid.cli._progress import Pace, Show, continuing, metric_progress, progress_bar
 from unbraid.cli._trust import TrustCode
 from unbraid.cli.show import Files, say, show
 from unbraid.studies.shown import counts, described, estimated, in_all, status_of, summary
@@ -88,7 +88,7 @@ def run(
         if dry_run:
             _estimate(study, executor, options)
             return
-        with continuing(), study_progress(study.config.name) as report:
+        with continuing(), _progress(study.config.name) as report:
             runs = study.run(executor, retry=retry, retrain=retrain, shard=shard, progress=report, **options)
     say(summary(study, runs, out))
 
@@ -107,22 +107,26 @@ def _estimate(study: "Study", executor: str | None, options: Mapping[str, Any]) 
 
 
 @contextmanager
-def study_progress(name: str) -> "Iterator[Callable[[StudyProgress], None]]":
-    """What is told of the progress of a study, as a bar."""
+def _progress(name: str) -> "Iterator[Callable[[StudyProgress], None]]":
+    with progress_bar(name) as bar:
+        yield study_report(name, bar)
+
+
+def study_report(name: str, bar: Show) -> "Callable[[StudyProgress], None]":
+    """What shows the progress of a study on a bar."""
     pace = Pace()
-    with progress_bar(name) as show:
 
-        def report(sent: "StudyProgress") -> None:
-            if sent.after is not None:
-                what, done, total = sent.after
-                show(f"{sent.label} {what}".strip(), done, total, f"{done}/{total}")
-                return
-            failed = f" ({sent.n_failed} failed)" if sent.n_failed else ""
-            line = pace.line(sent.done_steps, sent.steps, sent.taken, sent.logs, sorted(set(sent.doing.values())))
-            called = f"{name} {sent.label}".strip()
-            show(f"{called} {sent.n_done}/{sent.n_runs} runs{failed}", pace.done, sent.steps, line)
+    def report(sent: "StudyProgress") -> None:
+        if sent.after is not None:
+            what, done, total = sent.after
+            bar(f"{sent.label} {what}".strip(), done, total, f"{done}/{total}")
+            return
+        failed = f" ({sent.n_failed} failed)" if sent.n_failed else ""
+        line = pace.line(sent.done_steps, sent.steps, sent.taken, sent.logs, sorted(set(sent.doing.values())))
+        called = f"{name} {sent.label}".strip()
+        bar(f"{called} {sent.n_done}/{sent.n_runs} runs{failed}", pace.done, sent.steps, line)
 
-        yield report
+    return report
 
 
 @study_app.command("status")
