@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -59,15 +60,36 @@ def rows(section: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
 
 
-def test_the_lines_that_load_it_run(study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = export_folder(study.runs()[0].path, tmp_path / "my model")
-    code = re.findall(r"```python\n(.*?)```", (tmp_path / "my model" / "README.md").read_text(), flags=re.DOTALL)
-    assert len([line for line in code[0].splitlines() if line]) == 5
+NETWORK = "tests.training.test_drawing_networks:dropping_pair"
+
+
+@pytest.mark.parametrize(
+    ("family", "data", "settings"),
+    [
+        ("pca", TINY, {"latents": 3}),
+        ("vae", TINY, {"network": NETWORK}),
+        ("vae", np.random.default_rng(0).normal(size=(60, 5)), {"network": "dense", "likelihood": "gaussian"}),
+        ("lsbd_vae", TINY, {"network": "dense", "pairs": 20}),
+        ("weak_de", TINY, {"network": "dense", "labels": 81, "adversary_width": 16, "adversary_depth": 2}),
+    ],
+    ids=["pca", "own network", "rows of a table", "circles", "labels"],
+)
+def test_the_lines_that_load_it_run(
+    family: str, data: Any, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: Any = {"steps": 2, "batch_size": 8, "processes": 0, "seeds": [0], **settings}
+    (run,) = unbraid.train(family, data, out=tmp_path / "runs", **given)
+    export_folder(run.path, tmp_path / 'my "model"', trust=[NETWORK])
+    text = (tmp_path / 'my "model"' / "README.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    assert len([line for line in code.splitlines() if line]) == 5
     monkeypatch.chdir(tmp_path)
     names: dict = {}
-    exec(compile(code[0], "README.md", "exec"), names)
-    assert names["codes"].shape == (1, run.n_codes)
+    exec(compile(code, "README.md", "exec"), names)
+    assert names["codes"].shape == (1, names["run"].n_codes)
     assert names["images"].shape == (1, *run.config["dataset"]["image_shape"])
+    assert ModelCard(text).data.to_dict()["tags"][-1] == family
+    assert ("It was trained with the supervision above" in text) is (family in ("lsbd_vae", "weak_de"))
 
 
 def test_the_hub_reads_the_scores_of_the_run(study: Study, tmp_path: Path) -> None:
@@ -100,7 +122,7 @@ def test_it_says_what_was_trained_on_what(study: Study, trained: Run) -> None:
     assert told["unbraid"].startswith(unbraid.__version__)
 
 
-def test_images_by_their_path_are_not_named(study: Study, trained: Run, tmp_path: Path) -> None:
+def test_images_by_their_path_are_not_named(unbraid_cli, tmp_path: Path) -> None:
     np.save(tmp_path / "secret.npy", blocks().array[:, ::4, ::4])
     run = unbraid.train("pca", str(tmp_path / "secret.npy"), out=tmp_path / "runs", processes=0, latents=2)[0]
     text = model_card(load_run(run.path), "mine")
@@ -110,7 +132,9 @@ def test_images_by_their_path_are_not_named(study: Study, trained: Run, tmp_path
     assert "Nobody has named its latents." in text
     assert "It has no prior" in text
     assert "model-index" not in text
-    del study, trained
+    code, printed, _ = unbraid_cli("export", run.path, "--out", tmp_path / "mine")
+    place = f"{tmp_path / 'mine' / 'config.json'} names the place of your images, {tmp_path / 'secret.npy'}"
+    assert (code, printed.splitlines()[-1]) == (0, f"note: {place}")
 
 
 def test_it_says_what_each_latent_tells_and_which_are_unused(trained: Run) -> None:

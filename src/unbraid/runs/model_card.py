@@ -115,8 +115,8 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
         changed = "" if value == family.hyperparameters[name].default else ", not the default"
         yield f"`{name}`", f"{in_markdown(value)}{changed}"
     yield from _data(config["dataset"])
-    if config.get("supervision"):
-        yield "supervision", ", ".join(f"{value:,} {name}" for name, value in config["supervision"].items())
+    if told := config.get("supervision"):
+        yield "supervision", ", ".join(f"{value:,} {name.replace('_', ' ')}" for name, value in told.items())
     yield "steps", f"{run.status['step']:,} of {config['batch_size']} images"
     if held := config.get("hold_out"):
         yield "held out of training", f"{held['images']:g} of the images"
@@ -128,15 +128,16 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
 
 
 def _data(source: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    name, n_images = source["name"], f"{source['n_images']:,}"
+    name, kind = source["name"], "images" if len(source["image_shape"]) == 3 else "rows"
+    number = f"{source['n_images']:,} {kind}"
     if name not in DATASETS:
-        yield "data", f"{n_images} images that unbraid knows by no name: somebody's own, or given in memory"
+        yield "data", f"{number} that unbraid knows by no name: somebody's own, or given in memory"
         return
     row = DATASETS[name]
     options = _options(source)
     drawn = "drawn by unbraid, and not the published images; " if row.rendered else ""
     given = f" ({in_markdown(options)})" if options else ""
-    yield "data", f"`{name}`{given}: {in_markdown(row.title)}; {n_images} images; {drawn}{in_markdown(row.source)}"
+    yield "data", f"`{name}`{given}: {in_markdown(row.title)}; {number}; {drawn}{in_markdown(row.source)}"
     for note in row.notes:
         yield "", in_markdown(note)
 
@@ -219,7 +220,7 @@ def _limits(run: Run, codes: Representation, scores: SavedScores | None) -> Iter
         )
         yield from (f"Note on the scores: {in_markdown(note)}." for note in scores.input.notes)
     if run.config.get("supervision"):
-        yield "Its training was told what stands above under supervision: without that it would find other latents."
+        yield "It was trained with the supervision above; without it, training would find other latents."
 
 
 def _unused(codes: Representation) -> Iterator[str]:
