@@ -182,6 +182,24 @@ def test_how_it_was_chosen_is_told_and_handed_on(study: Study, trained: Run, unb
     assert sections((tmp_path / "second" / "README.md").read_text())["How it was chosen"] == chosen
 
 
+def test_scores_with_intervals_take_the_place_of_those_without(study: Study, unbraid_cli, tmp_path: Path) -> None:
+    run, other = study.runs()[0].path, study.runs()[-1].path
+    scores, out = tmp_path / "with.json", tmp_path / "model"
+    assert unbraid_cli("score", run, "--metrics", "mig", "--confidence", ".9", "--null", "5", "--json", scores)[0] == 0
+    assert unbraid_cli("export", run, "--out", out, "--scores", scores)[0] == 0
+    interval = json.loads(scores.read_text())["metrics"]["mig"]["intervals"]["values"]["score"]
+    ((_, _, between, chance, *_),) = rows(sections((out / "README.md").read_text())["Scores"])
+    assert between == f"{interval['low']:.3f} to {interval['high']:.3f}"
+    assert chance == f"{json.loads(scores.read_text())['metrics']['mig']['null']['mean']:.3f}"
+    assert "Intervals (90 %) are over rows, not over trainings with other seeds." in (out / "README.md").read_text()
+    assert (out / "scores.json").read_bytes() == scores.read_bytes()
+    with pytest.raises(ValueError, match="with.json: these are the scores of other codes than those of the run"):
+        export_folder(other, tmp_path / "other", scores=scores)
+    with pytest.raises(FileNotFoundError, match="absent.json: no such file"):
+        export_folder(other, tmp_path / "other", scores=tmp_path / "absent.json")
+    assert not (tmp_path / "other").exists()
+
+
 def test_only_files_of_the_run_are_copied(study: Study, tmp_path: Path) -> None:
     source = export_folder(study.runs()[0].path, tmp_path / "source").path
     (source / "notes.txt").write_text("private")
@@ -201,7 +219,10 @@ def test_only_files_of_the_run_are_copied(study: Study, tmp_path: Path) -> None:
     [
         (("{run}", "--out", "{there}"), "is there already; give a new folder"),
         (("{run}", "--out", "{there}/absent/new"), "absent does not exist"),
-        (("{run}", "--out", "{there}/a.onnx", "--name", "a"), "--name and --chosen are for the model card of a run"),
+        (
+            ("{run}", "--out", "{there}/a.onnx", "--name", "a"),
+            "--name, --chosen and --scores are for the model card of a run",
+        ),
         (("{run}", "--out", "{there}/a.txt"), "the name must end in"),
     ],
 )

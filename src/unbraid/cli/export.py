@@ -34,6 +34,12 @@ def export(
         str | None,
         typer.Option(metavar="TEXT", help="With a new folder: how you chose the model, for its model card."),
     ] = None,
+    scores: Annotated[
+        Path | None,
+        typer.Option(
+            help="With a new folder: .json file that `unbraid score RUN --json` wrote, in place of the scores it has."
+        ),
+    ] = None,
     trust_code: TrustCode = None,
 ) -> None:
     """Write results, models or codes for other tools, or a model to be published.
@@ -72,9 +78,11 @@ def export(
     elif is_study(path) or out.suffix == ".csv":
         _results(path, check_output("--out", out, ".csv", ".parquet"), trust)
     elif not out.suffix and (path / CONFIG).is_file():
-        _folder(path, out, name, chosen, trust)
-    elif name is not None or chosen is not None:
-        raise ValueError(f"--name and --chosen are for the model card of a run in a new folder, not for {out}")
+        _folder(path, out, name, chosen, scores, trust)
+    elif name or chosen or scores:
+        raise ValueError(
+            f"--name, --chosen and --scores are for the model card of a run in a new folder, not for {out}"
+        )
     elif out.suffix == ".onnx":
         _model(path, check_output("--out", out, ".onnx"), part, trust)
     else:
@@ -113,7 +121,9 @@ def _model(run: Path, out: Path, part: Literal["decoder", "encoder"], trust: Col
     say(f"wrote {out} ({checked})")
 
 
-def _folder(run: Path, out: Path, name: str | None, chosen: str | None, trust: Collection[str]) -> None:
+def _folder(
+    run: Path, out: Path, name: str | None, chosen: str | None, scores: Path | None, trust: Collection[str]
+) -> None:
     from unbraid._utils.optional import require
 
     require("torch", "train", "reading a run")
@@ -122,7 +132,7 @@ def _folder(run: Path, out: Path, name: str | None, chosen: str | None, trust: C
 
     standing = origin_of(run, trust=trust)
     told = "\n\n".join(filter(None, (chosen, standing))) or None
-    exported = export_folder(run, out, name=name, chosen=told, trust=trust)
+    exported = export_folder(run, out, name=name, chosen=told, scores=scores, trust=trust)
     say(f"wrote {out}; its model card is {out / 'README.md'}")
     if place := told_in_config(exported):
         say(f"note: {out / 'config.json'} names the place of your images, {place}")

@@ -11,6 +11,8 @@ from unbraid.runs.run import Run, load_run
 from unbraid.storage.files import below, write_text
 from unbraid.storage.run_files import CONFIG, LASTING, SCORES, STATUS
 
+__all__ = ["export_folder"]
+
 
 def export_folder(
     path: str | Path,
@@ -18,6 +20,7 @@ def export_folder(
     *,
     name: str | None = None,
     chosen: str | None = None,
+    scores: str | Path | None = None,
     trust: Collection[str] = (),
 ) -> Run:
     """Copy the files of a run into a folder of its own, and write a model card, README.md, beside them.
@@ -27,14 +30,15 @@ def export_folder(
         out: a new folder.
         name: what the model card calls the model; by default as the folder.
         chosen: how the model was chosen, in Markdown; what a model card in its folder says of it is added.
+        scores: a score card of its codes, such as one with intervals, in place of the scores that it has.
         trust: as for `load_run`.
 
     Returns:
         The run in its new place.
 
     Raises:
-        FileNotFoundError: there is no such run, or the folder in which `out` is to lie does not exist.
-        ValueError: `out` is there already; or the run diverged, or is damaged.
+        FileNotFoundError: there is no such run or score card, or the folder in which `out` is to lie does not exist.
+        ValueError: `out` is there already; the run diverged, or is damaged; or the scores are of other codes.
     """
     path, out = Path(path), Path(out)
     if out.exists():
@@ -43,10 +47,12 @@ def export_folder(
         raise FileNotFoundError(f"{out}: the folder {out.parent} does not exist")
     run = load_run(path, device="cpu", trust=trust)
     told = "\n\n".join(filter(None, (chosen, chosen_in(path)))) or ALONE
-    text = model_card(run, name or out.name, told, folder=out.name)
+    text = model_card(run, name or out.name, told, folder=out.name, scores=Path(scores) if scores else None)
     working = copied(path, out)
     try:
         write_text(working / README, text)
+        if scores:
+            shutil.copyfile(scores, working / SCORES)
         working.rename(out)
     finally:
         shutil.rmtree(working, ignore_errors=True)

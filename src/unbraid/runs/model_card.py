@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from unbraid._utils.arrays import array_digest
 from unbraid.datasets import DATASETS
 from unbraid.datasets.recorded import of_everywhere
 from unbraid.families.table import find_family
@@ -27,31 +28,36 @@ ALONE = "Nothing in its folder tells of other models that it was compared with o
 SHUFFLES = 99  # of rows, for the table of latents: p-values from 0.01
 
 
-def model_card(run: Run, name: str, chosen: str = ALONE, *, folder: str | None = None) -> str:
+def model_card(
+    run: Run, name: str, chosen: str = ALONE, *, folder: str | None = None, scores: Path | None = None
+) -> str:
     """The text of a README.md with its front matter, as the Hugging Face Hub reads it.
 
     Args:
-        run: finished. What it scored, if it was scored, is read from its folder.
+        run: finished.
         name: what the model is called.
         chosen: how it was chosen from others, as paragraphs in Markdown.
         folder: from which the lines of Python load it; by default its name.
+        scores: a score card of its codes, as `ScoreCard.save` writes it; by default that of its folder, if it has one.
 
     Raises:
-        ValueError: it diverged, or a file of its folder is damaged.
+        FileNotFoundError: there is no such score card.
+        ValueError: the run diverged, a file of its folder is damaged, or the scores are of other codes.
     """
     if run.status["state"] != "finished":
         raise ValueError(f"{run.path} {run.status['state']} ({run.status['reason']}): there is no model to describe")
-    codes, scores = run.codes(), _scores(run.path)
+    codes = run.codes()
+    held = _scores(scores or run.path / SCORES, codes, given=scores is not None)
     sections = [
         f"# {in_markdown(name)}\n\n{_summary(run)}\n",
         f"## Load it\n\n```python\n{load_lines(run, folder or run.path.name)}```\n",
         f"## Training\n\n{markdown_table(('', ''), list(_facts(run)))}",
         f"## {CHOSEN}\n\n{chosen.strip()}\n",
-        scores_section(scores) if scores else f"## Scores\n\n{_not_scored(codes)}\n",
+        scores_section(held) if held else f"## Scores\n\n{_not_scored(codes)}\n",
         f"## What each latent does\n\n{_latents(codes)}",
-        "## What it does not do\n\n" + "".join(f"- {line}\n" for line in _limits(run, codes, scores)),
+        "## What it does not do\n\n" + "".join(f"- {line}\n" for line in _limits(run, codes, held)),
     ]
-    return with_keys("\n".join(sections), _metadata(run, name, scores), README)
+    return with_keys("\n".join(sections), _metadata(run, name, held), README)
 
 
 def chosen_in(folder: Path) -> str | None:
@@ -147,11 +153,14 @@ def _options(source: Mapping[str, Any]) -> str:
     return ", ".join(f"{key}={value}" for key, value in of_everywhere(source["options"]).items())
 
 
-def _scores(folder: Path) -> SavedScores | None:
-    """What the run scored; None where it was not scored."""
-    if not (folder / SCORES).is_file():
+def _scores(path: Path, codes: Representation, *, given: bool) -> SavedScores | None:
+    """What the run scored; None where it was not scored and no file is given."""
+    if not given and not path.is_file():
         return None
-    scores = read_scores_file(folder / SCORES)
+    scores = read_scores_file(path)
+    digests = scores.input.sha256
+    if digests is not None and digests.codes != array_digest(codes.codes):
+        raise ValueError(f"{path}: these are the scores of other codes than those of the run")
     return scores if scores.metrics else None
 
 
