@@ -1,6 +1,6 @@
 """Measure families on the suite of docs/leaderboard.md and record them in results/.
 
-python docs/make_leaderboard.py [NAME ...]    about three minutes each on two cores; by default those without a record
+python docs/make_leaderboard.py [NAME ...]    all in an hour on two idle cores; by default those without a record
 
 What is done is kept in bench/, so that the same command goes on where it was stopped.
 """

@@ -264,7 +264,7 @@ def test_what_models_are_called() -> None:
 
 def test_the_leaderboard_is_in_the_order_of_mean_ranks() -> None:
     def file(model: str, mig: float, sap: float, day: str = "2026-01-02") -> dict[str, Any]:
-        beside = {"chance": 0.0, "baselines": {"PCA": 0.3}, "seconds": 1.0, "commit": "", "seeds": [0, 1, 2]}
+        beside = {"chance": -0.001, "baselines": {"PCA": 0.3}, "seconds": 1.0, "commit": "", "seeds": [0, 1, 2]}
         scores = [
             {"metric": name, "dataset": "small", "setting": "", "measured": {"value": value, **beside}}
             for name, value in (("mig.score", mig), ("sap.score", sap))
@@ -279,6 +279,7 @@ def test_the_leaderboard_is_in_the_order_of_mean_ranks() -> None:
     assert [row[:2] for row in rows[1:]] == [
         ["a__y", "1.5"], ["a__z", "1.5"], ["a__x", "3.0"], ["chance", "-"], ["PCA", "-"],
     ]  # fmt: skip
+    assert rows[4][2:] == [".00", ".00"]
     assert rows[3][2:] == [".10 †", ".20 †"]
     with pytest.raises(ValueError, match="it has no mcc"):
         check_whole(record_like(found[0].model), "x")

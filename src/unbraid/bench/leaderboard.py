@@ -97,4 +97,7 @@ def _cell(column: str, measured: Mapping[str, Any]) -> Cell:
 
 
 def _short(value: float) -> str:
-    return f"{value:.2f}".replace("0.", ".", 1).replace("-", "−") if abs(value) < 0.995 else f"{value:.2f}"
+    """In two digits, as this field prints shares: .41."""
+    text = f"{abs(value):.2f}"
+    sign = "−" if value < 0 and float(text) else ""
+    return f"{sign}{text.removeprefix('0') if text.startswith('0.') else text}"
