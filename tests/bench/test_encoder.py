@@ -25,6 +25,8 @@ from unbraid.metrics import mcc
 from unbraid.results.check import faults
 from unbraid.results.files import text_of
 from unbraid.results.schema import Results
+from unbraid.storage.json_records import read_object
+from unbraid.studies.store import write_json
 
 pytest.importorskip("torch")
 SMALL = replace(
@@ -105,6 +107,16 @@ def test_an_encoder_that_raised_goes_on_where_it_was(tmp_path: Path) -> None:
     again = measured(bench("noise", tmp_path / "b"))
     for column, one in first.items():
         assert again[column] | {"seconds": 0} == one | {"seconds": 0}
+
+
+def test_codes_of_another_version_are_refused(tmp_path: Path) -> None:
+    bench("constant", tmp_path, seeds=[0])
+    with pytest.raises(ValueError, match=r"small-0.json is of another version of the suite: give another folder"):
+        bench("constant", tmp_path, seeds=[0], suite=replace(SMALL, steps=4))
+    told = tmp_path / "codes" / "small-0.json"
+    write_json(told, {**(kept := read_object(told)), "given": {**kept["given"], "source": "0"}})
+    with pytest.raises(ValueError, match=r"is of another version of tests.bench.encoders:constant: give another"):
+        bench("constant", tmp_path, seeds=[0])
 
 
 def test_an_encoder_is_given_images_alone_in_an_order_that_tells_nothing(tmp_path: Path) -> None:
@@ -235,6 +247,11 @@ def test_a_family_is_trained_by_a_study_and_held_against_its_untrained_self(tmp_
     assert held["seeds"] == [0, 1]
     assert found.scored[0].model.setting == "network=dense, learning_rate=0.002, steps=3, batch_size=16"
     assert "supervision" not in held
+    other = bench_encoder(
+        "vae", suite=SMALL, work=tmp_path, sets=["small"], seeds=[0, 1], settings={"latents": 4}, processes=0
+    )
+    assert [each.numbers.n_codes for each in other.scored] == [4, 4]
+    assert measured(other)["mig.score"]["value"] != held["value"]
 
 
 def test_a_family_leaves_out_what_it_cannot_learn_from_and_says_what_it_was_told(tmp_path: Path) -> None:

@@ -161,8 +161,10 @@ def _scored(
         name = f"{model.label}, seed {model.seed}"
         if progress:
             progress(f"scoring {name}", number, total)
-        path = folder / f"{model.label}-{model.seed}.json"
-        found.append(Scored(model, numbers(path, model.codes, suite, f"{what} on {name}", shuffles=suite.shuffles)))
+        path = folder / f"{model.label}-{model.id}.json"
+        found.append(
+            Scored(model, numbers(path, model.codes, suite, model.label, f"{what} on {name}", shuffles=suite.shuffles))
+        )
     beside: dict[str, dict[str, list[Numbers]]] = {}
     for number, (label, dataset) in enumerate(datasets.items()):
         own = [each for each in found if each.model.label == label]
@@ -170,7 +172,7 @@ def _scored(
             progress(f"scoring baselines of {label}", len(models) + number, total)
         for n_codes in dict.fromkeys(each.numbers.n_codes for each in own):
             untrained = {
-                str(each.model.seed): each.model.untrained
+                each.model.id: each.model.untrained
                 for each in own
                 if each.model.untrained is not None and each.numbers.n_codes == n_codes
             }

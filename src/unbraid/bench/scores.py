@@ -34,20 +34,24 @@ class Numbers:
     n_codes: int
 
 
-def numbers(path: Path, codes: Callable[[], Representation], suite: Suite, what: str, *, shuffles: int = 0) -> Numbers:
+def numbers(
+    path: Path, codes: Callable[[], Representation], suite: Suite, label: str, what: str, *, shuffles: int = 0
+) -> Numbers:
     """Scores by the metrics of a suite, read where they are kept by the same rules.
 
     Args:
-        path: of the file that keeps them.
+        path: of the file that keeps them; its name tells these codes from all others of the set.
         codes: asked for where they are not kept.
         suite: whose metrics count.
+        label: of the set.
         what: is scored, for errors.
         shuffles: of the rows, for the chance level.
 
     Raises:
         ValueError: a metric is not defined for these codes, or failed.
     """
-    rules = {"shuffles": shuffles, **{name: decision(name, METRICS[name]) for name in suite.metrics}}
+    metrics = {name: decision(name, METRICS[name]) for name in suite.metrics}
+    rules = {"images": dict(suite.sets[label]), "shuffles": shuffles, "metrics": metrics}
     if path.is_file() and (kept := read_object(path, checksummed=True))["rules"] == rules:
         return Numbers(kept["scores"], kept["chance"], kept["n_codes"])
     representation = codes()
@@ -86,10 +90,10 @@ def baselines(
     for title, make in MAKERS.items():
         path = folder / f"{label}-{title.replace(' ', '-')}-{n_codes}.json"
         codes = partial(_codes, make, dataset, n_codes)
-        found[title] = [numbers(path, codes, suite, f"{title}, {label}")]
+        found[title] = [numbers(path, codes, suite, label, f"{title}, {label}")]
     if untrained:
         found[UNTRAINED] = [
-            numbers(folder / f"{label}-untrained-{name}.json", codes, suite, f"{UNTRAINED}, {label}")
+            numbers(folder / f"{label}-untrained-{name}.json", codes, suite, label, f"{UNTRAINED}, {label}")
             for name, codes in untrained.items()
         ]
     return found

@@ -36,6 +36,7 @@ class Trained:
     """One model of one set; its codes are asked for where they are not scored yet."""
 
     label: str  # of the set
+    id: str  # tells it from all others of the set
     seed: int
     codes: Callable[[], Representation]
     seconds: float  # of training
@@ -81,7 +82,9 @@ def trained_encoder(
     """
     name = f"{label}-{seed}"
     codes, told = folder / f"{name}.npz", folder / f"{name}.json"
-    source = source_digest(what, function)
+    given = {
+        "source": source_digest(what, function), "images": dict(suite.sets[label]), "steps": suite.steps,
+    }  # fmt: skip
     if not told.is_file():
         images = as_given(dataset.images(shuffled(len(dataset), seed)))
         began = time.time()
@@ -97,13 +100,19 @@ def trained_encoder(
         made = provenance(config, began, ended)
         folder.mkdir(parents=True, exist_ok=True)
         representation.save(codes)
-        write_json(told, {"source": source, "seconds": ended - began, "made": made})
+        write_json(told, {"given": given, "seconds": ended - began, "made": made})
     kept = read_object(told, checksummed=True)
-    if kept["source"] != source:
-        raise ValueError(
-            f"{told} is of another version of the source of {what}: give another folder (--work), or delete this one"
-        )
-    return Trained(label, seed, partial(Representation.load, codes), kept["seconds"], kept["made"])
+    if kept["given"] != given:
+        other = "the suite" if kept["given"]["source"] == given["source"] else what
+        raise ValueError(f"{told} is of another version of {other}: give another folder (--work), or delete this one")
+    return Trained(
+        label,
+        f"{seed}-{given['source'][:12]}",
+        seed,
+        partial(Representation.load, codes),
+        kept["seconds"],
+        kept["made"],
+    )
 
 
 def as_given(images: UInt8Array) -> FloatArray:
@@ -174,11 +183,11 @@ def trained_family(
             if run.state != "finished":
                 lost.append(f"{label}, seed {run.seed}: {run.state}, {run.reason}")
                 continue
-            used = run.config.get("supervision", {})
+            used, status = run.config.get("supervision", {}), run.status
             untrained = None if FAMILIES[family].fit else partial(_untrained, run.path, dataset)
             found.append(
                 Trained(
-                    label, run.seed, run.codes, run.status["seconds"], run.status["provenance"], untrained, run.setting,
+                    label, run.id, run.seed, run.codes, status["seconds"], status["provenance"], untrained, run.setting,
                     ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in used.items()),
                 )
             )  # fmt: skip
