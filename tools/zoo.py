@@ -15,6 +15,7 @@ from unbraid import zoo
 ROOT = Path(__file__).parent.parent
 WHOLE, PACKAGED = ROOT / "zoo", ROOT / "src" / "unbraid" / "zoo" / "packaged"
 INSIDE, ROWS_INSIDE = 24, 3_000  # models and rows
+LEAST = 8  # settings of a dataset; correlations over fewer tell little, and the mean over datasets no more than they
 UNTRAINED = 4  # models of each dataset
 
 
@@ -37,10 +38,10 @@ def main(studies: list[str]) -> None:
 def inside(models) -> set[str]:
     """As many models of each dataset, of different settings: one of each defect, then families in turn.
 
-    What a dataset of few settings leaves, others take.
+    What a dataset leaves, those of more settings take.
     """
-    settings = models.groupby("dataset")["setting"].nunique()
-    datasets = sorted(dict.fromkeys(models["dataset"]), key=lambda name: settings[name])
+    settings = models.groupby("dataset").apply(lambda own: own.groupby(["family", "setting"]).ngroups)
+    datasets = list(settings[settings >= LEAST].sort_values().index)
     chosen: set[str] = set()
     for place, dataset in enumerate(datasets):
         every = models[models["dataset"] == dataset]

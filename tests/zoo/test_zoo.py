@@ -217,6 +217,7 @@ def test_a_damaged_file_is_named(built: Path, tmp_path: Path) -> None:
 def test_the_zoo_inside_the_package() -> None:
     assert sum(path.stat().st_size for path in PACKAGED.iterdir()) <= 2_000_000
     models = zoo.list(PACKAGED)
+    assert len(models) == 24
     assert models[["family", "setting"]].drop_duplicates().shape[0] > len(models) / 2
     assert models["commit"].str.fullmatch("[0-9a-f]{40}").all()
     for name in models.index[:: len(models) // 4]:
@@ -251,9 +252,11 @@ def test_models_inside_the_package_differ() -> None:
         for beta in range(30)
         for seed in (0, 1)
     ]
+    rows += [(f"few/vae-{beta}-s0", "few", "vae", f"beta={beta}", ()) for beta in range(tool["LEAST"] - 1)]
     models = pd.DataFrame(rows, columns=["name", "dataset", "family", "setting", "defects"]).set_index("name")
     chosen = tool["inside"](models)
     assert len(chosen) == tool["INSIDE"] == 24
     assert {f"one/{family}-{beta}-s0" for family in ("vae", "tcvae") for beta in (0, 29, 14)} <= chosen
     assert [name for name in sorted(chosen) if name.endswith("s1")] == ["one/vae-2-s1", "two/vae-2-s1"]
     assert sum(name.startswith("one") for name in chosen) == 12
+    assert not any(name.startswith("few") for name in chosen)
