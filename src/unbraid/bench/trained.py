@@ -82,9 +82,8 @@ def trained_encoder(
     """
     name = f"{label}-{seed}"
     codes, told = folder / f"{name}.npz", folder / f"{name}.json"
-    given = {
-        "source": source_digest(what, function), "images": dict(suite.sets[label]), "steps": suite.steps,
-    }  # fmt: skip
+    source = source_digest(what, function)
+    given = {"source": source, "images": dict(suite.sets[label]), "steps": suite.steps}
     if not told.is_file():
         images = as_given(dataset.images(shuffled(len(dataset), seed)))
         began = time.time()
@@ -103,11 +102,11 @@ def trained_encoder(
         write_json(told, {"given": given, "seconds": ended - began, "made": made})
     kept = read_object(told, checksummed=True)
     if kept["given"] != given:
-        other = "the suite" if kept["given"]["source"] == given["source"] else what
+        other = "the suite" if kept["given"]["source"] == source else what
         raise ValueError(f"{told} is of another version of {other}: give another folder (--work), or delete this one")
     return Trained(
         label,
-        f"{seed}-{given['source'][:12]}",
+        f"{seed}-{source[:12]}",
         seed,
         partial(Representation.load, codes),
         kept["seconds"],
