@@ -10,7 +10,7 @@ import json
 import sys
 import zlib
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,8 @@ from claims_rules import CLAIMS, ROOT, Rule, read, why_not
 from effects import Effect, measured, without_effect
 
 from unbraid import Study
+from unbraid.ranking.ranking import score_models
+from unbraid.studies.study_ranking import candidates_of, ranking_options
 
 RESULTS = ROOT / "docs" / "reproductions" / "results"
 FILE = ROOT / "docs" / "claims.json"
@@ -190,8 +192,11 @@ def gathered(folder: Path) -> pd.DataFrame:
         "udr.score_family_spearman": {**PAPER, "compare": "same-family", "similarity": "spearman"},
         **{f"udr.score_{number}": {"n_comparisons": number} for number in (2, 5, 10, 20, 45)},
     }
+    (snapshot,) = study.snapshots()
+    candidates, left_out = candidates_of(snapshot.runs)
     for column, options in rules.items():
-        ranking = study.rank(**options)
+        chosen = replace(ranking_options(study.config), **options)
+        ranking = score_models(candidates, chosen, left_out=left_out)
         frame[column] = frame["run"].map(dict(zip(ranking.runs, ranking.scores, strict=True)))
         if column in ("udr.score", "udr.score_paper"):
             latents = column.replace("score", "informative")
