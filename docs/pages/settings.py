@@ -26,7 +26,7 @@ def of_settings(study: str) -> str:
     head = " | ".join(["family", "setting", "runs", *(name.removesuffix(".score") for name in shown)])
     commits = ", ".join(f"`{each[:8]}`" for each in dict.fromkeys(runs["commit"].astype(str)))
     note = (
-        f"Means (standard deviations) over {len(runs)} runs; [every run](results/{study}.csv). "
+        f"Means (standard deviations) over {len(runs)} runs; [every run](results/{study}.csv).\n"
         f"Code of commit {commits}; {runs['seconds'].median() * len(runs) / 3600:.1f} core hours of training."
     )
     return f"{table(head, 'llr' + 'r' * len(shown), rows)}\n\n{note}"
