@@ -1,0 +1,107 @@
+"""Put what was measured here beside what the papers report, in the external/ files of results/.
+
+python docs/make_joined.py    after a study has run and its table was gathered by make_claims.py
+
+Only tables whose runs are all of one commit, without changes, are taken. Where a number lies elsewhere than the
+paper's, what is smaller here stands beside it as the reason; no more is known of the cause than that.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import date
+from typing import Any, NamedTuple
+
+import pandas as pd
+from pages.settings import RESULTS
+
+from unbraid.results.adding import added, write
+from unbraid.results.files import path_of, read
+from unbraid.results.measured import in_table
+from unbraid.results.schema import COMMIT, EXTERNAL, key_of
+
+FOLDER = RESULTS.parents[2] / "results"
+TODAY = date.today()
+
+
+class Join(NamedTuple):
+    """Runs of a study that repeat a setting of a paper on a smaller scale."""
+
+    study: str  # here
+    where: Mapping[str, Any]  # columns of its table
+    model: str  # of the paper, as results/ names it
+    file: str  # the paper's study
+    setting: str  # as the paper's file has it
+
+
+LSBD_MODELS = {
+    "vae": "steps=30000",
+    "beta_vae": "beta=5, steps=30000",
+    "cci_vae": "beta=5, gamma=1000, c_max=15, iteration threshold 3500, steps=30000",
+    "factor_vae": "gamma=1, 30000 epochs as table 3 prints it",
+    "dip_vae_i": "lambda_od=1, lambda_d=10, steps=30000",
+    "dip_vae_ii": "lambda_od=1, lambda_d=1, steps=30000",
+    "ada_gvae": "beta=1, epochs=500",
+    "ada_ml_vae": "beta=1, epochs=500",
+    "quessard": "lambda=0.01, trajectories=3000",
+}
+SMALLER = {
+    "lsbd-square": "Drawn here, 16 x 16 pixels and 3 000 steps in place of 64 x 64 and the paper's longer training",
+    "lsbd-arrow": "Drawn here, 16 x 16 pixels and 4 000 to 8 000 steps in place of 64 x 64 and the paper's longer "
+    "training",
+    "lsbd-airplane": "Drawn here, 32 x 32 pixels and 2 000 steps in place of 64 x 64 and the paper's longer training",
+    "dci-2018": "20 000 teapots rendered here, of 16 x 16 pixels, and dense networks, in place of the authors' "
+    "200 000 of 64 x 64 and residual networks",
+}
+
+
+def joins() -> Iterator[Join]:
+    """All of them; tables that are not there are left out later."""
+    for images in ("square", "arrow", "airplane"):
+        for pairs in (0, 256, 512, 768, 1024):
+            of_pairs = {"family": "lsbd_vae", "hyper.supervision": "pairs", "hyper.pairs": pairs}
+            yield Join(f"lsbd-{images}-laptop", of_pairs, "lsbd-2022__lsbd_vae", images, f"pairs={pairs}")
+        for family, setting in LSBD_MODELS.items():
+            at = {"family": family} | ({"hyper.beta": 5} if family == "beta_vae" else {})
+            for study in (f"lsbd-{images}-laptop", f"lsbd-{images}-traditional-laptop"):
+                yield Join(study, at, f"lsbd-2022__{family}", images, setting)
+    for study, file in (("dci-2018-laptop", "teapot"), ("dci-2018-zero-shot-laptop", "teapot-zero-shot")):
+        yield Join(study, {"family": "pca"}, "dci-2018__pca", file, "")
+        yield Join(study, {"family": "beta_vae", "hyper.beta": 0.0625}, "dci-2018__vae", file, "beta=1")
+        yield Join(study, {"family": "beta_vae", "hyper.beta": 0.375}, "dci-2018__beta_vae", file, "beta=6")
+        yield Join(study, {"family": "info_gan"}, "dci-2018__info_gan", file, "information_weight=6")
+
+
+def scores_of(join: Join, reported: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What was measured of the numbers that the paper reports, under the paper's names."""
+    runs = pd.read_csv(RESULTS / f"{join.study}.csv")
+    for column, value in join.where.items():
+        runs = runs[runs[column] == value] if column in runs else runs[:0]
+    there = {metric: data for metric, data, setting in map(key_of, reported["scores"]) if setting == join.setting}
+    columns = [name for name in there if name in runs and runs[name].notna().any()]
+    if runs.empty or not columns or runs["setting"].nunique() > 1:
+        return []
+    if not re.fullmatch(COMMIT, "".join(runs["commit"].astype(str).unique())):
+        print(f"{join.study}: left out, its runs are not of one commit without changes")
+        return []
+    found = in_table(runs, join.study, columns)
+    return [{**each.score, "dataset": there[each.score["metric"]], "setting": join.setting} for each in found]
+
+
+def main() -> None:
+    """Write the files that get a number."""
+    for join in joins():
+        path = path_of(FOLDER, join.model, EXTERNAL, join.file)
+        if not (RESULTS / f"{join.study}.csv").is_file() or not path.is_file():
+            continue
+        scores = scores_of(join, read(path))
+        if not scores:
+            continue
+        reason = f"{next(text for name, text in SMALLER.items() if join.study.startswith(name))}."
+        plan = added(FOLDER, join.model, EXTERNAL, join.file, scores, reason=reason, today=TODAY)
+        if plan.n_new or plan.n_replaced:
+            write(plan)
+            print(f"{path.relative_to(FOLDER.parent)}, {join.setting}: {plan.n_new} new, {plan.n_replaced} replaced")
+
+
+if __name__ == "__main__":
+    main()
