@@ -235,7 +235,7 @@ def mean_interval(parts: Sequence[tuple[float, int]], confidence: float = 0.95) 
         Zou 2007: an end of the mean is as far from it as the root of the summed squares of the parts' distances says.
 
     Example:
-        >>> mean_interval([(0.5, 30)]) == correlation_interval(0.5, 30)
+        >>> np.allclose(mean_interval([(0.5, 30)]), correlation_interval(0.5, 30))
         True
     """
     values = np.array([value for value, _ in parts])
