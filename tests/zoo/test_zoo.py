@@ -135,7 +135,7 @@ def test_packing_keeps_eleven_bits_of_any_offset_and_width(offset: float, width:
     assert planes.shape == (2, 3, 50)
     reach = np.abs(codes - codes.mean(axis=0, dtype=float)).max(axis=0)
     assert (np.abs(unpacked(planes, centre, scale) - codes) <= 2.0**-11 * reach + 2.0**-23 * np.abs(codes)).all()
-    halves = ((codes[:, 1] - centre[1]) / scale[1]).astype(np.float16)  # as anybody may read the bytes
+    halves = ((codes[:, 1].astype(float) - centre[1]) / scale[1]).astype(np.float16)  # as anybody may read the bytes
     assert np.array_equal(planes[0, 1] + 256 * planes[1, 1].astype(np.uint16), halves.view(np.uint16))
 
 
