@@ -3,7 +3,8 @@
     python benchmarks/choosing.py
 
 Settings and seeds are drawn from docs/reproductions/results/udr-2020-laptop.csv, a model is picked by each rule, and
-labels say what share of the others it beats. `unbraid fit` picks by the second row.
+labels say what share of the others it beats. `unbraid fit` picks by the second row;
+`selection.py` will judge it.
 """
 
 import argparse

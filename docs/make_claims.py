@@ -23,7 +23,7 @@ from claims_rules import CLAIMS, ROOT, Rule, read, why_not
 from effects import Effect, measured, without_effect
 
 from unbraid import Study
-from unbraid.ranking.ranking import score_models
+from unbraid.ranking.ranking import rank_models
 from unbraid.studies.study_ranking import candidates_of, ranking_options
 
 RESULTS = ROOT / "docs" / "reproductions" / "results"
@@ -196,7 +196,7 @@ def gathered(folder: Path) -> pd.DataFrame:
     candidates, left_out = candidates_of(snapshot.runs)
     for column, options in rules.items():
         chosen = replace(ranking_options(study.config), **options)
-        ranking = score_models(candidates, chosen, left_out=left_out)
+        ranking = rank_models(candidates, chosen, left_out=left_out, tested=False)
         frame[column] = frame["run"].map(dict(zip(ranking.runs, ranking.scores, strict=True)))
         if column in ("udr.score", "udr.score_paper"):
             latents = column.replace("score", "informative")

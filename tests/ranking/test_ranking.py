@@ -129,6 +129,14 @@ def test_models_that_learnt_nothing_are_not_ranked_first() -> None:
     np.testing.assert_allclose(rank_models(many).scores[:3], ranking.scores[:3], atol=1e-9)
 
 
+def test_scores_do_not_depend_on_the_test_against_rotated_models() -> None:
+    models = population()
+    tested, scored = rank_models(models), rank_models(models, tested=False)
+    assert scored.scores.tolist() == tested.scores.tolist()
+    assert tested.rotated
+    assert not scored.rotated
+
+
 # Scores
 
 

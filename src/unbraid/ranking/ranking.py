@@ -378,6 +378,7 @@ def rank_models(
     left_out: Mapping[str, str] | None = None,
     untrained: Sequence[FloatArray] = (),
     known: Ranking | None = None,
+    tested: bool = True,
     save: Callable[[Ranking], None] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Ranking:
@@ -394,6 +395,7 @@ def rank_models(
             architectures, of different seeds; a model that scores no higher than they do among each other, where all
             their latents count, is never chosen.
         known: an older ranking; pairs of models that it has compared in the same way are taken from it.
+        tested: False leaves out the test against randomly rotated latents: the choice depends on it, and no score.
         save: called with what is found so far, as a ranking without scores, whenever something is.
         progress: called as progress(done, total), in models.
 
@@ -408,24 +410,6 @@ def rank_models(
     Reference:
         Duan et al. 2020, "Unsupervised Model Selection for Variational Disentangled Representation Learning".
     """
-    models = list(candidates)
-    found = score_models(
-        models, options, left_out=left_out, untrained=untrained, known=known, save=save, progress=progress
-    )
-    return _against_rotated(found, {model.run: model for model in models})
-
-
-def score_models(
-    candidates: Iterable[Candidate],
-    options: RankingOptions | None = None,
-    *,
-    left_out: Mapping[str, str] | None = None,
-    untrained: Sequence[FloatArray] = (),
-    known: Ranking | None = None,
-    save: Callable[[Ranking], None] | None = None,
-    progress: Callable[[int, int], None] | None = None,
-) -> Ranking:
-    """As `rank_models`, without the test against randomly rotated latents, on which no score depends."""
     options = options or RankingOptions()
     models = list(candidates)
     reasons = dict(left_out or {}) | _unsound(models)
@@ -489,7 +473,8 @@ def score_models(
         scores, result.pairs, result.matrices, *notes, doubted=doubted, silent=silent,
         untrained=_untrained_score(untrained, models, options),
     )  # fmt: skip
-    return without_copies(made)
+    made = without_copies(made)
+    return _against_rotated(made, models) if tested else made
 
 
 def _untrained_score(codes: Sequence[FloatArray], models: Sequence[Candidate], options: RankingOptions) -> float | None:
@@ -511,7 +496,7 @@ def check_untrained(codes: Sequence[Any], n_rows: int) -> None:
             raise ValueError(f"untrained[{place}] must be codes of the same {n_rows} samples; got {shape}")
 
 
-def _against_rotated(found: Ranking, models: Mapping[str, Candidate]) -> Ranking:
+def _against_rotated(found: Ranking, models: Sequence[Candidate]) -> Ranking:
     """With the test of the first run of each family that could be best; see `Ranking.rotated`."""
     candidates = found._candidates()
     if isinstance(candidates, str):
@@ -525,11 +510,10 @@ def _against_rotated(found: Ranking, models: Mapping[str, Candidate]) -> Ranking
         rivals = sum(found.families[each] == family for each in candidates)
         others = np.flatnonzero(np.isfinite(found.pairs[at]) & (found.informative > 0))
         drawn = rng.permutation(others)[:PARTNERS]
-        rows = rng.permutation(len(models[found.runs[at]].matrix()))[:ROWS]
+        rows = rng.permutation(len(models[at].matrix()))[:ROWS]
         if len(drawn):
             codes = [
-                np.asarray(models[found.runs[each]].matrix()[np.ix_(rows, found.latents[each])], float)
-                for each in (at, *drawn)
+                np.asarray(models[each].matrix()[np.ix_(rows, found.latents[each])], float) for each in (at, *drawn)
             ]
             times = ROTATIONS * min(MOST_TIMES, -(-rivals // (PARTNERS + 1)))
             score, turned = rotated_udr(
