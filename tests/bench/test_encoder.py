@@ -148,6 +148,13 @@ def test_chance_is_what_shuffled_rows_score(tmp_path: Path) -> None:
     assert chance == pytest.approx(mean(shuffled), abs=4 * stdev(shuffled) / 15**0.5)
 
 
+def test_chance_is_a_mean_over_the_seeds(tmp_path: Path) -> None:
+    found = bench("factors", tmp_path)
+    by_seed = [each.numbers.chance["mcc.score"] for each in found.scored]
+    assert len(set(by_seed)) == 3
+    assert measured(found)["mcc.score"]["chance"] == pytest.approx(mean(by_seed), rel=1e-5)
+
+
 def test_a_part_of_the_suite_is_a_trial(tmp_path: Path) -> None:
     assert bench("constant", tmp_path).study == "bench-laptop-1-trial"
     assert bench("constant", tmp_path, sets=None, seeds=[0, 1]).trial == ["seeds 0, 1"]
