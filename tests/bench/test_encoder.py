@@ -149,7 +149,7 @@ def test_chance_is_what_shuffled_rows_score(tmp_path: Path) -> None:
 
 
 def test_chance_is_a_mean_over_the_seeds(tmp_path: Path) -> None:
-    found = bench("factors", tmp_path)
+    found = bench("noise", tmp_path)
     by_seed = [each.numbers.chance["mcc.score"] for each in found.scored]
     assert len(set(by_seed)) == 3
     assert measured(found)["mcc.score"]["chance"] == pytest.approx(mean(by_seed), rel=1e-5)
