@@ -67,10 +67,23 @@ def test_principal_components_are_those_of_scikit_learn_with_fewer_or_more_image
     assert not wide[:, 4:].any()
 
 
+@pytest.mark.parametrize("n_images", [40, 150])
+def test_components_of_large_images_are_those_of_scikit_learn_without_a_matrix_of_all_pixels(
+    n_images: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("unbraid.scoring.pixels.DENSE", 8)
+    dots = noisy_dots(6, 16)
+    images = dots.array[:: 1536 // n_images][:n_images]
+    dataset = ArrayDataset(images, FactorSpace(("image",), (n_images,), ("ordinal",)))
+    found = principal_components(dataset, 6, 7, 0)(images)
+    theirs = PCA(6, svd_solver="full").fit_transform(images.reshape(n_images, -1) / 255)
+    assert np.abs(found) == pytest.approx(np.abs(theirs), abs=1e-7)
+
+
 def test_components_of_many_images_are_those_of_a_seeded_draw_that_fits_into_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert MOST_ROWS == 2000
+    assert MOST_ROWS == 20_000
     for rows, numbers in ((40, 1 << 24), (1000, 40 * 50)):
         monkeypatch.setattr("unbraid.scoring.pixels.MOST_ROWS", rows)
         monkeypatch.setattr("unbraid.scoring.pixels.MOST_NUMBERS", numbers)

@@ -14,7 +14,7 @@ from unbraid.metrics._shared.provenance import decision
 from unbraid.representation import Representation
 from unbraid.runs.run import BATCH, N_CODES
 from unbraid.scoring.encoding import encoded
-from unbraid.scoring.pixels import principal_components, random_projection
+from unbraid.scoring.pixels import MADE, principal_components, random_projection
 from unbraid.scoring.score import score
 from unbraid.storage.json_records import read_object
 from unbraid.studies.store import write_json
@@ -51,7 +51,7 @@ def numbers(
         ValueError: a metric is not defined for these codes, or failed.
     """
     metrics = {name: decision(name, METRICS[name]) for name in suite.metrics}
-    rules = {"images": dict(suite.sets[label]), "shuffles": shuffles, "metrics": metrics}
+    rules = {"images": dict(suite.sets[label]), "baselines": MADE, "shuffles": shuffles, "metrics": metrics}
     if path.is_file() and (kept := read_object(path, checksummed=True))["rules"] == rules:
         return Numbers(kept["scores"], kept["chance"], kept["n_codes"])
     representation = codes()

@@ -22,7 +22,7 @@ from unbraid.representation import Representation
 from unbraid.runs.folder import read_codes
 from unbraid.runs.run import BATCH, N_CODES, open_run
 from unbraid.scoring.encoding import encoded, encoded_objects
-from unbraid.scoring.pixels import principal_components, random_projection
+from unbraid.scoring.pixels import MADE, principal_components, random_projection
 from unbraid.storage.run_files import ADDED_CODES, CONFIG, WORKING
 from unbraid.storage.score_file import Decision, SavedScores
 from unbraid.studies import store
@@ -33,7 +33,6 @@ from unbraid.studies.scores import complete_scores, current_metrics
 from unbraid.studies.snapshot import RunView, StudySnapshot
 from unbraid.types import DataFrame, FloatArray, Progress
 
-MADE = 1  # raised where a baseline of the same images comes out otherwise
 FOLDERS = {PROJECTION: "projection", COMPONENTS: "pca", UNTRAINED: "untrained"}
 
 Encode: TypeAlias = Callable[[], Representation]
