@@ -2,7 +2,9 @@
 
     unbraid study run studies/udr-2020-laptop.yaml --out reproduced/udr-2020-laptop    # and the three others
     python benchmarks/selection.py reproduced/udr-2020-laptop reproduced/udr-2020-rooms-laptop \\
-        reproduced/selection-cars-laptop reproduced/selection-teapot-laptop --json benchmarks/selection.json
+        reproduced/selection-cars-laptop reproduced/selection-teapot-laptop --json benchmarks/selection.json \\
+        --keep benchmarks/selection
+    python benchmarks/selection.py benchmarks/selection/*.npz    # the same from what was kept, without any training
 
 The rule, which was written before two of the four studies ran and before this program had seen any of them:
 
@@ -52,6 +54,32 @@ class Population:
     measures: FloatArray  # (n_models, 5), higher is better
     scalars: dict[str, FloatArray]  # (n_models,) signs of one model alone
     pairs: dict[str, FloatArray]  # (n_models, n_models) how far two models agree, NaN on the diagonal
+
+    def save(self, folder: Path) -> None:
+        """Keep it as a file of its name; `read` reads it."""
+        folder.mkdir(parents=True, exist_ok=True)
+        parts = {f"scalar {name}": each for name, each in self.scalars.items()}
+        parts |= {f"pairs {name}": each.astype(np.float32) for name, each in self.pairs.items()}
+        np.savez_compressed(
+            folder / f"{self.name}.npz",
+            n_left_out=self.n_left_out,
+            setting=self.setting,
+            measures=self.measures,
+            **parts,
+        )
+
+    @classmethod
+    def read(cls, path: Path) -> "Population":
+        with np.load(path) as held:
+            parts = {name: held[name].astype(float) for name in held.files if " " in name}
+            return cls(
+                name=path.stem,
+                n_left_out=int(held["n_left_out"]),
+                setting=held["setting"],
+                measures=held["measures"],
+                scalars={name.split()[1]: each for name, each in parts.items() if name.startswith("scalar")},
+                pairs={name.split()[1]: each for name, each in parts.items() if name.startswith("pairs")},
+            )
 
     def within(self, name: str, models: IntArray) -> FloatArray:
         """Median agreement of each of some models with the other seeds of its setting; -inf where it has none."""
@@ -284,10 +312,13 @@ def judged(populations: Sequence[Population]) -> dict[str, Any]:
 def main() -> None:
     """Print how far each sign goes with labels, and how good what it picks is."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("studies", nargs="+", type=Path, help="folders of studies")
+    parser.add_argument("studies", nargs="+", type=Path, help="folders of studies, or files that --keep wrote")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="write what is known of each study here")
     arguments = parser.parse_args()
-    populations = [gathered(folder) for folder in arguments.studies]
+    populations = [Population.read(path) if path.suffix == ".npz" else gathered(path) for path in arguments.studies]
+    for population in populations if arguments.keep else ():
+        population.save(arguments.keep)
     result: dict[str, Any] = {"datasets": {}, "rules": judged(populations)}
     for population in populations:
         result["datasets"][population.name] = {
