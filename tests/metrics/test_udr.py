@@ -167,6 +167,38 @@ def test_spearman_pairs_are_those_of_scipy_and_symmetric() -> None:
 # How a matrix becomes a score
 
 
+@pytest.mark.parametrize("n_comparisons", [None, 2])
+def test_spearman_compares_each_two_models_once(n_comparisons: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_pairs, "TARGETS_AT_ONCE", 3)
+    monkeypatch.setattr(_pairs, "OTHERS_AT_ONCE", 2)
+    compared, compare = [], _pairs._compare
+
+    def counted(targets: Any, others: Any, todo: Any, *more: Any) -> Any:
+        compared.extend((targets.models[i], others.models[j]) for i, j in np.argwhere(todo))
+        return compare(targets, others, todo, *more)
+
+    monkeypatch.setattr(_pairs, "_compare", counted)
+    rng, told = np.random.default_rng(4), []
+    models = [BASE @ rotation(seed) + 0.3 * rng.standard_normal((N, 4)) for seed in range(7)]
+    models[5] = models[5][:, :2]
+    result = udr(
+        models, similarity="spearman", n_comparisons=n_comparisons, keep_matrices=True,
+        progress=lambda *each: told.append(each),
+    )  # fmt: skip
+    assert len({frozenset(pair) for pair in compared}) == len(compared), "none of them twice"
+    wanted = np.isfinite(result.pairs)
+    assert wanted.sum() == (42 if n_comparisons is None else 14)
+    assert len(compared) == np.triu(wanted | wanted.T).sum()
+    assert set(result.matrices) == {(int(i), int(j)) for i, j in np.argwhere(wanted)}
+    for (i, j), matrix in result.matrices.items():
+        expected = np.abs(spearmanr(models[i], models[j]).statistic[: models[i].shape[1], models[i].shape[1] :])
+        assert matrix == pytest.approx(expected, abs=1e-6)
+        of_all = [True] * models[i].shape[1], [True] * models[j].shape[1]
+        assert result.pairs[i, j] == pytest.approx(eq_2(expected, *of_all))
+        assert result.largest[i, j] == pytest.approx(expected.max())
+    assert told[-1] == (7, 7)
+
+
 def test_agreement_by_hand() -> None:
     """R = [[.8, .2, 0], [0, .5, .5]]. Columns: .64/.8, .25/.7, .25/.5; rows: .64/1, .25/1; over 2 + 3.
 

@@ -143,10 +143,11 @@ def compare_pairs(
         keep: (n_models, n_models) of which pairs R is kept; None: of none.
         told: called as told(done, total), in pairs, whenever a block is done; `found` may be saved then.
     """
-    todo = wanted & np.isnan(found.values)
+    asked = wanted & np.isnan(found.values)
     if keep is not None:
-        todo |= wanted & keep & ~_kept(found)
-    total, done = int(todo.sum()), 0
+        asked |= wanted & keep & ~_kept(found)
+    total, done, symmetric = int(asked.sum()), 0, how.kind == SPEARMAN
+    todo = np.triu(asked | asked.T) if symmetric else asked
 
     def compare(blocks: tuple[_Block, _Block], stopped: threading.Event) -> _Found:
         targets, others = blocks
@@ -154,16 +155,22 @@ def compare_pairs(
 
     with closing(in_threads(compare, _blocks(columns, todo, how))) as results:
         for (targets, others), part in results:
-            here = np.ix_(targets.models, others.models)
-            new = todo[here]
+            here, back = np.ix_(targets.models, others.models), np.ix_(others.models, targets.models)
+            new = todo[here] & asked[here]
+            mirrored = (todo[here] & asked[back].T).T if symmetric else np.zeros(new.T.shape, dtype=bool)
             for name in ("values", "penalties", "largest", "converged"):
-                whole = getattr(found, name)
-                whole[here] = np.where(new, getattr(part, name), whole[here])
-            for target, other in () if keep is None else np.argwhere(new & keep[here]):
+                whole, own = getattr(found, name), getattr(part, name)
+                whole[here] = np.where(new, own, whole[here])
+                whole[back] = np.where(mirrored, own.T, whole[back])
+            for target, other in () if keep is None else np.argwhere((new & keep[here]) | (mirrored & keep[back]).T):
                 rows = slice(others.edges[other], others.edges[other + 1])
-                matrix = part.relations[rows, targets.edges[target] : targets.edges[target + 1]].T
-                found.matrices[int(targets.models[target]), int(others.models[other])] = matrix.astype(np.float32)
-            done += int(new.sum())
+                matrix = part.relations[rows, targets.edges[target] : targets.edges[target + 1]].T.astype(np.float32)
+                one, two = int(targets.models[target]), int(others.models[other])
+                if new[target, other] and keep[one, two]:
+                    found.matrices[one, two] = matrix
+                if mirrored[other, target] and keep[two, one]:
+                    found.matrices[two, one] = matrix.T
+            done += int(new.sum() + mirrored.sum())
             if told is not None:
                 told(done, total)
 
