@@ -10,7 +10,7 @@ from PIL import Image
 
 import unbraid
 from unbraid.datasets import from_array
-from unbraid.studies.fit.hand_over import write_codes
+from unbraid.studies.fit.hand_over import of_dataset, write_codes
 from unbraid.studies.fit.pictures import FEWEST, IMAGES, prepare, read_pictures
 
 RNG = np.random.default_rng(0)
@@ -51,6 +51,15 @@ def test_files_of_any_kind_are_read_with_their_colours(folder: Path, tmp_path: P
     (folder / name).parent.mkdir(parents=True, exist_ok=True)
     Image.fromarray(colour).convert(mode).save(folder / name, **save)
     np.testing.assert_allclose(named(folder, tmp_path / "cache", name), colour, atol=3)
+
+
+def test_images_of_a_dataset_keep_its_name_and_those_of_files_tell_no_path(folder: Path, tmp_path: Path):
+    of_files = prepare(folder, tmp_path / "files", 16)
+    assert of_files.source == str(folder)
+    assert of_dataset(of_files) == ""
+    of_name = prepare("square", tmp_path / "named", 16)
+    assert of_name.source == "square"
+    assert "dataset `square`, which unbraid draws." in of_dataset(of_name)
 
 
 def test_sixteen_bits_are_scaled_to_eight(folder: Path, tmp_path: Path):

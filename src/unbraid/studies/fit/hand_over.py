@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from unbraid.datasets import DATASETS
 from unbraid.datasets.factor_table import read_table, table_columns
 from unbraid.metrics import METRICS
 from unbraid.representation import Representation
@@ -52,7 +53,7 @@ def hand_over(
     judged = judge(choice.candidates, pictures, labels, progress) if labels is not None else {}
     run, codes = None, None
     if choice.chosen is not None:
-        run = _handed_over(choice, folder / MODEL, judged)
+        run = _handed_over(choice, folder / MODEL, judged, pictures)
         codes = all_codes(run, pictures, progress)
         write_codes(folder / CODES, pictures.names, codes)
         if find_spec("onnx"):
@@ -143,13 +144,12 @@ def _numbers(values: list[Any]) -> list[Any]:
     )
 
 
-def _handed_over(choice: Choice, target: Path, judged: Mapping[str, Mapping[str, float]]) -> Run:
+def _handed_over(choice: Choice, target: Path, judged: Mapping[str, Mapping[str, float]], pictures: Pictures) -> Run:
     """The chosen run in a folder of its own, whole or not at all."""
     assert choice.chosen is not None
     run = choice.chosen.run
-    text = model_card(
-        run, f"{choice.chosen.setting}, chosen without labels", how_chosen(choice, judged), folder=target.name
-    )
+    told = how_chosen(choice, judged) + of_dataset(pictures)
+    text = model_card(run, f"{choice.chosen.setting}, chosen without labels", told, folder=target.name)
     working = copied(run.path, target)
     write_text(working / README, text)
     shutil.rmtree(target, ignore_errors=True)
@@ -180,6 +180,15 @@ def how_chosen(choice: Choice, judged: Mapping[str, Mapping[str, float]]) -> str
         "factors, and UDR does not lower the score of a model that found few of them. The rule was found on models of "
         f"one dataset of small images.{_by_labels(choice, judged)}"
     )
+
+
+def of_dataset(pictures: Pictures) -> str:
+    """A paragraph that names the images; nothing where they have no name, for a path is nobody else's concern."""
+    row = DATASETS.get(pictures.source)
+    if row is None:
+        return ""
+    drawn = ", which unbraid draws" if row.rendered else ""
+    return f"\n\nThe images were made from those of the dataset `{pictures.source}`{drawn}."
 
 
 def _by_labels(choice: Choice, judged: Mapping[str, Mapping[str, float]]) -> str:

@@ -40,7 +40,7 @@ class Pictures:
     """The images that models are trained on, as `images.npy` in a cache folder holds them."""
 
     folder: Path  # the cache
-    source: str  # where they come from
+    source: str  # where they come from: a path, the name of a dataset, or a type
     state: str  # digest of what was there: of files their names, lengths and times, of others the images
     size: int  # height and width
     channels: int  # 1 where all are grey
@@ -93,7 +93,7 @@ def prepare(source: Any, folder: Path, size: int, progress: Progress | None = No
         ValueError: fewer than 500 images, more than 1 % of the files cannot be read, or all images are the same.
         OSError: no room for the cache.
     """
-    described = str(Path(source).expanduser().resolve()) if isinstance(source, str | Path) else type(source).__name__
+    described = _described(source)
     total, outcomes, state = _images(source, size)
     if (kept := read_pictures(folder)) is not None and (kept.state, kept.size) == (state, size):
         return kept
@@ -146,11 +146,22 @@ def square(image: Any, size: int) -> UInt8Array:
     return resized(image.convert("RGB").crop((left, top, left + side, top + side)), (size, size))
 
 
+def _described(source: Any) -> str:
+    """The path of files, the name of a dataset, or what holds the images in memory."""
+    if not isinstance(source, str | Path):
+        return type(source).__name__
+    return str(Path(source).expanduser().resolve()) if _lies_in_files(source) else str(source)
+
+
+def _lies_in_files(source: str | Path) -> bool:
+    return is_path(str(source), ()) or Path(source).expanduser().exists()
+
+
 def _images(source: Any, size: int) -> tuple[int, Iterator[Outcome], str]:
     """How many there are, each in turn, and what changes with any of them."""
     if isinstance(source, str | Path):
         path = Path(source).expanduser()
-        if is_path(str(source), ()) or path.exists():
+        if _lies_in_files(source):
             if not path.exists():
                 raise FileNotFoundError(f"{path}: no such file or folder")
             if path.is_dir() and not (path / "meta.json").exists() and not (path / IMAGES).exists():
