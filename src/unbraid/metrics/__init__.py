@@ -106,6 +106,7 @@ BLOCKED: Mapping[str, Metric] = _by_name([row for row in _ROWS if row.of == "blo
 PRESETS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "standard": tuple(name for name, row in METRICS.items() if row.standard),
+        "fast": tuple(name for name, row in METRICS.items() if row.standard and not row.slow),
         "identifiability": ("mcc", "r2", "infomec", "mlp_accuracy"),
         "disentanglement": ("dci_boosted", "mig", "snc", "nk", "mlp_accuracy"),
         "symmetry": ("d_lsbd", "independence_score"),

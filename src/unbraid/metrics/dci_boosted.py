@@ -175,6 +175,7 @@ METRIC = Metric(
     source="Eastwood & Williams 2018, section 2; Locatello et al. 2019 (disentanglement_lib)",
     version=2,
     stochastic=True,
+    slow=True,
     tolerance=0.01,
     interval=FEW_UNCHECKED_HALVES,
     cites=("eastwood2018framework", "locatello2019challenging"),

@@ -143,6 +143,7 @@ METRIC = Metric(
     source="Eastwood & Williams 2018, sections 2 and 4.3",
     version=3,
     stochastic=True,
+    slow=True,
     tolerance=0.03,
     linear=False,
     interval=FEW_UNCHECKED_HALVES,

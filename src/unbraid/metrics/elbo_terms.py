@@ -305,6 +305,7 @@ METRIC = Metric(
     source="Chen et al. 2018, eq. 1",
     needs="needs the log-variances of the posterior",
     stochastic=True,
+    slow=True,
     invariant_to=frozenset({"permute", "flip"}),
     tolerance=0.05,
     aligned=False,

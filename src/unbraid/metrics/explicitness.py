@@ -150,6 +150,7 @@ METRIC = Metric(
     source="Ridgeway & Mozer 2018, section 3",
     version=2,
     stochastic=True,
+    slow=True,
     tolerance=1e-4,
     aligned=False,
     interval=FEW_UNCHECKED_HALVES,

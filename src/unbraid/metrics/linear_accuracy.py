@@ -81,6 +81,7 @@ METRIC = Metric(
     source="Mahon et al. 2023 (SNC/NK), eq. 3 and Table 2",
     version=3,
     stochastic=True,
+    slow=True,
     tolerance=2e-3,
     aligned=False,
     linear=False,

@@ -204,6 +204,7 @@ METRIC = Metric(
     source="Chen et al. 2018, eq. 4 with eq. 8 and section 5.5",
     needs="needs the log-variances of the posterior",
     stochastic=True,
+    slow=True,
     tolerance=0.01,
     interval=FEW_UNCHECKED_HALVES,
     cites=("chen2018isolating",),

@@ -68,6 +68,7 @@ METRIC = Metric(
     source="Mahon et al. 2023 (SNC/NK), eq. 3 and Table 2",
     version=3,
     stochastic=True,
+    slow=True,
     tolerance=0.02,
     aligned=False,
     interval=FEW_UNCHECKED_HALVES,

@@ -141,6 +141,7 @@ METRIC = Metric(
     source="Mahon et al. 2023 (SNC/NK), section 4.3",
     version=5,
     stochastic=True,
+    slow=True,
     tolerance=0.03,
     interval=FEW_UNCHECKED_HALVES,
     cites=("mahon2023correcting",),

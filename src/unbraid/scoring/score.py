@@ -72,7 +72,7 @@ def score(
             objects with an index are matched by it; all else goes by position.
         metrics: ids of `unbraid.metrics.METRICS`, with arguments where others than the defaults are meant,
             "mig(bins=10)"; names of its `PRESETS`, which answer one question each ("standard", "identifiability",
-            "disentanglement", "symmetry", "all", ...). A function of your own is taken as well, itself or as
+            "disentanglement", "symmetry", "all", ...), or take little time ("fast"). A function of your own is taken as well, itself or as
             "package.module:function": from (codes, factors) to a number or a Result with a `score`, higher is better;
             `unbraid.metrics.own` says another direction, and so does "package.module:function(direction=lower)".
         seed: same seed, same numbers.
@@ -172,6 +172,7 @@ def score(
     if representation.groups is not None:
         blind = "takes no groups of rows: what it trains may be tested on groups that it was trained on"
         notes += tuple(f"{name} {blind}" for name in _blind(chosen))
+    notes += _left_out(metrics, chosen)
     representation = replace(representation, notes=(*representation.notes, *notes))
     beside = {name: _baseline(name, each, codes, factors, about) for name, each in (baselines or {}).items()}
     how = Again(seed, held_out, progress, failing)
@@ -204,6 +205,13 @@ def score(
         representation, scored, skipped, seed, held_out=text, failed=failed, computed_with=computed_with,
         chosen_factors=representation.names if apart else (),
     )  # fmt: skip
+
+
+def _left_out(metrics: Named | Sequence[Named], chosen: Container[str]) -> tuple[str, ...]:
+    """What the preset of quick metrics is without."""
+    asked = metrics if isinstance(metrics, Sequence) and not isinstance(metrics, str) else [metrics]
+    slow = [name for name in PRESETS["standard"] if name not in chosen]
+    return (f"'fast' leaves out {', '.join(slow)}",) if "fast" in asked and slow else ()
 
 
 def _with_units(codes: Any, about: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
