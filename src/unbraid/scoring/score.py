@@ -72,9 +72,10 @@ def score(
             objects with an index are matched by it; all else goes by position.
         metrics: ids of `unbraid.metrics.METRICS`, with arguments where others than the defaults are meant,
             "mig(bins=10)"; names of its `PRESETS`, which answer one question each ("standard", "identifiability",
-            "disentanglement", "symmetry", "all", ...), or take little time ("fast"). A function of your own is taken as well, itself or as
-            "package.module:function": from (codes, factors) to a number or a Result with a `score`, higher is better;
-            `unbraid.metrics.own` says another direction, and so does "package.module:function(direction=lower)".
+            "disentanglement", "symmetry", "all", ...), or take little time ("fast"). A function of your own is taken as
+            well, itself or as "package.module:function": from (codes, factors) to a number or a Result with a `score`,
+            higher is better; `unbraid.metrics.own` says another direction, and so does
+            "package.module:function(direction=lower)".
         seed: same seed, same numbers.
         confidence: such as 0.95: an interval for every number, which holds the mean of the metric over fresh samples of
             as many rows from the same source, from the scores of parts of the rows; (0.95, 20) takes 20 parts.
