@@ -1,11 +1,13 @@
 """DCI with gradient-boosted trees, the convention of disentanglement_lib."""
 
+import threading
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 import numpy as np
 
 from unbraid._utils.arguments import check_choice
+from unbraid._utils.threads import at_once
 from unbraid.metrics._shared.chance import zero_chance
 from unbraid.metrics._shared.inputs import as_levels, check_inputs, split_rows
 from unbraid.metrics._shared.luck import N_HELD_OUT, beats_luck, unpredicted
@@ -94,11 +96,11 @@ def boosted_predicted(split: TrainValidTest, seed: int, booster: Booster) -> Pre
     learnt, tested = levels.levels[split.train], levels.levels[split.test]
     beyond_luck = _beyond_luck(known, learnt, seed, split.groups)
     importance, errors, notes = np.zeros((split.inputs.n_codes, len(levels.sizes))), [], []
-    for factor, (classes, own) in enumerate(zip(learnt.T, tested.T, strict=True)):
-        if booster == "exact":
-            fitted = _scikit_learn(codes, classes, seed)
-        else:
-            fitted = boosted_classes(codes, classes, n_iterations=N_ITERATIONS, learning_rate=LEARNING_RATE, seed=seed)
+    if booster == "exact":
+        boosted = [_scikit_learn(codes, classes, seed) for classes in learnt.T]
+    else:
+        boosted = _boosted(codes, learnt, levels.sizes, N_ITERATIONS, seed)
+    for factor, (fitted, own) in enumerate(zip(boosted, tested.T, strict=True)):
         errors.append(np.mean(fitted.predicted != own))
         unseen = levels.sizes[factor] - len(fitted.classes)
         notes += [f"factor {factor}: {unseen} of its levels are in no training row"] if unseen else []
@@ -121,6 +123,15 @@ def boosted_predicted(split: TrainValidTest, seed: int, booster: Booster) -> Pre
     )
 
 
+def _boosted(codes: RankedCodes, levels: IntArray, sizes: Sequence[int], n_iterations: int, seed: int) -> list[Boosted]:
+    """Trees of each factor; a factor of more levels takes longer."""
+
+    def fitted(classes: IntArray, _: threading.Event) -> Boosted:
+        return boosted_classes(codes, classes, n_iterations=n_iterations, learning_rate=LEARNING_RATE, seed=seed)
+
+    return at_once(fitted, list(levels.T), sizes)
+
+
 def _beyond_luck(codes: FloatArray, levels: IntArray, seed: int, groups: IntArray | None) -> BoolArray:
     """(n_factors,) whether each half of the training rows foretells the other: see `beats_luck`."""
     if groups is None:
@@ -133,12 +144,7 @@ def _beyond_luck(codes: FloatArray, levels: IntArray, seed: int, groups: IntArra
             return np.zeros(n_factors, dtype=bool)
         rows.append(others[: N_HELD_OUT // 2])
         ranked = ranked_codes(codes[known], codes[rows[-1]])
-        found.append(
-            [
-                boosted_classes(ranked, classes, n_iterations=N_TRIED, learning_rate=LEARNING_RATE, seed=seed)
-                for classes in levels[known].T
-            ]
-        )
+        found.append(_boosted(ranked, levels[known], levels.max(axis=0), N_TRIED, seed))
     held_out, beyond = np.concatenate(rows), []
     for factor, truth in enumerate(levels[held_out].T):
         predicted = np.zeros((len(held_out), levels[:, factor].max() + 1))

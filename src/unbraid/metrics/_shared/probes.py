@@ -8,11 +8,13 @@ behind (.688, .655). Weights start as in PyTorch, uniform within 1/sqrt(inputs).
 the paper does not do, so that no probe depends on their scale; dead codes are left out.
 """
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from unbraid._utils.threads import at_once
 from unbraid.metrics._shared.sharing import shared
 from unbraid.metrics._shared.train_test_split import TrainTestSplit, live_codes, renumbered, standardised_codes
 from unbraid.metrics._solvers.logistic import Regression, softmax_regression
@@ -63,13 +65,18 @@ def _train(split: TrainTestSplit, seed: tuple[int, int], knocked_out: Sequence[i
         for size, hidden in zip(split.sizes, knocked_out, strict=True)
     ]
     labels = [np.ascontiguousarray(column) for column in levels.T]
-    rng, step = np.random.default_rng((*seed, SHUFFLES)), 0
-    for _ in range(EPOCHS):
-        order = rng.permutation(split.train)
-        for size, hidden, state, label in zip(split.sizes, knocked_out, states, labels, strict=True):
-            perceptron_epoch(inputs, label, order, hidden, size, BATCH, state, step, LEARNING_RATE)
-        step += -(-len(order) // BATCH)
-    parameters = tuple(state[0].copy() for state in states)
+
+    def trained(factor: int, stopped: threading.Event) -> FloatArray:
+        rng, step = np.random.default_rng((*seed, SHUFFLES)), 0
+        hidden, size, state = knocked_out[factor], split.sizes[factor], states[factor]
+        for _ in range(EPOCHS):
+            if stopped.is_set():
+                break
+            order = rng.permutation(split.train)
+            step = perceptron_epoch(inputs, labels[factor], order, hidden, size, BATCH, state, step, LEARNING_RATE)
+        return state[0].copy()
+
+    parameters = tuple(at_once(trained, range(len(labels)), split.sizes))
     test = inputs[split.test]
     predicted = [
         own[perceptron_classes(test, hidden, size, weights)]
@@ -120,7 +127,13 @@ def importance(split: TrainTestSplit, heads: Perceptrons, factor: int, seed: int
 def linear_heads(split: TrainTestSplit) -> tuple[Regression, ...]:
     """The best linear classifier of each factor."""
     codes, levels = standardised_codes(split)[split.train], split.levels.levels[split.train]
-    return tuple(softmax_regression(codes, levels[:, factor], size) for factor, size in enumerate(split.sizes))
+    return tuple(
+        at_once(
+            lambda factor, _: softmax_regression(codes, levels[:, factor], split.sizes[factor]),
+            range(len(split.sizes)),
+            split.sizes,
+        )
+    )
 
 
 def notes_on_linear_heads(split: TrainTestSplit) -> tuple[str, ...]:

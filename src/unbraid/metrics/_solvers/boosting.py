@@ -97,7 +97,7 @@ def boosted_classes(
     return Boosted(importance / max(importance.sum(), SMALLEST), present, tested / tested.sum(axis=1, keepdims=True))
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _boost(
     codes: RankedCodes, labels: IntArray, n_classes: int, n_iterations: int, learning_rate: float, state: IntArray
 ) -> tuple[FloatArray, FloatArray]:

@@ -1,0 +1,58 @@
+"""Work that is shared out among cores."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from tests.examples import grid_factors, rotated_codes
+from unbraid._utils import threads
+from unbraid._utils.threads import at_once
+from unbraid.metrics import dci_boosted, linear_accuracy, nk
+from unbraid.metrics._shared import probes
+
+
+@pytest.mark.parametrize("cores", [1, 2, 5])
+def test_results_are_in_the_order_of_their_tasks(cores: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "n_cores", lambda: cores)
+    began: list[int] = []
+
+    def work(task: int, _: threading.Event) -> int:
+        began.append(task)
+        time.sleep(0.001 * task)
+        return 10 * task
+
+    assert at_once(work, [3, 1, 4, 2], [3, 1, 4, 2]) == [30, 10, 40, 20]
+    assert sorted(began) == [1, 2, 3, 4]
+    if cores == 2:
+        assert set(began[:2]) == {3, 4}, "the costliest first"
+
+
+def test_an_error_ends_the_others_and_reaches_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "n_cores", lambda: 2)
+    told: list[bool] = []
+
+    def work(task: int, stopped: threading.Event) -> int:
+        if task == 0:
+            raise ValueError("no")
+        told.append(stopped.wait(10))
+        return task
+
+    with pytest.raises(ValueError, match="^no$"):
+        at_once(work, [0, 1], [1, 2])
+    assert told == [True]
+
+
+@pytest.mark.parametrize("metric", [nk, dci_boosted, linear_accuracy])
+def test_metrics_have_the_same_bits_on_any_number_of_cores(metric, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probes, "EPOCHS", 3)
+    factors = grid_factors(6)
+    codes = rotated_codes(factors, noise=0.3)
+    found = []
+    for cores in (1, 2, 3):
+        monkeypatch.setattr(threads, "n_cores", lambda cores=cores: cores)
+        found.append(metric(codes, factors))
+    for each in found[1:]:
+        for name, value in vars(found[0]).items():
+            np.testing.assert_array_equal(getattr(each, name), value)
