@@ -162,13 +162,16 @@ def compare_pairs(
                 whole, own = getattr(found, name), getattr(part, name)
                 whole[here] = np.where(new, own, whole[here])
                 whole[back] = np.where(mirrored, own.T, whole[back])
-            for target, other in () if keep is None else np.argwhere((new & keep[here]) | (mirrored & keep[back]).T):
+            nothing = np.zeros(new.shape, dtype=bool)
+            new_kept = nothing if keep is None else new & keep[here]
+            mirrored_kept = nothing if keep is None else (mirrored & keep[back]).T
+            for target, other in np.argwhere(new_kept | mirrored_kept):
                 rows = slice(others.edges[other], others.edges[other + 1])
                 matrix = part.relations[rows, targets.edges[target] : targets.edges[target + 1]].T.astype(np.float32)
                 one, two = int(targets.models[target]), int(others.models[other])
-                if new[target, other] and keep[one, two]:
+                if new_kept[target, other]:
                     found.matrices[one, two] = matrix
-                if mirrored[other, target] and keep[two, one]:
+                if mirrored_kept[target, other]:
                     found.matrices[two, one] = matrix.T
             done += int(new.sum() + mirrored.sum())
             if told is not None:
