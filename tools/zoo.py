@@ -7,6 +7,7 @@ models and leave the names of the others as they are.
 """
 
 import sys
+from collections import Counter
 from itertools import zip_longest
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from unbraid import zoo
 ROOT = Path(__file__).parent.parent
 WHOLE, PACKAGED = ROOT / "zoo", ROOT / "src" / "unbraid" / "zoo" / "packaged"
 INSIDE, ROWS_INSIDE = 24, 3_000  # models and rows
-LEAST = 8  # settings of a dataset; correlations over fewer tell little, and the mean over datasets no more than they
+LEAST = 8  # models of a dataset; correlations over fewer tell little, and the mean over datasets no more than they
 UNTRAINED = 4  # models of each dataset
 
 
@@ -36,13 +37,17 @@ def main(studies: list[str]) -> None:
 
 
 def inside(models) -> set[str]:
-    """As many models of each dataset, of different settings: one of each defect, then families in turn.
+    """As many models of each of the datasets that have most settings: one of each defect, then families in turn,
+    those first that no other dataset has there.
 
-    What a dataset leaves, those of more settings take.
+    What a dataset leaves, those of more settings take. Of two datasets of one name only the first is taken.
     """
-    settings = models.groupby("dataset").apply(lambda own: own.groupby(["family", "setting"]).ngroups)
-    datasets = list(settings[settings >= LEAST].sort_values().index)
+    models = models[~models["dataset"].str.contains(r"-[0-9a-f]{4}$")]
+    settings = models.groupby("dataset", sort=False).apply(lambda own: own.groupby(["family", "setting"]).ngroups)
+    most = settings[settings >= LEAST].sort_values(ascending=False, kind="stable")
+    datasets = list(most.index[: INSIDE // LEAST])[::-1]
     chosen: set[str] = set()
+    used: Counter[tuple[str, str]] = Counter()  # how often a setting is there already, of other datasets
     for place, dataset in enumerate(datasets):
         every = models[models["dataset"] == dataset]
         quota = (INSIDE - len(chosen)) // (len(datasets) - place)
@@ -50,8 +55,11 @@ def inside(models) -> set[str]:
         names = [next(name for name, has in every["defects"].items() if kind in has) for kind in kinds]
         own = every.drop_duplicates(["family", "setting"])
         in_turn = zip_longest(*(outermost(list(rows.index)) for _, rows in own.groupby("family", sort=False)))
-        names += [name for turn in in_turn for name in turn if name is not None]
-        chosen |= {*list(dict.fromkeys(names))[:quota]}
+        more = [name for turn in in_turn for name in turn if name is not None]
+        names += sorted(more, key=lambda name: used[tuple(models.loc[name, ["family", "setting"]])])
+        taken = list(dict.fromkeys(names))[:quota]
+        used.update(map(tuple, models.loc[taken, ["family", "setting"]].to_numpy()))
+        chosen |= {*taken}
     return chosen
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.examples import grid_factors, rotated_codes
 from unbraid._utils import threads
 from unbraid._utils.threads import at_once
-from unbraid.metrics import dci_boosted, linear_accuracy, nk
+from unbraid.metrics import dci_boosted, nk
 from unbraid.metrics._shared import probes
 
 
@@ -44,7 +44,7 @@ def test_an_error_ends_the_others_and_reaches_the_caller(monkeypatch: pytest.Mon
     assert told == [True]
 
 
-@pytest.mark.parametrize("metric", [nk, dci_boosted, linear_accuracy])
+@pytest.mark.parametrize("metric", [nk, dci_boosted])
 def test_metrics_have_the_same_bits_on_any_number_of_cores(metric, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probes, "EPOCHS", 3)
     factors = grid_factors(6)

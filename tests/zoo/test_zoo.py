@@ -4,6 +4,7 @@ import json
 import re
 import runpy
 import zipfile
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -238,7 +239,7 @@ def test_the_code_of_the_guide_runs(capsys: pytest.CaptureFixture[str], monkeypa
 
 
 def test_models_inside_the_package_differ() -> None:
-    """One of each defect, then of each family in turn the weakest, the strongest, the middle one."""
+    """One of each defect, then of each family in turn the weakest, the strongest, the middle one, each setting once."""
     rows = [
         (
             f"{dataset}/{family}-{beta}-s{seed}",
@@ -247,16 +248,20 @@ def test_models_inside_the_package_differ() -> None:
             f"beta={beta}",
             ("copies",) if beta == 2 and seed else (),
         )
-        for dataset in ("one", "two")
+        for dataset, n_settings in (("one", 30), ("two", 30), ("three", 29), ("four", 10), ("one-12ab", 30))
         for family in ("vae", "tcvae")
-        for beta in range(30)
+        for beta in range(n_settings)
         for seed in (0, 1)
     ]
     rows += [(f"few/vae-{beta}-s0", "few", "vae", f"beta={beta}", ()) for beta in range(tool["LEAST"] - 1)]
     models = pd.DataFrame(rows, columns=["name", "dataset", "family", "setting", "defects"]).set_index("name")
     chosen = tool["inside"](models)
     assert len(chosen) == tool["INSIDE"] == 24
-    assert {f"one/{family}-{beta}-s0" for family in ("vae", "tcvae") for beta in (0, 29, 14)} <= chosen
-    assert [name for name in sorted(chosen) if name.endswith("s1")] == ["one/vae-2-s1", "two/vae-2-s1"]
-    assert sum(name.startswith("one") for name in chosen) == 12
+    assert {f"three/{family}-{beta}-s0" for family in ("vae", "tcvae") for beta in (0, 28, 14)} <= chosen
+    assert sorted(name for name in chosen if name.endswith("s1")) == [
+        f"{each}/vae-2-s1" for each in ("one", "three", "two")
+    ]
+    assert Counter(name.partition("/")[0] for name in chosen) == {"one": 8, "two": 8, "three": 8}
+    others = Counter(name.partition("/")[2] for name in chosen if not name.endswith("s1"))
+    assert max(others.values()) == 1, "a setting of one dataset is not taken of another"
     assert not any(name.startswith("few") for name in chosen)
