@@ -78,6 +78,11 @@ def test_components_of_large_images_are_those_of_scikit_learn_without_a_matrix_o
     found = principal_components(dataset, 6, 7, 0)(images)
     theirs = PCA(6, svd_solver="full").fit_transform(images.reshape(n_images, -1) / 255)
     assert np.abs(found) == pytest.approx(np.abs(theirs), abs=1e-7)
+    alike = ArrayDataset(np.zeros_like(images), FactorSpace(("image",), (n_images,), ("ordinal",)))
+    assert not principal_components(alike, 6, 7, 0)(images).any()
+    two = images[np.arange(n_images) % 2]
+    codes = principal_components(ArrayDataset(two, alike.space), 6, 7, 0)(two)
+    assert (np.ptp(codes, axis=0) > 1e-9).tolist() == [True] + [False] * 5, "they vary in one direction"
 
 
 def test_components_of_many_images_are_those_of_a_seeded_draw_that_fits_into_memory(

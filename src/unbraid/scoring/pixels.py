@@ -75,6 +75,8 @@ def pixels(images: UInt8Array | FloatArray) -> FloatArray:
 def _directions(centred: FloatArray, width: int) -> FloatArray:
     """(n_pixels, width) of length 1, or 0 beyond the rank of the rows (n_rows, n_pixels)."""
     n_rows, n_pixels = centred.shape
+    if not centred.any():
+        return np.zeros((n_pixels, width))
     variances, vectors = _eigenvectors(centred if n_rows <= n_pixels else centred.T, width)
     vectors = vectors[:, variances > 1e-12 * max(variances[0], np.finfo(float).tiny)]
     found = centred.T @ vectors if n_rows <= n_pixels else vectors

@@ -61,7 +61,7 @@ class Metric:
     tolerance: float = 1e-9  # of those invariances; for trained probes their seed spread
     aligned: bool = True  # claims axis alignment: perfect > noisy > rotated > random
     linear: bool = True  # cost grows linearly with the number of samples
-    slow: bool = False  # takes a tenth of a second or more for 10 000 rows of 10 codes
+    slow: bool = False  # of the standard ones: takes a tenth of a second or more for 10 000 rows of 10 codes
     standard: bool = True  # scored where none is named; others answer a rarer question, or take long
     interval: Resampling | str = UNCHECKED_HALVES  # how one is found, or why there is none
     question: str = ""  # that it answers, a key of QUESTIONS
