@@ -1,6 +1,7 @@
 """Judge what the papers claim, by the rules of studies/claims, from the tables of studies here: docs/claims.json.
 
 python docs/make_claims.py                       judge all, some minutes
+python docs/make_claims.py udr-2020 ...          judge those of these files of studies/claims, and leave the others
 python docs/make_claims.py --gather FOLDER       write the table of a study that has run into docs/reproductions/results
 
 Each rule is also tried on NULLS tables in which there is nothing to find, to see how often it would say "reproduced".
@@ -205,16 +206,24 @@ def gathered(folder: Path) -> pd.DataFrame:
 
 
 def main() -> None:
-    """Judge every claim, or gather the table of a study."""
+    """Judge claims, or gather the table of a study."""
     if sys.argv[1:2] == ["--gather"]:
         for folder in map(Path, sys.argv[2:]):
             name = Study.load(folder).config.name
             gathered(folder).to_csv(RESULTS / f"{name}.csv", index=False)
             print(f"wrote {RESULTS / name}.csv")
         return
+    files = {path.stem: path for path in sorted((ROOT / CLAIMS).glob("*.yaml"))}
+    asked = sys.argv[1:] or list(files)
+    if unknown := set(asked) - set(files):
+        sys.exit(f"{', '.join(sorted(unknown))}: not in {CLAIMS}, which has {', '.join(files)}")
+    known = json.loads(FILE.read_text(encoding="utf-8"))
     rows = []
-    for path in sorted((ROOT / CLAIMS).glob("*.yaml")):
+    for name, path in files.items():
         paper, rules = read(path)
+        if name not in asked:
+            rows += [row for row in known if row["file"] == name]
+            continue
         for rule in rules:
             rows.append(judged(paper, rule))
             print(f"{rows[-1]['verdict']:16} {rule.file}, {rule.id}: {rule.claim}", flush=True)
