@@ -75,7 +75,8 @@ def measured(measure: Measure, frame: pd.DataFrame) -> Effect:
 def without_effect(measure: Measure, frame: pd.DataFrame, bound: float, rng: np.random.Generator) -> pd.DataFrame:
     """A table in which there is nothing to find.
 
-    What goes with what is drawn by chance; of a mean or a share alone, units are drawn about the bound itself.
+    What goes with what is drawn by chance, and groups lie apart by the bound; of a mean or a share alone, units are
+    drawn about the bound itself.
     """
     return KINDS[measure.kind].null(measure, frame, bound, rng)
 
@@ -408,6 +409,13 @@ def _shuffled(*names: str) -> "Null":
     return null
 
 
+def _apart_by_bound(measure: Measure, frame: pd.DataFrame, bound: float, rng: np.random.Generator) -> pd.DataFrame:
+    """The column goes to other units, and those of the first rows get the bound on top."""
+    dealt, column = _shuffled("x")(measure, frame, bound, rng), measure["x"]
+    first, second = (chosen(dealt, rows) for rows in measure.groups)
+    return pd.concat([first.assign(**{column: first[column] + bound}), second], ignore_index=True)
+
+
 def _shuffled_within(measure: Measure, frame: pd.DataFrame, _: float, rng: np.random.Generator) -> pd.DataFrame:
     """A column goes to other seeds of the same setting."""
     known, column = _complete(measure, chosen(frame, measure.rows)), measure["y"]
@@ -503,7 +511,7 @@ class Kind(NamedTuple):
 
 KINDS: Mapping[str, Kind] = {
     "mean": Kind(_mean, _moved_to_bound),
-    "difference": Kind(_difference, _shuffled("x"), less="rows"),
+    "difference": Kind(_difference, _apart_by_bound, less="rows"),
     "paired": Kind(_paired, _swapped, less="column"),
     "beyond": Kind(_beyond, _moved_to_bound, less="rows"),
     "ratio": Kind(_ratio, _ratio_at_bound, ("x", "of")),

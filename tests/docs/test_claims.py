@@ -254,6 +254,17 @@ def test_tables_without_an_effect_have_none(found: Any, monkeypatch: pytest.Monk
     assert beyond <= 9  # 2.5 of a hundred, and luck
 
 
+@pytest.mark.parametrize("bound", [-0.1, 0.5])
+def test_a_table_without_an_effect_is_at_the_bound_of_a_difference(bound: float) -> None:
+    """Else "not much lower" would hold wherever nothing is done, and its check would tell nothing."""
+    many = pd.concat([RUNS.assign(setting=RUNS["setting"] + place) for place in "rstu"], ignore_index=True)
+    found, rng = measure("difference", x="x", rows=A, less=B), np.random.default_rng(0)
+    made = many.assign(x=np.random.default_rng(3).normal(size=len(many)) + 2 * (many["family"] == "a"))
+    nothing = [effects.measured(found, effects.without_effect(found, made, bound, rng)) for _ in range(200)]
+    assert abs(np.mean([each.value for each in nothing]) - bound) < 0.1
+    assert np.mean([each.low > bound for each in nothing]) <= 0.06
+
+
 RULE = {
     "id": "table1-mig", "claim": "x goes with y", "where": "table 1", "published": ".5", "setting": "theirs",
     "study": "udr-2020-laptop", "unit": "setting", "above": 0, "counts": 0.2,
