@@ -10,7 +10,7 @@ from unbraid.analysis.settings import with_brief_settings
 from .texts import ROOT, escaped, table
 
 RESULTS = ROOT / "docs" / "reproductions" / "results"
-FURTHER = ("udr.score_paper", "udr.informative")  # beside the headlines of metrics and udr.score
+FURTHER = ("udr.score_paper", "udr.informative", "elbo_terms.index_code_mi", "elbo_terms.kl")  # beside headlines
 
 
 def of_settings(study: str) -> str:
