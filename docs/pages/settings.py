@@ -10,17 +10,20 @@ from unbraid.analysis.settings import with_brief_settings
 from .texts import ROOT, escaped, table
 
 RESULTS = ROOT / "docs" / "reproductions" / "results"
-FURTHER = ("udr.score_paper", "udr.informative", "elbo_terms.index_code_mi", "elbo_terms.kl")  # beside headlines
+FURTHER = (  # beside headlines
+    "udr.score_paper", "udr.informative", "elbo_terms.index_code_mi", "elbo_terms.kl", "compositional.mlp.random_both",
+)  # fmt: skip
 
 
 def of_settings(study: str) -> str:
     """A row for each setting: the mean and standard deviation over its finished runs, for each metric."""
     runs = pd.read_csv(RESULTS / f"{study}.csv")
     runs = with_brief_settings(runs[runs["state"] == "finished"])
-    shown = [name for name in agreement_columns(runs) if not name.startswith("hyper.")]
+    known = [name for name in agreement_columns(runs) if not name.startswith("hyper.")]
+    shown = [name for name in known if not name.startswith("compositional.") or name.endswith(".both")]
     shown += [name for name in FURTHER if name in runs]
     rows = [
-        [f"`{family}`", escaped(setting), str(len(own)), *(of_column(own[name]) for name in shown)]
+        [f"`{family}`", escaped(setting) or "defaults", str(len(own)), *(of_column(own[name]) for name in shown)]
         for (family, setting), own in runs.groupby(["family", "setting"], sort=False)
     ]
     head = " | ".join(["family", "setting", "runs", *(name.removesuffix(".score") for name in shown)])
