@@ -9,7 +9,7 @@ import math
 import sys
 from typing import Any
 
-from pages import datasets, evidence, families, gallery, leaderboard, metrics, settings
+from pages import datasets, evidence, families, gallery, leaderboard, metrics, selection, settings
 from pages.texts import ROOT, table
 
 from unbraid.metrics import MEASURES, METRICS, RECONSTRUCTED
@@ -296,6 +296,9 @@ def main() -> None:
         "docs/faults.md": filled("docs/faults.md", {"faults": faults()}),
         "docs/leaderboard.md": filled(
             "docs/leaderboard.md", {"suite": leaderboard.suite(), "leaderboard": leaderboard.tables()}
+        ),
+        "docs/ranking.md": filled(
+            "docs/ranking.md", {"picks": selection.picks(), "correlations": selection.correlations()}
         ),
         "docs/reproductions/index.md": filled("docs/reproductions/index.md", {"claims": claims()}),
         "docs/reproductions/rules.md": filled("docs/reproductions/rules.md", {"rules": claim_rules()}),

@@ -1,9 +1,6 @@
-"""Which of many models to take without labels, and how sure that is.
+"""Which of many models to take without labels, and how sure that is: the one that `Ranking.choose` chooses.
 
-Of the models whose UDR is nearly the highest, the one of the highest held-out ELBO. The rule was found on 192 models of
-sprites, where its pick beat 80 % of the others by MIG in 300 draws of six settings and five seeds, and that of the
-highest UDR 65 %. On 180 models that were trained since it is 68 and 83 % (benchmarks/choosing.py): the rule is not
-confirmed, and benchmarks/selection.py says how it will be judged on four datasets.
+Held-out ELBO stands beside it, and has no part in the choice; benchmarks/selection.py says what was compared.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +14,6 @@ from unbraid.runs.run import Run
 from unbraid.studies.rank import rank
 from unbraid.types import FloatArray
 
-NEAR = 0.95  # of the highest UDR
 NEIGHBOURS, FOLLOWS, N_JUDGED = 10, 0.8, 2000  # samples, share of variance, samples
 DRAWS = 500  # collections of models, drawn anew from those there are
 
@@ -80,14 +76,13 @@ def choose(
     places = [by_name[name] for name in ranking.runs]
     not_best = set(ranking.not_best())
     sound = np.array([name not in not_best for name in ranking.runs])
-    elbos = np.array([each.elbo for each in places])
     settings = np.array([each.setting for each in places])
-    best = _picked(ranking.scores, elbos, sound)
+    best = ranking.runs.index(str(ranking.best))
     used = places[best].run.codes().codes[:, ranking.latents[best]]
     if len(free_latents(used)) < 2:
         reason = "the latents of the best model follow from one another: a single thing varies in these images"
         return Choice(kept, ranking, None, reason, 0.0, 0.0)
-    model, setting = _sureness(ranking.pairs, elbos, sound, settings, best, seed)
+    model, setting = _sureness(ranking.pairs, sound, settings, best, seed)
     return Choice(kept, ranking, places[best], "", model, setting)
 
 
@@ -110,28 +105,14 @@ def free_latents(codes: FloatArray) -> list[int]:
 
 
 def best_settings(choice: Choice) -> list[str]:
-    """Settings, the best first: those of the chosen model's rule, by the median of their models."""
-    elbos: dict[str, list[float]] = {}
+    """Settings, that of the highest median UDR first."""
     scores: dict[str, list[float]] = {}
     for each in choice.candidates:
-        elbos.setdefault(each.setting, []).append(each.elbo)
         scores.setdefault(each.setting, []).append(choice.udr(each) or 0.0)
-    medians = {name: (float(np.median(scores[name])), float(np.median(elbos[name]))) for name in elbos}
-    highest = max((udr for udr, _ in medians.values()), default=0.0)
-    near = {name for name, (udr, _) in medians.items() if udr >= NEAR * highest}
-    return sorted(
-        medians, key=lambda name: (name not in near, -medians[name][1] if name in near else -medians[name][0])
-    )
+    return sorted(scores, key=lambda name: -float(np.median(scores[name])))
 
 
-def _picked(scores: FloatArray, elbos: FloatArray, sound: np.ndarray) -> int:
-    near = sound & (scores >= NEAR * scores[sound].max())
-    return int(np.flatnonzero(near)[elbos[near].argmax()])
-
-
-def _sureness(
-    pairs: FloatArray, elbos: FloatArray, sound: np.ndarray, settings: np.ndarray, best: int, seed: int
-) -> tuple[float, float]:
+def _sureness(pairs: FloatArray, sound: np.ndarray, settings: np.ndarray, best: int, seed: int) -> tuple[float, float]:
     """How often the same model and the same setting win when the seeds of every setting are drawn anew."""
     rng = np.random.default_rng(seed)
     groups = [np.flatnonzero(settings == name) for name in dict.fromkeys(settings.tolist())]
@@ -145,7 +126,7 @@ def _sureness(
         known = np.isfinite(among).any(axis=1)
         scores = np.zeros(len(drawn))
         scores[known] = np.nanmedian(among[known], axis=1)
-        picked = drawn[_picked(scores, elbos[drawn], sound[drawn])]
+        picked = drawn[np.where(sound[drawn], scores, -np.inf).argmax()]
         counted += 1
         same_setting += int(settings[picked] == settings[best])
         if best in drawn:

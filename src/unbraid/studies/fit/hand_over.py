@@ -22,7 +22,7 @@ from unbraid.runs.run import BATCH, Run, load_run
 from unbraid.scoring.score import score
 from unbraid.sharing.numbers import markdown_table
 from unbraid.storage.files import atomic_write, write_text
-from unbraid.studies.fit.choose import NEAR, Candidate, Choice
+from unbraid.studies.fit.choose import Candidate, Choice
 from unbraid.studies.fit.page import fit_page, judged_table
 from unbraid.studies.fit.pictures import Pictures
 from unbraid.studies.fit.plan import Plan
@@ -169,16 +169,17 @@ def how_chosen(choice: Choice, judged: Mapping[str, Mapping[str, float]]) -> str
     assert udr is not None
     close = " The choice is close: others are about as good." if choice.sure_of_setting < 0.5 else ""
     return (
-        f"It was chosen without labels by `unbraid fit` from {len(choice.candidates)} models of {among}. Of the "
-        f"models whose UDR is within {round(100 * (1 - NEAR))} % of the highest, it has the highest ELBO on held-out "
-        f"images: {choice.chosen.elbo:.1f} nats, with a UDR of {udr:.3f}."
+        f"It was chosen without labels by `unbraid fit` from {len(choice.candidates)} models of {among}: its latents "
+        f"are the most like those of the others, with a UDR of {udr:.3f}. Its ELBO on held-out images is "
+        f"{choice.chosen.elbo:.1f} nats."
         "\n\n"
         f"When the models of each setting were drawn again, with replacement, {choice.sure_of_model:.0%} of the draws "
         f"chose the same model, and {choice.sure_of_setting:.0%} the same setting.{close}"
         "\n\n"
         "UDR measures whether models of different seeds find the same latents. Models can agree on latents that mix "
-        "factors, and UDR does not lower the score of a model that found few of them. The rule was found on models of "
-        f"one dataset of small images.{_by_labels(choice, judged)}"
+        "factors, and UDR does not lower the score of a model that found few of them. On one of four drawn sets of "
+        "images its pick was better than most models, on the other three as good as a random one."
+        f"{_by_labels(choice, judged)}"
     )
 
 

@@ -11,7 +11,7 @@ from unbraid.report.images import image_address
 from unbraid.report.rendering import render
 from unbraid.runs.live.decoder import live_models
 from unbraid.runs.run import Run
-from unbraid.studies.fit.choose import NEAR, Choice
+from unbraid.studies.fit.choose import Choice
 from unbraid.studies.fit.pictures import Pictures
 from unbraid.studies.fit.plan import Plan
 from unbraid.types import FloatArray
@@ -45,7 +45,6 @@ def fit_page(
         "n_models": len(choice.candidates),
         "size": choice.size or plan.final.size,
         "settings": settings_table(choice),
-        "near": round(100 * (1 - NEAR)),
         "judged": judged_table(choice, judged),
         "live": None,
         "latents": [],
