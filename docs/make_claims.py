@@ -47,7 +47,10 @@ def judged(paper: str, rule: Rule) -> dict[str, Any]:
     reason = f"{missing[0]} has not run" if missing else why_not(rule, runs)
     if reason:
         return {**row, "verdict": "awaits a run", "why": reason}
-    effect = measured(rule.measure, runs)
+    try:
+        effect = measured(rule.measure, runs)
+    except ValueError as error:  # a study of which some runs have not been made
+        return {**row, "verdict": "awaits a run", "why": str(error)}
     commits = sorted(set(runs["commit"].astype(str)))
     row |= {**rounded(effect), "null": of_nulls(rule, runs), "commits": commits, "hours": hours(runs)}
     if row["null"] > MOST_OF_NULLS:
@@ -177,9 +180,10 @@ def rounded(effect: Effect) -> dict[str, Any]:
 
 
 def gathered(folder: Path) -> pd.DataFrame:
-    """Every run of a study with its scores; where its file says how models are ranked, with UDR by several rules."""
+    """Every run that has ended, with its scores; where its file says how models are ranked, with UDR by several rules."""
     study = Study.load(folder)
     frame = study.results()
+    frame = frame[~frame["state"].isin(["waiting", "running"])].reset_index(drop=True)
     if study.config.udr is None:
         return frame
     rules: dict[str, dict[str, Any]] = {
