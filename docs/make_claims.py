@@ -180,7 +180,7 @@ def rounded(effect: Effect) -> dict[str, Any]:
 
 
 def gathered(folder: Path) -> pd.DataFrame:
-    """Every run that has ended, with its scores; where its file says how models are ranked, with UDR by several rules."""
+    """Every run that has ended, with its scores; with UDR by several rules where its file says how to rank."""
     study = Study.load(folder)
     frame = study.results()
     frame = frame[~frame["state"].isin(["waiting", "running"])].reset_index(drop=True)
