@@ -49,8 +49,11 @@ def judged(paper: str, rule: Rule) -> dict[str, Any]:
         return {**row, "verdict": "awaits a run", "why": reason}
     try:
         effect = measured(rule.measure, runs)
-    except ValueError as error:  # a study of which some runs have not been made
-        return {**row, "verdict": "awaits a run", "why": str(error)}
+    except ValueError as error:
+        if not str(error).startswith("no run has"):
+            raise
+        named = " and ".join(of_rows(rows) for rows in rule.measure.groups if rows)
+        return {**row, "verdict": "awaits a run", "why": f"not all runs have ended of {named}"}
     commits = sorted(set(runs["commit"].astype(str)))
     row |= {**rounded(effect), "null": of_nulls(rule, runs), "commits": commits, "hours": hours(runs)}
     if row["null"] > MOST_OF_NULLS:

@@ -169,9 +169,9 @@ def how_chosen(choice: Choice, judged: Mapping[str, Mapping[str, float]]) -> str
     assert udr is not None
     close = " The choice is close: others are about as good." if choice.sure_of_setting < 0.5 else ""
     return (
-        f"It was chosen without labels by `unbraid fit` from {len(choice.candidates)} models of {among}: its latents "
-        f"are the most like those of the others, with a UDR of {udr:.3f}. Its ELBO on held-out images is "
-        f"{choice.chosen.elbo:.1f} nats."
+        f"It was chosen without labels by `unbraid fit` from {len(choice.candidates)} models of {among}: of those "
+        f"that can be called good, its latents are the most like those of the others, with a UDR of {udr:.3f}. Its "
+        f"ELBO on held-out images is {choice.chosen.elbo:.1f} nats."
         "\n\n"
         f"When the models of each setting were drawn again, with replacement, {choice.sure_of_model:.0%} of the draws "
         f"chose the same model, and {choice.sure_of_setting:.0%} the same setting.{close}"
