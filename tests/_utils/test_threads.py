@@ -9,7 +9,7 @@ import pytest
 from tests.examples import grid_factors, rotated_codes
 from unbraid._utils import threads
 from unbraid._utils.threads import at_once, in_threads
-from unbraid.metrics import dci_boosted, nk
+from unbraid.metrics import dci_boosted, dci_forest, linear_accuracy, mig_exact, nk
 from unbraid.metrics._shared import probes
 
 
@@ -47,7 +47,11 @@ def test_an_error_ends_the_others_and_reaches_the_caller(monkeypatch: pytest.Mon
     assert told == [True]
 
 
-@pytest.mark.parametrize("metric", [nk, dci_boosted])
+def exact(codes: np.ndarray, factors: np.ndarray) -> object:
+    return mig_exact(codes, factors, log_variances=np.full(codes.shape, -2.0), n_samples=200)
+
+
+@pytest.mark.parametrize("metric", [nk, dci_boosted, dci_forest, linear_accuracy, exact])
 def test_metrics_have_the_same_bits_on_any_number_of_cores(metric, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probes, "EPOCHS", 3)
     factors = grid_factors(6)

@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, closing
 from functools import cache
@@ -59,17 +59,21 @@ def in_threads(
 def at_once(
     work: Callable[[Task, threading.Event], Result], tasks: Sequence[Task], costs: Sequence[int]
 ) -> list[Result]:
-    """What `work` makes of each task, in the order of the tasks; as `in_threads`, the costliest first.
-
-    Where there is one core or one task, nothing is done in a thread of its own.
-    """
-    if len(tasks) < 2 or n_cores() == 1:
-        never = threading.Event()
-        return [work(each, never) for each in tasks]
+    """What `work` makes of each task, in the order of the tasks; as `each_of`, the costliest first."""
     places = sorted(range(len(tasks)), key=lambda place: -costs[place])
-    with closing(in_threads(lambda place, stopped: work(tasks[place], stopped), places)) as done:
-        found = dict(done)
+    found = dict(each_of(lambda place, stopped: work(tasks[place], stopped), places))
     return [found[place] for place in range(len(tasks))]
+
+
+def each_of(work: Callable[[Task, threading.Event], Result], tasks: Iterable[Task]) -> Iterator[tuple[Task, Result]]:
+    """As `in_threads`; on one core in the caller's own thread, in the order of the tasks."""
+    if n_cores() == 1:
+        never = threading.Event()
+        for each in tasks:
+            yield each, work(each, never)
+        return
+    with closing(in_threads(work, tasks)) as done:
+        yield from done
 
 
 def _done(running: dict[Future[Result], Task]) -> Generator[tuple[Task, Result], None, None]:

@@ -1,11 +1,13 @@
 """DCI with random forests: which codes explain a factor, by whatever relation."""
 
+import threading
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from unbraid._utils.arguments import check_choice
+from unbraid._utils.threads import at_once
 from unbraid.metrics._shared.chance import zero_chance
 from unbraid.metrics._shared.factor_forest import factor_forest
 from unbraid.metrics._shared.inputs import check_inputs, mean_and_deviation
@@ -82,7 +84,11 @@ def dci_forest(
 def forest_predicted(split: TrainValidTest, seed: int, importance: Importance) -> Predicted:
     rows = split.inputs
     scale = target_scale(rows.factors, split.train)
-    found = [_one_factor(split, column, seed, importance, scale[column]) for column in range(rows.n_factors)]
+
+    def of_factor(column: int, _: threading.Event) -> _Found:
+        return _one_factor(split, column, seed, importance, scale[column])
+
+    found = at_once(of_factor, range(rows.n_factors), [len(np.unique(column)) for column in rows.factors.T])
     classified = [kind == "categorical" for kind in rows.kinds]
     rates = constant_rates(rows.factors[split.train], rows.factors[split.test])
     what = "share of impurity decrease" if importance == "impurity" else "share of splits"

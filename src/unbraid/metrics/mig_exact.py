@@ -1,13 +1,15 @@
 """Mutual information gap from the posteriors themselves, without bins."""
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from unbraid._utils.arguments import check_choice, check_whole
 from unbraid._utils.repr import Shown
+from unbraid._utils.threads import each_of
 from unbraid.metrics._shared.aggregate import (
     check_log_variances,
     deviations,
@@ -98,12 +100,8 @@ def mig_exact(
     variances = check_log_variances(log_variances, inputs.held.shape)
     entropies = factor_entropy(levels)
     rng = np.random.default_rng(seed) if method == "monte_carlo" else None
-    columns = [
-        _information(inputs.code(code), variances[:, code].astype(np.float64), levels, rng, n_samples)
-        for code in range(inputs.n_codes)
-    ]
-    information = np.clip(np.stack([value for value, _ in columns]), 0.0, entropies)
-    errors = np.stack([error for _, error in columns])
+    information, errors = _information(inputs, variances, levels, rng, n_samples)
+    information = np.clip(information, 0.0, entropies)
 
     nothing = np.zeros((1, inputs.n_factors))
     order = np.argsort(np.vstack([nothing, information]), axis=0, kind="stable")[-2:]
@@ -146,36 +144,72 @@ def _notes_on_rows(
     return (unreadable(f"{few} of posteriors that tell {told_apart:.0f} places apart"),)
 
 
+class _Slices(NamedTuple):
+    """Some values of the factors, and what one code's information on them is found from."""
+
+    code: int
+    values: slice  # of all factors' values, one after the other
+    means: FloatArray  # (n_samples,) of the code, about 0
+    scales: FloatArray  # (n_samples,)
+    members: IntArray  # (n_samples, any) which of these values each row has, from 1; -1 for none
+    largest: FloatArray  # (n_values + 1,) that log q(z given v) - log q(z) can be
+    draws: FloatArray | None  # (n_values, n_samples) from each q(z given v); None: by quadrature
+
+
 def _information(
-    means: FloatArray, log_variances: FloatArray, levels: Levels, rng: np.random.Generator | None, n_samples: int
+    inputs: Inputs,
+    log_variances: FloatArray | IntArray,
+    levels: Levels,
+    rng: np.random.Generator | None,
+    n_samples: int,
 ) -> tuple[FloatArray, FloatArray]:
-    """(n_factors,) mutual information of one latent with each factor, and its standard error."""
-    scales = deviations(means, log_variances)
-    means = means - np.median(means)
+    """(n_codes, n_factors) mutual information of each code with each factor, and its standard error."""
     first = np.concatenate([[0], np.cumsum(levels.sizes)])
     # One number per value of any factor: the values of factor k are first[k] .. first[k + 1] - 1.
     values = levels.levels + first[:-1]
-    share = np.bincount(values.ravel(), minlength=first[-1]) / len(means)
-    divergence, variance = np.zeros(first[-1]), np.zeros(first[-1])
+    share = np.bincount(values.ravel(), minlength=first[-1]) / inputs.n_samples
+    divergence, variance = np.zeros((2, inputs.n_codes, first[-1]))
+    tasks = _all_slices(inputs, log_variances, values, share, rng, n_samples)
+    for task, found in each_of(_divergences, tasks):
+        divergence[task.code, task.values], variance[task.code, task.values] = found
+    information = np.add.reduceat(share * divergence, first[:-1], axis=1)
+    return information, np.sqrt(np.add.reduceat(share**2 * variance, first[:-1], axis=1))
+
+
+def _all_slices(
+    inputs: Inputs,
+    log_variances: FloatArray | IntArray,
+    values: IntArray,
+    share: FloatArray,
+    rng: np.random.Generator | None,
+    n_samples: int,
+) -> Iterator[_Slices]:
+    """Those of all codes, in the order in which they are drawn."""
     step = max(1, DRAWS // n_samples)
-    for start in range(0, first[-1], step):
-        stop = min(start + step, first[-1])
-        slices = np.where((values >= start) & (values < stop), values - start + 1, -1)
-        slices = np.ascontiguousarray(slices[:, (slices > 0).any(axis=0)])
-        if rng is None:
-            for part in panels(means, scales, slices, stop - start + 1):
-                divergence[start:stop] += divergences(part)[1:]
-            continue
-        draws = _draws(means, scales, slices, stop - start, n_samples, rng)
-        sums = np.zeros((stop - start, 2))
-        largest = np.concatenate([[np.inf], -np.log(share[start:stop])])
-        for part in panels(means, scales, slices, stop - start + 1):
-            sums += sum_up(draws, part, log_ratio_table(part, largest)[1:])
-        divergence[start:stop] = sums[:, 0] / n_samples
-        spread = sums[:, 1] - n_samples * divergence[start:stop] ** 2
-        variance[start:stop] = np.maximum(spread, 0.0) / (n_samples - 1) / n_samples
-    information = np.add.reduceat(share * divergence, first[:-1])
-    return information, np.sqrt(np.add.reduceat(share**2 * variance, first[:-1]))
+    for code in range(inputs.n_codes):
+        scales = deviations(inputs.code(code), log_variances[:, code].astype(np.float64))
+        means = inputs.code(code) - np.median(inputs.code(code))
+        for start in range(0, len(share), step):
+            stop = min(start + step, len(share))
+            members = np.where((values >= start) & (values < stop), values - start + 1, -1)
+            members = np.ascontiguousarray(members[:, (members > 0).any(axis=0)])
+            largest = np.concatenate([[np.inf], -np.log(share[start:stop])])
+            draws = None if rng is None else _draws(means, scales, members, stop - start, n_samples, rng)
+            yield _Slices(code, slice(start, stop), means, scales, members, largest, draws)
+
+
+def _divergences(given: _Slices, _: threading.Event) -> tuple[FloatArray, FloatArray]:
+    """(n_values,) KL divergence of q(z given v) from q(z), and the variance of what was found."""
+    n_values = len(given.largest) - 1
+    found = panels(given.means, given.scales, given.members, n_values + 1)
+    if given.draws is None:
+        return sum((divergences(part)[1:] for part in found), np.zeros(n_values)), np.zeros(n_values)
+    sums, n_samples = np.zeros((n_values, 2)), given.draws.shape[1]
+    for part in found:
+        sums += sum_up(given.draws, part, log_ratio_table(part, given.largest)[1:])
+    divergence = sums[:, 0] / n_samples
+    spread = sums[:, 1] - n_samples * divergence**2
+    return divergence, np.maximum(spread, 0.0) / (n_samples - 1) / n_samples
 
 
 def _draws(

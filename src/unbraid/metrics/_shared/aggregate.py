@@ -139,7 +139,7 @@ def _guide(part: DensityPanels) -> IntArray:
     return np.clip(np.searchsorted(part.lefts, middles, side="right") - 1, 0, len(part.lefts) - 1)
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _walk(
     means: FloatArray,
     scales: FloatArray,
@@ -278,7 +278,7 @@ def _add(values: FloatArray, present: BoolArray, bump: FloatArray, slices: IntAr
             into[node] += bump[node]
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _divergences(densities: FloatArray, widths: FloatArray, weights: FloatArray) -> FloatArray:
     n_slices, n_panels, n_nodes = densities.shape
     totals = np.zeros(n_slices)
@@ -296,7 +296,7 @@ def _divergences(densities: FloatArray, widths: FloatArray, weights: FloatArray)
     return totals
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _log_table(densities: FloatArray, refinement: FloatArray, largest: FloatArray) -> FloatArray:
     n_slices, n_panels, n_nodes = densities.shape
     n_points = len(refinement)
@@ -349,7 +349,7 @@ def _look_up(
         found[index] = (outer + 3.0 * x * inner) / 6.0
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _sum_up(
     values: FloatArray, lefts: FloatArray, widths: FloatArray, guide: IntArray, table: FloatArray
 ) -> FloatArray:

@@ -46,7 +46,7 @@ def unpredicted(factor: int) -> str:
     )
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _above_shuffles(
     predicted: FloatArray, columns: IntArray, values: FloatArray, least: float, n_shuffles: int, state: IntArray
 ) -> bool:

@@ -127,7 +127,11 @@ def importance(split: TrainTestSplit, heads: Perceptrons, factor: int, seed: int
 def linear_heads(split: TrainTestSplit) -> tuple[Regression, ...]:
     """The best linear classifier of each factor."""
     codes, levels = standardised_codes(split)[split.train], split.levels.levels[split.train]
-    return tuple(softmax_regression(codes, levels[:, factor], size) for factor, size in enumerate(split.sizes))
+
+    def fitted(factor: int, _: threading.Event) -> Regression:
+        return softmax_regression(codes, levels[:, factor], split.sizes[factor])
+
+    return tuple(at_once(fitted, range(len(split.sizes)), split.sizes))
 
 
 def notes_on_linear_heads(split: TrainTestSplit) -> tuple[str, ...]:

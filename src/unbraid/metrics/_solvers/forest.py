@@ -115,7 +115,7 @@ def _shares(importance: FloatArray) -> FloatArray:
     return importance / np.where(sums > 0, sums, 1.0)
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _importance(tree: Tree, n_codes: int, count_splits: bool) -> FloatArray:
     importance = np.zeros((MAX_DEPTH, n_codes))
     for node in range(len(tree.code)):
@@ -126,7 +126,7 @@ def _importance(tree: Tree, n_codes: int, count_splits: bool) -> FloatArray:
     return importance
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _add_predictions(tree: Tree, codes: FloatArray, places: IntArray, predictions: FloatArray) -> None:
     """Row r of `codes` adds to the predictions of row `places[r]`."""
     for row in range(len(codes)):
@@ -137,7 +137,7 @@ def _add_predictions(tree: Tree, codes: FloatArray, places: IntArray, prediction
             predictions[depth, places[row]] += tree.output[node]
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _grow(
     columns: FloatArray, sorted_rows: IntArray, target: Target, weights: IntArray, state: IntArray, max_depth: int
 ) -> Tree:
