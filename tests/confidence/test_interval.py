@@ -18,7 +18,7 @@ from unbraid.cli.app import app
 from unbraid.confidence.interval import intervals, rows_needed
 from unbraid.metrics import METRICS
 from unbraid.metrics._shared.inputs import split_rows
-from unbraid.metrics._shared.resampling import Resampling, part_of_rows
+from unbraid.metrics._shared.resampling import Resampling, draw_part, part_of_rows
 from unbraid.scoring.engine import score_each
 from unbraid.scoring.resampled import numbers_of, part_scorer
 from unbraid.scoring.tables import footnote
@@ -83,6 +83,34 @@ def test_no_interval_ends_beyond_the_range_or_leaves_out_its_score() -> None:
     inside, beyond = intervals(numbers, resampled, span, Resampling(2, 2), 0.5)
     assert inside[:2] == pytest.approx((0.98 - np.sqrt(0.005), 1.0))  # t of one degree of freedom is 1 at 3/4
     assert beyond.low <= 1.3 <= beyond.high
+
+
+@pytest.mark.parametrize("n_samples", [400, 401])
+def test_of_two_halves_in_a_pair_each_has_what_the_other_lacks(n_samples: int) -> None:
+    method, groups = Resampling(in_pairs=True), np.arange(n_samples) // 7
+    for number in range(0, 10, 2):
+        one, other = (draw_part(n_samples, None, method, 5, each) for each in (number, number + 1))
+        assert len(one) == len(other) == 200
+        assert len({*one.tolist(), *other.tolist()}) == 400
+        ones, others = (draw_part(n_samples, groups, method, 5, each) for each in (number, number + 1))
+        assert not set(groups[ones]) & set(groups[others])
+    first = draw_part(n_samples, None, Resampling(), 5, 0)
+    np.testing.assert_array_equal(draw_part(n_samples, None, method, 5, 0), first)
+
+
+def test_halves_in_pairs_leave_out_what_curvature_adds_to_few_rows() -> None:
+    """The square of a mean about 0 has the variance 2 / n^2; halves show 6 / n^2, and pairs of them 4 / n^2."""
+    method, found = Resampling(2, 2000, in_pairs=True), []
+    for seed in range(200):
+        values = np.random.default_rng(seed).standard_normal(100)
+        numbers = [[values[draw_part(100, None, method, seed, each)].mean() ** 2] for each in range(40)]
+        both = [Resampling(2, in_pairs=pairs).variance(np.array(numbers))[0] for pairs in (False, True)]
+        found.append(both)
+    plain, paired = np.mean(found, axis=0) / (2 / 100**2)
+    assert (plain, paired) == (pytest.approx(3, rel=0.25), pytest.approx(2, rel=0.25))
+    assert method.degrees(40) == 20
+    assert method.degrees(41) == 20
+    assert method.of_groups(12).degrees(40) == 11
 
 
 def test_few_degrees_of_freedom_widen_an_interval() -> None:

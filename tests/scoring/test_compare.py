@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import unbraid
 from unbraid import Representation
 from unbraid.cli.app import app
-from unbraid.metrics import irs, mig
+from unbraid.metrics import irs, mig, r2
 from unbraid.metrics._shared.resampling import part_of_rows
 from unbraid.scoring.compare import Difference, _decided
 from unbraid.storage.table_formats import Table, comma_separated, latex, markdown
@@ -52,11 +52,23 @@ def test_a_difference_is_that_of_a_plain_loop_over_the_same_halves() -> None:
 
 def test_a_difference_has_as_few_degrees_of_freedom_as_its_intervals() -> None:
     (own,) = unbraid.compare({"a": GOOD, "b": BAD}, metrics="irs", confidence=(0.95, 20)).differences
-    rows = [part_of_rows(400, 5, 0, np.random.default_rng([0, 5, done])) for done in range(20)]
+    rows = [part_of_rows(400, 3, 0, np.random.default_rng([0, 3, done])) for done in range(20)]
     first, second = (np.array([irs(each.codes[k], FACTORS[k]).score for k in rows]) for each in (GOOD, BAD))
-    half = 3.182446 * 2 * (first - second).std(ddof=1)  # t of 3 degrees of freedom at .975
+    half = 2.570582 * np.sqrt(2) * (first - second).std(ddof=1)  # t of 5 degrees of freedom at .975
     assert own.high - own.difference == pytest.approx(half)
-    assert own.p == pytest.approx(2 * t.sf(abs(own.difference) / (half / 3.182446), 3))
+    assert own.p == pytest.approx(2 * t.sf(abs(own.difference) / (half / 2.570582), 5))
+
+
+def test_a_difference_of_halves_in_pairs_is_that_of_a_plain_loop() -> None:
+    (own,) = unbraid.compare({"a": GOOD, "b": BAD}, metrics="r2", confidence=(0.95, 21)).differences
+    squares = []
+    for done in range(10):
+        one = part_of_rows(400, 2, 0, np.random.default_rng([0, 2, done]))
+        other = part_of_rows(400, 2, 0, np.random.default_rng([0, 2, done]), left_out=True)
+        apart = [r2(GOOD.codes[k], FACTORS[k]).score - r2(BAD.codes[k], FACTORS[k]).score for k in (one, other)]
+        squares.append((apart[0] - apart[1]) ** 2 / 4)
+    half = 2.228139 * np.sqrt(np.mean(squares))  # t of 10 degrees of freedom at .975
+    assert own.high - own.difference == pytest.approx(half)
 
 
 def test_what_is_hard_for_all_models_cancels_where_rows_are_paired() -> None:

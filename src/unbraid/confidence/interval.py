@@ -108,7 +108,7 @@ def intervals(
     """
     from scipy.stats import t
 
-    deviation = resampled.std(axis=0, ddof=1) * method.inflation
+    deviation = np.sqrt(method.variance(resampled))
     bias = (resampled.mean(axis=0) - numbers) * (method.one_in - 1)
     half = float(t.ppf((1 + confidence) / 2, method.degrees(len(resampled)))) * deviation
     low = np.minimum(np.maximum(numbers - half, span[0]), numbers)

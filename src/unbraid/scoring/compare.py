@@ -390,7 +390,7 @@ def _difference(
     first, second = (models[name][metric] for name in pair)
     apart = first.score - second.score
     if paired:
-        deviation = first.method.inflation * float((first.parts[0] - second.parts[0]).std(ddof=1))
+        deviation = float(np.sqrt(first.method.variance(first.parts[0] - second.parts[0])))
         freedom = float(first.degrees)
     else:
         own, degrees = np.array([first.variance, second.variance]), np.array([first.degrees, second.degrees])

@@ -93,8 +93,7 @@ class Sampled:
 
         Subsets share no rows, so that their scores are independent.
         """
-        of_one = np.mean([each.var(ddof=1) for each in self.parts]) * self.method.inflation**2
-        return float(of_one / len(self.parts))
+        return float(np.mean([self.method.variance(each) for each in self.parts]) / len(self.parts))
 
     @property
     def degrees(self) -> int:

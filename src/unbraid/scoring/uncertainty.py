@@ -9,7 +9,7 @@ from unbraid.confidence.baselines import Baseline
 from unbraid.confidence.interval import Intervals, intervals, shares_of_seeds
 from unbraid.confidence.null import IN_WORDS, Null, Shuffle, null_of
 from unbraid.metrics import Metric, NotDefined
-from unbraid.metrics._shared.resampling import Numbers, Resampling, part_of_groups, part_of_rows
+from unbraid.metrics._shared.resampling import Numbers, Resampling, draw_part
 from unbraid.representation import Representation
 from unbraid.scoring.card import OnError, Scored, kept
 from unbraid.scoring.engine import Gap, score_each
@@ -181,11 +181,7 @@ def _scores_by(
     missing: dict[str, str] = {}
     scorer = part_scorer(representation, rows, how.seed, how.held_out)
     for done in range(method.times):
-        draw = np.random.default_rng([how.seed, method.one_in, done])
-        if representation.groups is None:
-            part = part_of_rows(len(representation), method.one_in, how.seed, draw)
-        else:
-            part = part_of_groups(representation.groups, method.one_in, how.seed, draw)
+        part = draw_part(len(representation), representation.groups, method, how.seed, done)
         left = [name for name in rows if name not in missing]
         if how.progress is not None:
             how.progress(f"{', '.join(left)}, resampled rows", done, method.times)

@@ -12,10 +12,15 @@ from unbraid.metrics._shared.resampling import Resampling
 
 HALVES = Resampling()
 HALVES_AND_BIAS = Resampling(bias_checked=True)
-# Where bins reach to the extremes, of which halves lose too many rows, but not too many groups.
+# Where a score curves so much on few rows that halves stray further than its deviation.
+PAIRS_AND_BIAS = Resampling(in_pairs=True, bias_checked=True)
+# Where halves lose too many rows, but not too many groups: of bins that reach to the extremes, or of a penalty chosen
+# anew each time.
 THIRDS = Resampling(one_in=3, one_in_groups=2)
-FIFTHS = Resampling(one_in=5)  # the same, and where half of the rows tell too much less than all
-EXTREME = Resampling(one_in=5, freedom=3)  # the same, where so few rows decide that they hardly tell how far they stray
+FIFTHS = Resampling(one_in=5)  # where half of the rows tell too much less than all
+# Where so few rows decide that they hardly tell how far they stray.
+FEW_DECIDE = Resampling(one_in=3, freedom=5)
+EXTREME = Resampling(one_in=5, freedom=3)  # the same, of the outermost rows
 UNCHECKED_HALVES = Resampling(checked=False)
 FEW_UNCHECKED_HALVES = Resampling(times=20, checked=False)  # of what is trained anew each time
 Claim: TypeAlias = Literal["modularity", "compactness", "alignment", "explicitness"]
