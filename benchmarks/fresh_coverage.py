@@ -17,15 +17,15 @@ The rule, fixed before the run
 - A cell passes if 92 to 98 % of its 200 samples hold the mean (184 to 196 of them). The standard error of a percentage
   of 95 from 200 samples is 1.5: of cells with a true coverage of 95 %, 2.4 % fall below by chance and 0.9 % above.
 - A cell below 92 % is *too narrow* if the 95 % limits of its percentage (Clopper and Pearson) lie below 95 %; else it
-  is *undecided*, which no cell of 200 samples can be. A cell above 98 % is *wider than needed*. No cell is left out or run
-  again with other seeds; a metric that gives no score or no interval on a population is reported as such.
+  is *undecided*, which no cell of 200 samples can be. A cell above 98 % is *wider than needed*. No cell is left out
+  or run again with other seeds; a metric that gives no score or no interval on a population is reported as such.
 - The eight metrics: `mig`, `sap`, `modularity`, `dci_lasso`, `mcc`, `r2`, `snc` and `irs`. They are the headline
   metrics most often reported whose intervals carry no note "not validated", and they use four ways in which intervals
   are found (halves, halves in pairs, all but a third, and that with five degrees of freedom).
 
 A first run by this rule, on three other populations, found 101 of 144 cells within 92 to 98 %, 38 wider and 5 too
-narrow. The ways of `dci_lasso`, `mcc`, `r2` and `irs`, of which 37 of the wide cells were, were then chosen anew on those
-populations and on sources of `interval_coverage.py`, so that these three are new.
+narrow. The ways of `dci_lasso`, `mcc`, `r2` and `irs`, whose cells 35 of the wide ones were, were then chosen anew on
+those populations and on sources of `interval_coverage.py`, so that these three are new.
 """
 
 import argparse
