@@ -12,7 +12,7 @@ from tests.examples import entangled_codes, grid_factors, noisy_codes, perfect_c
 from unbraid.metrics import dci_boosted
 from unbraid.metrics._solvers.boosting import MAX_BINS, Boosted, RankedCodes, _step, boosted_classes, ranked_codes
 from unbraid.metrics._solvers.trees import coarse_bins
-from unbraid.metrics.dci_boosted import Booster, _beyond_luck
+from unbraid.metrics.dci_boosted import Booster
 from unbraid.types import FloatArray, IntArray
 
 FACTORS = grid_factors(12)
@@ -211,9 +211,10 @@ def test_halves_that_foretell_each_other_are_halves_with_groups_too(monkeypatch:
         return boosted_classes(codes, classes, **settings)
 
     monkeypatch.setattr(sys.modules[dci_boosted.__module__], "boosted_classes", noted)
-    levels = np.random.default_rng(0).integers(0, 2, (80, 1))
-    assert _beyond_luck(levels.astype(float), levels, 0, np.arange(80) // 4).tolist() == [True]
-    assert trained == [40, 40]
+    levels = np.random.default_rng(0).integers(0, 2, (120, 1))
+    found = dci_boosted(levels.astype(float), levels, groups=np.arange(120) // 4)
+    assert found.importance.all()
+    assert sorted(trained) == [40, 40, 80]
 
 
 def test_an_importance_below_0_by_rounding_is_none(monkeypatch: pytest.MonkeyPatch) -> None:

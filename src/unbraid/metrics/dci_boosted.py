@@ -1,8 +1,7 @@
 """DCI with gradient-boosted trees, the convention of disentanglement_lib."""
 
-import threading
 from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -94,12 +93,15 @@ def boosted_predicted(split: TrainValidTest, seed: int, booster: Booster) -> Pre
     order, known, asked = in_own_order(split.inputs.codes[split.train], split.inputs.codes[split.test])
     codes = ranked_codes(known, asked)
     learnt, tested = levels.levels[split.train], levels.levels[split.test]
-    beyond_luck = _beyond_luck(known, learnt, seed, split.groups)
+    halves = _halves(known, seed, split.groups)
+    tasks = [_Task(half.codes, classes, N_TRIED) for half in halves for classes in learnt[half.rows].T]
+    if booster == "histogram":
+        tasks += [_Task(codes, classes, N_ITERATIONS) for classes in learnt.T]
+    found = at_once(lambda task, _: task.boosted(seed), tasks, [task.cost for task in tasks])
+    n_tried = len(halves) * len(levels.sizes)
+    beyond_luck = _beyond_luck(halves, found[:n_tried], learnt, seed)
+    boosted = found[n_tried:] if booster == "histogram" else [_scikit_learn(codes, each, seed) for each in learnt.T]
     importance, errors, notes = np.zeros((split.inputs.n_codes, len(levels.sizes))), [], []
-    if booster == "exact":
-        boosted = [_scikit_learn(codes, classes, seed) for classes in learnt.T]
-    else:
-        boosted = _boosted(codes, learnt, levels.sizes, N_ITERATIONS, seed)
     for factor, (fitted, own) in enumerate(zip(boosted, tested.T, strict=True)):
         errors.append(np.mean(fitted.predicted != own))
         unseen = levels.sizes[factor] - len(fitted.classes)
@@ -123,33 +125,62 @@ def boosted_predicted(split: TrainValidTest, seed: int, booster: Booster) -> Pre
     )
 
 
-def _boosted(codes: RankedCodes, levels: IntArray, sizes: Sequence[int], n_iterations: int, seed: int) -> list[Boosted]:
-    """Trees of each factor; a factor of more levels takes longer."""
+class _Task(NamedTuple):
+    """The trees of one factor."""
 
-    def fitted(classes: IntArray, _: threading.Event) -> Boosted:
-        return boosted_classes(codes, classes, n_iterations=n_iterations, learning_rate=LEARNING_RATE, seed=seed)
+    codes: RankedCodes
+    classes: IntArray  # (n_train,)
+    n_iterations: int
 
-    return at_once(fitted, list(levels.T), sizes)
+    @property
+    def cost(self) -> int:
+        """About: every iteration grows a tree for each class."""
+        return self.n_iterations * len(self.classes) * (int(self.classes.max(initial=0)) + 1)
+
+    def boosted(self, seed: int) -> Boosted:
+        return boosted_classes(
+            self.codes, self.classes, n_iterations=self.n_iterations, learning_rate=LEARNING_RATE, seed=seed
+        )
 
 
-def _beyond_luck(codes: FloatArray, levels: IntArray, seed: int, groups: IntArray | None) -> BoolArray:
-    """(n_factors,) whether each half of the training rows foretells the other: see `beats_luck`."""
+class _Half(NamedTuple):
+    """Half of the training rows, from which rows of the other half are predicted."""
+
+    codes: RankedCodes  # of `rows` and then of `others`
+    rows: IntArray
+    others: IntArray
+
+
+def _halves(codes: FloatArray, seed: int, groups: IntArray | None) -> list[_Half]:
+    """Each half of the rows; none where one of them would be empty."""
     if groups is None:
         halves = np.array_split(np.random.default_rng(seed).permutation(len(codes)), 2)
     else:
         halves = split_rows(len(codes), (0.5, 0.5), seed, groups)
-    n_factors, rows, found = levels.shape[1], [], []
-    for known, others in (halves, halves[::-1]):
-        if not len(known) or not len(others):
-            return np.zeros(n_factors, dtype=bool)
-        rows.append(others[: N_HELD_OUT // 2])
-        ranked = ranked_codes(codes[known], codes[rows[-1]])
-        found.append(_boosted(ranked, levels[known], levels.max(axis=0), N_TRIED, seed))
-    held_out, beyond = np.concatenate(rows), []
+    if not all(map(len, halves)):
+        return []
+    pairs = [(rows, others[: N_HELD_OUT // 2]) for rows, others in (halves, halves[::-1])]
+    return [_Half(ranked_codes(codes[rows], codes[others]), rows, others) for rows, others in pairs]
+
+
+def _beyond_luck(halves: Sequence[_Half], found: Sequence[Boosted], levels: IntArray, seed: int) -> BoolArray:
+    """(n_factors,) whether each half of the training rows foretells the other: see `beats_luck`.
+
+    Args:
+        halves: as `_halves` gives them.
+        found: the trees of each factor of the first half, and then of the second.
+        levels: (n_train, n_factors).
+        seed: of the shuffles.
+    """
+    n_factors = levels.shape[1]
+    if not halves:
+        return np.zeros(n_factors, dtype=bool)
+    held_out, beyond = np.concatenate([half.others for half in halves]), []
     for factor, truth in enumerate(levels[held_out].T):
         predicted = np.zeros((len(held_out), levels[:, factor].max() + 1))
-        for own, half in zip(np.split(np.arange(len(held_out)), [len(rows[0])]), found, strict=True):
-            predicted[np.ix_(own, half[factor].classes)] = half[factor].probabilities
+        for own, half in zip(np.split(np.arange(len(held_out)), [len(halves[0].others)]), (0, 1), strict=True):
+            fitted = found[half * n_factors + factor]
+            predicted[np.ix_(own, fitted.classes)] = fitted.probabilities
         beyond.append(beats_luck(predicted, (truth, np.ones(len(truth))), n_factors, seed))
     return np.array(beyond)
 
