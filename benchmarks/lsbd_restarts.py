@@ -19,6 +19,7 @@ the other) more seeds converge, p <= .05.
 
 import argparse
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import combinations
@@ -29,12 +30,12 @@ import numpy as np
 import torch
 from scipy.stats import binomtest
 
-from unbraid import Study, score, train
+from unbraid import Representation, Study, load_run, score, train
 from unbraid.analysis.settings import with_brief_settings
 from unbraid.families.base import Batch, Context, Hyper, Hyperparameter, LossOutput, OptimizerStep
 from unbraid.families.delta_vae import delta_vae_loss
 from unbraid.families.lsbd_vae import LSBD_VAE, group_loss
-from unbraid.types import FloatArray
+from unbraid.types import BoolArray, FloatArray
 
 METRIC = "d_lsbd(norm=axes)"
 SCORE = f"{METRIC}.score"
@@ -85,9 +86,29 @@ class Runs(NamedTuple):
     seeds: list[int]
     scores: FloatArray  # (n_runs,) D_LSBD on the scale of the paper's tables
     losses: FloatArray  # (n_runs,) L_LSBD at the end
+    turns: list[str]  # how the circle of the rotation is gone around
 
     def first(self, n: int) -> "Runs":
-        return Runs(self.seeds[:n], self.scores[:n], self.losses[:n])
+        return Runs(self.seeds[:n], self.scores[:n], self.losses[:n], self.turns[:n])
+
+
+WORDS = {0: "not at all", 1: "once", -1: "once backwards", 2: "twice", -2: "twice"}
+
+
+def turns_of(held: Representation) -> str:
+    """How often the code of a rotation goes around its circle while the object turns once, at most of the hues.
+
+    A full turn ends where it began, so that the steps between neighbouring angles, each the shorter way around, add up
+    to a whole number of turns.
+    """
+    hue, rotation = (held.names.index(name) for name in ("hue", "rotation"))
+    order = np.lexsort((held.factors[:, rotation], held.factors[:, hue]))
+    n_hues = len(np.unique(held.factors[:, hue]))
+    points = np.asarray(held.codes)[order][:, 2 * rotation : 2 * rotation + 2].reshape(n_hues, -1, 2)
+    angles = np.arctan2(points[..., 1], points[..., 0])
+    steps = np.angle(np.exp(1j * (np.roll(angles, -1, axis=1) - angles)))
+    counts = np.rint(steps.sum(axis=1) / (2 * np.pi)).astype(int)
+    return Counter(WORDS.get(count, f"{count} times") for count in counts.tolist()).most_common(1)[0][0]
 
 
 def by_setting(folder: Path) -> dict[str, Runs]:
@@ -97,12 +118,15 @@ def by_setting(folder: Path) -> dict[str, Runs]:
     found = {}
     for setting, own in table.groupby("setting", sort=False):
         losses = np.array([last_loss(folder / "runs" / run) for run in own["run"]])
-        found[str(setting)] = Runs([int(seed) for seed in own["seed"]], own[SCORE].to_numpy(float), losses)
+        turns = [turns_of(load_run(folder / "runs" / run).codes()) for run in own["run"]]
+        found[str(setting)] = Runs([int(seed) for seed in own["seed"]], own[SCORE].to_numpy(float), losses, turns)
     return found
 
 
 def of_restarts(runs: Runs, line: float) -> float:
     """How often the run of the lowest L_LSBD of RESTARTS has converged, over all choices of that many seeds."""
+    if len(runs.seeds) < RESTARTS:
+        return np.nan
     chosen = [min(each, key=lambda k: runs.losses[k]) for each in combinations(range(len(runs.seeds)), RESTARTS)]
     return float(np.mean(runs.scores[chosen] < line))
 
@@ -111,16 +135,21 @@ def span(values: FloatArray) -> str:
     return f"{values.min():.3f} to {values.max():.3f}" if len(values) else "–"
 
 
+def counted(turns: list[str], chosen: BoolArray) -> str:
+    found = Counter(each for each, taken in zip(turns, chosen, strict=True) if taken)
+    return ", ".join(f"{each} ({n})" for each, n in found.most_common()) or "–"
+
+
 def show(settings: Mapping[str, Runs], line: float) -> None:
     """A Markdown table: a row for each setting."""
     chosen = f"best of {RESTARTS} by L_LSBD converges"
-    print(f"\n| setting | converged | L_LSBD of these | L_LSBD of the others | {chosen} |")
-    print("| --- | ---: | ---: | ---: | ---: |")
+    print(f"\n| setting | converged | L_LSBD of these | L_LSBD of the others | {chosen} | turns of these | others |")
+    print("| --- | ---: | ---: | ---: | ---: | --- | --- |")
     for setting, runs in settings.items():
         there = runs.scores < line
         print(
             f"| {setting} | {there.sum()} of {len(there)} | {span(runs.losses[there])} | {span(runs.losses[~there])} "
-            f"| {100 * of_restarts(runs, line):.0f} % |"
+            f"| {100 * of_restarts(runs, line):.0f} % | {counted(runs.turns, there)} | {counted(runs.turns, ~there)} |"
         )
 
 
