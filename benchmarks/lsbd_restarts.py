@@ -155,7 +155,7 @@ def show(settings: Mapping[str, Runs], line: float) -> None:
 
 def warm_start(cold: Mapping[str, Runs], out: Path) -> None:
     """Train the first ten seeds of Arrow again with a warm start, and test whether more of them converge."""
-    for pairs, steps in ((768, 8000), (1024, 4000)):
+    for pairs, steps in ((1024, 4000), (768, 8000)):
         (before,) = [runs.first(10) for setting, runs in cold.items() if f"pairs={pairs}" in setting]
         runs = train(
             "lsbd_restarts:WARM", {"name": "arrow", "shrink": 4}, seeds=before.seeds, steps=steps, batch_size=100,
