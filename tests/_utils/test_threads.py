@@ -9,7 +9,7 @@ import pytest
 from tests.examples import grid_factors, rotated_codes
 from unbraid._utils import threads
 from unbraid._utils.threads import at_once, in_threads
-from unbraid.metrics import dci_boosted, dci_forest, linear_accuracy, mig_exact, nk
+from unbraid.metrics import dci_boosted, dci_es, dci_forest, infomec, linear_accuracy, mig_exact, nk
 from unbraid.metrics._shared import probes
 
 
@@ -51,7 +51,7 @@ def exact(codes: np.ndarray, factors: np.ndarray) -> object:
     return mig_exact(codes, factors, log_variances=np.full(codes.shape, -2.0), n_samples=200)
 
 
-@pytest.mark.parametrize("metric", [nk, dci_boosted, dci_forest, linear_accuracy, exact])
+@pytest.mark.parametrize("metric", [nk, dci_boosted, dci_forest, dci_es, linear_accuracy, infomec, exact])
 def test_metrics_have_the_same_bits_on_any_number_of_cores(metric, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probes, "EPOCHS", 3)
     factors = grid_factors(6)

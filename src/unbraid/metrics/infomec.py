@@ -1,5 +1,6 @@
 """InfoMEC: modularity, compactness and explicitness by information."""
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias, get_args
@@ -8,6 +9,7 @@ import numpy as np
 
 from unbraid._utils.arguments import check_choice, check_whole
 from unbraid._utils.repr import Shown
+from unbraid._utils.threads import at_once
 from unbraid.metrics._shared.alignment import gaps
 from unbraid.metrics._shared.bins import bin_equal_width
 from unbraid.metrics._shared.information import factor_entropy, mutual_information
@@ -191,11 +193,12 @@ def _active(codes: FloatArray, rule: _Rule, discrete: bool) -> BoolArray:
 def _explicitness(inputs: Inputs, levels: Levels, discrete: bool) -> FloatArray:
     """(n_factors,)"""
     predictors = _predictors(inputs.codes, discrete)
-    missed = [
-        unpenalised_cross_entropy(predictors, classes, size, STEPS)
-        for classes, size in zip(levels.levels.T, levels.sizes, strict=True)
-    ]
-    return 1.0 - np.array(missed) / np.log(levels.sizes)
+
+    def missed(factor: int, _: threading.Event) -> float:
+        return unpenalised_cross_entropy(predictors, levels.levels[:, factor], levels.sizes[factor], STEPS)
+
+    found = at_once(missed, range(len(levels.sizes)), levels.sizes)
+    return 1.0 - np.array(found) / np.log(levels.sizes)
 
 
 def _predictors(codes: FloatArray, discrete: bool) -> FloatArray:

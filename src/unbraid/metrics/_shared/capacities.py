@@ -8,6 +8,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from unbraid._utils.arguments import check_whole
+from unbraid._utils.threads import at_once
 from unbraid.metrics._shared.factor_forest import factor_forest
 from unbraid.metrics._shared.inputs import mean_and_deviation, mean_and_scale, standardised
 from unbraid.metrics._shared.luck import N_HELD_OUT, beats_luck
@@ -60,7 +61,9 @@ def check_capacities(probe: str, capacities: Iterable[int] | None) -> tuple[int,
 
 def by_forests(split: TrainValidTest, seed: int, n_trees: int, depths: Sequence[int]) -> Curves:
     """One forest a factor, read at every depth; importance is the share of impurity."""
-    found = [_forest(split, column, seed, n_trees, depths) for column in range(split.inputs.n_factors)]
+    factors = split.inputs.factors.T
+    costs = [len(np.unique(each)) for each in factors]
+    found = at_once(lambda column, _: _forest(split, column, seed, n_trees, depths), range(len(factors)), costs)
     losses, baselines, importances, lucky = zip(*found, strict=True)
     return Curves(
         np.array(depths, dtype=float),
