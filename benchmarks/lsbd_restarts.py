@@ -92,7 +92,7 @@ class Runs(NamedTuple):
         return Runs(self.seeds[:n], self.scores[:n], self.losses[:n], self.turns[:n])
 
 
-WORDS = {0: "not at all", 1: "once", -1: "once backwards", 2: "twice", -2: "twice"}
+WORDS = {0: "not at all", 1: "once", -1: "once backwards", 2: "twice", -2: "twice", -3: "three times backwards"}
 
 
 def turns_of(held: Representation) -> str:
