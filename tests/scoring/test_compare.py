@@ -52,11 +52,11 @@ def test_a_difference_is_that_of_a_plain_loop_over_the_same_halves() -> None:
 
 def test_a_difference_has_as_few_degrees_of_freedom_as_its_intervals() -> None:
     (own,) = unbraid.compare({"a": GOOD, "b": BAD}, metrics="irs", confidence=(0.95, 20)).differences
-    rows = [part_of_rows(400, 3, 0, np.random.default_rng([0, 3, done])) for done in range(20)]
+    rows = [part_of_rows(400, 5, 0, np.random.default_rng([0, 5, done])) for done in range(20)]
     first, second = (np.array([irs(each.codes[k], FACTORS[k]).score for k in rows]) for each in (GOOD, BAD))
-    half = 2.570582 * np.sqrt(2) * (first - second).std(ddof=1)  # t of 5 degrees of freedom at .975
+    half = 3.182446 * 2 * (first - second).std(ddof=1)  # t of 3 degrees of freedom at .975
     assert own.high - own.difference == pytest.approx(half)
-    assert own.p == pytest.approx(2 * t.sf(abs(own.difference) / (half / 2.570582), 5))
+    assert own.p == pytest.approx(2 * t.sf(abs(own.difference) / (half / 3.182446), 3))
 
 
 def test_a_difference_of_halves_in_pairs_is_that_of_a_plain_loop() -> None:

@@ -18,9 +18,7 @@ PAIRS_AND_BIAS = Resampling(in_pairs=True, bias_checked=True)
 # anew each time.
 THIRDS = Resampling(one_in=3, one_in_groups=2)
 FIFTHS = Resampling(one_in=5)  # where half of the rows tell too much less than all
-# Where so few rows decide that they hardly tell how far they stray.
-FEW_DECIDE = Resampling(one_in=3, freedom=5)
-EXTREME = Resampling(one_in=5, freedom=3)  # the same, of the outermost rows
+EXTREME = Resampling(one_in=5, freedom=3)  # the same, where so few rows decide that they hardly tell how far they stray
 UNCHECKED_HALVES = Resampling(checked=False)
 FEW_UNCHECKED_HALVES = Resampling(times=20, checked=False)  # of what is trained anew each time
 Claim: TypeAlias = Literal["modularity", "compactness", "alignment", "explicitness"]
