@@ -11,7 +11,7 @@ from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.alignment import align
 from unbraid.metrics._shared.chance import Noise, drawn
 from unbraid.metrics._shared.inputs import Inputs, check_inputs, mean_and_scale, standardised
-from unbraid.metrics._shared.metric import PAIRS_AND_BIAS, Metric
+from unbraid.metrics._shared.metric import HALVES_AND_BIAS, Metric
 from unbraid.metrics._shared.regression import (
     Blocks,
     as_blocks,
@@ -324,7 +324,7 @@ METRIC = Metric(
     source="Khemakhem et al. 2020 (ICE-BeeM), experiments; Hyvärinen & Morioka 2016",
     stochastic=True,
     version=2,
-    interval=PAIRS_AND_BIAS,
+    interval=HALVES_AND_BIAS,
     cites=("khemakhem2020ice", "hyvarinen2016unsupervised"),
     formula=(
         r"\mathrm{MCC} = \frac{1}{K} \sum_{k=1}^{K} s_k \, r'_{\pi(k) k}, \qquad "
