@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 import yaml
 from claims_rules import CLAIMS, ROOT, Rule, read, why_not
-from effects import Effect, measured, without_effect
+from effects import Effect, chosen, measured, without_effect
 
 from unbraid import Study
 from unbraid.ranking.ranking import rank_models
@@ -31,6 +31,7 @@ RESULTS = ROOT / "docs" / "reproductions" / "results"
 FILE = ROOT / "docs" / "claims.json"
 NULLS, RESAMPLES_OF_NULLS = 200, 200
 PAPER = {"compare": "same-hyperparameters", "alpha": "cv", "informative": "kl"}  # the rule of Duan et al.
+NOT_ENDED = ("waiting", "running")
 MOST_OF_NULLS = 0.05  # share of tables without an effect of which a rule that decides may say "reproduced"
 
 
@@ -47,18 +48,25 @@ def judged(paper: str, rule: Rule) -> dict[str, Any]:
     reason = f"{missing[0]} has not run" if missing else why_not(rule, runs)
     if reason:
         return {**row, "verdict": "awaits a run", "why": reason}
-    try:
-        effect = measured(rule.measure, runs)
-    except ValueError as error:
-        if not str(error).startswith("no run has"):
-            raise
+    if not all_ended(rule):
         named = " and ".join(of_rows(rows) for rows in rule.measure.groups if rows)
         return {**row, "verdict": "awaits a run", "why": f"not all runs have ended of {named}"}
+    effect = measured(rule.measure, runs)
     commits = sorted(set(runs["commit"].astype(str)))
     row |= {**rounded(effect), "null": of_nulls(rule, runs), "commits": commits, "hours": hours(runs)}
     if row["null"] > MOST_OF_NULLS:
         return {**row, "verdict": "undecided", "why": "its rule passes too often where there is nothing to find"}
     return {**row, "verdict": rule.verdict(effect)}
+
+
+def all_ended(rule: Rule) -> bool:
+    """Whether there are runs of each group that the rule looks at, none of which waits or is at work."""
+    assert rule.measure is not None
+    planned = pd.concat([read_table(name) for name in rule.study], ignore_index=True)
+    try:
+        return not any(chosen(planned, rows)["state"].isin(NOT_ENDED).any() for rows in rule.measure.groups)
+    except ValueError:  # there are none
+        return False
 
 
 def tried(rule: Rule) -> list[dict[str, Any]]:
@@ -70,6 +78,8 @@ def tried(rule: Rule) -> list[dict[str, Any]]:
     found = []
     for studies in [rule.study, *([each] for each in comparable(rule))]:
         if not all((RESULTS / f"{name}.csv").is_file() for name in studies):
+            continue
+        if studies == rule.study and not all_ended(rule):
             continue
         try:
             effect = measured(rule.measure, table(studies))
@@ -140,8 +150,9 @@ def of_rows(rows: Any) -> str:
 
 
 def table(studies: Sequence[str]) -> pd.DataFrame:
-    """The runs of studies, with the ELBO in nats where both of its terms are there."""
+    """The runs of studies that have ended, with the ELBO in nats where both of its terms are there."""
     runs = pd.concat([read_table(name) for name in studies], ignore_index=True)
+    runs = runs[~runs["state"].isin(NOT_ENDED)].reset_index(drop=True)
     kl = next((name for name in ("elbo_terms.kl", "train.kl") if name in runs), None)
     if kl is None or "train.reconstruction" not in runs:
         return runs
@@ -183,10 +194,9 @@ def rounded(effect: Effect) -> dict[str, Any]:
 
 
 def gathered(folder: Path) -> pd.DataFrame:
-    """Every run that has ended, with its scores; with UDR by several rules where its file says how to rank."""
+    """Every run of a study, with its scores; with UDR by several rules where its file says how to rank."""
     study = Study.load(folder)
     frame = study.results()
-    frame = frame[~frame["state"].isin(["waiting", "running"])].reset_index(drop=True)
     if study.config.udr is None:
         return frame
     rules: dict[str, dict[str, Any]] = {

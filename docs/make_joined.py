@@ -73,7 +73,7 @@ def joins() -> Iterator[Join]:
 
 def scores_of(join: Join, reported: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What was measured of the numbers that the paper reports, under the paper's names."""
-    runs = pd.read_csv(RESULTS / f"{join.study}.csv")
+    runs = pd.read_csv(RESULTS / f"{join.study}.csv").query("state == 'finished'")
     for column, value in join.where.items():
         runs = runs[runs[column] == value] if column in runs else runs[:0]
     there = {metric: data for metric, data, setting in map(key_of, reported["scores"]) if setting == join.setting}

@@ -388,6 +388,20 @@ def test_columns_are_named_as_results_have_them(tmp_path: Path) -> None:
     assert rule.measure.all_columns == ["beta_vae_score.score", "beta_vae_score(batch_size=1).score"]
 
 
+def test_a_claim_waits_for_every_run_of_its_own_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {"kind": "difference", "x": "mig.score", "rows": A, "less": B}
+    _, (rule,) = rules.read(written(tmp_path, RULE | {"measure": known, "unit": "seed"}))
+    runs = pd.DataFrame({"family": ["a", "a", "b", "c"], "state": ["finished", "failed", "finished", "waiting"]})
+    monkeypatch.setattr(make_claims, "read_table", lambda _: runs)
+    assert make_claims.all_ended(rule)
+    assert len(make_claims.table(rule.study)) == 3
+    for state in ("waiting", "running"):
+        monkeypatch.setattr(make_claims, "read_table", lambda _, state=state: runs.replace("failed", state))
+        assert not make_claims.all_ended(rule)
+    monkeypatch.setattr(make_claims, "read_table", lambda _: runs[runs["family"] != "b"])
+    assert not make_claims.all_ended(rule), "it has no runs of one group yet"
+
+
 def test_rules_read_as_sentences(tmp_path: Path) -> None:
     _, (rule,) = rules.read(written(tmp_path, RULE))
     assert make_claims.in_words(rule) == (
