@@ -27,7 +27,7 @@ from unbraid.metrics._shared.metric import FEW_UNCHECKED_HALVES, Metric
 from unbraid.representation.row_index import refuse_other_order
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
-DRAWS = 1_500_000  # held at once
+DRAWS = 1_500_000  # held at once for each core at work
 NULL_DRAWS = 100
 LARGEST_NOISE = 0.04  # score of noise up to which nothing is noted
 MOST_DRAWS = 10_000_000  # for each level

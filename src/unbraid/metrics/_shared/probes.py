@@ -127,11 +127,7 @@ def importance(split: TrainTestSplit, heads: Perceptrons, factor: int, seed: int
 def linear_heads(split: TrainTestSplit) -> tuple[Regression, ...]:
     """The best linear classifier of each factor."""
     codes, levels = standardised_codes(split)[split.train], split.levels.levels[split.train]
-
-    def fitted(factor: int, _: threading.Event) -> Regression:
-        return softmax_regression(codes, levels[:, factor], split.sizes[factor])
-
-    return tuple(at_once(fitted, range(len(split.sizes)), split.sizes))
+    return tuple(softmax_regression(codes, levels[:, factor], size) for factor, size in enumerate(split.sizes))
 
 
 def notes_on_linear_heads(split: TrainTestSplit) -> tuple[str, ...]:
