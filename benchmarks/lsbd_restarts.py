@@ -8,8 +8,8 @@ The second also trains Arrow with a warm start, twenty minutes of two cores.
 A seed has converged if its D_LSBD, on the scale of the paper's tables, is below the line that the claims of LSBD 2022
 draw: .05 on Arrow, .3 on Airplane (studies/claims/lsbd-2022.yaml). Of each setting the first part prints how many
 seeds have, the last L_LSBD of those that have and of the others, and how often the run of the lowest L_LSBD among
-three converges, over all threes of seeds: L_LSBD is what the training itself sees, so that such a choice among
-restarts needs nothing that was not there before.
+three converges, over all threes of seeds: the training itself computes L_LSBD from the labelled groups, so that such a
+choice among restarts needs no further labels.
 
 The warm start: for the first quarter of the steps the network sees the labelled groups alone, and of the loss L_LSBD
 alone; then it goes on as ever. The same seeds and settings as in lsbd/arrow-laptop.yaml, 768 and 1 024 pairs. Written
