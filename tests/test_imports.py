@@ -18,7 +18,8 @@ SOURCE = Path(__file__).parent.parent / "src" / "unbraid"
 
 # The floors of the package: a room imports those of lower floors, and itself.
 FLOORS = (
-    {"errors", "types", "_utils", "_version"},
+    {"_version"},
+    {"errors", "types", "_utils"},
     {"storage", "factors"},
     {"representation", "datasets", "models"},
     {"metrics", "objectives"},

@@ -126,18 +126,6 @@ def reproducible(device: torch.device) -> Iterator[None]:
                 _restored.close()
 
 
-def worker_environment() -> dict[str, str]:
-    """The environment of this process, for one that is to have one thread."""
-    return {**os.environ, **worker_variables()}
-
-
-def worker_variables() -> dict[str, str]:
-    """For a process with one thread whose allocator keeps its pages, which makes a step a third shorter."""
-    threads = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-    allocator = {"MALLOC_MMAP_THRESHOLD_": str(4 << 30), "MALLOC_TRIM_THRESHOLD_": str(8 << 30)}
-    return {**dict.fromkeys(threads, "1"), **allocator}
-
-
 def _multiplies_bfloat16() -> bool:
     processor = Path("/proc/cpuinfo")
     return processor.exists() and faster_in_bfloat16(processor.read_text())

@@ -15,3 +15,8 @@ def leave_current_folder() -> None:
             del sys.path[0]
     except FileNotFoundError:  # the folder has been removed, and Python has not put it there
         pass
+
+
+def importable() -> list[str]:
+    """The folders that this process imports from, in their order, as another in another folder names them."""
+    return [os.path.abspath(path) for path in sys.path]

@@ -1,22 +1,37 @@
-"""The cores of this machine, and work that is shared out among them."""
+"""The cores of this machine, and work that is shared out among them, or among those of others."""
 
 import os
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager, closing, contextmanager
+from contextvars import ContextVar
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
+Work: TypeAlias = Callable[[Any, threading.Event], Any]
+Sharing: TypeAlias = Callable[[Work, Iterable[Any]], Generator[tuple[Any, Any], None, None]]
 
 
 def n_cores() -> int:
     """Cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def worker_environment() -> dict[str, str]:
+    """The environment of this process, for one that is to have one thread."""
+    return {**os.environ, **worker_variables()}
+
+
+def worker_variables() -> dict[str, str]:
+    """For a process with one thread whose allocator keeps its pages, which makes a step a third shorter."""
+    threads = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+    allocator = {"MALLOC_MMAP_THRESHOLD_": str(4 << 30), "MALLOC_TRIM_THRESHOLD_": str(8 << 30)}
+    return {**dict.fromkeys(threads, "1"), **allocator}
 
 
 def one_blas_thread() -> AbstractContextManager[object]:
@@ -74,6 +89,26 @@ def each_of(work: Callable[[Task, threading.Event], Result], tasks: Iterable[Tas
         return
     with closing(in_threads(work, tasks)) as done:
         yield from done
+
+
+def shared_out(
+    work: Callable[[Task, threading.Event], Result], tasks: Iterable[Task]
+) -> Generator[tuple[Task, Result], None, None]:
+    """As `in_threads`, or as who is `sharing` does it; `work` is a function of a module, and tasks are tuples."""
+    return _SHARING.get()(work, tasks)
+
+
+@contextmanager
+def sharing(how: Sharing) -> Iterator[None]:
+    """While the block runs, `shared_out` shares work out in this way, such as among the nodes of a cluster."""
+    before = _SHARING.set(how)
+    try:
+        yield
+    finally:
+        _SHARING.reset(before)
+
+
+_SHARING: ContextVar[Sharing] = ContextVar("sharing", default=in_threads)
 
 
 def _done(running: dict[Future[Result], Task]) -> Generator[tuple[Task, Result], None, None]:

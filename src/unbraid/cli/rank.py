@@ -92,6 +92,12 @@ def rank(
     metric: Annotated[
         str | None, typer.Option(help="Of a study: column by which to check that seeds matter, such as mig.score.")
     ] = None,
+    executor: Annotated[
+        Literal["local", "ray"], typer.Option(help="Where models are compared: on this machine, or on a Ray cluster.")
+    ] = "local",
+    address: Annotated[
+        str | None, typer.Option(help="With --executor ray: of the cluster, auto (default) or host:port.")
+    ] = None,
     rows: Annotated[
         int | None, typer.Option(help="Number of models in the table; default all files, or 20 of a study.")
     ] = None,
@@ -128,12 +134,16 @@ def rank(
       unbraid rank runs/*.npz --alpha cv --informative kl --json ranking.json
 
       unbraid rank activations/*.npz --similarity pearson --top 10
+
+      unbraid rank study/ --executor ray --address auto
     """
     if rows is not None and rows < 1:
         raise ValueError(f"--rows must be at least 1; got {rows}")
     to = Files(csv, latex, markdown, json, html)
+    from unbraid.studies.rank import executed
     from unbraid.studies.store import is_study
 
+    where = executed(executor, address, top)
     given = {
         "similarity": similarity, "alpha": None if alpha is None else penalty(alpha), "informative": informative,
         "kl_threshold": kl_threshold, "n_comparisons": n_comparisons, "seed": seed,
@@ -144,7 +154,8 @@ def rank(
         refuse({"html": html}, f"is of files; unbraid report {paths[0]} makes the page of a study")
         if similarity == "pearson":
             raise ValueError(f"--similarity pearson goes with --top, which is of files; {paths[0]} is a study")
-        _rank_study(paths[0], given | {"compare": compare}, metric, rows or 20, to, trust_code)
+        with where:
+            _rank_study(paths[0], given | {"compare": compare}, metric, rows or 20, to, trust_code)
         return
     refuse({"compare": compare, "metric": metric, "trust-code": trust_code}, "is of a study; these are files")
     files = expanded(paths, codes)
@@ -152,7 +163,8 @@ def rank(
         raise ValueError(f"rank compares models with each other; give two or more files (got {len(files)})")
     from unbraid.ranking.verdicts import group_verdicts, model_verdict
 
-    ranking = _ranked(files, codes, by, top, expanded(untrained or [], codes), given)
+    with where:
+        ranking = _ranked(files, codes, by, top, expanded(untrained or [], codes), given)
     for note in ranking.notes:
         say(f"note: {note}", err=True)
     grouped = by is not None

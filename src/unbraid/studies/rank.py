@@ -1,13 +1,16 @@
 """Which of many models is best, without labels: arrays, files, runs or a whole study."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 
+from unbraid._utils.arguments import check_choice
 from unbraid._utils.arrays import as_array
+from unbraid._utils.cluster import on_cluster
 from unbraid.metrics.udr import Similarity
 from unbraid.metrics.udr_wide import Correlation, wide_udr
 from unbraid.ranking.ranking import (
@@ -44,6 +47,7 @@ OF_MODELS = {  # what a study does not take, and what it has instead
 }
 NOT_ROTATED = "by top, scores are not compared with those of randomly rotated codes"
 
+Executor = Literal["local", "ray"]
 Model: TypeAlias = "ArrayLike | Representation | Run | str | Path"
 
 
@@ -61,6 +65,8 @@ def rank(
     n_comparisons: int | None = None,
     seed: int | None = None,
     untrained: Sequence[Model] = (),
+    executor: Executor = "local",
+    address: str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Ranking:
     """Rank models without labels, by how well their latents match those of the other models (UDR).
@@ -80,6 +86,9 @@ def rank(
         untrained: codes of the same samples by two or more untrained models of the same architectures and different
             seeds, as for `models`: no model that scores as low as they do among each other is `best`. Of a study,
             `baselines: true` in its YAML keeps them.
+        executor: "local": on all cores of this machine. "ray": on those of a Ray cluster, with the same bits where the
+            processors are of the same kind; not with top.
+        address: of that cluster, "auto" (default) for the one that this machine is part of, or host:port.
         progress: called as progress(done, total), in models.
 
     Returns:
@@ -90,8 +99,9 @@ def rank(
 
     Raises:
         NothingToRank: no two models can be compared; the message gives the reasons.
-        ValueError: an option is out of range, or there are not as many groups as models.
+        ValueError: an option is out of range, there are not as many groups as models, or no cluster answers.
         FileNotFoundError: there is no such file or folder.
+        ImportError: executor "ray" without Ray.
 
     Reference:
         Duan et al. 2020, "Unsupervised Model Selection for Variational Disentangled Representation Learning".
@@ -109,10 +119,12 @@ def rank(
     chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if similarity == "pearson" and top is None:
         raise ValueError("similarity 'pearson' compares codes that are thousands wide; give top, such as 10")
+    where = executed(executor, address, top)
     with study_at(models) as study:
         if is_opened(study):
             of_models = {"groups": groups, "top": top, "untrained": untrained or None}
-            return _rank_study(study, chosen, of_models, progress)
+            with where:
+                return _rank_study(study, chosen, of_models, progress)
     named, of_rows = match_rows(models if isinstance(models, Mapping) else _named(models))  # pyright: ignore[reportArgumentType]
     if groups is not None and len(groups) != len(named):
         raise ValueError(f"groups must have one label per model ({len(named)}); got {len(groups)}")
@@ -127,12 +139,28 @@ def rank(
     if groups is not None:
         candidates = [replace(each, family=str(group)) for each, group in zip(candidates, groups, strict=True)]
     default = "all" if groups is None else "same-family"
-    found = rank_models(
-        candidates, RankingOptions(**{"compare": default, **chosen}), progress=progress,
-        untrained=[_candidate(f"untrained[{place}]", each).matrix() for place, each in enumerate(untrained)],
-    )  # fmt: skip
+    with where:
+        found = rank_models(
+            candidates, RankingOptions(**{"compare": default, **chosen}), progress=progress,
+            untrained=[_candidate(f"untrained[{place}]", each).matrix() for place, each in enumerate(untrained)],
+        )  # fmt: skip
     alone = not untrained and all(each.kl is None and not each.family for each in candidates)
     return replace(found, notes=(*found.notes, *of_rows, *((CODES_ALONE,) if alone else ())))
+
+
+def executed(executor: str, address: str | None, top: int | None = None) -> AbstractContextManager[None]:
+    """Within it, models are compared there.
+
+    Raises:
+        ValueError: these do not go together; or, once it is entered, no cluster answers.
+        ImportError: once it is entered, ray is not installed.
+    """
+    check_choice("executor", executor, get_args(Executor))
+    if executor == "ray" and top is not None:
+        raise ValueError("executor 'ray' and top do not go together; without top it shares out pairs of models")
+    if executor == "local" and address is not None:
+        raise ValueError("address goes with executor 'ray'")
+    return on_cluster(address or "auto") if executor == "ray" else nullcontext()
 
 
 def _rank_wide(

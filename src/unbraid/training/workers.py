@@ -17,9 +17,10 @@ from typing import IO, Any, TypeAlias
 
 import numpy as np
 
-from unbraid._utils.device import choose_device, worker_environment
+from unbraid._utils.device import choose_device
+from unbraid._utils.safe_path import importable
 from unbraid._utils.signals import Terminated
-from unbraid._utils.threads import n_cores
+from unbraid._utils.threads import n_cores, worker_environment
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.building import Member, structural_settings
 from unbraid.families.table import find_family
@@ -118,11 +119,6 @@ def _packs(plan: Plan, members: Sequence[Member]) -> list[list[int]]:
         else:
             packs.append([number])
     return packs + [group[start : start + PACK] for group in groups.values() for start in range(0, len(group), PACK)]
-
-
-def importable() -> list[str]:
-    """The folders that this process imports from, in their order, as another in another folder names them."""
-    return [os.path.abspath(path) for path in sys.path]
 
 
 def can_leave(*values: Any) -> bool:

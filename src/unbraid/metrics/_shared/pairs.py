@@ -1,4 +1,6 @@
-"""UDR_ij of all pairs of models: block by block on all cores, from columns that need not fit into memory."""
+"""UDR_ij of all pairs of models: block by block on all cores, of this machine or of a cluster, from columns that need
+not fit into memory.
+"""
 
 import math
 import threading
@@ -7,12 +9,12 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import pairwise
 from tempfile import TemporaryFile
-from typing import IO, NamedTuple
+from typing import IO, NamedTuple, TypeAlias
 
 import numba
 import numpy as np
 
-from unbraid._utils.threads import in_threads, n_cores
+from unbraid._utils.threads import n_cores, shared_out
 from unbraid.metrics._solvers.group_lasso import cross_validated, separate
 from unbraid.types import BoolArray, FloatArray, IntArray
 
@@ -149,12 +151,8 @@ def compare_pairs(
     total, done, symmetric = int(asked.sum()), 0, how.kind == SPEARMAN
     todo = np.triu(asked | asked.T) if symmetric else asked
 
-    def compare(blocks: tuple[_Block, _Block], stopped: threading.Event) -> _Found:
-        targets, others = blocks
-        return _compare(targets, others, todo[np.ix_(targets.models, others.models)], how, stopped)
-
-    with closing(in_threads(compare, _blocks(columns, todo, how))) as results:
-        for (targets, others), part in results:
+    with closing(shared_out(_compare_blocks, _blocks(columns, todo, how))) as results:
+        for (targets, others, *_), part in results:
             here, back = np.ix_(targets.models, others.models), np.ix_(others.models, targets.models)
             new = todo[here] & asked[here]
             mirrored = (todo[here] & asked[back].T).T if symmetric else np.zeros(new.T.shape, dtype=bool)
@@ -185,8 +183,11 @@ def _kept(found: Pairs) -> BoolArray:
     return kept
 
 
-def _blocks(columns: Columns, todo: BoolArray, how: Comparison) -> Iterator[tuple[_Block, _Block]]:
-    """Targets and others that have pairs to compare."""
+_Task: TypeAlias = tuple[_Block, _Block, BoolArray, Comparison]
+
+
+def _blocks(columns: Columns, todo: BoolArray, how: Comparison) -> Iterator[_Task]:
+    """Targets and others that have pairs to compare, and which."""
     for begin in range(0, len(todo), TARGETS_AT_ONCE):
         rows = todo[begin : begin + TARGETS_AT_ONCE]
         needed = np.flatnonzero(rows.any(axis=0))
@@ -194,13 +195,18 @@ def _blocks(columns: Columns, todo: BoolArray, how: Comparison) -> Iterator[tupl
             continue
         targets = _block(columns, begin + np.flatnonzero(rows.any(axis=1)), how)
         for first in range(0, len(needed), OTHERS_AT_ONCE):
-            yield targets, _block(columns, needed[first : first + OTHERS_AT_ONCE], how)
+            others = _block(columns, needed[first : first + OTHERS_AT_ONCE], how)
+            yield targets, others, todo[np.ix_(targets.models, others.models)], how
 
 
 def _block(columns: Columns, models: IntArray, how: Comparison) -> _Block:
     taken = columns.take(models)
     edges = np.cumsum([0, *np.diff(columns.edges)[models]])
     return _Block(models, taken, edges, np.stack([part.sum(axis=1) for part in how.parts(taken)]))
+
+
+def _compare_blocks(task: _Task, stopped: threading.Event) -> _Found:
+    return _compare(*task, stopped)
 
 
 def _compare(targets: _Block, others: _Block, todo: BoolArray, how: Comparison, stopped: threading.Event) -> _Found:

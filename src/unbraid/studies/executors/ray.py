@@ -1,10 +1,7 @@
 """Runs of a study as the tasks of a Ray cluster."""
 
-import logging
-import os
 import secrets
 import shutil
-import socket
 import sys
 import tempfile
 import time
@@ -13,8 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from unbraid._utils.device import worker_variables
+from unbraid._utils.cluster import join, leave
 from unbraid._utils.optional import require
+from unbraid._utils.threads import worker_variables
 from unbraid._version import VERSION
 from unbraid.datasets.base import FactorDataset
 from unbraid.storage.files import atomic_write, below, write_text
@@ -25,10 +23,8 @@ from unbraid.studies.executors.node import MARK, Answer, Files, Order, unpack, w
 from unbraid.studies.executors.node import pack as pack_files
 from unbraid.studies.executors.task import Outcome, Task, TaskProgress
 from unbraid.studies.executors.work import DiskFull, died, explain, out_of_time
-from unbraid.training.workers import importable
 
 POLL_SECONDS = 0.5
-ANSWER_SECONDS = 5.0  # for the cluster to accept a connection
 GRACE_SECONDS = 60.0  # for runs to finish their step and save
 VISIBLE_SECONDS = 90.0  # until shared storage shows the driver what a node wrote; NFS may take a minute
 
@@ -65,13 +61,11 @@ def run(
     ray, shares = _library(tasks, gpus_per_run)
     if not tasks:
         return (outcome for outcome in ())
-    joined = not ray.is_initialized()
-    if joined:
-        _join(ray, address)
+    joined = join(ray, address)
     try:
         nodes = _checked_nodes(ray, tasks, datasets, address, shares)
     except ValueError:
-        _leave(ray, joined)
+        leave(ray, joined)
         raise
     return _run(ray, joined, _groups(tasks, shares, nodes, pack), datasets, report or (lambda _: None), shares)
 
@@ -115,9 +109,7 @@ def asked(
         ValueError, ImportError: as `run`.
     """
     ray, shares = _library(tasks, gpus_per_run)
-    joined = not ray.is_initialized()
-    if joined:
-        _join(ray, address)
+    joined = join(ray, address)
     try:
         nodes, share = _checked_nodes(ray, tasks, datasets, address, shares), max(shares.values())
         environment = {"env_vars": worker_variables()}
@@ -131,7 +123,7 @@ def asked(
 
         yield _places(nodes, share), lambda waiting: _groups(waiting, shares, nodes, pack), call
     finally:
-        _leave(ray, joined)
+        leave(ray, joined)
 
 
 def _library(tasks: Sequence[Task], gpus_per_run: float | None) -> tuple[Any, dict[str, float]]:
@@ -154,55 +146,6 @@ def _checked_nodes(
     _check_cores(nodes, address, max(shares.values()))
     check_memory(tasks, datasets, {"cpu": int(max(node.get("memory", 0) for node in nodes)), "cuda": sys.maxsize})
     return nodes
-
-
-def _join(ray: Any, address: str) -> None:
-    silent = f"address {address}: no Ray cluster answers there; `ray start --head` starts one"
-    if address.startswith("ray://"):
-        raise ValueError(f"address {address}: Ray's client is not supported; start the study on a node of the cluster")
-    host, _, port = _recorded(address).rpartition(":")
-    if port.isdigit():
-        # Ray itself would try for minutes, and then end this process.
-        try:
-            socket.create_connection((host, int(port)), ANSWER_SECONDS).close()
-        except OSError as error:
-            raise ValueError(f"{silent} ({error})") from None
-    elif address != "auto":
-        raise ValueError(f"address {address}: write auto, or host:port")
-    try:
-        ray.init(address=address, job_config=_job(ray), log_to_driver=False, logging_level=logging.ERROR)
-    except ConnectionError:
-        raise ValueError(silent) from None
-    except RuntimeError as error:  # such as another version of Ray or Python
-        raise ValueError(f"address {address}: {' '.join(str(error).split())}") from None
-
-
-def _job(ray: Any) -> Any:
-    """A job whose tasks import from no folder that this process does not import from.
-
-    Ray would have them look first of all in the current folder, where a stranger's `queue.py` may lie.
-    """
-
-    class Known(list[str]):
-        def extend(self, folders: Iterable[str]) -> None:
-            super().extend(folder for folder in folders if folder in importable())
-
-    job = ray.job_config.JobConfig()
-    job._py_driver_sys_path = Known()
-    return job
-
-
-def _recorded(address: str) -> str:
-    """What "auto" stands for, as far as that is written down; Ray finds others by looking at the processes here."""
-    if address != "auto":
-        return address
-    record = Path(os.environ.get("RAY_TMPDIR", tempfile.gettempdir())) / "ray" / "ray_current_cluster"
-    return os.environ.get("RAY_ADDRESS") or (record.read_text(encoding="utf-8") if record.is_file() else "")
-
-
-def _leave(ray: Any, joined: bool) -> None:
-    if joined:
-        ray.shutdown()
 
 
 def _gpus(task: Task, share: float | None) -> float:
@@ -241,7 +184,7 @@ def _run(
             yield from submitted.outcomes(ended)
     finally:
         submitted.stop()
-        _leave(ray, joined)
+        leave(ray, joined)
 
 
 class _Submitted:
