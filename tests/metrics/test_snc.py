@@ -202,7 +202,7 @@ def test_an_outlier_is_noted_and_has_no_hold_on_alignment_by_mass() -> None:
         result = snc(codes[:, columns], factors, binning="mass")
         assert result.alignment.tolist() == columns
         assert result.score > 0.95
-        assert any("rows are in one bin" in note for note in snc(codes[:, columns], factors).notes)
+        assert any("are in one bin" in note for note in snc(codes[:, columns], factors).notes)
 
 
 def test_the_mean_accuracy_is_not_the_adjusted_one() -> None:

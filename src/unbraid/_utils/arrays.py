@@ -118,7 +118,7 @@ def as_full(values: Any) -> Any:
 
 
 def finite_sparse(values: Any) -> Any:
-    """A sparse matrix or tensor as SciPy's, by columns; NaN and infinity that it stores are refused.
+    """A sparse matrix or tensor as SciPy's, by rows if it is so and else by columns; NaN and infinity are refused.
 
     Raises:
         ValueError: it is no matrix, or stores what is not finite; the message names the cell.
@@ -131,10 +131,12 @@ def finite_sparse(values: Any) -> Any:
         cells = values.detach().cpu().to_sparse_coo().coalesce()
         indices, stored = cells.indices().numpy(), as_array(cells.values())
         values = sparse.coo_array((stored, (indices[0], indices[1])), shape=tuple(values.shape))
-    held = sparse.csc_array(values)
+    by_rows = getattr(values, "format", "") == "csr"
+    held = sparse.csr_array(values) if by_rows else sparse.csc_array(values)
     if held.dtype.kind == "f" and not (finite := np.isfinite(held.data)).all():
         place = int(np.flatnonzero(~finite)[0])
-        row, column = held.indices[place], np.searchsorted(held.indptr, place, side="right") - 1
+        cell = held.indices[place], np.searchsorted(held.indptr, place, side="right") - 1
+        row, column = cell[::-1] if by_rows else cell
         raise ValueError(f"codes must be finite; row {row}, column {column} is {held.data[place]}")
     return held
 

@@ -113,7 +113,11 @@ class _Held:
     def __init__(self, codes: Any, place: int, correlation: Correlation) -> None:
         try:
             full = not is_sparse(codes)
-            matrix = check_matrix(as_array(codes), "codes", "n_codes") if full else finite_sparse(codes).astype(float)
+            matrix = (
+                check_matrix(as_array(codes), "codes", "n_codes")
+                if full
+                else finite_sparse(codes).tocsc().astype(float)
+            )
         except ValueError as error:
             raise ValueError(str(error).replace("codes", f"codes[{place}]", 1)) from None
         self.n_rows = matrix.shape[0]

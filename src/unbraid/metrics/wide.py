@@ -37,6 +37,7 @@ from unbraid.representation.row_index import refuse_other_order
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 BINS = 20
+WINDOW = 4096  # columns of a sparse matrix by rows that are held by columns too
 RUNNERS_UP = 2  # best codes of each factor that are looked at beside its match, which may be as good
 
 
@@ -211,7 +212,10 @@ def _mean_products(
 
 
 class _Columns:
-    """Codes, some columns at a time as full arrays of finite numbers, and as they are stored where that is sparse."""
+    """Codes, some columns at a time as full arrays of finite numbers, and as they are stored where that is sparse.
+
+    A sparse matrix by rows is read in windows of columns, since all of it by columns would take its memory again.
+    """
 
     def __init__(self, codes: Any, at_once: int) -> None:
         self._sparse = is_sparse(codes)
@@ -226,10 +230,13 @@ class _Columns:
         self._at_once = at_once
 
     def __iter__(self) -> Iterator[tuple[slice, FloatArray, Any]]:
-        for start in range(0, self.n_codes, self._at_once):
-            columns = slice(start, min(start + self._at_once, self.n_codes))
-            part = self._held[:, columns]
-            yield columns, self._checked(part, start), part.astype(float) if self._sparse else None
+        for start in range(0, self.n_codes, WINDOW):
+            window = self._held[:, start : start + WINDOW]
+            window = window.tocsc() if self._sparse else window
+            for first in range(0, window.shape[1], self._at_once):
+                part = window[:, first : first + self._at_once]
+                columns = slice(start + first, start + first + part.shape[1])
+                yield columns, self._checked(part, columns.start), part.astype(float) if self._sparse else None
 
     def full(self, columns: IntArray) -> FloatArray:
         """These columns."""

@@ -11,7 +11,7 @@ from unbraid._utils.memory import check_memory
 from unbraid._utils.repr import with_names
 from unbraid.metrics import Metric, NotDefined
 from unbraid.metrics._shared.provenance import decision
-from unbraid.metrics.wide import WIDE, one_pass
+from unbraid.metrics.wide import WIDE, WINDOW, one_pass
 from unbraid.representation import Representation
 from unbraid.scoring.card import FailedMetric, OnError, ScoreCard, Scored, none_computed
 from unbraid.scoring.engine import of_no_metric, validate
@@ -46,15 +46,15 @@ def score_wide(
     # Rows that lack a label are left out, and which those are only `of` knows.
     read = Representation.of(np.arange(codes.shape[0])[:, None], labels, **about)
     rows = read.codes[:, 0]
-    stored = 3 * STORED * n_stored(codes) if is_sparse(codes) else 0  # as given, by columns, and without some rows
+    lost = codes.shape[0] - len(rows)
+    stored = STORED * n_stored(codes) * _copies(codes, lost > 0) if is_sparse(codes) else 0
     at_once = min(AT_ONCE, max(2, CELLS // max(1, codes.shape[0])))
     check_memory(len(rows) * (COLUMN * at_once + FACTOR * read.factors.shape[1]) + stored, "give fewer rows")
     held = finite_sparse(codes) if is_sparse(codes) else codes
-    if len(rows) < held.shape[0]:
+    if lost:
         if not is_sparse(held):
-            lost = held.shape[0] - len(rows)
             raise ValueError(f"{lost} rows have no label: of codes that are read from the disk leave them out")
-        held = held.tocsr()[rows].tocsc()
+        held = held.tocsr()[rows]
     started = time.perf_counter()
     found = one_pass(held, read.factors, kinds=read.kinds, seed=seed, at_once=at_once)
     shared = (time.perf_counter() - started) / (len(chosen) - len(skipped))
@@ -88,3 +88,13 @@ def score_wide(
         raise none_computed(skipped, failed)
     computed_with = {name: decision(name, metric, seed=seed, held_out=None) for name, metric in chosen.items()}
     return ScoreCard(kept, scored, skipped, seed, failed=failed, computed_with=computed_with, of_codes=held.shape[1])
+
+
+def _copies(codes: Any, some_lost: bool) -> float:
+    """How often what a sparse matrix stores is held beside itself while it is scored.
+
+    One by rows is read in windows of columns; others are held by columns, and by rows where some rows are left out.
+    """
+    window = min(1.0, WINDOW / max(1, codes.shape[1]))
+    turned = 0 if getattr(codes, "format", "") in ("csr", "csc") else 1
+    return window + turned + (2 if some_lost else 0)

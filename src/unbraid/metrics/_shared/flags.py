@@ -9,6 +9,7 @@ from unbraid.metrics._shared.inputs import Inputs, Levels, as_levels
 from unbraid.metrics._shared.sharing import remarks, shared
 
 CROWDED = 0.9  # share of the rows in one bin from which on the others hardly count
+NAMED = 5  # codes in one note
 DEPENDENT = 0.05  # share of a factor's entropy that another tells, beyond what luck does
 
 
@@ -21,14 +22,26 @@ def notes_on_bins(inputs: Inputs, bins: int, binning: Binning) -> tuple[str, ...
     notes = []
     if inputs.n_samples < occupied * max(sizes):
         notes.append(unreadable(f"{inputs.n_samples} rows for tables of {occupied} bins and {max(sizes)} levels"))
-    for code, counts in enumerate(by_bin):
-        most = int(counts.max())
-        if CROWDED * inputs.n_samples <= most < inputs.n_samples and len(np.unique(inputs.code(code))) > bins:
-            notes.append(
-                f"code {code}: {most} of {inputs.n_samples} rows are in one bin, because of outliers; "
-                "binning='mass' cuts bins of equal mass"
-            )
+    crowded = [code for code, counts in enumerate(by_bin) if _crowded(inputs, code, int(counts.max()), bins)]
+    if crowded:
+        most = min(int(by_bin[code].max()) for code in crowded)
+        more = f" and {len(crowded) - NAMED} more" if len(crowded) > NAMED else ""
+        names = ", ".join(map(str, crowded[:NAMED]))
+        one = f"code {names}: {most} of {inputs.n_samples} rows"
+        several = f"codes {names}{more}: {most} of {inputs.n_samples} rows or more"
+        notes.append(
+            f"{several if len(crowded) > 1 else one} are in one bin, because of outliers; "
+            "binning='mass' cuts bins of equal mass"
+        )
     return tuple(notes)
+
+
+def _crowded(inputs: Inputs, code: int, most: int, bins: int) -> bool:
+    """Whether outliers put nearly all rows of a code into one bin; rows of one value share a bin however it is cut."""
+    if not CROWDED * inputs.n_samples <= most < inputs.n_samples:
+        return False
+    _, counts = np.unique(inputs.code(code), return_counts=True)
+    return len(counts) > bins and int(counts.max()) < CROWDED * inputs.n_samples
 
 
 def single_code(inputs: Inputs, so: str) -> tuple[str, ...]:
