@@ -6,9 +6,6 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
 from unbraid._utils.arguments import check_whole, generator
 from unbraid._utils.repr import Shown
@@ -108,6 +105,10 @@ class _Match(NamedTuple):
 
 def _matched(one: FloatArray, other: FloatArray, top: int | None) -> _Match:
     """Of at most as many rows as the other has."""
+    from scipy.optimize import linear_sum_assignment  # a fifth of a second to import
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import min_weight_full_bipartite_matching
+
     if top is None:
         cosines = np.abs(one @ other.T)
         score = float(np.clip(cosines[linear_sum_assignment(cosines, maximize=True)].mean(), 0.0, 1.0))
