@@ -151,6 +151,10 @@ def _welch(one: FloatArray, other: FloatArray) -> Effect:
         return Effect(value, -np.inf, np.inf, units)
     if np.ptp(one) == np.ptp(other) == 0:
         return Effect(value, value, value, units)
+    if np.ptp(one) == 0 or np.ptp(other) == 0:  # of which SciPy warns; the other group alone varies
+        varying, sign = (other, -1) if np.ptp(one) == 0 else (one, 1)
+        own = _student(sign * varying)
+        return Effect(value, value - own.value + own.low, value - own.value + own.high, units)
     found = stats.ttest_ind(one, other, equal_var=False).confidence_interval(CONFIDENCE)
     return Effect(value, float(found.low), float(found.high), units)
 

@@ -66,6 +66,17 @@ def test_differences_have_welchs_interval_and_one_unit_has_none() -> None:
     assert make_claims.rounded(alone)["low"] is None
 
 
+@pytest.mark.filterwarnings("ignore:Precision loss")  # which SciPy has of the same interval
+@pytest.mark.parametrize("flip", [False, True])
+def test_one_group_that_does_not_vary_leaves_the_interval_of_the_other(flip: bool) -> None:
+    groups = (A, B) if flip else (B, A)
+    still = RUNS.assign(x=np.where(np.arange(len(RUNS)) < 12, 1.0, RUNS["x"]))
+    effect = effects.measured(measure("difference", x="x", rows=groups[0], less=groups[1]), still)
+    one, other = (still["x"][:12], still["x"][12:]) if flip else (still["x"][12:], still["x"][:12])
+    interval: Any = stats.ttest_ind(one, other, equal_var=False).confidence_interval(0.95)
+    assert (effect.low, effect.high) == pytest.approx(tuple(interval))
+
+
 def test_what_lies_beyond_one_run_is_the_mean_less_that_run() -> None:
     pca = pd.DataFrame({"family": ["pca"], "setting": [""], "seed": [0], "x": [0.25]})
     both = pd.concat([RUNS, pca], ignore_index=True)

@@ -47,12 +47,16 @@ def test_the_numbers_are_those_of_the_plain_metrics(kinds: str, at_once: int) ->
     assert len(found.leading) <= 3 * 9
 
 
+@pytest.mark.parametrize("window", [10, 4096])
 @pytest.mark.parametrize("hold", [sparse.csr_matrix, sparse.csc_array, np.float32, np.asfortranarray])
-def test_however_codes_are_held(hold: Any) -> None:
+def test_however_codes_are_held(hold: Any, window: int, monkeypatch: pytest.MonkeyPatch) -> None:
     codes = wide().astype(np.float32)
-    plain, held = wide_scores(codes.astype(float), FACTORS), wide_scores(hold(codes), FACTORS)
+    plain = wide_scores(codes.astype(float), FACTORS)
+    monkeypatch.setattr("unbraid.metrics.wide.WINDOW", window)
+    held = wide_scores(hold(codes), FACTORS, at_once=7)
     for name in ("mig", "modularity", "med", "snc", "mcc", "sap"):
         assert getattr(held, name) == pytest.approx(getattr(plain, name), abs=1e-12)
+    np.testing.assert_allclose(held.mutual_information, plain.mutual_information, atol=1e-12)
 
 
 def test_classes_alone_have_no_sap() -> None:
