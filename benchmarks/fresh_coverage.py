@@ -3,6 +3,8 @@
     python benchmarks/fresh_coverage.py --quick    10 samples of each population at 300 rows, nothing written
     python benchmarks/fresh_coverage.py            all of it, about an hour of one core; goes on where it was stopped
     python benchmarks/fresh_coverage.py --show     the table of what was measured
+    python benchmarks/fresh_coverage.py --mass     mig with bins of equal mass where its interval is too narrow with
+                                                   those of equal width; nothing written
 
 Writes benchmarks/fresh_coverage.json, a cell (population, rows) at a time, of the metrics that it lacks.
 `interval_coverage.py` measured the sources on which the methods were chosen, so its figures may be too good. These
@@ -55,6 +57,7 @@ from unbraid.types import FloatArray, IntArray, Kind
 
 OUT = Path(__file__).with_suffix(".json")
 EIGHT = ("mig", "sap", "modularity", "dci_lasso", "mcc", "r2", "snc", "irs")
+MASS = "mig(binning=mass)"
 ROWS = (300, 1000, 5000)
 GROUPS = {300: 30, 1000: 40, 5000: 100}  # by the number of rows
 SAMPLES, MORE, PARTS, CONFIDENCE = 200, 800, 40, 0.95
@@ -188,7 +191,7 @@ def sample(
         cards = with_intervals(given, cards, CONFIDENCE, PARTS, Again(0))
     found: dict[str, tuple[float, float, float, float] | None] = dict.fromkeys(scored)
     for name, each in cards.items():
-        own = each.intervals.values[METRICS[name].headline] if each.intervals is not None else None
+        own = each.intervals.values[each.metric.headline] if each.intervals is not None else None
         low, high, deviation = (own.low, own.high, own.deviation) if own else (np.nan, np.nan, np.nan)
         found[name] = (each.headline, low, high, deviation)
     return found
@@ -210,7 +213,8 @@ def measure(cell: tuple[str, int, bool], names: list[str], n_samples: int, more:
         low, high = known[:, 1] - 1e-9, known[:, 2] + 1e-9
         rows.append(
             {
-                "metric": name, "version": METRICS[name].version, "population": population, "grouped": grouped,
+                "metric": name, "version": METRICS[name.partition("(")[0]].version,
+                "population": population, "grouped": grouped,
                 "groups": GROUPS[n_rows] if grouped else None, "rows": n_rows, "samples": len(known), "parts": PARTS,
                 "held": int(((low <= mean) & (mean <= high)).sum()),
                 "mean_below": int((mean < low).sum()), "mean_above": int((high < mean).sum()),
@@ -257,10 +261,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--show", action="store_true")
+    parser.add_argument("--mass", action="store_true")
     given = parser.parse_args()
     kept = json.loads(OUT.read_text(encoding="utf-8")) if OUT.exists() and not given.quick else []
     if given.show:
         print(show(kept))
+        return
+    if given.mass:
+        for row in (
+            measure((population, 5000, False), [MASS], SAMPLES, MORE)[0] for population in ("sparse", "curved")
+        ):
+            print(f"{row['held']} of {row['samples']}, estimated / true {row['estimated'] / row['deviation']:.2f}")
         return
     known = {(row["metric"], row["population"], row["rows"], row["grouped"]) for row in kept}
     for n_rows in (300,) if given.quick else ROWS:
