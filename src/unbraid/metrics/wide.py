@@ -231,7 +231,7 @@ class _Columns:
 
     def __iter__(self) -> Iterator[tuple[slice, FloatArray, Any]]:
         for start in range(0, self.n_codes, WINDOW):
-            window = self._held[:, start : start + WINDOW]
+            window: Any = self._held[:, start : start + WINDOW]
             window = window.tocsc() if self._sparse else window
             for first in range(0, window.shape[1], self._at_once):
                 part = window[:, first : first + self._at_once]
