@@ -413,6 +413,24 @@ def test_a_claim_waits_for_every_run_of_its_own_rows(tmp_path: Path, monkeypatch
     assert not make_claims.all_ended(rule), "it has no runs of one group yet"
 
 
+def test_no_verdict_is_given_and_nothing_counts_as_tried_before_all_runs_have_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = {"kind": "difference", "x": "mig.score", "rows": A, "less": B}
+    _, (rule,) = rules.read(written(tmp_path, RULE | {"measure": known, "unit": "seed"}))
+    for name in rule.study:
+        (tmp_path / f"{name}.csv").touch()
+    monkeypatch.setattr(make_claims, "RESULTS", tmp_path)
+    monkeypatch.setattr(make_claims, "table", lambda _: pd.DataFrame({"family": ["a", "b"]}))
+    monkeypatch.setattr(make_claims, "why_not", lambda *_: "")
+    monkeypatch.setattr(make_claims, "all_ended", lambda _: False)
+    monkeypatch.setattr(make_claims, "comparable", lambda _: [])
+    monkeypatch.setattr(make_claims, "measured", lambda *_: pytest.fail("it is measured too early"))
+    row = make_claims.judged("paper", rule)
+    assert (row["verdict"], row["tried"]) == ("awaits a run", [])
+    assert row["why"].startswith("not all runs have ended of ")
+
+
 def test_rules_read_as_sentences(tmp_path: Path) -> None:
     _, (rule,) = rules.read(written(tmp_path, RULE))
     assert make_claims.in_words(rule) == (
