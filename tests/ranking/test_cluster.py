@@ -11,13 +11,15 @@ import numpy as np
 import pytest
 
 from tests.conftest import Cli
-from unbraid import rank
+from tests.studies.examples import SMALL, written
+from unbraid import Study, rank
 from unbraid._utils import cluster as _cluster
 from unbraid._utils import threads
 from unbraid._utils.cluster import on_cluster
 from unbraid._utils.threads import shared_out
 from unbraid.metrics import udr
 from unbraid.metrics._shared import pairs as _pairs
+from unbraid.ranking.cache import read_ranking
 from unbraid.ranking.ranking import Ranking
 from unbraid.studies import rank as _rank
 
@@ -101,6 +103,20 @@ def test_the_command_ranks_files_on_a_cluster(
     assert (tmp_path / "here.json").read_text() == (tmp_path / "there.json").read_text()
 
 
+@pytest.mark.usefixtures("connected")
+def test_a_study_keeps_what_a_cluster_found(cluster: Any, tmp_path: Path, unbraid_cli: Cli) -> None:
+    yaml = written(tmp_path, SMALL)
+    here, there = (Study.load(yaml, out=tmp_path / name) for name in ("here", "there"))
+    for study in (here, there):
+        study.run(processes=0)
+    own = rank(here)
+    options = "--executor", "ray", "--address", cluster.address
+    shown = unbraid_cli("rank", str(tmp_path / "here")), unbraid_cli("rank", str(tmp_path / "there"), *options)
+    assert (shown[1][0], shown[1][1]) == (0, shown[0][1])
+    (kept,) = (tmp_path / "there" / "udr").glob("*.npz")
+    np.testing.assert_array_equal(read_ranking(kept).pairs, own.pairs)
+
+
 def square(parts: tuple[np.ndarray, int], stopped: threading.Event) -> tuple[float, int]:
     import ray
 
@@ -162,7 +178,7 @@ def test_another_version_on_a_node_is_refused(cluster: Any, monkeypatch: pytest.
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--address", "auto"], "address goes with executor 'ray'"),
+        (["--address", "auto"], "address (--address) goes with executor ray (--executor ray)"),
         (["--executor", "ray", "--top", "3"], "executor 'ray' and top do not go together"),
         (["--executor", "ray", "--address", "nonsense"], "write auto, or host:port"),
     ],

@@ -94,7 +94,7 @@ def each_of(work: Callable[[Task, threading.Event], Result], tasks: Iterable[Tas
 def shared_out(
     work: Callable[[Task, threading.Event], Result], tasks: Iterable[Task]
 ) -> Generator[tuple[Task, Result], None, None]:
-    """As `in_threads`, or as who is `sharing` does it; `work` is a function of a module, and tasks are tuples."""
+    """As `in_threads`, unless `sharing` says how else; `work` is a function of a module, and tasks are tuples."""
     return _SHARING.get()(work, tasks)
 
 

@@ -149,7 +149,7 @@ def rank(
 
 
 def executed(executor: str, address: str | None, top: int | None = None) -> AbstractContextManager[None]:
-    """Within it, models are compared there.
+    """A block in which models are compared by this executor.
 
     Raises:
         ValueError: these do not go together; or, once it is entered, no cluster answers.
@@ -159,7 +159,7 @@ def executed(executor: str, address: str | None, top: int | None = None) -> Abst
     if executor == "ray" and top is not None:
         raise ValueError("executor 'ray' and top do not go together; without top it shares out pairs of models")
     if executor == "local" and address is not None:
-        raise ValueError("address goes with executor 'ray'")
+        raise ValueError("address (--address) goes with executor ray (--executor ray)")
     return on_cluster(address or "auto") if executor == "ray" else nullcontext()
 
 
