@@ -18,7 +18,7 @@ from unbraid.cli.app import app
 from unbraid.confidence.interval import intervals, rows_needed
 from unbraid.metrics import METRICS
 from unbraid.metrics._shared.inputs import split_rows
-from unbraid.metrics._shared.resampling import Resampling, draw_part, part_of_rows
+from unbraid.metrics._shared.resampling import Resampling, all_but_a_block, draw_part, part_of_rows
 from unbraid.scoring.engine import score_each
 from unbraid.scoring.resampled import numbers_of, part_scorer
 from unbraid.scoring.tables import footnote
@@ -85,32 +85,53 @@ def test_no_interval_ends_beyond_the_range_or_leaves_out_its_score() -> None:
     assert beyond.low <= 1.3 <= beyond.high
 
 
-@pytest.mark.parametrize("n_samples", [400, 401])
-def test_of_two_halves_in_a_pair_each_has_what_the_other_lacks(n_samples: int) -> None:
-    method, groups = Resampling(in_pairs=True), np.arange(n_samples) // 7
-    for number in range(0, 10, 2):
-        one, other = (draw_part(n_samples, None, method, 5, each) for each in (number, number + 1))
-        assert len(one) == len(other) == 200
-        assert len({*one.tolist(), *other.tolist()}) == 400
-        ones, others = (draw_part(n_samples, groups, method, 5, each) for each in (number, number + 1))
-        assert not set(groups[ones]) & set(groups[others])
-    first = draw_part(n_samples, None, Resampling(), 5, 0)
-    np.testing.assert_array_equal(draw_part(n_samples, None, method, 5, 0), first)
+@pytest.mark.parametrize("n_samples", [400, 413])
+def test_of_parts_in_turn_each_lacks_another_block(n_samples: int) -> None:
+    method, groups = Resampling(times=40, in_turn=True).on(n_samples), np.arange(n_samples) // 7
+    parts = [draw_part(n_samples, None, method, 5, number) for number in range(method.times)]
+    left_out = [set(range(n_samples)) - set(each.tolist()) for each in parts]
+    assert sorted(row for each in left_out for row in each) == list(range(n_samples))
+    assert {len(each) for each in left_out} <= {10, 11}
+    of_groups = method.on(n_samples, groups[-1] + 1)
+    without = [set(groups) - set(groups[draw_part(n_samples, groups, of_groups, 5, k)]) for k in range(of_groups.times)]
+    assert sorted(group for each in without for group in each) == list(range(groups[-1] + 1))
 
 
-def test_halves_in_pairs_leave_out_what_curvature_adds_to_few_rows() -> None:
-    """The square of a mean about 0 has the variance 2 / n^2; halves show 6 / n^2, and pairs of them 4 / n^2."""
-    method, found = Resampling(2, 2000, in_pairs=True), []
-    for seed in range(200):
-        values = np.random.default_rng(seed).standard_normal(100)
-        numbers = [[values[draw_part(100, None, method, seed, each)].mean() ** 2] for each in range(40)]
-        both = [Resampling(2, in_pairs=pairs).variance(np.array(numbers))[0] for pairs in (False, True)]
-        found.append(both)
-    plain, paired = np.mean(found, axis=0) / (2 / 100**2)
-    assert (plain, paired) == (pytest.approx(3, rel=0.25), pytest.approx(2, rel=0.25))
-    assert method.degrees(40) == 20
-    assert method.degrees(41) == 20
-    assert method.of_groups(12).degrees(40) == 11
+def test_without_a_block_rows_to_train_on_stay_rows_to_train_on() -> None:
+    part = all_but_a_block(400, 40, 3, 7)
+    for fractions in ((0.8, 0.2), (0.8, 0.1, 0.1), (0.5, 0.5)):
+        for whole, own in zip(split_rows(400, fractions, 7), split_rows(390, fractions, 7), strict=True):
+            assert set(part[own]) <= set(whole)
+
+
+def test_rows_left_out_one_by_one_are_the_jackknife_of_every_textbook() -> None:
+    """Of a mean its variance is that of the mean itself, and of a variance over n its bias is mended exactly."""
+    values = np.random.default_rng(1).exponential(size=30)
+    method = Resampling(times=99, in_turn=True, bias_checked=True).on(30)
+    parts = [values[draw_part(30, None, method, 4, number)] for number in range(method.times)]
+    numbers = np.array([[each.mean(), each.var()] for each in parts])
+    mean, variance = intervals(np.array([values.mean(), values.var()]), numbers, UNBOUNDED, method, 0.95)
+    assert mean.deviation == pytest.approx(values.std(ddof=1) / np.sqrt(30))
+    assert mean.bias == pytest.approx(0, abs=1e-12)
+    assert variance.bias == pytest.approx(-values.var(ddof=1) / 30)
+    assert mean.half_width == pytest.approx(2.045230 * mean.deviation)  # t of 29 degrees of freedom at .975
+    assert mean.degrees == 29
+
+
+def test_degrees_of_freedom_are_few_where_few_blocks_decide() -> None:
+    method = Resampling(times=40, in_turn=True, few_decide=True)
+    one = np.zeros(40)
+    one[7] = 1
+    even = np.tile([-1.0, 1.0], 20)
+    four = np.repeat([3.0, -1.0], [10, 30])  # deviations 3 and -1: the fourth moment is 21, the square of the second 9
+    still = np.ones(40)
+    found = method.degrees(np.stack([one, even, four, still], axis=1))
+    assert found == pytest.approx([3, 39, 40 / (21 / 9 - 1), 39])
+    assert method.degrees(four) == pytest.approx(30)
+    assert method.on(400, 12).degrees(even[:12]) == 11
+    normal = np.random.default_rng(0).standard_normal((40, 2000))
+    assert np.median(method.degrees(normal)) == pytest.approx(40 / (3 - 1), rel=0.15)
+    assert Resampling(times=40, in_turn=True).degrees(one) == 39
 
 
 def test_few_degrees_of_freedom_widen_an_interval() -> None:
@@ -118,7 +139,8 @@ def test_few_degrees_of_freedom_widen_an_interval() -> None:
     (found,) = intervals(np.zeros(1), resampled, UNBOUNDED, method, 0.95)
     assert found.half_width == pytest.approx(2.776445 * found.deviation)  # t of 4 degrees of freedom at .975
     assert found.deviation == pytest.approx(2 * resampled.std(ddof=1))
-    assert method.degrees(3) == 2
+    assert found.degrees == 4
+    assert method.degrees(resampled[:3]) == 2
 
 
 def test_rows_needed_by_hand() -> None:

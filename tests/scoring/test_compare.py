@@ -1,8 +1,10 @@
 """Models side by side, on the same images or on others."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ import unbraid
 from unbraid import Representation
 from unbraid.cli.app import app
 from unbraid.metrics import irs, mig, r2
-from unbraid.metrics._shared.resampling import part_of_rows
+from unbraid.metrics._shared.resampling import part_of_rows, permutation
 from unbraid.scoring.compare import Difference, _decided
 from unbraid.storage.table_formats import Table, comma_separated, latex, markdown
 from unbraid.types import FloatArray
@@ -50,25 +52,20 @@ def test_a_difference_is_that_of_a_plain_loop_over_the_same_halves() -> None:
     assert apart_too.differences[0].high == pytest.approx(apart + half)
 
 
-def test_a_difference_has_as_few_degrees_of_freedom_as_its_intervals() -> None:
-    (own,) = unbraid.compare({"a": GOOD, "b": BAD}, metrics="irs", confidence=(0.95, 20)).differences
-    rows = [part_of_rows(400, 5, 0, np.random.default_rng([0, 5, done])) for done in range(20)]
-    first, second = (np.array([irs(each.codes[k], FACTORS[k]).score for k in rows]) for each in (GOOD, BAD))
-    half = 3.182446 * 2 * (first - second).std(ddof=1)  # t of 3 degrees of freedom at .975
-    assert own.high - own.difference == pytest.approx(half)
-    assert own.p == pytest.approx(2 * t.sf(abs(own.difference) / (half / 3.182446), 3))
-
-
-def test_a_difference_of_halves_in_pairs_is_that_of_a_plain_loop() -> None:
-    (own,) = unbraid.compare({"a": GOOD, "b": BAD}, metrics="r2", confidence=(0.95, 21)).differences
-    squares = []
-    for done in range(10):
-        one = part_of_rows(400, 2, 0, np.random.default_rng([0, 2, done]))
-        other = part_of_rows(400, 2, 0, np.random.default_rng([0, 2, done]), left_out=True)
-        apart = [r2(GOOD.codes[k], FACTORS[k]).score - r2(BAD.codes[k], FACTORS[k]).score for k in (one, other)]
-        squares.append((apart[0] - apart[1]) ** 2 / 4)
-    half = 2.228139 * np.sqrt(np.mean(squares))  # t of 10 degrees of freedom at .975
-    assert own.high - own.difference == pytest.approx(half)
+@pytest.mark.parametrize(("metric", "function"), [("irs", irs), ("r2", r2)])
+def test_a_difference_of_blocks_in_turn_is_that_of_a_plain_loop(metric: str, function: Callable[..., Any]) -> None:
+    (own,) = unbraid.compare({"a": GOOD, "b": BAD}, metrics=metric, confidence=(0.95, 20)).differences
+    order = permutation(400, 0)
+    parts = [np.empty(380, dtype=int) for _ in range(20)]
+    for block, part in enumerate(parts):
+        part[permutation(380, 0)] = np.delete(order, np.arange(block, 400, 20))
+    first, second = (np.array([function(each.codes[k], FACTORS[k]).score for k in parts]) for each in (GOOD, BAD))
+    strays = first - second - (first - second).mean()
+    deviation = np.sqrt(19 / 20 * np.sum(strays**2))
+    kurtosis = 20 * np.sum(strays**4) / np.sum(strays**2) ** 2
+    freedom = min(max(20 / (kurtosis - 1), 3), 19) if metric == "irs" else 19
+    assert own.high - own.difference == pytest.approx(t.ppf(0.975, freedom) * deviation)
+    assert own.p == pytest.approx(2 * t.sf(abs(own.difference) / deviation, freedom))
 
 
 def test_what_is_hard_for_all_models_cancels_where_rows_are_paired() -> None:

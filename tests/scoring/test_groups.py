@@ -14,7 +14,7 @@ from unbraid.confidence.dependence import in_order, note_on_neighbours
 from unbraid.confidence.null import Shuffle, asked_shuffle
 from unbraid.metrics import METRICS
 from unbraid.metrics._shared.inputs import split_rows
-from unbraid.metrics._shared.resampling import Resampling, part_of_groups
+from unbraid.metrics._shared.resampling import Resampling, draw_part
 from unbraid.representation.labels import check_groups
 from unbraid.scoring.equal_groups import subsets_of_groups
 from unbraid.scoring.resampled import part_scorer
@@ -250,7 +250,7 @@ def test_of_unrelated_walks_shifts_seldom_tell_anything() -> None:
 @pytest.mark.parametrize("one_in", [2, 5])
 def test_a_part_has_whole_groups_and_those_to_train_on_stay_such(one_in: int) -> None:
     groups = np.random.default_rng(0).permutation(np.repeat(np.arange(40), 5))
-    rows = part_of_groups(groups, one_in, 7, np.random.default_rng(3))
+    rows = draw_part(200, groups, Resampling(one_in), 7, 3)
     assert len(rows) == len(set(rows.tolist())) == 200 - 200 // one_in
     assert (np.bincount(groups[rows], minlength=40) % 5 == 0).all()
     own = np.repeat(np.arange(len(rows) // 5), 5)  # as they come
@@ -265,7 +265,7 @@ def test_quick_ways_to_parts_are_those_of_the_metric() -> None:
     both: tuple[tuple[Kind, Kind], ...] = (("ordinal", "ordinal"), ("categorical", "ordinal"))
     for kinds in both:
         held = Representation(CODES, FACTORS, groups=GROUPS, kinds=kinds)
-        rows = part_of_groups(GROUPS, 2, 3, np.random.default_rng(1))
+        rows = draw_part(len(GROUPS), GROUPS, Resampling(), 3, 1)
         found = part_scorer(held, chosen, 3, None)(rows, list(chosen))
         _, first, number = np.unique(GROUPS[rows], return_index=True, return_inverse=True)
         part = Representation(CODES[rows], FACTORS[rows], kinds=kinds, groups=np.argsort(np.argsort(first))[number])
@@ -276,8 +276,10 @@ def test_quick_ways_to_parts_are_those_of_the_metric() -> None:
 
 
 def test_an_interval_is_of_as_many_numbers_as_groups() -> None:
-    assert Resampling().of_groups(12).degrees(200) == 11
-    assert Resampling(freedom=3).of_groups(12).degrees(200) == 3
+    assert Resampling().on(400, 12).degrees(np.ones(200)) == 11
+    assert Resampling(freedom=3).on(400, 12).degrees(np.ones(200)) == 3
+    assert Resampling(freedom_of_groups=5).on(400, 12).degrees(np.ones(200)) == 5
+    assert Resampling(freedom_of_groups=5).on(400).degrees(np.ones(200)) == 199
     parts, _ = scores_of_parts(HELD, score(HELD, metrics="mig").scored, 30, Again(0))
     assert parts["mig"].method.freedom == 19
     with pytest.raises(ValueError, match="intervals need 10 groups of rows or more; there are 9"):

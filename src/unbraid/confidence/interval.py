@@ -19,13 +19,15 @@ class Interval(NamedTuple):
     `low` and `high` hold the mean of that number over fresh samples of as many rows from the same source, with the
     confidence asked for; `deviation` is the standard deviation from one such sample to another. `bias` is how far
     that mean lies from the number of infinitely many rows, if it falls off as 1 / n_samples: no part of the interval,
-    and never subtracted. None of metrics of which no simulation has shown that it does.
+    and never subtracted. None of metrics of which no simulation has shown that it does. `degrees` of freedom are those
+    of Student's t, by which the deviation was multiplied.
     """
 
     low: float
     high: float
     deviation: float
     bias: float | None = None
+    degrees: float | None = None  # None in files of before it was kept
 
     @property
     def half_width(self) -> float:
@@ -71,7 +73,7 @@ def shares_of_seeds(intervals: Intervals, variances: Mapping[str, float]) -> dic
     return shares
 
 
-def rows_needed(deviation: float, n_samples: int, confidence: float, half_width: float, degrees: int) -> int:
+def rows_needed(deviation: float, n_samples: int, confidence: float, half_width: float, degrees: float) -> int:
     """How many rows make an interval reach so far to either side, if deviations fall as 1 / sqrt(n_samples).
 
     Args:
@@ -109,9 +111,9 @@ def intervals(
     from scipy.stats import t
 
     deviation = np.sqrt(method.variance(resampled))
-    bias = (resampled.mean(axis=0) - numbers) * (method.one_in - 1)
-    half = float(t.ppf((1 + confidence) / 2, method.degrees(len(resampled)))) * deviation
+    bias, degrees = method.bias(resampled, numbers), method.degrees(resampled)
+    half = t.ppf((1 + confidence) / 2, degrees) * deviation
     low = np.minimum(np.maximum(numbers - half, span[0]), numbers)
     high = np.maximum(np.minimum(numbers + half, span[1]), numbers)
-    made = [Interval(*map(float, row)) for row in zip(low, high, deviation, bias, strict=True)]
+    made = [Interval(*map(float, row)) for row in zip(low, high, deviation, bias, degrees, strict=True)]
     return made if method.bias_checked else [each._replace(bias=None) for each in made]

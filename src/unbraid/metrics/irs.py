@@ -12,7 +12,7 @@ from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.bins import bin_equal_width
 from unbraid.metrics._shared.chance import Noise, drawn
 from unbraid.metrics._shared.inputs import Inputs, Part, as_levels, check_inputs, exponents, in_unit
-from unbraid.metrics._shared.metric import EXTREME, Metric
+from unbraid.metrics._shared.metric import EXTREMES, Metric
 from unbraid.metrics._shared.resampling import Numbers
 from unbraid.metrics._shared.sharing import shared
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
@@ -291,7 +291,7 @@ METRIC = Metric(
     version=2,
     invariant_to=frozenset({"permute", "flip", "dead"}),
     aligned=False,
-    interval=EXTREME,
+    interval=EXTREMES,
     of_parts=irs_of_parts,
     cites=("suter2019robustly",),
     formula=(

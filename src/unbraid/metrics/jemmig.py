@@ -13,7 +13,7 @@ from unbraid.metrics._shared.chance import Noise, drawn
 from unbraid.metrics._shared.flags import notes_on_bins, notes_on_dependence, single_code
 from unbraid.metrics._shared.information import Tables, code_entropy, factor_entropy, information_of_noise, tables
 from unbraid.metrics._shared.inputs import Inputs, as_levels, check_inputs
-from unbraid.metrics._shared.metric import EXTREME, Metric
+from unbraid.metrics._shared.metric import EXTREMES, Metric
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 Normalise: TypeAlias = Literal["bins", "entropy"]
@@ -127,7 +127,7 @@ METRIC = Metric(
     source="Do & Tran 2020",
     noise_tolerance=0.01,
     standard=False,
-    interval=EXTREME,
+    interval=EXTREMES,
     cites=("do2020theory",),
     formula=(
         r"\mathrm{JEMMIG} = \frac{1}{K} \sum_{k=1}^{K} \left( 1 - \frac{H(z_{i_k}, v_k) - I(z_{i_k}; v_k) + "

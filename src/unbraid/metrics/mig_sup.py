@@ -14,7 +14,7 @@ from unbraid.metrics._shared.chance import Noise, drawn
 from unbraid.metrics._shared.flags import notes_on_bins, notes_on_dependence, single_factor
 from unbraid.metrics._shared.information import code_entropy, information_of_noise, tables
 from unbraid.metrics._shared.inputs import Inputs, check_inputs, mean_and_deviation
-from unbraid.metrics._shared.metric import EXTREME, Metric
+from unbraid.metrics._shared.metric import EXTREMES, Metric
 from unbraid.types import ArrayLike, FloatArray, Kind
 
 Normalise: TypeAlias = Literal["code", "factor"]
@@ -131,7 +131,7 @@ METRIC = Metric(
     noise_tolerance=0.01,
     invariant_to=frozenset({"permute", "flip", "scale"}),  # it averages over all codes
     standard=False,
-    interval=EXTREME,
+    interval=EXTREMES,
     cites=("li2020progressive",),
     formula=(
         r"\mathrm{MIG\text{-}sup} = \frac{1}{D} \sum_{i=1}^{D} \frac{1}{H(z_i)} "

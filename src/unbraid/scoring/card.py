@@ -38,7 +38,7 @@ from unbraid.storage.score_file import (
 from unbraid.types import DataFrame, FloatArray, Progress
 
 ROWS = {**METRICS, **BLOCKED}  # of metrics that a card may hold
-NO_INTERVAL = Interval(np.nan, np.nan, np.nan, np.nan)
+NO_INTERVAL = Interval(np.nan, np.nan, np.nan)
 
 COLLAPSED = (
     "collapsed or untrained: by their log-variances all codes together tell less than one bit of a row; metrics read "
@@ -289,7 +289,7 @@ class ScoreCard(Mapping[str, Any]):
                 rows.append(
                     {
                         "metric": metric, "name": name, "factor": factor, "value": float(number),
-                        **interval._asdict(), "bias": np.nan if interval.bias is None else interval.bias,
+                        **{key: np.nan if each is None else each for key, each in interval._asdict().items()},
                         "by_seed": shares.get(name, np.nan),
                         "null": np.nan if null is None else null.mean,
                         "p": of_factors.get(factor, np.nan) if null is None else null.p,
@@ -334,11 +334,10 @@ class ScoreCard(Mapping[str, Any]):
         check_number("half_width", half_width, above=0)
         found = {}
         for name, each in self.scored.items():
-            if (known := each.intervals) is not None and isinstance(method := each.metric.interval, Resampling):
-                groups = self.representation.groups
-                method = method if groups is None else method.of_groups(int(groups.max()) + 1)
-                deviation, degrees = known.values[each.metric.headline].deviation, method.degrees(known.times)
-                found[name] = rows_needed(deviation, self.n_samples, known.confidence, half_width, degrees)
+            if (known := each.intervals) is not None:
+                own = known.values[each.metric.headline]
+                degrees = known.times - 1 if own.degrees is None else own.degrees
+                found[name] = rows_needed(own.deviation, self.n_samples, known.confidence, half_width, degrees)
         return found
 
     def to_hf(

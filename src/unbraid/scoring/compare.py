@@ -390,8 +390,8 @@ def _difference(
     first, second = (models[name][metric] for name in pair)
     apart = first.score - second.score
     if paired:
-        deviation = float(np.sqrt(first.method.variance(first.parts[0] - second.parts[0])))
-        freedom = float(first.degrees)
+        between = first.parts[0] - second.parts[0]
+        deviation, freedom = float(np.sqrt(first.method.variance(between))), float(first.method.degrees(between))
     else:
         own, degrees = np.array([first.variance, second.variance]), np.array([first.degrees, second.degrees])
         deviation = float(np.sqrt(own.sum()))

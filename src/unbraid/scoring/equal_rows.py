@@ -96,9 +96,9 @@ class Sampled:
         return float(np.mean([self.method.variance(each) for each in self.parts]) / len(self.parts))
 
     @property
-    def degrees(self) -> int:
+    def degrees(self) -> float:
         """Of freedom of `variance`."""
-        return sum(self.method.degrees(len(each)) for each in self.parts)
+        return float(sum(self.method.degrees(each) for each in self.parts))
 
 
 def sampled(

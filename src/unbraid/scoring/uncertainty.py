@@ -165,7 +165,8 @@ def scores_of_parts(
             missing |= dict.fromkeys(names, method)
             continue
         method = method if times is None else replace(method, times=times)
-        method = method if representation.groups is None else method.of_groups(int(representation.groups.max()) + 1)
+        groups = representation.groups
+        method = method.on(len(representation), None if groups is None else int(groups.max()) + 1)
         rows = {name: scored[name].metric for name in names}
         parts, unscored = _scores_by(method, representation, rows, how)
         missing |= unscored

@@ -110,6 +110,7 @@ class SavedInterval(_Part):
     high: FiniteFloat
     deviation: Annotated[FiniteFloat, Field(ge=0)]
     bias: FiniteFloat | None = None
+    degrees: Annotated[FiniteFloat, Field(ge=1)] | None = None  # files of before it was kept have none
 
 
 class SavedIntervals(_Part):

@@ -279,7 +279,7 @@ def rows_of(matrix: FloatArray | IntArray, rows: IntArray) -> FloatArray:
 
 
 class Part:
-    """Different rows of a sample, in the order of `part_of_rows` or `part_of_groups`, as metrics take them.
+    """Different rows of a sample, in the order of `draw_part`, as metrics take them.
 
     `inputs` are made where they are asked for, and within `sharing` neither checked nor numbered again. Their levels
     are those of the sample, where they follow from each value alone (`levels_by_value`).

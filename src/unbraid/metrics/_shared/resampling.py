@@ -18,6 +18,7 @@ class Numbers(NamedTuple):
 
 
 UNCHECKED = "interval not validated"
+FEWEST_DEGREES = 3  # of freedom, where few rows decide
 
 
 @dataclass(frozen=True)
@@ -32,38 +33,60 @@ class Resampling:
     one_in: int = 2  # this share of the rows is left out; 2: halves
     times: int = 200  # fewer where every score is a training
     checked: bool = True  # whether a simulation has shown how often such intervals hold what they promise
-    # Of Student's t at most, where the extremes of a sample decide: few rows tell how far these stray, however many
-    # parts of them are scored.
-    freedom: int | None = None
     one_in_groups: int | None = None  # as `one_in`, of whole groups of rows; None: the same
-    # Of halves: whether every other one is what the half before it left out. Half the difference of such a pair strays
-    # as the mean of as many rows as both have, without what a score's curvature adds on half of the rows.
-    in_pairs: bool = False
+    freedom: int | None = None  # of Student's t, at most; None: one less than there are parts
+    freedom_of_groups: int | None = None  # the same of whole groups of rows; None: one less than there are groups
+    # Whether rows are dealt to `times` blocks, and each part leaves out the next of these, whatever `one_in` says: of
+    # scores that smaller samples would change, and that hardly change by luck.
+    in_turn: bool = False
+    # Of blocks: whether Student's t has fewer degrees of freedom where few blocks hold most of the variance.
+    few_decide: bool = False
     bias_checked: bool = False  # whether a simulation has shown that the headline's bias falls off as 1 / n_samples
 
     def variance(self, scores: FloatArray) -> FloatArray:
         """(...) of the scores of all rows from sample to sample, by those of parts (n_parts, ...), at least two."""
-        if self.in_pairs:
-            pairs = len(scores) // 2
-            return np.square((scores[: 2 * pairs : 2] - scores[1 : 2 * pairs : 2]) / 2).mean(axis=0)
+        if self.in_turn:  # each row is left out once, so that the parts' scores are correlated by -1 / (n_parts - 1)
+            return scores.var(axis=0, ddof=1) * (len(scores) - 1) ** 2 / len(scores)
         return scores.var(axis=0, ddof=1) * (self.one_in - 1)
 
-    def degrees(self, n_parts: int) -> int:
-        """Of freedom of Student's t, for the deviation of so many parts' scores."""
-        own = n_parts // 2 if self.in_pairs else n_parts - 1
-        return own if self.freedom is None else min(self.freedom, own)
+    def bias(self, scores: FloatArray, of_all: FloatArray) -> FloatArray:
+        """(...) of the score of all rows, if it falls off as 1 / n_samples."""
+        return (scores.mean(axis=0) - of_all) * ((len(scores) if self.in_turn else self.one_in) - 1)
 
-    def of_groups(self, n_groups: int) -> "Resampling":
-        """The same of parts of whole groups, which tell of a deviation no more than so many numbers do."""
-        freedom = n_groups - 1 if self.freedom is None else min(self.freedom, n_groups - 1)
-        return replace(self, one_in=self.one_in_groups or self.one_in, freedom=freedom)
+    def degrees(self, scores: FloatArray) -> FloatArray:
+        """(...) of freedom of Student's t, for the deviation by these parts' scores (n_parts, ...).
+
+        With `few_decide` half of what Satterthwaite's formula gives for a variance that is a mean of squares, whose
+        fourth moment so few of them show too small; at least three.
+        """
+        most = len(scores) - 1 if self.freedom is None else min(self.freedom, len(scores) - 1)
+        if not self.few_decide:
+            return np.full(scores.shape[1:], float(most))
+        squares = np.square(scores - scores.mean(axis=0))
+        total = squares.sum(axis=0)
+        excess = len(scores) * np.square(squares).sum(axis=0) - total**2  # of the fourth moment, times total^2
+        few = np.divide(len(scores) * total**2, excess, out=np.full(total.shape, np.inf), where=excess > 0)
+        return np.clip(few, min(FEWEST_DEGREES, most), most)
+
+    def on(self, n_samples: int, n_groups: int | None = None) -> "Resampling":
+        """The same for so many rows or, where there are groups, for parts of whole groups.
+
+        These tell of a deviation no more than so many numbers do.
+        """
+        if n_groups is None:
+            return replace(self, times=min(self.times, n_samples)) if self.in_turn else self
+        freedom = min(each for each in (self.freedom, self.freedom_of_groups, n_groups - 1) if each is not None)
+        times = min(self.times, n_groups) if self.in_turn else self.times
+        return replace(self, one_in=self.one_in_groups or self.one_in, freedom=freedom, times=times)
 
     @property
     def in_words(self) -> str:
-        part = "half of the rows" if self.one_in == 2 else f"all but one row in {self.one_in}"
-        part += ", in pairs that together are all of them" if self.in_pairs else ""
+        if self.in_turn:
+            part = f"all but one block of {self.times}, each left out once"
+        else:
+            part = "half of the rows" if self.one_in == 2 else f"all but one row in {self.one_in}"
         doubt = "" if self.checked else f"; {UNCHECKED}"
-        few = "" if self.freedom is None else f", {self.freedom} degrees of freedom"
+        few = ", fewer degrees of freedom where few rows decide" if self.few_decide else ""
         return f"{self.times} scores of {part}{few}{doubt}"
 
 
@@ -77,47 +100,42 @@ def draw_part(n_samples: int, groups: IntArray | None, method: Resampling, seed:
         seed: by which metrics part rows or groups, and which ones are left out.
         number: from 0.
     """
-    draw = np.random.default_rng([seed, method.one_in, number // 2 if method.in_pairs else number])
-    left_out = method.in_pairs and number % 2 == 1
-    if groups is None:
-        return part_of_rows(n_samples, method.one_in, seed, draw, left_out=left_out)
-    return part_of_groups(groups, method.one_in, seed, draw, left_out=left_out)
+    by_group = None if groups is None else np.split(np.argsort(groups, kind="stable"), np.cumsum(np.bincount(groups)))
+    n_units = n_samples if by_group is None else len(by_group) - 1
+    if method.in_turn:
+        taken = all_but_a_block(n_units, method.times, number, seed)
+    else:
+        taken = part_of_rows(n_units, method.one_in, seed, np.random.default_rng([seed, method.one_in, number]))
+    return taken if by_group is None else np.concatenate([by_group[each] for each in taken])
 
 
-def part_of_rows(
-    n_samples: int, one_in: int, seed: int, draw: np.random.Generator, *, left_out: bool = False
-) -> IntArray:
+def part_of_rows(n_samples: int, one_in: int, seed: int, draw: np.random.Generator) -> IntArray:
     """Rows of a part, one in `one_in` left out, ordered so that those to train on stay rows to train on.
 
     Metrics part rows by a permutation that `seed` decides. Of each `one_in` neighbours in that permutation one is left
     out, and the others are put where the permutation of the smaller sample finds them in the same order. Else the rows
-    to train and to test on would be drawn anew, and their luck would count twice. With `left_out` the rows are those
-    that a half would leave out.
+    to train and to test on would be drawn anew, and their luck would count twice.
     """
     n_groups = n_samples // one_in
     groups = permutation(n_samples, seed)[: n_groups * one_in].reshape(n_groups, one_in)
     out = draw.integers(0, one_in, n_groups)[:, None]
-    kept = np.where(np.arange(one_in - 1) < (1 - out if left_out else out), groups[:, :-1], groups[:, 1:])
-    part = np.empty(kept.size, dtype=np.int64)
-    part[permutation(len(part), seed)] = kept.ravel()
-    return part
+    return _where_found(np.where(np.arange(one_in - 1) < out, groups[:, :-1], groups[:, 1:]).ravel(), seed)
 
 
-def part_of_groups(
-    groups: IntArray, one_in: int, seed: int, draw: np.random.Generator, *, left_out: bool = False
-) -> IntArray:
-    """Rows of a part of whole groups, as `part_of_rows` parts rows; those of one group side by side.
+def all_but_a_block(n_samples: int, n_blocks: int, number: int, seed: int) -> IntArray:
+    """Rows without those of block `number`, ordered as `part_of_rows` orders them.
 
-    Args:
-        groups: (n_samples,) 0, 1, ... without gaps.
-        one_in: one group of so many is left out.
-        seed: by which metrics part groups.
-        draw: which ones are left out.
-        left_out: the groups that a half would leave out.
+    Of each `n_blocks` neighbours in the permutation by which metrics part rows, each is in another block.
     """
-    by_group = np.split(np.argsort(groups, kind="stable"), np.cumsum(np.bincount(groups))[:-1])
-    taken = part_of_rows(len(by_group), one_in, seed, draw, left_out=left_out)
-    return np.concatenate([by_group[group] for group in taken])
+    kept = permutation(n_samples, seed)[np.arange(n_samples) % n_blocks != number]
+    return _where_found(kept, seed)
+
+
+def _where_found(kept: IntArray, seed: int) -> IntArray:
+    """These rows where the permutation of as many rows finds them in this order."""
+    part = np.empty(len(kept), dtype=np.int64)
+    part[permutation(len(part), seed)] = kept
+    return part
 
 
 @lru_cache(maxsize=4)
