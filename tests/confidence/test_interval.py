@@ -160,14 +160,14 @@ def test_rows_needed_by_hand() -> None:
         card.rows_needed(0)
 
 
-def test_an_interval_is_that_of_a_plain_loop_over_halves() -> None:
+def test_an_interval_is_that_of_a_plain_loop_over_parts() -> None:
     card = unbraid.score(CODES, FACTORS, metrics=["irs", "mig", "sap"], confidence=(0.9, 30), seed=4)
-    rows = [part_of_rows(400, 2, 4, np.random.default_rng([4, 2, done])) for done in range(30)]
+    rows = [part_of_rows(400, 5, 4, np.random.default_rng([4, 5, done])) for done in range(30)]
     known = card.scored["mig"].intervals
     assert known is not None
     loop = np.array([unbraid.metrics.mig(CODES[each], FACTORS[each]).per_factor for each in rows])
-    assert [each.deviation for each in known.per_factor or ()] == pytest.approx(loop.std(axis=0, ddof=1))
-    assert known.values["score"].deviation == pytest.approx(loop.mean(axis=1).std(ddof=1))
+    assert [each.deviation for each in known.per_factor or ()] == pytest.approx(2 * loop.std(axis=0, ddof=1))
+    assert known.values["score"].deviation == pytest.approx(2 * loop.mean(axis=1).std(ddof=1))
     assert known.values["score"].half_width == pytest.approx(1.699127 * known.values["score"].deviation)
     alone = unbraid.score(CODES, FACTORS, metrics="mig", confidence=(0.9, 30), seed=4).scored["mig"].intervals
     assert alone is not None
@@ -247,12 +247,12 @@ def test_every_view_has_the_interval_and_the_file_gives_it_back(tmp_path: Path) 
     known = card.scored["snc"].intervals
     assert known is not None
     assert set(known.values) == set(card.scored["snc"].values)
-    low, high, deviation, _ = known.values["score"]
+    low, high, deviation, _, degrees = known.values["score"]
     assert low < card["snc"].score < high
     assert f"{low:.3f} to {high:.3f}" in str(card)
     frame = card.to_frame()
     row = frame[(frame.metric == "snc") & frame.headline].iloc[0]
-    assert row[["low", "high", "deviation"]].tolist() == [low, high, deviation]
+    assert row[["low", "high", "deviation", "degrees"]].tolist() == [low, high, deviation, degrees]
     share = (known.by_seed or {})["score"]
     assert row["by_seed"] == share
     assert f"{100 * share:.0f} % of its variance comes from the metric's seed" in str(card)

@@ -34,19 +34,19 @@ def model(noise: float, seed: int, n_samples: int = 400) -> Representation:
 GOOD, TWIN, BAD = model(0.3, 1), model(0.3, 2), model(0.9, 3)
 
 
-def test_a_difference_is_that_of_a_plain_loop_over_the_same_halves() -> None:
+def test_a_difference_is_that_of_a_plain_loop_over_the_same_parts() -> None:
     found = unbraid.compare({"a": GOOD, "b": BAD}, metrics="mig", confidence=(0.9, 20), seed=3)
     (own,) = found.differences
-    rows = [part_of_rows(400, 2, 3, np.random.default_rng([3, 2, done])) for done in range(20)]
+    rows = [part_of_rows(400, 5, 3, np.random.default_rng([3, 5, done])) for done in range(20)]
     first, second = (np.array([mig(each.codes[k], FACTORS[k]).score for k in rows]) for each in (GOOD, BAD))
     apart = mig(GOOD.codes, FACTORS).score - mig(BAD.codes, FACTORS).score
-    deviation = (first - second).std(ddof=1)
+    deviation = 2 * (first - second).std(ddof=1)
     assert own.difference == pytest.approx(apart)
     assert (own.low, own.high) == pytest.approx((apart - 1.729133 * deviation, apart + 1.729133 * deviation))
     assert own.p == pytest.approx(2 * t.sf(apart / deviation, 19))
     assert (found.paired, own.better, own.p_holm) == (True, "a", own.p)
     apart_too = unbraid.compare({"a": GOOD, "b": BAD}, metrics="mig", confidence=(0.9, 20), seed=3, paired=False)
-    variances = np.array([first.var(ddof=1), second.var(ddof=1)])
+    variances = 4 * np.array([first.var(ddof=1), second.var(ddof=1)])
     freedom = 19 * variances.sum() ** 2 / (variances**2).sum()
     half = t.ppf(0.95, freedom) * np.sqrt(variances.sum())
     assert apart_too.differences[0].high == pytest.approx(apart + half)
@@ -139,12 +139,12 @@ def test_the_larger_model_is_the_mean_of_a_plain_loop_over_disjoint_subsets() ->
     found = unbraid.compare({"few": few, "many": many}, metrics="mig", confidence=(0.95, 12), seed=5)
     subsets = np.random.default_rng(5).permutation(300)[:240].reshape(3, 80)
     scores = [mig(many.codes[rows], many.factors[rows]).score for rows in subsets]
-    halves = [part_of_rows(80, 2, 5, np.random.default_rng([5, 2, done])) for done in range(12)]
-    variance = np.mean([
-        np.var([mig(many.codes[rows[half]], many.factors[rows[half]]).score for half in halves[:4]], ddof=1)
+    parts = [part_of_rows(80, 5, 5, np.random.default_rng([5, 5, done])) for done in range(12)]
+    variance = 4 * np.mean([
+        np.var([mig(many.codes[rows[part]], many.factors[rows[part]]).score for part in parts[:4]], ddof=1)
         for rows in subsets
     ])  # fmt: skip
-    own = np.var([mig(few.codes[half], few.factors[half]).score for half in halves], ddof=1)
+    own = 4 * np.var([mig(few.codes[part], few.factors[part]).score for part in parts], ddof=1)
     apart = mig(few.codes, few.factors).score - np.mean(scores)
     freedom = (own + variance / 3) ** 2 / (own**2 / 11 + (variance / 3) ** 2 / 9)
     assert found.differences[0].difference == pytest.approx(apart)

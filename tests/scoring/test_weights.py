@@ -97,12 +97,13 @@ def test_weights_go_with_their_rows_and_metrics_without_them_say_so(tmp_path: Pa
 def test_intervals_and_nulls_of_weighted_rows_are_those_of_plain_loops_over_rows_with_their_weights() -> None:
     counts = np.arange(400) % 3 + 0.5
     card = unbraid.score(CODES, FACTORS, metrics=["sap", "mig"], weights=counts, null=3, confidence=(0.9, 6))
-    for name, metric in (("mig", mig), ("sap", sap)):
-        rows = [part_of_rows(400, 2, 0, np.random.default_rng([0, 2, done])) for done in range(6)]
+    for name, metric, one_in in (("mig", mig, 5), ("sap", sap, 2)):
+        rows = [part_of_rows(400, one_in, 0, np.random.default_rng([0, one_in, done])) for done in range(6)]
         parts = [metric(CODES[k], FACTORS[k], weights=counts[k]).score for k in rows]
         intervals = card.scored[name].intervals
         assert intervals is not None
-        assert intervals.values["score"].deviation == pytest.approx(np.std(parts, ddof=1), rel=1e-9)
+        deviation = np.std(parts, ddof=1) * np.sqrt(one_in - 1)
+        assert intervals.values["score"].deviation == pytest.approx(deviation, rel=1e-9)
         orders = [np.random.default_rng([0, done]).permutation(400) for done in range(3)]
         moved = [metric(CODES[order], FACTORS, weights=counts).score for order in orders]
         null = card.scored[name].null

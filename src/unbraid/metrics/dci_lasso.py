@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import fdtrc
 
 from unbraid._utils.arguments import check_number
 from unbraid.metrics._shared.chance import unreadable, zero_chance
@@ -259,6 +258,8 @@ def _luck(gram: FloatArray, moments: FloatArray, n_samples: int) -> tuple[int, F
 
     Both sides are standardised. With as many independent codes as rows, less the mean's one, all is explained always.
     """
+    from scipy.special import fdtrc
+
     variances, axes = np.linalg.eigh(gram)
     kept = variances > variances[-1] * len(gram) * np.finfo(float).eps
     rank = int(kept.sum())

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy import sparse
 
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.inputs import check_matrix
@@ -131,6 +130,8 @@ def _of_length_1(rows: FloatArray) -> FloatArray:
 
 def _sparse(given: ArrayLike | Sparse, name: str, columns: str, width: int) -> Any:
     """What is not 0, by row and column."""
+    from scipy import sparse
+
     table: Any = sparse.coo_array(given if sparse.issparse(given) else check_matrix(given, name, columns))
     if not np.isfinite(table.data).all():
         raise ValueError(f"{name} must be finite; {np.count_nonzero(~np.isfinite(table.data))} values are not")

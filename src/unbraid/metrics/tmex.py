@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr
 
 from unbraid._utils.arguments import check_number
 from unbraid._utils.repr import Shown
@@ -114,6 +113,8 @@ def _checked(expected: ArrayLike, inputs: Inputs) -> IntArray:
 
 def _statistics(codes: FloatArray, columns: FloatArray, blocks: Blocks) -> tuple[FloatArray, FloatArray]:
     """(n_codes, n_factors) largest |T| over the columns of a factor, and p values."""
+    from scipy.special import ndtr
+
     n_factors = len(blocks.single)
     largest, p_values = np.zeros((codes.shape[1], n_factors)), np.ones((codes.shape[1], n_factors))
     for factor in range(n_factors):

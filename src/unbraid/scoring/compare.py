@@ -14,6 +14,7 @@ from unbraid._utils.optional import require
 from unbraid._version import VERSION
 from unbraid.analysis.comparison import holm
 from unbraid.confidence.dependence import note_on_neighbours
+from unbraid.confidence.interval import student
 from unbraid.metrics import Metric
 from unbraid.representation import Representation
 from unbraid.scoring.blocks import blocks_of
@@ -374,9 +375,7 @@ def _order(factors: FloatArray | IntArray, others: FloatArray | IntArray) -> Int
 
 
 def _compared(sampled: Sampled, metric: Metric, confidence: float) -> ComparedScore:
-    from scipy.stats import t
-
-    half = float(t.ppf((1 + confidence) / 2, sampled.degrees) * np.sqrt(sampled.variance))
+    half = float(student(confidence, sampled.degrees) * np.sqrt(sampled.variance))
     (least, most), found = metric.range, sampled.score
     return ComparedScore(found, min(max(found - half, least), found), max(min(found + half, most), found))
 
@@ -385,7 +384,7 @@ def _difference(
     metric: str, pair: Sequence[str], models: Mapping[str, Mapping[str, Sampled]], confidence: float, paired: bool
 ) -> Difference:
     """Not yet corrected."""
-    from scipy.stats import t
+    from scipy.special import stdtr
 
     first, second = (models[name][metric] for name in pair)
     apart = first.score - second.score
@@ -396,8 +395,8 @@ def _difference(
         own, degrees = np.array([first.variance, second.variance]), np.array([first.degrees, second.degrees])
         deviation = float(np.sqrt(own.sum()))
         freedom = float(own.sum() ** 2 / np.sum(own**2 / degrees)) if own.any() else float(degrees.min())  # Welch
-    half = float(t.ppf((1 + confidence) / 2, freedom)) * deviation
-    p = float(2 * t.sf(abs(apart) / deviation, freedom)) if deviation > 0 else float(apart == 0)
+    half = float(student(confidence, freedom)) * deviation
+    p = float(2 * stdtr(freedom, -abs(apart) / deviation)) if deviation > 0 else float(apart == 0)
     return Difference(metric, pair[0], pair[1], apart, apart - half, apart + half, p, p, "")
 
 

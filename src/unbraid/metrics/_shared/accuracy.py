@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr
 
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.inputs import Inputs, as_levels
@@ -70,6 +69,8 @@ def _named_on_noise(shares: FloatArray, freedom: float) -> FloatArray:
     information, so that the commonest class leads the next by log(p / q), give or take the root of freedom (1/p + 1/q).
     Where it does not lead, classes are named as often as they occur.
     """
+    from scipy.special import ndtr
+
     second, first = np.sort(shares)[-2:]
     leads = ndtr(np.log(first / second) / np.sqrt(freedom * (1 / first + 1 / second)))
     commonest, named = max(first, leads), shares.copy()

@@ -5,7 +5,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from unbraid._utils.arguments import check_whole
 from unbraid._utils.threads import at_once
@@ -136,6 +135,8 @@ def _head(known: FloatArray, target: "_Target", units: int, seed: int) -> Probe:
 
 def by_random_features(split: TrainValidTest, seed: int, numbers: Sequence[int]) -> Curves:
     """Ridge regression on cosines and sines of random directions; capacity is the log of their number."""
+    from scipy.linalg import cho_factor, cho_solve
+
     codes, targets = _live_codes(split), _targets(split)
     known, wanted = codes[split.train], np.concatenate([target.learnt for target in targets], axis=1)
     directions = 2 * np.pi * CYCLES * np.random.default_rng(seed).standard_normal((numbers[-1] // 2, known.shape[1]))

@@ -10,6 +10,7 @@ import numpy as np
 from unbraid._utils.arguments import check_bins
 from unbraid.metrics._shared.bins import Binning, bin_codes, bin_equal_width
 from unbraid.metrics._shared.inputs import Inputs, Levels, as_levels, of_block
+from unbraid.metrics._shared.random_tables import random_tables
 from unbraid.metrics._shared.sharing import shared
 from unbraid.types import FloatArray, IntArray
 
@@ -89,17 +90,13 @@ def information_of_noise(inputs: Inputs, bins: int = 20, binning: Binning = "wid
     Of tables drawn at random with the counts of bins and of levels as they are, as of rows shuffled; the cost does not
     grow with the number of rows.
     """
-    from scipy.stats import random_table
-
     rng = np.random.default_rng(0)
     n_draws = max(10, -(-100 // inputs.n_codes))
     by_level = [np.bincount(column) for column in as_levels(inputs).levels.T]
     information = np.zeros((n_draws, inputs.n_codes, inputs.n_factors))
     for code, rows in enumerate(rows_in_bins(inputs, bins, binning)):
-        if np.count_nonzero(rows) == 1:
-            continue  # a dead code, of which SciPy draws wrong tables
         for factor, columns in enumerate(by_level):
-            tables = random_table(rows[rows > 0], columns).rvs(n_draws, random_state=rng) / inputs.n_samples
+            tables = random_tables(rows[rows > 0], columns, n_draws, rng) / inputs.n_samples
             information[:, code, factor] = (
                 _entropy_of(rows / inputs.n_samples)
                 + _entropy_of(columns / inputs.n_samples)

@@ -2,7 +2,6 @@
 
 import numba
 import numpy as np
-from scipy.special import digamma
 
 from unbraid.metrics._shared.inputs import Inputs, as_levels, standardised
 from unbraid.metrics._shared.sharing import shared
@@ -21,6 +20,8 @@ def neighbour_information(inputs: Inputs, neighbours: int, seed: int) -> FloatAr
     nearer. Exact, at a cost of n log n for each code and factor. Equal values are parted by random numbers, the same
     for every code and turned with it, so that neither order nor signs of codes matter. Cut off at 0.
     """
+    from scipy.special import digamma
+
     levels, live = as_levels(inputs), own_order(inputs.codes)
     jitter = JITTER * np.random.default_rng(seed).standard_normal(inputs.n_samples)
     codes = standardised(inputs.codes)

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from itertools import product
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from unbraid.types import FloatArray, IntArray
 
@@ -54,4 +53,6 @@ def _gaussian(away: FloatArray, gamma: float) -> FloatArray:
 
 
 def _solved(gram: FloatArray, targets: FloatArray, alpha: float) -> FloatArray:
+    from scipy.linalg import cho_factor, cho_solve
+
     return cho_solve(cho_factor(gram + alpha * np.eye(len(gram)), overwrite_a=True), targets)

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
 from unbraid._utils.threads import one_blas_thread
 from unbraid.types import BoolArray, FloatArray, IntArray
@@ -88,8 +87,14 @@ def _softmax_bent(chances: FloatArray, change: FloatArray) -> FloatArray:
     return chances * (change - np.einsum("nc,nc->n", chances, change)[:, None])
 
 
+def _logistic(logits: FloatArray) -> FloatArray:
+    from scipy.special import expit
+
+    return expit(logits)
+
+
 SOFTMAX = _Model(softmax, lambda chances: chances, _softmax_bent, joint=True)
-BINARY = _Model(expit, lambda chances: chances * (1.0 - chances), np.multiply, joint=False)
+BINARY = _Model(_logistic, lambda chances: chances * (1.0 - chances), np.multiply, joint=False)
 
 
 def _along_axes(codes: FloatArray, chosen: BoolArray, model: _Model) -> Regression:
