@@ -564,3 +564,20 @@ def test_the_median_of_the_best_setting_is_that_of_all_its_runs() -> None:
     assert chosen.median == pytest.approx(float(np.median(ranking.scores)))
     assert chosen.median < np.median(ranking.scores[:3])
     assert chosen.median == ranking.per_setting()["median"].tolist()[0]
+
+
+@pytest.mark.parametrize(("noise", "low"), [(0.2, False), (1.0, True)])
+def test_a_low_score_of_the_best_is_told(noise: float, low: bool) -> None:
+    """Where the best was below .6, the choice was no better than luck; measured for the default way alone."""
+    rng = np.random.default_rng(3)
+    models = [candidate(f"run{n}", BASE + noise * rng.standard_normal(BASE.shape)) for n in range(6)]
+    found = rank_models(models)
+    assert found.best is not None
+    assert (found.scores.max() < 0.6) == low
+    said = f"{found.scores.max():.3f} is a low UDR"
+    assert any(note.startswith(said) for note in found.notes) == low
+    spearman = rank_models(models, RankingOptions(similarity="spearman"))
+    assert not any("low UDR" in note for note in spearman.notes)
+    none = rank_models([candidate(f"run{n}", BASE @ rotation(n)) for n in range(6)])
+    assert none.best is None
+    assert not any("low UDR" in note for note in none.notes)

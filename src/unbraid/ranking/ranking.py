@@ -24,6 +24,8 @@ __all__ = ["Candidate", "Choice", "NothingToRank", "Ranking", "RankingOptions", 
 Compare = Literal["same-hyperparameters", "same-family", "all"]
 Informative = Literal["signal", "kl"]
 
+# Below this UDR of the best model, choices were measured to be no better than luck, where models are compared so.
+LOW, MEASURED = 0.6, ("lasso", 0.1, "all")
 SAME = 0.99  # similarity of each latent to its match above which two models are called the same
 MATRICES = 6_000_000  # numbers of all similarity matrices; where there are more, those within settings alone are kept
 
@@ -474,7 +476,7 @@ def rank_models(
         untrained=_untrained_score(untrained, models, options),
     )  # fmt: skip
     made = without_copies(made)
-    return _against_rotated(made, models) if tested else made
+    return with_caution(_against_rotated(made, models)) if tested else made
 
 
 def _untrained_score(codes: Sequence[FloatArray], models: Sequence[Candidate], options: RankingOptions) -> float | None:
@@ -535,6 +537,18 @@ def without_copies(found: Ranking) -> Ranking:
     ]
     doubted = [run for run, family in zip(found.runs, found.families, strict=True) if family in copies]
     return replace(found, notes=(*found.notes, *notes), doubted=tuple(dict.fromkeys([*found.doubted, *doubted])))
+
+
+def with_caution(found: Ranking) -> Ranking:
+    """With a note where the model chosen has a score at which choices were no better than luck (docs/ranking.md)."""
+    chosen, options = found.choose(), found.options
+    if chosen is None or chosen.score >= LOW or (options.similarity, options.alpha, options.compare) != MEASURED:
+        return found
+    note = (
+        f"{chosen.score:.3f} is a low UDR: on three of four datasets its best was below {LOW}, and there the model that "
+        "it chose was no better than one picked at random; look at the model before you use it"
+    )
+    return replace(found, notes=(*found.notes, note))
 
 
 def _medians(pairs: FloatArray) -> FloatArray:
