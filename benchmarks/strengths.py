@@ -90,10 +90,8 @@ def of_equal_kl(found: pd.DataFrame) -> pd.DataFrame:
     """Of each strength at 16 x 16, the strength at 32 x 32 of the same KL, and their ratio."""
     rows = []
     for name in SETS:
-        small, large = (
-            found[(found["dataset"] == name) & (found["size"] == size)].groupby("strength")["kl"].mean()
-            for size in STEPS
-        )
+        own = found[found["dataset"] == name].groupby(["size", "strength"])["kl"].mean()
+        small, large = (own[size] for size in STEPS)
         for strength, kl in small.items():
             inside = large.min() <= kl <= large.max()
             order = np.argsort(large.to_numpy())

@@ -545,8 +545,8 @@ def with_caution(found: Ranking) -> Ranking:
     if chosen is None or chosen.score >= LOW or (options.similarity, options.alpha, options.compare) != MEASURED:
         return found
     note = (
-        f"{chosen.score:.3f} is a low UDR: on three of four datasets its best was below {LOW}, and there the model that "
-        "it chose was no better than one picked at random; look at the model before you use it"
+        f"{chosen.score:.3f} is a low UDR: on three of four datasets its best was below {LOW}, and there the model "
+        "that it chose was no better than one picked at random; look at the model before you use it"
     )
     return replace(found, notes=(*found.notes, note))
 
