@@ -14,6 +14,7 @@ from runpy import run_module
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import unbraid.cli.app
 from tests.processes import forked
@@ -62,6 +63,18 @@ def test_a_metric_that_fails_is_one_line_and_an_exit_code_where_that_is_asked_fo
     assert code == 3
     assert f"{codes_file}: tests.cli.test_cli:failing failed: RuntimeError: no such luck" in printed
     assert unbraid_cli(*given[:3], "mig", "--strict")[0] == 0
+
+
+def test_metrics_that_are_not_defined_for_one_reason_share_it(unbraid_cli, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    scipy.sparse.save_npz(tmp_path / "codes.npz", scipy.sparse.random(200, 600, 0.1, format="csr", random_state=0))
+    (tmp_path / "labels.csv").write_text("a\n" + "\n".join(map(str, rng.integers(0, 2, 200).tolist())))
+    given = ("score", str(tmp_path / "codes.npz"), "--labels", str(tmp_path / "labels.csv"), "--metrics")
+    code, printed, _ = unbraid_cli(*given, "mig,irs,r2,amari")
+    assert code == 0
+    assert "not defined here: irs, r2, amari\n    needs all codes at once" in printed
+    assert printed.count("needs all codes at once") == 1
+    assert "irs                          -           not defined here: needs" in unbraid_cli(*given, "mig,irs")[1]
 
 
 def test_score_prints_a_table_and_writes_the_json_of_the_contract(unbraid_cli, codes_file: Path) -> None:

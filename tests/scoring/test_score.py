@@ -302,6 +302,7 @@ def test_a_metric_of_ours_that_is_not_finite_fails(monkeypatch: pytest.MonkeyPat
 
 def test_skipped_metrics_are_named_with_their_reason() -> None:
     card = unbraid.score(CODES, FACTORS, metrics=["mig", "d_lsbd"])
+    assert card.skipped_by_reason() == {reason: [name] for name, reason in card.skipped.items()}
     with pytest.raises(KeyError, match="d_lsbd was skipped: needs at least one cyclic factor"):
         card["d_lsbd"]
 

@@ -48,8 +48,12 @@ def print_card(card: "ScoreCard", half_width: float | None) -> None:
             _print_one(console, row, name, card.scored[name], needed, half_width)
     if len(groups) > 1 and (card.skipped or card.failed):
         console.print()
-    for name, reason in card.skipped.items():
-        console.print(row.format(name, "-", "", "", "", "", "", f"not defined here: {reason}"), highlight=False)
+    for reason, names in card.skipped_by_reason().items():
+        if len(names) == 1:
+            console.print(row.format(names[0], "-", "", "", "", "", "", f"not defined here: {reason}"), highlight=False)
+        else:
+            console.print(f"not defined here: {', '.join(names)}", highlight=False)
+            console.print(Padding(reason, (0, 0, 0, 4), expand=False), highlight=False)
     for name, each in card.failed.items():
         console.print(row.format(name, "-", "", "", "", "", "", f"failed: {each.reason}"), highlight=False)
     for note in card.notes:

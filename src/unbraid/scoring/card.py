@@ -492,6 +492,13 @@ class ScoreCard(Mapping[str, Any]):
             described=saved.input.model_dump(exclude_unset=True), of_codes=saved.input.of_codes,
         )  # fmt: skip
 
+    def skipped_by_reason(self) -> dict[str, list[str]]:
+        """The names of skipped metrics by why they were."""
+        found: dict[str, list[str]] = {}
+        for name, reason in self.skipped.items():
+            found.setdefault(reason, []).append(name)
+        return found
+
     def __str__(self) -> str:
         """One line per metric: headline, direction and range, and below it its notes; then what was skipped and why."""
         lines = []
@@ -502,7 +509,7 @@ class ScoreCard(Mapping[str, Any]):
             between = "" if interval is None else f"{interval.low:.3f} to {interval.high:.3f}   "
             lines.append(f"{name:<22}{scored.headline:>8.3f}   {between}{direction} is better, {low:g} to {high:g}")
             lines += [f"    {note}" for note in scored.notes]
-        lines += [f"{name:<22}       -   {reason}" for name, reason in self.skipped.items()]
+        lines += [f"{', '.join(names):<22}       -   {reason}" for reason, names in self.skipped_by_reason().items()]
         lines += [f"{name:<22}       -   failed: {each.reason}" for name, each in self.failed.items()]
         lines += [f"note: {note}" for note in self.notes]
         return "\n".join(lines)
