@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import unbraid
 from unbraid import Representation
 from unbraid.cli.app import app
-from unbraid.metrics import irs, mig, r2
+from unbraid.metrics import irs, mig, mig_sup, r2
 from unbraid.metrics._shared.resampling import part_of_rows, permutation
 from unbraid.scoring.compare import Difference, _decided
 from unbraid.storage.table_formats import Table, comma_separated, latex, markdown
@@ -52,7 +52,7 @@ def test_a_difference_is_that_of_a_plain_loop_over_the_same_parts() -> None:
     assert apart_too.differences[0].high == pytest.approx(apart + half)
 
 
-@pytest.mark.parametrize(("metric", "function"), [("irs", irs), ("r2", r2)])
+@pytest.mark.parametrize(("metric", "function"), [("irs", irs), ("mig_sup", mig_sup), ("r2", r2)])
 def test_a_difference_of_blocks_in_turn_is_that_of_a_plain_loop(metric: str, function: Callable[..., Any]) -> None:
     (own,) = unbraid.compare({"a": GOOD, "b": BAD}, metrics=metric, confidence=(0.95, 20)).differences
     order = permutation(400, 0)
@@ -63,7 +63,8 @@ def test_a_difference_of_blocks_in_turn_is_that_of_a_plain_loop(metric: str, fun
     strays = first - second - (first - second).mean()
     deviation = np.sqrt(19 / 20 * np.sum(strays**2))
     kurtosis = 20 * np.sum(strays**4) / np.sum(strays**2) ** 2
-    freedom = min(max(20 / (kurtosis - 1), 3), 19) if metric == "irs" else 19
+    freedom = min(max(20 / (kurtosis - 1), 3), 19) if metric != "r2" else 19
+    assert metric != "mig_sup" or 3 < freedom < 19, "of the difference, not of one model"
     assert own.high - own.difference == pytest.approx(t.ppf(0.975, freedom) * deviation)
     assert own.p == pytest.approx(2 * t.sf(abs(own.difference) / deviation, freedom))
 
