@@ -1,7 +1,7 @@
 """How often 95 % intervals hold the mean, on populations on which no method was chosen.
 
     python benchmarks/fresh_coverage.py --quick    10 samples of each population at 300 rows, nothing written
-    python benchmarks/fresh_coverage.py            all of it, about two hours of one core; goes on where it was stopped
+    python benchmarks/fresh_coverage.py            all of it, 80 minutes of one core; goes on where it was stopped
     python benchmarks/fresh_coverage.py --show     the table of what was measured
 
 Writes benchmarks/fresh_coverage.json, a cell (population, rows) at a time, of the metrics that it lacks.

@@ -1,18 +1,20 @@
-"""What intervals cost: seconds of a score with 200 resamples over those of one score, metric by metric.
+"""What intervals cost: seconds of the scores of parts of the rows over those of one score, metric by metric.
 
     python benchmarks/intervals.py                   metrics that are computed at once, on the shipped example
     python benchmarks/intervals.py --metrics mig     some of them
-    python benchmarks/intervals.py --growth          with 50, 100, 200 and 400 resamples: linear in them
+    python benchmarks/intervals.py --growth          with a quarter, half, all and twice as many parts: linear in them
 
-One thread is used throughout. The first calls compile the kernels and are not counted. The loop beside it scores 200
-resamples by calls of the function itself, which check, number and sort their input each time. Seconds are those of the
-processor; ratios are of one process, and of 200 resamples whatever their number.
+One thread is used throughout. The first calls compile the kernels and are not counted. There are as many parts as an
+interval of the metric takes by default, 200 or 40. The loop beside it scores the same parts by calls of the function
+itself, which check, number and sort their input each time. Seconds are those of the processor; ratios are of one
+process, and with --growth of the last number of parts.
 """
 
 import argparse
 import os
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ[variable] = "1"
@@ -21,10 +23,10 @@ import numpy as np
 
 from unbraid import Representation, score
 from unbraid.metrics import METRICS
-from unbraid.metrics._shared.resampling import Resampling, part_of_rows
+from unbraid.metrics._shared.resampling import Resampling, draw_part
 from unbraid.scoring.uncertainty import Again, scores_of_parts
 
-CHOSEN = "mig,med,sap,modularity,snc,factor_leakage,dci_lasso,irs,amari"
+CHOSEN = "mig,med,sap,modularity,snc,factor_leakage,dci_lasso,irs,amari,mcc,r2"
 
 
 ROUNDS, REPEATS = 3, 5
@@ -47,18 +49,19 @@ def main() -> None:
     parser.add_argument("--growth", action="store_true")
     given = parser.parse_args()
     held = Representation.example()
-    counts = (50, 100, 200, 400) if given.growth else (200,)
-    heads = "".join(f"{f'{n} parts':>13}" for n in counts)
-    print(f"{'metric':<16}{'one score':>12}{heads}{'ratio':>8}{'loop of calls':>16}{'times as long':>15}")
+    shares = (0.25, 0.5, 1.0, 2.0) if given.growth else (1.0,)
+    heads = "".join(f"{f'x {share:g}':>13}" for share in shares)
+    print(f"{'metric':<16}{'one score':>12}{'parts':>7}{heads}{'ratio':>8}{'loop of calls':>16}{'times as long':>15}")
     for name in given.metrics.split(","):
         row, card = METRICS[name], score(held, metrics=name)
         scores_of_parts(held, card.scored, 2, Again(0))  # compiles
-        one_in = row.interval.one_in if isinstance(row.interval, Resampling) else 2
+        assert isinstance(row.interval, Resampling)
+        counts = [round(share * row.interval.times) for share in shares]
+        method = replace(row.interval, times=counts[-1])
 
-        def loop(function: Callable[..., object] = row.function, one_in: int = one_in) -> None:
-            draw = np.random.default_rng(0)
-            for _ in range(200):
-                rows = part_of_rows(len(held), one_in, 0, draw)
+        def loop(function: Callable[..., object] = row.function, method: Resampling = method) -> None:
+            for number in range(method.times):
+                rows = draw_part(len(held), None, method, 0, number)
                 function(held.codes[rows], held.factors[rows], kinds=held.kinds)
 
         def whole(name: str = name) -> None:
@@ -68,9 +71,10 @@ def main() -> None:
         of_parts = [lambda card=card, n=n: scores_of_parts(held, card.scored, n, Again(0)) for n in counts]
         taken = seconds([whole, *of_parts, loop])
         one, parts, calls = taken[0] / REPEATS, taken[1:-1], taken[-1]
-        per_score, cells = parts[-1] / counts[-1] * 200, "".join(f"{each:11.2f} s" for each in parts)
+        cells = "".join(f"{each:11.2f} s" for each in parts)
         print(
-            f"{name:<16}{1000 * one:9.1f} ms{cells}{per_score / one:8.0f}{calls:14.2f} s{calls / per_score:15.1f}",
+            f"{name:<16}{1000 * one:9.1f} ms{row.interval.times:7}{cells}{parts[-1] / one:8.0f}{calls:14.2f} s"
+            f"{calls / parts[-1]:15.1f}",
             flush=True,
         )
 

@@ -7,21 +7,34 @@ import numpy as np
 
 from unbraid.types import FloatArray, IntArray
 
+ROWS_PER_CELL = 10  # that are shuffled in about the time in which a cell is drawn
+
 
 def random_tables(rows: IntArray, columns: IntArray, n_draws: int, rng: np.random.Generator) -> IntArray:
     """(n_draws, n_rows, n_columns) tables, each with the probability that shuffled pairs of both give it.
 
     The same as `scipy.stats.random_table`, whose module takes as long to load as the first score takes. Time grows with
-    the number of cells and as the root of the counts.
+    the number of cells or, where that is less, with the sum of all counts.
 
     Args:
         rows: (n_rows,) sums, from 0.
         columns: (n_columns,) sums, from 0, as many in all.
         n_draws: of tables.
-        rng: draws a number for each cell that is free.
+        rng: draws a number for each cell that is free, or shuffles.
     """
+    if ROWS_PER_CELL * (len(rows) - 1) * (len(columns) - 1) > rows.sum():
+        return _shuffled(rows, columns, n_draws, rng)
     luck = rng.random((n_draws, max(len(rows) - 1, 0), max(len(columns) - 1, 0)))
     return _filled(rows.astype(np.int64), columns.astype(np.int64), luck)
+
+
+def _shuffled(rows: IntArray, columns: IntArray, n_draws: int, rng: np.random.Generator) -> IntArray:
+    """Counts of pairs, one of both shuffled."""
+    first, second = (np.repeat(np.arange(len(sums)), sums) for sums in (rows, columns))
+    first *= len(columns)
+    n_cells = len(rows) * len(columns)
+    drawn = [np.bincount(first + rng.permutation(second), minlength=n_cells) for _ in range(n_draws)]
+    return np.stack(drawn).reshape(n_draws, len(rows), len(columns))
 
 
 @numba.njit(cache=True)
