@@ -57,8 +57,19 @@ def higher_is_better(column: str) -> bool | None:
     return False if column.startswith(LOWER) else True if _headline(column) or column.startswith(HIGHER) else None
 
 
-def within_range(column: str, values: FloatArray, low: float, high: float) -> tuple[float, float]:
-    """An interval of the mean of a column, cut off at the ends of the metric's range, in which all values lie."""
+def mean_interval(column: str, values: FloatArray, confidence: float) -> tuple[float, float]:
+    """Ends of the interval of a column's mean over runs by Student's t, cut off at the ends of the metric's range.
+
+    Args:
+        column: of a table of runs, which says the metric.
+        values: (n_runs,), at least two.
+        confidence: in (0, 1).
+    """
+    from scipy.special import stdtrit  # scipy.stats takes half a second to import
+
+    mean, error = float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values)))
+    half = float(stdtrit(len(values) - 1, (1 + confidence) / 2)) * error
+    low, high = mean - half, mean + half
     metric, _, value = column.removeprefix(PUBLISHED).removeprefix(BASELINE).rpartition(".")
     known = find_metric(metric)
     if known is None or value not in (known.headline, HELD_OUT):

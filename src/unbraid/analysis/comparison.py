@@ -15,7 +15,7 @@ from unbraid._utils.optional import require
 from unbraid._version import VERSION
 from unbraid.analysis.alike import check_alike, check_rows
 from unbraid.analysis.by_setting import setting_means
-from unbraid.analysis.columns import check_columns, headline_columns, higher_is_better, numbers, within_range
+from unbraid.analysis.columns import check_columns, headline_columns, higher_is_better, mean_interval, numbers
 from unbraid.types import ArrayLike, DataFrame, FloatArray
 
 __all__ = ["Comparison", "GroupOfRuns", "Shift", "compare_groups", "holm", "rank_test", "shift_interval"]
@@ -271,12 +271,8 @@ def _counts(n: int, m: int) -> FloatArray:
 
 
 def _group(column: str, name: str, values: FloatArray, confidence: float) -> GroupOfRuns:
-    from scipy.stats import t
-
-    half = float(t.ppf((1 + confidence) / 2, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values)))
-    mean = float(values.mean())
-    low, high = within_range(column, values, mean - half, mean + half)
-    return GroupOfRuns(column, name, len(values), mean, low, high, float(np.median(values)))
+    low, high = mean_interval(column, values, confidence)
+    return GroupOfRuns(column, name, len(values), float(values.mean()), low, high, float(np.median(values)))
 
 
 def _shift(column: str, pair: tuple[str, str], known: dict[str, FloatArray], confidence: float) -> Shift:

@@ -39,9 +39,9 @@ def t_value(correlation: float, n: int) -> float:
 
 def p_value(correlation: float, n: int) -> float:
     """Two-sided, by `t_value`: how often samples of n without correlation give one at least as strong."""
-    from scipy.stats import t
+    from scipy.special import stdtr
 
-    return float(2 * t.sf(abs(t_value(correlation, n)), n - 2))
+    return float(2 * stdtr(n - 2, -abs(t_value(correlation, n))))
 
 
 def correlation(first: ArrayLike, second: ArrayLike, method: Method = "spearman") -> tuple[float, float]:

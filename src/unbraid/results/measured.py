@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from unbraid.analysis.alike import check_alike, unequal_rows
-from unbraid.analysis.columns import agreement_columns, check_columns, numbers, within_range
+from unbraid.analysis.columns import agreement_columns, check_columns, mean_interval, numbers
 from unbraid.results.schema import COMMIT, SHORT, UNCLEAN
 from unbraid.storage.score_file import SavedScores
 from unbraid.types import DataFrame, FloatArray
@@ -77,10 +77,7 @@ def mean_of(column: str, values: FloatArray) -> dict[str, float]:
     mean = float(values.mean())
     if len(values) < 2:
         return {"value": rounded(mean)}
-    from scipy.stats import t
-
-    half = float(t.ppf((1 + CONFIDENCE) / 2, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values)))
-    low, high = within_range(column, values, mean - half, mean + half)
+    low, high = mean_interval(column, values, CONFIDENCE)
     return {"value": rounded(mean), "low": rounded(low), "high": rounded(high)}
 
 
