@@ -10,7 +10,7 @@ same minutes. Labels judge all images by MIG, DCI (boosted trees) and MCC.
 
 Steps are measured first, for all sets, while the machine has nothing else to do; the plans are then followed however
 long they take, so that other work may go on beside them. What the table `fits/fit.csv` has is not done again, and a fit
-that was stopped goes on. All of it takes 5 sets x 3 runs x (twice the minutes and a bit).
+that was stopped goes on. The beta-VAEs come after all fits. All of it takes 5 sets x 3 runs x twice the minutes.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from unbraid.metrics import METRICS
 from unbraid.runs.run import Run, load_run
 from unbraid.studies.fit.fit import IMAGES, SEARCH, STUDY, Fitted, called, fit, planned_for
 from unbraid.studies.fit.pictures import Pictures, prepare
-from unbraid.studies.fit.plan import FAMILIES, FILE, measured, write_plan
+from unbraid.studies.fit.plan import BATCH_SIZES, FAMILIES, FILE, Plan, Round, measured, read_plan, write_plan
 from unbraid.training.train import train
 from unbraid.types import FloatArray, IntArray
 
@@ -58,14 +58,17 @@ def main() -> None:
     for name, run in wanted:
         plan(name, run, given.out / f"{name}-{run}", given.minutes)
     table = given.out / "fit.csv"
-    for name, run in [] if given.plan else wanted:
-        known = pd.read_csv(table) if table.is_file() else pd.DataFrame({"dataset": [], "run": []})
-        if not ((known["dataset"] == name) & (known["run"] == run)).any():
-            rows = pd.DataFrame(judged(name, run, given.out / f"{name}-{run}"))
-            known = pd.concat([known, rows]) if len(known) else rows
-            known.to_csv(table.with_suffix(".part"), index=False)
-            os.replace(table.with_suffix(".part"), table)
-        print(means(known).to_string(), flush=True)
+    # What people do today comes last: a run without it is worth something, and it is not worth much without a run.
+    for way in () if given.plan else (fits, todays):
+        for name, run in wanted:
+            known = pd.read_csv(table) if table.is_file() else pd.DataFrame({"dataset": [], "run": [], "what": []})
+            own = known[(known["dataset"] == name) & (known["run"] == run)]
+            if not ((own["what"] == "beta_vae") == (way is todays)).any():
+                rows = pd.DataFrame(way(name, run, given.out / f"{name}-{run}"))
+                known = pd.concat([known, rows]) if len(known) else rows
+                known.to_csv(table.with_suffix(".part"), index=False)
+                os.replace(table.with_suffix(".part"), table)
+            print(means(known).to_string(), flush=True)
 
 
 def drawn(name: str, run: int) -> tuple[FactorDataset, IntArray]:
@@ -83,36 +86,53 @@ def plan(name: str, run: int, folder: Path, minutes: float) -> None:
         dataset.images(index), folder, minutes=minutes, size=None, families=FAMILIES, latents=N_LATENTS,
         seed=1000 * run, plan=None, device="auto", executor="local", report=lambda *_: None,
     )  # fmt: skip
-    cost = measured(
-        pictures.path, pictures.size, SIZE, ["beta_vae"], latents=N_LATENTS, options={}, progress=None
-    )  # fmt: skip
+    whole = Round(size=SIZE, network="conv", steps=1000, seeds=1)
+    cost = measured(pictures.path, pictures.size, whole, ["beta_vae"], latents=N_LATENTS, options={}, progress=None)
     write_plan(planned, folder / FILE)
     (folder / STEPS).write_text(str(int(60 * minutes / cost.per_step["beta_vae"])), encoding="utf-8")
 
 
-def judged(name: str, run: int, folder: Path) -> list[dict[str, Any]]:
-    """A fit and all that it is held against, a row each; every model that was trained has one."""
+def fits(name: str, run: int, folder: Path) -> list[dict[str, Any]]:
+    """A fit, a row for every model that it trained, and PCA."""
     dataset, index = drawn(name, run)
-    images, factors, space = dataset.images(index), dataset.space.factors(index), dataset.space
+    images = dataset.images(index)
     fitted = fit(images, folder, plan=folder / FILE)
     pictures = prepare(images, folder / IMAGES, fitted.plan.size)
     chosen = fitted.choice.chosen.run.path.name if fitted.choice.chosen else None
+    rows = []
+    for each in models(fitted):
+        what = "chosen" if each.path.name == chosen else "trained"
+        rows.append(judged(name, run, fitted.plan, what, pictures, each))
+    return [*rows, row(name, run, fitted.plan, "pca", "PCA", pca(images))]
 
-    def row(what: str, model: str, codes: FloatArray, **more: Any) -> dict[str, Any]:
-        card = unbraid.score(codes, factors, names=space.names, kinds=space.kinds, metrics=list(JUDGES))
-        scores = {metric: getattr(card[metric], METRICS[metric].headline) for metric in JUDGES}
-        shared = {"dataset": name, "run": run, "minutes": fitted.plan.minutes}
-        return {**shared, "what": what, "model": model, **scores, **more}
 
-    def trained(what: str, model: Run) -> dict[str, Any]:
-        size, config = model.config["dataset"]["image_shape"][0], model.config
-        codes = model.encode(pictures.at(size).images(np.arange(len(index))))
-        elbo = model.held_out()["elbo"].max() if config.get("hold_out") else np.nan
-        label = called(config["family"], config["hyperparameters"])
-        return row(what, label, codes, size=size, steps=int(model.status["step"]), elbo=elbo, id=model.path.name)
+def todays(name: str, run: int, folder: Path) -> list[dict[str, Any]]:
+    """The row of what people do today."""
+    dataset, index = drawn(name, run)
+    planned = read_plan(folder / FILE)
+    pictures = prepare(dataset.images(index), folder / IMAGES, planned.size)
+    return [judged(name, run, planned, "beta_vae", pictures, today(folder, pictures))]
 
-    rows = [trained("chosen" if each.path.name == chosen else "trained", each) for each in models(fitted)]
-    return [*rows, row("pca", "PCA", pca(images)), trained("beta_vae", today(folder, pictures))]
+
+def judged(name: str, run: int, planned: Plan, what: str, pictures: Pictures, model: Run) -> dict[str, Any]:
+    """The row of a model."""
+    size, config = model.config["dataset"]["image_shape"][0], model.config
+    codes = model.encode(pictures.at(size).images(np.arange(N_IMAGES)))
+    elbo = model.held_out()["elbo"].max() if config.get("hold_out") else np.nan
+    label = called(config["family"], config["hyperparameters"])
+    more = {"size": size, "steps": int(model.status["step"]), "elbo": elbo, "id": model.path.name}
+    return {**row(name, run, planned, what, label, codes), **more}
+
+
+def row(name: str, run: int, planned: Plan, what: str, model: str, codes: FloatArray) -> dict[str, Any]:
+    """Codes of all images, judged by their labels."""
+    dataset, index = drawn(name, run)
+    space = dataset.space
+    card = unbraid.score(
+        codes, space.factors(index), names=space.names, kinds=space.kinds, metrics=list(JUDGES)
+    )  # fmt: skip
+    scores = {metric: getattr(card[metric], METRICS[metric].headline) for metric in JUDGES}
+    return {"dataset": name, "run": run, "minutes": planned.minutes, "what": what, "model": model, **scores}
 
 
 def models(fitted: Fitted) -> list[Run]:
@@ -132,7 +152,16 @@ def pca(images: Any) -> FloatArray:
 def today(folder: Path, pictures: Pictures) -> Run:
     """One beta-VAE at full size for as many steps as the minutes of the plan hold."""
     steps, source = int((folder / STEPS).read_text()), {"name": str(pictures.path.resolve())}
-    (run,) = train("beta_vae", source, steps=steps, out=folder / "today", beta=BETA, latents=N_LATENTS, network="conv")
+    (run,) = train(
+        "beta_vae",
+        source,
+        steps=steps,
+        out=folder / "today",
+        beta=BETA,
+        latents=N_LATENTS,
+        network="conv",
+        batch_size=BATCH_SIZES["conv"],
+    )
     return run
 
 

@@ -25,8 +25,8 @@ N = 3000
 
 
 def plan(seed: int) -> Plan:
-    search = SearchRound(size=16, steps=400, seeds=2, settings=[SETTING])
-    final = FinalRound(size=16, steps=1500, seeds=4, settings=1, multiples=[1.0])
+    search = SearchRound(size=16, network="dense", steps=400, seeds=2, settings=[SETTING])
+    final = FinalRound(size=16, network="dense", steps=1500, seeds=4, settings=1, multiples=[1.0])
     return Plan(minutes=1, size=16, latents=6, seed=seed, search=search, final=final)
 
 

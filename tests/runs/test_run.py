@@ -228,7 +228,7 @@ def test_a_diverged_run_is_kept_with_its_reason_and_without_codes(tmp_path):
         ({"precision": "half"}, "precision 'half'"),
         ({"dataset": "sprits"}, "unknown dataset 'sprits'; did you mean 'sprites'?"),
         ({"dataset": {"name": "square", "sidee": 3}}, "dataset 'square' has no option 'sidee'"),
-        ({"dataset": blocks(16)}, "sides from 32 to 128"),
+        ({"dataset": blocks(12)}, "sides from 16 to 128"),
     ],
 )
 def test_what_cannot_be_trained_is_refused_before_any_folder_is_made(tmp_path, arguments, message):

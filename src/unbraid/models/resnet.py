@@ -112,15 +112,15 @@ def resnet_pair(shape: tuple[int, ...], n_outputs: int, n_latents: int) -> tuple
     return resnet_encoder(shape, n_outputs), resnet_decoder(shape, n_latents)
 
 
-def halved_sides(shape: tuple[int, ...], network: str) -> list[tuple[int, int]]:
+def halved_sides(shape: tuple[int, ...], network: str, smallest: int = SMALLEST) -> list[tuple[int, int]]:
     """Heights and widths from the image inwards, each half of those before, down to 4 .. 7 pixels.
 
     Raises:
-        ValueError: no such images, or a side outside 32 .. 128; names the network that takes them.
+        ValueError: no such images, or a side outside smallest .. 128; names the network that takes them.
     """
-    if len(shape) != 3 or not all(SMALLEST <= side <= LARGEST for side in shape[:2]):
+    if len(shape) != 3 or not all(smallest <= side <= LARGEST for side in shape[:2]):
         raise ValueError(
-            f"the {network} network takes (height, width, channels) with sides from {SMALLEST} to {LARGEST}; "
+            f"the {network} network takes (height, width, channels) with sides from {smallest} to {LARGEST}; "
             f"got {shape}. Other shapes: network='dense'"
         )
     depth = int(math.log2(min(shape[:2]) / 4))

@@ -41,12 +41,13 @@ def score_table(card: Card) -> dict[str, Any]:
     }
 
 
-def _without_score(reasons: Mapping[str, str]) -> list[dict[str, str]]:
-    known = {**METRICS, **BLOCKED}
-    return [
-        {"id": name, "title": known[name].title if name in known else name, "reason": reason}
-        for name, reason in reasons.items()
-    ]
+def _without_score(reasons: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The metrics of each reason, in one row."""
+    known, rows = {**METRICS, **BLOCKED}, {}
+    for name, reason in reasons.items():
+        title = known[name].title if name in known else name
+        rows.setdefault(reason, []).append({"id": name, "title": title})
+    return [{"metrics": metrics, "reason": reason} for reason, metrics in rows.items()]
 
 
 def description(card: Card, dead: IntArray) -> dict[str, Any]:

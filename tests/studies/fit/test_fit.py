@@ -22,8 +22,9 @@ SETTINGS = [Setting(family="beta_tcvae", strength=2)]
 
 def plan(search: int = 400, final: int = 1500, seeds: int = 4) -> Plan:
     return Plan(
-        minutes=1, size=16, latents=6, search=SearchRound(size=16, steps=search, seeds=2, settings=SETTINGS),
-        final=FinalRound(size=16, steps=final, seeds=seeds, settings=1, multiples=[1.0]),
+        minutes=1, size=16, latents=6,
+        search=SearchRound(size=16, network="dense", steps=search, seeds=2, settings=SETTINGS),
+        final=FinalRound(size=16, network="dense", steps=final, seeds=seeds, settings=1, multiples=[1.0]),
     )  # fmt: skip
 
 
@@ -135,7 +136,7 @@ def test_noise_is_not_called_disentangled(tmp_path: Path):
 @pytest.mark.lengthy
 def test_the_search_chooses_where_the_last_round_learns_nothing(images: np.ndarray, tmp_path: Path):
     """Its four models are those that the fixture's last round chooses from."""
-    search = SearchRound(size=16, steps=1500, seeds=4, settings=SETTINGS)
+    search = SearchRound(size=16, network="dense", steps=1500, seeds=4, settings=SETTINGS)
     planned = plan(final=20, seeds=2).model_copy(update={"seed": 2, "search": search})
     found = unbraid.fit(images, tmp_path / "fitted", plan=planned, executor=HERE)
     assert found.run is not None, found.choice.reason

@@ -5,27 +5,28 @@ from pathlib import Path
 import pytest
 
 from unbraid.studies.fit import plan as planning
-from unbraid.studies.fit.plan import Cost, FinalRound, Plan, SearchRound, Setting, longer, make_plan, settings_of
+from unbraid.studies.fit.plan import Cost, FinalRound, Plan, Round, SearchRound, Setting, longer, make_plan, settings_of
 from unbraid.studies.schema import parse
 
 FAMILIES = ("beta_tcvae", "beta_vae")
 
 
-def costing(per_step: dict[int, float], once: float = 1.0):
-    """Steps that take so many seconds by the size of the images, two models at a time."""
+def costing(per_step: dict[int, float], dense: float, once: float = 1.0):
+    """Steps that take so many seconds by the size of the images, or with dense layers, two models at a time."""
 
-    def measured(_images: Path, _whole: int, size: int, families: list[str], **_: object) -> Cost:
-        return Cost(dict.fromkeys(families, once), dict.fromkeys(families, per_step[size]), 2)
+    def measured(_images: Path, _whole: int, planned: Round, families: list[str], **_: object) -> Cost:
+        seconds = dense if planned.network == "dense" else per_step[planned.size]
+        return Cost(dict.fromkeys(families, once), dict.fromkeys(families, seconds), 2)
 
     return measured
 
 
 @pytest.fixture
 def plan(monkeypatch: pytest.MonkeyPatch):
-    def made(minutes: float, per_step: dict[int, float], *, size: int = 64, fixed: bool = False) -> Plan:
-        monkeypatch.setattr(planning, "measured", costing(per_step))
+    def made(minutes: float, per_step: dict[int, float], dense: float = 0.005, *, fixed: bool = False) -> Plan:
+        monkeypatch.setattr(planning, "measured", costing(per_step, dense))
         return make_plan(
-            Path("images.npy"), size, minutes, FAMILIES, fixed_size=fixed, seed=3, latents=7, options={}
+            Path("images.npy"), 64, minutes, FAMILIES, fixed_size=fixed, seed=3, latents=7, options={}
         )  # fmt: skip
 
     return made
@@ -40,32 +41,42 @@ def test_the_most_promising_settings_of_every_family_come_first():
 
 
 def test_steps_fill_the_shares_of_the_minutes(plan):
-    """30 minutes: 630 s for 6 settings of 3 seeds, two at a time, 1 s each and 5 ms a step; 900 s for 10 models."""
-    found = plan(30, {16: 0.025, 32: 0.03, 64: 0.04})
-    assert found.search.steps == pytest.approx((630 - 9) / (9 * 0.025), abs=1)
-    assert (found.final.size, found.final.steps) == (64, pytest.approx((900 - 5) / (5 * 0.04), abs=1))
+    """30 minutes: 630 s for 6 settings of 3 seeds, two at a time, 1 s each and 15 ms a step; 900 s for 10 models."""
+    found = plan(30, {16: 0.015, 32: 0.016, 64: 0.017})
+    assert (found.search.network, found.final.network) == ("conv", "conv")
+    assert found.search.steps == pytest.approx((630 - 9) / (9 * 0.015), abs=1)
+    assert (found.final.size, found.final.steps) == (64, pytest.approx((900 - 5) / (5 * 0.017), abs=1))
     assert (found.final.settings, found.final.multiples, found.final.seeds) == (1, [1.0, 4.0], 5)
     assert (found.seed, found.latents, found.n_models) == (3, 7, 28)
 
 
-def test_less_time_takes_smaller_images_and_then_fewer_settings(plan):
-    assert plan(30, {16: 0.005, 32: 0.04, 64: 0.05}).final.size == 32
-    small = plan(2, {16: 0.005, 32: 0.5, 64: 2.0})
-    assert (small.final.size, small.final.multiples, small.final.settings) == (16, [1.0], 2)
+def test_less_time_takes_smaller_images_and_then_fewer_settings_and_then_dense_layers(plan):
+    assert plan(30, {16: 0.005, 32: 0.017, 64: 0.02}).final.size == 32
+    found = plan(30, {16: 0.04, 32: 0.1, 64: 0.4})
+    assert (found.final.size, found.final.multiples, found.final.settings) == (16, [1.0], 2)
+    assert (found.search.network, len(found.search.settings)) == ("conv", 3), "121 s for each model"
+    assert found.search.steps >= 3000
+    small = plan(2, {16: 0.01})
+    assert (small.search.network, small.final.network, small.final.size) == ("dense", "dense", 16)
     assert len(small.search.settings) == 4, "42 s for 3 seeds, two at a time, of 6 s each"
     assert small.search.steps >= 1000
 
 
+def test_a_size_that_was_asked_for_is_kept_whatever_the_network_of_the_search(plan):
+    found = plan(60, {16: 0.2, 64: 0.03}, fixed=True)
+    assert (found.search.network, found.final.network, found.final.size) == ("dense", "conv", 64)
+
+
 def test_too_few_minutes_are_refused_with_what_is_needed(plan):
     with pytest.raises(ValueError, match=r"0\.5 minutes are too few here: give 2 or more"):
-        plan(0.5, {16: 0.005, 32: 0.5, 64: 2.0})
-    with pytest.raises(ValueError, match=r"10 minutes are too few here: give 1334 or more"):
-        plan(10, {16: 0.005, 32: 0.5, 64: 2.0}, fixed=True)
+        plan(0.5, {16: 0.5})
+    with pytest.raises(ValueError, match=r"10 minutes are too few here: give 3334 or more"):
+        plan(10, {16: 0.005, 64: 2.0}, fixed=True)
 
 
 def test_larger_images_try_the_strength_as_it_is_and_larger():
     best = [Setting(family="beta_vae", strength=2), Setting(family="vae", strength=1)]
-    final = FinalRound(size=64, steps=1, seeds=5, settings=2, multiples=[1, 4])
+    final = FinalRound(size=64, network="conv", steps=1, seeds=5, settings=2, multiples=[1, 4])
     assert [(each.family, each.strength) for each in final.chosen(best)] == [
         ("beta_vae", 2),
         ("beta_vae", 8),
@@ -75,8 +86,8 @@ def test_larger_images_try_the_strength_as_it_is_and_larger():
 
 def test_a_plan_is_written_and_read(tmp_path: Path):
     plan = Plan(
-        minutes=3, size=16, final=FinalRound(size=16, steps=20, seeds=2, settings=1, multiples=[1]),
-        search=SearchRound(size=16, steps=10, seeds=2, settings=settings_of(FAMILIES)),
+        minutes=3, size=16, final=FinalRound(size=16, network="dense", steps=20, seeds=2, settings=1, multiples=[1]),
+        search=SearchRound(size=16, network="dense", steps=10, seeds=2, settings=settings_of(FAMILIES)),
     )  # fmt: skip
     planning.write_plan(plan, tmp_path / "plan.yaml")
     assert planning.read_plan(tmp_path / "plan.yaml") == plan
@@ -87,8 +98,8 @@ def test_a_plan_is_written_and_read(tmp_path: Path):
 
 def test_more_minutes_are_more_seeds_of_the_same_models():
     plan = Plan(
-        minutes=30, size=16, final=FinalRound(size=16, steps=20, seeds=5, settings=1, multiples=[1]),
-        search=SearchRound(size=16, steps=10, seeds=2, settings=settings_of(FAMILIES)),
+        minutes=30, size=16, final=FinalRound(size=16, network="dense", steps=20, seeds=5, settings=1, multiples=[1]),
+        search=SearchRound(size=16, network="dense", steps=10, seeds=2, settings=settings_of(FAMILIES)),
     )  # fmt: skip
     found = longer(plan, 60)
     assert found.final.seeds == 15, "30 more minutes, where 15 trained 5 seeds"
@@ -98,8 +109,8 @@ def test_more_minutes_are_more_seeds_of_the_same_models():
 def test_a_round_is_an_ordinary_study():
     found = parse(
         planning.study_of(
-            Path("images.npy"), 64, planning.Round(size=16, steps=300, seeds=2), [4, 5], settings_of(["dip_vae_ii"]),
-            latents=6, options={"device": "cpu"}, name="search",
+            Path("images.npy"), 64, Round(size=16, network="conv", steps=300, seeds=2), [4, 5],
+            settings_of(["dip_vae_ii"]), latents=6, options={"device": "cpu"}, name="search",
         ),
         "here",
     )  # fmt: skip
@@ -107,3 +118,4 @@ def test_a_round_is_an_ordinary_study():
     assert [each.hyperparameters["lambda_od"] for each in found.families] == [2, 5]
     assert [each.hyperparameters["lambda_d"] for each in found.families] == [2, 5]
     assert (found.seeds, found.steps, found.device) == ([4, 5], 300, "cpu")
+    assert (found.batch_size, [each.hyperparameters["network"] for each in found.families]) == (16, ["conv", "conv"])

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 from pydantic import Field, field_validator
@@ -25,14 +25,16 @@ SIZES = (16, 32, 64)  # height and width that models are trained at
 SEARCH_SIZE = 16
 SEARCH_SHARE, FINAL_SHARE = 0.35, 0.5  # of the minutes; the rest is for choosing, encoding and the page
 SEARCH_SEEDS, FINAL_SEEDS = 3, 5
-SEARCH_STEPS = (1000, 6000)  # the fewest that a model can learn in, and no more than these
-# Likewise of the last round. In 1 600 steps at 32 x 32, three of ten models of sprites learnt nothing.
-FINAL_STEPS = {"dense": (1500, 20_000), "conv": (4000, 20_000)}
+# The fewest steps that a model can learn in, and no more than these, by the network, in each round.
+SEARCH_STEPS = {"dense": (1000, 6000), "conv": (3000, 12_000)}
+FINAL_STEPS = {"dense": (1500, 20_000), "conv": (3500, 40_000)}
+FEWEST_LARGER = 10_000  # at a larger size than the search; with fewer, models of the smaller size are the better ones
 LEAST_SETTINGS = 3
 # Settings of the search that go on, and multiples of their strengths: at the size of the search, and at a larger one.
 SAME_SIZE, LARGER = (2, [1.0]), (1, [1.0, 4.0])
 HELD_OUT, EVALUATIONS, PATIENCE = 0.05, 20, 4  # share of images, and when a model stops that gets no better
-LEARNING_RATES = {"dense": 0.002, "conv": 0.001}
+# Convolutions learn more in the same time from many small batches than from few large ones.
+LEARNING_RATES, BATCH_SIZES = {"dense": 0.002, "conv": 0.001}, {"dense": 64, "conv": 16}
 # What is searched of each family: its hyperparameters at a strength, and the strengths, the most promising first.
 STRENGTHS: Mapping[str, tuple[tuple[str, ...], tuple[float, ...]]] = {
     "beta_tcvae": (("beta",), (4, 2, 8)),
@@ -43,7 +45,8 @@ STRENGTHS: Mapping[str, tuple[tuple[str, ...], tuple[float, ...]]] = {
 }
 FAMILIES = ("beta_tcvae", "beta_vae", "dip_vae_ii")  # searched by default
 
-Measuring = Callable[[str, int, int], None]
+Measuring: TypeAlias = Callable[[str, int, int], None]
+Network: TypeAlias = Literal["conv", "dense"]
 
 
 class Setting(Section):
@@ -68,6 +71,7 @@ class Round(Section):
     """Models that are trained together."""
 
     size: Count
+    network: Network
     steps: Count
     seeds: Count
 
@@ -124,6 +128,9 @@ class Cost:
         """How many fit into so many seconds; negative where none do."""
         spare = seconds - self.seconds(settings, seeds, 0)
         return int(spare / (self.seconds(settings, seeds, 1) - self.seconds(settings, seeds, 0)))
+
+
+Costing: TypeAlias = Callable[[int, Network], Cost]  # by size and network
 
 
 def read_plan(path: Path) -> Plan:
@@ -184,7 +191,7 @@ def make_plan(
         minutes: for all of it.
         families: keys of `STRENGTHS`.
         fixed_size: whether the final models must be of this size; else they are as large as leaves time for
-            `FINAL_STEPS` steps.
+            `FEWEST_LARGER` steps.
         seed, latents: of all models.
         options: of the study: device, executor.
         progress: called as progress(what is measured, done, all).
@@ -193,50 +200,60 @@ def make_plan(
         ValueError: the minutes are too few; the line says how many are needed.
     """
     seconds, searched = 60 * minutes, min(SEARCH_SIZE, size)
-    sizes = [size] if fixed_size else sorted((each for each in SIZES if each <= size), reverse=True)
-    costs: dict[int, Cost] = {}
+    costs: dict[tuple[int, str], Cost] = {}
 
-    def cost(at: int) -> Cost:
-        if at not in costs:
-            costs[at] = measured(images, size, at, families, latents=latents, options=options, progress=progress)
-        return costs[at]
+    def cost(at: int, network: Network) -> Cost:
+        if (at, network) not in costs:
+            costs[at, network] = measured(
+                images, size, Round(size=at, network=network, steps=1000, seeds=1), families, latents=latents,
+                options=options, progress=progress,
+            )  # fmt: skip
+        return costs[at, network]
 
-    search, search_seconds = _search(cost(searched), searched, settings_of(families), SEARCH_SHARE * seconds)
-    final, final_seconds = _final(cost, sizes, searched, search.settings[0], FINAL_SHARE * seconds)
+    search, search_seconds = _search(cost, searched, settings_of(families), SEARCH_SHARE * seconds)
+    if fixed_size:
+        sizes = [size]
+    elif search.network == "dense":  # too little time for convolutions, and for larger images all the more
+        sizes = [searched]
+    else:
+        sizes = sorted((each for each in SIZES if each <= size), reverse=True)
+    final, final_seconds = _final(cost, sizes, search, FINAL_SHARE * seconds)
     if (needed := max(search_seconds / SEARCH_SHARE, final_seconds / FINAL_SHARE)) > seconds:
         raise ValueError(f"{minutes:g} minutes are too few here: give {needed / 60 + 0.5:.0f} or more")
     return Plan(minutes=minutes, seed=seed, latents=latents, size=size, search=search, final=final)
 
 
-def _search(cost: Cost, size: int, settings: list[Setting], seconds: float) -> tuple[SearchRound, float]:
-    """As many settings as leave time for the fewest steps; and the seconds that these take."""
-    while len(settings) > LEAST_SETTINGS and cost.steps(settings, SEARCH_SEEDS, seconds) < SEARCH_STEPS[0]:
+def _search(cost: Costing, size: int, settings: list[Setting], seconds: float) -> tuple[SearchRound, float]:
+    """As many settings as leave time for the fewest steps; and the seconds that these take.
+
+    Convolutions, unless there is too little time for them with even the fewest settings.
+    """
+    network: Network = "conv"
+    if cost(size, network).steps(settings[:LEAST_SETTINGS], SEARCH_SEEDS, seconds) < SEARCH_STEPS[network][0]:
+        network = "dense"
+    own, (fewest, most) = cost(size, network), SEARCH_STEPS[network]
+    while len(settings) > LEAST_SETTINGS and own.steps(settings, SEARCH_SEEDS, seconds) < fewest:
         settings = settings[:-1]
-    steps = int(np.clip(cost.steps(settings, SEARCH_SEEDS, seconds), *SEARCH_STEPS))
-    found = SearchRound(size=size, steps=steps, seeds=SEARCH_SEEDS, settings=settings)
-    return found, cost.seconds(settings, SEARCH_SEEDS, SEARCH_STEPS[0])
+    steps = int(np.clip(own.steps(settings, SEARCH_SEEDS, seconds), fewest, most))
+    found = SearchRound(size=size, network=network, steps=steps, seeds=SEARCH_SEEDS, settings=settings)
+    return found, own.seconds(settings, SEARCH_SEEDS, fewest)
 
 
-def _final(
-    cost: Callable[[int], Cost], sizes: Sequence[int], searched: int, setting: Setting, seconds: float
-) -> tuple[FinalRound, float]:
+def _final(cost: Costing, sizes: Sequence[int], search: SearchRound, seconds: float) -> tuple[FinalRound, float]:
     """The largest of `sizes` that leaves time for the fewest steps; and the seconds that these take."""
     for size in sizes:
-        number, multiples = SAME_SIZE if size == searched else LARGER
-        settings = [setting] * (number * len(multiples))
-        steps = cost(size).steps(settings, FINAL_SEEDS, seconds)
-        fewest, most = FINAL_STEPS[network_of(size)]
+        number, multiples = SAME_SIZE if size == search.size else LARGER
+        network: Network = search.network if size == search.size else "conv"
+        settings = [search.settings[0]] * (number * len(multiples))
+        steps = cost(size, network).steps(settings, FINAL_SEEDS, seconds)
+        fewest, most = FINAL_STEPS[network] if size == search.size else (FEWEST_LARGER, FINAL_STEPS[network][1])
         if steps >= fewest or size == sizes[-1]:
             found = FinalRound(
-                size=size, steps=int(np.clip(steps, fewest, most)), seeds=FINAL_SEEDS, settings=number,
-                multiples=multiples,
+                size=size, network=network, steps=int(np.clip(steps, fewest, most)), seeds=FINAL_SEEDS,
+                settings=number, multiples=multiples,
             )  # fmt: skip
-            return found, cost(size).seconds(settings, FINAL_SEEDS, fewest)
+            return found, cost(size, network).seconds(settings, FINAL_SEEDS, fewest)
     raise ValueError("there is no size to train at")
-
-
-def network_of(size: int) -> str:
-    return "dense" if size <= SEARCH_SIZE else "conv"
 
 
 def study_of(
@@ -244,8 +261,7 @@ def study_of(
     options: Mapping[str, Any], name: str,
 ) -> str:  # fmt: skip
     """The YAML of an ordinary study of these settings, on images of `whole` x `whole` that are shrunk."""
-    size, steps = planned.size, planned.steps
-    network = network_of(size)
+    size, steps, network = planned.size, planned.steps, planned.network
     shared = {"latents": latents, "network": network, "learning_rate": LEARNING_RATES[network]}
     return written(
         {
@@ -254,6 +270,7 @@ def study_of(
             "families": [{"name": each.family, **each.hyperparameters, **shared} for each in settings],
             "seeds": list(seeds),
             "steps": steps,
+            "batch_size": BATCH_SIZES[network],
             "hold_out": HELD_OUT,
             "hold_out_every": max(1, steps // EVALUATIONS),
             "patience": PATIENCE,
@@ -264,21 +281,12 @@ def study_of(
 
 
 def measured(
-    images: Path, whole: int, size: int, families: Sequence[str], *, latents: int, options: Mapping[str, Any],
+    images: Path, whole: int, planned: Round, families: Sequence[str], *, latents: int, options: Mapping[str, Any],
     progress: Measuring | None,
 ) -> Cost:  # fmt: skip
-    """What a model of each family takes at this size, by a few steps of it."""
+    """What a model of each family takes in such a round, by a few steps of it."""
     settings = [Setting(family=name, strength=STRENGTHS[name][1][0]) for name in families]
-    text = study_of(
-        images,
-        whole,
-        Round(size=size, steps=1000, seeds=1),
-        [0],
-        settings,
-        latents=latents,
-        options=options,
-        name="measured",
-    )
+    text = study_of(images, whole, planned, [0], settings, latents=latents, options=options, name="measured")
     with TemporaryDirectory() as folder:
         file = Path(folder) / "study.yaml"
         file.write_text(text, encoding="utf-8")
