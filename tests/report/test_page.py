@@ -191,6 +191,12 @@ def test_what_is_skipped_is_there_with_its_reason(html: str) -> None:
 
 
 @pytest.mark.usefixtures("undrawn")
+def test_metrics_that_are_skipped_for_one_reason_share_its_row(card: ScoreCard) -> None:
+    html = table(replace(card, skipped={"irs": "too wide", "r2": "too wide", "udr": "no models"}, failed={}))
+    assert (html.count("too wide"), html.count("no models")) == (1, 1)
+    assert all(html.count(f'id="score-{name}"') == 1 for name in ("irs", "r2", "udr"))
+
+
 @pytest.mark.parametrize("name", sorted(METRICS))
 def test_any_metric_of_the_table_may_be_skipped(name: str, card: ScoreCard) -> None:
     text = words(table(replace(card, skipped={name: "because"})))
