@@ -9,7 +9,10 @@ from unbraid.models.networks import conv_pair, dense_pair, network_pair
 from unbraid.models.strided import Halving
 from unbraid.storage.trust import Trusted
 
-SHAPES = [(32, 32, 1), (64, 64, 3), (128, 128, 3), (33, 33, 1), (50, 77, 2), (63, 32, 1), (127, 128, 1), (100, 64, 4)]
+SHAPES = [
+    (16, 16, 3), (17, 31, 1), (32, 32, 1), (64, 64, 3), (128, 128, 3), (33, 33, 1), (50, 77, 2), (63, 32, 1),
+    (127, 128, 1), (100, 64, 4),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("pair", [conv_pair, dense_pair])

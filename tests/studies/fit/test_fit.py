@@ -137,13 +137,16 @@ def test_noise_is_not_called_disentangled(tmp_path: Path):
 def test_the_search_chooses_where_the_last_round_learns_nothing(images: np.ndarray, tmp_path: Path):
     """Its four models are those that the fixture's last round chooses from."""
     search = SearchRound(size=16, network="dense", steps=1500, seeds=4, settings=SETTINGS)
-    planned = plan(final=20, seeds=2).model_copy(update={"seed": 2, "search": search})
+    final = FinalRound(size=16, network="conv", steps=20, seeds=2, settings=1, multiples=[1.0])
+    planned = plan().model_copy(update={"seed": 2, "search": search, "final": final})
     found = unbraid.fit(images, tmp_path / "fitted", plan=planned, executor=HERE)
     assert found.run is not None, found.choice.reason
     assert found.choice.chosen is not None
     assert found.choice.chosen.run.path.parts[-3] == "search"
     assert found.choice.size == 16
     assert "4 <small>models at 16 × 16" in found.report().read_text()
+    last = [load_run(each).config for each in (found.folder / "study" / "runs").iterdir() if not each.suffix]
+    assert [(each["hyperparameters"]["network"], each["batch_size"]) for each in last] == [("conv", 16)] * 2
 
 
 @pytest.mark.lengthy

@@ -106,8 +106,8 @@ def fit(
 ) -> Fitted:
     """Train models on unlabelled images for so many minutes, and choose one of them without labels.
 
-    Small models of several families and strengths are trained first; the settings that agree best over seeds
-    (Unsupervised Disentanglement Ranking) and explain held-out images best (ELBO) are then trained at full size. What
+    Small models of several families and strengths are trained first. The settings whose models agree best over seeds
+    (Unsupervised Disentanglement Ranking) are then trained for longer, and on larger images where there is time. What
     is chosen, and how sure that is, `unbraid.studies.fit.choose` says. The same call continues what was interrupted.
 
     Args:
