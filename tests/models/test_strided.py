@@ -12,7 +12,7 @@ from unbraid.models.strided import MANY, Doubling, Halving, over_patches
 Sides: TypeAlias = tuple[int, int]
 Layer: TypeAlias = Doubling | Halving
 
-KINDS = [(kind, channels) for kind in (Halving, Doubling) for channels in (1, 3)]
+KINDS = [(kind, channels) for kind in (Halving, Doubling) for channels in (1, 3, 5)]
 ODD = [(0, 0), (1, 0), (0, 1), (1, 1)]
 TIGHT = 1e-12
 

@@ -2,8 +2,8 @@
 
 Both are made of three products: a convolution of the fine image, its transpose of the coarse one, and the gradient of
 the weight, which takes both. There oneDNN is slow at the gradients of a deconvolution (most of all that of its bias,
-which is a sum), at images of one channel, of which it works out sixteen, and in bfloat16 at the gradient of a weight of
-many channels.
+which is a sum), at images of few channels, of which it works out sixteen, and in bfloat16 at the gradient of a weight
+of many channels.
 """
 
 from typing import Any
@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 MANY = 64  # channels of the fine image, from where on a product over patches is faster in bfloat16
+FEW = 4  # channels of the fine image, up to where a deconvolution is faster in blocks of 2 x 2 pixels
 
 
 class Halving(nn.Conv2d):
@@ -86,6 +87,8 @@ class _Doubled(torch.autograd.Function):
     def forward(
         coarse: Tensor, weight: Tensor, bias: Tensor, stride: int, padding: int, odd: tuple[int, int]
     ) -> Tensor:
+        if stride == 2 and weight.shape[1] <= FEW:
+            return _doubled_in_blocks(coarse, weight, bias, odd)
         return functional.conv_transpose2d(coarse, weight, bias, stride, padding, odd)
 
     @staticmethod
@@ -156,6 +159,18 @@ class _Pixels(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor, None, None]:  # noqa: ARG004
         return _Blocks.apply(*grad_outputs), None, None
+
+
+def _doubled_in_blocks(coarse: Tensor, weight: Tensor, bias: Tensor, odd: tuple[int, int]) -> Tensor:
+    """The 4 x 4 deconvolution of stride 2 as a 2 x 2 one of stride 1, which gives four pixels at a time."""
+    before, few = weight.shape[:2]
+    blocked = weight.reshape(before, few, 2, 2, 2, 2).permute(0, 3, 5, 1, 2, 4).reshape(before, 4 * few, 2, 2)
+    blocks = functional.conv_transpose2d(coarse, blocked, bias.repeat(4)).movedim(1, -1)
+    n, down, right = blocks.shape[:3]
+    rows = blocks.reshape(n, down, right, 2, 2 * few).movedim(3, 2).reshape(n, 2 * down, 2 * right, few)
+    height, width = (2 * side + more for side, more in zip(coarse.shape[-2:], odd, strict=True))
+    # The first pixel of a block is one above and left of the image.
+    return rows[:, 1 : 1 + height, 1 : 1 + width].contiguous().movedim(-1, 1)
 
 
 def _gradient_of_weight(fine: Tensor, coarse: Tensor, weight: Tensor, stride: int, padding: int) -> Tensor:
