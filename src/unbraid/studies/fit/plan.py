@@ -26,8 +26,8 @@ SEARCH_SIZE = 16
 SEARCH_SHARE, FINAL_SHARE = 0.35, 0.5  # of the minutes; the rest is for choosing, encoding and the page
 SEARCH_SEEDS, FINAL_SEEDS = 3, 5
 # The fewest steps that a model can learn in, and no more than these, by the network, in each round.
-SEARCH_STEPS = {"dense": (1000, 6000), "conv": (3000, 12_000)}
-FINAL_STEPS = {"dense": (1500, 20_000), "conv": (3500, 40_000)}
+SEARCH_STEPS = {"dense": (1000, 6000), "conv": (4000, 12_000)}
+FINAL_STEPS = {"dense": (1500, 20_000), "conv": (8000, 40_000)}
 FEWEST_LARGER = 10_000  # at a larger size than the search; with fewer, models of the smaller size are the better ones
 LEAST_SETTINGS = 3
 # Settings of the search that go on, and multiples of their strengths: at the size of the search, and at a larger one.
@@ -37,7 +37,7 @@ HELD_OUT, EVALUATIONS, PATIENCE = 0.05, 20, 4  # share of images, and when a mod
 LEARNING_RATES, BATCH_SIZES = {"dense": 0.002, "conv": 0.001}, {"dense": 64, "conv": 16}
 # What is searched of each family: its hyperparameters at a strength, and the strengths, the most promising first.
 STRENGTHS: Mapping[str, tuple[tuple[str, ...], tuple[float, ...]]] = {
-    "beta_tcvae": (("beta",), (4, 2, 8)),
+    "beta_tcvae": (("beta",), (2, 4, 1)),
     "beta_vae": (("beta",), (2, 4, 1)),
     "dip_vae_ii": (("lambda_od", "lambda_d"), (2, 5)),
     "factor_vae": (("gamma",), (4, 20)),
@@ -210,7 +210,9 @@ def make_plan(
             )  # fmt: skip
         return costs[at, network]
 
-    search, search_seconds = _search(cost, searched, settings_of(families), SEARCH_SHARE * seconds)
+    settings = settings_of(families)
+    network = _network(cost, searched, settings, seconds)
+    search, search_seconds = _search(cost(searched, network), searched, network, settings, SEARCH_SHARE * seconds)
     if fixed_size:
         sizes = [size]
     elif search.network == "dense":  # too little time for convolutions, and for larger images all the more
@@ -223,20 +225,24 @@ def make_plan(
     return Plan(minutes=minutes, seed=seed, latents=latents, size=size, search=search, final=final)
 
 
-def _search(cost: Costing, size: int, settings: list[Setting], seconds: float) -> tuple[SearchRound, float]:
-    """As many settings as leave time for the fewest steps; and the seconds that these take.
+def _network(cost: Costing, size: int, settings: list[Setting], seconds: float) -> Network:
+    """Convolutions, unless there is too little time for them in one of the rounds."""
+    own, number = cost(size, "conv"), SAME_SIZE[0]
+    searched = own.steps(settings[:LEAST_SETTINGS], SEARCH_SEEDS, SEARCH_SHARE * seconds)
+    final = own.steps(settings[:1] * number, FINAL_SEEDS, FINAL_SHARE * seconds)
+    return "conv" if searched >= SEARCH_STEPS["conv"][0] and final >= FINAL_STEPS["conv"][0] else "dense"
 
-    Convolutions, unless there is too little time for them with even the fewest settings.
-    """
-    network: Network = "conv"
-    if cost(size, network).steps(settings[:LEAST_SETTINGS], SEARCH_SEEDS, seconds) < SEARCH_STEPS[network][0]:
-        network = "dense"
-    own, (fewest, most) = cost(size, network), SEARCH_STEPS[network]
-    while len(settings) > LEAST_SETTINGS and own.steps(settings, SEARCH_SEEDS, seconds) < fewest:
+
+def _search(
+    cost: Cost, size: int, network: Network, settings: list[Setting], seconds: float
+) -> tuple[SearchRound, float]:
+    """As many settings as leave time for the fewest steps; and the seconds that these take."""
+    fewest, most = SEARCH_STEPS[network]
+    while len(settings) > LEAST_SETTINGS and cost.steps(settings, SEARCH_SEEDS, seconds) < fewest:
         settings = settings[:-1]
-    steps = int(np.clip(own.steps(settings, SEARCH_SEEDS, seconds), fewest, most))
+    steps = int(np.clip(cost.steps(settings, SEARCH_SEEDS, seconds), fewest, most))
     found = SearchRound(size=size, network=network, steps=steps, seeds=SEARCH_SEEDS, settings=settings)
-    return found, own.seconds(settings, SEARCH_SEEDS, fewest)
+    return found, cost.seconds(settings, SEARCH_SEEDS, fewest)
 
 
 def _final(cost: Costing, sizes: Sequence[int], search: SearchRound, seconds: float) -> tuple[FinalRound, float]:
