@@ -37,8 +37,8 @@ HELD_OUT, EVALUATIONS, PATIENCE = 0.05, 20, 4  # share of images, and when a mod
 LEARNING_RATES, BATCH_SIZES = {"dense": 0.002, "conv": 0.001}, {"dense": 64, "conv": 16}
 # What is searched of each family: its hyperparameters at a strength, and the strengths, the most promising first.
 STRENGTHS: Mapping[str, tuple[tuple[str, ...], tuple[float, ...]]] = {
-    "beta_tcvae": (("beta",), (2, 4, 1)),
-    "beta_vae": (("beta",), (2, 4, 1)),
+    "beta_tcvae": (("beta",), (2, 0.5, 1)),
+    "beta_vae": (("beta",), (2, 1, 0.5)),
     "dip_vae_ii": (("lambda_od", "lambda_d"), (2, 5)),
     "factor_vae": (("gamma",), (4, 20)),
     "vae": ((), (1,)),
