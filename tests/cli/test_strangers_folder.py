@@ -57,8 +57,8 @@ metrics: [mig]
 PLAN = """
 minutes: 1
 size: 16
-search: {size: 16, steps: 2, seeds: 2, settings: [{family: vae, strength: 1}]}
-final: {size: 16, steps: 2, seeds: 2, settings: 1, multiples: [1]}
+search: {size: 16, network: dense, steps: 2, seeds: 2, settings: [{family: vae, strength: 1}]}
+final: {size: 16, network: dense, steps: 2, seeds: 2, settings: 1, multiples: [1]}
 """
 # How each command is called where there are a study, a run and codes.
 WALK: Mapping[str, list[str]] = {

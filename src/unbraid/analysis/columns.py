@@ -69,7 +69,11 @@ def mean_interval(column: str, values: FloatArray, confidence: float) -> tuple[f
 
     mean, error = float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values)))
     half = float(stdtrit(len(values) - 1, (1 + confidence) / 2)) * error
-    low, high = mean - half, mean + half
+    return within_range(column, values, mean - half, mean + half)
+
+
+def within_range(column: str, values: FloatArray, low: float, high: float) -> tuple[float, float]:
+    """An interval of the mean of a column, cut off at the ends of the metric's range, in which all values lie."""
     metric, _, value = column.removeprefix(PUBLISHED).removeprefix(BASELINE).rpartition(".")
     known = find_metric(metric)
     if known is None or value not in (known.headline, HELD_OUT):
