@@ -16,6 +16,7 @@ that was stopped goes on. The beta-VAEs come after all fits. All of it takes 5 s
 import argparse
 import os
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,7 @@ def main() -> None:
     for name, run in wanted:
         plan(name, run, given.out / f"{name}-{run}", given.minutes)
     table = given.out / "fit.csv"
-    # What people do today comes last: a run without it is worth something, and it is not worth much without a run.
+    # What people do today comes last: fits can be judged without it, and it takes as long as they do.
     for way in () if given.plan else (fits, todays):
         for name, run in wanted:
             known = pd.read_csv(table) if table.is_file() else pd.DataFrame({"dataset": [], "run": [], "what": []})
@@ -71,6 +72,7 @@ def main() -> None:
             print(means(known).to_string(), flush=True)
 
 
+@cache
 def drawn(name: str, run: int) -> tuple[FactorDataset, IntArray]:
     """A dataset, and which of its images a run takes."""
     dataset = load(**SETS[name])
@@ -128,9 +130,7 @@ def row(name: str, run: int, planned: Plan, what: str, model: str, codes: FloatA
     """Codes of all images, judged by their labels."""
     dataset, index = drawn(name, run)
     space = dataset.space
-    card = unbraid.score(
-        codes, space.factors(index), names=space.names, kinds=space.kinds, metrics=list(JUDGES)
-    )  # fmt: skip
+    card = unbraid.score(codes, space.factors(index), names=space.names, kinds=space.kinds, metrics=list(JUDGES))
     scores = {metric: getattr(card[metric], METRICS[metric].headline) for metric in JUDGES}
     return {"dataset": name, "run": run, "minutes": planned.minutes, "what": what, "model": model, **scores}
 

@@ -28,12 +28,12 @@ SEARCH_SEEDS, FINAL_SEEDS = 3, 5
 # The fewest steps that a model can learn in, and no more than these, by the network, in each round.
 SEARCH_STEPS = {"dense": (1000, 6000), "conv": (4000, 12_000)}
 FINAL_STEPS = {"dense": (1500, 20_000), "conv": (8000, 40_000)}
-FEWEST_LARGER = 10_000  # at a larger size than the search; with fewer, models of the smaller size are the better ones
+FEWEST_LARGER = 10_000  # at a larger size than the search; in 7 500, models of the smaller size were the better ones
 LEAST_SETTINGS = 3
 # Settings of the search that go on, and multiples of their strengths: at the size of the search, and at a larger one.
 SAME_SIZE, LARGER = (2, [1.0]), (1, [1.0, 4.0])
 HELD_OUT, EVALUATIONS, PATIENCE = 0.05, 20, 4  # share of images, and when a model stops that gets no better
-# Convolutions learn more in the same time from many small batches than from few large ones.
+# Compared by benchmarks/small_networks.py, each network with these alone.
 LEARNING_RATES, BATCH_SIZES = {"dense": 0.002, "conv": 0.001}, {"dense": 64, "conv": 16}
 # What is searched of each family: its hyperparameters at a strength, and the strengths, the most promising first.
 STRENGTHS: Mapping[str, tuple[tuple[str, ...], tuple[float, ...]]] = {
