@@ -102,7 +102,12 @@ def check_width(shape: Sequence[int]) -> None:
 
 def in_full(shape: Sequence[int]) -> str:
     """What a matrix of this shape takes as a full array."""
-    return f"of shape {tuple(shape)} take {8 * math.prod(shape) / 1e9:.2g} GB as a full array"
+    return f"of shape {tuple(shape)} take {gigabytes(shape)} as a full array"
+
+
+def gigabytes(shape: Sequence[int]) -> str:
+    """Of a full array of this shape."""
+    return f"{8 * math.prod(shape) / 1e9:.2g} GB"
 
 
 def as_full(values: Any) -> Any:

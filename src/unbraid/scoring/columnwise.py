@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._utils.arrays import CELLS, finite_sparse, in_full, is_sparse, n_stored
+from unbraid._utils.arrays import CELLS, finite_sparse, gigabytes, is_sparse, n_stored
 from unbraid._utils.memory import check_memory
 from unbraid._utils.repr import with_names
 from unbraid.metrics import Metric, NotDefined
@@ -37,7 +37,8 @@ def score_wide(
     Raises:
         ValueError: unsound input, or none of the metrics reads codes by columns; rows lack labels of codes on the disk.
     """
-    why = f"needs all codes at once, which {in_full(codes.shape)}: dense=True (--dense) makes one"
+    size = gigabytes(codes.shape)
+    why = f"needs all codes at once as a full array, which takes {size} here and is made by dense=True (--dense)"
     skipped = {name: why for name in chosen if name not in WIDE}
     if len(skipped) == len(chosen):
         raise ValueError(f"{', '.join(skipped)} {why}; {', '.join(WIDE)} read sparse codes by columns")
