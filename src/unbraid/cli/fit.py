@@ -13,7 +13,7 @@ from unbraid.cli.show import say
 if TYPE_CHECKING:
     from unbraid.studies.fit.fit import Fitted
     from unbraid.studies.fit.pictures import Pictures
-    from unbraid.studies.fit.plan import Plan
+    from unbraid.studies.fit.plan import Plan, Round
 
 
 def fit(
@@ -26,7 +26,7 @@ def fit(
     minutes: Annotated[float, typer.Option(help="How long it may take, all in all.")] = 30.0,
     size: Annotated[
         int | None,
-        typer.Option(help="Height and width that models see: 16, 32 or 64; default the largest that time allows."),
+        typer.Option(help="Height and width that models see: 16, 32 or 64; default what time and the images allow."),
     ] = None,
     families: Annotated[
         str, typer.Option(help="Comma-separated: beta_tcvae, beta_vae, dip_vae_ii, factor_vae, vae.")
@@ -83,11 +83,17 @@ def _say_plan(pictures: "Pictures", plan: "Plan") -> None:
     for line in pictures.notes():
         say(line)
     search, final = plan.search, plan.final
-    n_final = final.settings * len(final.multiples)
     say(
-        f"plan: {len(search.settings)} settings x {search.seeds} seeds at {search.size} x {search.size}, "
-        f"{search.steps} steps; then {n_final} x {final.seeds} at {final.size} x {final.size}, {final.steps} steps: "
+        f"plan: {_round(search, len(search.settings))}; then {_round(final, final.settings * len(final.multiples))}: "
         f"about {plan.minutes:g} minutes"
+    )
+
+
+def _round(planned: "Round", n_settings: int) -> str:
+    layers = "convolutions" if planned.network == "conv" else "dense layers"
+    return (
+        f"{n_settings} settings x {planned.seeds} seeds, {layers} at {planned.size} x {planned.size}, "
+        f"{planned.steps} steps"
     )
 
 

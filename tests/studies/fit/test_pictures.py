@@ -128,7 +128,7 @@ def test_copies_and_blank_images_are_counted(folder: Path, tmp_path: Path):
 def test_too_few_images_and_images_that_are_all_the_same_are_refused(tmp_path: Path):
     with pytest.raises(ValueError, match=r"20 images; to find factors of variation takes 500 or more"):
         prepare(np.zeros((20, 8, 8, 1), dtype=np.uint8), tmp_path / "few", 16)
-    with pytest.raises(ValueError, match=r"all 600 images are the same; nothing varies in them"):
+    with pytest.raises(ValueError, match=r"all 600 images are the same .*; nothing varies in them"):
         prepare(np.zeros((600, 8, 8, 1), dtype=np.uint8), tmp_path / "same", 16)
     with pytest.raises(FileNotFoundError, match=r"nowhere: no such file or folder"):
         prepare(tmp_path / "nowhere", tmp_path / "cache", 16)
@@ -212,3 +212,18 @@ def test_a_table_of_labels_has_no_images(tmp_path: Path) -> None:
         prepare(tmp_path / "labels.csv", tmp_path / "images", 16)
     with pytest.raises(ValueError, match="labels without images, so nothing can be trained"):
         unbraid.train("vae", tmp_path / "labels.csv", steps=1, out=tmp_path / "runs")
+
+
+@pytest.mark.parametrize(("side", "size"), [(9, 16), (20, 16), (28, 32), (45, 32), (46, 64), (300, 64)])
+def test_unasked_images_are_as_large_as_the_nearest_size(folder: Path, tmp_path: Path, side: int, size: int):
+    for number, path in enumerate(sorted(folder.glob("*.png"))):
+        Image.fromarray(pixels(side + number % 3 * side, side)).save(path)  # the shorter side counts
+    assert prepare(folder, tmp_path / "cache", None).size == size
+    rows = np.repeat(RNG.integers(0, 256, (FEWEST, side, 1, 1), dtype=np.uint8), side + 7, axis=2)
+    assert prepare(rows, tmp_path / "rows", None).size == size
+
+
+def test_sizes_are_those_of_files_that_can_be_read(folder: Path, tmp_path: Path):
+    (folder / "0000.png").write_bytes(b"")
+    (folder / "0010.png").write_bytes(b"not a picture")
+    assert prepare(folder, tmp_path / "cache", None).size == 16

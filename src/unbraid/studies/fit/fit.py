@@ -17,11 +17,10 @@ from unbraid.runs.run import Run, load_run
 from unbraid.storage.files import write_text
 from unbraid.studies.fit.choose import Candidate, Choice, best_settings, choose
 from unbraid.studies.fit.hand_over import REPORT, hand_over, read_labels
-from unbraid.studies.fit.pictures import Pictures, as_bytes, prepare, square
+from unbraid.studies.fit.pictures import SIZES, Pictures, as_bytes, prepare, square
 from unbraid.studies.fit.plan import (
     FAMILIES,
     FILE,
-    SIZES,
     STRENGTHS,
     Plan,
     Round,
@@ -117,7 +116,7 @@ def fit(
             the studies and the images that they rest on.
         minutes: how long it may take here, all in all.
         size: height and width of the images that models see, 16, 32 or 64; by default the largest that leaves time to
-            train, and no larger than the images are.
+            train, and no larger than the one nearest to their own.
         families: which to try, of beta_tcvae, beta_vae, dip_vae_ii, factor_vae and vae.
         latents: how many codes a model has; those that are not needed stay empty.
         seed: of all models.
@@ -201,7 +200,7 @@ def planned_for(
     given, folder = read_plan(Path(plan)) if isinstance(plan, str | Path) else plan, Path(out)
     kept = read_plan(folder / FILE) if given is None and (folder / FILE).is_file() else None
     pictures = prepare(
-        images, folder / IMAGES, given.size if given else kept.size if kept else size or SIZES[-1],
+        images, folder / IMAGES, given.size if given else kept.size if kept else size,
         lambda what, done, total: report(what, done, total, f"{done}/{total}"),
     )  # fmt: skip
     if given is not None:

@@ -2,9 +2,11 @@
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
+from functools import partial
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
@@ -27,7 +29,9 @@ from unbraid.training.source import open_dataset
 from unbraid.types import Progress, UInt8Array
 
 IMAGES, ABOUT = "images.npy", "images.json"
+SIZES = (16, 32, 64)  # height and width that models see
 FEWEST = 500  # images
+MEASURED = 100  # files whose sides are read, to know how large images are
 MOST_BAD = 0.01  # share of files that cannot be read
 SLAB = 256  # images read at a time
 NAMED = 5  # files, in one line
@@ -75,7 +79,17 @@ class Pictures:
         return lines
 
 
-def prepare(source: Any, folder: Path, size: int, progress: Progress | None = None) -> Pictures:
+@dataclass(frozen=True)
+class _Source:
+    """Images that are still to be read."""
+
+    total: int
+    read: Callable[[int], Iterator[Outcome]]  # each in turn, by the size that is wanted
+    state: str  # changes with any of them
+    side: float  # the shorter one, in pixels; of files the median
+
+
+def prepare(source: Any, folder: Path, size: int | None, progress: Progress | None = None) -> Pictures:
     """Read all images once and keep them, `size` x `size`, in a cache folder; or take what the folder holds of them.
 
     Each is turned as its EXIF data say, laid on white where it is transparent, cropped to its middle square and
@@ -85,7 +99,7 @@ def prepare(source: Any, folder: Path, size: int, progress: Progress | None = No
         source: a folder of picture files, searched with its subfolders; the name or path of a dataset; an array, a
             tensor, a torch Dataset or a dataset.
         folder: of the cache, made where it is not there.
-        size: height and width.
+        size: height and width; by default the one of `SIZES` that is nearest to the images' own.
         progress: called as progress("reading images", done, all).
 
     Raises:
@@ -94,8 +108,9 @@ def prepare(source: Any, folder: Path, size: int, progress: Progress | None = No
         OSError: no room for the cache.
     """
     described = _described(source)
-    total, outcomes, state = _images(source, size)
-    if (kept := read_pictures(folder)) is not None and (kept.state, kept.size) == (state, size):
+    found = _images(source)
+    total, size = found.total, size or min(SIZES, key=lambda each: abs(np.log(each / found.side)))
+    if (kept := read_pictures(folder)) is not None and (kept.state, kept.size) == (found.state, size):
         return kept
     if total < FEWEST:
         raise ValueError(f"{described}: {total} images; to find factors of variation takes {FEWEST} or more")
@@ -104,19 +119,31 @@ def prepare(source: Any, folder: Path, size: int, progress: Progress | None = No
         raise OSError(f"{folder}: {total} images need {needed / 1e6:.0f} MB of disk, {free / 1e6:.0f} MB are free")
     raw = folder / f".{IMAGES}.raw"
     try:
-        names, skipped, seen, blank, grey = _write_raw(outcomes, raw, total, progress)
+        names, skipped, seen, blank, grey = _write_raw(found.read(size), raw, total, progress)
         if len(skipped) > MOST_BAD * total:
             raise ValueError(
                 f"{described}: {len(skipped)} of {total} files cannot be read, more than {MOST_BAD:.0%}: "
                 f"{_listed(skipped)}; remove or mend them"
             )
         if len(seen) < 2:
-            raise ValueError(f"{described}: all {len(names)} images are the same; nothing varies in them")
+            raise ValueError(
+                f"{described}: all {len(names)} images are the same (their middle squares, on white where they are "
+                "transparent); nothing varies in them"
+            )
         digest = _write_array(folder / IMAGES, raw, (len(names), size, size, 3), 1 if grey else 3)
     finally:
         raw.unlink(missing_ok=True)
     pictures = Pictures(
-        folder, described, state, size, 1 if grey else 3, tuple(names), skipped, len(names) - len(seen), blank, digest
+        folder,
+        described,
+        found.state,
+        size,
+        1 if grey else 3,
+        tuple(names),
+        skipped,
+        len(names) - len(seen),
+        blank,
+        digest,
     )
     write_text(folder / ABOUT, json.dumps({**asdict(pictures), "folder": None}, indent=1))
     return pictures
@@ -157,8 +184,7 @@ def _lies_in_files(source: str | Path) -> bool:
     return is_path(str(source), ()) or Path(source).expanduser().exists()
 
 
-def _images(source: Any, size: int) -> tuple[int, Iterator[Outcome], str]:
-    """How many there are, each in turn, and what changes with any of them."""
+def _images(source: Any) -> _Source:
     if isinstance(source, str | Path):
         path = Path(source).expanduser()
         if _lies_in_files(source):
@@ -166,13 +192,16 @@ def _images(source: Any, size: int) -> tuple[int, Iterator[Outcome], str]:
                 raise FileNotFoundError(f"{path}: no such file or folder")
             if path.is_dir() and not (path / "meta.json").exists() and not (path / IMAGES).exists():
                 files = _pictures(path)
-                return len(files), _read_files(path, files, size), _state_of(path, files)
+                return _Source(
+                    len(files), partial(_read_files, path, files), _state_of(path, files), _side(path, files)
+                )
         dataset = open_dataset(str(source))
     else:
         dataset = images_of(source)
     if len(dataset.image_shape) != 3 or dataset.image_shape == NO_IMAGES:
         raise ValueError("these are rows of a table; `unbraid fit` takes images (codes are scored by `unbraid score`)")
-    return len(dataset), _read_dataset(dataset, size), content_digest(dataset, None)
+    side = min(dataset.image_shape[:2])
+    return _Source(len(dataset), partial(_read_dataset, dataset), content_digest(dataset, None), side)
 
 
 def _pictures(folder: Path) -> tuple[str, ...]:
@@ -203,6 +232,18 @@ def _state_of(folder: Path, files: tuple[str, ...]) -> str:
         about = (folder / name).stat()
         digest.update(repr((name, about.st_size, about.st_mtime_ns)).encode())
     return digest.hexdigest()
+
+
+def _side(folder: Path, files: tuple[str, ...]) -> float:
+    """The shorter side of pictures, the median of some; of the largest size where none can be read."""
+    images, sides = require("PIL.Image", "data", "reading image files"), []
+    for name in files[:: max(1, len(files) // MEASURED)]:
+        try:
+            with images.open(folder / name) if (folder / name).is_file() else nullcontext() as image:
+                sides += [] if image is None else [min(image.size)]
+        except (OSError, SyntaxError, ValueError, ArithmeticError, images.DecompressionBombError):
+            continue  # `_read_files` says which cannot be read, and why
+    return float(np.median(sides)) if sides else float(SIZES[-1])
 
 
 def _read_files(folder: Path, files: tuple[str, ...], size: int) -> Iterator[Outcome]:

@@ -17,11 +17,11 @@ from pydantic_core import PydanticCustomError
 from unbraid.storage.files import write_text
 from unbraid.storage.yaml_files import read_text, written
 from unbraid.studies.estimate import estimate
+from unbraid.studies.fit.pictures import SIZES
 from unbraid.studies.schema import Count, NotNegative, Section, Seed, checked, mapping
 from unbraid.studies.study import Study
 
 FILE = "plan.yaml"
-SIZES = (16, 32, 64)  # height and width that models are trained at
 SEARCH_SIZE = 16
 SEARCH_SHARE, FINAL_SHARE = 0.35, 0.5  # of the minutes; the rest is for choosing, encoding and the page
 SEARCH_SEEDS, FINAL_SEEDS = 3, 5
