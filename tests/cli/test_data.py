@@ -252,9 +252,10 @@ def test_interrupting_a_render_leaves_nothing(tmp_path: Path) -> None:
     with started(*command, env={"UNBRAID_DATA": str(tmp_path)}, stderr=subprocess.PIPE) as process:
         deadline = time.monotonic() + 60
         # Images themselves, not the header alone: before them code is compiled, where an interrupt can get lost.
-        while not any(
-            part.stat().st_size > 4096 for part in tmp_path.glob(".teapot*.part.*/images.npy")
-        ) and time.monotonic() < deadline:
+        while (
+            not any(part.stat().st_size > 4096 for part in tmp_path.glob(".teapot*.part.*/images.npy"))
+            and time.monotonic() < deadline
+        ):
             assert process.poll() is None, process.stderr.read() if process.stderr else ""
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)

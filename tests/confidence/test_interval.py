@@ -147,6 +147,7 @@ def test_rows_needed_by_hand() -> None:
     assert rows_needed(0.02, 1000, 0.95, 0.01, 10**9) == pytest.approx(1000 * (1.959964 * 2) ** 2, abs=1)
     assert rows_needed(0.02, 1000, 0.95, 0.01, 3) == pytest.approx(1000 * (3.182446 * 2) ** 2, abs=1)
     assert rows_needed(0.0, 1000, 0.95, 0.01, 19) == 40
+    assert rows_needed(0.02, 1000, 0.95, 1e-300, 19) == rows_needed(1e300, 1000, 0.95, 0.01, 19) == 10**21
     names = ["mig", "irs", "d_lsbd"]
     card = unbraid.score(CODES, FACTORS, metrics=names, confidence=(0.95, 20))
     for name in names[:2]:

@@ -11,6 +11,7 @@ from unbraid.types import FloatArray
 
 FEWEST_ROWS = 40  # below which parts of the rows say nothing
 FEWEST_GROUPS = 10  # likewise of whole groups of rows
+MOST_SHRUNK = 1e9  # times that an interval may have to become shorter; beyond that any number of rows is too few
 
 
 class Interval(NamedTuple):
@@ -84,7 +85,8 @@ def rows_needed(deviation: float, n_samples: int, confidence: float, half_width:
         degrees: of freedom of Student's t, as the interval has them.
     """
     reach = float(student(confidence, degrees)) * deviation
-    return max(FEWEST_ROWS, int(np.ceil(n_samples * (reach / half_width) ** 2)))
+    shrunk = min(reach / half_width, MOST_SHRUNK)
+    return max(FEWEST_ROWS, int(np.ceil(n_samples * shrunk**2)))
 
 
 def student(confidence: float, degrees: FloatArray | float) -> FloatArray:
