@@ -22,9 +22,10 @@ unbraid figure information --example --out information.pdf --theme light --data 
 ```
 
 Figures are as wide as a column of a journal, 89 mm, or as a page, 183 mm, with text of 7 to 8 points, so that nothing
-has to be scaled in the paper; `--width` takes any other width in mm. Of more than 40 codes the 24 that matter most are
-shown, and the figure says so; `--top 12` shows so many, `--codes z3,z7` or `--codes 3,7` those named, `--factors x,hue`
-these factors alone. The families of a study have one colour and mark in all of its figures.
+has to be scaled in the paper; `--width` takes any other from 40 to 1,000 mm. Of more than 40 codes the 24 that matter
+most are shown, in `latents` as many as fit, and the figure says so; `--top 12` shows so many, `--codes z3,z7` or
+`--codes 3,7` those named, `--factors x,hue` these factors alone. The families of a study have one colour and mark in
+all of its figures.
 
 `.pdf` has its fonts embedded, `.svg` its text as outlines, `.png` 300 dots per inch. `--theme dark` is for dark pages,
 `--data` writes the numbers that the figure shows. Colours are told apart by all common kinds of colour vision. In

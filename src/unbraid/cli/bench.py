@@ -95,9 +95,9 @@ def bench(
     holds (Spearman, both turned so that higher is better), and the correlations are averaged over datasets. Intervals
     of 95 % count settings: seeds of one setting are not independent.
 
-    With --suite laptop, a family or an encoder of your own is trained on three sets of images with three seeds each and
-    the same budget for everybody. Shown are the means over seeds with 95 % intervals, the chance level, and baselines.
-    If it was interrupted, the same command continues.
+    With --suite laptop, a family or an encoder of your own is trained on three sets of images with three seeds each:
+    families of unbraid for 3,000 steps, any other encoder for 60 seconds at most. Shown are the means over seeds with
+    95 % intervals, the chance level, and baselines. If it was interrupted, the same command continues.
 
     Examples:
 

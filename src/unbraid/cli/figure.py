@@ -36,7 +36,11 @@ def figure(
     missing: Missing = None,
     top: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Number of codes to show, most important first.", show_default="24 of many"),
+        typer.Option(
+            metavar="N",
+            help="Number of codes to show, most important first.",
+            show_default="24, or as many as fit",
+        ),
     ] = None,
     theme: Annotated[Literal["light", "dark"], typer.Option(help="Background that the colours are for.")] = "light",
     data: Annotated[Path | None, typer.Option(help="Write the plotted numbers to this .csv file.")] = None,

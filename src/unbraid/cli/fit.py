@@ -23,7 +23,7 @@ def fit(
     out: Annotated[Path, typer.Option(help="Folder for the model, its report and everything made on the way.")] = Path(
         "fitted"
     ),
-    minutes: Annotated[float, typer.Option(help="How long it may take, all in all.")] = 30.0,
+    minutes: Annotated[float, typer.Option(help="How long this call may take, all in all.")] = 30.0,
     size: Annotated[
         int | None,
         typer.Option(help="Height and width that models see: 16, 32 or 64; default what time and the images allow."),
@@ -35,7 +35,7 @@ def fit(
     seed: Annotated[int, typer.Option(help="Seed of the first model.")] = 0,
     labels: Annotated[
         Path | None,
-        typer.Option(help="CSV with a column `file`: scores the models afterwards, and is never used to choose."),
+        typer.Option(help="Table (.csv, .parquet) with a column `file`: scores the models afterwards, never chooses."),
     ] = None,
     plan: Annotated[
         Path | None, typer.Option(help="Follow this plan.yaml to the letter, whatever time it takes.")

@@ -76,7 +76,10 @@ def rank(
         ),
     ] = None,
     n_comparisons: Annotated[
-        int | None, typer.Option(help="Number of other models that each one is compared with; default all.")
+        int | None,
+        typer.Option(
+            help="Number of other models that each one is compared with; default as in a study's YAML, or all."
+        ),
     ] = None,
     seed: Annotated[
         int | None, typer.Option(help="Seed of the drawn comparisons. Default as in the YAML, or 0.")
@@ -114,10 +117,10 @@ def rank(
     others one to one. Files hold codes of the same samples in the same order, and need no labels. Uninformative latents
     are left out; in a file without log_variances all count as informative.
 
-    Of a study, the best setting has the highest median, and the best model the highest score. Metrics that need labels
-    are shown too, if there are any, and so are the baselines without training where its YAML says `baselines: true`;
-    † marks runs that are no better. Comparisons are kept in STUDY/udr/, so a new model only adds its own. --latex and
-    --markdown write the medians by setting, --csv all runs, the best first.
+    Of a study, the best setting has the highest median, and the best model the highest score among those that can be
+    called good. Metrics that need labels are shown too, if there are any, and so are the baselines without training
+    where its YAML says `baselines: true`; † marks runs that are no better. Comparisons are kept in STUDY/udr/, so a new
+    model only adds its own. --latex and --markdown write the medians by setting, --csv all runs, the best first.
 
     Examples:
 

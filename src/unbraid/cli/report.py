@@ -21,7 +21,7 @@ def report(
     ],
     out: Annotated[
         Path | None,
-        typer.Option(help="Output .html file; default report.html in the folder, or next to the file."),
+        typer.Option(help="Output .html file; default report.html in the folder, or a file's name with .html."),
     ] = None,
     compare: Annotated[
         Path | None, typer.Option(help="Second run on the same images, controlled by the same sliders.")

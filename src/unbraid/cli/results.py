@@ -257,7 +257,7 @@ def table(
 ) -> None:
     """Show a row for each number: what the paper reports, what was measured with its 95 % interval, and where.
 
-    --csv and --json have everything, such as spreads, seeds, commits and reasons.
+    --json has everything, such as spreads, seeds, commits and reasons; --csv leaves out seeds and baselines.
 
     Examples:
 

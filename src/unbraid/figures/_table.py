@@ -80,10 +80,12 @@ def draw(
         name: of FIGURES.
         source: what it is drawn from; see `open_source`. Or codes in memory.
         options: by name, as text or in their own type; the others keep their defaults.
-        width: mm; by default that of a column of a journal, 89, or of a page, 183, as `FIGURES[name].width` says.
+        width: mm, 40 to 1,000; by default that of a column of a journal, 89, or of a page, 183, as
+            `FIGURES[name].width` says.
         codes: those to show, by name or number, in this order.
         factors: those to show.
-        top: number of codes to show, most important first. Where there are more than 40, 24 are by default.
+        top: number of codes to show, most important first. By default 24 where there are more than 40, and in `latents`
+            as many as fit into the width.
 
     Raises:
         ValueError: an unknown name, option, code or factor, what does not fit into the width, a

@@ -112,7 +112,7 @@ class RankingOptions:
     variance that nobody uses counts as information, and models that learnt nothing may be ranked best.
     `alpha`: .1, as the authors' code; "cv" as the paper, where latents of models that learnt nothing get weights of 10
     and more. `docs/ranking.md` says what was measured.
-    `compare`: "all" compares every two models, the paper's UDR-A2A, across families; "same-family" those of a family.
+    `compare`: "all" compares every two models, across families; "same-family" those of a family, the paper's UDR-A2A.
     By both, models without an informative latent score 0 and are nothing that others are compared with.
     "same-hyperparameters" the seeds of one setting, the paper's UDR, which tells good settings less well.
     """

@@ -75,8 +75,8 @@ def rank(
         models: a study or its folder; or models, by name or in a list: codes (n_samples, n_codes), a `Representation`,
             a representation file, a run or its folder. All are codes of the same samples in the same order; frames of
             pandas that have an index are matched by it.
-        groups: one label per model; models of other groups are not compared. Default: of runs, their settings are
-            compared as `compare` says; all other models with each other.
+        groups: one label per model; only models of one group are compared, unless `compare` is "all". Default: of
+            runs, their settings are compared as `compare` says; all other models with each other.
         compare: "same-hyperparameters", "same-family" or "all"; default for a study what its YAML says, else "all".
         informative: "signal" or "kl", which latents count; see `RankingOptions`, which also says what the paper does.
         similarity, alpha, kl_threshold, aggregate, n_comparisons, seed: as in `unbraid.metrics.udr`; default for a
@@ -89,11 +89,11 @@ def rank(
         executor: "local": on all cores of this machine. "ray": on those of a Ray cluster, with the same bits where the
             processors are of the same kind; not with top.
         address: of that cluster, "auto" (default) for the one that this machine is part of, or host:port.
-        progress: called as progress(done, total), in models.
+        progress: called as progress(done, total), in models; with `top` in pairs of them.
 
     Returns:
-        Ranking. `best` is the name of the model of the highest score; None where no model can be called good, and
-            `why_none()` says why (`Ranking.choose` has the rules);
+        Ranking. `best` is the name of the model of the highest score among those that can be called good; None where
+            there are none, and `why_none()` says why (`Ranking.choose` has the rules);
             `scores` from 0, higher is better; `to_frame()` all models, the best first; `left_out` says which could not
             be compared, and why.
 

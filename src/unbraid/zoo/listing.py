@@ -53,12 +53,11 @@ def list_models(folder: str | Path | None = None) -> DataFrame:
         folder: of the zoo. Default: that of the environment variable UNBRAID_ZOO, or else the 24 models inside the
             package.
 
-    Returns:
-        By name, such as "sprites/beta_tcvae-b6-s0", which `load` takes: dataset, family, setting, seed, steps, study,
-        run and commit of the training; rows and n_codes; informative, how many codes tell of their sample; collapsed
-        latents and other `defects`, as a tuple of texts; kl, (n_codes,) nats as a tuple, None without a posterior;
-        "mig" and so on, scores on the rows of the zoo; "study.mig.score" and so on, those that the study has of codes
-        in full precision; and "hyper.beta" and so on. NaN where a model has no such number.
+    Returns: By name, such as "sprites/beta_tcvae-b6-s0", which `load` takes: dataset, family, setting, seed, steps,
+        study, run and commit of the training; rows and n_codes; informative, how many codes tell of their sample; its
+        `defects`, as a tuple of texts; kl, (n_codes,) nats as a tuple, None without a posterior; "mig" and so on,
+        scores on the rows of the zoo; "study.mig.score" and so on, those that the study has of codes in full precision;
+        and "hyper.beta" and so on. NaN where a model has no such number.
 
     Raises:
         ImportError: pandas is not installed.

@@ -44,7 +44,8 @@ def test_images_at_the_ends_of_a_latent_are_those_of_least_and_most_code(tmp_pat
     pictures = prepare(IMAGES.repeat(2, 1).repeat(2, 2), tmp_path, 16)
     codes = np.stack([RNG.permutation(600), RNG.permutation(600)], axis=1).astype(float)
     live = {"sliders": [{"informative": True, "codes": [[1]], "kl": ["1"], "strips": [""]}, {"informative": False}]}
-    (found,) = latents(live, pictures, codes)
+    (found,) = latents(live, pictures, codes, np.array([0.0, 1.234]))
+    assert found["tells"] == "1.23"
     assert found["code"] == 1
     assert [each["name"] for each in found["low"]] == [str(np.flatnonzero(codes[:, 1] == rank)[0]) for rank in range(6)]
     assert found["high"][0]["name"] == str(codes[:, 1].argmax())

@@ -114,12 +114,12 @@ def fit(
             (n, height, width, channels), a torch Dataset, or a dataset. 500 images or more.
         out: the folder of everything that is made: `model/`, `codes.csv`, `report.html`, `README.md`, `plan.yaml`, and
             the studies and the images that they rest on.
-        minutes: how long it may take here, all in all.
+        minutes: how long this call may take here, all in all.
         size: height and width of the images that models see, 16, 32 or 64; by default the largest that leaves time to
             train, and no larger than the one nearest to their own.
         families: which to try, of beta_tcvae, beta_vae, dip_vae_ii, factor_vae and vae.
         latents: how many codes a model has; those that are not needed stay empty.
-        seed: of all models.
+        seed: of the first model; those of the others count up from it.
         plan: a plan.yaml, or a plan, to be followed to the letter; `minutes`, `size`, `families`, `latents` and `seed`
             are then its own.
         labels: a table with a row per image, or a .csv or .parquet file with a column `file`; never used to choose,

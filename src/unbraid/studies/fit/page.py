@@ -58,7 +58,7 @@ def fit_page(
             slider["factors"] = []  # nobody knows them
         content |= {
             "live": {**live, "brief": True},
-            "latents": latents(live, pictures, codes),
+            "latents": latents(live, pictures, codes, run.codes().signal()),
             "chosen": choice.chosen.setting,
             "udr": choice.udr(choice.chosen),
             "sure_of_model": choice.sure_of_model,
@@ -72,8 +72,17 @@ def live_informative(live: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [each for each in live["sliders"] if each["informative"]]
 
 
-def latents(live: Mapping[str, Any], pictures: Pictures, codes: FloatArray) -> list[dict[str, Any]]:
-    """Of each informative latent: what moving it does, and the images that have the least and the most of it."""
+def latents(
+    live: Mapping[str, Any], pictures: Pictures, codes: FloatArray, signal: FloatArray | None
+) -> list[dict[str, Any]]:
+    """Of each informative latent: what moving it does, and the images that have the least and the most of it.
+
+    Args:
+        live: as `live_models` makes it.
+        pictures: the images.
+        codes: (n_images, n_codes) of them.
+        signal: (n_codes,) nats, as of `Representation.signal`.
+    """
     images, found = pictures.array(), []
     for each in live_informative(live):
         code = each["codes"][0][0]
@@ -82,7 +91,7 @@ def latents(live: Mapping[str, Any], pictures: Pictures, codes: FloatArray) -> l
         found.append(
             {
                 "code": code,
-                "kl": each["kl"][0],
+                "tells": None if signal is None else f"{signal[code]:.2f}",
                 "strip": each["strips"][0],
                 "low": [_picture(images, row, pictures) for row in low],
                 "high": [_picture(images, row, pictures) for row in high],
