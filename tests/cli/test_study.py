@@ -158,7 +158,11 @@ def test_a_dry_run_scores_where_the_first_images_share_a_level(run) -> None:
             "cannot be imported: module 'tests.studies.examples' has no attribute 'absent'",
         ),
         ("batch_size: 8", "batch_size: 100000000000", "beta_vae with latents=3, network=dense, beta=1 needs at least"),
-        ("device: cpu", "device: cuda:7", "device 'cuda:7' cannot be used here"),
+        (
+            "device: cpu",
+            "device: cuda:7",
+            "device 'cuda:7': write cuda, and CUDA_VISIBLE_DEVICES=7 for that one of several",
+        ),
         ("device: cpu", "device: tpu", "device 'tpu' cannot be used here"),
         ("seeds: 2", "seeds: 2\nzero_shot: {held_out: 'z > 3'}", "names no factor 'z'"),
         ("seeds: 2", "seeds: 2\ncompositional: {factors: [x, z]}", "z"),

@@ -35,6 +35,13 @@ def choose_device(name: str = "auto") -> torch.device:
     return device
 
 
+def check_unnumbered(name: str) -> None:
+    """Raises ValueError for one of several devices, "cuda:1": a run's id has the kind of its device alone."""
+    kind, colon, number = name.partition(":")
+    if colon:
+        raise ValueError(f"device {name!r}: write {kind}, and CUDA_VISIBLE_DEVICES={number} for that one of several")
+
+
 def visible_devices() -> list[str]:
     """The CUDA devices that this process may use, as `CUDA_VISIBLE_DEVICES` of another names each."""
     named = [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]

@@ -29,7 +29,9 @@ def add(
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(help="Seed of the first; the others count up from it. Default 0, or the run folder's own."),
+        typer.Option(
+            help="Seed of the first; the others count up. Default the next that is free, or a run folder's own."
+        ),
     ] = None,
     name: Annotated[
         list[str] | None,

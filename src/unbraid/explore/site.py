@@ -51,7 +51,7 @@ class RunSite:
 
     def check(self) -> None:
         """Raises ValueError or OSError where the folder is none of a run."""
-        open_run(self.folder)
+        open_run(self.folder, trust=self.trust)
 
     def get(self, path: str) -> Reply:
         kind, _, rest = path.removeprefix("/").partition("/")

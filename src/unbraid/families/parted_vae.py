@@ -215,7 +215,7 @@ PARTED_VAE = Family(
         "semi_supervised": ({"schedule": "plateau", "labels": 10_000},),
     },
     notes=(
-        "With labels, a step of cross-entropy on a batch of them comes before every other step; it has moments of Adam "
+        "With labels, each training step begins with one of cross-entropy on a batch of them; it has moments of Adam "
         "of its own and trains what the classes are read from. Without, nothing differs but that this step is left "
         "out.",
         "Defaults are the authors' for dSprites; presets add their schedule of learning rates. Classes are taken to be "

@@ -9,6 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
+from unbraid._utils.optional import require
 from unbraid._utils.signals import terminable
 from unbraid._utils.suggest import suggestion
 from unbraid._utils.threads import n_cores
@@ -137,6 +138,7 @@ def ready(
             others = ", ".join(sorted(known)) or "none"
             raise ValueError(f"executor {executor!r} has no option {name!r}; it has {others}")
     study.require_folder()
+    require("pandas", "train", "a study")  # its results are a table, which is too late to find out once all is trained
 
     def read(*what: Any) -> None:
         if progress:

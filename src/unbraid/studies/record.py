@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from unbraid._utils.device import choose_device, choose_precision
+from unbraid._utils.device import check_unnumbered, choose_device, choose_precision
 from unbraid.datasets.base import FactorDataset
 from unbraid.datasets.recorded import check_recorded
 from unbraid.storage.marks import ReadOnce
@@ -138,6 +138,7 @@ class StudyPart(InFolder):
         dataset, described = opened_dataset(self.source, read)
         known = store.read_environment(self.folder, self.source, self.files) if self.folder else None
         device, precision = self.config.device, self.config.precision
+        check_unnumbered(device)
         if device == "auto":
             device = known.device if known else choose_device("auto").type
         if precision == "auto":

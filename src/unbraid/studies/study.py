@@ -133,6 +133,7 @@ class Study(InFolder):
         Raises:
             ValueError: an impossible setting, or somebody else is at work on the folder.
             OSError: no room for the results.
+            ImportError: pandas, or what the executor or a tracker needs, is not installed.
             KeyboardInterrupt: stopped; checkpoints are saved.
         """
         folder = self.require_folder()

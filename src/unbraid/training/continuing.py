@@ -38,8 +38,9 @@ def continue_run(
         checkpoint_every, processes, progress: as for `train`.
 
     Raises:
-        ValueError: the run diverged, has taken so many steps already, kept no checkpoint, or is of a training that
-            would have been another from the start with more steps; or other images than those of the training.
+        ValueError: the run diverged, stopped early, has taken so many steps already, kept no checkpoint, or is of a
+            training that would have been another from the start with more steps; its network's or family's code, or
+            the training version, is another now; or other images than those of the training.
         OSError, KeyboardInterrupt: as `train`.
     """
     begun = run if isinstance(run, Run) else open_run(run)

@@ -11,7 +11,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unbraid._utils.device import choose_device, choose_precision, dtype_of, gains_by_bfloat16, reproducible
+from unbraid._utils.device import (
+    check_unnumbered,
+    choose_device,
+    choose_precision,
+    dtype_of,
+    gains_by_bfloat16,
+    reproducible,
+)
 from unbraid._utils.signals import RAISED, stop_requests
 from unbraid.datasets.base import FactorDataset, ImageShape
 from unbraid.families.base import Context, Family, Logs, Settings
@@ -66,11 +73,7 @@ class Plan:
             raise ValueError(
                 f"steps must be at least 0 and batch_size at least 1; got {self.steps} and {self.batch_size}"
             )
-        kind, colon, number = self.device.partition(":")
-        if colon:
-            raise ValueError(
-                f"device {self.device!r}: write {kind}, and CUDA_VISIBLE_DEVICES={number} for that one of several"
-            )
+        check_unnumbered(self.device)
         device = choose_device(self.device)
         requested = self.precision if self.precision == "auto" else self.requested
         return replace(

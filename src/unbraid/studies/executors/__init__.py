@@ -19,7 +19,7 @@ begins with the first `next`. One `Outcome` comes per task, in any order, as soo
 an outcome "failed" with the reason; an executor does the same for a process or node that dies again and again, and
 goes on with the others. It raises only what stops them all: a full disk (`DiskFull`), KeyboardInterrupt. Closed before
 its end (`generator.close()`), it lets runs save their checkpoints and leaves no process behind. How tasks are packed
-onto processes and devices is its own affair and changes no result.
+onto processes and devices is its own affair: on a CPU it changes no bit, stacked on a device little but rounding.
 
 tests/contracts/test_executors.py holds every row to this.
 """

@@ -40,7 +40,7 @@ def run(
         tasks, datasets, report: see `unbraid.studies.executors`.
         processes: on a CPU; by default one per core, 0 to stay in this process.
         pack: largest number of stacked runs on an accelerator. Where there are several they share the runs: a process
-            for each trains one pack after the other. A run whose device has a number, "cuda:1", stays on that.
+            for each trains one pack after the other.
 
     Raises:
         DiskFull: no room for results.
@@ -52,8 +52,7 @@ def run(
     check_memory(tasks, datasets, {name: _memory(device) for name, device in devices.items()})
     on_cpu = [task for task in tasks if devices[task.config["device"]].type == "cpu"]
     others = [task for task in tasks if devices[task.config["device"]].type != "cpu"]
-    free = {name for name, device in devices.items() if device.type == "cuda" and device.index is None}
-    anywhere = [task for task in others if task.config["device"] in free and not task.target.exists()]
+    anywhere = [task for task in others if devices[task.config["device"]].type == "cuda" and not task.target.exists()]
     wanted = n_cores() if processes is None else processes
     apart = visible_devices() if anywhere and wanted and can_leave(datasets, anywhere) else []
     shared = spread(anywhere, len(apart), pack) if len(apart) > 1 else []

@@ -81,7 +81,7 @@ def _train(
 
 def _scored(task: Task, datasets: Mapping[str, FactorDataset], report: Callable[[TaskProgress], None]) -> Outcome:
     try:
-        status = open_run(task.target).status
+        status = open_run(task.target, trust=task.trusted).status
         if status["state"] == "diverged":
             return Outcome(task.id, "diverged", f"step {status['step']}: {status['reason']}")
 
