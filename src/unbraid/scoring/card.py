@@ -255,8 +255,8 @@ class ScoreCard(Mapping[str, Any]):
     def to_frame(self) -> DataFrame:
         """A pandas DataFrame with one row per number, and how to read it.
 
-        Columns: metric; name of the value; factor ("" for all); value; low, high, deviation and bias (NaN where it
-        was not checked) of its `Interval`, and by_seed, the share of its variance that another seed makes, NaN where
+        Columns: metric; name of the value; factor ("" for all); value; low, high, deviation, bias (NaN where it
+        was not checked) and degrees of its `Interval`, and by_seed, the share of its variance that another seed makes, NaN where
         none was asked for or there is none; null, the mean of the headline with rows moved, p and above_null, of
         headlines for which a null was asked (p also of each factor), else NaN; what each baseline scores, by its
         name, where there are any, NaN beside what is no headline; direction, "higher" or "lower" where one is better,

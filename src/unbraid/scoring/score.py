@@ -264,8 +264,8 @@ def score_encoder(
             (codes, log_variances), and third, where the prior is not the standard normal, `prior_kl` of
             `Representation`. NumPy arrays or torch tensors.
         dataset: a `FactorDataset`, as `unbraid.datasets.load` returns, or the name of one.
-        n_samples: images drawn uniformly without replacement; all of them where the dataset is smaller. As many again
-            make up whole objects for metrics that need these.
+        n_samples: images drawn uniformly without replacement; all of them where the dataset is smaller. Metrics that
+            need whole objects get as many of these as make up as many images, and enough for two levels of each factor.
         batch_size: images per call of `encode`.
         seed: of the draw and of the metrics.
         baselines: whether to score baselines without training as well, on the same images: a random projection of the
