@@ -62,7 +62,20 @@ def test_what_cannot_be_compared_is_refused() -> None:
         run_consistency([SHARED])
     with pytest.raises(ValueError, match=r"same rows; runs\[0\] has 120, runs\[1\] 60"):
         run_consistency([SHARED, SHARED[:60]])
-    with pytest.raises(ValueError, match="groups must be one per row"):
+    with pytest.raises(ValueError, match="groups must be one label per row"):
         run_consistency([SHARED, SHARED], groups=[0, 1])
     with pytest.raises(ValueError, match="fit must be"):
         run_consistency([SHARED, SHARED], fit="some")  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-8, 1e-13, 1e-30, 1e200])
+def test_each_code_counts_the_same_whatever_its_scale(scale: float) -> None:
+    codes = np.random.default_rng(0).standard_normal((200, 3))
+    found = run_consistency([codes, codes * [scale, 1.0, 1.0]])
+    assert found.per_pair == pytest.approx(np.ones((2, 2)), abs=1e-9)
+
+
+def test_every_row_has_a_group() -> None:
+    codes = np.random.default_rng(0).standard_normal((200, 3))
+    with pytest.raises(ValueError, match="groups must have a label in every row; row 0 has none"):
+        run_consistency([codes, codes], groups=np.r_[np.full(100, np.nan), np.zeros(100)])

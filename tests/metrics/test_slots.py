@@ -104,3 +104,9 @@ def test_masks_and_slots_that_do_not_fit_are_refused() -> None:
         fg_ari([[0, 1]], [[0.5, 1.0]])
     with pytest.raises(ValueError, match=r"slots must be \(n_samples, n_slots, columns\)"):
         slot_identifiability(np.ones((4, 2)), np.ones((4, 2, 2)))
+
+
+@pytest.mark.parametrize("far", [np.inf, 1e300])
+def test_a_mask_of_floats_is_of_numbers_that_are_told_apart(far: float) -> None:
+    with pytest.raises(ValueError, match="true_masks must be whole numbers up to 9007199254740992; got"):
+        fg_ari(np.array([[far, 1.0, 1.0, 2.0]]), np.array([[0.0, 1, 1, 2]]))

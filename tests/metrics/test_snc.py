@@ -263,3 +263,11 @@ def test_levels_are_told_by_the_aligned_code_alone_and_are_the_commonest_without
     predicted = single_code_predictions(split)
     assert (predicted[:, :2] == factors[90:, :2]).all()
     assert (predicted[:, 2] == 1).all()
+
+
+def test_intervals_of_the_paper_are_counted_on_training_rows_alone() -> None:
+    factors = np.repeat([0.0, 1.0], 50)[:, None]
+    codes = factors + np.linspace(0, 0.4, 100)[:, None]
+    asked = np.repeat([0.0, 1.0], [100, 10])[:, None]
+    found = snc(codes, factors, kinds=["categorical"], bins="paper", test_codes=asked + 0.2, test_factors=asked)
+    assert found.score == 1.0

@@ -7,6 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from unbraid.metrics import (
     absorption,
     codes_to_ablate,
+    feature_recovery,
     sparse_probing,
     spurious_correlation_removal,
     targeted_probe_perturbation,
@@ -122,3 +123,18 @@ def test_what_does_not_fit_is_refused(change: dict, message: str) -> None:
              "probe": np.ones(6), "main": [0]}  # fmt: skip
     with pytest.raises(ValueError, match=message):
         absorption(**(given | change))
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_no_direction_is_too_short_or_too_long(scale: float) -> None:
+    x, d = np.array([[1.0, 0.0], [1.0, 0.0]]), np.eye(2)
+    assert feature_recovery(np.eye(3) * scale, np.eye(3)).cosine.tolist() == [1, 1, 1]
+    found = absorption([[0.0, 1.0], [0.0, 1.0]], x, d[::-1] * scale, [scale, 0.0], main=[0])
+    assert (found.full, found.fraction) == (1.0, 1.0)
+
+
+def test_shrinkage_of_activations_without_length_is_not_known() -> None:
+    x = np.random.default_rng(0).standard_normal((50, 4)) * 1e-8
+    found = feature_recovery(np.eye(4), np.eye(4), activations=x, reconstructions=x)
+    assert found.shrinkage is None
+    assert "every activation is shorter than 1e-06, so that shrinkage is not known" in found.notes

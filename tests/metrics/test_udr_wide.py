@@ -123,3 +123,9 @@ def test_bad_input_is_one_line(unbraid_cli, tmp_path: Path, monkeypatch: pytest.
         code, _, error = unbraid_cli("rank", *given)
         assert (code, len(error.splitlines())) == (2, 1), error
         assert said in error
+
+
+@pytest.mark.parametrize("offset", [1e6, 1e8])
+def test_codes_far_from_zero_correlate_as_those_around_it(offset: float) -> None:
+    codes = np.random.default_rng(0).standard_normal((200, 3))
+    assert wide_udr([codes, offset + codes], correlation="pearson", top=1).scores == pytest.approx([1, 1], abs=1e-6)

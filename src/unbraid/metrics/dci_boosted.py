@@ -89,7 +89,7 @@ def dci_boosted(
 
 @shared
 def boosted_predicted(split: TrainValidTest, seed: int, booster: Booster) -> Predicted:
-    levels = as_levels(split.inputs)
+    levels = as_levels(split.inputs, n_known=split.n_known)
     order, known, asked = in_own_order(split.inputs.codes[split.train], split.inputs.codes[split.test])
     codes = ranked_codes(known, asked)
     learnt, tested = levels.levels[split.train], levels.levels[split.test]

@@ -27,11 +27,11 @@ class DCIES(Shown):
     explicitness_published: float  # without regard to how much is told
     disentanglement: float
     completeness: float
-    informativeness: float  # mean of the best of each factor, 1 at most; higher is better
+    informativeness: float  # mean over factors at the capacity where it is best, 1 at most; higher is better
     size: float  # n_factors / n_codes
     per_factor: FloatArray  # (n_factors,) explicitness
-    informativeness_per_factor: FloatArray  # (n_factors,)
-    importance: FloatArray  # (n_codes, n_factors) at the capacity of the best mean informativeness
+    informativeness_per_factor: FloatArray  # (n_factors,) at that capacity
+    importance: FloatArray  # (n_codes, n_factors) at that capacity
     capacities: FloatArray  # (n_capacities,) depths, or logarithms of parameters or features
     curves: FloatArray  # (n_capacities, n_factors) least test loss up to each capacity
     notes: tuple[str, ...] = ()
@@ -114,7 +114,8 @@ def dci_es(
     told = 1.0 - losses / baselines
     best = told.max(axis=0)
     known = beats_luck & (best >= TOLD)
-    importance, per_factor = importance_at(int(told.mean(axis=1).argmax())), _explicitness(sizes, losses, baselines)
+    at = int(told.mean(axis=1).argmax())
+    importance, per_factor = importance_at(at), _explicitness(sizes, losses, baselines)
     as_published = float(per_factor.mean())
     if not published:
         importance = importance * known
@@ -125,10 +126,10 @@ def dci_es(
         explicitness_published=as_published,
         disentanglement=dci.disentanglement,
         completeness=dci.completeness,
-        informativeness=float(best.mean()),
+        informativeness=float(told[at].mean()),
         size=inputs.n_factors / inputs.n_codes,
         per_factor=per_factor,
-        informativeness_per_factor=best,
+        informativeness_per_factor=told[at],
         importance=importance,
         capacities=sizes,
         curves=np.minimum.accumulate(losses, axis=0),
@@ -188,6 +189,7 @@ METRIC = Metric(
     summary="How small the depth is at which a random forest predicts each factor; with DCI and size.",
     limitations="Ignores how good the best prediction is: see informativeness. Blind to rotations that trees undo.",
     source="Eastwood et al. 2023 (DCI-ES)",
+    version=2,
     stochastic=True,
     tolerance=0.03,
     aligned=False,

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from unbraid._utils.repr import Shown
-from unbraid.metrics._shared.inputs import check_matrix
+from unbraid.metrics._shared.inputs import check_matrix, in_unit
 from unbraid.metrics.explained_variance import explained_variance
 from unbraid.metrics.seed_consistency import seed_consistency
 from unbraid.types import ArrayLike, FloatArray, IntArray
@@ -111,7 +111,10 @@ def feature_recovery(
         found["explained_variance"] = explained_variance(x, decoded).score
         lengths = np.linalg.norm(x, axis=1)
         told = lengths > SMALLEST
-        found["shrinkage"] = float(np.mean(np.linalg.norm(decoded[told], axis=1) / lengths[told]))
+        if told.any():
+            found["shrinkage"] = float(np.mean(np.linalg.norm(decoded[told], axis=1) / lengths[told]))
+        else:
+            found["notes"] += (f"every activation is shorter than {SMALLEST:g}, so that shrinkage is not known",)
     return FeatureRecovery(matched.score, matched.chance, len(np.unique(best)) / len(rows), **found)
 
 
@@ -124,6 +127,7 @@ def _best(rows: FloatArray, true: FloatArray) -> tuple[IntArray, FloatArray]:
 
 
 def _of_length_1(rows: FloatArray) -> FloatArray:
+    rows = in_unit(rows.T).T  # so that squares stay in range
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return rows / np.where(lengths > 0, lengths, 1.0)
 

@@ -261,12 +261,12 @@ def _by_group(groups: IntArray) -> tuple[IntArray, IntArray]:
 
 def _deviation(active: FloatArray, order: IntArray, counts: IntArray, quantile: float) -> FloatArray:
     """(n_codes,) quantile of the deviation at one level, averaged over levels; rows as `_by_group` has them."""
-    # One row per code, so that each selection below runs over adjacent numbers.
-    by_code = np.ascontiguousarray(active[order].T)
+    # One row per code, so that each selection below runs over adjacent numbers; means of the largest floats overflow.
+    exponent, by_code = exponents(active), np.ascontiguousarray(in_unit(active)[order].T)
     total = np.zeros(len(by_code))
     for part in np.split(by_code, np.cumsum(counts)[:-1], axis=1):
         total += _quantile(np.abs(part - part.mean(axis=1, keepdims=True)), quantile)
-    return total / len(counts)
+    return np.ldexp(total / len(counts), exponent)
 
 
 def _quantile(values: FloatArray, quantile: float) -> FloatArray:

@@ -54,13 +54,12 @@ def mig(
         binning: "width": bins of equal width, as published. "mass": of as equal mass as ties allow, on which outliers
             and the scale of a code have no hold. Either way a code of at most `bins` values has a bin for each.
 
-    Returns:
-        MIG. `score` in [0, 1], higher is better, mean of `per_factor`. With a single code the runner-up is 0.
-        `ceiling` is what the factors themselves would score as codes: below 1 when a factor has more levels
-        than there are bins (0.85 for 32 equally frequent levels in 20 bins), and when factors depend on each other.
-        Chance: what the bias of plug-in estimates leaves between the two best of n_codes, see `mig_of_noise`: about 0
-        on many rows, more with a single code. Notes tell of rows that are too few, codes that outliers squeeze into
-        one bin, and dependent factors. Not invariant to rotation of codes.
+    Returns: MIG. `score` in [0, 1], higher is better, mean of `per_factor`. With a single code the runner-up is 0.
+        `ceiling` is what the levels of the factors, numbered 0, 1, ..., would score as codes: below 1 when a factor has
+        more levels than there are bins (0.85 for 32 equally frequent levels in 20 bins), and when factors depend on
+        each other. Chance: what the bias of plug-in estimates leaves between the two best of n_codes, see
+        `mig_of_noise`: about 0 on many rows, more with a single code. Notes tell of rows that are too few, codes that
+        outliers squeeze into one bin, and dependent factors. Not invariant to rotation of codes.
 
     Raises:
         ValueError: what every metric refuses, or `bins` is out of range.

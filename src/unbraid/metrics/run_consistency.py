@@ -9,8 +9,9 @@ import numpy as np
 
 from unbraid._utils.arguments import check_choice, check_whole
 from unbraid._utils.repr import Shown
-from unbraid.metrics._shared.inputs import check_matrix, split_rows
+from unbraid.metrics._shared.inputs import check_matrix, split_rows, standardised
 from unbraid.metrics._shared.regression import explained, least_squares
+from unbraid.representation.labels import check_groups
 from unbraid.types import ArrayLike, FloatArray, IntArray
 
 Fit: TypeAlias = Literal["halves", "all"]
@@ -71,9 +72,7 @@ def run_consistency(
     else:
         numbered = None
         if groups is not None:
-            numbered = np.unique(np.asarray(groups), return_inverse=True)[1]
-            if np.shape(groups) != (n_samples,):
-                raise ValueError(f"groups must be one per row, ({n_samples},); got shape {np.shape(groups)}")
+            numbered = check_groups(groups, n_samples)
         halves = split_rows(n_samples, (0.5, 0.5), seed, numbered)
         ways = [halves, halves[::-1]]
     per_pair = np.eye(len(codes))
@@ -90,6 +89,6 @@ def _told(one: FloatArray, other: FloatArray, known: IntArray, judged: IntArray)
     varied = np.ptp(other, axis=0) > 0
     if not varied.any():
         return 0.0
-    true = other[:, varied]
+    true = standardised(other[:, varied])  # so that each code counts the same, whatever its scale
     predicted = least_squares(one[known], true[known], one[judged])
     return float(explained(predicted, true[judged], np.arange(true.shape[1])).mean())

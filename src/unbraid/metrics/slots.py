@@ -17,6 +17,8 @@ from unbraid.metrics.r2 import HIDDEN, Regressor
 from unbraid.representation.labels import check_groups
 from unbraid.types import ArrayLike, FloatArray, IntArray
 
+LARGEST = 2.0**53  # name of an object as a float; beyond it whole numbers are no longer told apart
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ForegroundARI(Shown):
@@ -84,6 +86,8 @@ def _masks(masks: ArrayLike, name: str) -> IntArray:
     array = as_array(masks)
     if array.dtype.kind not in "biu" and not (array.dtype.kind == "f" and (array == np.rint(array)).all()):
         raise ValueError(f"{name} must be whole numbers that name objects; got dtype {array.dtype}")
+    if array.dtype.kind == "f" and np.abs(array).max(initial=0.0) > LARGEST:
+        raise ValueError(f"{name} must be whole numbers up to {LARGEST:.0f}; got {np.abs(array).max():g}")
     if array.ndim < 2 or 0 in array.shape:
         raise ValueError(f"{name} must be (n_images, ...) with pixels; got shape {array.shape}")
     return array.reshape(len(array), -1).astype(np.int64)

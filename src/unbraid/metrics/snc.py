@@ -313,7 +313,7 @@ def _intervals(
         borders = np.cumsum(counts[np.argsort(np.round(means, 12), kind="stable")])[:-1]
         places = np.ones(size, dtype=int)
     else:
-        counts = np.bincount(rows.levels.levels[:, factor], minlength=size)
+        counts = np.bincount(classes, minlength=size)
         places = _places(counts, min_bin_size)
         borders = np.arange(1, places.sum()) * (len(values) / places.sum())
     cuts = _cut(values, borders)

@@ -145,6 +145,7 @@ METRIC = Metric(
     summary="In how many cells a code depends on a factor where it should not, or does not where it should.",
     limitations="Ignores how strong a leak is: enough rows find any. Sees linear dependence only.",
     source="Yao et al. 2025",
+    version=2,
     stochastic=True,
     aligned=False,
     standard=False,

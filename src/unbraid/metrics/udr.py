@@ -95,12 +95,12 @@ def udr(
         save: called with all pairs known whenever some were found, so that they can be kept for another call.
         progress: called as progress(done, total), in models.
 
-    Returns:
-        UDR. `scores` from 0, higher is better: 1 for models that agree up to permutation and sign (.999 under "cv",
-        1 - alpha under a fixed penalty), less for rotations of each other, about 0 under "lasso" for unrelated ones.
-        Under "lasso" also above 1, for models that are predicted from latents which depend on each other linearly (a
-        note names them). A model without informative latents scores 0. Models that all fail alike agree too: PCA of
-        the same data scores high.
+    Returns: UDR. `scores` from 0, higher is better: 1 for models that agree up to permutation and sign under "lasso"
+        (.999 under "cv", 1 - alpha under a fixed penalty), and under "spearman" less, for unrelated latents correlate a
+        little as well: .97 of three latents on 1 000 rows, .83 of ten, .56 of 32; less for rotations of each other,
+        about 0 under "lasso" for unrelated ones. Under "lasso" also above 1, for models that are predicted from latents
+        which depend on each other linearly (a note names them). A model without informative latents scores 0. Models
+        that all fail alike agree too: PCA of the same data scores high.
 
     Raises:
         ValueError: fewer than two models, or in some group; codes that are not matrices of the same samples; kl of

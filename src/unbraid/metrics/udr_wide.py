@@ -128,6 +128,7 @@ class _Held:
             matrix.eliminate_zeros()
             if matrix.nnz > DENSE * np.prod(matrix.shape):
                 matrix = matrix.toarray()
+        offset = np.zeros(matrix.shape[1])
         if correlation == "spearman":
             matrix = _ranks(matrix) if isinstance(matrix, np.ndarray) else _sparse_ranks(matrix)
         else:
@@ -136,12 +137,14 @@ class _Held:
             unit = 1.0 / np.where(largest > 0, largest, 1.0)  # so that squares stay in range
             if isinstance(matrix, np.ndarray):
                 matrix = matrix * unit
+                offset = matrix.mean(axis=0)
+                matrix -= offset  # before squares are taken: of codes far from 0 nothing would be left of their spread
             else:  # its product with a row would be held by cells, of which columns cannot be taken
                 matrix.data *= np.repeat(unit, np.diff(matrix.indptr))
         mean = np.asarray(matrix.mean(axis=0)).ravel()
         squares = np.asarray((matrix * matrix).mean(axis=0)).ravel()
         deviation = np.sqrt(np.maximum(squares - mean**2, 0.0))
-        alive = np.flatnonzero(deviation > 1e-9 * np.sqrt(squares))
+        alive = np.flatnonzero(deviation > 1e-9 * np.sqrt(squares + offset**2))
         self.n_codes = len(alive)
         matrix = matrix[:, alive]
         self.values = matrix if isinstance(matrix, np.ndarray) else matrix.tocsc()

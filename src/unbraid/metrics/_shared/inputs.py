@@ -25,6 +25,7 @@ FEW = 64  # rows that seldom hide that a factor varies
 AT_ONCE = CELLS  # numbers of codes that are made float64 at a time, where a metric reads them by columns
 CELL = 8  # bytes of a float64
 TURN = 2 * np.pi  # of a cyclic factor whose values are not whole: an angle
+ON_EDGE = 1e-5  # of a bin of angles, up to which below its edge a value counts as on it: float32 and arctan2 round
 
 
 class NotDefined(UnbraidError, ValueError):
@@ -200,7 +201,12 @@ def finite_matrix(values: ArrayLike, name: str, columns: str) -> FloatArray | In
     return matrix
 
 
-def check_kinds(kinds: Sequence[Kind] | None, factors: FloatArray) -> tuple[Kind, ...]:
+def check_kinds(kinds: Sequence[Kind] | None, factors: FloatArray, name: str = "factors") -> tuple[Kind, ...]:
+    """The kinds of factors, checked: whole numbers where they have levels, radians where they go around without steps.
+
+    Raises:
+        ValueError: they are not; the message calls the factors by `name`.
+    """
     whole = (factors == np.rint(factors)).all(axis=0)
     if kinds is None:
         return tuple("ordinal" if is_whole else "continuous" for is_whole in whole)
@@ -211,36 +217,48 @@ def check_kinds(kinds: Sequence[Kind] | None, factors: FloatArray) -> tuple[Kind
         if kind == "cyclic" and not whole[column]:
             if np.abs(factors[:, column]).max() > TURN * (1 + 1e-9):
                 raise ValueError(
-                    f"factors column {column} is cyclic with real values, which are radians, -6.28 to 6.28; got "
+                    f"{name} column {column} is cyclic with real values, which are radians, -6.28 to 6.28; got "
                     f"{factors[:, column].min():g} to {factors[:, column].max():g}. unbraid.score takes a period"
                 )
         elif kind != "continuous" and not whole[column]:
             row = int(np.argmax(factors[:, column] != np.rint(factors[:, column])))
             raise ValueError(
-                f"factors column {column} is {kind} and must hold whole numbers; "
+                f"{name} column {column} is {kind} and must hold whole numbers; "
                 f"row {row} is {factors[row, column]:g}. Real values are of kind 'continuous'"
             )
     return tuple(kinds)
 
 
 @shared
-def as_levels(inputs: Inputs, bins: int = CONTINUOUS_BINS) -> Levels:
+def as_levels(inputs: Inputs, bins: int = CONTINUOUS_BINS, n_known: int | None = None) -> Levels:
     """Factors as classes 0, 1, ...; continuous ones and angles cut into `bins` of equal width, the circle all around.
+
+    Args:
+        inputs: of which factors are read.
+        bins: of continuous factors and angles.
+        n_known: first rows, whose range is cut; others beyond it are in the outermost bins. Default: all.
 
     Raises:
         ValueError: a discrete factor has as many levels as there are rows, so that no level repeats.
+        NotDefined: a continuous factor or an angle has all its values in one bin.
     """
     columns, sizes, notes, angles = [], [], [], inputs.angles
     n_rows = inputs.n_samples if inputs.weights is None else inputs.weights.sum()
     for column, kind in enumerate(inputs.kinds):
         values = inputs.factors[:, column]
         if column in angles:
-            values = np.floor(values / TURN * bins) % bins
+            values = np.floor(values / TURN * bins + ON_EDGE) % bins
             notes.append(f"factor {column} is an angle: cut into {bins} bins around the circle")
         elif kind == "continuous":
+            if n_known is not None:
+                values = np.clip(values, values[:n_known].min(), values[:n_known].max())
             values = bin_equal_width(values[:, None], bins, inputs.weights)[:, 0]
             notes.append(f"factor {column} is continuous: cut into {bins} bins of equal width")
         present, levels = np.unique(values, return_inverse=True)
+        if len(present) == 1 and (kind == "continuous" or column in angles):
+            raise NotDefined(
+                f"factors column {column} has all its values in one of {bins} bins: as classes they are one level"
+            )
         if kind != "continuous" and column not in angles and len(present) >= n_rows:
             raise ValueError(
                 f"factors column {column} has one sample per value ({len(present)} values in {inputs.n_samples} "

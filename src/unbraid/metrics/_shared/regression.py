@@ -29,16 +29,20 @@ class Blocks:
 def as_blocks(inputs: Inputs, sizes: Sequence[int] | None = None) -> Blocks:
     """An ordered factor as itself, a cyclic one as cosine and sine, a categorical one as an indicator of each level.
 
+    Args:
+        inputs: codes and factors.
+        sizes: (n_factors,) levels around the circle of each factor that goes around in steps; those of others count
+            for nothing, of angles among them, which are radians.
+
     Raises:
         ValueError: `sizes` does not fit the levels of a cyclic factor.
     """
-    cyclic = [factor for factor, kind in enumerate(inputs.kinds) if kind == "cyclic"]
-    lengths = dict(zip(cyclic, cyclic_sizes(inputs, cyclic, sizes), strict=True))
+    turns = dict(zip(inputs.steps, cyclic_sizes(inputs, inputs.steps, sizes), strict=True))
     blocks = []
     for factor, kind in enumerate(inputs.kinds):
         values = inputs.factors[:, factor]
         if kind == "cyclic":
-            angle = 2 * np.pi * values / lengths[factor]
+            angle = 2 * np.pi * values / turns[factor] if factor in turns else values
             blocks.append(np.column_stack([np.cos(angle), np.sin(angle)]))
         elif kind == "categorical":
             blocks.append((values[:, None] == np.unique(values)).astype(float))

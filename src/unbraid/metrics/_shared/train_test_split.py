@@ -14,6 +14,7 @@ from unbraid.metrics._shared.inputs import (
     Levels,
     as_levels,
     check_inputs,
+    check_kinds,
     check_matrix,
     column_slices,
     in_unit,
@@ -79,7 +80,9 @@ def train_test_split(
     if both is None:
         return _split(inputs, seed)
     rows = np.arange(both.n_samples)
-    return TrainTestSplit(inputs, both, as_levels(both), rows[: inputs.n_samples], rows[inputs.n_samples :])
+    return TrainTestSplit(
+        inputs, both, as_levels(both, n_known=inputs.n_samples), rows[: inputs.n_samples], rows[inputs.n_samples :]
+    )
 
 
 def with_test_rows(inputs: Inputs, test_codes: ArrayLike | None, test_factors: ArrayLike | None) -> Inputs | None:
@@ -101,6 +104,7 @@ def with_test_rows(inputs: Inputs, test_codes: ArrayLike | None, test_factors: A
             f"test_codes and test_factors must have the same number of rows, and {columns[0]} and {columns[1]} columns "
             f"as codes and factors have; got {codes.shape} and {factors.shape}"
         )
+    check_kinds(inputs.kinds, factors, "test_factors")
     return check_inputs(np.vstack([inputs.codes, codes]), np.vstack([inputs.factors, factors]), inputs.kinds)
 
 

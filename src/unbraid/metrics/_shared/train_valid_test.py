@@ -22,6 +22,7 @@ class TrainValidTest:
     valid: IntArray  # empty where nothing is tuned
     test: IntArray
     note: str
+    n_known: int | None = None  # rows that were not given to test on, which come first; None where none were given
 
     @property
     def groups(self) -> IntArray | None:
@@ -63,4 +64,5 @@ def train_valid_test(
     sizes = f"{len(train)} training, {len(valid)} validation and {len(test)} test rows"
     if not len(valid):
         sizes = f"{len(train)} training and {len(test)} test rows"
-    return TrainValidTest(inputs, train, valid, test, f"{sizes}, {drawn}")
+    n_known = None if both is None else n_samples
+    return TrainValidTest(inputs, train, valid, test, f"{sizes}, {drawn}", n_known)
