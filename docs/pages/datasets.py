@@ -19,19 +19,20 @@ images = sprites.images([0, 1, 2])  # uint8 (n, height, width, channels)
 factors = sprites.space.factors([0, 1, 2])  # levels (n, n_factors), as every metric takes them
 ```
 
-`datasets.load(name, shrink=2)` halves the height and width of the images of any dataset, for models that train in a
-quarter of the time. `without="shape == 1 and scale == 2"` leaves out the images that meet a condition, so that a model
-never sees them. A factor that then has one value in all images, such as `orientation` without `orientation > 0`, is
-dropped. If whole levels are left out, supervised families take what remains as a full grid. `unbraid train` takes both
-as `--data shrink=2` and `--data without="..."`.
+`datasets.load(name, shrink=2)` halves the height and width of the images of any dataset, for models
+that train in a quarter of the time; a table has no images to shrink.
+`without="shape == 1 and scale == 2"` leaves out the images that meet a condition, so that a model
+never sees them. A factor that then has one value in all images, such as `orientation` without
+`orientation > 0`, is dropped. If whole levels are left out, supervised families take what remains
+as a full grid. `unbraid train` takes both as `--data shrink=2` and `--data without="..."`.
 
 `unbraid data list` lists all datasets, `unbraid data info NAME` shows the details of one, and
-`unbraid data show NAME --out sheet.png` draws a sheet like those below. Images that take long to draw or to convert are
-stored once, in the folder that `unbraid data path` prints (set `UNBRAID_DATA` to choose another), and are then read
-through a memory map.
+`unbraid data show NAME --out sheet.png` draws a sheet like those below. Images that take long to
+draw or to convert are stored once, in the folder that `unbraid data path` prints (set
+`UNBRAID_DATA` to choose another), and are then read through a memory map.
 
-A dataset drawn here is a substitute: quote results on it under its own name, never under that of the dataset it
-follows.
+A dataset drawn here is a substitute: quote results on it under its own name, never under that of
+the dataset it follows.
 
 ## Your own images
 
@@ -43,32 +44,34 @@ datasets.load("mine.npz")  # images and factors, or imgs and latents_classes as 
 datasets.from_array(images)  # without factors, as a folder of pictures alone is; see Training
 ```
 
-Text is categorical, whole numbers are ordinal, other numbers continuous; `kinds={"angle": "cyclic"}` changes that. If
-the rows are every combination of the levels once, in any order, they become a grid. The column `file` names pictures
-below the folder, with `/` between its parts. A name that is absolute or hidden, or that leads out of the folder by `..`
-or by a link, is refused, so that a table from elsewhere cannot make you train on your other pictures.
+Text is categorical, whole numbers are ordinal, other numbers continuous, or ordinal in a complete
+grid; `kinds={"angle": "cyclic"}` changes that. A complete grid has every combination of the levels
+once, in any order. The column `file` names pictures below the folder, with `/` between its parts. A
+name that is absolute or hidden, or that leads out of the folder by `..` or by a link, is refused,
+so that a table from elsewhere cannot make you train on your other pictures.
 
-A run or a study on images at a path names this path in its files. Someone else may have made those files, so the path
-is read only if you give it as well: `--trust-data my-images/` with `traverse`, `figure`, `report`, `explore`, `score`
-and `study add`, or `load_run(path, trust=["my-images/"])` and `Study.load(folder, trust=["my-images/"])`. The YAML that
-you give to `study run` is yours: its path is read. Options for the place of files (`root`, `file`, `verify`) count in
-your YAML or call; they are written into no run, and taken from none.
+A run or a study on images at a path names this path in its files. Someone else may have made those
+files, so the path is read only if you give it as well: `--trust-data my-images/` with `figure`,
+`report`, `explore`, `score`, `continue` and `study add`, or `load_run(path, trust=["my-images/"])`
+and `Study.load(folder, trust=["my-images/"])`. The YAML that you give to `study run` is yours: its
+path is read. `root`, `file` and `verify` take effect only where you write them: a run never stores
+them, and those in a run are ignored.
 
 ## Official files
 
 Point to the file you have (`datasets.load("shapes3d", file="3dshapes.h5")`, or on the command line
-`unbraid data render shapes3d --file 3dshapes.h5`), or download it with `unbraid data get shapes3d`; nothing is ever
-downloaded unasked. It is read once from end to end; its labels, where it has them, are compared with the grid; nothing
-in it is unpickled, and nothing that it links to is read.
+`unbraid data render shapes3d --file 3dshapes.h5`), or download it with `unbraid data get shapes3d`;
+nothing is ever downloaded unasked. The file is converted once and then stored. If it holds labels,
+they are checked. No code in it is run, and links in it are not followed.
 """
 
 
 def overview() -> str:
     """The text of docs/datasets.md."""
-    official = {name: row for name, row in DATASETS.items() if row.files}
-    drawn = {name: row for name, row in DATASETS.items() if not row.files}
+    official = {name: row for name, row in DATASETS.items() if not row.rendered}
+    drawn = {name: row for name, row in DATASETS.items() if row.rendered}
     rows = (
-        (row_link(name), f"{len(row):,}", factors_of(row), f"`{row.files[0].name}`, {_got(row)}", row.licence)
+        (row_link(name), f"{len(row):,}", factors_of(row), f"{_needed(row)}, {_got(row)}", row.licence)
         for name, row in official.items()
     )
     parts = [
@@ -81,8 +84,12 @@ def overview() -> str:
         parts += [
             f"### [`{name}`](#{name})",
             f"{row.title}: {size_of(row)}; {factors_of(row)}.",
-            f"![Contact sheet of {name}: one row per factor](images/datasets/{name}.png)",
         ]
+        if row.files:
+            got = f"Needs {_needed(row)} ({_got(row, name)}; licence: {row.licence})."
+            parts.append(" ".join([got, *row.notes]))
+        else:
+            parts.append(f"![Contact sheet of {name}: one row per factor](images/datasets/{name}.png)")
     return "\n\n".join(parts) + "\n"
 
 
@@ -91,7 +98,8 @@ def page(name: str) -> str:
     row = DATASETS[name]
     known = {"Images": size_of(row), "Source": escaped(row.source), "Licence": escaped(row.licence)}
     if row.files:
-        known |= {"File": ", ".join(f"`{file.name}`" for file in row.files), "Get it": _got(row, name)}
+        others = [f"`{file.name}`" for file in row.files[1:] if not file.beside]
+        known |= {"File": " or ".join([_needed(row), *others]), "Get it": _got(row, name)}
     options = [option for option in options_of(row.open) if option not in {"cache", "device"}]
     if options:
         known["Options"] = ", ".join(f"`{option}`" for option in options)
@@ -133,6 +141,12 @@ def factors_of(row: Dataset) -> str:
     if len(space.names) > 8:
         return f"{len(space.names)} attributes"
     return ", ".join(f"{name} {size}" if size else name for name, size in zip(space.names, space.sizes, strict=True))
+
+
+def _needed(row: Dataset) -> str:
+    """The first file of a dataset, and those that are needed beside it."""
+    first, *others = row.files
+    return " and ".join(f"`{file.name}`" for file in (first, *others) if file is first or file.beside)
 
 
 def _got(row: Dataset, name: str = "") -> str:

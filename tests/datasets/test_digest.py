@@ -21,6 +21,7 @@ from unbraid.datasets.rendering.rendering import Composed
 from unbraid.datasets.shrunk import ShrunkImages
 from unbraid.datasets.sprites import Sprites
 from unbraid.factors import FactorSpace, FactorTable
+from unbraid.storage.checksum import BLANK, KEY, checksummed
 from unbraid.types import Kind, UInt8Array
 
 SPACE = FactorSpace(("shape", "hue"), (64, 64), ("categorical", "cyclic"))
@@ -174,7 +175,8 @@ def test_a_stored_set_is_looked_through_once_and_again_when_a_file_changes(
     # Other factors under an unchanged size and time of writing.
     path = tmp_path / "set" / "meta.json"
     times = path.stat().st_atime_ns, path.stat().st_mtime_ns
-    path.write_text(path.read_text().replace('"categorical"', '"ordinal"    '))
+    text = path.read_text().replace('"categorical"', '"ordinal"    ')
+    path.write_bytes(checksummed(text.replace(json.loads(text)[KEY], BLANK).encode()))
     os.utime(path, ns=times)
     assert content_digest(StoredImages(tmp_path / "set")) not in {first, ""}
     assert len(looked_through) == 7

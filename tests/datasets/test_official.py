@@ -414,6 +414,15 @@ def test_celeba_resized_keeps_the_whole_picture(tmp_path: Path) -> None:
     assert (image[20, 20] < 60).all()
 
 
+def test_celeba_needs_its_attributes_beside_its_images(tmp_path: Path) -> None:
+    path, attributes, _ = celeba_files(tmp_path, "img_align_celeba.zip")
+    attributes.unlink()
+    with pytest.raises(DatasetMissing, match=r"list_attr_celeba\.txt"):
+        datasets.load("celeba", tmp_path / "root", file=path, verify=False)
+    needed = {name: [file.name for file in row.files if file.beside] for name, row in datasets.DATASETS.items()}
+    assert {name: files for name, files in needed.items() if files} == {"celeba": [attributes.name]}
+
+
 def test_celeba_names_the_bad_line(tmp_path: Path) -> None:
     path, attributes, _ = celeba_files(tmp_path, "img_align_celeba.zip")
     lines = attributes.read_text().splitlines()

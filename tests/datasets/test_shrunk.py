@@ -1,6 +1,7 @@
 """Smaller images: means of blocks."""
 
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -34,6 +35,25 @@ def test_load_shrinks_any_dataset_and_keeps_its_factors() -> None:
     assert np.abs(small.images(index) - blocks).max() <= 0.5
     again = pickle.loads(pickle.dumps(small))
     assert np.array_equal(again.images(index), small.images(index))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_floats_are_averaged_and_keep_their_type(dtype: type[np.floating], tmp_path: Path) -> None:
+    pixels = np.random.default_rng(0).random((3, 4, 8, 1)).astype(dtype)
+    pixels[0] = 1.0
+    np.save(tmp_path / "images.npy", pixels)
+    small = load(str(tmp_path / "images.npy"), shrink=2)
+    images = small.images(np.arange(3))
+    means = pixels.astype(float).reshape(3, 2, 2, 4, 2, 1).mean(axis=(2, 4))
+    assert (small.image_shape, images.dtype) == ((2, 4, 1), dtype)
+    np.testing.assert_allclose(images, means, rtol=float(np.finfo(dtype).eps))
+    assert images.max() == 1.0
+
+
+def test_a_table_has_nothing_to_shrink(tmp_path: Path) -> None:
+    np.save(tmp_path / "rows.npy", np.zeros((4, 5)))
+    with pytest.raises(ValueError, match=r"^shrink=2 is for images; this is a table of shape \(4, 5\)$"):
+        load(str(tmp_path / "rows.npy"), shrink=2)
 
 
 @pytest.mark.parametrize(

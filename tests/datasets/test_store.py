@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -28,6 +29,7 @@ from tests.processes import started
 from unbraid.datasets import ArrayDataset, StoredImages, _store, cache_root, load
 from unbraid.datasets._store import Content, cache_folder, cached, content_of, write
 from unbraid.factors import FactorSpace, FactorTable, Space
+from unbraid.storage.checksum import without_checksum
 from unbraid.types import UInt8Array
 
 SPACE = FactorSpace(("shape", "hue"), (3, 4), ("categorical", "cyclic"), (("a", "b", "c"), (0.0, 0.25, 0.5, 0.75)))
@@ -175,8 +177,14 @@ def other_shape(folder: Path) -> None:
 
 
 def other_sizes(folder: Path) -> None:
-    meta = json.loads((folder / "meta.json").read_text())
+    meta = without_checksum(json.loads((folder / "meta.json").read_text()))
     (folder / "meta.json").write_text(json.dumps(meta | {"sizes": [3, 5], "values": None}))
+
+
+def flip_in_meta(folder: Path, old: str, new: str) -> None:
+    text = (folder / "meta.json").read_text()
+    assert text.count(old) == 1
+    (folder / "meta.json").write_text(text.replace(old, new))
 
 
 @pytest.mark.parametrize(
@@ -191,6 +199,9 @@ def other_sizes(folder: Path) -> None:
         (lambda f: (f / "meta.json").write_text("[]"), "written by another version"),
         (lambda f: (f / "meta.json").write_text('{"format": 99}'), "written by another version"),
         (lambda f: (f / "meta.json").write_text('{"format": 1}'), "cannot be read: 'image_shape'"),
+        (lambda f: flip_in_meta(f, '"hue"', '"hte"'), "meta.json cannot be read: its checksum"),
+        (lambda f: flip_in_meta(f, "0.75", "0.74"), "meta.json cannot be read: its checksum"),
+        (lambda f: flip_in_meta(f, '"cyclic"', '"ordinal"'), "meta.json cannot be read: its checksum"),
         (other_dtype, r"images.npy is uint16 \(12, 4, 6, 1\) where uint8 \(12, 4, 6, 1\)"),
         (other_shape, r"images.npy is uint8 \(11, 4, 6, 1\)"),
         (other_sizes, "12 images for 15 combinations"),
@@ -203,6 +214,16 @@ def test_a_damaged_folder_says_so_in_one_line(tmp_path: Path, damage: object, me
         cached(tmp_path / "set", lambda: content(pictures(binary=False)))
     assert "delete this folder and load the dataset again" in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_description_without_checksum_is_read_as_it_is(tmp_path: Path) -> None:
+    """Folders of earlier versions have none, and users take it out of what they edit."""
+    write(tmp_path / "set", content(pictures()))
+    path = tmp_path / "set" / "meta.json"
+    meta = json.loads(path.read_text())
+    del meta["checksum"]
+    path.write_text(json.dumps(meta | {"names": ["form", "hue"]}, indent=1))
+    assert StoredImages(tmp_path / "set").space == replace(SPACE, names=("form", "hue"))
 
 
 def test_spoilt_pixels_are_found_when_asked_for(tmp_path: Path) -> None:

@@ -78,6 +78,14 @@ def test_groups_and_weights_name_columns(adata: Any) -> None:
     )
 
 
+def test_groups_and_weights_can_be_arrays(adata: Any) -> None:
+    card = score(adata, "X_good", FACTORS, metrics="mig", groups="donor", weights=np.full(N_CELLS, 2.0))
+    assert card["mig"].score == pytest.approx(score(adata, "X_good", FACTORS, metrics="mig")["mig"].score)
+    given = score(adata, "X_good", FACTORS, metrics="mig", groups=adata.obs["donor"].to_numpy())
+    expected: Any = card.representation.groups
+    np.testing.assert_array_equal(given.representation.groups, expected)
+
+
 def test_rows_of_an_embedding_that_is_a_frame_go_by_name(adata: Any) -> None:
     adata.obsm["X_frame"] = pd.DataFrame(GOOD, index=LABELS.index, columns=["one", "two"])
     card = score(adata[::-1].copy(), "X_frame", FACTORS, kinds=KINDS, metrics="mig")

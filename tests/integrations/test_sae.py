@@ -32,6 +32,26 @@ class Linear:
         return z @ self.W_dec
 
 
+class OfLayers(torch.nn.Module):
+    """The layers of dictionary_learning's AutoEncoder: the decoder is a linear one with a column for each latent."""
+
+    def __init__(self, W_dec: FloatArray) -> None:  # noqa: N803
+        super().__init__()
+        n_latents, n_dimensions = W_dec.shape
+        self.encoder = torch.nn.Linear(n_dimensions, n_latents)
+        self.decoder = torch.nn.Linear(n_latents, n_dimensions, bias=False)
+        with torch.no_grad():
+            self.encoder.weight.copy_(torch.from_numpy(W_dec))
+            self.encoder.bias.fill_(-0.2)
+            self.decoder.weight.copy_(torch.from_numpy(W_dec.T))
+
+    def encode(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(self.encoder(x))
+
+    def decode(self, z: torch.Tensor) -> torch.Tensor:
+        return self.decoder(z)
+
+
 @pytest.mark.parametrize("wrapped", [np.asarray, sparse.csr_array, sparse.csc_array])
 def test_every_number_by_scikit_learn_and_loops(wrapped: Any) -> None:
     features, dictionary = RNG.standard_normal((7, 5)), RNG.standard_normal((9, 5))
@@ -114,6 +134,12 @@ def test_what_does_not_fit_is_refused() -> None:
         score_dictionary({}, np.eye(3), activations=np.eye(3))
     with pytest.raises(ValueError, match="activations have 4 dimensions and W_dec has 3"):
         score_dictionary(Linear(np.eye(3)), np.eye(3), activations=np.eye(4))
+    without: Any = OfLayers(np.eye(3))
+    with pytest.raises(ValueError, match=r"activations have 4 dimensions and decoder\.weight has 3"):
+        score_dictionary(without, np.eye(3), activations=np.eye(4))
+    del without.decoder
+    with pytest.raises(TypeError, match=r"OfLayers has no W_dec; .*\(or decoder\.weight\)"):
+        score_dictionary(without, np.eye(3), activations=np.eye(3))
 
 
 def test_features_fire_as_often_as_asked_together_and_with_their_parent() -> None:
@@ -165,6 +191,18 @@ def test_trained_dictionaries_find_most_features_in_superposition(sparsity: Any)
     assert found.f1 > 0.5
     assert found.f1 > 3 * found.f1_chance
     assert found.l0 < 4
+
+
+def test_the_weight_of_a_linear_decoder_is_taken_where_there_is_no_w_dec() -> None:
+    drawn = superposition(12, 8, 500, rate=0.1)
+    found = score_dictionary(
+        OfLayers(drawn.features), drawn.features, activations=drawn.activations, firing=drawn.firing
+    )
+    expected = score_dictionary(
+        Linear(drawn.features), drawn.features, activations=drawn.activations, firing=drawn.firing
+    )
+    for name in ("mcc", "uniqueness", "l0", "f1", "explained_variance"):
+        assert getattr(found, name) == pytest.approx(getattr(expected, name), abs=1e-5), name
 
 
 def core_schema() -> dict[str, set[str]]:

@@ -50,18 +50,20 @@ def load(
     """Open a dataset by its name or path.
 
     Args:
-        name: an entry of `DATASETS`; or the path of a folder or .npz file of one's own images, whose layout
-            `unbraid.datasets.own.open_path` describes and whose options are `kinds` and `grid`.
+        name: an entry of `DATASETS`; or the path of one's own: a folder, or an .npz, .npy, .csv or .parquet file, as
+            `unbraid.datasets.own.open_path` describes. Its options are `kinds` and `grid`.
         root: folder of the caches and of official files; default UNBRAID_DATA, else the platform's cache folder.
         progress: called as progress(done, all) where that takes long: of the bytes of an official file while it is
             checked, then of images.
-        shrink: 2 makes images half as high and wide, each pixel the mean of four.
+        shrink: 2 makes images half as high and wide, each pixel the mean of four; a table cannot be shrunk.
         without: images to leave out: a condition on the factors ("shape == 1 and scale > 3"), or what else
             `unbraid.datasets.subset.left_out` takes. What is left is no grid any more, unless whole levels are.
-        **options: of this dataset; see `unbraid data info NAME`.
+        **options: of this dataset; see `unbraid data info NAME`. An official one also has `file`, the path of the file
+            where it is not in `root`, and `verify`; verify=False accepts a file of another size or checksum.
 
     Raises:
         ValueError: no such dataset, no such option of it, or nothing is left of it.
+        FileNotFoundError: there is nothing at the path.
         DatasetMissing: it needs a file that is not there; the message says which, and where to get it.
     """
     if root is not None and not isinstance(root, str | Path):

@@ -33,6 +33,7 @@ class OfficialFile:
     downloads: bool = False  # fetched on request; otherwise by hand, as `how` tells
     how: str = ""  # what to do where it cannot be downloaded
     folder: str = ""  # name of the folder it unpacks to, which is read as well
+    beside: bool = False  # needed beside the first file of its dataset; otherwise it can stand in its place
 
     @property
     def checksum(self) -> str:

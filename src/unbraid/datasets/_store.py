@@ -1,7 +1,7 @@
 """Images on disk: one folder per dataset and preprocessing, whole or absent, read through a memory map.
 
 A folder holds `images.npy` (uint8, one row per image; packed to bits where every pixel is 0 or 255), `meta.json`
-(factors, shape, where the images come from), and `factors.npy` where the factors are no grid.
+(factors, shape, where the images come from, checksums of all files), and `factors.npy` where the factors are no grid.
 """
 
 import errno
@@ -24,6 +24,7 @@ import numpy as np
 from unbraid._utils.suggest import one_line
 from unbraid.datasets.base import FactorDataset, ImageShape, ReadingProgress, check_index
 from unbraid.factors import FactorSpace, FactorTable, Space
+from unbraid.storage.checksum import check_content, checksummed_json
 from unbraid.storage.locks import locked
 from unbraid.storage.tables import DAMAGED, read_npy
 from unbraid.types import IntArray, UInt8Array
@@ -103,7 +104,7 @@ def write(folder: Path, content: Content, progress: ReadingProgress | None = Non
         if isinstance(content.space, FactorTable):
             np.save(temporary / "factors.npy", content.space.table, allow_pickle=False)
             meta["factors_sha256"] = _digest_of(temporary / "factors.npy")
-        (temporary / "meta.json").write_text(json.dumps(meta, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        (temporary / "meta.json").write_bytes(checksummed_json(meta))
         try:
             temporary.rename(folder)
         except OSError:
@@ -251,7 +252,9 @@ def _read_meta(folder: Path) -> dict[str, Any]:
             raise _damaged(folder, "there is no meta.json")
         raise FileNotFoundError(f"{folder}: no dataset is stored here")
     try:
-        meta = json.loads(path.read_text(encoding="utf-8"))
+        content = path.read_bytes()
+        check_content(content)  # sets stored earlier have no checksum
+        meta = json.loads(content.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise _damaged(folder, f"meta.json cannot be read: {one_line(error)}") from error
     if not isinstance(meta, dict) or meta.get("format") != FORMAT:

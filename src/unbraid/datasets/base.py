@@ -34,7 +34,10 @@ class FactorDataset(Protocol):
     def __len__(self) -> int: ...
 
     def images(self, index: IntArray) -> UInt8Array:
-        """(n, height, width, channels) at these positions (n,), 0 to 255 whatever the files hold; a fresh array.
+        """Images at these positions (n,): uint8 (n, height, width, channels) from 0 to 255; a fresh array.
+
+        Images given as floats, which is possible without factors, come back as floats from 0 to 1, and a table as its
+        rows (n, n_features).
 
         Raises:
             ValueError: a position is outside 0 .. len - 1.

@@ -14,14 +14,17 @@ from unbraid.types import IntArray, UInt8Array
 
 @dataclass(frozen=True, eq=False)
 class ShrunkImages:
-    """A dataset whose every pixel is the mean of `factor` x `factor` pixels of another, halves rounded up.
+    """A dataset whose every pixel is the mean of `factor` x `factor` pixels of another.
+
+    Whole numbers are rounded, halves up; floats keep their type.
 
     Args:
-        source: the dataset.
+        source: the dataset, of images.
         factor: 2 makes 32 x 32 of 64 x 64.
 
     Raises:
-        ValueError: no whole number of at least 1, or one that does not divide height and width.
+        ValueError: no whole number of at least 1, or one that does not divide height and width; or `source` holds the
+            rows (n, n_features) of a table.
 
     Example:
         >>> from unbraid.datasets import load
@@ -34,6 +37,9 @@ class ShrunkImages:
 
     def __post_init__(self) -> None:
         check_whole("shrink", self.factor, 1)
+        if len(self.source.image_shape) != 3:
+            shape = ", ".join(map(str, self.source.image_shape))
+            raise ValueError(f"shrink={self.factor} is for images; this is a table of shape ({len(self)}, {shape})")
         height, width, _ = self.source.image_shape
         if height % self.factor or width % self.factor:
             raise ValueError(f"shrink={self.factor} does not divide images of {height} x {width}")
@@ -51,17 +57,19 @@ class ShrunkImages:
         return len(self.source)
 
     def images(self, index: IntArray) -> UInt8Array:
-        images = self.source.images(index)
+        images: npt.NDArray[Any] = self.source.images(index)
         height, width, channels = self.image_shape
-        area = self.factor**2
-        rows = self._summed(images.reshape(len(images) * height, self.factor, -1))
-        blocks = self._summed(rows.reshape(len(images) * height * width, self.factor, channels))
-        means = (2 * blocks + area) // (2 * area)
-        return means.astype(np.uint8).reshape(len(images), height, width, channels)
+        area, real = self.factor**2, images.dtype.kind == "f"
+        # The smallest type that holds twice the sums and an area more; sums of float16 are exact enough in float32.
+        kind = np.result_type(images.dtype, np.float32) if real else np.min_scalar_type(511 * area)
+        rows = self._summed(images.reshape(len(images) * height, self.factor, -1), kind)
+        blocks = self._summed(rows.reshape(len(images) * height * width, self.factor, channels), kind)
+        means = blocks / area if real else (2 * blocks + area) // (2 * area)
+        return means.astype(images.dtype).reshape(len(images), height, width, channels)
 
-    def _summed(self, parts: npt.NDArray[np.unsignedinteger[Any]]) -> npt.NDArray[np.unsignedinteger[Any]]:
-        """Sums over the middle of three axes, in the smallest type that holds what `images` makes of them."""
-        total = parts[:, 0].astype(np.min_scalar_type(511 * self.factor**2))
+    def _summed(self, parts: npt.NDArray[Any], kind: np.dtype[Any]) -> npt.NDArray[Any]:
+        """Sums over the middle of three axes, in this type."""
+        total = parts[:, 0].astype(kind)
         for k in range(1, self.factor):  # one part after the other: a tenth of the time of numpy.sum over short axes
             total += parts[:, k]
         return total

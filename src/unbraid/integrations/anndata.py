@@ -52,7 +52,7 @@ def score(
         key_added: `adata.uns[key_added][obsm_key]` then holds `scores`, a frame with one row per number, and `card`,
             all of it as JSON; both outlive `write_h5ad`.
         **options: as for `unbraid.score`, such as null, confidence or seed; `groups` and `weights` may name columns of
-            `obs`.
+            `obs`, or be arrays (n_cells,).
 
     Returns:
         ScoreCard.
@@ -62,16 +62,16 @@ def score(
         ValueError: no such embedding or column, unsound input, or `uns[key_added]` holds something else.
     """
     names, apart = list(named(factors)), named(unwanted)
-    columns = [options[name] for name in ("groups", "weights") if isinstance(options.get(name), str)]
+    columns = {name: options[name] for name in ("groups", "weights") if isinstance(options.get(name), str)}
     _check_names("adata.obsm", [obsm_key], adata.obsm)
-    _check_names("adata.obs", [*names, *apart, *columns], adata.obs)
+    _check_names("adata.obs", [*names, *apart, *columns.values()], adata.obs)
     if kinds is not None and not isinstance(kinds, Mapping):
         check_entries("kinds", kinds, len(names))
         kinds = dict(zip(names, kinds, strict=True))
     kept = adata.uns.get(key_added, {})
     if not isinstance(kept, Mapping):
         raise ValueError(f"adata.uns[{key_added!r}] holds a {type(kept).__name__}; give another key_added")
-    options |= {name: adata.obs[column] for name, column in options.items() if column in columns}
+    options |= {name: adata.obs[column] for name, column in columns.items()}
     asked = "standard" if metrics is None else metrics
     labels = adata.obs[[*dict.fromkeys([*names, *apart])]]
     card = score_codes(adata.obsm[obsm_key], labels, unwanted=apart, kinds=kinds, metrics=asked, **options)
@@ -124,8 +124,8 @@ class Benchmarker:
     def get_results(self) -> DataFrame:
         """A frame with a row for each embedding and a column for each metric, NaN where one was skipped.
 
-        Those of unwanted factors are called `unwanted(batch)`. `attrs["lower_is_better"]` lists the columns of which
-        that holds.
+        A metric that was skipped for every embedding has no column. Columns of unwanted factors are called
+        `unwanted(batch)`. `attrs["lower_is_better"]` lists the columns of which that holds.
 
         Raises:
             ValueError: nothing was scored yet.

@@ -20,6 +20,7 @@ __all__ = ["DictionaryScore", "score_dictionary"]
 
 NOT_MEASURED = -1.0  # what SAEBench writes for a number that was not asked for
 AT_ONCE = 1024  # latents compared with all others at a time
+NEEDED = "a sparse autoencoder has encode, decode and W_dec (or decoder.weight)"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,7 +81,8 @@ def score_dictionary(
     """Score a sparse autoencoder where the true features are known, as those of `superposition` are.
 
     Args:
-        sae: has `encode`, `decode` and `W_dec` (n_latents, n_dimensions), in PyTorch or NumPy.
+        sae: has `encode`, `decode` and `W_dec` (n_latents, n_dimensions), in PyTorch or NumPy; or, in place of `W_dec`,
+            `decoder.weight` (n_dimensions, n_latents), as most classes of dictionary_learning have.
         features: (n_features, n_dimensions) true directions.
         activations: (n_rows, n_dimensions) to encode.
         firing: (n_rows, n_features) how strongly each feature is present, an array or sparse; without it there is no
@@ -94,7 +96,7 @@ def score_dictionary(
         `f1`, `f1_chance`, `n_dead`, `l0`, `true_l0`, `shrinkage`, `explained_variance` and others.
 
     Raises:
-        TypeError: `sae` lacks a method.
+        TypeError: `sae` lacks a method, or both `W_dec` and `decoder.weight`.
         ValueError: shapes disagree, or values not finite.
 
     Example:
@@ -106,27 +108,38 @@ def score_dictionary(
         >>> found.mcc > found.mcc_chance
         True
     """
-    for needed in ("encode", "decode", "W_dec"):
+    for needed in ("encode", "decode"):
         if not hasattr(sae, needed):
-            raise TypeError(f"{type(sae).__name__} has no {needed}; a sparse autoencoder has encode, decode and W_dec")
+            raise TypeError(f"{type(sae).__name__} has no {needed}; {NEEDED}")
+    name, weights = _directions(sae)
     x = check_matrix(activations, "activations", "n_dimensions")
-    dictionary = check_matrix(_array(sae.W_dec), "W_dec", "n_dimensions")
+    dictionary = check_matrix(_array(weights), name, "n_dimensions")
     if x.shape[1] != dictionary.shape[1]:
-        raise ValueError(f"activations have {x.shape[1]} dimensions and W_dec has {dictionary.shape[1]}")
+        raise ValueError(f"activations have {x.shape[1]} dimensions and {name} has {dictionary.shape[1]}")
     given: Any = None if codes is None else sparse.csr_array(codes)
     if given is not None and given.shape != (len(x), len(dictionary)):
         raise ValueError(f"codes must be ({len(x)}, {len(dictionary)}); got {given.shape}")
     parts, decoded = list[Any](), np.empty_like(x)
     for start in range(0, len(x), batch_size):
         rows = slice(start, start + batch_size)
-        z = _array(_called(sae.encode, x[rows], sae.W_dec)) if given is None else given[rows].toarray()
+        z = _array(_called(sae.encode, x[rows], weights)) if given is None else given[rows].toarray()
         parts.append(sparse.csr_array(z))
-        decoded[rows] = _array(_called(sae.decode, z, sae.W_dec))
+        decoded[rows] = _array(_called(sae.decode, z, weights))
     known = sparse.vstack(parts, format="csr")
     found = feature_recovery(
         dictionary, features, codes=known, firing=firing, activations=x, reconstructions=decoded, seed=seed
     )
     return DictionaryScore(found, _core(x, decoded, found, dictionary))
+
+
+def _directions(sae: Any) -> tuple[str, Any]:
+    """What the weights of the decoder are called, and they (n_latents, n_dimensions)."""
+    if hasattr(sae, "W_dec"):
+        return "W_dec", sae.W_dec
+    linear = getattr(getattr(sae, "decoder", None), "weight", None)  # of torch.nn.Linear: a column for each latent
+    if linear is None:
+        raise TypeError(f"{type(sae).__name__} has no W_dec; {NEEDED}")
+    return "decoder.weight", linear.T
 
 
 def _called(function: Any, rows: FloatArray, like: Any) -> Any:

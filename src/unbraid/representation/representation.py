@@ -88,16 +88,17 @@ class Representation(Shown):
         notes: what a score card says of how the factors came about.
         code_names: one per code, such as those of neurons; default those of the columns of a frame, where they are
             text, or else none: codes are then called code 0, code 1, ...
-        weights: (n_samples,) how many rows each row stands for, for the metrics that allow it; not kept in files.
+        weights: (n_samples,) how many rows each row stands for, for the metrics that allow it; `save` refuses
+            them.
         groups: (n_samples,) group of each row (trial, animal, video or session), for rows that are not independent;
             labels of any sort, kept as numbers 0, 1, ...
         code_blocks: which codes belong together, such as [[0, 1], [2]], or as text "0-1,2"; columns in no block are
             left out. With blocks `block_r2` and `block_mcc` are scored as well; all other metrics read single columns,
-            and the card says so. Neither blocks nor `orbits` are kept in files.
+            and the card says so. `save` refuses blocks.
         factor_blocks: likewise by names or columns, {"position": ["x", "y"], "shape": ["shape"]}, or as text
             "position=x+y,shape". Without it, or without `code_blocks`, each column is a block.
         orbits: encodes whole objects, in every turn of each, such as `Run.objects`. It is called once a metric needs
-            them (`d_lsbd`) and `codes` are those of images drawn at random, which leave gaps.
+            them (`d_lsbd`) and `codes` are those of images drawn at random, which leave gaps. `save` leaves it out.
         periods: of each factor that is angles in radians, once around in the unit of its labels (360 for degrees), in
             which figures mark its axis; 0 of others. Default: radians.
 
@@ -377,11 +378,11 @@ class Representation(Shown):
 
     @classmethod
     def load(cls, path: str | Path) -> "Representation":
-        """Read a representation file, .npz (never unpickled), .safetensors or .parquet, or codes alone, .npy or .csv.
+        """Read a representation file: .npz (never unpickled), .safetensors, .parquet, .csv, or .npy of codes alone.
 
-        A table (.csv, .parquet) has columns code_0, code_1, ... and factor_<name>, or holds codes in every column,
-        which keep their names. An .npz or .safetensors of a single array holds the codes, whatever it is called; an
-        .npz of scipy.sparse.save_npz holds sparse codes.
+        A table (.csv, .parquet) has columns code_0, code_1, ... and may have factors, as columns factor_<name>; or it
+        holds codes in every column, which keep their names. An .npz or .safetensors of a single array holds the codes,
+        whatever it is called; an .npz of scipy.sparse.save_npz holds sparse codes.
 
         Raises:
             FileNotFoundError: there is no such file.
@@ -438,7 +439,8 @@ class Representation(Shown):
         """Write a representation file; the suffix decides the format. Whole or not at all.
 
         Raises:
-            ValueError: the suffix is none of .npz, .safetensors, .parquet.
+            ValueError: the suffix is none of .npz, .safetensors, .parquet; or there are weights or blocks, which no
+                file holds.
         """
         path = Path(path)
         write = _WRITERS.get(path.suffix.lower())

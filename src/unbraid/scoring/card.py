@@ -255,12 +255,12 @@ class ScoreCard(Mapping[str, Any]):
     def to_frame(self) -> DataFrame:
         """A pandas DataFrame with one row per number, and how to read it.
 
-        Columns: metric; name of the value; factor ("" for all); value; low, high, deviation, bias (NaN where it
-        was not checked) and degrees of its `Interval`, and by_seed, the share of its variance that another seed makes, NaN where
-        none was asked for or there is none; null, the mean of the headline with rows moved, p and above_null, of
-        headlines for which a null was asked (p also of each factor), else NaN; what each baseline scores, by its
-        name, where there are any, NaN beside what is no headline; direction, "higher" or "lower" where one is better,
-        "" where neither is; headline, whether it is the metric's score; version and seconds of the metric.
+        Columns: metric; name of the value; factor ("" for all); value; low, high, deviation, bias (NaN where it was not
+        checked) and degrees of its `Interval`, and by_seed, the share of its variance that another seed makes, NaN
+        where none was asked for or there is none; null, the mean of the headline with rows moved, p and above_null, of
+        headlines for which a null was asked (p also of each factor), else NaN; what each baseline scores, by its name,
+        where there are any, NaN beside what is no headline; direction, "higher" or "lower" where one is better, ""
+        where neither is; headline, whether it is the metric's score; version and seconds of the metric.
 
         Raises:
             ImportError: pandas is not installed.
@@ -317,7 +317,9 @@ class ScoreCard(Mapping[str, Any]):
 
         if self.of_codes is not None:
             held = self.representation.codes.shape[1]
-            raise ValueError(f"this card holds {held} of its {self.of_codes:,} codes: score them with dense=True")
+            raise ValueError(
+                f"this card holds {held} of its {self.of_codes:,} codes: score them with dense=True (--dense)"
+            )
         chosen = self.seed if seed is None else seed
         return per_code(self.representation, null=null, seed=chosen, progress=progress)
 

@@ -33,6 +33,7 @@ ATTRIBUTES = OfficialFile(
     size=26_721_026,
     sha256="f0e5da289d5ccf75ffe8811132694922b60f2af59256ed362afa03fefba324d0",
     how=_HOW,
+    beside=True,
 )
 FILES = (IMAGES, ATTRIBUTES)
 # fmt: off
