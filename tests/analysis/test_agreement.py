@@ -2,6 +2,7 @@
 
 import json
 import statistics
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -81,6 +82,13 @@ def test_directions_are_those_of_the_metrics() -> None:
 # Agreement
 
 
+def share_of_orders(value: float, n: int) -> float:
+    """How many of all orders of n ranks agree or disagree as much."""
+    ranks = np.arange(n)
+    found = np.array([np.corrcoef(ranks, order)[0, 1] for order in permutations(range(n))])
+    return float((np.abs(found) >= abs(value) - 1e-9).mean())
+
+
 @pytest.mark.parametrize("method", ["spearman", "pearson"])
 def test_every_correlation_is_that_of_scipy_over_the_runs_that_have_both(method: Any) -> None:
     found = agreement(FRAME, method=method)
@@ -96,7 +104,8 @@ def test_every_correlation_is_that_of_scipy_over_the_runs_that_have_both(method:
         families = set(FRAME["family"][both.index])
         assert each.settings == 3 * len(families)
         t_of_settings = each.value * np.sqrt((each.settings - 2) / (1 - each.value**2))
-        assert each.p == pytest.approx(2 * stats.t.sf(abs(t_of_settings), each.settings - 2))
+        by_t = 2 * stats.t.sf(abs(t_of_settings), each.settings - 2)
+        assert each.p == pytest.approx(max(by_t, share_of_orders(each.value, each.settings)))
         assert (each.low, each.high) == correlation_interval(each.value, each.settings, 0.95, method)
         assert each.low <= each.value <= each.high
     narrow = agreement(FRAME, method=method, confidence=0.5)
@@ -340,3 +349,27 @@ def test_controversies_need_two_models() -> None:
         controversial(FRAME, "mig.score", "med.score", top=0)
     with pytest.raises(ValueError, match="both known of 1 runs; two are needed"):
         controversial(FRAME[:1], "mig.score", "med.score")
+
+
+@pytest.mark.parametrize(("settings", "least"), [(3, 1 / 3), (4, 2 / 24), (5, 2 / 120)])
+@pytest.mark.parametrize("method", ["spearman", "pearson"])
+def test_settings_in_order_are_no_more_certain_than_their_orders_allow(settings: int, least: float, method: Any):
+    values = np.repeat(np.arange(settings, dtype=float), 2) + np.tile([0.0, 0.1], settings)
+    frame = pd.DataFrame({
+        "family": "vae", "setting": [f"beta={int(value)}" for value in values], "mig.score": values,
+        "sap.score": 2 * values,
+    })  # fmt: skip
+    (found,) = agreement(frame, ["mig.score", "sap.score"], method=method).correlations
+    assert (found.value, found.settings) == (pytest.approx(1), settings)
+    assert found.p == pytest.approx(least)
+
+
+def test_means_of_equal_hyperparameters_stay_equal():
+    families, seeds = np.repeat(["a", "b", "c"], [9, 6, 3]), np.concatenate([np.repeat(range(3), n) for n in (3, 2, 1)])
+    rates = np.array([0.1, 0.2, 0.7])[seeds]
+    frame = pd.DataFrame({"family": families, "setting": rates.astype(str), "hyper.rate": rates, "mig.score": 0.5})
+    assert set(setting_means(frame)["hyper.rate"]) == {0.1, 0.2, 0.7}
+
+
+def test_a_number_of_latents_has_no_better_direction():
+    assert higher_is_better("udr.informative") is None

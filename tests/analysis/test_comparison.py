@@ -210,3 +210,46 @@ def test_groups_within_a_column_are_compared_as_they_are_alone() -> None:
     assert len(by_label.shifts) == 2
     assert by_label.notes[0] == "groups are of different images; their scores are of as many rows each"
     assert not any("how many" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "p"),
+    [
+        ([0.5] * 3, [0.2] * 3, 2 / 20),
+        ([0.9, 0.8, 0.7, 0.6], [0.2] * 3, 2 / 35),
+        ([1.0] * 5, [0.0] * 2, 1 / 21),
+        ([0.3] * 4, [0.3] * 3, 1.0),
+    ],
+)
+def test_equal_values_are_judged_by_all_orders_of_their_mean_ranks(first: list, second: list, p: float) -> None:
+    assert rank_test(first, second) == pytest.approx(p)
+
+
+def test_p_of_ties_is_that_of_every_choice() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        values = rng.integers(0, 4, 9).astype(float)
+        ranks = np.array([(values < each).sum() + ((values == each).sum() + 1) / 2 for each in values])
+        sums = np.array([sum(ranks[list(chosen)]) for chosen in combinations(range(9), 4)])
+        expected = (np.abs(sums - 4 * ranks.mean()) >= abs(ranks[:4].sum() - 4 * ranks.mean()) - 1e-9).mean()
+        assert rank_test(values[:4], values[4:]) == pytest.approx(expected)
+
+
+def test_a_mean_stands_beside_the_half_width_of_student() -> None:
+    frame = pd.DataFrame({"family": ["a"] * 3 + ["b"] * 3, "mig.score": [0.0, 0.01, 0.06, 0.3, 0.1, 0.2]})
+    _, ((_, a, b),) = compare_groups(frame, "family", ["mig.score"]).table()
+    assert (a, b) == ("0.023 ± 0.080", "0.200 ± 0.248")
+
+
+def test_settings_of_several_families_are_several() -> None:
+    frame = pd.DataFrame({
+        "family": ["vae"] * 4 + ["tcvae"] * 4, "setting": ["beta=1", "beta=1", "beta=4", "beta=4"] * 2,
+        "hyper.beta": [1, 1, 4, 4] * 2, "mig.score": np.arange(8) / 10,
+    })  # fmt: skip
+    assert any("groups hold several settings" in note for note in compare_groups(frame, "hyper.beta").notes)
+
+
+def test_a_p_of_the_share_that_may_be_wrong_is_enough() -> None:
+    frame = pd.DataFrame({"family": ["a"] * 3 + ["b"] * 3, "mig.score": [0.7, 0.8, 0.9, 0.1, 0.2, 0.3]})
+    (found,) = compare_groups(frame, "family", ["mig.score"], confidence=0.9).shifts
+    assert (found.better, np.isfinite(found.low)) == ("a", True)

@@ -175,3 +175,24 @@ def test_a_flipped_bit_of_a_table_is_never_another_number(tmp_path: Path) -> Non
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
         with pytest.raises(ValueError, match="its checksum is that of other content"):
             read_table(path)
+
+
+def run_of(**columns: Any) -> pd.DataFrame:
+    cells = {"run": "r", "family": "vae", "setting": "", "seed": 0, "state": "finished", "content": "c"}
+    return pd.DataFrame([{**cells, **columns}])
+
+
+def test_what_a_baseline_reaches_is_joined_with_the_metrics() -> None:
+    one = run_of(**{"mig.score": 0.5, "baseline.mig.score": 0.1, "above_baselines": "yes"})
+    other = run_of(**{"mig.score": 0.5, "sap.score": 0.0, "baseline.sap.score": 0.1, "above_baselines": "no: sap"})
+    for tables in ({"a": one, "b": other}, {"b": other, "a": one}):
+        (row,) = merge_tables(tables).to_dict("records")
+        assert (row["above_baselines"], row["baseline.mig.score"], row["sap.score"]) == ("no: sap", 0.1, 0.0)
+    (left,) = without_columns({"a": one}, ["mig"]).values()
+    assert not [column for column in left.columns if "mig" in column]
+
+
+def test_the_name_of_the_images_is_taken_from_whichever_table_has_it() -> None:
+    one, other = run_of(seconds=10.0), run_of(seconds=12.0, dataset="sprites", commit="a" * 40)
+    (row,) = merge_tables({"a": one, "b": other}).to_dict("records")
+    assert row["dataset"] == "sprites"

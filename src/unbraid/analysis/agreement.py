@@ -25,7 +25,7 @@ from unbraid.analysis.correlation import (
     correlation,
     correlation_difference,
     correlation_interval,
-    p_value,
+    p_of_few,
 )
 from unbraid.types import BoolArray, DataFrame, FloatArray, IntArray
 
@@ -152,7 +152,7 @@ def agreement(
             n, units = int(both.sum()), len(np.unique(settings[rows][both]))
             low, high = (-1.0, 1.0) if units < LEAST_RUNS else correlation_interval(value, units, confidence, method)
             if units < n:
-                p = 1.0 if units < LEAST_RUNS else p_value(value, units)
+                p = 1.0 if units < LEAST_RUNS else p_of_few(value, units)
             pairs.append(Correlation(group, first, second, value, low, high, p, 1.0, n, units))
         corrected = holm([each.p for each in pairs])
         found += [replace(each, p_holm=p_holm) for each, p_holm in zip(pairs, corrected, strict=True)]

@@ -10,7 +10,7 @@ from unbraid.metrics._shared.arguments import find_metric, lower_is_better
 from unbraid.storage.trust import code_of, is_code
 from unbraid.types import DataFrame, FloatArray
 
-HIGHER, LOWER = ("udr.", "compositional."), ("zero_shot.",)
+HIGHER, LOWER = ("udr.score", "compositional."), ("zero_shot.",)
 PUBLISHED, BASELINE = "published.", "baseline."  # before a column: of a paper, of the best baseline
 HELD_OUT = "held_out"  # of a metric: of the factors of held-out combinations alone
 N_ROWS = "n_rows"  # that the scores of a run are of

@@ -16,13 +16,14 @@ from unbraid._version import VERSION
 from unbraid.analysis.alike import check_alike, check_rows
 from unbraid.analysis.by_setting import setting_means
 from unbraid.analysis.columns import check_columns, headline_columns, higher_is_better, mean_interval, numbers
-from unbraid.types import ArrayLike, DataFrame, FloatArray
+from unbraid.types import ArrayLike, DataFrame, FloatArray, IntArray
 
 __all__ = ["Comparison", "GroupOfRuns", "Shift", "compare_groups", "holm", "rank_test", "shift_interval"]
 
 LEAST = 2  # runs of a group
 IMAGES = ("label", "dataset", "content", "dataset_options")  # columns by which different images may be compared
 EXACT = 2500  # pairs of runs up to which the distribution of ranks is counted out
+ROUNDING = 1e-12  # 1 - .9 is less than the .1 of a p value
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,11 @@ class GroupOfRuns:
     low: float  # interval of the mean, by Student's t, cut off at the ends of the metric's range
     high: float
     median: float
+
+    @property
+    def half(self) -> float:
+        """Of the interval, as Student's t gives it: the side that the metric's range does not cut off."""
+        return max(self.high - self.mean, self.mean - self.low)
 
 
 @dataclass(frozen=True)
@@ -85,7 +91,7 @@ class Comparison:
                 if name not in own:
                     row.append("-")
                     continue
-                text = f"{own[name].mean:.{digits}f} ± {(own[name].high - own[name].low) / 2:.{digits}f}"
+                text = f"{own[name].mean:.{digits}f} ± {own[name].half:.{digits}f}"
                 row.append(f"**{text}**" if 0 < rivals[name] == wins.count(name) else text)
             rows.append(row)
         return [self.by, *names], rows
@@ -199,19 +205,37 @@ def _texts(frame: DataFrame, column: str) -> list[str]:
 
 
 def rank_test(first: ArrayLike, second: ArrayLike) -> float:
-    """Two-sided p of the Mann-Whitney test, exact without ties, in [0, 1].
+    """Two-sided p of the Mann-Whitney test, in [0, 1]: exact up to 2 500 pairs, of equal values by their mean ranks.
 
     Args:
         first: (n,) real.
         second: (m,) real.
     """
-    from scipy.stats import mannwhitneyu
+    from scipy.stats import mannwhitneyu, rankdata
 
     x, y = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
-    tied = len(np.unique([*x, *y])) < len(x) + len(y)
-    method = "asymptotic" if tied or len(x) * len(y) > EXACT else "exact"
+    together = np.concatenate([x, y])
+    tied = len(np.unique(together)) < len(together)
+    if tied and len(x) * len(y) <= EXACT:
+        return _p_of_ties(np.rint(2 * rankdata(together)).astype(int), len(x))
+    method = "asymptotic" if len(x) * len(y) > EXACT else "exact"
     found: Any = mannwhitneyu(x, y, alternative="two-sided", method=method)
     return float(found.pvalue) if np.isfinite(found.pvalue) else 1.0  # all equal: no rank tells anything
+
+
+def _p_of_ties(ranks: IntArray, n: int) -> float:
+    """The share of all choices of n ranks, (n + m,) whole numbers, whose sum is as far from its mean as the first n's.
+
+    Reference:
+        Streitberg & Röhmel 1986, "Exact distributions for permutation and rank tests".
+    """
+    ways = np.zeros((n + 1, ranks.sum() + 1))  # how many choices of so many ranks have a sum
+    ways[0, 0] = 1.0
+    for rank in ranks.tolist():
+        ways[1:, rank:] += ways[:-1, : ways.shape[1] - rank].copy()
+    sums, middle = np.arange(ways.shape[1]), n * ranks.mean()
+    as_far = np.abs(sums - middle) >= abs(ranks[:n].sum() - middle) - 1e-6
+    return float(min(1.0, ways[n, as_far].sum() / ways[n].sum()))
 
 
 def shift_interval(first: ArrayLike, second: ArrayLike, confidence: float = 0.95) -> tuple[float, float, float]:
@@ -254,7 +278,7 @@ def _critical(n: int, m: int, tail: float) -> int:
         mean, deviation = n * m / 2, np.sqrt(n * m * (n + m + 1) / 12)
         return max(0, int(np.floor(mean + norm.ppf(tail) * deviation)))
     counts = _counts(n, m)
-    return int(np.searchsorted(np.cumsum(counts) / counts.sum(), tail, side="right"))
+    return int(np.searchsorted(np.cumsum(counts) / counts.sum(), tail + ROUNDING, side="right"))
 
 
 @lru_cache(maxsize=256)
@@ -283,7 +307,7 @@ def _shift(column: str, pair: tuple[str, str], known: dict[str, FloatArray], con
 
 def _decided(shift: Shift, p_holm: float, alpha: float) -> Shift:
     upward = higher_is_better(shift.column)
-    sure = p_holm <= alpha and shift.shift != 0 and upward is not None
+    sure = p_holm <= alpha + ROUNDING and shift.shift != 0 and upward is not None
     ahead = shift.first if (shift.shift > 0) == upward else shift.second
     return replace(shift, p_holm=p_holm, better=ahead if sure else "")
 
@@ -295,7 +319,7 @@ def _notes(frame: DataFrame, by: str, over: str, left: set[str]) -> tuple[str, .
     if by in IMAGES:
         notes.append("groups are of different images; their scores are of as many rows each")
     of_settings = over == "runs" and by != "setting" and {"family", "setting"} <= set(frame.columns)
-    if of_settings and any(len(rows["setting"].dropna().unique()) > 1 for _, rows in frame.groupby(by)):
+    if of_settings and any(len(rows[["family", "setting"]].drop_duplicates()) > 1 for _, rows in frame.groupby(by)):
         notes.append(
             "groups hold several settings, and seeds of one setting are alike, so that p values are too small; "
             "compare settings (--over settings) where there are enough of them"

@@ -44,6 +44,18 @@ def p_value(correlation: float, n: int) -> float:
     return float(2 * stdtr(n - 2, -abs(t_value(correlation, n))))
 
 
+def p_of_few(correlation: float, n: int) -> float:
+    """`p_value`, for few samples no smaller than the share of all orders of n ranks that agree as well.
+
+    Student's t takes a perfect agreement of three for certain, which one order in three has by luck.
+    """
+    if n > EXACT:
+        return p_value(correlation, n)
+    ranks = _unit(np.arange(n, dtype=float))
+    exact = float((np.abs(ranks[_orders(n)] @ ranks) >= abs(correlation) - 1e-9).mean())
+    return max(exact, p_value(correlation, n))
+
+
 def correlation(first: ArrayLike, second: ArrayLike, method: Method = "spearman") -> tuple[float, float]:
     """Correlation of two columns without gaps, and its two-sided p value.
 

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from unbraid._utils.natural_order import natural
 from unbraid._utils.optional import require
 from unbraid._utils.suggest import suggestion
-from unbraid.analysis.columns import N_ROWS
+from unbraid.analysis.columns import BASELINE, N_ROWS, PUBLISHED
 from unbraid.metrics import METRICS
 from unbraid.metrics._shared.arguments import find_metric
 from unbraid.storage.files import check_file
@@ -37,6 +37,12 @@ PROVENANCE = (
     "seconds", "unbraid", "commit", "torch", "numpy", "processor", "accelerator", "dataset", "dataset_options",
     "device",
 )  # fmt: skip
+ABOVE, YES, NO = (
+    "above_baselines",
+    "yes",
+    "no: ",
+)  # whether a run is above all baselines, and by which metrics it is not
+OF_IMAGES = ("dataset", "dataset_options")
 TOLD = ("reason", "label")  # in words, of which any will do
 COUNTS = ("seed", "steps", "batch_size", "training_version", N_ROWS)
 STATES = ("finished", "diverged", "failed", "waiting")  # of one run in two tables, the first counts
@@ -136,7 +142,8 @@ def without_columns(tables: Mapping[str, DataFrame], names: Sequence[str]) -> di
 
 
 def _belongs(column: str, name: str) -> bool:
-    return column == name or column.startswith(f"{name}.") or (name, column) == ("udr", "ranked_by")
+    beside = column.removeprefix(BASELINE).removeprefix(PUBLISHED)
+    return column == name or beside.startswith(f"{name}.") or (name, column) == ("udr", "ranked_by")
 
 
 def _without(frame: DataFrame, name: str) -> DataFrame:
@@ -182,7 +189,7 @@ def _joined(one: Row, other: Row, where: str, prefer_first: bool) -> Row:
     differing = [
         name
         for name in one.keys() & other.keys()
-        if name not in {*PROVENANCE, *TOLD, "computed_with"} and one[name] != other[name]
+        if name not in {*PROVENANCE, *TOLD, ABOVE, "computed_with"} and one[name] != other[name]
     ]
     if differing:
         if prefer_first:
@@ -194,8 +201,18 @@ def _joined(one: Row, other: Row, where: str, prefer_first: bool) -> Row:
         )
     texts = {name: min(row[name] for row in (one, other) if name in row) for name in TOLD if name in one | other}
     origin = min((tuple(row.get(name) for name in PROVENANCE) for row in (one, other)), key=repr)
-    joined = {**one, **other, **decided, **dict(zip(PROVENANCE, origin, strict=True))}
+    made = {name: value for name, value in zip(PROVENANCE, origin, strict=True) if value is not None}
+    images = {name: value for row in (other, one) for name, value in row.items() if name in OF_IMAGES}
+    both = {name: value for name, value in {**one, **other}.items() if name not in PROVENANCE}
+    joined = {**both, **decided, **images, **made, **_above(one, other)}
     return {name: value for name, value in joined.items() if value is not None} | texts
+
+
+def _above(one: Row, other: Row) -> Row:
+    """`above_baselines` of both: "no" with the metrics of either by which a baseline is as good."""
+    told = [str(row[ABOVE]) for row in (one, other) if ABOVE in row]
+    lost = dict.fromkeys(name for text in told if text != YES for name in text.removeprefix(NO).split(", "))
+    return {ABOVE: NO + ", ".join(lost) if lost else YES} if told else {}
 
 
 def _advice(name: str) -> str:

@@ -65,6 +65,8 @@ def added(
                     "measured; say why: --reason"
                 )
             own["reason"] = reason
+        elif before != own["measured"]:
+            own.pop("reason", None)  # of a number that is there no more
     if new or replaced:
         first = "first record" if not content["history"] else f"{len(new)} measured numbers added"
         content["history"].append({"date": today.isoformat(), "reason": reason or first})
