@@ -130,6 +130,21 @@ def test_numbers_go_beside_those_of_a_paper(add, table: Path, tmp_path: Path) ->
     assert content["scores"][0]["measured"]["value"] == 0.32
     assert content["scores"][0]["measured"]["study"] == "small"
     assert faults(tmp_path / "results") == []
+    frame([0.6, 0.61, 0.59, 0.62, 0.58]).to_csv(table, index=False)
+    assert add(*given, "--reason", "Trained to the end.")[0] == 0
+    (only, *_) = read(path)["scores"]
+    assert (only["measured"]["value"], only.get("reason")) == (0.6, None), "now it lies inside"
+
+
+def test_runs_without_a_label_in_a_merged_table_are_named_by_their_dataset(add, tmp_path: Path) -> None:
+    labelled = frame(MIG, label="big", dataset="sprites")
+    other = frame(MIG, label=None, family="vae").assign(run=lambda rows: "f" + rows["run"].str[1:])
+    pandas.concat([labelled, other]).to_csv(tmp_path / "both.csv", index=False)
+    assert add(tmp_path / "both.csv")[0] == 0
+    named = {
+        path.parts[-3]: read(path)["scores"][0]["dataset"] for path in (tmp_path / "results").glob("*/*/both.json")
+    }
+    assert named == {"unbraid__beta_vae": "big", "unbraid__vae": "square"}
 
 
 def test_a_score_card_gives_its_headlines_and_intervals(add, tmp_path: Path) -> None:
