@@ -271,6 +271,7 @@ class Family:
     not_stackable_reason: str = ""  # why members cannot be stacked
     # Whether, in this precision, stacked members stray further from the same members alone than docs/training.md says.
     diverges_when_stacked: Callable[[str, Settings], bool] | None = None
+    pixels_from_0_to_1: bool = False  # whatever the likelihood, of which it has no choice
     by_length: str = ""  # what depends on the number of steps, so that a finished training cannot go on
     log_prior: Callable[[nn.ModuleDict, Settings], LogDensity | None] | None = None  # None: standard normal
     # Codes (n, n_codes) of the prior from standard normal and uniform noise (n, n_codes) each; None: as `parts` say.

@@ -37,8 +37,8 @@ CIRCULAR: Mapping[str, Hyperparameter] = MappingProxyType(
         "learning_rate": Hyperparameter(1e-3, "of Adam", 0.0, 1.0),
         "circles": whole(0, "latents on circles; 0: one per cyclic factor", 0, 100),
         "euclidean": whole(-1, f"Gaussian latents; -1: {IDENTITIES} where a factor is not cyclic, else none", -1, 1000),
-        "log_t_low": Hyperparameter(-10.0, "least logarithm of the time t that a circle's posterior spreads", -50, 1),
-        "log_t_high": Hyperparameter(-9.0, "largest", -50, 1),
+        "log_t_low": Hyperparameter(-10.0, "least logarithm of the time t that a circle's posterior spreads", -50, 0),
+        "log_t_high": Hyperparameter(-9.0, "largest", -50, 0),
         "log_t_base": choice(
             "e", "of these logarithms: the authors' code takes e, the paper's table prints powers of ten", "e", "ten"
         ),

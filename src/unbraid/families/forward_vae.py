@@ -104,6 +104,7 @@ def forward_vae_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: A
 
 FORWARD_VAE = Family(
     title="ForwardVAE",
+    pixels_from_0_to_1=True,
     build=build_forward_vae,
     optimizer_steps=(
         OptimizerStep(

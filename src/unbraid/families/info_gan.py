@@ -38,8 +38,13 @@ def build_info_gan(shape: Shape, settings: Settings) -> nn.ModuleDict:
 
     The encoder of the network chosen becomes the critic; it must see images one by one, so the residual one gets
     layer norm.
+
+    Raises:
+        ValueError: the network has batch norm.
     """
     latents, network = settings["latents"], settings["network"]
+    if network == "dense_norm":
+        raise ValueError("the critic of info_gan sees images one by one, so that its network has no batch norm: dense")
     if network == "resnet":
         critic, generator = resnet_encoder(shape, 1 + latents, layer_norm), resnet_decoder(shape, latents)
     else:

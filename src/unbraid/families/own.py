@@ -5,7 +5,17 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from unbraid.families.base import Adam, Batch, Context, Family, Hyper, Hyperparameter, LossOutput, OptimizerStep
+from unbraid.families.base import (
+    TRAINING,
+    Adam,
+    Batch,
+    Context,
+    Family,
+    Hyper,
+    Hyperparameter,
+    LossOutput,
+    OptimizerStep,
+)
 from unbraid.families.common import COMMON, vae_family
 from unbraid.storage.trust import imported
 
@@ -32,6 +42,9 @@ def own_family(name: str) -> Family:
     return objective_family(found, name)
 
 
+NAMES = {*COMMON, *TRAINING, "beta_warmup"}  # of settings that every VAE has
+
+
 @lru_cache
 def objective_family(objective: Callable[..., LossOutput], name: str) -> Family:
     """A VAE that is trained by an objective of the user's.
@@ -47,7 +60,7 @@ def objective_family(objective: Callable[..., LossOutput], name: str) -> Family:
     for each in parameters.values():
         if each.kind is not each.KEYWORD_ONLY:
             continue
-        if isinstance(each.default, bool) or not isinstance(each.default, int | float) or each.name in COMMON:
+        if isinstance(each.default, bool) or not isinstance(each.default, int | float) or each.name in NAMES:
             raise ValueError(f"objective {name!r}: {each.name} must be a number by default, and a name of its own")
         own[each.name] = Hyperparameter(float(each.default), "of the objective")
 

@@ -74,6 +74,7 @@ def quessard_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any,
 
 QUESSARD = Family(
     title="Environment model of rotations (Quessard)",
+    pixels_from_0_to_1=True,
     build=build_quessard,
     optimizer_steps=(
         OptimizerStep("model", ("encoder", "decoder", "actions"), quessard_loss, (Draw("trajectories", "given"),)),

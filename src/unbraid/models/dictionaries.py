@@ -154,7 +154,8 @@ def train_dictionary(
     """
     check_choice("sparsity", sparsity, get_args(Sparsity))
     check_whole("n_latents", n_latents, 1)
-    check_whole("k", k, 1, n_latents, why="n_latents")
+    if sparsity != "jump_relu":  # which has no use for it
+        check_whole("k", k, 1, n_latents, why="n_latents")
     check_whole("steps", steps, 1)
     check_whole("batch_size", batch_size, 1)
     check_number("learning_rate", learning_rate, above=0.0)

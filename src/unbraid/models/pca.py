@@ -102,6 +102,8 @@ def _by_lanczos(
     n_features = len(mean)
     operator = LinearOperator((n_features, n_features), matvec=times_covariance, dtype=np.float64)  # pyright: ignore[reportCallIssue]
     start = np.random.default_rng(0).standard_normal(n_features)
+    if not times_covariance(start).any():  # nothing varies, and Lanczos' method has nowhere to go
+        return torch.zeros(n_components).to(mean), torch.eye(n_features, n_components).to(mean)
     space = min(n_features, 2 * n_components + 50)  # wide, since passes cost more than memory here
     variances, vectors = eigsh(operator, n_components, which="LA", v0=start, ncv=space, tol=1e-8)  # pyright: ignore[reportArgumentType]
     return torch.from_numpy(variances).to(mean), torch.from_numpy(vectors).to(mean)

@@ -279,7 +279,7 @@ def needed_disk(tasks: Sequence[Task], datasets: Mapping[str, FactorDataset]) ->
         row, dataset = find_family(family), datasets[content]
         trainings = [training_of(task.config) for task in group]
         members = [member for _, member in trainings]
-        check_images(dataset, members)
+        check_images(row, dataset, members)
         weights = check_members(row, dataset, trainings)
         needed += needed_space(dataset, weights, members, row)
         heaviest = max(heaviest, *weights.values())

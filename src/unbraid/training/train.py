@@ -48,6 +48,7 @@ from unbraid.training.writing import write_run
 
 STEPS = 30_000
 LOCK = ".lock"
+ROWS = 4096  # images of floats that are looked at at a time
 REHEARSED = 8  # images of the step that code of the user's takes beforehand
 
 
@@ -159,13 +160,13 @@ def train_into(
 
     `begin` is given the working folder of each member before it is trained.
     """
-    check_images(opened, members)
+    row = find_family(plan.family)
+    check_images(row, opened, members)
     configs = {
         run_id(config): (config, member)
         for member in members
         for config in [config_of(plan, member, described, code_of(plan, member))]
     }
-    row = find_family(plan.family)
     weights = check_members(row, opened, [(plan, member) for member in members])
     folder.mkdir(parents=True, exist_ok=True)
     done = _finished(folder, configs)
@@ -261,8 +262,8 @@ def _seeds(seeds: int | Sequence[int]) -> list[int]:
     return chosen
 
 
-def check_images(dataset: FactorDataset, members: Sequence[Member]) -> None:
-    """Raises ValueError for a dataset whose images are not what it says, or that no likelihood takes."""
+def check_images(row: Family, dataset: FactorDataset, members: Sequence[Member]) -> None:
+    """Raises ValueError for a dataset whose images are not what it says, or that the family cannot take."""
     shape = tuple(dataset.image_shape)
     if shape == NO_IMAGES:
         raise ValueError("the dataset holds labels without images, so nothing can be trained on it")
@@ -271,11 +272,20 @@ def check_images(dataset: FactorDataset, members: Sequence[Member]) -> None:
         raise ValueError(f"the dataset says its images are {shape}, which is not what it gives: {images.shape[1:]}")
     if images.dtype != np.uint8 and images.dtype.kind != "f":
         raise ValueError(f"images must be uint8, or floats; the dataset gives {images.dtype}")
-    if images.dtype.kind == "f":
+    if images.dtype.kind != "f":
+        return
+    bernoulli = any(member.hyper.get("likelihood") == "bernoulli" for member in members)
+    for start in range(0, len(dataset), ROWS):
+        images = dataset.images(np.arange(start, min(start + ROWS, len(dataset))))
         if not np.isfinite(images).all():
             raise ValueError("the dataset holds values that are not finite")
-        bernoulli = any(member.hyper.get("likelihood") == "bernoulli" for member in members)
-        if bernoulli and not ((images >= 0) & (images <= 1)).all():
+        if ((images >= 0) & (images <= 1)).all():
+            continue
+        if len(shape) == 3:
+            raise ValueError("images in floats must lie between 0 and 1")
+        if row.pixels_from_0_to_1:
+            raise ValueError("this family takes values from 0 to 1; the dataset has others")
+        if bernoulli:
             raise ValueError("values outside 0 .. 1 need likelihood='gaussian'")
 
 

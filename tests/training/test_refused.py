@@ -1,0 +1,72 @@
+"""What a training is refused beforehand: images and settings that no step could take."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from unbraid import train
+from unbraid.factors import FactorSpace, FactorTable
+from unbraid.families.own import objective_family
+from unbraid.models.dictionaries import train_dictionary
+from unbraid.models.pca import principal_components
+
+
+class Given:
+    """Images or rows as they are, with one factor."""
+
+    def __init__(self, values: np.ndarray, space: FactorSpace | FactorTable) -> None:
+        self.values, self.space, self.image_shape = values, space, values.shape[1:]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def images(self, index: np.ndarray) -> np.ndarray:
+        return self.values[index]
+
+
+LEVELS = FactorTable(("a",), ("ordinal",), (np.arange(200) % 5)[:, None])
+
+
+@pytest.mark.parametrize("likelihood", ["bernoulli", "gaussian"])
+@pytest.mark.parametrize(("value", "message"), [(2.0, "between 0 and 1"), (np.nan, "not finite")])
+def test_no_image_of_floats_is_outside_its_range(tmp_path: Path, likelihood: str, value: float, message: str) -> None:
+    images = np.full((200, 16, 16, 1), 0.5, dtype=np.float32)
+    images[150, 0, 0] = value  # beyond what a first look would see
+    with pytest.raises(ValueError, match=message):
+        train("vae", Given(images, LEVELS), likelihood=likelihood, network="dense", steps=2, out=tmp_path, processes=0)
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize(("family", "supervision"), [("quessard", "trajectories"), ("forward_vae", "transitions")])
+def test_a_family_of_bernoulli_pixels_takes_no_other_rows(tmp_path: Path, family: str, supervision: str) -> None:
+    rows = np.random.default_rng(0).standard_normal((200, 12)).astype(np.float32)
+    space = FactorSpace(("h", "w"), (10, 20), ("cyclic", "cyclic"))
+    with pytest.raises(ValueError, match="this family takes values from 0 to 1"):
+        train(family, Given(rows, space), network="dense", steps=2, out=tmp_path, processes=0, **{supervision: 10})
+
+
+def test_the_critic_of_info_gan_has_no_batch_norm(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no batch norm"):
+        train("info_gan", "square", network="dense_norm", steps=2, out=tmp_path, processes=0)
+
+
+@pytest.mark.parametrize("name", ["clip", "schedule", "beta_warmup", "latents"])
+def test_no_setting_of_training_is_an_argument_of_an_objective(name: str) -> None:
+    scope: dict = {}
+    exec(f"def own(modules, batch, hyper, step, context, *, {name}=1.0): pass", scope)
+    with pytest.raises(ValueError, match=f"{name} must be a number by default, and a name of its own"):
+        objective_family(scope["own"], "lab:own")
+
+
+def test_images_of_which_none_differs_have_no_variance() -> None:
+    import torch
+
+    _, components, variances = principal_components(lambda: [torch.full((50, 1600), 7.0)], 2)
+    assert variances.tolist() == [0, 0]
+    assert torch.isfinite(components).all()
+
+
+def test_what_an_autoencoder_has_no_use_for_is_not_checked() -> None:
+    rows = np.random.default_rng(0).standard_normal((50, 6))
+    assert train_dictionary(rows, 4, sparsity="jump_relu", steps=3).W_dec.shape == (4, 6)
