@@ -35,6 +35,7 @@ def check_number(
     below: float | None = None,
 ) -> float:
     """The value as a finite float within the limits."""
+    value = value.item() if isinstance(value, np.generic) else value  # limits may lie outside a small type
     real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     if (
         not real

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 import numpy as np
 
@@ -135,7 +136,10 @@ def shuffle_of(null: int | str, representation: Representation) -> tuple[Shuffle
     if not times:
         return None, ()
     if shifts:
-        return Shuffle("shift", times), _notes_on_shifts(representation, members)
+        notes = _notes_on_shifts(representation, members)
+        if (different := _stretches_there_are(members)) < times:
+            notes += (f"shifted {different} times: no more stretches of these rows differ",)
+        return Shuffle("shift", min(times, different)), notes
     if groups is None:
         return Shuffle("rows", times), ()
     if len(members) < FEWEST_GROUPS:
@@ -150,6 +154,11 @@ def shuffle_of(null: int | str, representation: Representation) -> tuple[Shuffle
             "would change. null='shift' moves rows within groups"
         )
     return Shuffle("groups", times), ()
+
+
+def _stretches_there_are(members: Sequence[IntArray]) -> int:
+    """Ways to choose a stretch in each group that is not the middle one: a null of more draws would repeat itself."""
+    return prod(2 * (len(own) // 4) for own in members if len(own) >= SHORTEST)
 
 
 def _notes_on_shifts(representation: Representation, members: Sequence[IntArray]) -> tuple[str, ...]:

@@ -168,8 +168,9 @@ class Representation(Shown):
             optional = name in ("levels", "periods")
             if entries is not None and (entries or not optional) and len(entries) != n_factors:
                 raise ValueError(f"{name} must have one entry per factor ({n_factors}); got {len(entries)}")
-        for column, size in enumerate(self.sizes or ()):
-            check_whole(f"sizes[{column}]", size, 0)
+        if self.sizes is not None:
+            sizes = tuple(check_whole(f"sizes[{column}]", size, 0) for column, size in enumerate(self.sizes))
+            object.__setattr__(self, "sizes", sizes)  # whole numbers of Python, which JSON takes
         for column, period in enumerate(self.periods):
             check_number(f"periods[{column}]", period, least=0)
         if len(set(self.names)) < n_factors:

@@ -39,6 +39,11 @@ from unbraid.types import DataFrame, FloatArray, Progress
 
 ROWS = {**METRICS, **BLOCKED}  # of metrics that a card may hold
 NO_INTERVAL = Interval(np.nan, np.nan, np.nan)
+# Columns of `ScoreCard.to_frame` beside those of baselines, which are called as these are.
+COLUMNS = {
+    "metric", "name", "factor", "value", *Interval._fields, "by_seed", "null", "p", "above_null", "direction",
+    "headline", "version", "seconds",
+}  # fmt: skip
 
 COLLAPSED = (
     "collapsed or untrained: by their log-variances all codes together tell less than one bit of a row; metrics read "
@@ -671,4 +676,7 @@ def _fitting(representation: Representation, saved: SavedInput) -> Representatio
             f"these are the scores of {saved.n_samples} samples of {saved.n_codes} codes; "
             f"the representation beside it holds {len(scored)} of {scored.codes.shape[1]}"
         )
+    for what, known in () if saved.sha256 is None else saved.sha256:
+        if array_digest(getattr(scored, what)) != known:
+            raise ValueError(f"these are the scores of other {what}: those of the representation beside it differ")
     return scored

@@ -349,6 +349,14 @@ def _matched(models: Mapping[str, Representation]) -> dict[str, IntArray] | str:
             raise ValueError(
                 f"the factors of {other} ({', '.join(each.names)}) are not those of {name} ({', '.join(first.names)})"
             )
+        for factor, own, given in zip(first.names, first.kinds, each.kinds, strict=True):
+            if own != given:
+                raise ValueError(f"factor {factor} is {own} in {name} and {given} in {other}: give both the same kinds")
+        for factor, own, given in zip(first.names, first.levels, each.levels, strict=False):
+            if own and given and own != given:
+                raise ValueError(
+                    f"the levels of factor {factor} are {', '.join(own)} in {name} and {', '.join(given)} in {other}"
+                )
     if not first.names:
         raise ValueError(f"{name} has no factors to score against")
     orders: dict[str, IntArray] = {name: np.arange(len(first))}

@@ -14,6 +14,7 @@ from unbraid.metrics._shared.inputs import check_inputs, finite_matrix
 from unbraid.representation import POSTERIOR, Representation
 from unbraid.representation.labels import check_groups, is_plain
 from unbraid.representation.representation import grouped_by
+from unbraid.scoring.blocks import blocks_of
 from unbraid.types import ArrayLike, FloatArray
 
 # What `Representation.of` takes beside codes and labels, and what `score` makes of them; what of it has a row per
@@ -74,7 +75,10 @@ def _with_more(representation: Representation, factors: dict[str, Any], about: M
     if twice := [*factors, *own]:
         raise ValueError(f"a Representation brings its own {' and '.join(twice)}; give one or the other")
     if isinstance(column := about.get("groups"), str):
+        blocks = None if representation.factor_blocks is None else blocks_of(representation)
         representation = grouped_by(representation, column)
+        if blocks is not None:  # by names: places have changed
+            representation = replace(representation, factor_blocks=blocks.text_of_factors)
         about = {name: value for name, value in about.items() if name != "groups"}
     return replace(representation, **about)
 

@@ -24,13 +24,14 @@ from unbraid.representation import POSTERIOR, Representation
 from unbraid.representation.row_index import match_rows
 from unbraid.representation.units import by_units
 from unbraid.scoring.blocks import Blocks, blocks_of, units_of
-from unbraid.scoring.card import ON_ERROR, FailedMetric, ScoreCard, Scored, none_computed
+from unbraid.scoring.card import COLUMNS, ON_ERROR, FailedMetric, ScoreCard, Scored, none_computed
 from unbraid.scoring.columnwise import score_wide
 from unbraid.scoring.described import OF_CODES, OF_LABELS, WITH_ROWS, described, known_about
 from unbraid.scoring.engine import Gap, Objects, score_each
 from unbraid.scoring.memory import check_memory_of_scores
 from unbraid.scoring.uncertainty import Again, with_baselines, with_intervals, with_nulls
 from unbraid.scoring.unwanted import named, row_of_unwanted, set_apart, told_of
+from unbraid.storage.json_records import MOST
 from unbraid.storage.score_file import Decision
 from unbraid.storage.trust import code_of, imported, is_code, trusting
 from unbraid.types import ArrayLike, Progress
@@ -119,8 +120,10 @@ def score(
         d_lsbd                       -   needs at least one cyclic factor
         note: kinds guessed: factor_0 ordinal, factor_1 ordinal; pass kinds= (--kinds) to change
     """
-    check_whole("seed", seed, 0)
+    check_whole("seed", seed, 0, MOST)
     asked_shuffle(null)
+    if taken := sorted({*(baselines or {})} & COLUMNS):
+        raise ValueError(f"baselines: {taken[0]!r} is a column of to_frame() already; choose another name")
     level, n_parts = (None, None) if confidence is None else asked_interval(confidence)
     if on_error not in ON_ERROR:
         raise ValueError(f"on_error must be 'keep' or 'raise'; got {on_error!r}")
@@ -443,4 +446,4 @@ def asked_interval(confidence: Confidence) -> tuple[float, int | None]:
     check_number("confidence", level, above=0, below=1)
     if n_parts is not None:
         check_whole("the number of parts beside confidence", n_parts, FEWEST_PARTS)
-    return level, n_parts
+    return float(level), None if n_parts is None else int(n_parts)

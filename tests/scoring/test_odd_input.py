@@ -1,0 +1,79 @@
+"""Input that is legal and unusual: it is scored as it says, or refused in one line."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from unbraid import Representation, ScoreCard, compare, score
+
+RNG = np.random.default_rng(0)
+FACTORS = np.column_stack([RNG.integers(0, 4, 200), RNG.integers(0, 5, 200)])
+CODES = FACTORS + 0.3 * RNG.standard_normal(FACTORS.shape)
+
+
+def test_blocks_of_factors_stay_where_one_factor_is_taken_for_the_groups() -> None:
+    factors = np.column_stack([FACTORS, np.arange(200) // 10]).astype(float)
+    blocks = {"A": ["y"], "B": ["x"]}
+    held = Representation(
+        CODES, factors, names=("x", "y", "trial"), kinds=("ordinal",) * 3, code_blocks="0,1", factor_blocks=blocks
+    )
+    note = next(note for note in score(held, metrics="mig").notes if "A" in note)
+    card = score(held, metrics="mig", groups="trial")
+    assert note in card.notes
+    assert card["block_r2"].score < 0.1, "codes are in the places of the other factor"
+
+
+def test_models_whose_factors_are_of_other_kinds_or_levels_are_not_compared() -> None:
+    one = Representation(CODES, FACTORS[:, :1], names=("s",), kinds=("ordinal",))
+    other = Representation(CODES, FACTORS[:, :1], names=("s",), kinds=("categorical",))
+    with pytest.raises(ValueError, match="factor s is ordinal in a and categorical in b"):
+        compare({"a": one, "b": other}, metrics="sap", confidence=(0.95, 20))
+    named = [
+        Representation(CODES, FACTORS[:, :1], names=("s",), kinds=("categorical",), levels=(levels,))
+        for levels in (tuple("abcd"), tuple("bcde"))
+    ]
+    with pytest.raises(ValueError, match="the levels of factor s are a, b, c, d in a and b, c, d, e in b"):
+        compare(dict(zip("ab", named, strict=True)), metrics="sap", confidence=(0.95, 20))
+
+
+@pytest.mark.parametrize("n", [12, 20, 40])
+def test_a_short_series_is_shifted_no_more_often_than_shifts_differ(n: int) -> None:
+    def agreement(codes: np.ndarray, factors: np.ndarray) -> float:
+        return float(abs(np.corrcoef(codes[:, 0], factors[:, 0])[0, 1]))
+
+    card = score(CODES[:n, :1], CODES[:n, 1:], kinds=["continuous"], metrics=agreement, null="shift")
+    (own,) = card.scored.values()
+    assert own.null is not None
+    assert len(own.null.scores) == 2 * (n // 4)
+    assert len(np.unique(own.null.scores)) == len(own.null.scores)
+    assert f"shifted {2 * (n // 4)} times: no more stretches of these rows differ" in card.notes
+
+
+def test_a_card_is_kept_whatever_type_its_numbers_came_in(tmp_path: Path) -> None:
+    card = score(
+        CODES,
+        FACTORS,
+        sizes=np.array([4, 5]),
+        metrics="sap",
+        confidence=(np.float32(0.9), np.int64(20)),
+        seed=np.int64(3),
+    )
+    card.save(tmp_path / "card.json")
+    assert ScoreCard.load(tmp_path / "card.json")["sap"].score == card["sap"].score
+    with pytest.raises(ValueError, match="seed must be a whole number, 0 to"):
+        score(CODES, FACTORS, metrics="sap", seed=2**63)
+
+
+def test_a_card_goes_with_the_codes_that_were_scored(tmp_path: Path) -> None:
+    score(CODES, FACTORS, metrics="mig").save(tmp_path / "card.json")
+    kept = ScoreCard.load(tmp_path / "card.json", Representation(CODES, FACTORS))
+    assert len(kept.representation) == 200
+    for codes, factors, what in ((CODES + 1, FACTORS, "codes"), (CODES, FACTORS[::-1], "factors")):
+        with pytest.raises(ValueError, match=f"these are the scores of other {what}"):
+            ScoreCard.load(tmp_path / "card.json", Representation(codes, factors))
+
+
+def test_no_baseline_takes_the_place_of_a_column() -> None:
+    with pytest.raises(ValueError, match=r"baselines: 'null' is a column of to_frame\(\) already"):
+        score(CODES, FACTORS, metrics="mig", baselines={"null": CODES})
