@@ -80,3 +80,14 @@ def test_a_table_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"t.xlsx: a table is saved as .tex, .md, .csv, .json"):
         save_table(tmp_path / "t.xlsx", NUMBERS)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["t.csv", "t.json", "t.md", "t.tex"]
+
+
+def test_rows_that_begin_as_an_argument_does_are_letters_in_latex() -> None:
+    text = latex(Table(["[m]", "n"], [["[a]", 1], ["*b", 2], ["a [c]", 3]], notes=["[one]", "[two]"]))
+    begun = text.splitlines()
+    assert [begun[2], *begun[4:7]] == [r"{[}m] & n \\", r"{[}a] & 1 \\", r"{*}b & 2 \\", r"a [c] & 3 \\"]
+    assert r"\footnotesize {[}one] \\ {[}two]}" in text
+
+
+def test_signs_that_the_default_font_of_latex_lacks_are_commands() -> None:
+    assert r"a\textless{}b\textgreater{}c\textbar{}d & 1" in latex(Table(["x", "n"], [["a<b>c|d", 1]]))

@@ -109,9 +109,9 @@ def listed(text: str | None) -> list[str]:
     return [name.strip() for name in re.split(r",(?![^()]*\))", text or "") if name.strip()]
 
 
-def pair(option: str, text: str, wanted: str = "NAME=VALUE") -> tuple[str, str]:
-    """The two sides of NAME=VALUE."""
-    name, equals, value = (part.strip() for part in text.partition("="))
+def pair(option: str, text: str, wanted: str = "NAME=VALUE", *, last: bool = False) -> tuple[str, str]:
+    """The two sides of NAME=VALUE, which part at the first =, or at the last one where names may hold some."""
+    name, equals, value = (part.strip() for part in (text.rpartition("=") if last else text.partition("=")))
     if not (name and equals and value):
         raise ValueError(f"{option} {text}: write {wanted}")
     return name, value

@@ -1,5 +1,6 @@
 """`unbraid score`: every metric of codes in files or in the folders of runs."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -37,6 +38,7 @@ from unbraid.cli._trust import TrustCode, TrustData, trusted
 from unbraid.cli.show import Files, check_output, say, show
 
 if TYPE_CHECKING:
+    from unbraid.runs.labelled import Labels
     from unbraid.scoring.card import ScoreCard
 
 EXAMPLE = "the shipped example"
@@ -247,6 +249,8 @@ def score(
         raise ValueError("--html is of one model; unbraid compare makes a page of several")
     if len(paths) > 1 and per_code is not None:
         raise ValueError("--per-code is of one model; give one FILE")
+    if per_code is not None and not dense:
+        _check_full(paths[0], about)
     names, configs = _groups(paths, by), _configs(paths, by)
     if baselines:
         check_baselines(paths, about)
@@ -291,15 +295,30 @@ def _groups(paths: Sequence[Path], by: str | None) -> list[str] | None:
 
 def _configs(paths: Sequence[Path], by: str | None) -> dict[str, dict[str, Any]]:
     """What the configs of models of other frameworks say, in columns; config.<name> where a column is called so."""
-    from unbraid.metrics import METRICS
     from unbraid.runs.foreign import is_run
     from unbraid.runs.grouping import run_columns
 
     def renamed(columns: Mapping[str, Any]) -> dict[str, Any]:
-        taken = {"model", "models", *METRICS}
-        return {f"config.{name}" if name in taken else name: each for name, each in columns.items() if name != by}
+        return {_column(name): each for name, each in columns.items() if name != by}
 
     return {str(path): renamed(run_columns(path)) if path.is_dir() and not is_run(path) else {} for path in paths}
+
+
+def _column(key: str) -> str:
+    """What the column of a key of configs is called, beside those of the scores."""
+    from unbraid.metrics import METRICS
+
+    return f"config.{key}" if key in {"model", "models", *METRICS} else key
+
+
+def _check_full(path: Path, labels: "Labels") -> None:
+    """Raises ValueError where codes would be read by columns, of which a card holds a few alone."""
+    from unbraid.representation.representation import read_wide
+    from unbraid.runs.labelled import located
+
+    codes, _, _ = located(path, labels)
+    if read_wide(codes) is not None:
+        raise ValueError(f"{codes}: --per-code needs all codes at once as a full array; give --dense, too")
 
 
 def _show_one(card: "ScoreCard", to: Files, half_width: float | None) -> None:
@@ -331,7 +350,7 @@ def _show_several(
     from unbraid.runs.grouping import is_seed, varying
     from unbraid.scoring.tables import group_rows, group_table, score_rows, score_table
 
-    named, how = called(cards), {"by": by or "", "sort": sort}
+    named, how = called(cards), {"by": _column(by or ""), "sort": sort}
     about = dict(zip(named, configs.values(), strict=True))
     varied = varying(list(about.values()))
     shown = {name: {key: columns[key] for key in varied[:SHOWN] if key in columns} for name, columns in about.items()}
@@ -380,15 +399,23 @@ def _kept(run: Path, card: "ScoreCard") -> str:
 
 def _bounds(text: str | None, metrics: Sequence[str] | None) -> dict[str, float]:
     """What --fail-under says, by metric."""
+    from unbraid.scoring.tables import spelled
+
     found: dict[str, float] = {}
     for part in listed(text):
-        name, value = pair("--fail-under", part, "METRIC=NUMBER, such as mig=.3")
+        name, value = pair("--fail-under", part, "METRIC=NUMBER, such as mig=.3", last=True)
         try:
-            found[name] = float(value)
+            bound = float(value)
         except ValueError:
-            raise ValueError(f"--fail-under {part}: {value!r} is not a number") from None
+            bound = math.nan
+        if math.isnan(bound):  # of which no score is worse
+            raise ValueError(f"--fail-under {part}: {value!r} is not a number")
+        name = spelled(name, metrics or ())
         if metrics is not None and name not in metrics:
             raise ValueError(f"--fail-under {part}: {name!r} is not among the metrics; {suggestion(name, metrics)}")
+        if name in found:
+            raise ValueError(f"--fail-under {part}: {name} has a bound already, {found[name]:g}")
+        found[name] = bound
     return found
 
 

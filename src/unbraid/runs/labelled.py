@@ -1,14 +1,18 @@
 """Codes of a file or of a run, with labels that lie in another table."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from unbraid._utils.arrays import as_full
 from unbraid._utils.suggest import suggestion
 from unbraid.integrations.anndata import H5AD, read_h5ad
 from unbraid.representation import POSTERIOR, Representation
+from unbraid.representation.labels import note_on_guesses, read_labels
 from unbraid.representation.representation import read_table, row_names
 from unbraid.representation.row_index import counts, note_on_order, order_of, taken
 from unbraid.runs.folder import read_codes
@@ -17,6 +21,7 @@ from unbraid.storage.tables import names_in, read_columns, read_sparse
 
 NO_KEY = "{}: sparse codes have no column that names their rows; leave --key out to match rows by position"
 NO_LABELS = "{}: it holds codes alone; --labels FILE gives them factors"
+DECIMALS = 9  # to which radians become the label that they were: 37, not 37.00000000000001
 
 
 @dataclass(frozen=True)
@@ -62,23 +67,9 @@ def read_labelled(path: Path, labels: Labels) -> tuple[Representation, tuple[str
     path, labels, beside_codes = located(path, labels)
     held, columns, notes = _read(path, labels)
     notes = (*beside_codes, *notes)
-    if labels.own and not columns:
-        every = held.names
-        for option, column in labels.taken.items():
-            held = _without(held, option, column, path)
-        names = held.names if labels.columns is None else tuple(labels.columns)
-        return held.keep_factors(names), () if names == every else names
-    about = labels.about
     if labels.table is None and not columns:
-        columns = dict(zip(held.names, held.factors.T, strict=True))
-        if not columns:
-            raise ValueError(NO_LABELS.format(path))
-        known = zip(held.names, held.kinds, strict=True)
-        about["kinds"] = {name: kind for name, kind in known if name not in (labels.period or {})} | {
-            **(labels.kinds or {})
-        }
-        if labels.columns is not None:
-            about["kinds"] = {name: kind for name, kind in about["kinds"].items() if name in labels.columns}
+        return _own(path, held, labels)
+    about = labels.about
     beside: dict[str, Any] = {} if held.groups is None else {"groups": held.groups}
     for option, column in labels.taken.items():
         if column not in columns:
@@ -95,6 +86,109 @@ def read_labelled(path: Path, labels: Labels) -> tuple[Representation, tuple[str
     except ValueError as error:
         raise ValueError(f"{labels.table or path}: {error}") from error
     return replace(made, notes=(*notes, *made.notes)), tuple(labels.columns or ())
+
+
+def _own(path: Path, held: Representation, labels: Labels) -> tuple[Representation, tuple[str, ...]]:
+    """The factors of the codes' own file: as it describes them, but for those that the options say something of."""
+    kinds, period = labels.kinds or {}, labels.period or {}
+    if labels.about and not held.names:
+        raise ValueError(NO_LABELS.format(path))
+    for option, named in (("kinds", kinds), ("period", period)):
+        for name in named:
+            if name not in held.names:
+                hint = suggestion(name, held.names)
+                raise ValueError(f"{path}: {option} names {name!r}, which is no factor; {hint}")
+    every = held.names
+    for option, column in labels.taken.items():
+        held = _without(held, option, column, path)
+    names = held.names if labels.columns is None else tuple(labels.columns)
+    held = held.keep_factors(names)
+    try:
+        if names and (labels.missing is not None or (labels.about and np.isnan(held.factors.astype(float)).any())):
+            held = _with_all_labels(held, labels.missing)
+        for name in names:
+            if name in kinds or name in period:
+                held = _retold(held, name, kinds.get(name), period.get(name))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+    return held, () if names == every else names
+
+
+def _with_all_labels(held: Representation, missing: Sequence[float | str] | None) -> Representation:
+    """The rows that lack no label, and a note on how many these are."""
+    read = read_labels({name: _as_labels(held, name) for name in held.names}, missing=missing)
+    if read.used.all():
+        return held
+    # Of its notes the first is on the rows; others guess at kinds, which the file says.
+    return replace(held.keep_rows(np.flatnonzero(read.used)), notes=(*held.notes, *read.notes[:1]))
+
+
+def _retold(held: Representation, name: str, kind: Any, period: float | None) -> Representation:
+    """With one factor of another kind, or of numbers that go around."""
+    column = held.names.index(name)
+    levels = held.levels[column] if held.levels else ()
+    before = held.kinds[column]
+    angle = before == "cyclic" and bool((held.factors[:, column].astype(float) % 1).any())
+    if period is not None and angle:
+        raise ValueError(f"the file holds {name!r} as an angle, in radians; leave its period out")
+    if period is not None and levels:
+        raise ValueError(
+            f"the file holds {name!r} as levels with names ({', '.join(levels[:2])}, ...), which have no period"
+        )
+    notes = _but_of(held.notes, name, before)
+    if period is None and kind == before:
+        return replace(held, notes=notes)
+    numbers = held.factors[:, column] if levels else _as_labels(held, name)
+    kinds = {} if kind is None else {name: kind}
+    read = read_labels({name: numbers}, kinds=kinds, period=None if period is None else {name: period})
+    (found,) = read.kinds
+    # Other kinds have as many levels as before, by the same names; real values have none.
+    size, known = (read.sizes or (0,))[0], (held.sizes or (0,) * len(held.names))[column]
+    if period is None:
+        size = 0 if found == "continuous" else known or size
+        levels = () if found == "continuous" else levels
+    else:
+        levels = read.levels[0]
+    factors = held.factors.astype(float)
+    factors[:, column] = read.factors[:, 0]
+    sizes = _with(held.sizes or (0,) * len(held.names), column, size)
+    notes = [note for note in notes if not (angle and note.startswith(f"{name}: angles of period "))]
+    periods = _with(held.periods or (0.0,) * len(held.names), column, (read.periods or (0.0,))[0])
+    return replace(
+        held, factors=factors, kinds=_with(held.kinds, column, found), sizes=sizes if any(sizes) else held.sizes,
+        levels=_with(held.levels or ((),) * len(held.names), column, levels),
+        periods=periods if any(periods) else (), notes=(*notes, *read.notes),
+    )  # fmt: skip
+
+
+def _but_of(notes: Sequence[str], name: str, kind: str) -> tuple[str, ...]:
+    """The notes of a file without what they guess of a factor whose kind somebody has said now."""
+    before, after = note_on_guesses(["\n"]).split("\n")
+    entry = re.compile(rf"(^|, ){re.escape(name)} {kind}( \([^()]*\))?(?=, |$)")
+    kept: list[str] = []
+    for note in notes:
+        if not (note.startswith(before) and note.endswith(after)):
+            kept.append(note)
+        elif others := entry.sub("", note[len(before) : -len(after)]).removeprefix(", "):
+            kept.append(f"{before}{others}{after}")
+    return tuple(kept)
+
+
+def _with(entries: Sequence[Any], place: int, entry: Any) -> tuple[Any, ...]:
+    return (*entries[:place], entry, *entries[place + 1 :])
+
+
+def _as_labels(held: Representation, name: str) -> Any:
+    """A factor of a file as labels: by the names of its levels, and angles in the unit that they had."""
+    column = held.names.index(name)
+    numbers = held.factors[:, column].astype(float)
+    if held.levels and held.levels[column]:
+        names = dict(enumerate(held.levels[column]))
+        texts = [None if each != each else names.get(each, f"{each:g}") for each in numbers.tolist()]
+        return np.array(texts, dtype=object)
+    if held.periods and held.periods[column]:
+        return np.round(held.in_label_units()[:, column], DECIMALS)
+    return numbers
 
 
 def located(path: Path, labels: Labels) -> tuple[Path, Labels, tuple[str, ...]]:

@@ -142,9 +142,21 @@ def _best_first(cards: "Mapping[str, ScoreCard]", sort: str | None) -> list[str]
 
 def _sorted_by(cards: "Mapping[str, ScoreCard]", sort: str | None) -> str:
     metrics = _metrics(cards)
+    sort = None if sort is None else spelled(sort, metrics)
     if sort is not None and sort not in metrics:
         raise ValueError(f"no model has the metric {sort!r} to sort by; {suggestion(sort, metrics)}")
     return sort or next(iter(metrics))
+
+
+def spelled(name: str, metrics: Collection[str]) -> str:
+    """A metric that somebody named as cards name it, such as "mig(bins=10)" for "mig(bins = 10)".
+
+    Raises:
+        ValueError: it has arguments that the metric does not take.
+    """
+    from unbraid.metrics._shared.arguments import full_name
+
+    return name if name in metrics else full_name(name)
 
 
 def _order(number: float | None, upward: bool) -> tuple[bool, float]:

@@ -138,6 +138,7 @@ def table_text(table: Table, suffix: str, path: str | Path = "") -> str:
 ESCAPED = str.maketrans(
     {each: f"\\{each}" for each in "&%$#_{}"}
     | {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}"}
+    | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"}
 )
 SYMBOLS = {
     "↑": r"$\uparrow$", "↓": r"$\downarrow$", "±": r"$\pm$", "−": "$-$", "β": r"$\beta$", "Δ": r"$\Delta$",
@@ -159,11 +160,11 @@ def latex(table: Table) -> str:
     table*.
     """
     table = _fitting(table)
-    heads, *rows = [" & ".join(map(_escaped, row)) + r" \\" for row in table.texts]
+    heads, *rows = [_begun(" & ".join(map(_escaped, row))) + r" \\" for row in table.texts]
     lines = [f"\\begin{{tabular}}{{{table.sides}}}", r"\toprule", heads, r"\midrule", *rows, r"\bottomrule"]
     lines.append(r"\end{tabular}")
     if table.notes:
-        notes = r" \\ ".join(map(_escaped, table.notes))
+        notes = r" \\ ".join(_begun(_escaped(note)) for note in table.notes)
         lines += ["", rf"\smallskip\noindent\parbox{{\linewidth}}{{\raggedright\footnotesize {notes}}}"]
     if width(table) > TEXT_WIDTH:
         lines = [rf"{{\footnotesize\setlength{{\tabcolsep}}{{{TIGHT:g}pt}}%", *lines, "}"]
@@ -190,6 +191,11 @@ def width(table: Table, *, small: bool = False) -> float:
 def _letters(text: str) -> float:
     other = (7.8 if each.isupper() or not each.isalpha() else 5.6 for each in text)
     return sum(WIDTHS.get(each, wide) for each, wide in zip(text, other, strict=True))
+
+
+def _begun(row: str) -> str:
+    r"""A row whose first letter is not read as an argument of the \\, \toprule or \midrule before it."""
+    return f"{{{row[0]}}}{row[1:]}" if row.startswith(("[", "*")) else row
 
 
 def _escaped(cell: str) -> str:

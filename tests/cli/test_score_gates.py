@@ -1,0 +1,160 @@
+"""`unbraid score`: what options say of a file's own factors, bounds that gate, names of columns, codes one by one."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from tests.conftest import Cli
+from unbraid import Representation
+from unbraid.runs.labelled import Labels, read_labelled
+
+RNG = np.random.default_rng(0)
+HUE, POSITION = RNG.random(300) * 360, RNG.integers(0, 7, 300)
+SHAPE = RNG.choice(["sq", "heart", "ell"], 300)
+TURN = 2 * np.pi
+CODES = np.column_stack(
+    [np.cos(HUE * TURN / 360), np.sin(HUE * TURN / 360), np.cos(POSITION * TURN / 8), np.sin(POSITION * TURN / 8)]
+)
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    """Codes with factors of their own: an angle, levels with names, and seven of eight places of a circle."""
+    held = Representation.of(
+        CODES, {"hue": HUE, "shape": SHAPE, "pos": POSITION},
+        period={"hue": 360}, kinds={"pos": "cyclic"}, sizes=[0, 3, 8],
+    )  # fmt: skip
+    held.save(tmp_path / "h.npz")
+    return tmp_path / "h.npz"
+
+
+@pytest.fixture
+def grid(tmp_path: Path) -> Path:
+    factors = np.column_stack([np.repeat(range(4), 75), np.tile(range(3), 100)])
+    Representation(factors + 0.1 * RNG.random((300, 2)), factors, kinds=("ordinal",) * 2).save(tmp_path / "grid.npz")
+    return tmp_path / "grid.npz"
+
+
+@pytest.mark.parametrize("options", [("--kinds", "shape=categorical"), ("--missing", "-1"), ("--kinds", "pos=cyclic")])
+def test_options_leave_what_a_file_says_of_other_factors(own: Path, unbraid_cli: Cli, options: tuple[str, ...]) -> None:
+    given = ("score", own, "--metrics", "r2", "--json", "-")
+    code, before, error = unbraid_cli(*given)
+    assert code == 0, error
+    code, after, error = unbraid_cli(*given, *options)
+    assert code == 0, error
+    one, other = json.loads(before), json.loads(after)
+    assert other["metrics"]["r2"]["values"] == one["metrics"]["r2"]["values"]
+    assert other["input"]["factors"] == one["input"]["factors"]
+    assert [note for note in other["input"]["notes"] if "period" in note] == ["hue: angles of period 360, as radians"]
+
+
+def test_a_factor_that_options_name_is_read_anew(own: Path) -> None:
+    before = Representation.load(own)
+    held, _ = read_labelled(own, Labels(kinds={"shape": "ordinal", "hue": "continuous"}))
+    assert held.kinds == ("continuous", "ordinal", "cyclic")
+    assert held.levels == before.levels
+    assert held.sizes == (0, 3, 8)
+    assert held.periods == ()
+    np.testing.assert_allclose(held.factors[:, 0], HUE)  # degrees again, as they were labelled
+    assert held.notes == ()  # nothing is guessed, and no angle is left
+    turned, _ = read_labelled(own, Labels(period={"pos": 7}))
+    assert (turned.sizes, len(turned.levels[2])) == ((0, 3, 7), 7)
+    assert turned.factors[:, :2].tolist() == before.factors[:, :2].tolist()
+
+
+def test_the_note_on_guesses_leaves_out_what_somebody_says(own: Path) -> None:
+    guessed = "kinds guessed: shape categorical (ell, heart, sq); pass kinds= (--kinds) to change"
+    assert guessed in Representation.load(own).notes
+    assert guessed in read_labelled(own, Labels(kinds={"pos": "ordinal"}))[0].notes
+    assert guessed not in read_labelled(own, Labels(kinds={"shape": "categorical"}))[0].notes
+
+
+def test_rows_are_missing_by_the_labels_and_not_by_the_numbers_in_the_file(own: Path) -> None:
+    held, _ = read_labelled(own, Labels(missing=["heart", "2", 2.0]))
+    kept = (SHAPE != "heart") & (POSITION != 2)
+    np.testing.assert_array_equal(held.codes, CODES[kept])
+    assert held.levels == Representation.load(own).levels
+    assert held.notes[-1].startswith(f"{kept.sum()} of 300 rows are scored, those that lack no label (missing: shape ")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--period", "hue=360"), "the file holds 'hue' as an angle, in radians; leave its period out"),
+        (("--period", "shape=3"), "the file holds 'shape' as levels with names (ell, heart, ...)"),
+        (("--kinds", "shap=ordinal"), "did you mean 'shape'?"),
+        (("--kinds", "shape=round"), "there are categorical, ordinal, continuous, cyclic"),
+    ],
+)
+def test_options_that_do_not_fit_the_file_are_one_line(
+    own: Path, unbraid_cli: Cli, options: tuple[str, ...], said: str
+) -> None:
+    code, printed, error = unbraid_cli("score", own, "--metrics", "r2", *options)
+    assert (code, printed, error.count("\n")) == (2, "", 1)
+    assert said in error
+
+
+@pytest.mark.parametrize(
+    ("bounds", "said"),
+    [
+        ("mig=nan", "'nan' is not a number"),
+        ("mig=.9,mig=.1", "mig has a bound already, 0.9"),
+        ("mig(bins=10)=.9,mig(bins = 10)=.1", "mig(bins=10) has a bound already"),
+        ("mig(bins=11)=.9", "is not among the metrics"),
+    ],
+)
+def test_bounds_that_would_not_hold_are_one_line(grid: Path, unbraid_cli: Cli, bounds: str, said: str) -> None:
+    code, printed, error = unbraid_cli("score", grid, "--metrics", "mig,mig(bins=10)", "--fail-under", bounds)
+    assert (code, printed, error.count("\n")) == (2, "", 1)
+    assert said in error
+
+
+@pytest.mark.parametrize("name", ["mig(bins=10)", "mig( bins = 10 )"])
+def test_metrics_with_arguments_have_bounds_and_sort(grid: Path, unbraid_cli: Cli, name: str) -> None:
+    given = ("score", grid, "--metrics", "sap,mig(bins=10)")
+    assert unbraid_cli(*given, "--fail-under", f"{name}=.1")[0] == 0
+    code, _, error = unbraid_cli(*given, "--fail-under", f"{name}=2")
+    assert (code, "mig(bins=10) is" in error) == (3, True)
+    other = Representation.load(grid)
+    noisy = grid.with_name("noisy.npz")
+    Representation(other.codes + 5 * RNG.random((300, 2)), other.factors, kinds=other.kinds).save(noisy)
+    code, printed, error = unbraid_cli(*given, noisy, "--sort", name, "--csv", "-")
+    assert code == 0, error
+    assert [row["model"] for row in csv.DictReader(printed.splitlines())] == ["grid", "noisy"]
+
+
+def test_a_key_of_configs_that_is_called_as_a_column_keeps_both(tmp_path: Path, unbraid_cli: Cli) -> None:
+    factors = RNG.integers(0, 3, (120, 2))
+    for number, model in enumerate(("vae", "vae", "ae")):
+        folder = tmp_path / "runs" / f"m{number}"
+        folder.mkdir(parents=True)
+        np.save(folder / "z.npy", factors + 0.1 * RNG.random((120, 2)))
+        np.savez(folder / "labels.npz", shape=factors[:, 0], hue=factors[:, 1])
+        (folder / "config.json").write_text(json.dumps({"model": model, "mig": f"{model}!", "seed": number}))
+    given = ("score", tmp_path / "runs", "--metrics", "mig", "--by")
+    code, printed, error = unbraid_cli(*given, "model", "--json", "-")
+    assert code == 0, error
+    read = json.loads(printed)
+    assert {each["model"]: each["config.model"] for each in read["models"]} == {"m0": "vae", "m1": "vae", "m2": "ae"}
+    assert {each["config.model"]: each["models"] for each in read["means"]} == {"vae": 2, "ae": 1}
+    for by in ("model", "mig"):
+        heads = unbraid_cli(*given, by, "--csv", "-")[1].splitlines()[0].split(",")
+        assert len(set(heads)) == len(heads)
+        assert {"model", "mig", f"config.{by}"} <= set(heads)
+
+
+def test_sparse_codes_are_refused_one_by_one_before_they_are_scored(tmp_path: Path, unbraid_cli: Cli) -> None:
+    factors = RNG.integers(0, 3, (120, 2))
+    sparse.save_npz(tmp_path / "codes.npz", sparse.csr_array(factors.astype(float)))
+    np.savez(tmp_path / "labels.npz", shape=factors[:, 0], hue=factors[:, 1])
+    out = tmp_path / "codes.csv"
+    labels = ("--labels", tmp_path / "labels.npz", "--metrics", "mig", "--per-code", out)
+    code, printed, error = unbraid_cli("score", tmp_path / "codes.npz", *labels)
+    assert (code, printed, error.count("\n"), out.exists()) == (2, "", 1, False)
+    assert "--dense" in error
+    assert unbraid_cli("score", tmp_path / "codes.npz", *labels, "--null", "19", "--dense")[0] == 0
+    assert out.is_file()
