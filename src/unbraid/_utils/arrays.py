@@ -45,11 +45,13 @@ def as_array(values: Any) -> npt.NDArray[Any]:
 
     Raises:
         ValueError: it is no array, with its type and what to write; rows are of different lengths, or there are none
-            yet, as in a lazy frame; a sparse matrix would take more than 256 MiB as a full array.
+            yet, as in a lazy frame; a sparse matrix would take more than 256 MiB as a full array; a masked array has
+            masked entries, below which lie values that nobody means.
     """
     if _is_lazy(values):
         raise ValueError("a lazy frame has no rows yet; give frame.collect()")
     _refuse_no_array(values)
+    _refuse_masked(values)
     if is_sparse(values):
         check_width(values.shape)
         values = finite_sparse(values).toarray()
@@ -59,7 +61,8 @@ def as_array(values: Any) -> npt.NDArray[Any]:
     if hasattr(values, "__dlpack__") and not hasattr(values, "__array__"):
         values = np.from_dlpack(values)
     elif hasattr(values, "to_numpy"):
-        values = values.to_numpy()
+        # pandas has an object for the missing value of its nullable types, which a matrix of numbers has as NaN.
+        values = values.to_numpy(dtype=float, na_value=np.nan) if _is_nullable(values) else values.to_numpy()
     array = np.asarray(values)
     # NumPy has no bfloat16 of its own; that of other packages is of no kind that it knows.
     return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
@@ -162,6 +165,29 @@ def _refuse_no_array(values: Any) -> None:
         kind = f"{'the class ' if isinstance(values, type) else ''}{_type_name(values)}"
         wanted = "expected an array, frame, tensor, sparse matrix or list of numbers"
         raise ValueError(f"{wanted}; got {kind}: {_instead(values)}")
+
+
+def _refuse_masked(values: Any) -> None:
+    """
+    Raises:
+        ValueError: it is a masked array, or a list of such, with masked entries.
+    """
+    if isinstance(values, list | tuple):
+        for each in values:
+            if isinstance(each, np.ma.MaskedArray):
+                _refuse_masked(each)
+    elif isinstance(values, np.ma.MaskedArray) and (mask := np.ma.getmaskarray(values)).any():
+        first = ", ".join(str(place) for place in np.argwhere(mask)[0])
+        raise ValueError(
+            f"a masked array has {int(mask.sum()):,} masked entries, the first at [{first}]; only labels may lack "
+            "values: fill them, or leave their rows out"
+        )
+
+
+def _is_nullable(values: Any) -> bool:
+    """Whether it is a frame of pandas with numbers in every column, of types some of which have a missing value."""
+    types = list(values.dtypes) if getattr(values, "ndim", 0) == 2 and hasattr(values, "iloc") else []
+    return all(each.kind in "biuf" for each in types) and not all(isinstance(each, np.dtype) for each in types)
 
 
 _PLAIN = (np.ndarray, np.generic, int, float, complex, range, memoryview, Buffer)

@@ -1,7 +1,8 @@
 """Labels as people have them: text, categories, booleans, dates, angles of any period, missing ones."""
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ MOST_STEPS = 64  # of a circle: angles that lie on this many even steps, or fewe
 ON_A_STEP = 1e-6  # of a step
 SHOWN_LEVELS = 6
 _EPOCH = datetime.datetime(1970, 1, 1)
-_NO_VALUE = {"NAType", "NaTType"}  # of pandas, which cannot be compared
+_NO_VALUE = {"NAType", "NaTType", "MaskedConstant"}  # of pandas and NumPy, which cannot be compared
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +43,18 @@ class _Column(NamedTuple):
     levels: tuple[str, ...] = ()
     ordered: bool = True  # the levels have an order that somebody gave them
     said: str = "numbers"
+    declared: tuple[str, ...] = ()  # ordered categories, those that no row has among them
+    places: tuple[int, ...] = ()  # of levels among these
+
+
+class _NoLabel(NamedTuple):
+    """Values that stand for no label, by what they are compared with."""
+
+    texts: frozenset[str]
+    numbers: frozenset[float]
+    booleans: frozenset[bool]
+    dates: tuple[Any, ...]
+    spans: tuple[Any, ...]  # of time
 
 
 def is_plain(labels: Any) -> bool:
@@ -65,11 +78,14 @@ def read_labels(
     period: Mapping[str, float] | None = None,
     missing: Any = None,
     columns: Sequence[str] | None = None,
+    sizes: Sequence[int] | None = None,
 ) -> Labels:
     """Turn labels into factors.
 
     Args:
-        labels, names, kinds, period, missing, columns: as for `Representation.of`.
+        labels, names, kinds, period, missing, columns: as for `Representation.of`; names of columns of any type are
+            their text.
+        sizes: as for `Representation.of`; where they are given, no note says how many steps a circle is read to have.
 
     Returns:
         Labels; rows that lack any of their labels are left out, and `notes` say how many and why.
@@ -78,7 +94,7 @@ def read_labels(
         ValueError: an unknown name or kind; a period that is none; text among numbers; no row has all labels.
     """
     series = columns_of(labels, names)
-    chosen = list(series) if columns is None else list(columns)
+    chosen = list(series) if columns is None else list(map(str, columns))
     for name in chosen:
         if name not in series:
             raise ValueError(f"labels have no column {name!r}; {suggestion(name, series)}")
@@ -86,7 +102,7 @@ def read_labels(
     periods = _by_name(period, chosen, "period")
     absent = missing if isinstance(missing, Mapping) else dict.fromkeys(chosen, missing)
     absent = _by_name(absent, chosen, "missing")
-    read = {name: _read(name, series[name], absent.get(name)) for name in chosen}
+    read = {name: _read(name, series[name], _no_label(absent.get(name))) for name in chosen}
     lengths = {name: len(column.values) for name, column in read.items()}
     if len(set(lengths.values())) > 1:
         raise ValueError(f"columns of labels must have one length; got {_listed(lengths)}")
@@ -94,6 +110,7 @@ def read_labels(
     found = [_factor(name, read[name], used, told.get(name), periods.get(name)) for name in chosen]
     guessed = [each.said for name, each in zip(chosen, found, strict=True) if name not in told and name not in periods]
     notes = [*_note_on_rows(read, used), *(note for each in found for note in each.notes)]
+    notes += [] if sizes is not None else [each.circle for each in found if each.circle]
     if guessed:
         notes.append(note_on_guesses(guessed))
     around = any(each.steps for each in found)
@@ -153,6 +170,7 @@ class _Factor(NamedTuple):
     said: str
     notes: tuple[str, ...] = ()
     period: float = 0.0  # of values that have become radians, in the unit of the labels
+    circle: str = ""  # note on the steps around, where they may be another number
 
     @property
     def size(self) -> int:
@@ -182,6 +200,9 @@ def _factor(name: str, column: _Column, used: BoolArray, told: Any, period: Any)
                 f"labels column {name!r} holds {column.said} and cannot be {kind}; give numbers, or an ordered "
                 "pandas Categorical"
             )
+        if kind == "cyclic" and column.declared:  # a level that no row has is a step of the circle, too
+            values = np.array(column.places, dtype=float)[values.astype(int)]
+            return _Factor(values, kind, column.declared, len(column.declared), _told(name, kind, column.declared))
         steps = len(column.levels) if kind == "cyclic" else 0
         return _Factor(values, kind, column.levels, steps, _told(name, kind, column.levels))
     if kind == "cyclic" and (period is not None or not whole):
@@ -196,7 +217,17 @@ def _factor(name: str, column: _Column, used: BoolArray, told: Any, period: Any)
     steps = int(values.max()) + 1 if kind == "cyclic" else 0
     # Two levels have no order to speak of; as ordinal ones they are scored like others (sap correlates).
     binary = " (two levels)" if kind == "ordinal" and np.ptp(values) == 1 else ""
-    return _Factor(values, kind, (), steps, f"{name} {kind}{binary}", notes)
+    circle = _note_on_steps(name, values, steps) if kind == "cyclic" else ""
+    return _Factor(values, kind, (), steps, f"{name} {kind}{binary}", notes, circle=circle)
+
+
+def _note_on_steps(name: str, values: FloatArray, steps: int) -> str:
+    """What is said where whole numbers hardly count the steps from 0, as months and degrees do not; else nothing."""
+    present = np.unique(values)
+    if present[0] <= 0 and 2 * len(present) >= steps:
+        return ""
+    levels = f"levels {present[0]:.0f} to {present[-1]:.0f}"
+    return f"{name}: cyclic with {levels}, read as {steps} steps around; say its period if that is not so"
 
 
 def _angles(name: str, values: FloatArray, period: Any) -> _Factor:
@@ -254,10 +285,11 @@ def _by_name(given: Any, names: Sequence[str], what: str) -> dict[str, Any]:
     if not isinstance(given, Mapping):
         check_entries(what, given, len(names))
         return dict(zip(names, given, strict=True))
-    for name in given:
+    by_name = {str(name): value for name, value in given.items()}
+    for name in by_name:
         if name not in names:
-            raise ValueError(f"{what} names {name!r}, which is no factor; {suggestion(str(name), names)}")
-    return dict(given)
+            raise ValueError(f"{what} names {name!r}, which is no factor; {suggestion(name, names)}")
+    return by_name
 
 
 def columns_of(labels: Any, names: Sequence[str] | None) -> dict[str, Any]:
@@ -280,7 +312,7 @@ def columns_of(labels: Any, names: Sequence[str] | None) -> dict[str, Any]:
         )
     if names is not None:
         check_entries("names", names, len(pairs))
-        pairs = [(name, content) for name, (_, content) in zip(names, pairs, strict=True)]
+        pairs = [(str(name), content) for name, (_, content) in zip(names, pairs, strict=True)]
     if not pairs:
         raise ValueError("labels have no columns")
     if len({name for name, _ in pairs}) < len(pairs):
@@ -290,7 +322,7 @@ def columns_of(labels: Any, names: Sequence[str] | None) -> dict[str, Any]:
 
 def _matrix(labels: Any) -> Any:
     try:
-        array = as_array(labels)
+        array = labels if isinstance(labels, np.ma.MaskedArray) else as_array(labels)
         # A list of text and numbers would become text throughout.
         array = np.array(labels, dtype=object) if array.dtype.kind in "US" and isinstance(labels, list) else array
     except ValueError as error:
@@ -300,11 +332,11 @@ def _matrix(labels: Any) -> Any:
     return array
 
 
-def _read(name: str, content: Any, absent: Any) -> _Column:
+def _read(name: str, content: Any, absent: _NoLabel) -> _Column:
     categories = _categories(content)
     if categories is not None:
         return _named(*categories, absent)
-    array = as_array(content)
+    array = as_array(_unmasked(content) if isinstance(content, np.ma.MaskedArray) else content)
     if array.ndim == 2 and 1 in array.shape[1:]:
         array = array[:, 0]
     if array.ndim != 1 or array.dtype.kind in "cV":
@@ -317,13 +349,12 @@ def _read(name: str, content: Any, absent: Any) -> _Column:
     if array.dtype.kind == "O":
         return _of_objects(name, array, absent)
     if array.dtype.kind == "b":
-        return _Column(
-            array.astype(float), np.zeros(len(array), bool), "categorical", ("False", "True"), said="booleans"
-        )
+        missing = np.array([_is_any_of(each, absent) for each in (False, True)])[array.astype(int)]
+        return _Column(array.astype(float), missing, "categorical", ("False", "True"), said="booleans")
     if array.dtype.kind in "mM":
-        return _of_dates(array)
+        return _of_dates(array, absent)
     values = array.astype(float)
-    missing = np.isnan(values) | np.isin(values, _numbers(absent))
+    missing = np.isnan(values) | np.isin(values, list(absent.numbers))
     infinite = np.isinf(values) & ~missing
     if infinite.any():
         row = int(np.argmax(infinite))
@@ -331,28 +362,44 @@ def _read(name: str, content: Any, absent: Any) -> _Column:
     return _Column(np.where(missing, 0.0, values), missing, None)
 
 
-def _categories(content: Any) -> tuple[Any, list[str], bool] | None:
-    """Position of each row's category, names of the categories, whether they are ordered; None for other columns."""
+def _unmasked(content: Any) -> Any:
+    """The array below a mask, with NaN, NaT or None where it is masked."""
+    array, mask = np.asarray(content), np.ma.getmaskarray(content)
+    if array.dtype.kind in "iuf":
+        return np.where(mask, np.nan, array.astype(float))
+    if array.dtype.kind in "mM":
+        return np.where(mask, np.array("NaT", dtype=array.dtype), array)
+    array = (array.astype(str) if array.dtype.kind == "S" else array).astype(object)
+    array[mask] = None
+    return array
+
+
+def _categories(content: Any) -> tuple[Any, list[Any], bool] | None:
+    """Position of each row's category, the categories, whether they are ordered; None for other columns."""
     held = getattr(content, "cat", content)
     if hasattr(held, "codes") and hasattr(held, "categories"):  # pandas
-        return np.asarray(held.codes), [str(each) for each in held.categories], bool(held.ordered)
+        return np.asarray(held.codes), list(held.categories), bool(held.ordered)
     if type(getattr(content, "dtype", None)).__name__ == "Enum" and hasattr(content, "to_physical"):  # polars
-        names = [str(each) for each in content.dtype.categories]
-        return content.to_physical().cast(int).fill_null(-1).to_numpy(), names, True
+        return content.to_physical().cast(int).fill_null(-1).to_numpy(), list(content.dtype.categories), True
     return None
 
 
-def _named(codes: Any, categories: list[str], ordered: bool, absent: Any) -> _Column:
-    missing = (codes < 0) | np.isin(codes, [k for k, each in enumerate(categories) if each in _texts(absent)])
+def _named(codes: Any, categories: list[Any], ordered: bool, absent: _NoLabel) -> _Column:
+    names = [_as_text(each) for each in categories]
+    gone = [_is_any_of(each, absent) or name in absent.texts for each, name in zip(categories, names, strict=True)]
+    missing = (codes < 0) | np.isin(codes, np.flatnonzero(gone))
     present = np.unique(codes[~missing])
-    levels = tuple(categories[code] for code in present)
+    levels = tuple(names[code] for code in present)
     places = np.searchsorted(present, np.where(missing, present[:1].sum(), codes)) if len(present) else codes
+    kept = np.flatnonzero(~np.array(gone, dtype=bool))  # what stands for no label is no step of a circle
     return _Column(
-        places.astype(float), missing, "ordinal" if ordered else "categorical", levels, ordered, "categories"
-    )
+        places.astype(float), missing, "ordinal" if ordered else "categorical", levels, ordered, "categories",
+        declared=tuple(names[code] for code in kept) if ordered else (),
+        places=tuple(np.searchsorted(kept, present).tolist()),
+    )  # fmt: skip
 
 
-def _of_objects(name: str, array: Any, absent: Any) -> _Column:
+def _of_objects(name: str, array: Any, absent: _NoLabel) -> _Column:
     missing = np.array([_is_missing(each) for each in array], dtype=bool)
     missing |= np.array(
         [not m and _is_any_of(each, absent) for each, m in zip(array, missing, strict=True)], dtype=bool
@@ -367,28 +414,28 @@ def _of_objects(name: str, array: Any, absent: Any) -> _Column:
         )
     sort = sorts[0] if len(sorts) else "numbers"
     if sort == "text":
-        levels = sorted({str(each) for each in array[rows]})
+        levels = sorted({_as_text(each) for each in array[rows]})
         places = {level: place for place, level in enumerate(levels)}
-        values = [0 if gone else places[str(each)] for each, gone in zip(array, missing, strict=True)]
+        values = [0 if gone else places[_as_text(each)] for each, gone in zip(array, missing, strict=True)]
         return _Column(np.array(values, dtype=float), missing, "categorical", tuple(levels), False, "text")
     if sort == "dates":
         moments = [np.datetime64("NaT") if gone else _moment(each) for each, gone in zip(array, missing, strict=True)]
-        return _of_dates(np.array(moments, dtype="datetime64[us]"))
+        return _of_dates(np.array(moments, dtype="datetime64[us]"), _no_label(None))
     if sort == "booleans":
         values = [not gone and bool(each) for each, gone in zip(array, missing, strict=True)]
         return _Column(np.array(values, dtype=float), missing, "categorical", ("False", "True"), said="booleans")
     if sort != "numbers":
         raise ValueError(f"labels column {name!r} holds {sort}, as in row {rows[0]}; expected numbers, text or dates")
-    plain = _read(
-        name, np.array([np.nan if gone else float(each) for each, gone in zip(array, missing, strict=True)]), None
-    )
-    return plain._replace(missing=missing)
+    numbers = np.array([np.nan if gone else float(each) for each, gone in zip(array, missing, strict=True)])
+    return _read(name, numbers, _no_label(None))
 
 
-def _of_dates(array: Any) -> _Column:
+def _of_dates(array: Any, absent: _NoLabel) -> _Column:
     """Days since the first."""
-    missing = np.isnat(array)
-    unit = array.astype("datetime64[us]" if array.dtype.kind == "M" else "timedelta64[us]")
+    dates = array.dtype.kind == "M"
+    unit = array.astype("datetime64[us]" if dates else "timedelta64[us]")
+    told = [_moment(_on_the_clock(each)) for each in absent.dates] if dates else [*absent.spans]
+    missing = np.isnat(array) | np.isin(unit, np.array(told, dtype=unit.dtype))
     first = unit[~missing].min() if not missing.all() else unit[0]
     days = (unit - first) / np.timedelta64(1, "D")
     return _Column(np.where(missing, 0.0, days), missing, "continuous", said="dates")
@@ -399,6 +446,22 @@ def _moment(value: Any) -> Any:
         aware = value.tzinfo is not None
         return np.datetime64(value.astimezone(datetime.UTC).replace(tzinfo=None) if aware else value)
     return np.datetime64(value)
+
+
+def _on_the_clock(value: Any) -> Any:
+    """A date without its time zone."""
+    return value if getattr(value, "tzinfo", None) is None else value.replace(tzinfo=None)
+
+
+def _is_moment(value: Any, other: Any) -> bool:
+    """Whether they are one moment; where only one of them has a time zone, whether clocks show the same."""
+    if (getattr(value, "tzinfo", None) is None) != (getattr(other, "tzinfo", None) is None):
+        value, other = _on_the_clock(value), _on_the_clock(other)
+    return bool(_moment(value) == _moment(other))
+
+
+def _as_text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
 
 
 def _sort(value: Any) -> str:
@@ -414,28 +477,55 @@ def _sort(value: Any) -> str:
 
 
 def _is_missing(value: Any) -> bool:
-    return (
-        value is None
-        or type(value).__name__ in _NO_VALUE
-        or (isinstance(value, float | np.floating) and value != value)
+    if value is None or type(value).__name__ in _NO_VALUE:
+        return True
+    if hasattr(value, "is_nan"):  # a Decimal, of which the signalling NaN cannot be compared
+        return bool(value.is_nan())
+    return isinstance(value, float | np.floating | np.datetime64) and bool(value != value)
+
+
+def _is_any_of(value: Any, absent: _NoLabel) -> bool:
+    sort = _sort(value)
+    if sort == "numbers":
+        return bool(absent.numbers) and float(value) in absent.numbers
+    if sort == "booleans":  # by name as well, as commands give it
+        return bool(value) in absent.booleans or str(bool(value)) in absent.texts
+    if sort == "dates":
+        return any(_is_moment(value, each) for each in absent.dates)
+    return sort == "text" and _as_text(value) in absent.texts
+
+
+def _no_label(absent: Any) -> _NoLabel:
+    several = [absent] if not isinstance(absent, list | tuple | set | frozenset | np.ndarray) else list(absent)
+    spans = tuple(each for each in several if isinstance(each, datetime.timedelta | np.timedelta64))
+    others = [each for each in several if not isinstance(each, datetime.timedelta | np.timedelta64)]
+    sorts = [(_sort(each), each) for each in others if not _is_missing(each)]
+    texts = frozenset(_as_text(each) for sort, each in sorts if sort == "text")
+    return _NoLabel(
+        texts=texts,
+        numbers=frozenset(float(each) for sort, each in sorts if sort == "numbers"),
+        booleans=frozenset(bool(each) for sort, each in sorts if sort == "booleans"),
+        dates=(*(each for sort, each in sorts if sort == "dates"), *_dates_in(texts)),
+        spans=spans,
     )
 
 
-def _is_any_of(value: Any, absent: Any) -> bool:
-    if isinstance(value, str):
-        return value in _texts(absent)
-    return not isinstance(value, bool) and isinstance(value, int | float) and value in _numbers(absent)
+def _dates_in(texts: Iterable[str]) -> list[datetime.datetime]:
+    """Those that are dates, as commands give them: 1900-01-01."""
+    found = []
+    for text in texts:
+        with suppress(ValueError):
+            found.append(datetime.datetime.fromisoformat(text))
+    return found
 
 
-def _several(absent: Any) -> list[Any]:
-    if absent is None:
-        return []
-    return list(absent) if isinstance(absent, list | tuple | set | frozenset | np.ndarray) else [absent]
+def rows_with_labels(factors: FloatArray, names: Sequence[str]) -> tuple[BoolArray, list[str]]:
+    """(n_rows,) which rows of (n_rows, n_factors) numbers hold no NaN, and the note that counts the others.
 
-
-def _texts(absent: Any) -> list[str]:
-    return [each for each in _several(absent) if isinstance(each, str)]
-
-
-def _numbers(absent: Any) -> list[float]:
-    return [float(each) for each in _several(absent) if isinstance(each, int | float | np.number)]
+    Raises:
+        ValueError: none do; the message names the factor that is NaN throughout, if there is one.
+    """
+    columns = zip(names, factors.T, strict=True)
+    read = {name: _Column(column, np.isnan(column), None) for name, column in columns}
+    used = _used(read)
+    return used, _note_on_rows(read, used)

@@ -16,7 +16,7 @@ from unbraid._utils.optional import require
 from unbraid._utils.printable import printable
 from unbraid._utils.repr import Shown
 from unbraid._utils.suggest import suggestion
-from unbraid.representation.labels import TURN, check_groups, columns_of, note_on_guesses, read_labels
+from unbraid.representation.labels import TURN, check_groups, columns_of, note_on_guesses, read_labels, rows_with_labels
 from unbraid.representation.row_index import match_rows
 from unbraid.storage.checksum import BLANK, KEY, add_checksum
 from unbraid.storage.files import atomic_write
@@ -155,6 +155,9 @@ class Representation(Shown):
             twice = Counter(self.code_names).most_common(1)[0][0]
             raise ValueError(f"code_names must differ from each other; {twice!r} comes twice")
         n_factors = self.factors.shape[1]
+        if n_factors and self.factors.dtype.kind not in "biuf":
+            reads = "unbraid.Representation.of reads text, categories and dates"
+            raise ValueError(f"factors must be numbers; got dtype {self.factors.dtype}. {reads}")
         if not self.names:
             object.__setattr__(self, "names", tuple(f"factor_{k}" for k in range(n_factors)))
         if not self.kinds and self.factors.dtype.kind in "biuf":
@@ -358,7 +361,9 @@ class Representation(Shown):
             about["groups"] = check_groups(groups, len(codes))
         if labels is None:
             return cls(codes, notes=notes, **posterior, **about)
-        read = read_labels(labels, names=names, kinds=kinds, period=period, missing=missing, columns=columns)
+        read = read_labels(
+            labels, names=names, kinds=kinds, period=period, missing=missing, columns=columns, sizes=sizes
+        )
         if sizes is not None:
             check_entries("sizes", sizes, len(read.names))
         for name, array in {"codes": codes, **posterior}.items():
@@ -418,17 +423,19 @@ class Representation(Shown):
                     code_blocks=blocks,
                     log_variances=arrays.get("log_variances"), prior_kl=arrays.get("prior_kl"),
                 )  # fmt: skip
+            names = _entries(arrays, "factor_names", "U")
+            arrays, lacking = _without_gaps(arrays, names)
             return cls(
                 codes=as_array(arrays["codes"]),
                 factors=None if arrays.get("factors") is None else np.asarray(arrays["factors"]),  # pyright: ignore[reportArgumentType]
                 log_variances=_array(arrays, "log_variances"),
                 prior_kl=_array(arrays, "prior_kl"),
-                names=_entries(arrays, "factor_names", "U"),
+                names=names,
                 kinds=_entries(arrays, "factor_kinds", "U"),
                 sizes=_entries(arrays, "factor_sizes", "iu") or None,
                 levels=_levels(arrays.get("factor_levels")),
                 periods=_entries(arrays, "factor_periods", "fiu"),
-                notes=_entries(arrays, "notes", "U"),
+                notes=(*lacking, *_entries(arrays, "notes", "U")),
                 code_names=code_names,
                 code_blocks=blocks,
                 groups=arrays.get("groups"),
@@ -462,6 +469,21 @@ class Representation(Shown):
 
 def _array(arrays: Arrays, name: str) -> FloatArray | None:
     return None if arrays.get(name) is None else np.asarray(arrays[name])
+
+
+def _without_gaps(arrays: Arrays, names: tuple[Any, ...]) -> tuple[Arrays, list[str]]:
+    """The rows of a file whose factors hold no NaN, as labels in memory are read, and the note that counts them."""
+    factors = np.asarray(() if arrays.get("factors") is None else arrays["factors"])
+    if factors.ndim != 2 or factors.dtype.kind != "f" or not np.isnan(factors).any():
+        return arrays, []
+    by_row = [name for name in ("codes", "factors", *POSTERIOR, "groups") if arrays.get(name) is not None]
+    names = names or tuple(f"factor_{k}" for k in range(factors.shape[1]))
+    held = {name: as_array(arrays[name]) for name in by_row}
+    unsound = any(array.shape[:1] != factors.shape[:1] for array in held.values())
+    if unsound or len({*names}) != factors.shape[1] or len(names) != factors.shape[1]:
+        return arrays, []  # the constructor says what is wrong
+    used, notes = rows_with_labels(factors, names)
+    return {**arrays, **{name: array[used] for name, array in held.items()}}, notes
 
 
 def _without(labels: Any, column: str, names: Sequence[str] | None) -> tuple[dict[str, Any], Any]:

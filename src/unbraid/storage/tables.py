@@ -28,7 +28,8 @@ from unbraid.types import DataFrame
 
 TABLES = (".npy", ".npz", ".csv", ".parquet", ".safetensors")
 CELL = 8  # bytes of a number in memory
-NO_VALUE = {"", "na", "n/a", "nan", "none", "null"}  # in a .csv file
+# In a .csv file, as pandas, R and databases write it; in other spellings these are words, such as the level none.
+NO_VALUE = {"", "NA", "N/A", "NaN", "nan", "None", "NULL", "null"}
 
 
 def index_columns(names: Sequence[str]) -> list[str]:
@@ -289,9 +290,9 @@ def _counts(lines: list[list[str]]) -> bool:
 
 def _column(cells: list[str]) -> Any:
     try:
-        return np.array([float(cell) if cell.strip().lower() not in NO_VALUE else np.nan for cell in cells])
+        return np.array([float(cell) if cell.strip() not in NO_VALUE else np.nan for cell in cells])
     except ValueError:
-        return np.array([None if cell.strip().lower() in NO_VALUE else cell.strip() for cell in cells], dtype=object)
+        return np.array([None if cell.strip() in NO_VALUE else cell.strip() for cell in cells], dtype=object)
 
 
 def _number(cell: str) -> float | None:
