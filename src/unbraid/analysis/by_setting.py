@@ -162,11 +162,11 @@ def setting_means(frame: DataFrame) -> DataFrame:
     scores = [*headline_columns(frame), *(name for name in frame.columns if name == "udr.score")]
     for _, rows in frame.groupby(images, sort=False, dropna=False) if images else [((), frame)]:
         check_alike(rows, scores, keys)
-    groups = frame.groupby(keys, sort=False, dropna=False)
-    means = groups.mean(numeric_only=True)
+    groups: Any = frame.groupby(keys, sort=False, dropna=False)
+    means: Any = groups.mean(numeric_only=True)
     for name in means.columns:  # the mean of equal numbers is not always that number, which would part equal settings
         means[name] = means[name].where(groups[name].nunique() != 1, groups[name].first())
-    return means.reset_index()  # pyright: ignore[reportAttributeAccessIssue]
+    return means.reset_index()
 
 
 def with_elbo(frame: DataFrame) -> DataFrame:

@@ -47,11 +47,11 @@ def in_table(frame: DataFrame, study: str, columns: Sequence[str] | None = None)
         raise ValueError(f"{study}: no metrics to record")
     images = "label" if "label" in frame.columns else "dataset"
     check_columns(frame, [images])
-    if images == "label" and frame[images].isna().any():  # a merged table has runs of studies of one dataset too
+    if images == "label" and frame[images].isna().to_numpy().any():  # merged with studies of one dataset
         check_columns(frame, ["dataset"])
         frame = frame.assign(label=frame["label"].fillna(frame["dataset"]))
-    if frame[images].isna().any():
-        raise ValueError(f"{study}: {int(frame[images].isna().sum())} runs have no {images}")
+    if unnamed := int(np.sum(frame[images].isna().to_numpy())):
+        raise ValueError(f"{study}: {unnamed} runs have no {images}")
     keys = [images, "family", "setting"]
     check_alike(frame, chosen, keys)
     for key, rows in frame.groupby(keys, sort=False):
