@@ -253,3 +253,9 @@ def test_a_p_of_the_share_that_may_be_wrong_is_enough() -> None:
     frame = pd.DataFrame({"family": ["a"] * 3 + ["b"] * 3, "mig.score": [0.7, 0.8, 0.9, 0.1, 0.2, 0.3]})
     (found,) = compare_groups(frame, "family", ["mig.score"], confidence=0.9).shifts
     assert (found.better, np.isfinite(found.low)) == ("a", True)
+
+
+def test_many_equal_values_are_judged_at_once() -> None:
+    first, second = np.repeat([0.0, 1.0], 600), np.array([0.5, 1.0])
+    expected = mannwhitneyu(first, second, alternative="two-sided", method="asymptotic").pvalue
+    assert rank_test(first, second) == pytest.approx(expected)

@@ -37,11 +37,7 @@ PROVENANCE = (
     "seconds", "unbraid", "commit", "torch", "numpy", "processor", "accelerator", "dataset", "dataset_options",
     "device",
 )  # fmt: skip
-ABOVE, YES, NO = (
-    "above_baselines",
-    "yes",
-    "no: ",
-)  # whether a run is above all baselines, and by which metrics it is not
+ABOVE, YES, NO = "above_baselines", "yes", "no: "  # of a run: all baselines, or not, by which metrics
 OF_IMAGES = ("dataset", "dataset_options")
 TOLD = ("reason", "label")  # in words, of which any will do
 COUNTS = ("seed", "steps", "batch_size", "training_version", N_ROWS)
