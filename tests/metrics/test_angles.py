@@ -5,6 +5,7 @@ import pytest
 
 import unbraid
 from unbraid.metrics import NotDefined, block_r2, dcimig, infomec, linear_accuracy, mcc, mig, r2, snc
+from unbraid.metrics._shared.inputs import as_levels, check_inputs
 
 RNG = np.random.default_rng(0)
 
@@ -33,7 +34,9 @@ def test_a_value_on_an_edge_stays_there_whatever_rounding_does() -> None:
     step = np.repeat(np.arange(20), 50)
     angle = step * np.pi / 10
     rounded = np.arctan2(np.sin(angle), np.cos(angle))[:, None]
-    for values in (angle[:, None], rounded, rounded.astype(np.float32), angle[:, None] - 1e-15):
+    strayed = (angle + 1e-15 * RNG.standard_normal(len(angle)))[:, None]
+    for values in (angle[:, None], rounded, rounded.astype(np.float32), strayed):
+        assert as_levels(check_inputs(step[:, None] * 1.0, values, ["cyclic"])).sizes == (20,)
         assert mig(step[:, None] * 1.0, values, kinds=["cyclic"]).score == pytest.approx(1)
         assert snc(step[:, None] * 1.0, values, kinds=["cyclic"]).score == pytest.approx(1)
         assert linear_accuracy(np.eye(20)[step], values, kinds=["cyclic"]).score == pytest.approx(1)

@@ -207,3 +207,12 @@ def test_text_in_place_of_factors_is_told_where_it_is_read() -> None:
     text = np.array([["a", "b"], ["c", "d"]])
     with pytest.raises(ValueError, match=r"factors must be numbers; got dtype <U1\. unbraid\.Representation\.of reads"):
         Representation(CODES[:2], text)
+
+
+@pytest.mark.parametrize(("present", "told"), [((0, 3, 6, 9), True), ((0, 1, 3, 6, 9), False), ((1, 2, 3), True)])
+def test_a_circle_is_doubted_where_fewer_than_half_of_its_steps_have_a_value(present: tuple, told: bool) -> None:
+    labels = {"a": np.tile(present, 20)}
+    held = Representation.of(
+        np.random.default_rng(0).standard_normal((len(labels["a"]), 2)), labels, kinds={"a": "cyclic"}
+    )
+    assert any("say its period if that is not so" in note for note in held.notes) == told
