@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from unbraid.models import strided
 from unbraid.models.strided import MANY, Doubling, Halving, over_patches
 
 Sides: TypeAlias = tuple[int, int]
@@ -15,6 +16,16 @@ Layer: TypeAlias = Doubling | Halving
 KINDS = [(kind, channels) for kind in (Halving, Doubling) for channels in (1, 3, 5)]
 ODD = [(0, 0), (1, 0), (0, 1), (1, 1)]
 TIGHT = 1e-12
+
+
+WAYS = {"layers": lambda _: False, "products": lambda _: True}
+
+
+@pytest.fixture(params=WAYS, autouse=True)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Each test twice: with what a CPU does, and with what a GPU does."""
+    monkeypatch.setattr(strided, "in_products", WAYS[request.param])
+    return request.param
 
 
 def layer_of(kind: type[Layer], fine: int, coarse: int, odd: Sides = (0, 0)) -> Layer:

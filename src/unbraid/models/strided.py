@@ -1,9 +1,9 @@
-"""Convolutions that halve the sides of an image, and transposed ones that double them, faster to train on a CPU.
+"""Convolutions that halve the sides of an image, and transposed ones that double them, faster to train.
 
 Both are made of three products: a convolution of the fine image, its transpose of the coarse one, and the gradient of
-the weight, which takes both. There oneDNN is slow at the gradients of a deconvolution (most of all that of its bias,
-which is a sum), at images of few channels, of which it works out sixteen, and in bfloat16 at the gradient of a weight
-of many channels.
+the weight, which takes both. On a GPU these are products of matrices, see `unbraid.models.products`. On a CPU oneDNN is
+slow at the gradients of a deconvolution (most of all that of its bias, which is a sum), at images of few channels, of
+which it works out sixteen, and in bfloat16 at the gradient of a weight of many channels.
 """
 
 from typing import Any
@@ -11,6 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+
+from unbraid.models import products
 
 MANY = 64  # channels of the fine image, from where on a product over patches is faster in bfloat16
 FEW = 4  # channels of the fine image, up to where a deconvolution is faster in blocks of 2 x 2 pixels
@@ -26,9 +28,11 @@ class Halving(nn.Conv2d):
         super().__init__(before, after, 4, stride=2, padding=1)
 
     def forward(self, input: Tensor) -> Tensor:
-        if not self.training or input.device.type != "cpu":
+        if not self.training or input.device.type not in ("cpu", "cuda"):
             return super().forward(input)
         images, weight, bias = _cast(input, self.weight, self.bias)
+        if in_products(images):
+            return products.Halved.apply(images, weight) + bias[:, None, None]
         if self.in_channels == 1:
             return _Halved.apply(_Blocks.apply(images), functional.pixel_unshuffle(weight, 2), bias, 1, 0)
         return _Halved.apply(images, weight, bias, 2, 1)
@@ -44,14 +48,22 @@ class Doubling(nn.ConvTranspose2d):
         super().__init__(before, after, 4, stride=2, padding=1, output_padding=odd)
 
     def forward(self, input: Tensor, output_size: list[int] | None = None) -> Tensor:
-        if not self.training or input.device.type != "cpu":
+        if not self.training or input.device.type not in ("cpu", "cuda"):
             return super().forward(input, output_size)
         images, weight, bias = _cast(input, self.weight, self.bias)
+        if in_products(images):
+            sides = (2 * side + odd for side, odd in zip(images.shape[-2:], self.output_padding, strict=True))
+            return products.Doubled.apply(images, weight, *sides) + bias[:, None, None]
         if self.out_channels == 1:
             blocks = _Doubled.apply(images, functional.pixel_unshuffle(weight, 2), bias.expand(4), 1, 0, (0, 0))
             sides = (2 * side + odd for side, odd in zip(images.shape[-2:], self.output_padding, strict=True))
             return _Pixels.apply(blocks, *sides)
         return _Doubled.apply(images, weight, bias, 2, 1, self.output_padding)
+
+
+def in_products(images: Tensor) -> bool:
+    """Whether convolutions of these are worked out as products of matrices."""
+    return images.device.type == "cuda"
 
 
 class _Halved(torch.autograd.Function):
@@ -193,5 +205,6 @@ def over_patches(fine: Tensor, coarse: Tensor) -> Tensor:
 
 def _cast(*tensors: Tensor | None) -> list[Any]:
     """To the precision in which autocast multiplies, if it does."""
-    half = torch.is_autocast_enabled("cpu")
-    return [each.to(torch.get_autocast_dtype("cpu")) if half and each is not None else each for each in tensors]
+    kind = next(each.device.type for each in tensors if each is not None)
+    half = torch.is_autocast_enabled(kind)
+    return [each.to(torch.get_autocast_dtype(kind)) if half and each is not None else each for each in tensors]

@@ -42,7 +42,8 @@ class _MeanLogDensities(torch.autograd.Function):
         inverse, distance, logs = _logs(*inputs)
         shares = (logs + log_weights).softmax(-1)
         # By how much the loss changes with the log density of sample i under posterior j, by latent.
-        pull = shares[:-1] * marginals + (shares[-1] * joint + torch.eye(len(log_weights)).to(log_weights) * own)
+        same = torch.eye(len(log_weights), dtype=log_weights.dtype, device=log_weights.device)
+        pull = shares[:-1] * marginals + (shares[-1] * joint + same * own)
         slope = pull * distance
         return (
             -(slope * inverse).sum(-1).t(),

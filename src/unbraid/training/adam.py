@@ -28,6 +28,14 @@ class AdamSettings:
             else replace(self, learning_rate=self.learning_rate * factor)
         )
 
+    def with_shared_moments(self) -> "AdamSettings":
+        """With plain numbers for both betas and epsilon, where all members agree."""
+        named = {"beta1": self.beta1, "beta2": self.beta2, "epsilon": self.epsilon}
+        values = {name: torch.as_tensor(number).unique().tolist() for name, number in named.items()}
+        if any(len(each) > 1 for each in values.values()):
+            return self
+        return replace(self, **{name: number for name, (number,) in values.items()})
+
 
 @torch.no_grad()
 def decay_weights(weights: Sequence[Tensor], settings: AdamSettings, alive: Tensor | None = None) -> None:
@@ -74,6 +82,9 @@ def adam_update(
     if alive is None and shared and parameters and parameters[0].device.type == "cpu":
         _fused(parameters, gradients, first, second, settings, int(count))
         return
+    if alive is not None and alive.device.type == "cuda" and not any(isinstance(each, Tensor) for each in numbers[1:]):
+        _fused_stacked(parameters, gradients, first, second, settings, count, alive)
+        return
     beta1, beta2 = settings.beta1, settings.beta2
     rate = settings.learning_rate / (1 - beta1**count)
     root = (1 - beta2**count) ** 0.5
@@ -113,6 +124,32 @@ def _fused(
         lr=float(settings.learning_rate), beta1=float(settings.beta1), beta2=float(settings.beta2),
         eps=float(settings.epsilon), weight_decay=0.0, amsgrad=False, maximize=False,
     )  # fmt: skip
+
+
+def _fused_stacked(
+    parameters: Sequence[Tensor],
+    gradients: Sequence[Tensor],
+    first: Sequence[Tensor],
+    second: Sequence[Tensor],
+    settings: AdamSettings,
+    count: int | Tensor,
+    alive: Tensor,
+) -> None:
+    """PyTorch's kernel for a GPU, which takes one learning rate: at a rate of 1, then times that of each member."""
+    counts = torch.as_tensor(count, dtype=torch.float32, device=alive.device)
+    moves = [torch.zeros_like(parameter) for parameter in parameters]
+    kept = [
+        torch.empty_like(move).copy_(torch.where(_over(alive, gradient), gradient, 0))
+        for move, gradient in zip(moves, gradients, strict=True)
+    ]
+    torch.ops.aten._fused_adam_(
+        moves, kept, [*first], [*second], [], [counts] * len(moves),
+        lr=1.0, beta1=float(settings.beta1), beta2=float(settings.beta2),
+        eps=float(settings.epsilon), weight_decay=0.0, amsgrad=False, maximize=False,
+    )  # fmt: skip
+    rate = torch.where(alive, settings.learning_rate, 0.0)
+    for parameter, move in zip(parameters, moves, strict=True):
+        parameter.addcmul_(move, _over(rate, move))
 
 
 def _over(number: Any, like: Tensor) -> Any:

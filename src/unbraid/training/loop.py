@@ -292,7 +292,7 @@ class _Stretch:
                     self.begins[index] = self.plan.steps  # done
             now = time.monotonic()
             # Asking which members diverged waits for the device; one on a CPU has nothing to wait for.
-            over = (point or alone) and self._over()
+            over = (point or (alone and self.device.type == "cpu")) and self._over()
             if self.report and (over or now - reported > REPORT_SECONDS or step + 1 == self.plan.steps):
                 reported = now
                 self._send(step + 1)

@@ -19,6 +19,7 @@ from unbraid.errors import UnbraidError
 from unbraid.families.base import Adam, Batch, Context, Event, Family, Logs, OptimizerStep, Supply
 from unbraid.families.building import Member, build_member, make_supply, structural_settings
 from unbraid.training.adam import AdamSettings, adam_update, decay_weights
+from unbraid.training.captured import Captured, captures
 from unbraid.training.draws import Draws, Images, seeded
 from unbraid.training.schedules import beta_factor, clipped, new_plateau, plateau_step, rate_factor
 
@@ -64,7 +65,7 @@ def make_population(
     precision: torch.dtype = torch.float32,
     stacked: bool | None = None,
 ) -> "Population":
-    """One member alone, several stacked, unless `stacked` says so.
+    """One member alone, several stacked, unless `stacked` says so; on a GPU one as well, where steps can be recorded.
 
     `precision` is that of the arithmetic: bfloat16 keeps parameters, moments and losses in single precision.
 
@@ -74,7 +75,8 @@ def make_population(
     if family.not_stackable_reason and (stacked or len(members) > 1):
         raise ValueError(f"members of this family cannot be stacked: {family.not_stackable_reason}")
     images = Images(dataset, device, torch.promote_types(precision, torch.float32))
-    if stacked or (stacked is None and len(members) > 1):
+    recorded = captures(family, context.settings, device) and not family.not_stackable_reason
+    if stacked or (stacked is None and (recorded or len(members) > 1)):
         return Stacked(family, members, images, context, device, precision)
     if len(members) != 1:
         raise ValueError(f"{len(members)} members that are not stacked need a population each")
@@ -221,11 +223,16 @@ class Stacked:
         self.plain: dict[str, Any] = {name: values[0] for name, values in columns.items() if name not in self.numbers}
         self.hyper = {name: values.to(device, images.dtype) for name, values in self.numbers.items()}
         self.adam = {move.name: _settings(move.adam, self.numbers, self._per_member) for move in family.optimizer_steps}
+        if device.type == "cuda":
+            self.adam = {name: settings.with_shared_moments() for name, settings in self.adam.items()}
         self.alive = torch.ones(len(members), dtype=torch.bool, device=device)
         self.stopped = torch.full((len(members),), -1, dtype=torch.int64, device=device)
         self.flaws = torch.zeros_like(self.stopped)
         self.known: list[Diverged | None] = [None] * len(members)  # had diverged when they were loaded
         self.plateaus = _plateaus(family, members[0], len(members), device)
+        self.captures = captures(family, context.settings, device)
+        self.pool = torch.cuda.graph_pool_handle() if self.captures else None
+        self.captured: dict[tuple[str, bool], Captured] = {}
 
     def _per_member(self, number: Any) -> Tensor:
         numbers = torch.as_tensor(number, dtype=torch.float64).expand(len(self.members))
@@ -238,25 +245,55 @@ class Stacked:
             for index in self.alive.nonzero().flatten().tolist():
                 self._undergo(event, index)
         for move, turn, repeat in _moves(self.family, step, self.context):
-            batch = self.draws.batch(move, step, turn, repeat)
-            report, held = self._move(move, {**batch, **kept}, step, turn * move.repeats + repeat + 1)
+            batch = {**self.draws.batch(move, step, turn, repeat), **kept}
+            count = turn * move.repeats + repeat + 1
+            moment = _Moment(step, count, self._hyper(step), self._rate_factor(step))
+            ends = count % (self.context.image_pass * move.repeats) == 0
+            report, held = (
+                self._recorded(move, batch, moment, ends) if self.captures else self._move(move, batch, moment, ends)
+            )
             _add_logs(logs, report, move)
             kept.update(held)
         return logs
 
-    def _move(self, move: OptimizerStep, batch: Batch, step: int, count: int) -> tuple[Logs, Logs]:
+    def _recorded(self, move: OptimizerStep, batch: Batch, moment: "_Moment", ends: bool) -> tuple[Logs, Logs]:
+        """`_move`, recorded once for each that takes another way."""
+
+        def taken(inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+            changed = _part(inputs, "hyper")
+            then = _Moment(**_part(inputs, "moment"), hyper={**self.hyper, **changed})
+            report, held = self._move(move, _part(inputs, "batch"), then, ends)
+            return {**_whole("report", report), **_whole("held", held)}
+
+        key = move.name, ends and move.name in self.plateaus
+        if key not in self.captured:
+            self.captured[key] = Captured(taken, self.pool)
+        moved = {name: value for name, value in moment.hyper.items() if value is not self.hyper[name]}
+        factor = moment.factor
+        if not isinstance(factor, Tensor):
+            factor = torch.full((len(self.members),), factor, dtype=torch.float64, device=self.device)
+        numbers = {
+            "step": torch.full((), int(moment.step), dtype=torch.int64, device=self.device),
+            "count": torch.full((), int(moment.count), dtype=torch.float64, device=self.device),
+            "factor": factor,
+        }
+        made = self.captured[key]({**_whole("batch", batch), **_whole("hyper", moved), **_whole("moment", numbers)})
+        return _part(made, "report"), _part(made, "held")
+
+    def _move(self, move: OptimizerStep, batch: Batch, moment: "_Moment", ends: bool) -> tuple[Logs, Logs]:
         trained = self.trained[move.name]
         parameters = {name: value if name in trained else value.detach() for name, value in self.parameters.items()}
         before = {name: value.clone() for name, value in self.buffers.items()}
 
         def loss_of(tensors: MemberState, batch: Batch, hyper: Logs) -> tuple[Tensor, Logs, Logs]:
             tensors = {f"modules_.{name}": value for name, value in tensors.items()}
-            arguments = (move.loss, batch, {**hyper, **self.plain}, step, self.context)
+            arguments = (move.loss, batch, {**hyper, **self.plain}, moment.step, self.context)
             return torch.func.functional_call(self.caller, tensors, arguments)
 
         with _autocast(self.device, self.precision):
             try:
-                losses, logs, kept = torch.vmap(loss_of)({**parameters, **self.buffers}, dict(batch), self._hyper(step))
+                tensors = {**parameters, **self.buffers}
+                losses, logs, kept = torch.vmap(loss_of)(tensors, dict(batch), dict(moment.hyper))
             except RuntimeError as error:
                 if "random operation" not in str(error):
                     raise
@@ -264,22 +301,21 @@ class Stacked:
         gradients = torch.autograd.grad(losses.sum(), list(trained.values()), allow_unused=True, materialize_grads=True)
         flaws = torch.where(self.alive, _flaws(losses.detach(), gradients), 0)
         number = self.family.optimizer_steps.index(move)
-        self.stopped = torch.where(flaws > 0, step, self.stopped)
-        self.flaws = torch.where(flaws > 0, flaws + 2 * number, self.flaws)
-        self.alive = self.alive & (flaws == 0)
+        self.stopped.copy_(torch.where(flaws > 0, moment.step, self.stopped))
+        self.flaws.copy_(torch.where(flaws > 0, flaws + 2 * number, self.flaws))
+        self.alive.copy_(self.alive & (flaws == 0))
         for name, old in before.items():
-            self.buffers[name] = torch.where(_spread(self.alive, old), self.buffers[name], old)
+            self.buffers[name].copy_(torch.where(_spread(self.alive, old), self.buffers[name], old))
         first, second = self.first[move.name].values(), self.second[move.name].values()
         if self.numbers["clip"].any():
             gradients = clipped(gradients, self.hyper["clip"])
-        adam = self.adam[move.name].at_rate(self._rate_factor(step))
+        adam = self.adam[move.name].at_rate(moment.factor)
         if (known := self.plateaus.get(move.name)) is not None:
-            ends = count % (self.context.image_pass * move.repeats) == 0
             rate, adam = self.adam[move.name].learning_rate, adam.at_rate(known[:, 0].clone())
             known.copy_(plateau_step(known, losses.detach(), rate, move.plateau, ends=ends))
         if move.adam.weight_decay:
             decay_weights(_layer_weights(trained), adam, self.alive)
-        adam_update(list(trained.values()), gradients, [*first], [*second], adam, count, self.alive)
+        adam_update(list(trained.values()), gradients, [*first], [*second], adam, moment.count, self.alive)
         report = {f"loss/{move.name}": losses.detach(), **{name: value.detach() for name, value in logs.items()}}
         return report, {name: value.detach() for name, value in kept.items()}
 
@@ -334,6 +370,25 @@ class Stacked:
 
 
 Population: TypeAlias = Alone | Stacked
+
+
+@dataclass(frozen=True)
+class _Moment:
+    """What changes from step to step, beside what is drawn; numbers, or tensors of them where steps are recorded."""
+
+    step: int | Tensor
+    count: int | Tensor  # of moves, this one included
+    hyper: Logs  # (n_members,) each
+    factor: float | Tensor  # of the learning rates
+
+
+def _whole(kind: str, values: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {f"{kind}/{name}": value for name, value in values.items()}
+
+
+def _part(values: Mapping[str, Tensor], kind: str) -> dict[str, Any]:
+    """What `_whole` put together under this name."""
+    return {name.removeprefix(f"{kind}/"): value for name, value in values.items() if name.startswith(f"{kind}/")}
 
 
 class _Caller(nn.Module):

@@ -204,10 +204,10 @@ def make_plan(
 
     def cost(at: int, network: Network) -> Cost:
         if (at, network) not in costs:
+            planned = Round(size=at, network=network, steps=1000, seeds=SEARCH_SEEDS)
             costs[at, network] = measured(
-                images, size, Round(size=at, network=network, steps=1000, seeds=1), families, latents=latents,
-                options=options, progress=progress,
-            )  # fmt: skip
+                images, size, planned, families, latents=latents, options=options, progress=progress
+            )
         return costs[at, network]
 
     settings = settings_of(families)
@@ -290,9 +290,12 @@ def measured(
     images: Path, whole: int, planned: Round, families: Sequence[str], *, latents: int, options: Mapping[str, Any],
     progress: Measuring | None,
 ) -> Cost:  # fmt: skip
-    """What a model of each family takes in such a round, by a few steps of it."""
-    settings = [Setting(family=name, strength=STRENGTHS[name][1][0]) for name in families]
-    text = study_of(images, whole, planned, [0], settings, latents=latents, options=options, name="measured")
+    """What a model of each family takes in such a round, by a few steps of it.
+
+    As many as a round has of a family, since a GPU trains them together.
+    """
+    settings, seeds = settings_of(families), range(planned.seeds)
+    text = study_of(images, whole, planned, seeds, settings, latents=latents, options=options, name="measured")
     with TemporaryDirectory() as folder:
         file = Path(folder) / "study.yaml"
         file.write_text(text, encoding="utf-8")
