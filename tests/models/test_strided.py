@@ -13,7 +13,7 @@ from unbraid.models.strided import MANY, Doubling, Halving, over_patches
 Sides: TypeAlias = tuple[int, int]
 Layer: TypeAlias = Doubling | Halving
 
-KINDS = [(kind, channels) for kind in (Halving, Doubling) for channels in (1, 3, 5)]
+KINDS = [(kind, channels) for kind in (Halving, Doubling) for channels in (1, 3, 5, 8)]
 ODD = [(0, 0), (1, 0), (0, 1), (1, 1)]
 TIGHT = 1e-12
 
@@ -85,8 +85,9 @@ def test_stacked_layers_are_the_layers_one_by_one(kind, channels):
 
 
 @pytest.mark.parametrize(("kind", "channels"), [*KINDS, (Halving, MANY), (Doubling, MANY)])
-def test_in_bfloat16_they_err_no_more_than_pytorch(kind, channels):
-    """Values, and the gradients of images, weight and bias."""
+def test_in_bfloat16_they_err_no_more_than_pytorch(kind, channels, way):
+    """Values, and the gradients of images, weight and bias. With products the bias is added after a first rounding."""
+    most = {"layers": 1.2, "products": 1.5}[way]
     images, weight, bias = (each.detach().float() for each in example(kind, channels, n=50))
     layer = layer_of(kind, channels, 5)
     exact = [each.detach().double().requires_grad_() for each in (images, weight, bias)]
@@ -102,7 +103,7 @@ def test_in_bfloat16_they_err_no_more_than_pytorch(kind, channels):
         made = [values, *torch.autograd.grad(values, inputs, upstream.bfloat16())]
         errors.append([(one - other).detach().square().mean().sqrt() for one, other in zip(made, truths, strict=True)])
     for ours, theirs in zip(*errors, strict=True):
-        assert ours < 1.2 * theirs
+        assert ours < most * theirs
 
 
 def test_a_product_over_patches_is_the_gradient_of_the_weight():

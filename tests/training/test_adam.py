@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from unbraid.training.adam import AdamSettings, adam_update, decay_weights
+from unbraid.training.adam import AdamSettings, _fused_stacked, adam_update, decay_weights
 
 SHAPES = [(5, 3), (4,), (2, 3, 4, 4)]
 SETTINGS = [(1e-3, 0.9, 0.999, 1e-8), (1e-2, 0.5, 0.9, 1e-6), (3e-4, 0.0, 0.99, 1e-8)]
@@ -121,3 +121,29 @@ def test_stacked_members_with_weight_decays_of_their_own_equal_torch() -> None:
     decay_weights(ours, settings, torch.tensor([True, False, True]))
     assert torch.equal(ours[0][1], before[1])
     assert (ours[0][2] != before[2]).all()
+
+
+def test_the_fused_kernel_of_a_gpu_takes_the_same_step():
+    """Called on a CPU: rates of their own, one member that has stopped, gradients that lie otherwise in memory."""
+    generator = torch.Generator().manual_seed(0)
+    rates = torch.tensor([0.1, 0.2, 0.3], dtype=torch.float64)
+    alive = torch.tensor([True, False, True])
+    shared = [torch.full((3,), number, dtype=torch.float64) for number in (0.8, 0.95, 1e-6)]
+    settings = AdamSettings(rates, *shared)
+    plain = settings.with_shared_moments()
+    assert (plain.beta1, plain.beta2, plain.epsilon) == (0.8, 0.95, 1e-6)
+    apart = AdamSettings(rates, rates, *shared[1:])
+    assert apart.with_shared_moments() is apart
+    made = []
+    for update, numbers in ((adam_update, settings), (_fused_stacked, plain)):
+        ours, first, second = [torch.ones(3, *shape) for shape in SHAPES], zeros(3), zeros(3)
+        generator.manual_seed(0)
+        for count in range(1, 6):
+            slopes = [torch.randn(3, *reversed(shape), generator=generator) for shape in SHAPES]
+            slopes = [each.permute(0, *range(each.dim() - 1, 0, -1)) for each in slopes]
+            slopes[0][1] = float("nan")
+            update(ours, slopes, first, second, numbers, count, alive)
+        made.append([*ours, *first, *second])
+    for mine, theirs in zip(*made, strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=2e-6, atol=1e-7)
+    assert torch.equal(made[1][0][1], torch.ones(SHAPES[0]))

@@ -27,10 +27,11 @@ from unbraid.studies.executors import EXECUTORS, Task
 from unbraid.studies.executors.local import PACK, kinds, spread
 from unbraid.studies.executors.ray import asked
 from unbraid.studies.record import StudyPart
+from unbraid.training.captured import EAGER
 from unbraid.training.loop import train_here
 from unbraid.training.train import training_of
 
-WARM_STEPS, MORE_STEPS = 2, (3, 12, 48)
+WARM_STEPS, MORE_STEPS = 2, (3, 12, 48, 192, 768)
 SECONDS = 0.5  # of steps, to tell from what is done once
 COMPILING = 500  # rows that are scored first, since formulas are compiled once and not for each run
 ENCODING = 0.5  # of a step forward and back, for as many images
@@ -195,21 +196,23 @@ def _cost(tasks: Sequence[Task], datasets: Mapping[str, FactorDataset]) -> tuple
     """
     plans, members = zip(*(training_of(task.config) for task in tasks), strict=True)
     plan, dataset = plans[0], datasets[tasks[0].dataset]
+    # On a GPU steps are recorded first, which takes longer than a step.
+    warm = WARM_STEPS if choose_device(plan.device).type == "cpu" else EAGER + WARM_STEPS
 
     def seconds(steps: int) -> float:
         return train_here(replace(plan, steps=steps), members, dataset)[0].seconds / len(members)
 
-    seconds(WARM_STEPS)  # what is compiled is compiled once, whatever the number of runs
-    short = seconds(WARM_STEPS)
+    seconds(warm)  # what is compiled is compiled once, whatever the number of runs
+    short = seconds(warm)
     if find_family(plan.family).fit is not None:
         return 0.0, short / plan.steps
     longer, steps = 0.0, 1
     for steps in MORE_STEPS:
-        longer = max(seconds(WARM_STEPS + steps) - short, 0.0)
+        longer = max(seconds(warm + steps) - short, 0.0)
         if longer * len(members) > SECONDS:
             break
     per_step = longer / steps
-    return max(short - WARM_STEPS * per_step, 0.0), per_step
+    return max(short - warm * per_step, 0.0), per_step
 
 
 def _seconds_of_scoring(task: Task, datasets: Mapping[str, FactorDataset]) -> float:

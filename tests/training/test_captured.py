@@ -1,0 +1,182 @@
+"""Steps that a GPU replays: what is recorded, on devices that this machine has."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from tests.training.examples import TINY, member
+from tests.training.test_population import CASES, DATASET, varied
+from unbraid.families.base import Context
+from unbraid.families.building import Member
+from unbraid.families.table import FAMILIES
+from unbraid.models import strided
+from unbraid.storage.trust import is_code
+from unbraid.training import captured, population
+from unbraid.training.captured import EAGER, Captured, captures
+from unbraid.training.population import Stacked, make_context, make_population
+
+CPU, META = torch.device("cpu"), torch.device("meta")
+OURS = [(family, network) for family, network in CASES if not is_code(network)]
+
+
+class Played:
+    """In place of a CUDA graph: it does again what was recorded, on the tensors with which it was recorded."""
+
+    def replay(self) -> None:
+        self.again()
+
+    def again(self) -> None:
+        raise AssertionError("nothing was recorded")
+
+
+@pytest.fixture
+def graphs(monkeypatch: pytest.MonkeyPatch) -> list[Played]:
+    """All that are made."""
+    made: list[Played] = []
+
+    def graph() -> Played:
+        made.append(Played())
+        return made[-1]
+
+    @contextmanager
+    def recording(*_: Any, **__: Any) -> Iterator[None]:
+        yield
+
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", graph)
+    monkeypatch.setattr(torch.cuda, "graph", recording)
+    return made
+
+
+def test_a_recorded_function_is_fed_through_the_tensors_of_its_recording(graphs: list[Played]) -> None:
+    seen: list[Mapping[str, Tensor]] = []
+
+    def function(inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        seen.append(inputs)
+        return {"sum": inputs["a"] + inputs["b"]}
+
+    recorded = Captured(function, None)
+    results = []
+    for number in range(EAGER + 4):
+        given = {"a": torch.full((2,), float(number)), "b": torch.tensor(10.0)}
+        if number == EAGER:
+            graphs[0].again = lambda: recorded.outputs["sum"].copy_(function(recorded.inputs)["sum"])  # pyright: ignore[reportAttributeAccessIssue]
+        results.append(recorded(given))
+        assert (seen[-1]["a"] is given["a"]) == (number < EAGER)
+    assert len(seen) == EAGER + 1 + 4  # of which one is the recording
+    assert [each["sum"].tolist() for each in results] == [[10.0 + number] * 2 for number in range(EAGER + 4)]
+
+
+def test_our_own_families_are_recorded_on_a_gpu_and_those_of_others_are_not() -> None:
+    row, gpu = FAMILIES["vae"], torch.device("cuda")
+    assert captures(row, {"network": "conv"}, gpu)
+    assert not captures(row, {"network": "conv"}, CPU)
+    assert not captures(row, {"network": "package.module:function"}, gpu)
+    assert not captures(replace(row), {"network": "conv"}, gpu)
+
+
+class Passed(Captured):
+    """Called as one that records, but never recorded."""
+
+    def __init__(self, function: captured.Function, pool: Any) -> None:  # noqa: ARG002
+        self.function = function
+
+    def __call__(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        return self.function(inputs)
+
+
+def context_of(family: str, members: list[Member], network: str) -> tuple[Any, Context]:
+    dataset = DATASET if network == "conv" else TINY
+    return dataset, make_context(FAMILIES[family], members, dataset, batch_size=8, steps=20)
+
+
+SCHEDULES: list[dict[str, float | int | str]] = [
+    {"schedule": "cosine", "rate_warmup": 3},
+    {"schedule": "plateau"},
+    {"beta_warmup": 4, "clip": 1.0},
+]
+
+
+@pytest.mark.parametrize(
+    ("family", "network", "more"),
+    [*((*case, {}) for case in OURS), *(("beta_vae", "dense", more) for more in SCHEDULES)],
+)
+def test_what_is_recorded_are_the_steps_of_a_stack(
+    family: str, network: str, more: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    members = [replace(each, hyper={**each.hyper, **more}) for each in varied(family, network)]
+    dataset, context = context_of(family, members, network)
+    monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: None)
+    monkeypatch.setattr(population, "Captured", Passed)
+    populations = []
+    for recorded in (True, False):
+        monkeypatch.setattr(population, "captures", lambda *_, recorded=recorded: recorded)
+        made = make_population(
+            FAMILIES[family], members, dataset, context, device=CPU, precision=torch.float64, stacked=True
+        )
+        for step in range(6):
+            made.advance(step)
+        populations.append(made)
+    for index in range(len(members)):
+        mine, theirs = (each.state(index) for each in populations)
+        for name in theirs:
+            torch.testing.assert_close(mine[name], theirs[name], rtol=1e-9, atol=1e-12, msg=name)
+
+
+class OnOneDevice(TorchDispatchMode):
+    """Refuses what a recording cannot hold: values that come from the CPU, or are asked for there."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # noqa: ARG002
+        kwargs = kwargs or {}
+        tensors = [each for each in tree_leaves((args, kwargs)) if isinstance(each, Tensor)]
+        kinds = {each.device.type for each in tensors}
+        sent = kinds == {"cpu"} and torch.device(kwargs.get("device") or "cpu") == META
+        mixed = len(kinds) > 1 and (any(each.dim() for each in tensors if each.device == CPU) or "copy" in str(func))
+        outside = sent or mixed
+        assert not outside, f"{func} takes {[(each.device.type, tuple(each.shape)) for each in tensors]}"
+        return func(*args, **kwargs)
+
+
+@pytest.mark.parametrize(("family", "network"), OURS)
+def test_a_step_asks_for_nothing_outside_its_device(family: str, network: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a device without values, which PyTorch runs anywhere, and which refuses to tell one."""
+    monkeypatch.setattr(torch, "autocast", lambda *_, **__: nullcontext())  # which that device lacks
+    monkeypatch.setattr(strided, "in_products", lambda _: True)
+    members, row = varied(family, network), FAMILIES[family]
+    dataset, context = context_of(family, members, network)
+    stacked = make_population(row, members, dataset, context, device=META, stacked=True)
+    assert isinstance(stacked, Stacked)
+    moment = population._Moment(  # pyright: ignore[reportPrivateUsage]
+        torch.zeros((), dtype=torch.int64, device=META),
+        torch.ones((), dtype=torch.float64, device=META),
+        stacked.hyper,
+        torch.ones(len(members), dtype=torch.float64, device=META),
+    )
+    kept: dict[str, Tensor] = {}
+    for move in row.optimizer_steps:
+        batch = {**stacked.draws.batch(move, 0, 0, 0), **kept}
+        with OnOneDevice():
+            kept.update(stacked._move(move, batch, moment, ends=True)[1])  # pyright: ignore[reportPrivateUsage]
+
+
+def test_a_value_from_the_cpu_is_refused_by_that_test() -> None:
+    for wrong in (lambda x: x + torch.eye(2).to(x), lambda x: x.copy_(torch.ones(2, 2)), lambda x: x.sum().item()):
+        with pytest.raises((AssertionError, RuntimeError)), OnOneDevice():
+            wrong(torch.empty(2, 2, device=META))
+
+
+def test_one_member_is_stacked_where_steps_are_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = [member("vae", network="dense")]
+    dataset, context = context_of("vae", one, "dense")
+    assert not isinstance(make_population(FAMILIES["vae"], one, dataset, context, device=CPU), Stacked)
+    monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: None)
+    monkeypatch.setattr(population, "captures", lambda *_: True)
+    assert isinstance(make_population(FAMILIES["vae"], one, dataset, context, device=CPU), Stacked)
+    alone = make_population(FAMILIES["vae"], one, dataset, context, device=CPU, stacked=False)
+    assert not isinstance(alone, Stacked)
