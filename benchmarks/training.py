@@ -35,7 +35,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from unbraid._utils.device import choose_precision, dtype_of, worker_environment
+from unbraid._utils.device import choose_precision, dtype_of
+from unbraid._utils.threads import worker_environment
 from unbraid.datasets import load
 from unbraid.families import Context
 from unbraid.families.building import Member, build_member, structural_settings

@@ -1,6 +1,8 @@
 """What may import what, how quickly, and with how little installed."""
 
 import ast
+import importlib
+import importlib.util
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -105,6 +107,25 @@ def imported_names(path: Path) -> set[str]:
 def within(name: str, modules: Mapping[str, Path]) -> str | None:
     """The module that a name is, or lies in."""
     return name if name in modules else parent if (parent := name.rpartition(".")[0]) in modules else None
+
+
+SCRIPTS = sorted(path for folder in ("benchmarks", "docs") for path in (SOURCE.parents[1] / folder).glob("*.py"))
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
+def test_scripts_that_no_test_runs_import_what_is_there(path: Path) -> None:
+    """Benchmarks run for hours, so that nobody would notice for long."""
+    missing = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and str(node.module).partition(".")[0] == "unbraid":
+            home = importlib.import_module(str(node.module))
+            named = [each.name for each in node.names]
+            missing += [name for name in named if not hasattr(home, name) and not _module(f"{node.module}.{name}")]
+    assert not missing
+
+
+def _module(name: str) -> bool:
+    return importlib.util.find_spec(name) is not None
 
 
 def test_metrics_import_neither_torch_nor_datasets() -> None:
