@@ -10,6 +10,7 @@ from functools import cache
 from graphlib import TopologicalSorter
 from importlib import metadata
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from packaging.requirements import Requirement
@@ -120,12 +121,12 @@ def test_scripts_that_no_test_runs_import_what_is_there(path: Path) -> None:
         if isinstance(node, ast.ImportFrom) and str(node.module).partition(".")[0] == "unbraid":
             home = importlib.import_module(str(node.module))
             named = [each.name for each in node.names]
-            missing += [name for name in named if not hasattr(home, name) and not _module(f"{node.module}.{name}")]
+            missing += [name for name in named if not hasattr(home, name) and not _is_module(home, name)]
     assert not missing
 
 
-def _module(name: str) -> bool:
-    return importlib.util.find_spec(name) is not None
+def _is_module(home: ModuleType, name: str) -> bool:
+    return hasattr(home, "__path__") and importlib.util.find_spec(f"{home.__name__}.{name}") is not None
 
 
 def test_metrics_import_neither_torch_nor_datasets() -> None:
