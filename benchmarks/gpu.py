@@ -1,13 +1,12 @@
 """Models trained at once on a GPU, beside the same models one by one and beside a plain PyTorch loop.
 
-    python benchmarks/gpu.py [--models 64] [--steps 30] [--rounds 3] [--json FILE]
+    python benchmarks/gpu.py [--models 64] [--steps 30] [--rounds 3] [--tf32] [--json FILE]
 
 Milliseconds of a step, the fastest of the rounds, which take turns; every row trains beta-VAEs on images of noise.
 
 - plain: one model; PyTorch's own layers, `loss.backward()` and `torch.optim.Adam`, images and noise ready in memory.
 - one: one model as `unbraid.train` trains it, fetching images and drawing noise included.
 - all: so many at once, likewise. Ratios are of plain and of one, times the number of models, to this.
-- layers: all at once, with PyTorch's own convolutions in place of our products.
 
 No metric uses a GPU: scores of codes that lie on one are computed on the CPU.
 """
@@ -25,7 +24,6 @@ from unbraid._utils.device import dtype_of, reproducible
 from unbraid.datasets.own import images_of
 from unbraid.families.building import Member, build_member
 from unbraid.families.table import FAMILIES
-from unbraid.models import strided
 from unbraid.objectives.beta_vae import beta_vae
 from unbraid.objectives.likelihoods import bernoulli_nll
 from unbraid.training.population import make_context, make_population
@@ -42,10 +40,12 @@ def main() -> None:
     parser.add_argument("--models", type=int, default=64)
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--tf32", action="store_true", help="let products of single precision round to TF32")
     parser.add_argument("--json", type=Path, help="write the numbers here as well")
     given = parser.parse_args()
+    torch.set_float32_matmul_precision("high" if given.tf32 else "highest")
     print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, {given.models} models, ms per step")
-    print(f"{'':<32}{'plain':>8}{'one':>8}{'all':>8}{'layers':>8}{'plain/all':>11}{'one/all':>9}{'GiB':>7}")
+    print(f"{'':<32}{'plain':>8}{'one':>8}{'all':>8}{'plain/all':>11}{'one/all':>9}{'GiB':>7}")
     rows = []
     for network, side, channels, batch in KINDS:
         for precision in ("float32", "bfloat16"):
@@ -54,7 +54,7 @@ def main() -> None:
             made |= {"plain/all": made["plain"] * many, "one/all": made["one"] * many}
             rows.append(made)
             name = f"{network} {side}x{side}x{channels}, {batch}, {precision}"
-            text = "".join(f"{made.get(key, float('nan')):>8.2f}" for key in ("plain", "one", "all", "layers"))
+            text = "".join(f"{made[key]:>8.2f}" for key in ("plain", "one", "all"))
             print(f"{name:<32}{text}{made['plain/all']:>11.1f}{made['one/all']:>9.1f}{made['gib']:>7.1f}", flush=True)
     if given.json:
         given.json.write_text(json.dumps(rows, indent=1) + "\n")
@@ -92,13 +92,6 @@ def measured(
         gib = torch.cuda.max_memory_allocated() / 2**30
         times = {name: [pace(step, given.steps) for _ in range(given.rounds)] for name, step in steps.items()}
     times["plain"] = [pace(plain, given.steps) for _ in range(given.rounds)]
-    if network == "conv":
-        products, strided.in_products = strided.in_products, lambda _: False
-        try:
-            with reproducible(GPU):
-                times["layers"] = [pace(ours(given.models), 3, warm=5)]
-        finally:
-            strided.in_products = products
     return {**{name: min(each) for name, each in times.items()}, "gib": gib}
 
 

@@ -120,7 +120,10 @@ def reproducible(device: torch.device) -> Iterator[None]:
     with _guard:
         if not _at_work:
             _restored.callback(torch.set_num_threads, torch.get_num_threads())
-            _restored.enter_context(torch.backends.cudnn.flags(deterministic=True, benchmark=False))
+            for name, value in (("deterministic", True), ("benchmark", False)):
+                # Not by `cudnn.flags`, which turns cuDNN off and TF32 on unless told otherwise.
+                _restored.callback(setattr, torch.backends.cudnn, name, getattr(torch.backends.cudnn, name))
+                setattr(torch.backends.cudnn, name, value)
         if device.type == "cpu":
             torch.set_num_threads(1)
         _at_work.append(device)

@@ -1,16 +1,15 @@
 """4 x 4 convolutions of stride 2, their transposes and the gradients of their weights as products of matrices.
 
-For members that are stacked on a GPU. There cuDNN, to which members are groups of channels, takes many times as long,
-and a convolution alone is slow to launch. A 4 x 4 convolution of stride 2 and padding 1 is one of 2 x 2 blocks of
-pixels, of stride 1: a product of each block and its three neighbours with a part of the weight.
+For members that are stacked on a GPU: to cuDNN they are groups of channels, at which it is slow. A 4 x 4 convolution of
+stride 2 and padding 1 is one of 2 x 2 blocks of pixels, of stride 1: a product of each block and its three neighbours
+with a part of the weight.
 
 All tensors may have the members in front: (n, f, h, w) is the fine image, (n, c, h // 2, w // 2) the coarse one, and
 (c, f, 4, 4) the weight.
 """
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -114,16 +113,15 @@ def halved(fine: Tensor, weight: Tensor) -> Tensor:
     """(m, n, f, h, w) by (m, c, f, 4, 4) to (m, n, c, h // 2, w // 2)."""
     blocks, tiles = _blocks(fine), _tiles(weight)
     n, down, right = blocks.shape[1:4]
-    with _as_in_convolutions():
-        if fine.shape[2] <= FEW or _is_half(fine):
-            rows = _windows(blocks) @ tiles.flatten(1, 2)
-            return rows.reshape(-1, n, down - 1, right - 1, rows.shape[2]).movedim(-1, 2)
-        # The next block to the right is the next row of the matrix, and the one below is `right` rows on. What is
-        # added across the edge of an image lands in blocks that are cut off.
-        every = blocks.flatten(1, 3)
-        rows = every @ tiles[:, 0]
-        for place, ahead in enumerate((1, right, right + 1), 1):
-            rows[:, : rows.shape[1] - ahead].baddbmm_(every[:, ahead:], tiles[:, place])
+    if fine.shape[2] <= FEW or _is_half(fine):
+        rows = _windows(blocks) @ tiles.flatten(1, 2)
+        return rows.reshape(-1, n, down - 1, right - 1, rows.shape[2]).movedim(-1, 2)
+    # The next block to the right is the next row of the matrix, and the one below is `right` rows on. What is
+    # added across the edge of an image lands in blocks that are cut off.
+    every = blocks.flatten(1, 3)
+    rows = every @ tiles[:, 0]
+    for place, ahead in enumerate((1, right, right + 1), 1):
+        rows[:, : rows.shape[1] - ahead].baddbmm_(every[:, ahead:], tiles[:, place])
     return rows.reshape(-1, n, down, right, rows.shape[2])[:, :, :-1, :-1].movedim(-1, 2)
 
 
@@ -132,17 +130,16 @@ def doubled(coarse: Tensor, weight: Tensor, height: int, width: int) -> Tensor:
     around = _padded(coarse, 1, 1)
     tiles = _tiles(weight).flip(1).transpose(2, 3)
     n, down, right = around.shape[1:4]
-    with _as_in_convolutions():
-        if weight.shape[2] <= FEW and not _is_half(coarse):
-            size = tiles.shape[3]
-            shares = around.flatten(1, 3) @ tiles.movedim(1, 2).flatten(2)
-            rows = shares[:, :, :size].clone()
-            for place, ahead in enumerate((1, right, right + 1), 1):
-                rows[:, : rows.shape[1] - ahead] += shares[:, ahead:, place * size : (place + 1) * size]
-            blocks = rows.reshape(-1, n, down, right, 2, 2, size // 4)[:, :, :-1, :-1]
-        else:
-            rows = _windows(around) @ tiles.flatten(1, 2)
-            blocks = rows.reshape(-1, n, down - 1, right - 1, 2, 2, weight.shape[2])
+    if weight.shape[2] <= FEW and not _is_half(coarse):
+        size = tiles.shape[3]
+        shares = around.flatten(1, 3) @ tiles.movedim(1, 2).flatten(2)
+        rows = shares[:, :, :size].clone()
+        for place, ahead in enumerate((1, right, right + 1), 1):
+            rows[:, : rows.shape[1] - ahead] += shares[:, ahead:, place * size : (place + 1) * size]
+        blocks = rows.reshape(-1, n, down, right, 2, 2, size // 4)[:, :, :-1, :-1]
+    else:
+        rows = _windows(around) @ tiles.flatten(1, 2)
+        blocks = rows.reshape(-1, n, down - 1, right - 1, 2, 2, weight.shape[2])
     pixels = _copied(blocks.movedim(4, 3)).reshape(-1, n, 2 * down - 2, 2 * right - 2, weight.shape[2])
     # The first pixel of a block is one above and left of the image.
     return pixels[:, :, 1 : 1 + height, 1 : 1 + width].movedim(-1, 2)
@@ -152,20 +149,18 @@ def gradient(fine: Tensor, coarse: Tensor) -> Tensor:
     """(m, c, f, 4, 4) from (m, n, f, h, w) and (m, n, c, h // 2, w // 2)."""
     blocks = _blocks(fine)
     m, n, _, right = blocks.shape[:4]
-    with _as_in_convolutions():
-        if fine.shape[2] <= FEW or _is_half(fine):
-            # A product of few numbers by few over all pixels leaves most of a GPU idle: of a part of them each.
-            parts = 1 if _is_half(fine) else math.gcd(n, PARTS)
-            windows, rows = _windows(blocks), _padded(coarse, 0, 0).flatten(1, 3)
-            windows, rows = (each.reshape(m * parts, -1, each.shape[2]) for each in (windows, rows))
-            product = (windows.transpose(1, 2) @ rows).unflatten(0, (m, parts)).sum(1)
-        else:
-            every, rows = blocks.flatten(1, 3), _padded(coarse, 0, 1).flatten(1, 3)
-            shifted = [
-                every[:, ahead:].transpose(1, 2) @ rows[:, : rows.shape[1] - ahead]
-                for ahead in (0, 1, right, right + 1)
-            ]
-            product = torch.stack(shifted, dim=1)
+    if fine.shape[2] <= FEW or _is_half(fine):
+        # A product of few numbers by few over all pixels leaves most of a GPU idle: of a part of them each.
+        parts = 1 if _is_half(fine) else math.gcd(n, PARTS)
+        windows, rows = _windows(blocks), _padded(coarse, 0, 0).flatten(1, 3)
+        windows, rows = (each.reshape(m * parts, -1, each.shape[2]) for each in (windows, rows))
+        product = (windows.transpose(1, 2) @ rows).unflatten(0, (m, parts)).sum(1)
+    else:
+        every, rows = blocks.flatten(1, 3), _padded(coarse, 0, 1).flatten(1, 3)
+        shifted = [
+            every[:, ahead:].transpose(1, 2) @ rows[:, : rows.shape[1] - ahead] for ahead in (0, 1, right, right + 1)
+        ]
+        product = torch.stack(shifted, dim=1)
     tiles = product.reshape(m, 2, 2, 2, 2, fine.shape[2], coarse.shape[2])
     return tiles.permute(0, 6, 5, 1, 3, 2, 4).reshape(m, coarse.shape[2], fine.shape[2], 4, 4)
 
@@ -229,14 +224,3 @@ def _divides(ratio: int, values: Tensor) -> bool:
 def _is_half(images: Tensor) -> bool:
     """In half precision a sum of several products errs more than one."""
     return images.element_size() < 4
-
-
-@contextmanager
-def _as_in_convolutions() -> Iterator[None]:
-    """Products in TF32 where PyTorch's convolutions are, which is its default on a GPU that has it."""
-    cublas, allowed = torch.backends.cuda.matmul, torch.backends.cuda.matmul.allow_tf32
-    cublas.allow_tf32 = torch.backends.cudnn.allow_tf32
-    try:
-        yield
-    finally:
-        cublas.allow_tf32 = allowed

@@ -28,10 +28,11 @@ class Halving(nn.Conv2d):
         super().__init__(before, after, 4, stride=2, padding=1)
 
     def forward(self, input: Tensor) -> Tensor:
-        if not self.training or input.device.type not in ("cpu", "cuda"):
+        apart = in_products(input)
+        if not self.training or not (apart or input.device.type == "cpu"):
             return super().forward(input)
         images, weight, bias = _cast(input, self.weight, self.bias)
-        if in_products(images):
+        if apart:
             return products.Halved.apply(images, weight) + bias[:, None, None]
         if self.in_channels == 1:
             return _Halved.apply(_Blocks.apply(images), functional.pixel_unshuffle(weight, 2), bias, 1, 0)
@@ -48,10 +49,11 @@ class Doubling(nn.ConvTranspose2d):
         super().__init__(before, after, 4, stride=2, padding=1, output_padding=odd)
 
     def forward(self, input: Tensor, output_size: list[int] | None = None) -> Tensor:
-        if not self.training or input.device.type not in ("cpu", "cuda"):
+        apart = in_products(input)
+        if not self.training or not (apart or input.device.type == "cpu"):
             return super().forward(input, output_size)
         images, weight, bias = _cast(input, self.weight, self.bias)
-        if in_products(images):
+        if apart:
             sides = (2 * side + odd for side, odd in zip(images.shape[-2:], self.output_padding, strict=True))
             return products.Doubled.apply(images, weight, *sides) + bias[:, None, None]
         if self.out_channels == 1:
@@ -206,5 +208,5 @@ def over_patches(fine: Tensor, coarse: Tensor) -> Tensor:
 def _cast(*tensors: Tensor | None) -> list[Any]:
     """To the precision in which autocast multiplies, if it does."""
     kind = next(each.device.type for each in tensors if each is not None)
-    half = torch.is_autocast_enabled(kind)
+    half = kind in ("cpu", "cuda") and torch.is_autocast_enabled(kind)
     return [each.to(torch.get_autocast_dtype(kind)) if half and each is not None else each for each in tensors]

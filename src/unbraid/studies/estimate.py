@@ -27,12 +27,14 @@ from unbraid.studies.executors import EXECUTORS, Task
 from unbraid.studies.executors.local import PACK, kinds, spread
 from unbraid.studies.executors.ray import asked
 from unbraid.studies.record import StudyPart
-from unbraid.training.captured import EAGER
 from unbraid.training.loop import train_here
 from unbraid.training.train import training_of
 
-WARM_STEPS, MORE_STEPS = 2, (3, 12, 48, 192, 768)
-SECONDS = 0.5  # of steps, to tell from what is done once
+# By the kind of device: steps that come first, how many more are measured, and how many seconds of these tell them from
+# what is done once. On a GPU steps are recorded, those of an optimizer step that waits when its turn comes.
+WARM_STEPS = {"cpu": 2, "cuda": 64}
+MORE_STEPS = {"cpu": (3, 12, 48), "cuda": (64, 256, 1024)}
+SECONDS = {"cpu": 0.5, "cuda": 1.0}
 COMPILING = 500  # rows that are scored first, since formulas are compiled once and not for each run
 ENCODING = 0.5  # of a step forward and back, for as many images
 
@@ -51,6 +53,7 @@ class Row:
     waiting: int
     steps: int  # of each
     seconds_per_step: float  # of one run with a core to itself, or of its share of a stack
+    together: int  # runs of the stack that was measured; 1 on a CPU
     seconds: float  # of the runs that wait, training and scoring, one after the other
 
     @property
@@ -114,6 +117,7 @@ def estimate(
     place = _on_cluster if name == "ray" else _here
     found = kinds([task for task in tasks if not task.questions])
     costs: dict[str, tuple[float, float]] = {}
+    stacks: dict[str, int] = {}
     used: list[int | None] = []
     with place(tasks, datasets, around.device, options) as (on_cpu, room, together, call):
         groups = together(ledger.waiting)
@@ -126,10 +130,12 @@ def estimate(
                 measured = measured[:1]  # these are fitted one after the other
             cost, memory = call(_measured, measured, {kind[0].dataset: datasets[kind[0].dataset]}, on_cpu)
             for task in kind:
-                costs[task.id] = cost
+                costs[task.id], stacks[task.id] = cost, len(measured)
             used.append(memory)
     # A run without some images is as quick as the one that sees all of them.
-    costs |= {task.id: costs[task.questions[0]["of"]] for task in tasks if task.questions}
+    of = {task.id: task.questions[0]["of"] for task in tasks if task.questions}
+    costs |= {task: costs[whole] for task, whole in of.items()}
+    stacks |= {task: stacks[whole] for task, whole in of.items()}
     scoring = _seconds_of_scoring(tasks[0], datasets)
     settings = {each.id: each.setting for each in planned}
     settled: dict[tuple[str, str, int], list[Task]] = {}
@@ -140,7 +146,8 @@ def estimate(
     for (family, setting, steps), group in settled.items():
         left = [task for task in group if task.id in waiting]
         seconds = sum(once + steps * per_step + scoring for once, per_step in (costs[task.id] for task in left))
-        rows.append(Row(family, setting, len(group), len(left), steps, costs[group[0].id][1], seconds))
+        first = group[0].id
+        rows.append(Row(family, setting, len(group), len(left), steps, costs[first][1], stacks[first], seconds))
     at_once = max(1, min(room, len(groups)))
     each = max((memory for memory in used if memory is not None), default=None)
     return Estimate(
@@ -176,15 +183,23 @@ def _measured(
     tasks: Sequence[Task], datasets: Mapping[str, FactorDataset], on_cpu: bool
 ) -> tuple[tuple[float, float], int | None]:
     """What runs cost, by `_cost`, and the bytes that were needed for it."""
-    return _cost(tasks, datasets), _memory(on_cpu)
+    if not on_cpu:
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+    cost = _cost(tasks, datasets)
+    memory = _memory(on_cpu)
+    if not on_cpu:
+        torch.cuda.empty_cache()  # others will train there
+    return cost, memory
 
 
 def _assumed(scoring: float, processes: int, on_cpu: bool, executor: str) -> str:
     where = f"{processes} cores that nothing else uses" if on_cpu else "an accelerator that nothing else uses"
     if executor == "ray":
         where = f"{processes} places of the cluster that nothing else uses"
+    steps = MORE_STEPS["cpu" if on_cpu else "cuda"][-1]
     return (
-        f"{where}; the speed of up to {MORE_STEPS[-1]} steps of each kind of run, measured just now; {scoring:.1f} s "
+        f"{where}; the speed of up to {steps} steps of each kind of run, measured just now; {scoring:.1f} s "
         "to score a run, measured on random codes; what checkpoints hold already is not subtracted"
     )
 
@@ -196,8 +211,8 @@ def _cost(tasks: Sequence[Task], datasets: Mapping[str, FactorDataset]) -> tuple
     """
     plans, members = zip(*(training_of(task.config) for task in tasks), strict=True)
     plan, dataset = plans[0], datasets[tasks[0].dataset]
-    # On a GPU steps are recorded first, which takes longer than a step.
-    warm = WARM_STEPS if choose_device(plan.device).type == "cpu" else EAGER + WARM_STEPS
+    kind = "cpu" if choose_device(plan.device).type == "cpu" else "cuda"
+    warm = WARM_STEPS[kind]
 
     def seconds(steps: int) -> float:
         return train_here(replace(plan, steps=steps), members, dataset)[0].seconds / len(members)
@@ -207,9 +222,9 @@ def _cost(tasks: Sequence[Task], datasets: Mapping[str, FactorDataset]) -> tuple
     if find_family(plan.family).fit is not None:
         return 0.0, short / plan.steps
     longer, steps = 0.0, 1
-    for steps in MORE_STEPS:
+    for steps in MORE_STEPS[kind]:
         longer = max(seconds(warm + steps) - short, 0.0)
-        if longer * len(members) > SECONDS:
+        if longer * len(members) > SECONDS[kind]:
             break
     per_step = longer / steps
     return max(short - warm * per_step, 0.0), per_step
@@ -246,7 +261,7 @@ def _seconds_of_scoring(task: Task, datasets: Mapping[str, FactorDataset]) -> fl
 def _memory(on_cpu: bool) -> int | None:
     """The most that this process, having done what a worker does, has needed."""
     if not on_cpu:
-        return torch.cuda.max_memory_allocated()
+        return torch.cuda.max_memory_reserved()
     if sys.platform == "win32":
         return None
     import resource

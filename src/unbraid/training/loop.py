@@ -37,7 +37,15 @@ from unbraid.training.checkpoints import (
 )
 from unbraid.training.draws import Images
 from unbraid.training.held_out import Divided, HoldOut, divided, held_out_elbo, is_best, is_over
-from unbraid.training.population import Diverged, MemberState, NotStackable, Population, make_context, make_population
+from unbraid.training.population import (
+    Diverged,
+    MemberState,
+    NotStackable,
+    Population,
+    Stacked,
+    make_context,
+    make_population,
+)
 from unbraid.training.snapshots import Snapshots, snapshot
 from unbraid.types import FloatArray, IntArray
 
@@ -291,8 +299,8 @@ class _Stretch:
                 for index in stopped:
                     self.begins[index] = self.plan.steps  # done
             now = time.monotonic()
-            # Asking which members diverged waits for the device; one on a CPU has nothing to wait for.
-            over = (point or (alone and self.device.type == "cpu")) and self._over()
+            # Asking which members of a stack diverged waits for the device.
+            over = (point or not isinstance(self.population, Stacked)) and self._over()
             if self.report and (over or now - reported > REPORT_SECONDS or step + 1 == self.plan.steps):
                 reported = now
                 self._send(step + 1)

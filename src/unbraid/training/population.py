@@ -267,7 +267,7 @@ class Stacked:
 
         key = move.name, ends and move.name in self.plateaus
         if key not in self.captured:
-            self.captured[key] = Captured(taken, self.pool)
+            self.captured[key] = Captured(self.pool)
         moved = {name: value for name, value in moment.hyper.items() if value is not self.hyper[name]}
         factor = moment.factor
         if not isinstance(factor, Tensor):
@@ -277,7 +277,8 @@ class Stacked:
             "count": torch.full((), int(moment.count), dtype=torch.float64, device=self.device),
             "factor": factor,
         }
-        made = self.captured[key]({**_whole("batch", batch), **_whole("hyper", moved), **_whole("moment", numbers)})
+        inputs = {**_whole("batch", batch), **_whole("hyper", moved), **_whole("moment", numbers)}
+        made = self.captured[key](taken, inputs)
         return _part(made, "report"), _part(made, "held")
 
     def _move(self, move: OptimizerStep, batch: Batch, moment: "_Moment", ends: bool) -> tuple[Logs, Logs]:

@@ -16,7 +16,7 @@ def costing(per_step: dict[int, float], dense: float, once: float = 1.0):
 
     def measured(_images: Path, _whole: int, planned: Round, families: list[str], **_: object) -> Cost:
         seconds = dense if planned.network == "dense" else per_step[planned.size]
-        return Cost(dict.fromkeys(families, once), dict.fromkeys(families, seconds), 2)
+        return Cost(dict.fromkeys(families, once), dict.fromkeys(families, seconds), 2, dict.fromkeys(families, 1))
 
     return measured
 
@@ -54,8 +54,8 @@ def test_less_time_takes_smaller_images_and_then_fewer_settings_and_then_dense_l
     assert plan(30, {16: 0.005, 32: 0.017, 64: 0.02}).final.size == 32
     found = plan(30, {16: 0.02, 32: 0.1, 64: 0.4})
     assert (found.final.size, found.final.multiples, found.final.settings) == (16, [1.0], 2)
-    assert (found.search.network, len(found.search.settings)) == ("conv", 5), (
-        "630 s for 3 seeds, two at a time, of 81 s"
+    assert (found.search.network, len(found.search.settings)) == ("conv", 4), (
+        "630 s for 3 seeds, two at a time, of 81 s: seven turns, and 15 models would take eight"
     )
     assert found.search.steps >= 4000
     assert plan(30, {16: 0.0225}).search.network == "dense", "900 s for 10 models, two at a time, of 8 000 steps"
@@ -123,3 +123,23 @@ def test_a_round_is_an_ordinary_study():
     assert [each.hyperparameters["lambda_d"] for each in found.families] == [2, 5]
     assert (found.seeds, found.steps, found.device) == ([4, 5], 300, "cpu")
     assert (found.batch_size, [each.hyperparameters["network"] for each in found.families]) == (16, ["conv", "conv"])
+
+
+def test_models_that_no_core_is_left_for_wait_for_the_next_turn() -> None:
+    """Of a second and 100 steps of .01: each model takes two seconds of a core."""
+    settings = settings_of(["beta_vae"])[:2]
+    for cores, turns in ((1, 10), (2, 5), (4, 3), (9, 2), (10, 1), (64, 1)):
+        cost = Cost({"beta_vae": 1.0}, {"beta_vae": 0.01}, cores, {"beta_vae": 1})
+        assert cost.seconds(settings, 5, 100) == pytest.approx(2.0 * turns)
+        assert cost.steps(settings, 5, 2.0 * turns) == pytest.approx(100, abs=1)
+
+
+def test_a_smaller_stack_takes_a_gpu_no_less_than_the_one_that_was_measured() -> None:
+    """Whose nine models took .01 s a step each."""
+    names = ["beta_vae", "beta_tcvae"]
+    cost = Cost(dict.fromkeys(names, 1.0), dict.fromkeys(names, 0.01), 1, dict.fromkeys(names, 9))
+    of_both = [Setting(family=name, strength=1.0) for name in names]
+    assert cost.seconds(of_both[:1], 9, 100) == pytest.approx(18.0)
+    assert cost.seconds(of_both[:1], 3, 100) == pytest.approx(18.0)
+    assert cost.seconds(of_both, 5, 100) == pytest.approx(36.0)
+    assert cost.seconds(of_both[:1], 18, 100) == pytest.approx(36.0)

@@ -233,7 +233,8 @@ def test_a_metric_of_the_held_out_factors_is_the_product_of_what_it_says_of_each
         codes, factors = read_codes(run.path).codes, SPACE.grid()
         of_each = [mig(codes, factors[:, [place]]).score for place in (0, 1)]  # y and x, without shade
         assert table.loc[run.id, "mig.held_out"] == pytest.approx(of_each[0] * of_each[1])
-        assert table.loc[run.id, "mig.held_out"] > 0
+    # Components of equal variance are any rotation of each other, and may tie for both factors.
+    assert table["mig.held_out"].max() > 0
     assert higher_is_better("mig.held_out")
     assert "mig.held_out" not in agreement_columns(table)
 

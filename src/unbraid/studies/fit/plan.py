@@ -4,8 +4,10 @@ The plan is a YAML file that is written before anything is trained. The same pla
 models on the same machine; the same minutes need not, since steps are measured anew.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal, TypeAlias
@@ -118,11 +120,18 @@ class Cost:
 
     once: Mapping[str, float]  # beside its steps: starting, encoding
     per_step: Mapping[str, float]
-    at_once: int  # models
+    at_once: int  # models, or stacks of them on GPUs
+    together: Mapping[str, int]  # models of the stack that was measured; 1 on a CPU
 
     def seconds(self, settings: Sequence[Setting], seeds: int, steps: int) -> float:
-        total = sum(self.once[each.family] + steps * self.per_step[each.family] for each in settings)
-        return total * seeds / self.at_once
+        """Of models, each alone, one after the other on each core; a smaller stack takes a GPU as long as this one."""
+        models = Counter({name: count * seeds for name, count in Counter(each.family for each in settings).items()})
+        total = sum(
+            max(count, self.together[name]) * (self.once[name] + steps * self.per_step[name])
+            for name, count in models.items()
+        )
+        turns = ceil(models.total() / self.at_once)
+        return total / models.total() * turns
 
     def steps(self, settings: Sequence[Setting], seeds: int, seconds: float) -> int:
         """How many fit into so many seconds; negative where none do."""
@@ -250,7 +259,7 @@ def _final(cost: Costing, sizes: Sequence[int], search: SearchRound, seconds: fl
     for size in sizes:
         number, multiples = SAME_SIZE if size == search.size else LARGER
         network: Network = search.network if size == search.size else "conv"
-        settings = [search.settings[0]] * (number * len(multiples))
+        settings = [each for each in search.settings[:number] for _ in multiples]
         steps = cost(size, network).steps(settings, FINAL_SEEDS, seconds)
         fewest, most = FINAL_STEPS[network] if size == search.size else (FEWEST_LARGER, FINAL_STEPS[network][1])
         if steps >= fewest or size == sizes[-1]:
@@ -290,9 +299,9 @@ def measured(
     images: Path, whole: int, planned: Round, families: Sequence[str], *, latents: int, options: Mapping[str, Any],
     progress: Measuring | None,
 ) -> Cost:  # fmt: skip
-    """What a model of each family takes in such a round, by a few steps of it.
+    """What a model of each family takes in such a round, by a few steps of as many as the search has at most.
 
-    As many as a round has of a family, since a GPU trains them together.
+    A GPU trains those of a family together.
     """
     settings, seeds = settings_of(families), range(planned.seeds)
     text = study_of(images, whole, planned, seeds, settings, latents=latents, options=options, name="measured")
@@ -301,4 +310,5 @@ def measured(
         file.write_text(text, encoding="utf-8")
         found = estimate(Study.load(file, Path(folder) / "study").part(), progress=progress)
     once = {row.family: row.seconds / row.waiting - row.steps * row.seconds_per_step for row in found.rows}
-    return Cost(once, {row.family: row.seconds_per_step for row in found.rows}, found.processes)
+    per_step = {row.family: row.seconds_per_step for row in found.rows}
+    return Cost(once, per_step, found.processes, {row.family: row.together for row in found.rows})
