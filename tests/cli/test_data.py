@@ -1,6 +1,7 @@
 """`unbraid data` as a user meets it."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -19,7 +20,8 @@ from tests.conftest import Cli
 from tests.processes import started
 from unbraid import datasets
 from unbraid.datasets import DATASETS, _table
-from unbraid.datasets.official import mpi3d
+from unbraid.datasets.described import missing_files, state
+from unbraid.datasets.official import celeba, mpi3d
 
 
 @pytest.fixture
@@ -153,6 +155,12 @@ def test_path(run: Cli, root: Path) -> None:
         (["render", "square", "--set", "n_objects=3"], "dataset 'square' has no option 'n_objects'"),
         (["render", "square", "--set", "seed"], "--set seed: write OPTION=VALUE"),
         (["render", "square", "--set", "name=dsprites"], "--set name=dsprites: a dataset has no such option"),
+        (["render", "square", "--set", "positions=[1"], "--set positions=[1: cannot be read as YAML"),
+        (["render", "square", "--set", "a=!!python/object:x"], "--set a=!!python/object:x: cannot be read as YAML"),
+        (["render", "square", "--set", "a=2020-13-45"], "--set a=2020-13-45: cannot be read as YAML"),
+        (["render", "square", "--set", "without={1: 0}"], "without must be a condition such as"),
+        (["render", "{tmp}/labels.csv", "--out", "{tmp}/out", "--png"], "this dataset holds labels without images"),
+        (["show", "{tmp}/labels.csv", "--out", "{tmp}/x.png"], "this dataset holds labels without images"),
         (["render", "square", "--file", "x"], "--file: square is drawn by this package and reads no file"),
         (["render", "square", "--out", "{tmp}/out", "--limit", "0"], "limit must be at least 1; got 0"),
         (["render", "square", "--out", "{tmp}"], "exists already"),
@@ -170,6 +178,7 @@ def test_path(run: Cli, root: Path) -> None:
 def test_a_bad_request_is_one_line_and_exit_2(run: Cli, tmp_path: Path, arguments: list[str], message: str) -> None:
     for name in ("x.npz", "x.h5"):
         (tmp_path / name).write_bytes(b"PK")
+    (tmp_path / "labels.csv").write_text("size,shape\n1,box\n2,disc\n")
     before = sorted(path for path in tmp_path.rglob("*") if "root" not in path.parts)
     code, printed, error = run(*(argument.replace("{tmp}", str(tmp_path)) for argument in arguments))
     assert (code, printed) == (2, "")
@@ -233,6 +242,31 @@ def test_get_downloads_and_says_what_is_next(run: Cli, root: Path, monkeypatch: 
         ("mpi3d_toy.npz", root / "official", True),
         ("sim_toy_64x_ordered_without_heldout_factors.npz", root / "official", False),
     ]
+
+
+def test_the_state_says_which_files_are_missing(root: Path) -> None:
+    (root / "official").mkdir(parents=True)
+    assert state("celeba", root) == "needs its file"
+    (root / "official" / "list_attr_celeba.txt").write_bytes(bytes(10))
+    assert state("celeba", root) == "needs img_align_celeba.zip"
+    assert [file.name for file in missing_files("celeba", root)] == ["img_align_celeba.zip"]
+    (root / "official" / "img_align_celeba.zip").write_bytes(bytes(10))
+    assert state("celeba", root) == "file is incomplete"
+    (root / "official" / "img_align_celeba.zip").unlink()
+    (root / "official" / "img_align_celeba").mkdir()
+    os.truncate(root / "official" / "list_attr_celeba.txt", 26_721_026)
+    assert state("celeba", root) == "file is there"
+    (root / "official" / "list_attr_celeba.txt").unlink()
+    assert state("celeba", root) == "needs list_attr_celeba.txt"
+
+
+def test_a_part_of_a_download_names_what_else_is_needed(run: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = replace(DATASETS["celeba"], files=tuple(replace(file, downloads=True) for file in celeba.FILES))
+    monkeypatch.setattr("unbraid.datasets.find", lambda _: row)
+    monkeypatch.setattr("unbraid.datasets.download.download", lambda file, folder, **_: folder / file.name)
+    code, printed, _ = run("get", "celeba", "--file", "list_attr_celeba.txt")
+    assert code == 0
+    assert "next: celeba needs img_align_celeba.zip as well, see unbraid data info celeba" in printed
 
 
 def test_a_download_that_fails_is_one_line(run: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

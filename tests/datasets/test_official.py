@@ -317,6 +317,17 @@ def test_cars3d_names_what_is_wrong(tmp_path: Path) -> None:
 OBJECTS = shrunk(coil100.SPACE, 11, 4)
 
 
+@pytest.mark.parametrize("fault", [AttributeError("no\nname"), AssertionError(), ZeroDivisionError("by 0")])
+def test_whatever_a_damaged_matlab_file_raises_is_one_line(fault: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    def loadmat(*_: Any, **__: Any) -> None:
+        raise fault
+
+    monkeypatch.setattr("scipy.io.loadmat", loadmat)
+    with pytest.raises(ValueError, match=rf"a\.mat is not a readable MATLAB file \({type(fault).__name__}: ") as caught:
+        cars3d._views("a.mat", b"", 4, 24)  # pyright: ignore[reportPrivateUsage]
+    assert "\n" not in str(caught.value)
+
+
 def coil_files() -> dict[str, bytes]:
     files = {"coil-100/convertGroupppm2png.pl": b"#!/usr/bin/perl"}
     # As text sorts: obj10 before obj2, 180 before 90.
@@ -631,6 +642,43 @@ def test_the_whole_way_from_file_to_images(tmp_path: Path, monkeypatch: pytest.M
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert_coded(datasets.load("mpi3d_real", tmp_path))  # pyright: ignore[reportArgumentType]
+
+
+def stored_arm(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """A file of a small MPI3D, outside the folder of all datasets, and one that differs in a pixel."""
+    monkeypatch.setattr(mpi3d.read, "__defaults__", (ARM,))
+    images = np.stack([coded(levels) for levels in ARM.grid()])
+    (folder / "here").mkdir()
+    np.savez(folder / "here" / "mpi3d_real.npz", images=images)
+    images[0, 0, 0] ^= 1
+    np.savez(folder / "here" / "other.npz", images=images)
+    return folder / "here" / "mpi3d_real.npz", folder / "here" / "other.npz"
+
+
+@pytest.mark.filterwarnings("ignore::unbraid.datasets.ChecksumWarning")
+def test_a_file_that_is_given_is_that_of_what_is_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, other = stored_arm(tmp_path, monkeypatch)
+    stored = datasets.load("mpi3d_real", tmp_path, file=file)
+    assert isinstance(stored, StoredImages)
+    assert len(datasets.load("mpi3d_real", tmp_path, file=file)) == len(stored)
+    with pytest.raises(ValueError, match=r"other\.npz: its checksum is md5:.*delete the folder") as caught:
+        datasets.load("mpi3d_real", tmp_path, file=other)
+    assert str(stored.folder) in str(caught.value)
+    assert len(datasets.load("mpi3d_real", tmp_path, file=other, verify=False)) == len(stored)
+    file.unlink()
+    with pytest.raises(FileNotFoundError, match=r"mpi3d_real\.npz: no such file"):
+        datasets.load("mpi3d_real", tmp_path, file=file)
+    assert len(datasets.load("mpi3d_real", tmp_path)) == len(stored)
+
+
+def test_what_was_stored_unchecked_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, _ = stored_arm(tmp_path, monkeypatch)
+    for _ in range(2):
+        datasets.load("mpi3d_real", tmp_path, file=file, verify=False)
+    with pytest.warns(
+        ChecksumWarning, match=r"made of a file that was not checked \(verify=False\); delete this folder"
+    ):
+        datasets.load("mpi3d_real", tmp_path)
 
 
 def test_an_incomplete_file_is_refused_by_its_size(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """The user's own images and tables: what is understood, and what is said when it is not."""
 
 import pickle
+import zipfile
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -298,3 +300,118 @@ def test_a_path_that_holds_no_dataset(tmp_path: Path) -> None:
 def test_unknown_names_offer_the_nearest() -> None:
     with pytest.raises(ValueError, match="unknown dataset 'dsprite'; did you mean 'dsprites'"):
         datasets.load("dsprite")
+
+
+DEEP = (np.arange(16).reshape(4, 4) * 4369).astype(np.uint16)  # 0 to 65 535, each 257 times a byte
+
+
+def write_deep(path: Path, mode: str) -> None:
+    if mode == "I;16B":
+        image = Image.frombytes("I;16B", (4, 4), DEEP.astype(">u2").tobytes())
+    else:
+        image = Image.fromarray(DEEP if mode == "I;16" else DEEP.astype(np.int32))
+    image.save(path)
+
+
+@pytest.mark.parametrize(("mode", "suffix"), [("I;16", "png"), ("I;16", "tif"), ("I;16B", "tif"), ("I", "tif")])
+def test_pictures_of_16_bits_keep_their_greys(tmp_path: Path, mode: str, suffix: str) -> None:
+    write_deep(tmp_path / f"a.{suffix}", mode)
+    images = datasets.load(str(tmp_path)).images(np.array([0]))
+    np.testing.assert_array_equal(images[0, :, :, 0], 17 * np.arange(16).reshape(4, 4))
+
+
+def test_pictures_of_16_bits_are_read_as_fit_reads_them(tmp_path: Path) -> None:
+    from unbraid.studies.fit import pictures
+
+    deep = np.random.default_rng(0).integers(0, 65536, (16, 16)).astype(np.uint16)
+    Image.fromarray(deep).save(tmp_path / "a.png")
+    read = np.asarray(pictures._opened(tmp_path / "a.png"))[..., 0]  # pyright: ignore[reportPrivateUsage]
+    np.testing.assert_array_equal(datasets.load(str(tmp_path)).images(np.array([0]))[0, :, :, 0], read)
+
+
+@pytest.mark.parametrize("values", [np.full((4, 4), 0.5, np.float32), np.full((4, 4), 70_000, np.int32)])
+def test_pictures_of_floats_or_more_bits_are_refused(tmp_path: Path, values: Any) -> None:
+    Image.fromarray(values).save(tmp_path / "a.tif")
+    with pytest.raises(ValueError, match=r"a\.tif: pixels of 8 or 16 bits were expected; got mode '[FI]' with values"):
+        datasets.load(str(tmp_path))
+
+
+def test_a_picture_that_would_fill_the_memory_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Image.new("L", (4, 4)).save(tmp_path / "a.png")
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 4)
+    with pytest.raises(ValueError, match=r"a\.png is not a readable image \(Image size \(16 pixels\) exceeds limit"):
+        datasets.load(str(tmp_path))
+
+
+def test_a_grey_picture_among_colours_and_a_coloured_one_among_grey(tmp_path: Path) -> None:
+    Image.new("L", (4, 4), 100).save(tmp_path / "a.png")
+    Image.new("RGB", (4, 4), (90, 90, 90)).save(tmp_path / "b.png")
+    assert datasets.load(str(tmp_path)).images(np.arange(2))[:, 0, 0, 0].tolist() == [100, 90]
+    Image.new("RGB", (4, 4), (200, 0, 0)).save(tmp_path / "b.png")
+    with pytest.raises(ValueError, match=r"b\.png has colours where grey was expected, as in a\.png"):
+        datasets.load(str(tmp_path)).images(np.arange(2))
+    Image.new("RGB", (4, 4), (200, 0, 0)).save(tmp_path / "0.png")
+    assert datasets.load(str(tmp_path)).images(np.arange(2))[1, 0, 0].tolist() == [100, 100, 100]
+
+
+def like_dsprites(path: Path, **arrays: Any) -> str:
+    np.savez(path, imgs=np.zeros((3, 4, 4), np.uint8), **arrays)
+    return str(path)
+
+
+def test_a_column_with_nan_is_no_constant(tmp_path: Path) -> None:
+    values = np.array([[1, 0.5], [2, np.nan], [3, 0.5]])
+    with pytest.raises(ValueError, match="row 1, column 'factor_1' is nan"):
+        datasets.load(like_dsprites(tmp_path / "x.npz", latents_values=values))
+    texts = np.array([["a", "x"], ["b", "x"], ["c", "x"]])
+    assert datasets.load(like_dsprites(tmp_path / "t.npz", latents_classes=texts)).space.names == ("factor_0",)
+    flags = np.array([[True, False], [False, False], [True, False]])
+    assert datasets.load(like_dsprites(tmp_path / "b.npz", latents_classes=flags)).space.names == ("factor_0",)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"factor_names": [["a", "b"]]}, r"array 'factor_names' must be one text per factor, \(n_factors,\); got <U1"),
+        ({"factor_kinds": 3}, r"array 'factor_kinds' must be one text per factor, \(n_factors,\); got int64 \(\)"),
+        ({"factor_names": np.array([b"\xff", b"b"])}, "array 'factor_names' is no text in UTF-8"),
+        ({"factor_names": np.array(["a", None])}, "array 'factor_names' holds pickled objects"),
+    ],
+)
+def test_names_and_kinds_in_an_npz_file_are_texts(tmp_path: Path, wrong: dict[str, Any], message: str) -> None:
+    factors = np.array([[0, 1], [1, 1], [1, 2]])
+    np.savez(tmp_path / "x.npz", images=numbered(3), factors=factors, **wrong)
+    with pytest.raises(ValueError, match=message) as caught:
+        datasets.load(str(tmp_path / "x.npz"))
+    assert "x.npz" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    np.savez(tmp_path / "x.npz", images=numbered(3), factors=factors, factor_names=np.array([b"size", b"pose"]))
+    assert datasets.load(str(tmp_path / "x.npz")).space.names == ("size", "pose")
+
+
+def test_an_npz_file_gets_no_memory_for_what_it_only_declares(tmp_path: Path) -> None:
+    header = BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "|u1", "fortran_order": False, "shape": (10**9, 64, 64)})
+    with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive:
+        archive.writestr("images.npy", header.getvalue() + bytes(100))
+    with pytest.raises(ValueError, match=r"x\.npz: array 'images' declares \(1000000000, 64, 64\) of uint8, more than"):
+        datasets.load(str(tmp_path / "x.npz"))
+
+
+def test_a_foreign_meta_json_is_no_stored_set(tmp_path: Path) -> None:
+    Image.new("L", (4, 4)).save(tmp_path / "a.png")
+    for text in ('{"camera": "x", "format": "png"}', "[]", "{"):
+        (tmp_path / "meta.json").write_text(text)
+        assert len(datasets.load(str(tmp_path))) == 1
+    np.save(tmp_path / "images.npy", numbered(6))
+    (tmp_path / "meta.json").write_text('{"camera": "x"}')
+    assert len(datasets.load(str(tmp_path))) == 6
+
+
+def test_nobody_is_told_to_delete_their_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UNBRAID_DATA", str(tmp_path / "cache"))
+    for folder, advice in ((tmp_path / "mine", "write or copy it again"), (tmp_path / "cache/x", "delete this folder")):
+        write(folder, content_of(datasets.load("square", positions=8)))
+        (folder / "meta.json").write_text("{")
+        with pytest.raises(ValueError, match=advice):
+            datasets.load(str(folder))

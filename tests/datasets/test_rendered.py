@@ -8,14 +8,16 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from unbraid.datasets import load
+from unbraid.datasets import StoredImages, load
 from unbraid.datasets.airplanes import ELEVATION, airplane_mesh, painted_airplane
 from unbraid.datasets.base import FactorDataset
 from unbraid.datasets.cars import SCENE, car_mesh
+from unbraid.datasets.rendering import rendering
 from unbraid.datasets.rendering.meshes import Mesh, length, teapot_mesh
 from unbraid.datasets.rendering.raster import compose, orbit, render
 from unbraid.datasets.rendering.rendering import MILD, Composed
@@ -26,7 +28,7 @@ from unbraid.datasets.teapot import SCENE as TEAPOT_SCENE
 from unbraid.datasets.turntable import turntable_mesh
 from unbraid.factors import FactorSpace
 from unbraid.factors.predicate import predicate
-from unbraid.types import UInt8Array
+from unbraid.types import FloatArray, IntArray, UInt8Array
 
 SMALL = {
     "airplane": {},
@@ -236,6 +238,33 @@ def test_colours_of_the_room_are_each_visible(small: Callable[[str], FactorDatas
     assert list(map(len, hues)) == [10, 10, 10]
 
 
+def test_factors_are_made_a_slab_at_a_time_after_the_disk_is_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rendering, "SLAB", 4)
+    monkeypatch.setattr(rendering, "slabs", lambda *given: [given[2][:, :1, :1, None]])
+    asked: list[list[int]] = []
+
+    def views(factors: IntArray) -> FloatArray:
+        asked.append(factors[:, 1].tolist())
+        return np.zeros((len(factors), 3, 3))
+
+    def opened() -> StoredImages:
+        return rendering.cached_objects(
+            tmp_path, "turned", 1, rendering.turned_objects(2, 3), views, partial(car_mesh, 0),
+            usual=2, seed=0, follows="nothing", scene=SCENE, progress=None,
+        )  # fmt: skip
+
+    with monkeypatch.context() as full:
+        full.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=10))
+        with pytest.raises(OSError, match="the disk has"):
+            opened()
+    assert asked == []
+    with pytest.raises(ValueError, match="images must be uint8"):
+        opened()
+    assert asked == [[0, 1, 2, 0]]
+
+
 def test_teapot_factors_are_uniform_over_their_ranges() -> None:
     factors = draw_factors(20_000, 0)
     for column, top in zip(factors.T, (2 * np.pi, np.pi / 2, 1, 1, 1), strict=True):
@@ -291,7 +320,7 @@ def test_gap_of_the_zero_shot_test() -> None:
 HASHES = """
 import hashlib, sys
 import numpy as np
-from unbraid.datasets import load
+from unbraid.datasets import StoredImages, load
 for name, options in {small!r}.items():
     dataset = load(name, sys.argv[1], **options)
     images = dataset.images(np.linspace(0, len(dataset) - 1, 8).astype(int))

@@ -26,7 +26,7 @@ from platformdirs.unix import Unix
 from platformdirs.windows import Windows
 
 from tests.processes import started
-from unbraid.datasets import ArrayDataset, StoredImages, _store, cache_root, load
+from unbraid.datasets import ArrayDataset, StoredImages, _store, cache_root, from_array, leave_out, load
 from unbraid.datasets._store import Content, cache_folder, cached, content_of, write
 from unbraid.factors import FactorSpace, FactorTable, Space
 from unbraid.storage.checksum import without_checksum
@@ -393,3 +393,54 @@ def test_an_option_makes_no_folder_elsewhere(name: str, options: dict[str, Any],
     ):
         load(name, root, **options)
     assert not list(tmp_path.iterdir())
+
+
+CIRCLE = FactorSpace(
+    ("shape", "angle"), (2, 5), ("categorical", "cyclic"), (("box", "disc"), (0.0, 90.0, 180.0, 270.0, 360.0))
+)
+
+
+def test_the_first_images_of_a_grid_keep_names_of_levels_and_what_closes_the_circle(tmp_path: Path) -> None:
+    write(tmp_path / "set", content_of(ArrayDataset(pictures(10), CIRCLE), limit=3))
+    space = load(str(tmp_path / "set")).space
+    assert isinstance(space, FactorTable)
+    assert (space.sizes, space.turns, space.levels) == ((1, 3), (2, 4), CIRCLE.levels)
+    assert space.values == ()  # parts of a grid are asked for by level
+
+
+def test_a_table_keeps_its_values_and_a_complete_part_of_a_grid_its_grid(tmp_path: Path) -> None:
+    own = from_array(pictures(3), {"angle": [0, 180, 360]}, kinds={"angle": "cyclic"}, grid=False)
+    write(tmp_path / "own", content_of(own))
+    space = load(str(tmp_path / "own")).space
+    assert isinstance(space, FactorTable)
+    assert (space.turns, space.values) == ((2,), ((0.0, 180.0, 360.0),))
+    part = leave_out(ArrayDataset(pictures(10), CIRCLE), "shape == 0 or angle > 2")
+    write(tmp_path / "part", content_of(part))
+    again = load(str(tmp_path / "part")).space
+    assert isinstance(again, FactorTable)
+    assert again.complete == part.space.complete
+    assert again.complete is not None
+    assert again.turns == part.space.turns == (4,)
+
+
+def test_a_table_stored_by_an_earlier_version_opens(tmp_path: Path) -> None:
+    """Its meta.json has no keys of what such tables did not keep, and neither has that of one without them."""
+    table = FactorTable(("a", "b"), ("ordinal", "continuous"), np.array([[0, 0.5], [1, 0.25]]))
+    write(tmp_path / "set", content(pictures(2), table))
+    meta = json.loads((tmp_path / "set" / "meta.json").read_text())
+    keys = "format names kinds sizes values n_images image_shape packed sha256 about factors_sha256 checksum"
+    assert list(meta) == keys.split()
+    assert meta["sizes"] is meta["values"] is None
+    assert load(str(tmp_path / "set")).space.names == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"levels": [["x"]]}, {"around": 3}, {"values": [[1.0], []]}, {"complete": {}}, {"complete": {"names": 1}}]
+)
+def test_a_table_whose_description_does_not_fit_is_damaged(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    table = FactorTable(("a", "b"), ("ordinal", "continuous"), np.array([[0, 0.5], [1, 0.25]]))
+    write(tmp_path / "set", content(pictures(2), table))
+    path = tmp_path / "set" / "meta.json"
+    path.write_text(json.dumps(without_checksum(json.loads(path.read_text())) | wrong))
+    with pytest.raises(ValueError, match=r"meta.json or factors.npy cannot be read"):
+        StoredImages(tmp_path / "set")

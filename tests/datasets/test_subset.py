@@ -96,6 +96,7 @@ def test_a_list_leaves_out_all_of_its_parts() -> None:
         ({"random": 5, "sead": 1}, "no factor 'random'; there are shape, size, hue"),
         ({"shape": 7}, "without {'shape': 7}: there is no such image"),
         ({}, "without must be a condition such as"),
+        ({1: 0}, "without must be a condition such as"),
         ([], "without must be a condition such as"),
         ([["shape == 1"]], "without must be a condition such as"),
         (3, "without must be a condition such as"),

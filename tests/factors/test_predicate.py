@@ -62,3 +62,12 @@ def test_a_condition_without_a_value_in_some_row_is_refused_there() -> None:
     assert predicate("y % x == 1", ["x", "y"])(rows[1:]).tolist() == [True]
     assert predicate("1 / x > 1", ["x", "y"])(rows).tolist() == [True, False]  # infinite is more
     assert predicate("y % (x - 1) == 0", ["x", "y"])(rows).tolist() == [True, True]
+
+
+@pytest.mark.parametrize("text", [" size > 1", "\tsize > 1 ", "size > 1\n"])
+def test_space_around_a_condition_is_no_matter(text: str) -> None:
+    assert predicate(text, ["size"])(np.array([[1.0], [2.0]])).tolist() == [False, True]
+
+
+def test_a_name_is_found_however_python_spells_it() -> None:
+    assert predicate("\ufb01n > 1 and \u00b5 > 0", ["\ufb01n", "\u00b5"])(np.array([[2.0, 1.0]])).tolist() == [True]

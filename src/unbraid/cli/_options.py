@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
+from unbraid._utils.suggest import one_line
+
 if TYPE_CHECKING:
     from unbraid.runs.labelled import Labels
     from unbraid.scoring.score import Confidence
@@ -124,7 +126,14 @@ def yaml_options(option: str, texts: list[str] | None) -> dict[str, Any]:
     options = dict(pair(option, text, "OPTION=VALUE") for text in texts or ())
     for name in options.keys() & {"name", "progress"}:
         raise ValueError(f"{option} {name}={options[name]}: a dataset has no such option")
-    return {name: yaml.safe_load(value) for name, value in options.items()}
+    read: dict[str, Any] = {}
+    for name, value in options.items():
+        try:
+            read[name] = yaml.safe_load(value)
+        except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a date that is none
+            said = one_line(getattr(error, "problem", None) or error)  # without the place, in a text of one line
+            raise ValueError(f"{option} {name}={value}: cannot be read as YAML ({said})") from None
+    return read
 
 
 def number_or_text(text: str) -> float | int | str:

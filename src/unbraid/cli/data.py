@@ -149,7 +149,8 @@ def get(
 
       unbraid data get dsprites --file dsprites_ndarray_co1sh3sc6or40x32y32_64x64.hdf5
     """
-    from unbraid.datasets import find
+    from unbraid.datasets import cache_root, find
+    from unbraid.datasets.described import missing_files
     from unbraid.datasets.download import download, official_folder
 
     files = find(name).files
@@ -160,7 +161,9 @@ def get(
         raise ValueError(f"{name} has no file {file!r}; it has {', '.join(one.name for one in files)}")
     with reading_progress(chosen[0].name, megabytes=True) as report:
         path = download(chosen[0], official_folder(), verify=not no_verify, progress=report)
-    say(f"{path}\nnext: unbraid data render {name}")
+    missing = [one for one in missing_files(name, cache_root()) if one != chosen[0]]
+    also = f"{name} needs {missing[0].name} as well, see unbraid data info {name}" if missing else ""
+    say(f"{path}\nnext: {also or f'unbraid data render {name}'}")
 
 
 @data_app.command("path")

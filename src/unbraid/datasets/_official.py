@@ -18,6 +18,7 @@ from unbraid.storage.files import check_file
 
 FOLDER = "official"  # under the folder of all datasets; what `unbraid data get` downloads goes there
 CHUNK = 1 << 20
+UNVERIFIED = "not checked: verify=False"
 
 
 @dataclass(frozen=True)
@@ -163,13 +164,18 @@ def open_official(
     """The cache of an official set; where there is none, the file is read once from end to end.
 
     `files` are the forms in which it is published, and `file` is where the user says that it is. `read` converts what
-    was found, and `version` counts its changes; `verify` compares size and checksum first. `preprocessing` goes into
-    the cache's metadata; the options in `kept_apart` make other images, and so need a cache of their own.
+    was found, and `version` counts its changes; `verify` compares size and checksum first, and where there is a cache,
+    it with a `file` that is given. `preprocessing` goes into the cache's metadata; the options in `kept_apart` make
+    other images, and so need a cache of their own.
     """
+
+    given = None if file is None else located(name, files, root, file)[1]
 
     def content() -> Content:
         form, path = located(name, files, root, file)
-        checksum = check(path, form, progress) if verify and path.is_file() else "not checked"
+        checksum = "not checked" if verify else UNVERIFIED
+        if verify and path.is_file():
+            checksum = check(path, form, progress)
         with naming(path):
             made = read(path)
         about = {
@@ -182,7 +188,35 @@ def open_official(
         with_source = replace(made, about=about | dict(made.about))
         return replace(with_source, slabs=_naming(path, with_source.slabs))
 
-    return cached(cache_folder(root, name, version, **(kept_apart or {})), content, progress)
+    folder = cache_folder(root, name, version, **(kept_apart or {}))
+    there = folder.exists()
+    stored = cached(folder, content, progress)
+    if there and verify:
+        _check_source(stored, given, progress)
+    return stored
+
+
+def _check_source(stored: StoredImages, given: Path | None, progress: ReadingProgress | None) -> None:
+    """Compare what is stored with the file that the user says it should be of.
+
+    Warns:
+        ChecksumWarning: it was made of a file that nobody checked.
+
+    Raises:
+        ValueError: it was made of another file.
+    """
+    kept = str(stored.about.get("checksum"))
+    if kept == UNVERIFIED:
+        said = f"{stored.folder}: made of a file that was not checked (verify=False); delete this folder to check it"
+        warnings.warn(said, ChecksumWarning, stacklevel=2)
+    algorithm, _, known = kept.partition(":")
+    if given is None or not given.is_file() or not known:
+        return
+    if (found := digest(given, algorithm, progress)) != known:
+        raise ValueError(
+            f"{given}: its checksum is {algorithm}:{found}, and what is stored was made of a file with {kept}; delete "
+            f"the folder {stored.folder} to have this one read"
+        )
 
 
 def official_opener(
@@ -202,7 +236,8 @@ def official_opener(
         Args:
             root: folder of all datasets.
             progress: told of bytes checked, then of images converted, the first time.
-            file: where the official file, or the folder unpacked from it, is, when not in `root`; read once.
+            file: where the official file, or the folder unpacked from it, is, when not in `root`; read once, and
+                later compared by its checksum with what is stored.
             verify: compare the file with the size and checksum that are known of it before it is converted.
         """
         return open_official(

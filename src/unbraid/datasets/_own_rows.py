@@ -76,7 +76,7 @@ class MappedRows(ArrayRows):
 
 
 class PictureRows:
-    """Picture files; the first of them sets the size, and whether they are grey."""
+    """Picture files; the first of them sets the size, and whether they are grey: then none may have colour."""
 
     def __init__(self, folder: Path, files: tuple[str, ...]) -> None:
         self.folder, self.files = folder, files
@@ -90,13 +90,22 @@ class PictureRows:
     def read(self, rows: IntArray) -> UInt8Array:
         out = np.empty((len(rows), *self.image_shape), dtype=np.uint8)
         for place, row in enumerate(rows):
-            picture = self._picture(int(row), self._mode)
+            # Converted to grey, a picture with colour would lose it unseen.
+            picture = self._picture(int(row), None if self._mode == "L" else "RGB")
             if (picture.height, picture.width) != self.image_shape[:2]:
                 height, width, _ = self.image_shape
                 raise ValueError(
                     f"{self.folder / self.files[row]} is {picture.width} x {picture.height} pixels where "
                     f"{width} x {height} was expected, as in {self.files[0]}"
                 )
+            if self._mode == "L" and picture.mode == "RGB":
+                pixels = np.asarray(picture)
+                if (pixels != pixels[..., :1]).any():
+                    raise ValueError(
+                        f"{self.folder / self.files[row]} has colours where grey was expected, as in {self.files[0]}; "
+                        "save all in colour, or all in grey"
+                    )
+                picture = picture.convert("L")
             out[place] = np.asarray(picture).reshape(self.image_shape)
         return out
 

@@ -22,8 +22,10 @@ import numba
 import numpy as np
 
 from unbraid._utils.suggest import one_line
+from unbraid.datasets._space_json import described_space, space_of
 from unbraid.datasets.base import FactorDataset, ImageShape, ReadingProgress, check_index
-from unbraid.factors import FactorSpace, FactorTable, Space
+from unbraid.datasets.subset import first_of
+from unbraid.factors import FactorTable, Space
 from unbraid.storage.checksum import check_content, checksummed_json
 from unbraid.storage.locks import locked
 from unbraid.storage.tables import DAMAGED, read_npy
@@ -125,7 +127,7 @@ def content_of(
     n_images = len(dataset) if limit is None else min(limit, len(dataset))
     space: Space = dataset.space
     if n_images < len(dataset):
-        space = FactorTable(space.names, space.kinds, space.factors(np.arange(n_images)))
+        space = first_of(space, n_images)
     slabs = (dataset.images(np.arange(start, min(start + SLAB, n_images))) for start in range(0, n_images, SLAB))
     return Content(space, dataset.image_shape, slabs, about or {}, binary)
 
@@ -133,7 +135,8 @@ def content_of(
 class StoredImages:
     """A stored dataset, read where it lies.
 
-    `about` says where the images come from. Pickling keeps the folder alone; a worker process maps the file anew.
+    `own` says that the folder is the user's and no cache. `about` says where the images come from. Pickling keeps the
+    folder alone; a worker process maps the file anew.
     Images of few bytes are compared with their checksum when they are opened; others by `verify`, as before a training.
 
     Raises:
@@ -141,8 +144,14 @@ class StoredImages:
         ValueError: the folder is damaged; the message says how and what to do.
     """
 
-    def __init__(self, folder: str | Path, *, again: bool = False) -> None:
-        self.folder = Path(folder)
+    def __init__(self, folder: str | Path, *, again: bool = False, own: bool = False) -> None:
+        self.folder, self._own = Path(folder), own
+        try:
+            self._open(again)
+        except ValueError as error:
+            raise self._with_advice(error) from error
+
+    def _open(self, again: bool) -> None:
         meta = _read_meta(self.folder)
         try:
             self.image_shape: ImageShape = tuple(map(int, meta["image_shape"]))  # pyright: ignore[reportAttributeAccessIssue]
@@ -154,7 +163,7 @@ class StoredImages:
             raise _damaged(self.folder, f"meta.json or factors.npy cannot be read: {one_line(error)}") from error
         self._rows = _map(self.folder, len(self.space), self.image_shape, self.packed)
         if self._rows.nbytes <= QUICK and not again:
-            self.verify()
+            self._compare()
 
     def __len__(self) -> int:
         return len(self.space)
@@ -175,14 +184,25 @@ class StoredImages:
         Raises:
             ValueError: they differ.
         """
+        try:
+            self._compare()
+        except ValueError as error:
+            raise self._with_advice(error) from error
+
+    def _compare(self) -> None:
         digest = hashlib.sha256()
         for start in range(0, len(self), SLAB):
             digest.update(np.ascontiguousarray(self._rows[start : start + SLAB]).data)
         if digest.hexdigest() != self.sha256:
             raise _damaged(self.folder, "images.npy does not match its checksum")
 
+    def _with_advice(self, error: ValueError) -> ValueError:
+        # What is the user's own cannot be made again: nobody may be told to delete it.
+        advice = "write or copy it again" if self._own else "delete this folder and load the dataset again"
+        return ValueError(f"{error}; {advice}")
+
     def __reduce__(self) -> Any:
-        return partial(StoredImages, again=True), (self.folder,)
+        return partial(StoredImages, again=True, own=self._own), (self.folder,)
 
 
 # Eight pixels of 0 or 255 for each packed byte, highest bit first, as numpy.packbits has it.
@@ -229,15 +249,10 @@ def _header(file: BinaryIO, shape: tuple[int, ...]) -> None:
 
 
 def _meta(content: Content, digest: str) -> dict[str, Any]:
-    space = content.space
-    grid = isinstance(space, FactorSpace)
     return {
         "format": FORMAT,
-        "names": list(space.names),
-        "kinds": list(space.kinds),
-        "sizes": list(space.sizes) if grid else None,
-        "values": space.values if grid else None,
-        "n_images": len(space),
+        **described_space(content.space),
+        "n_images": len(content.space),
         "image_shape": list(content.image_shape),
         "packed": content.binary,
         "sha256": digest,
@@ -263,15 +278,13 @@ def _read_meta(folder: Path) -> dict[str, Any]:
 
 
 def _read_space(folder: Path, meta: Mapping[str, Any]) -> Space:
-    names, kinds = tuple(meta["names"]), tuple(meta["kinds"])
-    if meta["sizes"] is None:
+    def table() -> Any:
         kept = meta.get("factors_sha256")  # not in sets stored by 0.1
         if kept is not None and kept != _digest_of(folder / "factors.npy"):
             raise ValueError("factors.npy does not match its checksum")
-        space: Space = FactorTable(names, kinds, read_npy(folder / "factors.npy"))
-    else:
-        values = None if meta["values"] is None else tuple(map(tuple, meta["values"]))
-        space = FactorSpace(names, tuple(map(int, meta["sizes"])), kinds, values)
+        return read_npy(folder / "factors.npy")
+
+    space = space_of(meta, table)
     if len(space) != meta["n_images"]:
         raise ValueError(f"{meta['n_images']} images for {len(space)} combinations of factors")
     return space
@@ -298,7 +311,7 @@ def _digest_of(path: Path) -> str:
 
 
 def _damaged(folder: Path, reason: str) -> ValueError:
-    return ValueError(f"{folder}: not a usable dataset ({reason}); delete this folder and load the dataset again")
+    return ValueError(f"{folder}: not a usable dataset ({reason})")
 
 
 def _part_prefix(folder: Path) -> str:

@@ -45,6 +45,15 @@ class FactorDataset(Protocol):
         ...
 
 
+def check_images(dataset: FactorDataset) -> None:
+    """Raises ValueError for labels alone, and for a table: there are no pixels to be shown or written."""
+    shape: tuple[int, ...] = tuple(dataset.image_shape)
+    if len(shape) != 3:
+        raise ValueError(f"images are needed; this dataset is a table of shape {(len(dataset), *shape)}")
+    if 0 in shape:
+        raise ValueError("images are needed; this dataset holds labels without images")
+
+
 @dataclass(frozen=True, eq=False)
 class ArrayDataset:
     """Images that are in memory already.

@@ -4,7 +4,7 @@ import re
 import struct
 import tarfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from math import prod
@@ -20,6 +20,7 @@ from unbraid.storage.tables import DAMAGED, PACKED
 from unbraid.types import UInt8Array
 
 SLAB_BYTES = 1 << 26
+MOST_OF_16_BITS = 65535
 MOST_MEMBER = 1 << 20  # bytes of a member that nobody minds
 Convert = Callable[[Any], UInt8Array]
 
@@ -73,6 +74,33 @@ def unpacked_size(path: Path) -> int:
         return sum(info.file_size for info in archive.infolist())
 
 
+def npz_arrays(path: Path, members: Iterable[str]) -> dict[str, Any]:
+    """Some arrays of an .npz file, whole.
+
+    Raises:
+        ValueError: one is pickled or damaged, or declares more than there is, which no memory is taken for.
+        KeyError: there is none of this name.
+    """
+    with readable(path, "an .npz file"), zipfile.ZipFile(path) as archive:
+        there = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+        return {member: _npz_array(path, member, archive, there[member]) for member in members}
+
+
+def _npz_array(path: Path, member: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Any:
+    with archive.open(info) as source:
+        shape, dtype = _npy_header(path, member, source, fortran=True)
+    if min(shape, default=0) < 0 or prod(shape) * dtype.itemsize > info.file_size:
+        raise ValueError(
+            f"{path}: array {member!r} declares {shape} of {dtype}, more than its {info.file_size:,} bytes; get the "
+            "file again"
+        )
+    with archive.open(info) as source:
+        try:
+            return np.lib.format.read_array(source, allow_pickle=False)
+        except DAMAGED as error:
+            raise ValueError(f"{path}: array {member!r} cannot be read ({one_line(error)})") from error
+
+
 def npz_names(path: Path) -> list[str]:
     """The arrays of an .npz file."""
     with readable(path, "an .npz file"), zipfile.ZipFile(path) as archive:
@@ -89,16 +117,18 @@ def _npz_member(path: Path, member: str) -> Iterator[IO[bytes]]:
             yield source
 
 
-def _npy_header(path: Path, member: str, source: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+def _npy_header(
+    path: Path, member: str, source: IO[bytes], fortran: bool = False
+) -> tuple[tuple[int, ...], np.dtype[Any]]:
     try:
         version = np.lib.format.read_magic(source)
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, fortran, dtype = read(source)
+        shape, by_column, dtype = read(source)
     except DAMAGED as error:
         raise ValueError(f"{path}: array {member!r} has no sound .npy header ({one_line(error)})") from error
     if dtype.hasobject:
         raise ValueError(f"{path}: array {member!r} holds pickled objects, which are never loaded")
-    if fortran and len(shape) > 1:
+    if by_column and not fortran and len(shape) > 1:
         raise ValueError(f"{path}: array {member!r} is in Fortran order; C order was expected")
     return shape, dtype
 
@@ -289,20 +319,31 @@ def decoded(data: bytes, name: str, mode: str | None = "RGB") -> Any:
     """A picture file as a Pillow image, `flattened`.
 
     Raises:
-        ValueError: no image that Pillow can read.
+        ValueError: no image that Pillow can read, or none that has 8 or 16 bits.
         ImportError: Pillow is not installed.
     """
     images = require("PIL.Image", "data", "reading image files")
     try:
         image = images.open(BytesIO(data))
         image.load()
-    except (OSError, SyntaxError, ValueError) as error:
-        raise ValueError(f"{name} is not a readable image ({str(error).splitlines()[0]})") from error
-    return flattened(image, mode)
+    except (OSError, SyntaxError, ValueError, ArithmeticError, struct.error, images.DecompressionBombError) as error:
+        raise ValueError(f"{name} is not a readable image ({one_line(error) or type(error).__name__})") from error
+    try:
+        return flattened(image, mode)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
 
 
 def flattened(image: Any, mode: str | None = None) -> Any:
-    """A Pillow image of this mode, or of "L" or "RGB" as it is grey or not; transparency is laid on white."""
+    """A Pillow image of this mode, or of "L" or "RGB" as it is grey or not; transparency is laid on white.
+
+    Of 16 bits the upper 8 are kept, rounded.
+
+    Raises:
+        ValueError: its pixels are floats, or whole numbers of more than 16 bits.
+    """
+    if image.mode.startswith(("I", "F")):  # Pillow itself cuts these off at 255
+        image = _with_8_bits(image)
     if image.mode in {"RGBA", "LA", "PA"} or "transparency" in image.info:
         images = require("PIL.Image", "data", "reading image files")
         image = image.convert("RGBA")
@@ -310,6 +351,19 @@ def flattened(image: Any, mode: str | None = None) -> Any:
         image = images.alpha_composite(white, image)
     grey = image.mode in {"1", "L"}
     return image.convert(mode or ("L" if grey else "RGB"))
+
+
+def _with_8_bits(image: Any) -> Any:
+    images = require("PIL.Image", "data", "reading image files")
+    values = np.asarray(image).astype(np.float64)
+    if image.mode == "F" or values.min(initial=0) < 0 or values.max(initial=0) > MOST_OF_16_BITS:
+        least, most = values.min(initial=np.inf), values.max(initial=-np.inf)
+        raise ValueError(
+            f"pixels of 8 or 16 bits were expected; got mode {image.mode!r} with values of {least:g} to {most:g}. Save "
+            "it with 8 bits per channel"
+        )
+    # Rounded as `unbraid fit` does, which reads such pictures on its own.
+    return images.fromarray((values / MOST_OF_16_BITS * 255 + 0.5).astype(np.uint8))
 
 
 def resized(image: Any, size: tuple[int, int]) -> UInt8Array:

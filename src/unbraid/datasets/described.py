@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from unbraid.datasets._official import files_there
+from unbraid.datasets._official import OfficialFile, files_there
 from unbraid.datasets._table import DATASETS
 from unbraid.datasets.base import FactorDataset, ImageShape
 from unbraid.factors import FactorSpace, Space
@@ -39,13 +39,33 @@ def official_path(name: str, root: Path) -> Path | None:
     return next((path for _, path in files_there(DATASETS[name].files, root)), None)
 
 
+def missing_files(name: str, root: Path) -> list[OfficialFile]:
+    """The official files that have to be got before a dataset can be read: one of its forms, and what goes with it."""
+    files = DATASETS[name].files
+    there = {file.name for file, _ in files_there(files, root)}
+    forms = [file for file in files if not file.beside]
+    return [
+        *(forms[:1] if not any(file.name in there for file in forms) else ()),
+        *(file for file in files if file.beside and file.name not in there),
+    ]
+
+
+def _is_short(name: str, root: Path) -> bool:
+    """Whether a file that is there is shorter than it should be, as a download cut short is."""
+    there = files_there(DATASETS[name].files, root)
+    return any(file.size and path.is_file() and path.stat().st_size < file.size for file, path in there)
+
+
 def state(name: str, root: Path) -> str:
     """One phrase: what stands between the user and the images."""
     row = DATASETS[name]
     if stored(name, root):
         return "stored"
     if row.files:
-        return "file is there" if official_path(name, root) else "needs its file"
+        missing = missing_files(name, root)
+        if missing:
+            return f"needs {missing[0].name}" if official_path(name, root) else "needs its file"
+        return "file is incomplete" if _is_short(name, root) else "file is there"
     return "drawn here"
 
 
@@ -95,7 +115,7 @@ def describe(name: str, root: Path) -> dict[str, Any]:
 def describe_content(space: Space, n_images: int, image_shape: ImageShape) -> dict[str, Any]:
     """Images and factors, ready for JSON."""
     grid = isinstance(space, FactorSpace)
-    values = space.values if grid and space.values is not None else [None] * len(space.names)
+    values = [listed or None for listed in space.values or [()] * len(space.names)]
     return {
         "n_images": n_images,
         "image_shape": list(image_shape),

@@ -10,9 +10,13 @@ from typing import Any
 import numpy as np
 
 from unbraid._utils.optional import require
-from unbraid.datasets._store import SLAB, content_of, write
-from unbraid.datasets.base import FactorDataset, ReadingProgress
-from unbraid.datasets.own import FILE_COLUMN
+from unbraid.datasets._space_json import described_space
+from unbraid.datasets._store import FORMAT, SLAB, content_of, write
+from unbraid.datasets.base import FactorDataset, ReadingProgress, check_images
+from unbraid.datasets.own import FILE_COLUMN, SPACE_FILE
+from unbraid.datasets.subset import first_of
+from unbraid.factors import Space
+from unbraid.storage.checksum import checksummed_json
 
 
 def export(
@@ -28,7 +32,8 @@ def export(
 
     It holds factors.csv, one row per image: levels as metrics take them, or real values. The images are in
     images.npy (n, height, width, channels) with a meta.json that keeps kinds and values, or else in
-    images/000000.png and so on, named in the column "file". `datasets.load(folder)` opens either.
+    images/000000.png and so on, named in the column "file", with a factors.json that keeps them.
+    `datasets.load(folder)` opens either.
 
     Args:
         dataset: what to write.
@@ -42,18 +47,28 @@ def export(
         How many images were written.
 
     Raises:
-        ValueError: the folder exists, or limit is below 1.
+        ValueError: the folder exists, limit is below 1, there are no images or such in floats, or a factor of pictures
+            is called "file".
         OSError: the disk is full or the folder cannot be written; nothing is left behind.
     """
     if folder.exists():
         raise ValueError(f"{folder} exists already; name another folder, or delete it first")
     if limit is not None and limit < 1:
         raise ValueError(f"limit must be at least 1; got {limit}")
+    check_images(dataset)
+    if pictures and FILE_COLUMN in dataset.space.names:
+        raise ValueError(
+            f"a factor is called {FILE_COLUMN!r}, as the column of factors.csv that names the pictures; rename it, or "
+            "write no .png files"
+        )
+    if (kind := dataset.images(np.arange(1)).dtype) != np.uint8:
+        raise ValueError(f"images are written as uint8, 0 to 255; these are {kind}")
     n_images = len(dataset) if limit is None else min(limit, len(dataset))
     temporary = folder.parent / f".{folder.name}.part.{secrets.token_hex(8)}"
     try:
         if pictures:
             _write_pictures(dataset, temporary, n_images, progress)
+            _write_space(dataset.space, temporary / SPACE_FILE, n_images)
         else:
             write(temporary, content_of(dataset, limit=n_images, about=about), progress)
         _write_factors(dataset, temporary / "factors.csv", n_images, pictures)
@@ -72,6 +87,13 @@ def _write_pictures(dataset: FactorDataset, folder: Path, n_images: int, progres
             images.fromarray(image.squeeze(-1) if image.shape[-1] == 1 else image).save(folder / _picture_name(row))
         if progress is not None:
             progress(start + len(slab), n_images)
+
+
+def _write_space(space: Space, path: Path, n_images: int) -> None:
+    """What factors.csv does not tell: kinds, values, and how many levels there are."""
+    if space.names:
+        kept = space if n_images == len(space) else first_of(space, n_images)
+        path.write_bytes(checksummed_json({"format": FORMAT, **described_space(kept)}))
 
 
 def _write_factors(dataset: FactorDataset, path: Path, n_images: int, pictures: bool) -> None:

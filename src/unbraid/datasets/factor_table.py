@@ -10,8 +10,11 @@ import numpy as np
 
 from unbraid._utils.suggest import one_line
 from unbraid.factors.space import Values
-from unbraid.storage.tables import read_parquet
+from unbraid.storage.tables import index_columns, read_parquet
 from unbraid.types import FloatArray, IntArray, Kind
+
+LARGEST, DIGITS = 2**53, 15  # whole numbers beyond are not told from their neighbours; of so many digits none is
+TOO_LARGE = "a whole number beyond 2^53, which is not told from the next; its kind may be 'categorical'"
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +56,15 @@ class Column:
         """The cells as numbers, or nothing if they are text."""
         numbers, text = np.empty(len(self.cells)), []
         for row, cell in enumerate(self.cells):
-            if cell is None or (isinstance(cell, str) and not cell.strip()):
+            if _is_empty(cell):
                 raise ValueError(f"{self.at(row)} is empty")
+            if isinstance(cell, complex | np.complexfloating):
+                raise ValueError(f"{self.at(row)} is {cell}; a factor holds real numbers or text")
+            if _is_too_large(cell):
+                if chosen != "categorical":
+                    raise ValueError(f"{self.at(row)} is {one_line(cell, 80)}, {TOO_LARGE}")
+                text.append(row)
+                continue
             try:
                 numbers[row] = float(cell)
             except (TypeError, ValueError):
@@ -72,8 +82,25 @@ class Column:
         return None
 
 
+def _is_empty(cell: Any) -> bool:
+    """Whether a cell holds nothing: None, blank text, or what pandas and NumPy have for it. NaN is told apart."""
+    if isinstance(cell, np.datetime64 | np.timedelta64):
+        return bool(np.isnat(cell))
+    return cell is None or (isinstance(cell, str) and not cell.strip()) or type(cell).__name__ in ("NAType", "NaTType")
+
+
+def _is_too_large(cell: Any) -> bool:
+    """Whether a cell is a whole number, given with all its digits, that floats do not tell from the next."""
+    if isinstance(cell, str):
+        digits = cell.strip().lstrip("+-")
+        return len(digits) > DIGITS and digits.isdecimal() and float(digits) > LARGEST
+    return isinstance(cell, int | np.integer) and abs(int(cell)) > LARGEST
+
+
 def read_table(path: Path) -> list[Column]:
-    """The columns of a .csv or .parquet file.
+    """The columns of a .csv or .parquet file, but for an index that pandas wrote.
+
+    Cells of a .csv file are separated by commas, semicolons or tabs.
 
     Raises:
         ValueError: it is neither, or has rows of different lengths, no rows, or columns of one name.
@@ -82,12 +109,17 @@ def read_table(path: Path) -> list[Column]:
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file")
     if path.suffix == ".parquet":
-        return table_columns(read_parquet(path).to_pydict(), str(path))
+        table = read_parquet(path)
+        _check_names(table.column_names, table.num_rows, str(path))
+        left_out = index_columns(table.column_names)
+        return table_columns(table.drop_columns(left_out).to_pydict(), str(path))
     if path.suffix != ".csv":
         raise ValueError(f"{path}: a table of factors is a .csv or .parquet file")
     try:
         with path.open(newline="", encoding="utf-8-sig") as lines:
-            header, *rows = csv.reader(lines, strict=True)
+            first = lines.readline()
+            lines.seek(0)
+            header, *rows = csv.reader(lines, strict=True, delimiter=max(",;\t", key=first.count))
     except (UnicodeDecodeError, csv.Error) as error:
         raise ValueError(f"{path}: not a .csv file in UTF-8 ({error})") from error
     except ValueError as error:
@@ -97,8 +129,9 @@ def read_table(path: Path) -> list[Column]:
         if len(row) != len(header):
             raise ValueError(f"{path}: line {number} has {len(row)} cells where the header has {len(header)}")
     names = [name.strip() for name in header]
-    _check_names(names, len(rows), str(path))
-    return [Column(str(path), name, [row[k] for row in rows], 2) for k, name in enumerate(names)]
+    index = index_columns(names) if names[:1] == index_columns(names)[:1] else []
+    _check_names([name for name in names if name not in index], len(rows), str(path))
+    return [Column(str(path), name, [row[k] for row in rows], 2) for k, name in enumerate(names) if name not in index]
 
 
 def table_columns(table: Mapping[str, Sequence[Any]], where: str) -> list[Column]:

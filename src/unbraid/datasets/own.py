@@ -1,5 +1,6 @@
 """The user's own images, with a table of their factors or without."""
 
+import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._utils.suggest import suggestion
+from unbraid._utils.suggest import one_line, suggestion
 from unbraid.datasets._own_rows import (
     ArrayRows,
     MappedRows,
@@ -19,12 +20,15 @@ from unbraid.datasets._own_rows import (
     as_array,
     checked_images,
 )
+from unbraid.datasets._space_json import space_of
 from unbraid.datasets._store import StoredImages
 from unbraid.datasets.base import FactorDataset, ImageShape, check_index
-from unbraid.datasets.containers import npz_names, paths_below, readable, unpacked_size
+from unbraid.datasets.containers import npz_arrays, npz_names, paths_below, unpacked_size
 from unbraid.datasets.factor_table import Column, matrix_columns, read_table, table_columns
 from unbraid.factors import FactorSpace, FactorTable, Space
-from unbraid.factors.space import named_levels
+from unbraid.factors.space import Values, named_levels, spans_a_turn
+from unbraid.storage.cache_folder import cache_root
+from unbraid.storage.checksum import check_content
 from unbraid.storage.files import below, check_file, check_unpacked
 from unbraid.types import KIND_WORDS, KINDS, ArrayLike, IntArray, Kind, UInt8Array
 
@@ -36,6 +40,9 @@ NAMES_OF_DSPRITES = ("color", "shape", "scale", "orientation", "position_x", "po
 TABLES = ("factors.csv", "factors.parquet")
 LABELS = (".csv", ".parquet")  # tables of labels without images
 PICTURES = {".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp"}
+META, STORED_KEYS = "meta.json", {"format", "image_shape"}
+SPACE_FILE, SPACE_KEYS = "factors.json", {"format", "kinds"}  # beside factors.csv and pictures that were exported
+EVEN = 1.2  # how much longer a step may be: values may have been rounded
 Kinds = Mapping[str, Kind] | Sequence[Kind] | None
 
 
@@ -63,7 +70,8 @@ def from_array(
             even so. By default a complete grid is taken for one: images are then counted in C order of the factors.
 
     Raises:
-        ValueError: shapes disagree, a cell is empty or not finite, or there is no grid; names row and column.
+        ValueError: shapes disagree, a cell is empty, not finite or a whole number beyond 2^53, there is no grid, or
+            values of a cyclic factor that fill none are not evenly spaced; names row and column.
         FileNotFoundError: a file is not there.
 
     Example:
@@ -141,7 +149,12 @@ def from_folder(
     folder = Path(folder).expanduser()
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder}: no such folder")
-    columns = _columns(table, None)
+    pictures, factors = _pictures(folder, _columns(table, None), file_column)
+    return _dataset(pictures, factors, kinds, grid) if factors else _without_factors(pictures, kinds=kinds, grid=grid)
+
+
+def _pictures(folder: Path, columns: list[Column], file_column: str) -> tuple[PictureRows, list[Column]]:
+    """The pictures that a table names, and its other columns."""
     chosen = [column for column in columns if column.name == file_column]
     if not chosen:
         there = ", ".join(column.name for column in columns)
@@ -156,9 +169,7 @@ def from_folder(
             raise ValueError(f"{chosen[0].at(row)}: {error}") from None
         if not path.is_file():
             raise FileNotFoundError(f"{chosen[0].at(row)}: there is no {name!r} in {folder}")
-    factors = [column for column in columns if column.name != file_column]
-    pictures = PictureRows(folder, tuple(files))
-    return _dataset(pictures, factors, kinds, grid) if factors else _without_factors(pictures, kinds=kinds, grid=grid)
+    return PictureRows(folder, tuple(files)), [column for column in columns if column.name != file_column]
 
 
 def is_path(name: str, names: Iterable[str]) -> bool:
@@ -171,12 +182,12 @@ def is_path(name: str, names: Iterable[str]) -> bool:
 def open_path(path: str | Path, *, kinds: Kinds = None, grid: bool | None = None) -> FactorDataset:
     """A dataset by its path: what `unbraid data render --out` wrote, or the user's own.
 
-    A folder holds factors.csv or factors.parquet and either images.npy or the pictures that its column "file" names;
-    an .npz file holds `images` and `factors`, and may hold `factor_names` and `factor_kinds`; or `imgs` and
-    `latents_classes` (or `latents_values`), as that of dSprites does, of any size. Images without factors
-    are a folder with images.npy or with pictures, also those of folders in it, in the order of their paths; an .npz
-    file with `images` alone; or an .npy file. A .csv or .parquet file is a dataset of labels without images, of which
-    codes can be scored and ranked, and nothing can be trained.
+    A folder holds factors.csv or factors.parquet and either images.npy or the pictures that its column "file" names,
+    and factors.json with kinds and values where it was exported; an .npz file holds `images` and `factors`, and may
+    hold `factor_names` and `factor_kinds`; or `imgs` and `latents_classes` (or `latents_values`), as that of dSprites
+    does, of any size. Images without factors are a folder with images.npy or with pictures, also those of folders in
+    it, in the order of their paths; an .npz file with `images` alone; or an .npy file. A .csv or .parquet file is a
+    dataset of labels without images, of which codes can be scored and ranked, and nothing can be trained.
 
     Args:
         path: of the folder or file.
@@ -193,16 +204,60 @@ def open_path(path: str | Path, *, kinds: Kinds = None, grid: bool | None = None
     check_file(path)
     if path.is_file():
         return _open_file(path, kinds, grid)
-    if (path / "meta.json").exists():
-        if kinds is not None or grid is not None:
-            raise ValueError(f"{path}: its meta.json gives the factors; kinds and grid cannot be chosen")
-        return StoredImages(path)
+    if _is_stored(path):
+        _check_unchosen(path / META, kinds, grid)
+        # Only what lies in the cache can be made again, and may be advised to be deleted.
+        return StoredImages(path, own=not path.resolve().is_relative_to(cache_root().resolve()))
     table = next((path / name for name in TABLES if (path / name).exists()), None)
     if (path / "images.npy").exists():
         return from_array(path / "images.npy", table, kinds=kinds, grid=grid)
     if table is None:
         return _without_factors(PictureRows(path, pictures_below(path)), kinds=kinds, grid=grid)
+    if _json_keys(path / SPACE_FILE) >= SPACE_KEYS:
+        _check_unchosen(path / SPACE_FILE, kinds, grid)
+        return _exported_pictures(path, table)
     return from_folder(path, table, kinds=kinds, grid=grid)
+
+
+def _is_stored(folder: Path) -> bool:
+    """Whether a folder is what this package stored or exported; others have files called meta.json, too."""
+    keys = _json_keys(folder / META)
+    # One that cannot be read is taken for a damaged one of ours, if there is what it should describe.
+    return keys >= STORED_KEYS or (not keys and (folder / META).is_file() and (folder / "images.npy").exists())
+
+
+def _json_keys(path: Path) -> set[str]:
+    """The keys of the object in a JSON file; none where there is no such file or object."""
+    try:
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return set()
+    return set(content) if isinstance(content, dict) else set()
+
+
+def _check_unchosen(path: Path, kinds: Kinds, grid: bool | None) -> None:
+    if kinds is not None or grid is not None:
+        raise ValueError(f"{path.parent}: its {path.name} gives the factors; kinds and grid cannot be chosen")
+
+
+def _exported_pictures(folder: Path, table: Path) -> FactorDataset:
+    """Pictures whose factors SPACE_FILE describes, as `unbraid data render --png` writes them."""
+    described, (pictures, columns) = folder / SPACE_FILE, _pictures(folder, read_table(table), FILE_COLUMN)
+    numbers = [column.levels(None)[2] for column in columns]
+    try:
+        content = described.read_bytes()
+        check_content(content)
+        matrix = np.stack(numbers, axis=1)
+        space = space_of(json.loads(content), lambda: matrix)
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
+        raise ValueError(f"{described}: not readable as factors ({one_line(error)})") from error
+    as_named = len(space) == len(matrix) and space.names == tuple(column.name for column in columns)
+    if not as_named or not np.array_equal(space.factors(np.arange(len(space))), matrix):
+        raise ValueError(
+            f"{table}: its columns and rows are not those that {SPACE_FILE} describes; without that file the table is "
+            "read by itself"
+        )
+    return OwnImages(pictures, space)
 
 
 def pictures_below(folder: Path) -> tuple[str, ...]:
@@ -239,17 +294,30 @@ def _open_file(path: Path, kinds: Kinds, grid: bool | None) -> FactorDataset:
     for name in () if alone else (called["images"], called["factors"]):
         if name not in there:
             raise ValueError(f"{path}: no array {name!r}; it holds {', '.join(there) or 'nothing'}")
-    with readable(path, "an .npz file"), np.load(path, allow_pickle=False) as arrays:
-        held = {name: arrays[own] for name, own in called.items() if own in there}
+    wanted = {name: own for name, own in called.items() if own in there}
+    arrays = npz_arrays(path, wanted.values())
+    held = {name: arrays[own] for name, own in wanted.items()}
     if called["images"] == "imgs":
         held = _as_of_dsprites(held)
     images = ArrayRows(checked_images(held["images"], f"{path}: {called['images']}", alone))
     if alone:
         return _without_factors(images, kinds=kinds, grid=grid)
-    names = held["factor_names"].tolist() if "factor_names" in held else None
+    names = _texts(path, "factor_names", held["factor_names"]) if "factor_names" in held else None
     if kinds is None and "factor_kinds" in held:
-        kinds = held["factor_kinds"].tolist()
+        kinds = _texts(path, "factor_kinds", held["factor_kinds"])  # pyright: ignore[reportAssignmentType]
     return _dataset(images, matrix_columns(held["factors"], names, str(path)), kinds, grid)
+
+
+def _texts(path: Path, name: str, array: Any) -> list[str]:
+    """One text per factor; HDF5 and others have made bytes of it."""
+    if array.ndim != 1 or array.dtype.kind not in "SU":
+        raise ValueError(
+            f"{path}: array {name!r} must be one text per factor, (n_factors,); got {array.dtype} {array.shape}"
+        )
+    try:
+        return (np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array).tolist()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: array {name!r} is no text in UTF-8 ({error})") from error
 
 
 def _as_of_dsprites(held: dict[str, Any]) -> dict[str, Any]:
@@ -262,7 +330,8 @@ def _as_of_dsprites(held: dict[str, Any]) -> dict[str, Any]:
     factors = held.get("factors")
     if factors is not None and factors.ndim == 2 and "factor_names" not in held:
         names = NAMES_OF_DSPRITES if factors.shape[1] == len(NAMES_OF_DSPRITES) else None
-        varied = np.ptp(factors, axis=0) > 0 if len(factors) else np.ones(factors.shape[1], dtype=bool)
+        # NaN differs from itself, and so is kept, to be refused by its row.
+        varied = (factors != factors[:1]).any(axis=0) if len(factors) else np.ones(factors.shape[1], dtype=bool)
         held["factors"] = factors[:, varied]
         held["factor_names"] = np.array(names or [f"factor_{k}" for k in range(factors.shape[1])])[varied]
     return held
@@ -293,6 +362,9 @@ def _columns(factors: Any, names: Sequence[str] | None) -> list[Column]:
         return read_table(Path(factors).expanduser())
     # A data frame answers to keys() and [] as a mapping does.
     if hasattr(factors, "keys"):
+        names = [str(name) for name in factors.keys()]  # noqa: SIM118
+        if len(set(names)) < len(names):  # such as 1 and "1"
+            raise ValueError(f"factors: columns must have names, each its own; got {names}")
         return table_columns({str(name): list(factors[name]) for name in factors.keys()}, "factors")  # noqa: SIM118
     return matrix_columns(np.asarray(factors), names, "factors")
 
@@ -325,9 +397,27 @@ def _dataset(source: Rows, columns: list[Column], kinds: Kinds, grid: bool | Non
         if grid:
             raise ValueError(f"{columns[0].table} is no grid: {refusal}")
     table = [real if kind == "continuous" else level for real, level, kind in zip(numbers, levels, found, strict=True)]
-    return OwnImages(
-        source, FactorTable(names, found, np.stack(table, axis=1), levels=tuple(map(named_levels, values)))
-    )
+    around = tuple(map(_around, columns, found, values))
+    kept = tuple(() if kind == "continuous" else each for each, kind in zip(values, found, strict=True))
+    texts = tuple(map(named_levels, values))
+    return OwnImages(source, FactorTable(names, found, np.stack(table, axis=1), None, texts, around, kept))
+
+
+def _around(column: Column, kind: Kind, values: Values) -> int:
+    """Levels once around of a cyclic factor, 0 for others.
+
+    Raises:
+        ValueError: its values are not evenly spaced, so that to count them is not to count steps around.
+    """
+    if kind != "cyclic":
+        return 0
+    steps = np.diff(np.array(values, dtype=np.float64))
+    if len(steps) and steps.max() > EVEN * steps.min():
+        raise ValueError(
+            f"{column.table}: column {column.name!r} is cyclic, and its values must be evenly spaced; their steps are "
+            f"{steps.min():g} to {steps.max():g}. Kind 'continuous' takes any"
+        )
+    return len(values) - spans_a_turn(values)
 
 
 def _no_grid(

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unbraid._utils.arguments import check_whole
-from unbraid.datasets.base import FactorDataset, ImageShape
+from unbraid.datasets.base import FactorDataset, ImageShape, check_images
 from unbraid.factors import Space
 from unbraid.types import IntArray, UInt8Array
 
@@ -24,7 +24,7 @@ class ShrunkImages:
 
     Raises:
         ValueError: no whole number of at least 1, or one that does not divide height and width; or `source` holds the
-            rows (n, n_features) of a table.
+            rows (n, n_features) of a table, or labels without images.
 
     Example:
         >>> from unbraid.datasets import load
@@ -40,6 +40,7 @@ class ShrunkImages:
         if len(self.source.image_shape) != 3:
             shape = ", ".join(map(str, self.source.image_shape))
             raise ValueError(f"shrink={self.factor} is for images; this is a table of shape ({len(self)}, {shape})")
+        check_images(self.source)
         height, width, _ = self.source.image_shape
         if height % self.factor or width % self.factor:
             raise ValueError(f"shrink={self.factor} does not divide images of {height} x {width}")

@@ -11,6 +11,7 @@ import numpy as np
 from unbraid._utils.arguments import generator
 from unbraid.datasets.base import FactorDataset, ImageShape, check_index
 from unbraid.factors import FactorSpace, FactorTable, Space, predicate
+from unbraid.factors.space import Values
 from unbraid.types import BoolArray, FloatArray, IntArray, Kind, UInt8Array
 
 Without: TypeAlias = str | Mapping[str, int] | Sequence[str | Mapping[str, int]]
@@ -52,11 +53,13 @@ class SubsetDataset:
         complete = _grid_of_levels(whole, self.positions, table) if isinstance(whole, FactorSpace) else None
         kept = np.flatnonzero((table != table[:1]).any(axis=0))
         if not len(kept):
-            return FactorTable(whole.names, whole.kinds, table, levels=whole.levels)
+            return FactorTable(whole.names, whole.kinds, table, levels=whole.levels, values=_values_of_table(whole))
         names, kinds = zip(*((whole.names[column], whole.kinds[column]) for column in kept), strict=True)
         levels = tuple(whole.levels[column] for column in kept) if whole.levels else ()
         around = tuple(whole.turns[column] if whole.kinds[column] == "cyclic" else 0 for column in kept)
-        return FactorTable(names, kinds, table[:, kept], complete, levels, around)
+        values = _values_of_table(whole)
+        values = tuple(values[column] for column in kept) if values else ()
+        return FactorTable(names, kinds, table[:, kept], complete, levels, around, values)
 
     @property
     def image_shape(self) -> ImageShape:
@@ -67,6 +70,17 @@ class SubsetDataset:
 
     def images(self, index: IntArray) -> UInt8Array:
         return self.dataset.images(self.positions[check_index(index, len(self))])
+
+
+def first_of(space: Space, n_images: int) -> FactorTable:
+    """The factors of the first so many images."""
+    table = space.factors(np.arange(n_images))
+    return FactorTable(space.names, space.kinds, table, None, space.levels, space.turns, _values_of_table(space))
+
+
+def _values_of_table(space: Space) -> tuple[Values, ...]:
+    """Of a table; parts of a grid are asked for by level, as the grid itself."""
+    return space.values if isinstance(space, FactorTable) else ()
 
 
 def _grid_of_levels(whole: FactorSpace, positions: IntArray, table: FloatArray | IntArray) -> FactorSpace | None:
@@ -118,8 +132,9 @@ def left_out(space: Space, without: Without) -> BoolArray:
 
     Args:
         space: of the whole dataset.
-        without: a condition on the factors such as "shape == 1 and scale > 3" (levels on a grid, values elsewhere; see
-            `unbraid.factors.predicate`); {"shape": 1, "scale": 2} for the images with all of these levels;
+        without: a condition on the factors such as "shape == 1 and scale > 3" (see `unbraid.factors.predicate`):
+            levels on a grid; elsewhere values, or levels of a factor whose levels are text, counted in the order of
+            the alphabet; {"shape": 1, "scale": 2} for the images with all of these;
             {"random": how many, "seed": a number} for images at random, the seed being 0 where it is not given; or a
             list of such, each of them counted on the whole dataset.
 
@@ -144,6 +159,8 @@ def _positions(space: Space, part: Any) -> IntArray:
         raise _unreadable(part)
     if "random" in part and part.keys() <= {"random", "seed"}:
         return _random(space, part["random"], part.get("seed", 0))
+    if not all(isinstance(name, str) for name in part):
+        raise _unreadable(part)
     columns = [space.column(name) for name in part]
     if not all(isinstance(level, int | float | np.number) for level in part.values()):
         raise _unreadable(part)
@@ -151,7 +168,11 @@ def _positions(space: Space, part: Any) -> IntArray:
 
 
 def _meeting(space: Space, holds: Callable[[FloatArray], BoolArray], what: Any) -> IntArray:
-    met = np.flatnonzero(holds(np.asarray(space.factors(np.arange(len(space))), dtype=np.float64)))
+    factors = np.array(space.factors(np.arange(len(space))), dtype=np.float64)
+    for column, values in enumerate(_values_of_table(space)):
+        if values and not any(isinstance(value, str) for value in values):
+            factors[:, column] = np.array(values, dtype=np.float64)[factors[:, column].astype(np.int64)]
+    met = np.flatnonzero(holds(factors))
     if not len(met):
         raise ValueError(f"without {what!r}: there is no such image")
     return met

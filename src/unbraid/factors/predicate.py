@@ -3,6 +3,7 @@
 import ast
 import operator
 import re
+import unicodedata
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -51,13 +52,14 @@ def predicate(text: str, names: Sequence[str]) -> Predicate:
     if len(text) > LONGEST:
         raise ValueError(f"a condition has at most {LONGEST} characters; this has {len(text):,}")
     try:
-        tree = ast.parse(text, mode="eval").body
+        tree = ast.parse(text.strip(), mode="eval").body
     except (RecursionError, MemoryError):
         raise ValueError(f"condition {text!r} is nested too deeply") from None
     except SyntaxError as error:
         hint = "; equal is written ==" if re.search(r"(?<![<>=!])=(?!=)", text) else ""
         raise ValueError(f"condition {text!r} cannot be read: {error.msg} at character {error.offset}{hint}") from error
-    columns = {name: column for column, name in enumerate(names)}
+    # Python reads names in this normal form.
+    columns = {unicodedata.normalize("NFKC", name): column for column, name in enumerate(names)}
 
     def value(node: ast.expr, factors: FloatArray) -> Any:
         match node:
@@ -105,5 +107,5 @@ def predicate(text: str, names: Sequence[str]) -> Predicate:
 
 
 def _unreadable(text: str, node: ast.expr) -> ValueError:
-    part = ast.get_source_segment(text, node) or text
+    part = ast.get_source_segment(text.strip(), node) or text
     return ValueError(f"condition {text!r}: {part!r} is neither a comparison of factors nor and/or/not of such")

@@ -81,10 +81,7 @@ class FactorSpace:
 
     def _closed(self, column: int) -> bool:
         values = () if self.values is None else self.values[column]
-        if self.kinds[column] != "cyclic" or len(values) < 3 or any(isinstance(value, str) for value in values):
-            return False
-        span = abs(float(values[-1]) - float(values[0]))
-        return any(abs(span - turn) < 1e-6 * turn for turn in (2 * pi, 360))
+        return self.kinds[column] == "cyclic" and spans_a_turn(values)
 
     def column(self, name: str) -> int:
         """Position of a factor among the columns.
@@ -119,12 +116,14 @@ class FactorTable:
         complete: the same images as a grid, in the same order, where they have every combination of the levels that
             are left of a larger grid; its levels are counted anew.
         levels: names of the levels of each factor, of level 0 first; none where the numbers speak for themselves.
-        around: levels once around of each cyclic factor, where a larger set that these are of has more of them, or its
-            last is its first again; 0 for the others.
+        around: what `turns` gives of the larger set that these are of: levels of each factor, once around where it is
+            cyclic; 0 where they are as many as are here.
+        values: what the levels of each factor stand for, of level 0 first; none where the numbers speak for themselves.
+            Metrics read levels, never these.
 
     Raises:
-        ValueError: the shapes disagree, names repeat, a kind is unknown, or a discrete factor holds anything but
-            whole numbers from 0.
+        ValueError: the shapes disagree, names repeat, a kind is unknown, a discrete factor holds anything but
+            whole numbers from 0, or levels, around or values are not one per factor, or fewer than there are levels.
 
     Example:
         >>> table = FactorTable(("hue",), ("continuous",), np.array([[0.25], [0.75]]))
@@ -138,6 +137,7 @@ class FactorTable:
     complete: FactorSpace | None = None
     levels: tuple[tuple[str, ...], ...] = ()
     around: tuple[int, ...] = ()
+    values: tuple[Values, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", tuple(map(printable, self.names)))
@@ -157,6 +157,13 @@ class FactorTable:
                     f"factor {name!r} must hold whole numbers from 0; row {bad[0]} is {column[bad[0]]:g}. "
                     "Real values are of kind 'continuous'"
                 )
+        for what, listed in (("levels", self.levels), ("around", self.around), ("values", self.values)):
+            if listed and len(listed) != len(self.names):
+                raise ValueError(f"{what} must have one entry per factor ({len(self.names)}); got {len(listed)}")
+        for listed in (self.levels, self.values):
+            for name, size, each in zip(self.names, self.sizes if listed else (), listed, strict=False):
+                if each and len(each) < size:
+                    raise ValueError(f"factor {name!r} has {size} levels, of which only {len(each)} are said")
 
     def __len__(self) -> int:
         return len(self.table)
@@ -195,6 +202,14 @@ def told(space: Space, row: IntArray | FloatArray, columns: Iterable[int]) -> st
     names = {k: space.levels[k] if space.levels else () for k in columns}
     texts = [names[k][int(row[k])] if names[k] else f"{row[k]:g}" for k in names]
     return ", ".join(f"{space.names[k]} {text}" for k, text in zip(names, texts, strict=True))
+
+
+def spans_a_turn(values: Values) -> bool:
+    """Whether the values go once around, 2 pi or 360, so that the last of them is the first again."""
+    if len(values) < 3 or any(isinstance(value, str) for value in values):
+        return False
+    span = abs(float(values[-1]) - float(values[0]))
+    return any(abs(span - turn) < 1e-6 * turn for turn in (2 * pi, 360))
 
 
 def named_levels(values: Values) -> tuple[str, ...]:

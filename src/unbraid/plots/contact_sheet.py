@@ -1,11 +1,12 @@
 """What each factor of a dataset does: one row of images per factor."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from unbraid.datasets.base import FactorDataset
+from unbraid.datasets.base import FactorDataset, check_images
 from unbraid.factors import FactorSpace
 from unbraid.plots._shown import ShownFigure
 from unbraid.plots.style import FONT_SIZE, GRID, INK, MUTED
@@ -34,10 +35,11 @@ def plot_factors(dataset: FactorDataset, *, columns: int = 10, scale: int = 2, t
         A figure whose size fits its images pixel by pixel: save it at its own dpi (100).
 
     Raises:
-        ValueError: columns or scale is below 1.
+        ValueError: columns or scale is below 1, or there are no images.
     """
     if columns < 1 or scale < 1:
         raise ValueError(f"columns and scale must be at least 1; got {columns} and {scale}")
+    check_images(dataset)
     space = dataset.space
     labels = list(zip(space.names, space.kinds, strict=True)) or [("images", "no factors")]
     rows = [_row(dataset, factor, columns) for factor in range(len(labels))]
@@ -74,7 +76,7 @@ def plot_factors(dataset: FactorDataset, *, columns: int = 10, scale: int = 2, t
             )
             axes = figure.add_axes(box, xticks=[], yticks=[])
             axes.imshow(
-                image.squeeze(),
+                image[..., 0] if image.shape[-1] == 1 else image,
                 cmap="gray",
                 vmin=0,
                 vmax=255 if image.dtype == np.uint8 else 1,
@@ -93,7 +95,8 @@ def _row(dataset: FactorDataset, factor: int, columns: int) -> tuple[IntArray, l
         chosen = np.linspace(0, len(dataset) - 1, min(columns, len(dataset))).astype(np.int64)
         return chosen, [str(place) for place in chosen]
     if not isinstance(space, FactorSpace):
-        return _nearest(space.factors(np.arange(len(space))).astype(np.float64), factor, columns)
+        named = (space.values or space.levels or ((),) * len(space.names))[factor]
+        return _nearest(space.factors(np.arange(len(space))).astype(np.float64), factor, columns, named)
     n_levels, closed = space.sizes[factor], space.kinds[factor] == "cyclic"
     places = np.linspace(0, n_levels - (not closed), min(columns, n_levels), endpoint=not closed)
     levels = np.rint(places).astype(int)
@@ -113,7 +116,9 @@ def _caption(value: float | str) -> str:
     return value if isinstance(value, str) else f"{round(value, 2):g}"
 
 
-def _nearest(factors: FloatArray, factor: int, columns: int) -> tuple[IntArray, list[str]]:
+def _nearest(
+    factors: FloatArray, factor: int, columns: int, named: Sequence[float | str]
+) -> tuple[IntArray, list[str]]:
     spread = np.ptp(factors, axis=0)
     scaled = (factors - factors.min(axis=0)) / np.where(spread > 0, spread, 1.0)
     others = np.delete(scaled, factor, axis=1)
@@ -130,4 +135,5 @@ def _nearest(factors: FloatArray, factor: int, columns: int) -> tuple[IntArray, 
         distance[chosen] = np.inf
         chosen.append(int(distance.argmin()))
     chosen = chosen[: len(factors)]
-    return np.array(chosen), [_caption(float(factors[row, factor])) for row in chosen]
+    shown = [float(factors[row, factor]) for row in chosen]
+    return np.array(chosen), [_caption(named[int(each)] if named else each) for each in shown]

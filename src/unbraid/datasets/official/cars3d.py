@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from unbraid._utils.optional import require
-from unbraid._utils.suggest import one_line
+from unbraid._utils.suggest import error_line
 from unbraid.datasets._official import OfficialFile, official_opener
 from unbraid.datasets._store import SLAB, Content
 from unbraid.datasets.containers import bundle, resized, walk_tar_gz
 from unbraid.factors import FactorSpace
-from unbraid.storage.tables import UNREADABLE
 from unbraid.types import UInt8Array
 
 VERSION = 1
@@ -77,12 +76,11 @@ def _files(path: Path) -> Iterator[tuple[str, bytes]]:
 def _views(name: str, data: bytes, n_elevations: int, n_azimuths: int) -> UInt8Array:
     """(elevation, azimuth, 64, 64, 3) of one object from its (128, 128, 3, azimuth, elevation)."""
     from scipy.io import loadmat
-    from scipy.io.matlab import MatReadError
 
     try:
         held = loadmat(BytesIO(data), variable_names=["im"])
-    except (MatReadError, IndexError, *UNREADABLE) as error:
-        raise ValueError(f"{name} is not a readable MATLAB file ({one_line(error)})") from error
+    except Exception as error:  # whatever the bytes of a damaged file lead SciPy to
+        raise ValueError(f"{name} is not a readable MATLAB file ({error_line(error)})") from error
     if "im" not in held:
         raise ValueError(f"{name} has no array 'im'")
     views: Any = held["im"]

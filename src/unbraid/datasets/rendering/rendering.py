@@ -110,10 +110,14 @@ def cached_objects(
     column = space.column("object")
     options = changed(n_objects=(space.sizes[column], usual), seed=(seed, 0))
 
+    def drawn() -> Iterator[UInt8Array]:
+        for start in range(0, len(space), SLAB):
+            factors = space.factors(np.arange(start, min(start + SLAB, len(space))))
+            yield from slabs(mesh_of, factors[:, column], views(factors), scene)
+
     def content() -> Content:
-        factors = space.grid()
         about = {"rendered": True, "follows": follows, "version": version, "seed": seed}
-        return Content(space, (64, 64, 3), slabs(mesh_of, factors[:, column], views(factors), scene), about)
+        return Content(space, (64, 64, 3), drawn(), about)
 
     return cached(cache_folder(root, name, version, **options), content, progress)
 

@@ -1,0 +1,111 @@
+"""Folders of pictures that were exported, read again; and what cannot be exported or shown."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from unbraid.datasets import ArrayDataset, FactorDataset, from_array, leave_out, load
+from unbraid.datasets.export import export
+from unbraid.datasets.own import open_path
+from unbraid.factors import FactorSpace, FactorTable
+from unbraid.plots import plot_factors
+
+SPACE = FactorSpace(("shape", "hue"), (2, 3), ("categorical", "cyclic"), (("box", "disc"), (0.0, 180.0, 360.0)))
+
+
+def dataset(space: Any = SPACE, height: int = 4) -> ArrayDataset:
+    pixels = np.arange(len(space) * height * 4, dtype=np.uint8)
+    return ArrayDataset(pixels.reshape(len(space), height, 4, 1), space)
+
+
+def test_exported_pictures_are_the_same_grid_again(tmp_path: Path) -> None:
+    export(dataset(), tmp_path / "out", pictures=True)
+    again = load(str(tmp_path / "out"))
+    assert again.space == SPACE
+    np.testing.assert_array_equal(again.images(np.arange(6)), dataset().images(np.arange(6)))
+    with pytest.raises(ValueError, match=r"its factors\.json gives the factors; kinds and grid cannot be chosen"):
+        open_path(tmp_path / "out", grid=False)
+
+
+def test_the_first_exported_pictures_keep_levels_and_turns(tmp_path: Path) -> None:
+    export(dataset(), tmp_path / "out", pictures=True, limit=2)
+    space = load(str(tmp_path / "out")).space
+    assert isinstance(space, FactorTable)
+    assert (space.kinds, space.levels, space.turns) == (SPACE.kinds, (("box", "disc"), ()), (2, 2))
+
+
+@pytest.mark.parametrize("pictures", [True, False])
+def test_own_values_come_back_from_an_export(tmp_path: Path, pictures: bool) -> None:
+    table = {"size": [5, 7, 9, 9], "angle": [0.1, 0.2, 1 / 3, 0.4]}
+    own = from_array(np.zeros((4, 4, 4), np.uint8), table)
+    export(own, tmp_path / "out", pictures=pictures)
+    space = load(str(tmp_path / "out")).space
+    assert isinstance(space, FactorTable)
+    assert (space.kinds, space.values) == (("ordinal", "continuous"), ((5.0, 7.0, 9.0), ()))
+    np.testing.assert_array_equal(space.factors(np.arange(4)), own.space.factors(np.arange(4)))
+
+
+def test_whole_levels_left_out_are_still_a_grid_in_an_export(tmp_path: Path) -> None:
+    part = leave_out(dataset(), "hue == 2")
+    export(part, tmp_path / "out", pictures=True)
+    space = load(str(tmp_path / "out")).space
+    assert isinstance(space, FactorTable)
+    assert space.complete == part.space.complete
+    assert space.complete is not None
+
+
+def test_a_table_that_was_changed_after_its_export_is_refused_or_read_by_itself(tmp_path: Path) -> None:
+    export(dataset(), tmp_path / "out", pictures=True)
+    table = tmp_path / "out" / "factors.csv"
+    table.write_text("".join(table.read_text().splitlines(keepends=True)[:-1]))
+    with pytest.raises(ValueError, match=r"factors\.csv: its columns and rows are not those that factors\.json"):
+        load(str(tmp_path / "out"))
+    described = tmp_path / "out" / "factors.json"
+    described.write_text(json.dumps({"format": 1, "kinds": 3}))
+    with pytest.raises(ValueError, match=r"factors\.json: not readable as factors"):
+        load(str(tmp_path / "out"))
+    for other in (None, '{"mine": 1}', "["):
+        described.unlink(missing_ok=True)
+        if other:
+            described.write_text(other)
+        assert load(str(tmp_path / "out")).space.kinds == ("ordinal", "ordinal")
+
+
+def test_a_factor_called_as_the_column_of_files_is_refused(tmp_path: Path) -> None:
+    space = FactorSpace(("file", "x"), (2, 2), ("ordinal", "ordinal"))
+    with pytest.raises(ValueError, match="a factor is called 'file'"):
+        export(dataset(space), tmp_path / "out", pictures=True)
+    assert export(dataset(space), tmp_path / "out") == 4
+
+
+def labels(tmp_path: Path) -> FactorDataset:
+    (tmp_path / "labels.csv").write_text("size,shape\n1,box\n2,disc\n")
+    return load(str(tmp_path / "labels.csv"))
+
+
+@pytest.mark.parametrize("pictures", [True, False])
+def test_what_has_no_images_is_not_written_or_shown(tmp_path: Path, pictures: bool) -> None:
+    table = from_array(np.zeros((3, 5)))
+    for given, message in ((labels(tmp_path), "holds labels without images"), (table, r"a table of shape \(3, 5\)")):
+        with pytest.raises(ValueError, match=f"images are needed; this dataset .*{message}"):
+            export(given, tmp_path / "out", pictures=pictures)
+        with pytest.raises(ValueError, match="images are needed"):
+            plot_factors(given)
+    with pytest.raises(ValueError, match="images are needed; this dataset holds labels without images"):
+        load(str(tmp_path / "labels.csv"), shrink=2)
+    with pytest.raises(ValueError, match="these are float64"):
+        export(from_array(np.zeros((3, 4, 4))), tmp_path / "out", pictures=pictures)
+    assert not (tmp_path / "out").exists()
+
+
+def test_images_of_one_pixel_in_height_are_written_and_shown(tmp_path: Path) -> None:
+    flat = dataset(height=1)
+    export(flat, tmp_path / "out", pictures=True)
+    with Image.open(tmp_path / "out" / "images" / "000001.png") as image:
+        assert image.size == (4, 1)
+    np.testing.assert_array_equal(load(str(tmp_path / "out")).images(np.arange(6)), flat.images(np.arange(6)))
+    assert len(plot_factors(flat).axes) == sum(SPACE.sizes)

@@ -1,0 +1,103 @@
+"""Own factors that are no grid: their values, circles, cells that are no level, and the tables they come from."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from unbraid.datasets import from_array, load
+from unbraid.datasets.described import describe_content
+from unbraid.datasets.factor_table import read_table
+from unbraid.datasets.subset import SubsetDataset, left_out
+from unbraid.factors import FactorTable
+from unbraid.plots import plot_factors
+
+
+def black(n: int) -> Any:
+    return np.zeros((n, 8, 8), dtype=np.uint8)
+
+
+@pytest.mark.parametrize("without", ["size == 4", {"size": 4}, "pose > 15 and pose != 1"])
+def test_what_is_left_out_of_a_table_is_asked_for_by_value(tmp_path: Path, without: Any) -> None:
+    factors, names = [[1, 10], [2, 10], [4, 20], [4, 40]], ["size", "pose"]
+    np.savez(tmp_path / "v.npz", images=black(4), factors=factors, factor_names=names)
+    part = load(str(tmp_path / "v.npz"), without=without)
+    assert isinstance(part, SubsetDataset)
+    assert part.positions.tolist() == [0, 1]
+    with pytest.raises(ValueError, match="there is no such image"):
+        load(str(tmp_path / "v.npz"), without="size == 3")
+
+
+def test_values_of_a_part_are_those_of_the_whole_and_text_is_asked_for_by_level() -> None:
+    table = {"size": [5, 7, 9, 9], "shape": ["box", "disc", "box", "disc"], "angle": [0.5, 0.25, 0.125, 3.5]}
+    whole = from_array(black(4), table)
+    part = SubsetDataset(whole, np.array([1, 2, 3]))
+    assert part.space.values == ((5.0, 7.0, 9.0), ("box", "disc"), ())
+    assert left_out(part.space, "size == 7").tolist() == [True, False, False]
+    assert left_out(whole.space, "shape == 1").tolist() == [False, True, False, True]
+    assert left_out(whole.space, "angle == 3.5").tolist() == [False, False, False, True]
+    described = describe_content(whole.space, 4, (8, 8, 1))["factors"]
+    assert [each["values"] for each in described] == [[5.0, 7.0, 9.0], ["box", "disc"], None]
+    shown = [each.get_text() for each in plot_factors(whole, columns=3).texts]
+    assert {"7", "disc", "3.5"} <= set(shown)
+
+
+def test_a_closing_level_of_a_circle_is_not_counted_twice() -> None:
+    angles = [0, 90, 180, 270, 360, 0, 90]
+    space = from_array(black(7), {"angle": angles}, kinds={"angle": "cyclic"}).space
+    assert isinstance(space, FactorTable)
+    assert (space.sizes, space.turns) == ((5,), (4,))
+    open_circle = from_array(black(5), {"angle": angles[:4] + [90]}, kinds={"angle": "cyclic"}).space
+    assert open_circle.turns == (4,)
+
+
+def test_a_circle_with_a_gap_is_refused() -> None:
+    with pytest.raises(ValueError) as caught:
+        from_array(black(4), {"angle": [0, 90, 270, 0]}, kinds={"angle": "cyclic"})
+    assert str(caught.value) == (
+        "factors: column 'angle' is cyclic, and its values must be evenly spaced; their steps are 90 to 180. Kind "
+        "'continuous' takes any"
+    )
+
+
+@pytest.mark.parametrize(
+    ("cell", "message"),
+    [
+        (pd.NA, "factors: row 1, column 'a' is empty"),
+        (pd.NaT, "factors: row 1, column 'a' is empty"),
+        (np.datetime64("NaT"), "factors: row 1, column 'a' is empty"),
+        (2**53 + 1, r"row 1, column 'a' is 9007199254740993, a whole number beyond 2\^53"),
+        (str(2**53 + 2), r"row 1, column 'a' is 9007199254740994, a whole number beyond 2\^53"),
+        (10**400, r"a whole number beyond 2\^53"),
+        (1 + 2j, r"row 1, column 'a' is \(1\+2j\); a factor holds real numbers or text"),
+        (np.complex64(3), r"row 1, column 'a' is \(3\+0j\); a factor holds real numbers or text"),
+    ],
+)
+def test_a_cell_that_is_no_level_is_named(cell: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        from_array(black(3), {"a": [1, cell, 2]})
+
+
+def test_large_real_numbers_are_levels_like_others_and_whole_ones_may_be_names() -> None:
+    assert from_array(black(2), {"a": [1e300, 1e20]}).space.names == ("a",)
+    space = from_array(black(3), {"a": [2**53, 2**53 + 1, 3]}, kinds={"a": "categorical"}).space
+    assert space.levels == (("3", "9007199254740992", "9007199254740993"),)
+
+
+@pytest.mark.parametrize("called", [(1, "1"), ("a", "a")])
+def test_columns_of_one_name_are_refused(called: tuple[Any, Any]) -> None:
+    frame = pd.DataFrame([[0, 1], [1, 0]], columns=list(called))
+    with pytest.raises(ValueError, match="factors: columns must have names, each its own"):
+        from_array(black(2), frame)
+
+
+def test_the_index_of_pandas_is_no_factor(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"size": [1, 2, 2], "shape": ["box", "box", "disc"]}, index=[7, 8, 9])
+    frame.to_parquet(tmp_path / "a.parquet")
+    frame.to_csv(tmp_path / "a.csv")
+    frame.to_csv(tmp_path / "b.csv", sep=";", index=False)
+    for name in ("a.parquet", "a.csv", "b.csv"):
+        assert [column.name for column in read_table(tmp_path / name)] == ["size", "shape"], name
+        assert load(str(tmp_path / name)).space.names == ("size", "shape")
