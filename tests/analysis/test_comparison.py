@@ -163,6 +163,24 @@ def test_settings_within_groups_are_noted_and_small_groups_left_out() -> None:
     assert found.to_dict()["differences"][0]["first"] == "a"
 
 
+def test_a_group_is_left_out_of_the_columns_that_it_has_no_scores_of() -> None:
+    frame = study().assign(**{"sap.score": [0.1, 0.2] + [np.nan] * 4 + [0.3, 0.4] + [np.nan] * 4})
+    third = study().iloc[:6].assign(family="c", **{"sap.score": np.nan})
+    found = compare_groups(pd.concat([frame, third]), "family", ["mig.score", "sap.score"])
+    assert {each.group for each in found.groups if each.column == "mig.score"} == {"a", "b", "c"}
+    assert found.notes[0] == "left out, with fewer than 2 runs of a score: c (of sap.score)"
+    with pytest.raises(ValueError, match="at least 2 runs with a score; there is only a$"):
+        compare_groups(frame.iloc[:6], "family", ["mig.score"])
+
+
+def test_what_differs_within_settings_makes_no_groups_of_settings() -> None:
+    frame = study().assign(setting=["1", "1", "2", "2", "3", "3"] * 2, **{"hyper.network": ["x"] * 6 + ["y"] * 6})
+    with pytest.raises(ValueError, match="seed differs within the setting a 1, whose runs are averaged; compare over"):
+        compare_groups(frame, "seed", over="settings")
+    found = compare_groups(frame, "hyper.network", over="settings")
+    assert [(each.group, each.n) for each in found.groups if each.column == "mig.score"] == [("x", 3), ("y", 3)]
+
+
 @pytest.mark.parametrize(
     ("by", "columns", "confidence", "message"),
     [

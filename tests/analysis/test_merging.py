@@ -1,6 +1,7 @@
 """Tables of several laboratories as one: whatever the order, nothing is lost, nothing mixed."""
 
 import json
+import re
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -162,6 +163,29 @@ def test_what_is_no_table_of_a_study_is_one_line(tmp_path: Path) -> None:
         read_table(tmp_path / "d.txt")
     with pytest.raises(FileNotFoundError, match="no such file"):
         read_table(tmp_path / "e.csv")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"computed_with": "[1]"}, "computed_with must be a JSON object, by metric; got '[1]'"),
+        ({"computed_with": "5"}, "computed_with must be a JSON object, by metric; got '5'"),
+        ({"seed": float("inf")}, "seed must be a whole number, 0 or more; got 'inf'"),
+        ({"seed": 0.5}, "seed must be a whole number, 0 or more; got '0.5'"),
+        ({"seed": 2**63}, "seed must be a whole number"),
+        ({"n_rows": float("inf")}, "n_rows must be a whole number"),
+        ({"n_rows": "x"}, "n_rows must be a whole number, 0 or more; got 'x'"),
+        ({"run": None}, "run must be a name; it is empty"),
+        ({"family": None}, "family must be a name; it is empty"),
+    ],
+)
+def test_a_cell_that_no_table_has_is_named_with_its_row(change: dict[str, Any], said: str, tmp_path: Path) -> None:
+    rows = [row("a", n_rows=64), row("b", n_rows=64) | change]
+    table(*rows).to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(ValueError, match=rf"t\.csv: row 3: {re.escape(said)}"):
+        read_table(tmp_path / "t.csv")
+    with pytest.raises(ValueError, match=rf"mine: row 2: {re.escape(said)}"):
+        merge_tables({"mine": table(*rows)})
 
 
 def test_a_flipped_bit_of_a_table_is_never_another_number(tmp_path: Path) -> None:

@@ -85,6 +85,10 @@ MISTAKES = {
     # options of another input
     "rank codes.npz codes.npy --metric mig.score": "--metric is of a study; these are files",
     "compare codes.npz codes.npy --by family": "--by is of a study; these are models",
+    "rank nope": "nope: no such folder",
+    "rank nope --metric mig.score": "nope: no such folder",
+    "compare nope --by family": "nope: no such folder",
+    "continue codes.npz --steps 9": "codes.npz: a file, not the folder of a run",
     "score codes.npz --metrics mig --fail-under snc=.3": "'snc' is not among the metrics; there are mig",
     "score codes.npz --fail-under mig": "write METRIC=NUMBER, such as mig=.3",
     "score codes.npz codes.npy --html page.html": "--html is of one model; unbraid compare makes a page of several",

@@ -158,3 +158,28 @@ def test_sparse_codes_are_refused_one_by_one_before_they_are_scored(tmp_path: Pa
     assert "--dense" in error
     assert unbraid_cli("score", tmp_path / "codes.npz", *labels, "--null", "19", "--dense")[0] == 0
     assert out.is_file()
+
+
+def test_scores_that_cannot_be_kept_are_shown(
+    grid: Path, tmp_path: Path, unbraid_cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tmp_path / "mine"
+    run.mkdir()
+    grid.rename(run / "codes.npz")
+    (run / "config.json").write_text(json.dumps({"family": "mine", "setting": "", "seed": 0}))
+
+    def refused(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("unbraid.studies.scores.atomic_write", refused)
+        code, printed, said = unbraid_cli("score", run, "--metrics", "r2", "--json", tmp_path / "r2.json")
+    assert code == 0
+    assert "r2" in printed
+    assert f"warning: {run / 'scores.json'}: the scores are not kept there (Permission denied)" in said
+    assert json.loads((tmp_path / "r2.json").read_text())["metrics"]["r2"]
+    (run / "scores.json").write_text("{")
+    code, printed, said = unbraid_cli("score", run, "--metrics", "r2")
+    assert (code, said.count("\n")) == (2, 1)
+    assert "r2" in printed
+    assert "scores.json: not the scores of unbraid" in said

@@ -126,6 +126,12 @@ def test_a_dry_run_says_what_it_takes_and_writes_nothing(run, tmp_path: Path) ->
     assert not (tmp_path / "out").exists()
     assert "6 of 6 runs to do, 36 steps" in printed
     assert "assumed: " in printed
+    code, printed, _ = run(SMALL, "--dry-run", "--shard", "1/4")
+    assert "2 of 2 runs to do, 12 steps" in printed
+    code, printed, _ = run(SMALL, "--dry-run", "--shard", "7/7")
+    assert (code, "0 of 0 runs to do, 0 steps" in printed) == (0, True)
+    code, printed, error = run(SMALL, "--dry-run", "--shard", "zzz")
+    assert (code, printed, error) == (2, "", "unbraid: shard 'zzz': write i/n with i from 1 to n, such as 2/8\n")
     assert run(SMALL)[0] == 0
     code, printed, _ = run(SMALL.replace("seeds: 2", "seeds: 3"), "--dry-run")
     assert "3 of 9 runs to do, 18 steps" in printed
@@ -163,7 +169,7 @@ def test_a_dry_run_scores_where_the_first_images_share_a_level(run) -> None:
             "device: cuda:7",
             "device 'cuda:7': write cuda, and CUDA_VISIBLE_DEVICES=7 for that one of several",
         ),
-        ("device: cpu", "device: tpu", "device 'tpu' cannot be used here"),
+        ("device: cpu", "device: tpu", "device 'tpu': one of auto, cpu, cuda, mps"),
         ("seeds: 2", "seeds: 2\nzero_shot: {held_out: 'z > 3'}", "names no factor 'z'"),
         ("seeds: 2", "seeds: 2\ncompositional: {factors: [x, z]}", "z"),
     ],

@@ -393,6 +393,19 @@ def test_a_ranking_is_made_once_for_the_same_codes(tmp_path: Path) -> None:
     assert seen == [1, 2, 3, 4, 5, 6]
 
 
+def test_in_a_folder_that_cannot_be_written_models_are_ranked_and_nothing_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "mkdir", refused)
+    monkeypatch.setattr(ranking_file, "SAVED_EVERY", 0.0)
+    ranking = rank_and_keep(tmp_path, population(), SPEARMAN, {})
+    np.testing.assert_array_equal(ranking.scores, rank_models(population(), SPEARMAN).scores)
+    assert not [*tmp_path.iterdir()]
+
+
 def test_two_that_rank_at_once_compare_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made, both, models = [], threading.Barrier(2), population()
 

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unbraid import Representation
+from unbraid._utils.device import out_of_memory
 from unbraid.datasets.own import open_path
 from unbraid.representation import SUFFIXES
 from unbraid.storage.files import check_file
@@ -278,3 +279,14 @@ def test_labels_in_a_damaged_npz_file_are_one_line(tmp_path: Path) -> None:
     (tmp_path / "labels.npz").write_bytes(b"no zip archive")
     with pytest.raises(ValueError, match=r"labels.npz: not a readable .npz file \(it is no zip archive"):
         read_columns(tmp_path / "labels.npz")
+
+
+def test_what_a_damaged_file_raises_is_not_its_own_cause(tmp_path: Path) -> None:
+    (tmp_path / "codes.npz").write_bytes(b"no zip archive")
+    with pytest.raises(ValueError, match=r"codes.npz: not a readable .npz file") as raised:
+        Representation.load(tmp_path / "codes.npz")
+    assert raised.value.__cause__ is not raised.value
+    raised.value.__cause__ = raised.value
+    assert not out_of_memory(raised.value)
+    raised.value.__cause__ = MemoryError()
+    assert out_of_memory(raised.value)

@@ -239,6 +239,23 @@ def test_what_cannot_be_trained_is_refused_before_any_folder_is_made(tmp_path, a
     assert not (tmp_path / "runs").exists()
 
 
+@pytest.mark.parametrize("family", ["vae", "delta_vae", "pca"])
+def test_what_is_trained_in_float64_is_used_in_it(tmp_path, family):
+    taken = [name for name in SMALL if name in FAMILIES[family].hyperparameters or name not in ("network", "latents")]
+    settings = {name: SMALL[name] for name in taken} | {"precision": "float64"}
+    (made,) = train(family, blocks(), steps=2, out=tmp_path, **settings)
+    run, images = load_run(made.path), blocks().images(np.arange(3))
+    codes = run.encode(images)
+    np.testing.assert_array_equal(codes, made.encode(images))
+    assert codes.dtype == np.float32
+    assert run.decode(codes).shape == images.shape
+    of_float32 = torch.zeros(1, images.shape[3], *images.shape[1:3])
+    with torch.no_grad():
+        assert run.encoder()(of_float32)[0].shape == codes[:1].shape
+    if run.has_prior:
+        assert run.generate(2).shape == images[:2].shape
+
+
 def test_presets_become_runs(tmp_path):
     runs = train("beta_vae", blocks(), preset="udr", steps=1, out=tmp_path, **SMALL)
     assert [run.config["hyperparameters"]["beta"] for run in runs] == [1, 2, 4, 6, 8, 16]

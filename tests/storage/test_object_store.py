@@ -227,13 +227,29 @@ def test_an_open_study_is_left_alone_while_a_process_works_on_it(bucket: str, tm
     [
         ("s3://bucket/prefix/", "s3://bucket/prefix"),
         (Path("s3://bucket/prefix"), "s3://bucket/prefix"),
+        ("S3://bucket/Prefix", "s3://bucket/Prefix"),
         ("study/", None),
+        ("sweep:1", None),
         ("C:/study", None),
         ("/data/s3:/x", None),
     ],
 )
 def test_addresses(path: str | Path, url: str | None) -> None:
     assert address(path) == url
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("s3://", "s3:// names no bucket; expected s3://bucket/prefix"),
+        (Path("S3://"), "s3:// names no bucket; expected s3://bucket/prefix"),
+        ("file:///study", "file:///study: give a folder of this machine by its path alone, without file:"),
+        (Path("FILE:///study"), "FILE:/study: give a folder of this machine by its path alone, without file:"),
+    ],
+)
+def test_what_is_no_address_of_a_store_is_refused(path: str | Path, said: str) -> None:
+    with pytest.raises(ValueError, match=f"^{said}$"):
+        local_folder(path, new=True)
 
 
 def said_by(arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> str:

@@ -162,6 +162,18 @@ def test_what_a_run_folder_was_trained_on_are_the_images_of_the_study(study, tmp
     assert (again.family, again.setting, again.seed) == (own.family, own.setting, own.seed)
 
 
+def test_what_was_added_and_is_planned_later_counts_once(study, tmp_path):
+    more = opened(tmp_path, YAML.replace("seeds: 2", "seeds: 3"))
+    later = sorted({run.id for run in more.runs()} - {run.id for run in study.runs()})
+    add(study, [saved(tmp_path / f"{later[0]}.npz")], family="mine")
+    assert later[0] in {run.id for run in study.runs()}
+    assert study.runs()[-1].is_added
+    shutil.copy(tmp_path / "study.yaml", study.require_folder() / "study.yaml")
+    runs = Study.load(study.require_folder()).runs()
+    assert [run.id for run in runs] == [run.id for run in more.runs()]
+    assert not any(run.is_added for run in runs)
+
+
 def test_seeds_count_on_within_a_family_and_setting(study, tmp_path):
     files = [saved(tmp_path / f"mine-{number}.npz") for number in range(5)]
     assert [run.seed for run in add(study, files[:2], family="mine")] == [0, 1]
@@ -233,6 +245,32 @@ def test_what_is_stopped_leaves_nothing_half_added(study, tmp_path, monkeypatch)
     with pytest.raises(KeyboardInterrupt):
         add(study, [saved(tmp_path / "mine.npz")], family="mine")
     assert list((study.require_folder() / "added").iterdir()) == []
+
+
+def test_what_could_not_be_read_back_is_refused_before_anything_is_written(study, tmp_path, monkeypatch):
+    file = saved(tmp_path / "mine.npz")
+    for more, said in (
+        ({"setting": {"a": 10**23}}, "hyperparameters.a: input should be a finite number or a text"),
+        ({"setting": {"a": float("inf")}}, "hyperparameters.a: input should be a finite"),
+        ({"seed": 2**63}, "seed: input should be less than"),
+    ):
+        with pytest.raises(ValueError, match=rf"mine\.npz: {said}"):
+            add(study, [file], family="mine", **more)
+    for bn in ("true", "false"):
+        (tmp_path / bn).mkdir()
+        np.save(tmp_path / bn / "codes.npy", PLACES)
+        (tmp_path / bn / "config.yaml").write_text(f"bn: {bn}\n")
+    with monkeypatch.context() as patch:
+        patch.setattr("unbraid.studies.added.write_results", full)
+        with pytest.raises(OSError, match="full"):
+            add(study, [tmp_path / "true", tmp_path / "false"], family="theirs")
+    assert not [*(study.require_folder() / "added").iterdir()]
+    add(study, [tmp_path / "true", tmp_path / "false"], family="theirs")
+    assert study.results().set_index("run").loc[["true", "false"], "setting"].tolist() == ["bn=true", "bn=false"]
+
+
+def full(*_: object) -> None:
+    raise OSError("the disk is full")
 
 
 def test_the_command_adds_and_says_where(study, tmp_path, monkeypatch, capsys):

@@ -171,6 +171,18 @@ def test_baselines_are_in_no_group_and_no_comparison_unless_they_are_added(study
     assert rows.loc[rows["codes"] == 5, "baseline"].tolist() == TITLES[:2], "it has no network"
 
 
+def test_damaged_codes_that_were_added_stop_no_other_model(study: Study) -> None:
+    before = study.baselines()
+    codes = next((study.require_folder() / "baselines").glob("pca-3-*")) / "codes.npz"
+    [run] = add(study, [codes], family="mine", names=["mine"])
+    (run.path / "codes.npz").write_bytes(b"no zip archive")
+    again(study)
+    frame = study.results()
+    pd.testing.assert_frame_equal(study.baselines(), before)
+    assert frame.loc[frame["above_baselines"].isna(), "run"].tolist() == ["mine"]
+    assert set(study.rank(compare="all").left_out) == {"mine"}
+
+
 def test_every_view_of_the_ranking_marks_what_is_no_better(
     study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

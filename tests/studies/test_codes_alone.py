@@ -11,6 +11,7 @@ import unbraid
 from unbraid.cli.app import main
 from unbraid.datasets import load
 from unbraid.studies import added
+from unbraid.studies.estimate import estimate
 from unbraid.studies.study import Study
 
 LABELS = pd.DataFrame(
@@ -131,3 +132,7 @@ def test_a_study_is_not_begun_twice_or_of_something_else(place: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no such file"):
         added.begin(place / "other", place / "none.csv")
     assert not (place / "other").exists()
+
+
+def test_of_a_study_without_runs_nothing_is_to_be_done(place: Path) -> None:
+    assert estimate(added.begin(place / "study", place / "labels.csv", metrics=METRICS).part()).seconds == 0

@@ -447,6 +447,15 @@ def test_progress_says_what_runs_do_once_they_are_trained(copy):
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("device", ["CPU", "x y", "", "meta", "cpu "])
+def test_a_device_that_is_none_is_refused_before_any_folder_is_made(device, tmp_path):
+    text = SMALL.replace("device: cpu", f"device: {json.dumps(device)}")
+    study = Study.load(written(tmp_path, text), out=tmp_path / "out")
+    with pytest.raises(ValueError, match=f"^device {device!r}: one of auto, cpu, cuda, mps$"):
+        study.run(processes=0)
+    assert not (tmp_path / "out").exists()
+
+
 def test_the_folder_alone_tells_the_study_where_the_device_differs(whole, monkeypatch):
     """A machine with another precision of its own, and without the dataset, reads the same runs."""
     monkeypatch.setattr("unbraid.studies.record.opened_dataset", None)

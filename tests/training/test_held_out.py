@@ -210,6 +210,8 @@ def test_ids_stay_without_and_differ_with(tmp_path) -> None:
         ({"hold_out": -1}, "hold_out must be a fraction of the images \\(below 1\\) or their number; got -1"),
         ({"hold_out": 1.5}, "hold_out must be a fraction"),
         ({"hold_out": math.nan}, "hold_out must be a fraction"),
+        ({"hold_out": math.inf}, "hold_out must be a fraction .*; got inf"),
+        ({"hold_out": np.float32(-math.inf)}, "hold_out must be a fraction"),
         ({"hold_out": True}, "hold_out must be a fraction"),
         ({"hold_out": 243}, "hold_out=243 leaves none of 243 images to train on"),
         ({"hold_out": 0.9999}, "hold_out=0.9999 leaves none of 243"),

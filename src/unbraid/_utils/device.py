@@ -84,7 +84,9 @@ LESS = "a smaller batch_size, smaller networks, or fewer processes at a time nee
 
 def out_of_memory(error: BaseException | None) -> bool:
     """Whether the device, or the machine, had no memory left for this, or for what it came of."""
-    while error is not None:
+    seen: set[int] = set()  # an error may be its own cause
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
         known = isinstance(error, MemoryError | torch.OutOfMemoryError) or getattr(error, "errno", 0) == errno.ENOMEM
         if known or any(said in str(error) for said in NO_ROOM):
             return True

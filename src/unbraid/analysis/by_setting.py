@@ -1,5 +1,6 @@
 """What the runs of each setting make of a metric: quartiles for box plots, and means against means."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -157,8 +158,7 @@ def setting_means(frame: DataFrame) -> DataFrame:
         ValueError: the runs of a setting differ in more than their seed, or were scored by different rules.
     """
     check_columns(frame, ["family", "setting"])
-    images = [name for name in ("label", "dataset", "content") if name in frame.columns]
-    keys = [*images, "family", "setting"]
+    images, keys = _keys(frame)
     scores = [*headline_columns(frame), *(name for name in frame.columns if name == "udr.score")]
     for _, rows in frame.groupby(images, sort=False, dropna=False) if images else [((), frame)]:
         check_alike(rows, scores, keys)
@@ -167,6 +167,31 @@ def setting_means(frame: DataFrame) -> DataFrame:
     for name in means.columns:  # the mean of equal numbers is not always that number, which would part equal settings
         means[name] = means[name].where(groups[name].nunique() != 1, groups[name].first())
     return means.reset_index()
+
+
+def means_with(frame: DataFrame, columns: Sequence[str]) -> DataFrame:
+    """`setting_means` with columns of which the runs of a setting have one value, text included.
+
+    Raises:
+        ValueError: as `setting_means`; or the runs of a setting differ in such a column.
+    """
+    check_columns(frame, columns)
+    means, (_, keys) = setting_means(frame), _keys(frame)
+    groups: Any = frame.groupby(keys, sort=False, dropna=False)
+    for name in (name for name in columns if name not in keys):
+        own = groups[name]
+        several = np.flatnonzero(own.nunique().to_numpy() > 1)
+        if len(several):
+            of = " ".join(str(means[key].iloc[several[0]]) for key in ("family", "setting")).strip()
+            raise ValueError(f"{name} differs within the setting {of}, whose runs are averaged; compare over runs")
+        means[name] = own.first().to_numpy()
+    return means
+
+
+def _keys(frame: DataFrame) -> tuple[list[str], list[str]]:
+    """The columns that tell images apart, and those that tell settings apart."""
+    images = [name for name in ("label", "dataset", "content") if name in frame.columns]
+    return images, [*images, "family", "setting"]
 
 
 def with_elbo(frame: DataFrame) -> DataFrame:

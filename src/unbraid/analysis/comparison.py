@@ -14,7 +14,7 @@ from unbraid._utils.natural_order import natural
 from unbraid._utils.optional import require
 from unbraid._version import VERSION
 from unbraid.analysis.alike import check_alike, check_rows
-from unbraid.analysis.by_setting import setting_means
+from unbraid.analysis.by_setting import means_with
 from unbraid.analysis.columns import check_columns, headline_columns, higher_is_better, mean_interval, numbers
 from unbraid.types import ArrayLike, DataFrame, FloatArray, IntArray
 
@@ -151,8 +151,8 @@ def compare_groups(
 
     Raises:
         ValueError: runs of different images, or a group of them where groups are of different images; scores of
-            unequal numbers of rows, or by different rules; no such column; fewer than two groups of two runs; nothing
-            to compare; confidence out of range.
+            unequal numbers of rows, or by different rules; no such column, or over settings one that differs within a
+            setting; fewer than two groups of two runs; nothing to compare; confidence out of range.
 
     Reference:
         Mann & Whitney 1947; Hodges & Lehmann 1963; Holm 1979.
@@ -162,7 +162,7 @@ def compare_groups(
     check_columns(frame, [by, *(() if within is None else [within])])
     runs = frame  # of which settings are averages
     n_seeds = len(set(frame["seed"].dropna().tolist())) if "seed" in frame else 0
-    frame = setting_means(frame) if over == "settings" else frame
+    frame = frame if over == "runs" else means_with(frame, [by, *(() if within is None else [within])])
     check_number("confidence", confidence, least=0)
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must be inside (0, 1); got {confidence}")
@@ -171,7 +171,9 @@ def compare_groups(
         raise ValueError("no column to compare: the study has no metrics")
     outer = [""] * len(frame) if within is None else _texts(frame, within)
     names = np.array(_texts(frame, by))
-    groups, shifts, left = [], [], set()
+    groups: list[GroupOfRuns] = []
+    shifts: list[Shift] = []
+    left: dict[str, list[str]] = {}  # in which columns a group is left out
     parts = {part: np.array([each == part for each in outer]) for part in sorted(set(outer), key=natural)}
     for part in parts.values():
         check_alike(frame.loc[part], chosen, [by] if by in IMAGES else (), conditions=("content",))
@@ -184,16 +186,19 @@ def compare_groups(
                 f"{part} {name}".strip() if name else "": values[(names == name) & rows & np.isfinite(values)]
                 for name in sorted(set(names[rows].tolist()), key=natural)
             }
-            left |= {name or "(no value)" for name, own in known.items() if len(own) < LEAST or not name}
+            for name in (name for name, own in known.items() if len(own) < LEAST or not name):
+                left.setdefault(name or "(no value)", []).append(column)
             known = {name: own for name, own in known.items() if len(own) >= LEAST and name}
             groups += [_group(column, name, own, confidence) for name, own in known.items()]
             shifts += [_shift(column, pair, known, confidence) for pair in combinations(known, 2)]
+    without = ", ".join(_left_out(name, of, chosen) for name, of in sorted(left.items()))
     if not shifts:
-        without = ", ".join(sorted(left))
-        raise ValueError(f"{by}: needs two groups of at least {LEAST} {over} with a score; left out: {without}")
+        raise ValueError(
+            f"{by}: needs two groups of at least {LEAST} {over} with a score; {_why_none(groups, within, without)}"
+        )
     corrected = holm([each.p for each in shifts])
     decided = [_decided(each, p_holm, 1 - confidence) for each, p_holm in zip(shifts, corrected, strict=True)]
-    return Comparison(by, over, confidence, tuple(groups), tuple(decided), _notes(frame, by, over, left), n_seeds)
+    return Comparison(by, over, confidence, tuple(groups), tuple(decided), _notes(frame, by, over, without), n_seeds)
 
 
 def usual_within(frame: DataFrame, by: str) -> str | None:
@@ -315,10 +320,23 @@ def _decided(shift: Shift, p_holm: float, alpha: float) -> Shift:
     return replace(shift, p_holm=p_holm, better=ahead if sure else "")
 
 
-def _notes(frame: DataFrame, by: str, over: str, left: set[str]) -> tuple[str, ...]:
+def _left_out(group: str, of: Sequence[str], columns: Sequence[str]) -> str:
+    """A group, and in which of the columns it is left out, if not in all."""
+    return group if len(set(of)) == len(set(columns)) else f"{group} (of {', '.join(dict.fromkeys(of))})"
+
+
+def _why_none(groups: Sequence[GroupOfRuns], within: str | None, left: str) -> str:
+    """Why no two groups can be compared."""
+    names = list(dict.fromkeys(each.group for each in groups))
+    apart = "" if len(names) < 2 else f", in different {'columns' if within is None else within + 's'}"
+    whys = [f"there is only {', '.join(names)}{apart}"] if names else []
+    return "; ".join([*whys, *([f"left out: {left}"] if left else [])]) or "there is none"
+
+
+def _notes(frame: DataFrame, by: str, over: str, left: str) -> tuple[str, ...]:
     notes = []
     if left:
-        notes.append(f"left out, with fewer than {LEAST} {over} of a score: {', '.join(sorted(left))}")
+        notes.append(f"left out, with fewer than {LEAST} {over} of a score: {left}")
     if by in IMAGES:
         notes.append("groups are of different images; their scores are of as many rows each")
     of_settings = over == "runs" and by != "setting" and {"family", "setting"} <= set(frame.columns)

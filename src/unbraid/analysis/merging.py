@@ -15,6 +15,7 @@ from unbraid.analysis.columns import BASELINE, N_ROWS, PUBLISHED
 from unbraid.metrics import METRICS
 from unbraid.metrics._shared.arguments import find_metric
 from unbraid.storage.files import check_file
+from unbraid.storage.json_records import MOST
 from unbraid.storage.tables import read_parquet
 from unbraid.types import DataFrame
 
@@ -41,6 +42,9 @@ ABOVE, YES, NO = "above_baselines", "yes", "no: "  # of a run: all baselines, or
 OF_IMAGES = ("dataset", "dataset_options")
 TOLD = ("reason", "label")  # in words, of which any will do
 COUNTS = ("seed", "steps", "batch_size", "training_version", N_ROWS)
+NAMES = ("run", "family")  # that every row has
+DECIDED = "computed_with"
+LONGEST = 80  # letters of a cell that an error shows
 STATES = ("finished", "diverged", "failed", "waiting")  # of one run in two tables, the first counts
 
 
@@ -54,7 +58,7 @@ def read_table(path: str | Path, needed: Sequence[str] = NEEDED) -> DataFrame:
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: it is no table of a study.
+        ValueError: it is no table of a study, or a cell holds what none does; the line names file and row.
     """
     pandas, path = require("pandas", "table", "a table of results"), Path(path)
     check_file(path)
@@ -71,7 +75,39 @@ def read_table(path: str | Path, needed: Sequence[str] = NEEDED) -> DataFrame:
         why = f"it has no column {lacking[0]!r}; unbraid export writes one"
         raise ValueError(f"{path}: not the table of a study ({why})")
     frame["setting"] = frame["setting"].fillna("")
+    _check_cells(frame, str(path), first=2 if path.suffix == ".csv" else 1)
     return frame
+
+
+def _check_cells(frame: DataFrame, where: str, first: int = 1) -> None:
+    """Raises ValueError where a cell holds what none of a study does, with its row; the first row is called `first`."""
+    for column in (name for name in (*NAMES, *COUNTS, DECIDED) if name in frame.columns):
+        fault = _unnamed if column in NAMES else _undecodable if column == DECIDED else _uncounted
+        for number, cell in enumerate(frame[column].tolist(), start=first):
+            if (_there(cell) or column in NAMES) and (expected := fault(cell)):
+                got = f"got {str(cell)[:LONGEST]!r}" if _there(cell) else "it is empty"
+                raise ValueError(f"{where}: row {number}: {column} must be {expected}; {got}")
+
+
+def _unnamed(cell: Any) -> str:
+    return "" if _there(cell) and str(cell).strip() else "a name"
+
+
+def _uncounted(cell: Any) -> str:
+    try:
+        number = cell if isinstance(cell, int) else float(cell)  # a large one is exact as an int alone
+        whole = not isinstance(cell, bool) and number == int(number) and 0 <= number <= MOST
+    except (TypeError, ValueError, OverflowError):
+        whole = False
+    return "" if whole else "a whole number, 0 or more"
+
+
+def _undecodable(cell: Any) -> str:
+    try:
+        known = isinstance(json.loads(cell), dict)
+    except (TypeError, ValueError, RecursionError):
+        known = False
+    return "" if known else "a JSON object, by metric"
 
 
 def _read_csv(path: Path) -> dict[str, list[Any]]:
@@ -105,10 +141,12 @@ def merge_tables(tables: Mapping[str, DataFrame], *, prefer_first: bool = False)
         prefer_first: of a run whose numbers differ, take the row of the table that comes first.
 
     Raises:
-        ValueError: two tables have different numbers of one run, or decided them otherwise.
+        ValueError: two tables have different numbers of one run, or decided them otherwise; or a cell holds what none
+            does.
     """
     merged: dict[str, tuple[str, Row]] = {}
     for table, frame in tables.items():
+        _check_cells(frame, table)
         for row in _rows(frame):
             name = str(row["run"])
             if name not in merged:

@@ -134,12 +134,14 @@ def compare(
     }  # fmt: skip
     of_study = {"by": by, "columns": columns, "over": over, "within": within}
     from unbraid.analysis.merging import is_table
+    from unbraid.runs.folder import check_there
     from unbraid.studies.store import is_study
 
     if len(paths) == 1 and (is_study(paths[0]) or is_table(paths[0])):
         refuse(of_models, f"is of models; {paths[0]} is a study")
         _of_study(paths[0], to, by or "family", listed(columns) or None, over or "runs", within, confidence, trust_code)
         return
+    check_there(paths)
     refuse({**of_study, "trust-code": trust_code}, "is of a study; these are models")
     interval = interval_of(confidence, resamples)
     about = labels_of(labels, None, kinds, weights=weights, groups=groups, codes=codes)

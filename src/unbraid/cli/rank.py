@@ -143,6 +143,7 @@ def rank(
     if rows is not None and rows < 1:
         raise ValueError(f"--rows must be at least 1; got {rows}")
     to = Files(csv, latex, markdown, json, html)
+    from unbraid.runs.folder import check_there
     from unbraid.studies.rank import executed
     from unbraid.studies.store import is_study
 
@@ -160,6 +161,7 @@ def rank(
         with where:
             _rank_study(paths[0], given | {"compare": compare}, metric, rows or 20, to, trust_code)
         return
+    check_there(paths)
     refuse({"compare": compare, "metric": metric, "trust-code": trust_code}, "is of a study; these are files")
     files = expanded(paths, codes)
     if len(files) < 2:

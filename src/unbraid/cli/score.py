@@ -1,5 +1,6 @@
 """`unbraid score`: every metric of codes in files or in the folders of runs."""
 
+import errno
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -45,6 +46,7 @@ EXAMPLE = "the shipped example"
 MOST = 4  # models that a note names
 PER_CODE = 999  # shuffles of the table of codes, where --null names none
 WITHIN = 0.05  # up to which the corrected p of a code is counted
+READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
 SHOWN = 6  # columns of configs beside the scores
 
 
@@ -260,6 +262,7 @@ def score(
         "code_blocks": code_blocks, "factor_blocks": factor_blocks, "units": units,
     }  # fmt: skip
     cards: dict[str, ScoreCard] = {}
+    kept: list[str | Exception] = []  # told once the scores are shown
     trust = trusted(trust_code, trust_data)
     for number, path in enumerate(paths, start=1):
         with metric_progress(f"scoring {number}/{len(paths)}" if len(paths) > 1 else "scoring") as progress:
@@ -267,7 +270,7 @@ def score(
         name = EXAMPLE if example else str(path)
         cards[name] = replace(card, path=name)
         if path.is_dir() and is_run(path) and about.own and not about.taken and not blocked:
-            say(_kept(path, cards[name]), err=True)
+            kept.append(_kept(path, cards[name]))
     if len(cards) == 1 and by is None:
         card = next(iter(cards.values()))
         _show_one(card, to, how_many)
@@ -275,6 +278,10 @@ def score(
             _write_codes(card, per_code, options["null"])
     else:
         _show_several(cards, to, names, by, sort, configs)
+    for told in kept:
+        if isinstance(told, Exception):
+            raise told
+        say(told, err=True)
     if trackers:
         from unbraid.studies.tracking.cards import track_cards
 
@@ -388,12 +395,19 @@ def _of(models: Sequence[str], n_all: int) -> str:
     return f" ({', '.join(models[:MOST])}{more})"
 
 
-def _kept(run: Path, card: "ScoreCard") -> str:
-    """What the folder of a run keeps of the scores."""
+def _kept(run: Path, card: "ScoreCard") -> str | Exception:
+    """What the folder of a run keeps of the scores; or why it keeps none, which must not take them from the user."""
     from unbraid.storage.run_files import SCORES
     from unbraid.studies.scores import keep_by_hand
 
-    names = keep_by_hand(run, card)
+    try:
+        names = keep_by_hand(run, card)
+    except OSError as error:
+        if error.errno not in READ_ONLY:
+            return error
+        return f"warning: {run / SCORES}: the scores are not kept there ({error.strerror})"
+    except ValueError as error:
+        return error
     return f"wrote {', '.join(names)} to {run / SCORES}" if names else f"left {run / SCORES} as it is"
 
 

@@ -86,21 +86,22 @@ def run(
         if study.config.executor_with(executor, {})[0] != "ray" and options.keys() - {"processes"}:
             raise ValueError("--address and --gpus-per-run go with --executor ray")
         if dry_run:
-            _estimate(study, executor, options)
+            _estimate(study, executor, shard, options)
             return
         with continuing(), _progress(study.config.name) as report:
             runs = study.run(executor, retry=retry, retrain=retrain, shard=shard, progress=report, **options)
     say(summary(study, runs, out))
 
 
-def _estimate(study: "Study", executor: str | None, options: Mapping[str, Any]) -> None:
+def _estimate(study: "Study", executor: str | None, shard: str | None, options: Mapping[str, Any]) -> None:
     from unbraid.studies.estimate import estimate
     from unbraid.studies.several import naming
+    from unbraid.studies.shards import parse_shard
 
-    found = []
+    found, alone = [], None if shard is None else parse_shard(shard)
     for number, (label, part) in enumerate(study.parts.items()):
         with naming(number, label), metric_progress(f"measuring {label}".strip()) as progress:
-            found.append(estimate(part, executor, progress=progress, **options))
+            found.append(estimate(part, executor, shard=alone, progress=progress, **options))
         show([*estimated(found[-1], part.config.name if label else "")], Files())
     if len(found) > 1:
         say(in_all(found))

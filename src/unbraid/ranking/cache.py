@@ -1,9 +1,12 @@
 """A ranking with its similarity matrices in one file, and the ranking of a whole study."""
 
+import errno
 import hashlib
 import json
+import os
 import time
 from collections.abc import Callable, Collection, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +26,7 @@ FORMAT = 1
 MADE = 6  # raised where a ranking of the same codes comes out otherwise, its notes included: kept ones are made again
 FOLDER, LOCK = "udr", ".lock"
 FOUND = "values", "penalties", "largest", "converged"  # of all pairs
+READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
 SAVED_EVERY = 60.0  # seconds
 
 
@@ -44,7 +48,8 @@ def rank_and_keep(
     """The ranking of these models: the one kept in the folder where it is of the same codes, or else made and kept.
 
     Pairs of models that were compared before are not compared again, also where that was interrupted: what is found
-    is kept every minute in a file beside it. Who ranks in the same folder is waited for. `files`: what was read before.
+    is kept every minute in a file beside it. Who ranks in the same folder is waited for. In a folder that cannot be
+    written nothing is kept. `files`: what was read before.
     """
     path, source = ranking_path(folder, options), _fingerprint(candidates, options, untrained)
     files = ReadOnce() if files is None else files
@@ -58,11 +63,23 @@ def rank_and_keep(
 
     if (ranking := kept()) is not None:
         return ranking
-    path.parent.mkdir(exist_ok=True)
-    with locked(path.parent / LOCK, wait="always"):
+    with ExitStack() as stack:
+        keep = _claimed(path.parent, stack)
         if (ranking := kept()) is not None:
             return ranking
-        return _made(path, candidates, options, left_out, source, progress, untrained)
+        return _made(path, candidates, options, left_out, source, progress, untrained, keep=keep)
+
+
+def _claimed(folder: Path, stack: ExitStack) -> bool:
+    """Whether the folder can be written; if so nobody else ranks in it until the stack is closed."""
+    try:
+        folder.mkdir(exist_ok=True)
+        stack.enter_context(locked(folder / LOCK, wait="always"))
+    except OSError as error:
+        if error.errno not in READ_ONLY:
+            raise
+        return False
+    return os.access(folder, os.W_OK)
 
 
 def _made(
@@ -73,6 +90,8 @@ def _made(
     source: str,
     progress: Callable[[int, int], None] | None,
     untrained: Sequence[FloatArray],
+    *,
+    keep: bool,
 ) -> Ranking:
     begun = path.with_name(f"{path.name}.begun")
     known = next((read_ranking(each) for each in (begun, path) if each.is_file()), None)
@@ -80,15 +99,16 @@ def _made(
 
     def save(part: Ranking) -> None:
         nonlocal due
-        if (started := time.monotonic()) >= due:
+        if keep and (started := time.monotonic()) >= due:
             write_ranking(begun, part)
             due = time.monotonic() + max(SAVED_EVERY, 20 * (time.monotonic() - started))
 
     ranking = rank_models(
         candidates, options, left_out=left_out, untrained=untrained, known=known, save=save, progress=progress
     )
-    write_ranking(path, ranking, source)
-    begun.unlink(missing_ok=True)
+    if keep:
+        write_ranking(path, ranking, source)
+        begun.unlink(missing_ok=True)
     return ranking
 
 

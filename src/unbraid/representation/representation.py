@@ -404,7 +404,9 @@ class Representation(Shown):
         try:
             arrays = read(path)
         except ValueError as error:
-            raise error if str(path) in str(error) else ValueError(f"{path}: {error}") from error
+            if str(path) in str(error):
+                raise
+            raise ValueError(f"{path}: {error}") from error
         return cls._of_file(path, arrays)
 
     @classmethod
@@ -696,7 +698,8 @@ def _write_parquet(representation: Representation, path: Path) -> None:
         if (matrix := getattr(representation, name)) is not None:
             columns |= {f"{prefix}{i}": column for i, column in enumerate(matrix.T)}
     columns |= {} if representation.groups is None else {"groups": representation.groups}
-    pq.write_table(pa.table(columns).replace_schema_metadata(_metadata(representation)), path)
+    with path.open("wb") as file:  # pyarrow would take the relative folder runs:1 for an address
+        pq.write_table(pa.table(columns).replace_schema_metadata(_metadata(representation)), file)
 
 
 _READERS: Mapping[str, Callable[[Path], Arrays]] = {

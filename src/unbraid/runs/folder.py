@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from stat import S_ISREG
 from typing import Any
@@ -52,9 +52,18 @@ def read_folder(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     return config, status
 
 
+def check_there(paths: Iterable[Path]) -> None:
+    """Raises FileNotFoundError for the first file or folder that is not there; ValueError where it is being trained."""
+    for path in paths:
+        if not path.exists():
+            raise _no_run(os.fspath(path))
+
+
 def _no_run(place: str) -> Exception:
-    """Why a folder without a config is no finished run."""
+    """Why a path, or a folder without a config, is no finished run."""
     described, ended = f"{place}/{CONFIG}", f"{place}/{STATUS}"
+    if os.path.exists(place) and not os.path.isdir(place):
+        return FileNotFoundError(f"{place}: a file, not the folder of a run")
     if not os.path.isdir(place) or place.endswith(WORKING):
         if os.path.isdir(place.removesuffix(WORKING) + WORKING):
             return ValueError(f"{place}: the training has not finished; the same command continues it")

@@ -174,5 +174,6 @@ def _flat(content: Mapping[Any, Any], before: str = "") -> Iterator[tuple[str, A
         elif isinstance(value, list) and any(isinstance(each, Mapping) for each in value):
             yield from _flat(dict(enumerate(value)), f"{name}.")
         elif value is not None:
-            plain = isinstance(value, bool | int | float)
-            yield name, value if plain else str(value)[:LONGEST]
+            if isinstance(value, bool):
+                value = str(value).lower()  # as it is written; a column of them is of text
+            yield name, value if isinstance(value, int | float) else str(value)[:LONGEST]

@@ -194,12 +194,14 @@ class Run:
     def encoder(self) -> Callable[[Tensor], tuple[Tensor, Tensor | None]]:
         """What encodes, as a function of tensors: images (n, channels, height, width), 0 .. 1, to a posterior."""
         modules, family, settings = self.modules, self._family, self._settings
-        return lambda images: family.encode(modules, images, settings)
+        dtype = _dtype_of(modules)
+        return lambda images: family.encode(modules, images.to(dtype), settings)
 
     def decoder(self) -> Callable[[Tensor], Tensor]:
         """What decodes, as a function of tensors: codes (n, n_codes) to images (n, channels, height, width)."""
         modules, family, settings = self.modules, self._family, self._settings
-        return lambda codes: family.decode(modules, codes, settings)
+        dtype = _dtype_of(modules)
+        return lambda codes: family.decode(modules, codes.to(dtype), settings)
 
     def representation(
         self, dataset: Images | str | Path | None = None, n: int = N_CODES, *, seed: int = 0
@@ -367,10 +369,12 @@ class Run:
             raise damaged(path, error) from None
         with self.described(), torch.inference_mode():
             modules = self._built(weights)
-            codes, _ = self._family.encode(modules, torch.zeros(1, *(shape[2:] + shape[:2])), self._settings)
+            dtype = _dtype_of(modules)
+            images = torch.zeros(1, *(shape[2:] + shape[:2]), dtype=dtype)
+            codes, _ = self._family.encode(modules, images, self._settings)
             if codes.shape != (1, self.n_codes):
                 raise ValueError(f"{self.n_codes} codes of an image; the encoder gives {tuple(codes.shape)}")
-            self._family.decode(modules, torch.zeros(1, self.n_codes), self._settings)
+            self._family.decode(modules, torch.zeros(1, self.n_codes, dtype=dtype), self._settings)
         if self.config.get("probe"):
             self._check_probe(modules)
         return modules.to(choose_device(self.device))
@@ -388,7 +392,8 @@ class Run:
     def _check_probe(self, modules: nn.ModuleDict) -> None:
         """Raises ValueError where code of the user's does not give the codes that it gave when the run was trained."""
         with torch.inference_mode(), reproducible(torch.device("cpu")):
-            images = as_floats(torch.from_numpy(probe_images(tuple(self.config["dataset"]["image_shape"]))))
+            probes = torch.from_numpy(probe_images(tuple(self.config["dataset"]["image_shape"])))
+            images = as_floats(probes, _dtype_of(modules))
             codes = self._family.encode(modules, images, self._settings)[0].float().numpy()
         kept = np.array(self.config["probe"], dtype=np.float32)
         if kept.shape != codes.shape or np.abs(codes - kept).max() > PROBED * (1 + np.abs(kept).max()):
@@ -435,9 +440,14 @@ class Run:
         return {**structural_settings(self._family, [member]), **self.config.get("facts", {})}
 
     def _call(self, function: Any, *batch: Tensor) -> Any:
-        device = choose_device(self.device)
+        device, dtype = choose_device(self.device), _dtype_of(self.modules)
         with torch.inference_mode(), reproducible(device):
-            return function(*(each.to(device) for each in batch))
+            return function(*(each.to(device, dtype) for each in batch))
+
+
+def _dtype_of(modules: nn.Module) -> torch.dtype:
+    """Of the weights, and so of what the networks take: float64 where they were trained in it."""
+    return next((each.dtype for each in modules.parameters() if each.is_floating_point()), torch.float32)
 
 
 def named_images(run: Run) -> dict[str, Any]:
@@ -471,7 +481,7 @@ def _read_table(path: Path) -> dict[str, FloatArray]:
 
     try:
         _check_whole(path)
-        table = pq.ParquetFile(path).read()
+        table = pq.ParquetFile(path.absolute()).read()  # pyarrow would take a relative folder such as runs:1 for a URI
     except (pa.ArrowException, OSError) as error:
         raise damaged(path, error) from None
     return {name: table[name].to_numpy() for name in table.column_names}

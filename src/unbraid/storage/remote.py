@@ -22,6 +22,7 @@ from unbraid.storage.sync import Mirror, pull, push
 
 LOCK = ".lock"  # held by the process that works on the folder of a study
 EVERY = 120.0  # seconds between two uploads of checkpoints: what a lost machine loses, and as long to the last one
+HERE = ("file", "local")  # of an address that is no store but a folder
 LONGEST = 240  # bytes that file systems allow in a name, less what temporary ones add
 
 
@@ -33,6 +34,7 @@ def local_folder(path: str | Path, *, new: bool = False) -> Path:
         new: whether the store may hold nothing yet; the folder is then still to be made.
 
     Raises:
+        ValueError: the address names no bucket, or a folder of this machine.
         FileNotFoundError: the store holds nothing at the address.
         OSError: the store cannot be reached or read. Nothing was written.
         ImportError: the package for this kind of store is not installed.
@@ -40,6 +42,11 @@ def local_folder(path: str | Path, *, new: bool = False) -> Path:
     url = address(path)
     if url is None:
         return Path(path)
+    scheme, _, place = url.partition("://")
+    if scheme in HERE:
+        raise ValueError(f"{path}: give a folder of this machine by its path alone, without {scheme}:")
+    if not place:
+        raise ValueError(f"{url} names no bucket; expected {scheme}://bucket/prefix")
     folder = _mirrors() / quote(url, safe="")
     if len(folder.name) > LONGEST:
         raise ValueError(f"{url}: too long for the name of a folder here; give a shorter prefix")
@@ -52,8 +59,9 @@ def local_folder(path: str | Path, *, new: bool = False) -> Path:
 
 def address(path: str | Path) -> str | None:
     """The address of a store, also where `pathlib` or a shell took one of its slashes; None for a folder."""
-    found = re.match(r"([a-z][a-z0-9+]+):/+(.+)", str(path))  # one letter is a drive
-    return f"{found[1]}://{found[2].rstrip('/')}" if found else None
+    # One letter is a drive; of an address without a bucket, pathlib leaves the scheme.
+    found = re.fullmatch(r"([a-z][a-z0-9+]+):/+(.*)|(s3a?|gc?s|az|abfss?):", str(path), re.IGNORECASE | re.DOTALL)
+    return f"{(found[1] or found[3]).lower()}://{(found[2] or '').rstrip('/')}" if found else None
 
 
 def mirror_of(folder: Path) -> Mirror | None:

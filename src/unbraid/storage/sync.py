@@ -138,7 +138,7 @@ def _reached(url: str) -> Iterator[tuple[Any, str]]:
     """The store's file system and the path in it; what goes wrong there is an OSError in one line."""
     core = require("fsspec.core", "ray", "an object store")
     try:
-        store, root = core.url_to_fs(url, **({"auto_mkdir": True} if url.startswith("file:") else {}))
+        store, root = core.url_to_fs(url)
         yield store, root.rstrip("/")
     except ImportError as error:
         needed = "pip install 'unbraid[ray]'" if url.startswith("s3:") else str(error)

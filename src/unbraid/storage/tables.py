@@ -227,25 +227,36 @@ def read_parquet(path: Path) -> Any:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    place = path.absolute()  # pyarrow would take the relative folder runs:1 for an address
     try:
         check_file(path)
-        described = pq.ParquetFile(path).metadata
+        described = pq.ParquetFile(place).metadata
         # What pages of repeated values declare is their packed size; in memory every cell takes its own place.
         check_unpacked(path, CELL * described.num_rows * described.num_columns)
         # `pq.read_table` takes 1.8 GB for 20 000 columns of two rows, and columns from the names of folders.
-        return pq.ParquetFile(path).read()
+        return pq.ParquetFile(place).read()
     except (pa.ArrowException, OSError, ValueError) as error:
         raise ValueError(f"{path}: not a readable .parquet file ({one_line(error)})") from error
 
 
 def write_parquet(frame: DataFrame, path: Path) -> None:
-    """Write a pandas DataFrame without its index as .parquet, with a checksum."""
+    """Write a pandas DataFrame without its index as .parquet, with a checksum.
+
+    A column of which some cells are numbers and others text, as of a setting that families spell differently, is text.
+    """
     require("pyarrow", "table", "writing .parquet")
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    frame = frame.copy(deep=False)
+    for name in [name for name in frame.columns if frame[name].dtype == object]:
+        try:
+            pa.array(frame[name], from_pandas=True)
+        except pa.ArrowException:
+            frame[name] = frame[name].map(str, na_action="ignore")
     table = pa.Table.from_pandas(frame, preserve_index=False)
-    pq.write_table(table.replace_schema_metadata({**(table.schema.metadata or {}), KEY: BLANK}), path)
+    with path.open("wb") as file:  # of a path in the relative folder runs:1 pyarrow would make an address
+        pq.write_table(table.replace_schema_metadata({**(table.schema.metadata or {}), KEY: BLANK}), file)
     add_checksum(path)
 
 

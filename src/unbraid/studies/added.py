@@ -2,7 +2,8 @@
 
 import re
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,12 +23,14 @@ from unbraid.runs.grouping import is_seed, name_of, varying
 from unbraid.runs.run import N_CODES
 from unbraid.scoring.encoding import drawn, encoded
 from unbraid.scoring.score import without_presets
+from unbraid.storage.json_records import check_record
 from unbraid.storage.remote import address_of, changing
 from unbraid.storage.run_files import ADDED_CODES, CONFIG, WORKING
 from unbraid.storage.trust import Trusted
 from unbraid.studies import store
 from unbraid.studies.baselines import score_baselines
 from unbraid.studies.expand import metric_names, setting_of, setting_text
+from unbraid.studies.records import AddedRecord
 from unbraid.studies.results import write_results
 from unbraid.studies.scores import complete_scores
 from unbraid.studies.snapshot import RunView, StudySnapshot
@@ -140,7 +143,7 @@ def add(
     abouts = _abouts(snapshot, paths, family, setting, seed)
     checked = [_checked(read_codes(code_path(path)), space, str(path)) for path in paths]
     begun = [folder / store.ADDED / f".{name}{WORKING}" for name in names]
-    with changing(folder):
+    with changing(folder), _all_or_none() as entered:
         try:
             for number, (working, representation, about) in enumerate(zip(begun, checked, abouts, strict=True)):
                 if progress:
@@ -152,7 +155,7 @@ def add(
                 complete_scores(working, metric_names(part.config), held_out=part.config.held_out)
             for working, name in zip(begun, names, strict=True):
                 store.forget_failure(folder, name)
-                working.rename(folder / store.ADDED / name)
+                entered.append(working.rename(folder / store.ADDED / name))
         finally:
             for working in begun:
                 shutil.rmtree(working, ignore_errors=True)
@@ -163,6 +166,18 @@ def add(
         write_results(snapshot)
     runs = {run.id: run for run in snapshot.runs}
     return [runs[name] for name in names]
+
+
+@contextmanager
+def _all_or_none() -> Iterator[list[Path]]:
+    """A list for folders, which are removed again where the block fails."""
+    folders: list[Path] = []
+    try:
+        yield folders
+    except BaseException:
+        for folder in folders:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def sample_of(study: Study, dataset: str | None = None) -> IntArray:
@@ -240,6 +255,7 @@ def _abouts(
         own = about.get("run", {}).get("seed", _seed(columns))
         about["seed"] = seed + number if seed is not None else own if own is not None else taken.get(key, -1) + 1
         taken[key] = max(about["seed"], taken.get(key, -1))
+        check_record(AddedRecord, about, file)
         found.append(about)
     return found
 

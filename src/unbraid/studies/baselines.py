@@ -55,13 +55,18 @@ class StudyBaseline:
 def baselines_of(run: RunView, content: str) -> list[StudyBaseline]:
     """What a finished run is held against; a representation that was added has no network to be untrained.
 
+    Nothing where the codes of such a one are damaged: it is no part of the ranking either.
+
     Args:
         run: of the study.
         content: digest of the images of the study.
     """
     images = {"content": content}
     if run.is_added:
-        width, networks = run.codes().codes.shape[1], None
+        try:
+            width, networks = run.codes().codes.shape[1], None
+        except (OSError, ValueError):
+            return []
     else:
         config = run.config
         parts = config.get("codes") or [{"size": config["hyperparameters"]["latents"]}]

@@ -27,6 +27,7 @@ from unbraid.studies.executors import EXECUTORS, Task
 from unbraid.studies.executors.local import PACK, kinds, spread
 from unbraid.studies.executors.ray import asked
 from unbraid.studies.record import StudyPart
+from unbraid.studies.shards import Shard
 from unbraid.training.loop import train_here
 from unbraid.training.train import training_of
 
@@ -93,6 +94,7 @@ def estimate(
     study: StudyPart,
     executor: str | None = None,
     *,
+    shard: Shard | None = None,
     progress: Callable[[str, int, int], None] | None = None,
     **options: Any,
 ) -> Estimate:
@@ -101,6 +103,7 @@ def estimate(
     Args:
         study: with a folder, which need not be there.
         executor: as for `Study.run`; a cluster is asked what it offers, and the measuring is done there.
+        shard: of the study, which alone is to be run.
         progress: called as progress(kind of run, done, total) before each measurement; first, where that takes
             long, as progress("reading images", done, total).
         **options: of the executor.
@@ -110,12 +113,15 @@ def estimate(
     """
     dataset, around = study.resolve_environment(progress)
     tasks, datasets, planned = all_tasks(study, dataset, around)
-    ledger = TaskLedger(study, planned, tasks, files=ReadOnce())
+    own = shard.part(tasks) if shard else tasks
+    of = {task.id: task.questions[0]["of"] for task in own if task.questions}
+    ledger = TaskLedger(study, planned, own, files=ReadOnce())
     waiting = {task.id for task in ledger.waiting}
     check_tasks(study.require_folder(), ledger.waiting, datasets)
     name, options = study.config.executor_with(executor, options)
     place = _on_cluster if name == "ray" else _here
-    found = kinds([task for task in tasks if not task.questions])
+    costly = {of.get(task.id, task.id) for task in own}
+    found = [kind for kind in kinds([task for task in tasks if not task.questions]) if costly & {t.id for t in kind}]
     costs: dict[str, tuple[float, float]] = {}
     stacks: dict[str, int] = {}
     used: list[int | None] = []
@@ -133,13 +139,12 @@ def estimate(
                 costs[task.id], stacks[task.id] = cost, len(measured)
             used.append(memory)
     # A run without some images is as quick as the one that sees all of them.
-    of = {task.id: task.questions[0]["of"] for task in tasks if task.questions}
     costs |= {task: costs[whole] for task, whole in of.items()}
     stacks |= {task: stacks[whole] for task, whole in of.items()}
-    scoring = _seconds_of_scoring(tasks[0], datasets)
+    scoring = _seconds_of_scoring(tasks[0], datasets) if tasks else 0.0
     settings = {each.id: each.setting for each in planned}
     settled: dict[tuple[str, str, int], list[Task]] = {}
-    for task in tasks:
+    for task in own:
         setting = settings.get(task.id, task.label)
         settled.setdefault((task.config["family"], setting, task.config["steps"]), []).append(task)
     rows = []

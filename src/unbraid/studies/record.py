@@ -28,6 +28,8 @@ from unbraid.studies.store import StudyEnvironment
 from unbraid.training.source import open_dataset, opened_dataset
 from unbraid.types import Progress
 
+DEVICES = ("auto", "cpu", "cuda", "mps")
+
 
 @dataclass(frozen=True)
 class StudyProgress:
@@ -139,6 +141,8 @@ class StudyPart(InFolder):
         known = store.read_environment(self.folder, self.source, self.files) if self.folder else None
         device, precision = self.config.device, self.config.precision
         check_unnumbered(device)
+        if device not in DEVICES:  # whether this machine has it, the executor sees: Ray may find it on another
+            raise ValueError(f"device {device!r}: one of {', '.join(DEVICES)}")
         if device == "auto":
             device = known.device if known else choose_device("auto").type
         if precision == "auto":
@@ -165,9 +169,11 @@ class StudyPart(InFolder):
         around, files = around or self.environment(), ReadOnce() if files is None else files
         marks = run_marks(folder)  # before the runs are read: what is written meanwhile is read again
         runs = read_runs(folder, expand(self.config, around), wanted, files)
+        ids = {run.id for run in runs}  # one that was added may be planned since
+        added = [run for run in read_added(folder, wanted, files) if run.id not in ids]
         return StudySnapshot(
             self.label, self.config, self.text, folder, self.trusted, around, wanted,
-            [*runs, *read_added(folder, wanted, files)], marks, self._baselines(files), self._answers(files), files,
+            [*runs, *added], marks, self._baselines(files), self._answers(files), files,
         )  # fmt: skip
 
     def _baselines(self, files: ReadOnce) -> dict[str, SavedScores]:

@@ -66,8 +66,8 @@ class Divided:
 
 def hold_out_of(hold_out: Any, every: Any, patience: Any) -> HoldOut:
     """Raises ValueError for what is neither a share nor a number of images, or no whole number of steps or times."""
-    number = isinstance(hold_out, int | float | np.number) and not isinstance(hold_out, bool)
-    if not number or not (0 <= hold_out < 1 or (hold_out >= 1 and hold_out == int(hold_out))):
+    number = isinstance(hold_out, int | float | np.integer | np.floating) and not isinstance(hold_out, bool)
+    if not number or not (0 <= hold_out < 1 or (1 <= hold_out < math.inf and hold_out == int(hold_out))):
         raise ValueError(f"hold_out must be a fraction of the images (below 1) or their number; got {hold_out!r}")
     every, patience = check_whole("hold_out_every", every, 1), check_whole("patience", patience, 0)
     if patience and not hold_out:
