@@ -70,12 +70,15 @@ def fit(
             device=device, executor=executor, report=show,
         )  # fmt: skip
     _say_plan(pictures, planned)
+    if plan is None and minutes < planned.minutes:
+        say(f"this call stops training in time for {minutes:g} minutes; the same command with more goes on")
     if dry_run:
         return
     with continuing(), progress_bar("fit", left=True) as show:
         found = carry_out(
-            out, pictures, planned, began=began, labels=labels, device=device, executor=executor, report=show
-        )
+            out, pictures, planned, began=began, minutes=minutes, labels=labels, device=device, executor=executor,
+            report=show,
+        )  # fmt: skip
     _say_found(found)
 
 
@@ -101,10 +104,16 @@ def _say_found(found: "Fitted") -> None:
     chosen, choice = found.choice.chosen, found.choice
     if chosen is None:
         say(f"nothing was chosen: {choice.reason}")
+        say("more time (--minutes) or larger images (--size) may help, in a new folder (--out)")
     else:
+        again = f"it wins in {choice.sure_of_model:.0%} of the draws that it is among"
+        if len(choice.settings) > 1:
+            again += f", and its setting in {choice.sure_of_setting:.0%} of all"
         say(
-            f"chosen: {chosen.setting}, of {len(choice.candidates)} models (UDR {choice.udr(chosen):.3f}); drawn anew, "
-            f"the same setting wins in {choice.sure_of_setting:.0%}"
+            f"chosen: {chosen.setting}, of {len(choice.candidates)} models (UDR {choice.udr(chosen):.3f}); when they "
+            f"are drawn anew, {again}"
         )
         say(f"model: {found.folder / 'model'}, codes: {found.folder / 'codes.csv'}")
+    for note in found.notes:
+        say(note)
     say(f"report: {found.report()}")

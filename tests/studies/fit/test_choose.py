@@ -74,10 +74,12 @@ def test_how_sure_it_is():
     pairs[0] = pairs[:, 0] = 0.9
     pairs[2, 3] = pairs[3, 2] = 0.6
     settings = np.array(["a", "a", "b", "b"])
-    model, setting = choosing._sureness(pairs, np.ones(4, dtype=bool), settings, 0, seed=0)
+    model, setting, counted, with_it = choosing._sureness(pairs, np.ones(4, dtype=bool), settings, 0, seed=0)
     assert model == 1.0, "wherever it is drawn it wins"
+    assert abs(counted / choosing.DRAWS - 3 / 4) < 0.06
+    assert abs(with_it / choosing.DRAWS - 5 / 8) < 0.06, "both of the first setting, or run 0 alone with both others"
     assert abs(setting - 5 / 6) < 0.06
-    _, setting = choosing._sureness(pairs, np.array([True, True, False, False]), settings, 0, seed=0)
+    _, setting, _, _ = choosing._sureness(pairs, np.array([True, True, False, False]), settings, 0, seed=0)
     assert setting == 1.0, "runs that are not sound are not chosen"
 
 

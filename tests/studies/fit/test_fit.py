@@ -2,19 +2,24 @@
 
 import csv
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from huggingface_hub import ModelCard
+from PIL import Image
 
 import unbraid
 from unbraid.datasets import FactorDataset, load
 from unbraid.datasets.subset import SubsetDataset
 from unbraid.runs.run import load_run
-from unbraid.studies.fit.fit import Fitted, OutOfTime
-from unbraid.studies.fit.hand_over import read_labels
-from unbraid.studies.fit.pictures import Pictures
-from unbraid.studies.fit.plan import FinalRound, Plan, SearchRound, Setting, write_plan
+from unbraid.studies.fit import fit as fitting
+from unbraid.studies.fit import hand_over as handing
+from unbraid.studies.fit.choose import Candidate, Choice
+from unbraid.studies.fit.fit import Fitted, OutOfTime, check_out
+from unbraid.studies.fit.hand_over import Labels, read_labels
+from unbraid.studies.fit.pictures import Pictures, prepare
+from unbraid.studies.fit.plan import FinalRound, Plan, SearchRound, Setting, read_plan, write_plan
 
 HERE = {"name": "local", "processes": 0}
 SETTINGS = [Setting(family="beta_tcvae", strength=2)]
@@ -74,18 +79,22 @@ def test_the_page_shows_what_was_chosen_and_what_labels_say(fitted: Fitted):
     ):
         assert text in page
     assert "http://" not in page.replace("http://www.w3.org", "")
-    assert 'load_run("fitted/model")' in (fitted.folder / "README.md").read_text()
+    assert 'load_run("model")' in (fitted.folder / "README.md").read_text()
+    assert "It takes images of 16 × 16 pixels, grey: an array (n, 16, 16, 1)" in page
+    assert "of the same setting" not in page, "there is one setting"
 
 
 @pytest.mark.lengthy
-def test_the_model_has_a_card_that_says_how_it_was_chosen(fitted: Fitted, monkeypatch: pytest.MonkeyPatch):
+def test_the_model_has_a_card_that_says_how_it_was_chosen(
+    fitted: Fitted, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
     choice, card = fitted.choice, ModelCard.load(fitted.folder / "model" / "README.md")
     assert choice.chosen is not None
     for text in (
         f"from {len(choice.candidates)} models of 1 setting (beta_tcvae beta=2)",
         f"with a UDR of {choice.udr(choice.chosen):.3f}",
         f"Its ELBO on held-out images is {choice.chosen.elbo:.1f} nats",
-        f"{choice.sure_of_model:.0%} of the draws chose the same model, and {choice.sure_of_setting:.0%} the same",
+        f"part of {choice.draws_with_it} draws, and was chosen in {choice.sure_of_model:.0%} of these.",
         "Labels had no part in the choice.",
         "| `mig` |",
         "Nobody has named its latents.",
@@ -93,10 +102,17 @@ def test_the_model_has_a_card_that_says_how_it_was_chosen(fitted: Fitted, monkey
     ):
         assert text in card.text
     assert card.data.to_dict()["library_name"] == "unbraid"
-    monkeypatch.chdir(fitted.folder.parent)
+    assert "same setting" not in card.text, "there is one"
+    monkeypatch.chdir(fitted.folder)
     names: dict = {}
-    exec((fitted.folder / "README.md").read_text().split("```python\n")[1].split("```")[0], names)
+    _, load_it, _, encode_it, _ = (fitted.folder / "README.md").read_text().replace("```python", "```").split("```")
+    exec(load_it, names)
     assert names["codes"].shape == (1, 6)
+    image = np.asarray(fitted.run.dataset(fitted.folder / "images").images(np.arange(1))[0, ..., 0])  # pyright: ignore
+    monkeypatch.chdir(tmp_path)
+    Image.fromarray(image).save("picture.png")
+    exec(encode_it, names)
+    np.testing.assert_allclose(names["codes"], names["run"].encode(image[None, ..., None]), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.lengthy
@@ -152,8 +168,6 @@ def test_the_search_chooses_where_the_last_round_learns_nothing(images: np.ndarr
 @pytest.mark.lengthy
 def test_what_the_deadline_cuts_off_is_left_out(images: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """The clock jumps past the end when the last round begins: the search chooses."""
-    from unbraid.studies.fit import fit as fitting
-
     late = [0.0]
     monkeypatch.setattr(fitting.time, "monotonic", lambda: late[0])
 
@@ -161,11 +175,11 @@ def test_what_the_deadline_cuts_off_is_left_out(images: np.ndarray, tmp_path: Pa
         if what.startswith("study"):
             late[0] = 1e6
 
-    pictures, planned = fitting.planned_for(
+    cache, planned = fitting.planned_for(
         images, tmp_path, minutes=1, size=16, families=["beta_vae"], latents=5, seed=0, plan=plan(), device="cpu",
         executor=HERE, report=telling,
     )  # fmt: skip
-    found = fitting.carry_out(tmp_path, pictures, planned, began=0.0, executor=HERE, device="cpu", report=telling)
+    found = fitting.carry_out(tmp_path, cache, planned, began=0.0, executor=HERE, device="cpu", report=telling)
     assert len(found.choice.candidates) == 2, "those of the search"
     assert issubclass(OutOfTime, KeyboardInterrupt)
 
@@ -203,12 +217,51 @@ def test_labels_that_do_not_fit_are_refused_before_anything_is_trained(images: n
     assert not (tmp_path / "search").exists()
 
 
+def pictures(n: int) -> Pictures:
+    return Pictures(Path("cache"), "here", "", 16, 1, tuple(f"sub/{row}.png" for row in range(n)), {}, 0, 0, "")
+
+
 def test_labels_of_some_images_are_matched_by_file(tmp_path: Path):
-    names = ("a.png", "b.png", "sub/c.png")
-    pictures = Pictures(tmp_path, "here", "", 16, 1, names, {}, 0, 0, "")
-    (tmp_path / "labels.csv").write_text("size,file,shape\n2.5,sub/c.png,disc\n1,a.png,box\n7,gone.png,box\n")
-    found = read_labels(tmp_path / "labels.csv", pictures)
-    assert (found.rows, found.columns) == ([2, 0], {"size": [2.5, 1.0], "shape": ["disc", "box"]})
+    rows = "".join(f"{row / 2},sub/{row}.png,{'box' if row % 2 else 'disc'}\n" for row in range(29, -1, -1))
+    (tmp_path / "labels.csv").write_text(f"size,file,shape\n{rows}7,gone.png,box\n")
+    found = read_labels(tmp_path / "labels.csv", pictures(40))
+    assert found.rows == list(range(29, -1, -1))
+    assert found.columns["size"] == [row / 2 for row in found.rows]
+    assert found.columns["shape"] == ["box" if row % 2 else "disc" for row in found.rows]
+    assert found.notes == (
+        "1 rows of the labels name files that are not among the images",
+        "30 of 40 images have labels",
+    )
+
+
+@pytest.mark.parametrize("empty", ["", " ", "nan", "NA", "NULL"])
+def test_images_that_lack_a_label_are_left_out(tmp_path: Path, empty: str):
+    cells = [empty if row in (3, 5) else str(row % 4) for row in range(30)]
+    (tmp_path / "labels.csv").write_text("file,x\n" + "".join(f"sub/{row}.png,{x}\n" for row, x in enumerate(cells)))
+    found = read_labels(tmp_path / "labels.csv", pictures(30))
+    assert found.rows == [row for row in range(30) if row not in (3, 5)]
+    assert found.columns == {"x": [row % 4 for row in found.rows]}
+    assert found.notes[0] == "2 images lack a label and are left out"
+    given = {"x": [None if cell == empty else float(cell) for cell in cells]}
+    assert read_labels(given, pictures(30)) == found
+
+
+FILES = [f"sub/{row}.png" for row in range(30)]
+UNFIT = {
+    "constant": ({"file": FILES, "x": [3] * 30}, "column 'x' is 3 for all 30 images, so that nothing can be measured"),
+    "infinite": ({"file": FILES, "x": [*range(29), np.inf]}, "row 29, column 'x' is inf, which is no finite number"),
+    "names alone": ({"file": FILES}, "there is no column of labels beside 'file'"),
+    "few": ({"file": FILES[:2], "x": [1, 2]}, "2 images have all labels; to score models takes 20 or more"),
+    "twice": ({"file": [*FILES, FILES[4]], "x": range(31)}, r"'sub/4\.png' stands twice in the column 'file'"),
+    "case": ({"File": FILES, "x": range(30)}, "must be called 'file'; got 'File'"),
+}
+
+
+@pytest.mark.parametrize("given", UNFIT)
+def test_labels_that_nothing_can_be_measured_by_are_refused_when_they_are_read(given: str):
+    labels, message = UNFIT[given]
+    with pytest.raises(ValueError, match=f"^labels.*{message}"):
+        read_labels(labels, pictures(30))
 
 
 @pytest.mark.parametrize(
@@ -218,6 +271,8 @@ def test_labels_of_some_images_are_matched_by_file(tmp_path: Path):
         ({"minutes": 0}, "minutes must be above 0"),
         ({"latents": 1}, "latents must be a whole number, 2 or more"),
         ({"families": ["gan"]}, "families must be of"),
+        ({"families": []}, "families must be one or more of"),
+        ({"seed": -1}, "seed must be a whole number, 0"),
         ({"plan": "nowhere.yaml"}, "nowhere.yaml: no such file"),
     ],
 )
@@ -227,3 +282,113 @@ def test_impossible_settings_are_refused_before_anything_is_written(
     with pytest.raises((ValueError, FileNotFoundError), match=message):
         unbraid.fit(images, tmp_path / "fitted", **options)
     assert not (tmp_path / "fitted").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["model/a", "README.md", "codes.csv", "report.html", "study/a", "search/a", "images/a.png", "plan.yaml"]
+)
+def test_a_folder_of_somebody_else_is_not_written_over(tmp_path: Path, name: str):
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("mine: 1")
+    with pytest.raises(ValueError, match=f"holds {name.split('/')[0]} that `unbraid fit` did not make"):
+        check_out(tmp_path)
+    if name.startswith("model"):
+        write_plan(plan(), tmp_path / "plan.yaml")
+        with pytest.raises(ValueError, match="holds model that"):
+            check_out(tmp_path)
+        (tmp_path / "search").mkdir()
+        with pytest.raises(ValueError, match="model is no model of unbraid, and is not replaced"):
+            check_out(tmp_path)
+
+
+def test_a_new_folder_and_that_of_an_earlier_call_are_taken(tmp_path: Path):
+    check_out(tmp_path / "new")
+    prepare(np.random.default_rng(0).integers(0, 256, (500, 16, 16, 1), dtype=np.uint8), tmp_path / "images", 16)
+    (tmp_path / "notes.txt").touch()
+    check_out(tmp_path)
+    (tmp_path / "README.md").touch()
+    write_plan(plan(), tmp_path / "plan.yaml")
+    check_out(tmp_path)
+
+
+def test_a_plan_that_is_refused_does_not_replace_an_earlier_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def refusing(*_: object) -> Choice:
+        raise ValueError("no such study")
+
+    monkeypatch.setattr(fitting, "train_and_choose", refusing)
+    write_plan(plan(), tmp_path / "plan.yaml")
+    with pytest.raises(ValueError, match="no such study"):
+        fitting.carry_out(tmp_path, pictures(30), plan(7), began=0.0, report=lambda *_: None)
+    assert read_plan(tmp_path / "plan.yaml") == plan()
+
+
+def test_fewer_minutes_than_the_plan_was_made_for_end_sooner():
+    training = fitting._Training(Path(), pictures(30), plan(), {}, 100.0, lambda *_: None, 0.5)
+    assert training.deadline(0.9) == 100 + 60 * 0.9 * 0.5
+
+
+def test_nothing_chosen_leaves_no_earlier_choice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(handing, "fit_page", lambda *_, **__: "page")
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "status.json").touch()
+    (tmp_path / "codes.csv").touch()
+    nothing = Choice((), None, None, "they learned nothing", 0.0, 0.0)
+    assert handing.hand_over(tmp_path, pictures(30), plan(), nothing) == (None, ())
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["README.md", "report.html"]
+
+
+def test_labels_that_cannot_score_are_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def failing(*_: object) -> None:
+        raise ValueError("no such\nsplit")
+
+    monkeypatch.setattr(handing, "fit_page", lambda *_, on_labels, **__: " ".join(on_labels))
+    monkeypatch.setattr(handing, "judge", failing)
+    nothing = Choice((), None, None, "they learned nothing", 0.0, 0.0)
+    _, notes = handing.hand_over(tmp_path, pictures(30), plan(), nothing, labels=Labels([0], {"x": [1]}, ("one",)))
+    assert notes[0] == "one"
+    assert notes[1].startswith("the labels cannot score these models: no such")
+    assert "cannot score" in (tmp_path / "report.html").read_text()
+
+
+def choice_of(settings: list[str], **more: float) -> Choice:
+    candidates = tuple(Candidate(SimpleNamespace(), each, 0.0) for each in settings)  # pyright: ignore[reportArgumentType]
+    shares = {"sure_of_model": 0.9, "sure_of_setting": 1.0, "draws": 480, "draws_with_it": 320, **more}
+    return Choice(candidates, None, candidates[0], "", **shares)  # pyright: ignore[reportArgumentType]
+
+
+def test_the_shares_of_draws_say_what_they_are_shares_of():
+    text = handing.how_sure(choice_of(["a", "a"]))
+    assert "480 times; 20 more had fewer than three models, or no good one, and do not count." in text
+    assert "part of 320 draws, and was chosen in 90% of these." in text
+    assert "setting was" not in text
+    assert "close" not in text
+    text = handing.how_sure(choice_of(["a", "b"], sure_of_setting=0.4, draws=500))
+    assert "500 times. This" in text
+    assert "the same setting was chosen in 40% of all that count. The choice is close" in text
+
+
+ODD = {
+    "more than bytes": (np.full((2, 8, 8, 1), 300, dtype=np.uint16), "uint16"),
+    "0 to 255 in floats": (np.full((2, 8, 8, 1), 255.0), "must lie between 0 and 1"),
+    "transparency": (np.zeros((2, 8, 8, 4), dtype=np.uint8), "1 or 3 channels"),
+    "one grey image": (np.zeros((8, 8), dtype=np.uint8), r"of one image \(1, height, width, channels\)"),
+    "one of three colours": (np.zeros((8, 8, 3), dtype=np.uint8), "of one image"),
+}
+
+
+@pytest.mark.parametrize("given", ODD)
+def test_what_is_no_images_is_not_encoded(given: str):
+    images, message = ODD[given]
+    with pytest.raises(ValueError, match=f"images.*{message}"):
+        fitting.as_seen(images, (16, 16, 1))
+
+
+def test_colours_are_seen_by_a_grey_model_as_their_brightness():
+    images = (
+        np.zeros((3, 16, 16, 3), dtype=np.uint8)
+        + np.array([[255, 0, 0], [0, 255, 0], [7, 7, 7]], dtype=np.uint8)[:, None, None]
+    )
+    np.testing.assert_array_equal(fitting.as_seen(images, (16, 16, 1))[:, 3, 3, 0], [76, 150, 7])
+    np.testing.assert_array_equal(fitting.as_seen(images, (16, 16, 3)), images)
+    np.testing.assert_array_equal(fitting.as_seen(images[..., 2], (16, 16, 3)), images[..., 2:].repeat(3, -1))
+    np.testing.assert_array_equal(fitting.as_seen(images / 255, (16, 16, 3)), images)

@@ -227,3 +227,66 @@ def test_sizes_are_those_of_files_that_can_be_read(folder: Path, tmp_path: Path)
     (folder / "0000.png").write_bytes(b"")
     (folder / "0010.png").write_bytes(b"not a picture")
     assert prepare(folder, tmp_path / "cache", None).size == 16
+
+
+@pytest.mark.parametrize(("source", "cache"), [("p", "p"), ("p", "p/out/images"), ("out/images/p", "out/images")])
+def test_the_cache_never_lies_among_the_pictures(tmp_path: Path, source: str, cache: str):
+    (tmp_path / source).mkdir(parents=True)
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(ValueError, match="would be written among them, to .*; give a folder elsewhere"):
+        prepare(tmp_path / source, tmp_path / cache, 16)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_an_array_in_the_cache_is_not_written_over(tmp_path: Path):
+    np.save(tmp_path / IMAGES, RNG.integers(0, 256, (FEWEST, 16, 16, 1), dtype=np.uint8))
+    with pytest.raises(ValueError, match="would be written among them"):
+        prepare(tmp_path / IMAGES, tmp_path, 16)
+
+
+def test_pictures_may_move_but_others_are_refused_where_there_are_models(folder: Path, tmp_path: Path):
+    first = prepare(folder, tmp_path / "cache", 16)
+    folder.rename(tmp_path / "moved")
+    moved = prepare(tmp_path / "moved", tmp_path / "cache", 16, same=True)
+    assert (moved.digest, moved.source) == (first.digest, str(tmp_path / "moved"))
+    Image.fromarray(pixels()[..., 0]).save(tmp_path / "moved" / "more.png")
+    with pytest.raises(
+        ValueError, match=r"has models of other images, from .*moved as it was then; give another folder"
+    ):
+        prepare(tmp_path / "moved", tmp_path / "cache", 16, same=True)
+    with pytest.raises(ValueError, match="has models of other images"):
+        prepare(tmp_path / "moved", tmp_path / "cache", 32, same=True)
+    assert read_pictures(tmp_path / "cache") == moved, "the cache is as it was"
+    with pytest.raises(ValueError, match="has models of other images"):
+        prepare(RNG.integers(0, 256, (FEWEST, 8, 8, 1), dtype=np.uint8), tmp_path / "cache", 32, same=True)
+
+
+@pytest.mark.parametrize("kind", ["npz", "folder"])
+def test_images_keep_the_order_of_their_file_where_factors_form_a_grid(tmp_path: Path, kind: str):
+    images = RNG.integers(0, 256, (FEWEST, 16, 16, 1), dtype=np.uint8)
+    factors = np.stack([np.arange(FEWEST) % 2, np.arange(FEWEST)[::-1] // 2], axis=1)
+    if kind == "npz":
+        np.savez(tmp_path / "a.npz", images=images, factors=factors)
+        source = tmp_path / "a.npz"
+    else:
+        source = tmp_path / "a"
+        source.mkdir()
+        np.save(source / IMAGES, images)
+        np.savetxt(source / "factors.csv", factors, fmt="%d", delimiter=",", header="a,b", comments="")
+    np.testing.assert_array_equal(prepare(source, tmp_path / "cache", 16).array(), images)
+
+
+def test_links_to_nothing_and_in_circles_are_named_and_left_out(folder: Path, tmp_path: Path):
+    (folder / "gone.png").symlink_to(tmp_path / "nowhere.png")
+    (folder / "round.png").symlink_to(folder / "round.png")
+    found = prepare(folder, tmp_path / "cache", 16)
+    assert found.skipped == dict.fromkeys(("gone.png", "round.png"), "it is a link to no file")
+    assert prepare(folder, tmp_path / "cache", 16) == found
+
+
+def test_floats_and_more_than_16_bits_are_left_out_with_a_reason(folder: Path, tmp_path: Path):
+    Image.fromarray(np.full((16, 16), 0.5, dtype=np.float32)).save(folder / "real.tif")
+    Image.fromarray(np.full((16, 16), 70_000, dtype=np.int32)).save(folder / "deep.tif")
+    skipped = prepare(folder, tmp_path / "cache", 16).skipped
+    assert sorted(skipped) == ["deep.tif", "real.tif"]
+    assert all("pixels of 8 or 16 bits were expected" in reason for reason in skipped.values())

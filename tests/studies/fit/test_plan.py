@@ -38,6 +38,9 @@ def test_the_most_promising_settings_of_every_family_come_first():
     assert found == [each for pair in zip(tcvae, vae, strict=True) for each in pair]
     with pytest.raises(ValueError, match=r"families must be of beta_tcvae, .*; got 'gan'"):
         settings_of(["gan"])
+    assert settings_of(["beta_vae", "beta_vae"]) == settings_of(["beta_vae"])
+    with pytest.raises(ValueError, match=r"families must be one or more of .*; got none"):
+        settings_of([])
 
 
 def test_steps_fill_the_shares_of_the_minutes(plan):
@@ -97,6 +100,18 @@ def test_a_plan_is_written_and_read(tmp_path: Path):
     assert planning.read_plan(tmp_path / "plan.yaml") == plan
     (tmp_path / "plan.yaml").write_text((tmp_path / "plan.yaml").read_text() + "minuets: 3\n")
     with pytest.raises(ValueError, match=r"plan\.yaml: minuets: unknown"):
+        planning.read_plan(tmp_path / "plan.yaml")
+
+
+@pytest.mark.parametrize(("search", "final"), [(16, 64), (12, 32), (32, 24)])
+def test_sizes_that_do_not_divide_that_of_the_images_are_refused(tmp_path: Path, search: int, final: int):
+    rounds = "network: dense, steps: 9, seeds: 2"
+    (tmp_path / "plan.yaml").write_text(
+        f"minutes: 1\nsize: 32\nsearch: {{size: {search}, {rounds}, settings: [{{family: vae, strength: 1}}]}}\n"
+        f"final: {{size: {final}, {rounds}, settings: 1, multiples: [1]}}\n"
+    )
+    wrong = f"final.size must divide size, 32, .* got {final}" if search != 12 else "search.size must divide .* got 12"
+    with pytest.raises(ValueError, match=f"plan.yaml: .*{wrong}"):
         planning.read_plan(tmp_path / "plan.yaml")
 
 

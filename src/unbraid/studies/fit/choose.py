@@ -37,6 +37,15 @@ class Choice:
     reason: str  # why nothing was chosen; "" where something was
     sure_of_model: float  # share of collections drawn anew in which the same model is chosen, where it is among them
     sure_of_setting: float  # share in which a model of the same setting is
+    draws: int = (
+        0  # collections that both shares rest on; those of fewer than three models, or no good one, do not count
+    )
+    draws_with_it: int = 0  # of them, those that the chosen model is among
+
+    @property
+    def settings(self) -> list[str]:
+        """Of the candidates, each once."""
+        return list(dict.fromkeys(each.setting for each in self.candidates))
 
     @property
     def size(self) -> int | None:
@@ -82,8 +91,7 @@ def choose(
     if len(free_latents(used)) < 2:
         reason = "the latents of the best model follow from one another: a single thing varies in these images"
         return Choice(kept, ranking, None, reason, 0.0, 0.0)
-    model, setting = _sureness(ranking.pairs, sound, settings, best, seed)
-    return Choice(kept, ranking, places[best], "", model, setting)
+    return Choice(kept, ranking, places[best], "", *_sureness(ranking.pairs, sound, settings, best, seed))
 
 
 def free_latents(codes: FloatArray) -> list[int]:
@@ -112,8 +120,13 @@ def best_settings(choice: Choice) -> list[str]:
     return sorted(scores, key=lambda name: -float(np.median(scores[name])))
 
 
-def _sureness(pairs: FloatArray, sound: np.ndarray, settings: np.ndarray, best: int, seed: int) -> tuple[float, float]:
-    """How often the same model and the same setting win when the seeds of every setting are drawn anew."""
+def _sureness(
+    pairs: FloatArray, sound: np.ndarray, settings: np.ndarray, best: int, seed: int
+) -> tuple[float, float, int, int]:
+    """How often the same model and the same setting win when the seeds of every setting are drawn anew.
+
+    Of the model where it is among those drawn; and how many draws count, and how many of them have it.
+    """
     rng = np.random.default_rng(seed)
     groups = [np.flatnonzero(settings == name) for name in dict.fromkeys(settings.tolist())]
     same_model = same_setting = with_model = counted = 0
@@ -132,4 +145,4 @@ def _sureness(pairs: FloatArray, sound: np.ndarray, settings: np.ndarray, best: 
         if best in drawn:
             with_model += 1
             same_model += int(picked == best)
-    return same_model / max(with_model, 1), same_setting / max(counted, 1)
+    return same_model / max(with_model, 1), same_setting / max(counted, 1), counted, with_model

@@ -2,7 +2,8 @@
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -12,12 +13,17 @@ import numpy as np
 from unbraid._utils.arguments import check_whole
 from unbraid._utils.device import choose_device
 from unbraid._utils.optional import require
+from unbraid.datasets import from_array
 from unbraid.ranking.ranking import Ranking
+from unbraid.runs.model_card import README
 from unbraid.runs.run import Run, load_run
 from unbraid.storage.files import write_text
+from unbraid.storage.json_records import MOST
+from unbraid.storage.yaml_files import read_text
 from unbraid.studies.fit.choose import Candidate, Choice, best_settings, choose
-from unbraid.studies.fit.hand_over import REPORT, hand_over, read_labels
-from unbraid.studies.fit.pictures import SIZES, Pictures, as_bytes, prepare, square
+from unbraid.studies.fit.hand_over import CODES, MODEL, REPORT, check_model, hand_over, read_labels
+from unbraid.studies.fit.pictures import ABOUT, SIZES, Pictures, as_bytes, prepare, square
+from unbraid.studies.fit.pictures import IMAGES as ARRAY
 from unbraid.studies.fit.plan import (
     FAMILIES,
     FILE,
@@ -33,10 +39,12 @@ from unbraid.studies.fit.plan import (
     write_plan,
 )
 from unbraid.studies.record import StudyProgress
+from unbraid.studies.schema import mapping
 from unbraid.studies.study import Study
-from unbraid.types import ArrayLike, FloatArray
+from unbraid.types import ArrayLike, FloatArray, UInt8Array
 
 IMAGES, SEARCH, STUDY = "images", "search", "study"
+WRITTEN = (MODEL, README, CODES, REPORT, FILE, SEARCH, STUDY, f"{SEARCH}.yaml", f"{STUDY}.yaml")  # and IMAGES
 N_UNTRAINED = 3
 SEARCH_LIMIT, FINAL_LIMIT = 0.45, 0.95  # of the minutes: what is not trained by then is left out
 
@@ -56,6 +64,7 @@ class Fitted:
     plan: Plan
     choice: Choice
     run: Run | None  # the chosen model; None where nothing was chosen, and `choice.reason` says why
+    notes: tuple[str, ...] = ()  # on the labels
 
     @property
     def ranking(self) -> Ranking | None:
@@ -63,7 +72,11 @@ class Fitted:
         return self.choice.ranking
 
     def encode(self, images: ArrayLike) -> FloatArray:
-        """Codes (n, n_codes) of images (n, height, width, channels), uint8 or floats from 0 to 1, of any size."""
+        """Codes (n, n_codes) of images (n, height, width, channels), uint8 or floats from 0 to 1, of any size.
+
+        Raises:
+            ValueError: no model was chosen, or these are no such images.
+        """
         return self._chosen.encode(self.resized(images))
 
     def decode(self, codes: ArrayLike) -> FloatArray:
@@ -75,17 +88,36 @@ class Fitted:
         return self.folder / REPORT
 
     def resized(self, images: ArrayLike) -> Any:
-        """Images as the model sees them: their middle square at its size, grey where it is."""
-        size, _, channels = self._chosen.config["dataset"]["image_shape"]
-        draw = require("PIL.Image", "data", "resizing images").fromarray
-        drawn = (draw(each[..., 0] if each.shape[-1] == 1 else each) for each in as_bytes(images))
-        return np.stack([square(each, size)[..., :channels] for each in drawn])
+        """Images as the model sees them: their middle square at its size, of colours their brightness where it is grey.
+
+        Raises:
+            ValueError: as for `encode`.
+        """
+        return as_seen(images, self._chosen.config["dataset"]["image_shape"])
 
     @property
     def _chosen(self) -> Run:
         if self.run is None:
             raise ValueError(f"no model was chosen: {self.choice.reason}")
         return self.run
+
+
+def as_seen(images: ArrayLike, shape: Sequence[int]) -> UInt8Array:
+    """Images (n, height, width, channels) as a model of images of this shape, (size, size, channels), sees them.
+
+    Raises:
+        ValueError: they are neither uint8 nor floats from 0 to 1, of another shape, or neither grey nor of 3 colours.
+    """
+    given, (size, _, channels) = tuple(np.shape(images)), shape  # pyright: ignore[reportArgumentType, reportCallIssue]
+    if len(given) not in (3, 4) or (len(given) == 3 and given[-1] in (1, 3)):
+        raise ValueError(
+            f"images must be (n, height, width, channels), of one image (1, height, width, channels); got {given}"
+        )
+    array = from_array(images).images(np.arange(given[0]))
+    draw = require("PIL.Image", "data", "resizing images").fromarray
+    drawn = (draw(each[..., 0] if each.shape[-1] == 1 else each) for each in as_bytes(array))
+    squares = (square(each, size) for each in drawn)
+    return np.stack([each if channels > 1 else np.asarray(draw(each).convert("L"))[..., None] for each in squares])
 
 
 def fit(
@@ -111,10 +143,12 @@ def fit(
 
     Args:
         images: a folder of picture files with its subfolders, the name or path of a dataset, an array
-            (n, height, width, channels), a torch Dataset, or a dataset. 500 images or more.
+            (n, height, width, channels), a torch Dataset, or a dataset. 500 images or more. Those of a file are taken
+            in its order, whatever factors it has.
         out: the folder of everything that is made: `model/`, `codes.csv`, `report.html`, `README.md`, `plan.yaml`, and
-            the studies and the images that they rest on.
-        minutes: how long this call may take here, all in all.
+            the studies and the images that they rest on. One that holds something else of these names is refused.
+        minutes: how long this call may take here, all in all; with fewer than the folder's plan was made for, what is
+            not trained by then is left to the next call.
         size: height and width of the images that models see, 16, 32 or 64; by default the largest that leaves time to
             train, and no larger than the one nearest to their own.
         families: which to try, of beta_tcvae, beta_vae, dip_vae_ii, factor_vae and vae.
@@ -123,7 +157,7 @@ def fit(
         plan: a plan.yaml, or a plan, to be followed to the letter; `minutes`, `size`, `families`, `latents` and `seed`
             are then its own.
         labels: a table with a row per image, or a .csv or .parquet file with a column `file`; never used to choose,
-            only to score the models afterwards.
+            only to score the models afterwards. Rows that lack a label are left out.
         device: auto, cpu or cuda.
         executor: local or ray; or with its options, as under `executor` of a study.
         report: called as report(what is done, done, all, more), about twice a second.
@@ -133,7 +167,8 @@ def fit(
 
     Raises:
         FileNotFoundError: there are no such images.
-        ValueError: too few images, files that cannot be read, images that are all the same, or too few minutes.
+        ValueError: too few images, files that cannot be read, images that are all the same, too few minutes, labels
+            that nothing can be measured against, or a folder with models of other images or things of somebody else.
         OSError: no room for the results.
         KeyboardInterrupt: stopped; checkpoints are saved, and the same call continues.
 
@@ -147,7 +182,7 @@ def fit(
     )  # fmt: skip
     return carry_out(
         folder, pictures, planned, labels=labels, device=device, executor=executor, report=told,
-        began=began if plan is None else math.inf,
+        began=began if plan is None else math.inf, minutes=minutes,
     )  # fmt: skip
 
 
@@ -157,19 +192,37 @@ def carry_out(
     plan: Plan,
     *,
     began: float,
+    minutes: float | None = None,
     labels: Any = None,
     device: str = "auto",
     executor: str | Mapping[str, Any] = "local",
     report: Report,
 ) -> Fitted:
-    """Train what a plan says, choose, and hand over; `began` is on the monotonic clock, infinite without a limit."""
+    """Train what a plan says, choose, and hand over; `began` is on the monotonic clock, infinite without a limit.
+
+    `minutes` is the limit where it is another than the plan's. A plan that is refused does not replace an earlier one.
+    """
     known = None if labels is None else read_labels(labels, pictures)
-    write_plan(plan, folder / FILE)
-    choice = train_and_choose(folder, pictures, plan, {"device": device, "executor": executor}, began, report)
-    run = hand_over(
+    options = {"device": device, "executor": executor}
+    with _put_back(folder / FILE, folder / f"{SEARCH}.yaml", folder / f"{STUDY}.yaml"):
+        write_plan(plan, folder / FILE)
+        choice = train_and_choose(folder, pictures, plan, options, began, report, minutes)
+    run, notes = hand_over(
         folder, pictures, plan, choice, labels=known, progress=lambda what, done, total: report(what, done, total, "")
     )
-    return Fitted(folder, plan, choice, run)
+    return Fitted(folder, plan, choice, run, notes)
+
+
+@contextmanager
+def _put_back(*files: Path) -> Iterator[None]:
+    """Files as they were, where the block refuses what it was given."""
+    before = {path: path.read_text(encoding="utf-8") for path in files if path.is_file()}
+    try:
+        yield
+    except ValueError:
+        for path, text in before.items():
+            write_text(path, text)
+        raise
 
 
 def planned_for(
@@ -195,24 +248,63 @@ def planned_for(
     if not 0 < minutes < math.inf:
         raise ValueError(f"minutes must be above 0; got {minutes}")
     check_whole("latents", latents, 2)
+    check_whole("seed", seed, 0, MOST)
     choose_device(device)
+    families = list(dict.fromkeys(families))
     settings_of(families)
     given, folder = read_plan(Path(plan)) if isinstance(plan, str | Path) else plan, Path(out)
     kept = read_plan(folder / FILE) if given is None and (folder / FILE).is_file() else None
+    check_out(folder)
+    if kept is not None:
+        _check_kept(kept, folder, size=size, families=families, latents=latents, seed=seed)
     pictures = prepare(
         images, folder / IMAGES, given.size if given else kept.size if kept else size,
-        lambda what, done, total: report(what, done, total, f"{done}/{total}"),
+        lambda what, done, total: report(what, done, total, f"{done}/{total}"), same=(folder / SEARCH).is_dir(),
     )  # fmt: skip
     if given is not None:
         return pictures, given
     if kept is not None:
-        _check_kept(kept, folder, size=size, families=families, latents=latents, seed=seed)
         return pictures, kept if kept.minutes >= minutes else longer(kept, minutes)
     return pictures, make_plan(
         pictures.path, pictures.size, minutes, families, fixed_size=size is not None, seed=seed, latents=latents,
         options={"device": device, "executor": executor},
         progress=lambda what, done, total: report(f"measuring {what}", done, total, ""),
     )  # fmt: skip
+
+
+def check_out(folder: Path) -> None:
+    """Raises ValueError where `fit` would write over what it has not made.
+
+    A folder is its own that has a plan, and models or the images that they are to be trained on.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file; out (--out) must be a folder")
+    planned, foreign = _has_plan(folder), _is_foreign(folder / IMAGES)
+    if planned and ((folder / SEARCH).is_dir() or (folder / IMAGES / ABOUT).is_file()):
+        check_model(folder / MODEL)
+        there = []
+    else:
+        there = [name for name in WRITTEN if (folder / name).exists() and not (planned and name == FILE)]
+    if there or foreign:
+        raise ValueError(
+            f"{folder} holds {', '.join(there + [IMAGES] * foreign)} that `unbraid fit` did not make, and would write "
+            "over; give a new folder with out (--out)"
+        )
+
+
+def _has_plan(folder: Path) -> bool:
+    try:
+        return {"search", "final"} <= mapping(read_text(folder / FILE), FILE).keys()
+    except (OSError, ValueError):
+        return False
+
+
+def _is_foreign(cache: Path) -> bool:
+    """Whether a folder of images is no cache of `fit`; where it was interrupted, nothing that can be seen is there."""
+    if not cache.is_dir():
+        return cache.exists()
+    there = {each.name for each in cache.iterdir() if not each.name.startswith(".")}
+    return bool(there) and not (ABOUT in there and there <= {ABOUT, ARRAY})
 
 
 @dataclass(frozen=True)
@@ -225,9 +317,10 @@ class _Training:
     options: dict[str, Any]
     began: float
     report: Report
+    minutes: float
 
     def deadline(self, share: float) -> float:
-        return self.began + 60 * share * self.plan.minutes
+        return self.began + 60 * share * self.minutes
 
     def round(
         self, name: str, planned: Round, seeds: range, settings: Sequence[Setting], deadline: float
@@ -257,14 +350,15 @@ class _Training:
 
 
 def train_and_choose(
-    folder: Path, pictures: Pictures, plan: Plan, options: dict[str, Any], began: float, report: Report
-) -> Choice:
+    folder: Path, pictures: Pictures, plan: Plan, options: dict[str, Any], began: float, report: Report,
+    minutes: float | None = None,
+) -> Choice:  # fmt: skip
     """Both rounds of a plan, and what is chosen of the last.
 
     Where none of its models can be called good, what the search alone would choose: larger models may have had too
     little time.
     """
-    training = _Training(folder, pictures, plan, options, began, report)
+    training = _Training(folder, pictures, plan, options, began, report, minutes or plan.minutes)
     seeds = range(plan.seed, plan.seed + plan.search.seeds)
     found = training.round(SEARCH, plan.search, seeds, plan.search.settings, training.deadline(SEARCH_LIMIT))
     searched = _choice(found, pictures, plan.search.size, plan.seed, report)

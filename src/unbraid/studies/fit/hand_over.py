@@ -3,6 +3,7 @@
 import csv
 import math
 import shutil
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -11,18 +12,22 @@ from typing import Any
 
 import numpy as np
 
+from unbraid._utils.suggest import one_line
 from unbraid.datasets import DATASETS
-from unbraid.datasets.factor_table import read_table, table_columns
+from unbraid.datasets.factor_table import Column, read_table, table_columns
+from unbraid.datasets.own import FILE_COLUMN
 from unbraid.metrics import METRICS
 from unbraid.representation import Representation
 from unbraid.runs.exported import copied
+from unbraid.runs.foreign import is_run
 from unbraid.runs.model_card import README, load_lines, model_card
 from unbraid.runs.onnx import export_onnx
 from unbraid.runs.run import BATCH, Run, load_run
 from unbraid.scoring.score import score
 from unbraid.sharing.numbers import markdown_table
 from unbraid.storage.files import atomic_write, write_text
-from unbraid.studies.fit.choose import Candidate, Choice
+from unbraid.storage.tables import NO_VALUE
+from unbraid.studies.fit.choose import DRAWS, Candidate, Choice
 from unbraid.studies.fit.page import fit_page, judged_table
 from unbraid.studies.fit.pictures import Pictures
 from unbraid.studies.fit.plan import Plan
@@ -30,6 +35,7 @@ from unbraid.types import FloatArray, Progress
 
 MODEL, CODES, REPORT = "model", "codes.csv", "report.html"
 JUDGES = ("mig", "dci_boosted", "mcc")  # by which labels judge the choice afterwards
+FEWEST_LABELLED = 20  # images, to judge by
 
 
 @dataclass(frozen=True)
@@ -38,6 +44,7 @@ class Labels:
 
     rows: list[int]  # which images
     columns: Mapping[str, list[Any]]  # of each factor, the value of each of them
+    notes: tuple[str, ...] = ()  # on what is left out
 
 
 def hand_over(
@@ -48,22 +55,35 @@ def hand_over(
     *,
     labels: Labels | None = None,
     progress: Progress | None = None,
-) -> Run | None:
-    """Write what the user takes away; returns the chosen model in its new place."""
-    judged = judge(choice.candidates, pictures, labels, progress) if labels is not None else {}
-    run, codes = None, None
-    if choice.chosen is not None:
-        run = _handed_over(choice, folder / MODEL, judged, pictures)
+) -> tuple[Run | None, tuple[str, ...]]:
+    """Write what the user takes away; returns the chosen model in its new place, and notes on the labels.
+
+    Labels that cannot score the models cost nobody the model: it is written before them.
+    """
+    run, codes, judged, notes = None, None, {}, () if labels is None else labels.notes
+    if choice.chosen is None:  # what was chosen earlier, of fewer models, is so no longer
+        if is_run(folder / MODEL):
+            shutil.rmtree(folder / MODEL)
+        (folder / CODES).unlink(missing_ok=True)
+    else:
+        run = _handed_over(choice, folder / MODEL, pictures)
         codes = all_codes(run, pictures, progress)
         write_codes(folder / CODES, pictures.names, codes)
         if find_spec("onnx"):
             for part in ("encoder", "decoder"):
                 export_onnx(run, folder / MODEL / f"{part}.onnx", part=part)
+    write_text(folder / README, _readme(choice, run))
+    if labels is not None:
+        try:
+            judged = judge(choice.candidates, pictures, labels, progress)
+        except (ValueError, ArithmeticError, ImportError) as error:
+            notes = (*notes, f"the labels cannot score these models: {one_line(error)}")
+    if run is not None and judged:
+        write_text(folder / MODEL / README, _card(choice, judged, pictures))
     with atomic_write(folder / REPORT) as temporary:
-        page = fit_page(pictures, plan, choice, run=run, codes=codes, judged=judged)
+        page = fit_page(pictures, plan, choice, run=run, codes=codes, judged=judged, on_labels=notes)
         temporary.write_text(page, encoding="utf-8")
-    write_text(folder / README, _readme(folder, choice, run))
-    return run
+    return run, notes
 
 
 def all_codes(run: Run, pictures: Pictures, progress: Progress | None = None) -> FloatArray:
@@ -95,24 +115,78 @@ def read_labels(given: Any, pictures: Pictures) -> Labels:
         given: a .csv or .parquet file, or a mapping from name to column.
         pictures: the images.
 
+    Rows that lack a label are left out, as are files that are no image here; the notes say how many.
+
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: no name in `file` is that of an image; or there is no such column, and not a row per image.
+        ValueError: no name in `file` is that of an image, or one stands there twice; or there is no such column, and
+            not a row per image; or nothing can be measured: too few images have labels, there are none, or they are
+            the same for all images or not finite.
     """
     table = read_table(Path(given)) if isinstance(given, str | Path) else table_columns(
         {str(name): list(given[name]) for name in given.keys()}, "labels"  # noqa: SIM118 (frames answer to keys())
     )  # fmt: skip
-    columns = {column.name: list(column.cells) for column in table}
+    where, columns = table[0].table, {column.name: column for column in table}
+    files = _files(columns, pictures)
     places = {name: place for place, name in enumerate(pictures.names)}
-    files = columns.pop("file", list(pictures.names))
-    rows = [places.get(str(name), -1) for name in files]
+    rows = [places.get(name, -1) for name in files]
     if max(rows, default=-1) < 0:
-        raise ValueError("labels: no name in the column 'file' is that of an image")
-    if any(len(cells) != len(rows) for cells in columns.values()):
+        raise ValueError(f"{where}: no name in the column 'file' is that of an image, such as {pictures.names[0]!r}")
+    if any(len(column.cells) != len(rows) for column in columns.values()):
         raise ValueError(f"labels must have a row for each of the {len(rows)} images, or a column 'file'")
-    kept = [place for place, row in enumerate(rows) if row >= 0]
-    known = {name: _numbers([cells[place] for place in kept]) for name, cells in columns.items()}
-    return Labels([rows[place] for place in kept], known)
+    if not columns:
+        raise ValueError(f"{where}: there is no column of labels beside 'file'")
+    known = [place for place, row in enumerate(rows) if row >= 0]
+    lacks = {place for column in columns.values() for place in known if _is_missing(column, place)}
+    kept = [place for place in known if place not in lacks]
+    if len(kept) < FEWEST_LABELLED:
+        raise ValueError(
+            f"{where}: {len(kept)} images have all labels; to score models takes {FEWEST_LABELLED} or more"
+        )
+    found = {name: _checked(column, kept) for name, column in columns.items()}
+    notes = (
+        f"{len(rows) - len(known)} rows of the labels name files that are not among the images",
+        f"{len(lacks)} images lack a label and are left out",
+        f"{len(kept)} of {len(pictures.names)} images have labels",
+    )
+    counts = (len(rows) - len(known), len(lacks), len(pictures.names) - len(kept))
+    return Labels([rows[place] for place in kept], found, tuple(n for n, m in zip(notes, counts, strict=True) if m))
+
+
+def _files(columns: dict[str, Column], pictures: Pictures) -> list[str]:
+    """The names in the column `file`, which is taken out; without one those of all images."""
+    if FILE_COLUMN in columns:
+        files = [str(name) for name in columns.pop(FILE_COLUMN).cells]
+        if twice := [name for name, count in Counter(files).items() if count > 1]:
+            raise ValueError(f"labels: {twice[0]!r} stands twice in the column 'file'; a row per image was expected")
+        return files
+    if near := [name for name in columns if name.lower() == FILE_COLUMN]:
+        raise ValueError(f"labels: the column with the names of the images must be called 'file'; got {near[0]!r}")
+    return list(pictures.names)
+
+
+def _is_missing(column: Column, row: int) -> bool:
+    """Whether a cell is no label: empty, NaN, or one of the words that stand for it in .csv files."""
+    cell = column.cells[row]
+    if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
+        return True
+    if isinstance(cell, str):
+        return cell.strip() in (NO_VALUE if column.first_line is not None else {""})
+    return bool(cell != cell)
+
+
+def _checked(column: Column, rows: list[int]) -> list[Any]:
+    """The cells of these rows, by which something can be measured."""
+    values = _numbers([column.cells[row] for row in rows])
+    for row, value in zip(rows, values, strict=True):
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(f"{column.at(row)} is {value}, which is no finite number")
+    if len(set(values)) < 2:
+        raise ValueError(
+            f"{column.table}: column {column.name!r} is {values[0]} for all {len(values)} images, so that nothing can "
+            "be measured by it; leave it out"
+        )
+    return values
 
 
 def judge(
@@ -144,17 +218,31 @@ def _numbers(values: list[Any]) -> list[Any]:
     )
 
 
-def _handed_over(choice: Choice, target: Path, judged: Mapping[str, Mapping[str, float]], pictures: Pictures) -> Run:
+def check_model(target: Path) -> None:
+    """Raises ValueError where something stands in the place of the model that is not one of unbraid."""
+    if target.exists() and not is_run(target):
+        raise ValueError(f"{target} is no model of unbraid, and is not replaced; give another folder with out (--out)")
+
+
+def _handed_over(choice: Choice, target: Path, pictures: Pictures) -> Run:
     """The chosen run in a folder of its own, whole or not at all."""
     assert choice.chosen is not None
-    run = choice.chosen.run
-    told = how_chosen(choice, judged) + of_dataset(pictures)
-    text = model_card(run, f"{choice.chosen.setting}, chosen without labels", told, folder=target.name)
+    check_model(target)
+    run, old = choice.chosen.run, target.with_name(f".{target.name}.old")
     working = copied(run.path, target)
-    write_text(working / README, text)
-    shutil.rmtree(target, ignore_errors=True)
+    write_text(working / README, _card(choice, {}, pictures))
+    shutil.rmtree(old, ignore_errors=True)
+    if target.exists():
+        target.rename(old)
     working.rename(target)
+    shutil.rmtree(old, ignore_errors=True)
     return load_run(target, device=run.device)
+
+
+def _card(choice: Choice, judged: Mapping[str, Mapping[str, float]], pictures: Pictures) -> str:
+    assert choice.chosen is not None
+    told = how_chosen(choice, judged) + of_dataset(pictures)
+    return model_card(choice.chosen.run, f"{choice.chosen.setting}, chosen without labels", told, folder=MODEL)
 
 
 def how_chosen(choice: Choice, judged: Mapping[str, Mapping[str, float]]) -> str:
@@ -163,24 +251,37 @@ def how_chosen(choice: Choice, judged: Mapping[str, Mapping[str, float]]) -> str
     `judged` is of labels that had no part in it, as `judge` gives it; empty without labels.
     """
     assert choice.chosen is not None
-    settings = list(dict.fromkeys(each.setting for each in choice.candidates))
+    settings = choice.settings
     among = f"{len(settings)} setting{'s' * (len(settings) > 1)} ({', '.join(settings)})"
     udr = choice.udr(choice.chosen)
     assert udr is not None
-    close = " The choice is close: others are about as good." if choice.sure_of_setting < 0.5 else ""
     return (
         f"It was chosen without labels by `unbraid fit` from {len(choice.candidates)} models of {among}: of those "
         f"that can be called good, its latents are the most like those of the others, with a UDR of {udr:.3f}. Its "
         f"ELBO on held-out images is {choice.chosen.elbo:.1f} nats."
         "\n\n"
-        f"When the models of each setting were drawn again, with replacement, {choice.sure_of_model:.0%} of the draws "
-        f"chose the same model, and {choice.sure_of_setting:.0%} the same setting.{close}"
+        f"{how_sure(choice)}"
         "\n\n"
         "UDR measures whether models of different seeds find the same latents. Models can agree on latents that mix "
         "factors, and UDR does not lower the score of a model that found few of them. On one of four drawn sets of "
         "images its pick was better than most models, on the other three as good as a random one."
         f"{_by_labels(choice, judged)}"
     )
+
+
+def how_sure(choice: Choice) -> str:
+    """What the draws say, in sentences; of the setting only where there are several."""
+    left_out = DRAWS - choice.draws
+    apart = f"; {left_out} more had fewer than three models, or no good one, and do not count" if left_out else ""
+    text = (
+        f"The models of each setting were drawn again, with replacement, {choice.draws} times{apart}. This model was "
+        f"part of {choice.draws_with_it} draws, and was chosen in {choice.sure_of_model:.0%} of these."
+    )
+    if len(choice.settings) > 1:
+        text += f" A model of the same setting was chosen in {choice.sure_of_setting:.0%} of all that count."
+    if min(choice.sure_of_model, choice.sure_of_setting) < 0.5:
+        text += " The choice is close: others are about as good."
+    return text
 
 
 def of_dataset(pictures: Pictures) -> str:
@@ -204,12 +305,27 @@ def _by_labels(choice: Choice, judged: Mapping[str, Mapping[str, float]]) -> str
     return f"\n\nLabels had no part in the choice. Afterwards they say of it:\n\n{table}"
 
 
-def _readme(folder: Path, choice: Choice, run: Run | None) -> str:
+def _readme(choice: Choice, run: Run | None) -> str:
     if run is None:
-        return f"# Nothing was chosen\n\n{choice.reason}.\n\nreport.html shows what was tried.\n"
+        return f"# Nothing was chosen\n\n{choice.reason}.\n\n{REPORT} shows what was tried.\n"
+    size, _, channels = run.config["dataset"]["image_shape"]
     return (
         "# A model chosen without labels\n\n"
-        f"```python\n{load_lines(run, f'{folder.name}/{MODEL}')}```\n\n"
+        "Run this in the folder of this file:\n\n"
+        f"```python\n{load_lines(run, MODEL)}```\n\n"
+        f"It takes images of {size} x {size} pixels, {'grey' if channels == 1 else 'in colour'}. A picture of any size "
+        "is made one like this:\n\n"
+        f"```python\n{resize_lines(size, channels)}```\n\n"
         f"`{MODEL}/{README}` is its model card: how it was trained and chosen, and what it does not do.\n"
         f"`{CODES}` holds the codes of all images, `{REPORT}` what each of them does, and `study/` all models.\n"
+    )
+
+
+def resize_lines(size: int, channels: int) -> str:
+    """Python that makes an image of a picture file."""
+    return (
+        "from PIL import Image, ImageOps\n\n"
+        f'picture = Image.open("picture.png").convert("{"L" if channels == 1 else "RGB"}")\n'
+        f"picture = ImageOps.fit(picture, ({size}, {size}), Image.Resampling.LANCZOS)  # its middle, resized\n"
+        f"codes = run.encode(np.array(picture).reshape(1, {size}, {size}, {channels}))\n"
     )

@@ -1,6 +1,6 @@
 """The page of `unbraid fit`: what each latent does, how sure the choice is, and what to do next."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ def fit_page(
     run: Run | None,
     codes: FloatArray | None,
     judged: Mapping[str, Mapping[str, float]],
+    on_labels: Sequence[str] = (),
 ) -> str:
     """A whole HTML document that needs nothing beside itself.
 
@@ -35,6 +36,7 @@ def fit_page(
         pictures, plan, choice: of `unbraid.fit`.
         run: the chosen model, with `codes` (n_images, n_codes) of all images; None where nothing was chosen.
         judged: scores by labels, metric -> run -> score; empty without labels.
+        on_labels: notes on the labels.
     """
     content: dict[str, Any] = {
         "version": VERSION,
@@ -46,6 +48,7 @@ def fit_page(
         "size": choice.size or plan.final.size,
         "settings": settings_table(choice),
         "judged": judged_table(choice, judged),
+        "on_labels": list(on_labels),
         "live": None,
         "latents": [],
         "notes": list(choice.ranking.notes) if choice.ranking else [],
@@ -61,6 +64,9 @@ def fit_page(
             "latents": latents(live, pictures, codes, run.codes().signal()),
             "chosen": choice.chosen.setting,
             "udr": choice.udr(choice.chosen),
+            "shape": run.config["dataset"]["image_shape"],
+            "draws": choice.draws,
+            "draws_with_it": choice.draws_with_it,
             "sure_of_model": choice.sure_of_model,
             "sure_of_setting": choice.sure_of_setting,
             "explained": explained(run, dataset, len(live_informative(live))),

@@ -21,7 +21,8 @@ from unbraid.datasets import load
 from unbraid.datasets.base import NO_IMAGES, FactorDataset
 from unbraid.datasets.containers import flattened, resized
 from unbraid.datasets.digest import content_digest
-from unbraid.datasets.own import images_of, is_path, pictures_below
+from unbraid.datasets.own import OwnImages, images_of, is_path, pictures_below
+from unbraid.factors import FactorTable
 from unbraid.runs.foreign import is_run, models_below
 from unbraid.storage.files import atomic_write, write_text
 from unbraid.studies.store import is_study
@@ -89,7 +90,9 @@ class _Source:
     side: float  # the shorter one, in pixels; of files the median
 
 
-def prepare(source: Any, folder: Path, size: int | None, progress: Progress | None = None) -> Pictures:
+def prepare(
+    source: Any, folder: Path, size: int | None, progress: Progress | None = None, *, same: bool = False
+) -> Pictures:
     """Read all images once and keep them, `size` x `size`, in a cache folder; or take what the folder holds of them.
 
     Each is turned as its EXIF data say, laid on white where it is transparent, cropped to its middle square and
@@ -101,17 +104,23 @@ def prepare(source: Any, folder: Path, size: int | None, progress: Progress | No
         folder: of the cache, made where it is not there.
         size: height and width; by default the one of `SIZES` that is nearest to the images' own.
         progress: called as progress("reading images", done, all).
+        same: whether images that are others than those of the cache are refused; from elsewhere they may come.
 
     Raises:
         FileNotFoundError: there is no such folder.
-        ValueError: fewer than 500 images, more than 1 % of the files cannot be read, or all images are the same.
+        ValueError: fewer than 500 images, more than 1 % of the files cannot be read, all images are the same, or the
+            cache would lie among them.
         OSError: no room for the cache.
     """
     described = _described(source)
+    _check_apart(source, folder)
     found = _images(source)
     total, size = found.total, size or min(SIZES, key=lambda each: abs(np.log(each / found.side)))
-    if (kept := read_pictures(folder)) is not None and (kept.state, kept.size) == (found.state, size):
+    kept = read_pictures(folder)
+    if kept is not None and (kept.state, kept.size) == (found.state, size):
         return kept
+    if same and kept is not None and kept.size != size and kept.source != described:
+        raise _others(folder, kept)
     if total < FEWEST:
         raise ValueError(f"{described}: {total} images; to find factors of variation takes {FEWEST} or more")
     folder.mkdir(parents=True, exist_ok=True)
@@ -130,7 +139,12 @@ def prepare(source: Any, folder: Path, size: int | None, progress: Progress | No
                 f"{described}: all {len(names)} images are the same (their middle squares, on white where they are "
                 "transparent); nothing varies in them"
             )
-        digest = _write_array(folder / IMAGES, raw, (len(names), size, size, 3), 1 if grey else 3)
+        shape, channels = (len(names), size, size, 3), 1 if grey else 3
+        if same and kept is not None:  # of another size, the pixels tell nothing
+            digest = _digest(raw, shape, channels)
+            if kept.names != tuple(names) or (kept.size == size and kept.digest != digest):
+                raise _others(folder, kept)
+        digest = _write_array(folder / IMAGES, raw, shape, channels)
     finally:
         raw.unlink(missing_ok=True)
     pictures = Pictures(
@@ -138,7 +152,7 @@ def prepare(source: Any, folder: Path, size: int | None, progress: Progress | No
         described,
         found.state,
         size,
-        1 if grey else 3,
+        channels,
         tuple(names),
         skipped,
         len(names) - len(seen),
@@ -184,6 +198,25 @@ def _lies_in_files(source: str | Path) -> bool:
     return is_path(str(source), ()) or Path(source).expanduser().exists()
 
 
+def _check_apart(source: Any, folder: Path) -> None:
+    """Raises ValueError where the cache would be written among the images that it is read from, or over them."""
+    if not isinstance(source, str | Path) or not _lies_in_files(source):
+        return
+    own, cache = Path(source).expanduser().resolve(), folder.expanduser().resolve()
+    if own.is_relative_to(cache) or (own.is_dir() and cache.is_relative_to(own)):
+        raise ValueError(
+            f"{source}: what is made of the images would be written among them, to {cache}; give a folder elsewhere "
+            "with out (--out)"
+        )
+
+
+def _others(folder: Path, kept: Pictures) -> ValueError:
+    return ValueError(
+        f"{folder.parent} has models of other images, from {kept.source} as it was then; give another folder with out "
+        "(--out)"
+    )
+
+
 def _images(source: Any) -> _Source:
     if isinstance(source, str | Path):
         path = Path(source).expanduser()
@@ -195,13 +228,20 @@ def _images(source: Any) -> _Source:
                 return _Source(
                     len(files), partial(_read_files, path, files), _state_of(path, files), _side(path, files)
                 )
-        dataset = open_dataset(str(source))
+        dataset = _in_order(open_dataset(str(source)))
     else:
         dataset = images_of(source)
     if len(dataset.image_shape) != 3 or dataset.image_shape == NO_IMAGES:
         raise ValueError("these are rows of a table; `unbraid fit` takes images (codes are scored by `unbraid score`)")
     side = min(dataset.image_shape[:2])
     return _Source(len(dataset), partial(_read_dataset, dataset), content_digest(dataset, None), side)
+
+
+def _in_order(dataset: FactorDataset) -> FactorDataset:
+    """Images in the order of their file, where a grid of factors has put them in another one."""
+    if not isinstance(dataset, OwnImages) or dataset.rows is None:
+        return dataset
+    return OwnImages(dataset.source, FactorTable((), (), np.empty((len(dataset.source), 0))))
 
 
 def _pictures(folder: Path) -> tuple[str, ...]:
@@ -229,8 +269,12 @@ def _what_it_is(folder: Path) -> str:
 def _state_of(folder: Path, files: tuple[str, ...]) -> str:
     digest = blake2b(str(folder.resolve()).encode(errors="surrogateescape"), digest_size=16)
     for name in files:
-        about = (folder / name).stat()
-        digest.update(repr((name, about.st_size, about.st_mtime_ns)).encode())
+        try:
+            about = (folder / name).stat()
+        except OSError as error:  # a link to nothing, or to itself: `_read_files` says so
+            digest.update(repr((name, error.errno)).encode())
+        else:
+            digest.update(repr((name, about.st_size, about.st_mtime_ns)).encode())
     return digest.hexdigest()
 
 
@@ -262,17 +306,13 @@ def _read_files(folder: Path, files: tuple[str, ...], size: int) -> Iterator[Out
 
 
 def _opened(path: Path) -> Any:
-    """The first frame of a picture file, upright, 8 bits deep."""
+    """The first frame of a picture file, upright, 8 bits deep; of floats nothing says which one is white."""
     if not path.is_file():  # to open a pipe would wait for ever
-        raise ValueError("it is no file")
+        raise ValueError("it is a link to no file" if path.is_symlink() else "it is no file")
     images, ops = require("PIL.Image", "data", "reading image files"), require("PIL.ImageOps", "data", "images")
     with images.open(path) as image:
         image.load()
         upright = ops.exif_transpose(image)
-        if upright.mode.startswith(("I", "F")):  # 16 bits, or floats: the brightest value that they can have is white
-            values = np.asarray(upright, dtype=np.float64)
-            top = 65535.0 if upright.mode.startswith("I") else max(1.0, float(np.nanmax(values)))
-            upright = images.fromarray(as_bytes(values / top))
         return flattened(upright, "RGB")
 
 
@@ -312,13 +352,19 @@ def _write_raw(
 def _write_array(path: Path, raw: Path, shape: tuple[int, int, int, int], channels: int) -> str:
     """The raw images as an .npy file of so many channels; the digest of its pixels."""
     pixels = np.memmap(raw, dtype=np.uint8, mode="r", shape=shape)
-    digest = blake2b(digest_size=16)
     with atomic_write(path) as temporary:
         array = open_memmap(temporary, mode="w+", dtype=np.uint8, shape=(*shape[:3], channels))
         for start in range(0, shape[0], SLAB):
             array[start : start + SLAB] = pixels[start : start + SLAB, ..., :channels]
-            digest.update(array[start : start + SLAB].tobytes())
         array.flush()
+    return _digest(raw, shape, channels)
+
+
+def _digest(raw: Path, shape: tuple[int, int, int, int], channels: int) -> str:
+    """Of the pixels of raw images, in so many channels."""
+    pixels, digest = np.memmap(raw, dtype=np.uint8, mode="r", shape=shape), blake2b(digest_size=16)
+    for start in range(0, shape[0], SLAB):
+        digest.update(pixels[start : start + SLAB, ..., :channels].tobytes())
     return digest.hexdigest()
 
 

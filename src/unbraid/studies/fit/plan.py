@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from unbraid.storage.files import write_text
@@ -107,6 +107,14 @@ class Plan(Section):
     search: SearchRound
     final: FinalRound
 
+    @model_validator(mode="after")
+    def _sizes_divide(self) -> "Plan":
+        for name, size in (("search", self.search.size), ("final", self.final.size)):
+            if self.size % size:
+                text = "{name}.size must divide size, {whole}, that of the images; got {size}"
+                raise PydanticCustomError("size", text, {"name": name, "whole": self.size, "size": size})
+        return self
+
     @property
     def n_models(self) -> int:
         return self.search.seeds * len(self.search.settings) + self.final.seeds * self.final.settings * len(
@@ -166,8 +174,11 @@ def settings_of(families: Sequence[str]) -> list[Setting]:
     """What is searched, the most promising settings of every family first.
 
     Raises:
-        ValueError: a family of which `fit` knows no strengths.
+        ValueError: a family of which `fit` knows no strengths, or none at all.
     """
+    families = list(dict.fromkeys(families))
+    if not families:
+        raise ValueError(f"families must be one or more of {', '.join(STRENGTHS)}; got none")
     for name in families:
         if name not in STRENGTHS:
             raise ValueError(f"families must be of {', '.join(STRENGTHS)}; got {name!r}")
