@@ -125,7 +125,8 @@ def test_a_straggler_gives_its_place_to_others(executor: str, tmp_path: Path) ->
 
 
 def test_what_it_cannot_do_it_says_at_the_call(executor: str, tmp_path: Path) -> None:
-    tasks, datasets = tasks_in(tmp_path, SMALL.replace("device: cpu", "device: cpuu"))
+    tasks, datasets = tasks_in(tmp_path, SMALL)
+    tasks = [replace(task, config={**task.config, "device": "cpuu"}) for task in tasks]
     with pytest.raises(ValueError, match="cpuu"):
         EXECUTORS[executor](tasks, datasets, **OPTIONS[executor])
     assert not list((tmp_path / "runs").iterdir())
