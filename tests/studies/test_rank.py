@@ -90,7 +90,8 @@ def test_codes_alone_are_said_to_tell_nothing_of_training_unless_untrained_model
     assert found.untrained is not None
     assert found.untrained > found.scores.max()
     assert found.why_none() == f"no model scores above untrained ones among each other ({found.untrained:.3f})"
-    assert rank(MODELS, untrained=list(RNG.normal(size=(3, 300, 3)))).best == "one"
+    best = rank(MODELS, untrained=list(RNG.normal(size=(3, 300, 3)))).best
+    assert best in ("one", "flipped"), "the same but for signs: rounding decides between them"
     with pytest.raises(ValueError, match="codes of two or more untrained models"):
         rank(MODELS, untrained=untrained[:1])
     with pytest.raises(ValueError, match=r"untrained\[1\] must be codes of the same 300 samples"):
