@@ -116,7 +116,8 @@ def test_untrained_models_count_beside_top_too() -> None:
     assert not any(note.startswith("codes alone") for note in found.notes)
     assert found.untrained is not None
     assert found.why_none() == f"no model scores above untrained ones among each other ({found.untrained:.3f})"
-    assert rank(MODELS, top=2, untrained=list(RNG.normal(size=(3, 300, 3)))).best == "one"
+    best = rank(MODELS, top=2, untrained=list(RNG.normal(size=(3, 300, 3)))).best
+    assert best in ("one", "flipped")  # as above
     with pytest.raises(ValueError, match="codes of two or more untrained models"):
         rank(MODELS, top=2, untrained=untrained[:1])
     with pytest.raises(ValueError, match=r"untrained\[1\] must be codes of the same 300 samples"):
