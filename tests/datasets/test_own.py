@@ -327,6 +327,7 @@ def test_pictures_of_16_bits_are_read_as_fit_reads_them(tmp_path: Path) -> None:
     Image.fromarray(deep).save(tmp_path / "a.png")
     read = np.asarray(pictures._opened(tmp_path / "a.png"))[..., 0]  # pyright: ignore[reportPrivateUsage]
     np.testing.assert_array_equal(datasets.load(str(tmp_path)).images(np.array([0]))[0, :, :, 0], read)
+    np.testing.assert_array_equal(read, np.rint(deep / 257))
 
 
 @pytest.mark.parametrize("values", [np.full((4, 4), 0.5, np.float32), np.full((4, 4), 70_000, np.int32)])

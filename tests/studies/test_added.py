@@ -162,7 +162,7 @@ def test_what_a_run_folder_was_trained_on_are_the_images_of_the_study(study, tmp
     assert (again.family, again.setting, again.seed) == (own.family, own.setting, own.seed)
 
 
-def test_what_was_added_and_is_planned_later_counts_once(study, tmp_path):
+def test_what_was_added_and_is_planned_later_counts_once(study, tmp_path, unbraid_cli):
     more = opened(tmp_path, YAML.replace("seeds: 2", "seeds: 3"))
     later = sorted({run.id for run in more.runs()} - {run.id for run in study.runs()})
     add(study, [saved(tmp_path / f"{later[0]}.npz")], family="mine")
@@ -172,6 +172,9 @@ def test_what_was_added_and_is_planned_later_counts_once(study, tmp_path):
     runs = Study.load(study.require_folder()).runs()
     assert [run.id for run in runs] == [run.id for run in more.runs()]
     assert not any(run.is_added for run in runs)
+    for _ in range(2):  # the second time from what was remembered
+        _, printed, _ = unbraid_cli("study", "status", str(study.require_folder()), "--json", "-")
+        assert sorted(run["run"] for run in json.loads(printed)) == sorted(run.id for run in runs)
 
 
 def test_seeds_count_on_within_a_family_and_setting(study, tmp_path):

@@ -362,7 +362,6 @@ def _with_8_bits(image: Any) -> Any:
             f"pixels of 8 or 16 bits were expected; got mode {image.mode!r} with values of {least:g} to {most:g}. Save "
             "it with 8 bits per channel"
         )
-    # Rounded as `unbraid fit` does, which reads such pictures on its own.
     return images.fromarray((values / MOST_OF_16_BITS * 255 + 0.5).astype(np.uint8))
 
 

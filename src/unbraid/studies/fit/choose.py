@@ -37,10 +37,10 @@ class Choice:
     reason: str  # why nothing was chosen; "" where something was
     sure_of_model: float  # share of collections drawn anew in which the same model is chosen, where it is among them
     sure_of_setting: float  # share in which a model of the same setting is
-    draws: int = (
-        0  # collections that both shares rest on; those of fewer than three models, or no good one, do not count
-    )
-    draws_with_it: int = 0  # of them, those that the chosen model is among
+    # Collections that both shares rest on, those of fewer than three models or without a good one left out; and of
+    # them, those that the chosen model is among.
+    draws: int = 0
+    draws_with_it: int = 0
 
     @property
     def settings(self) -> list[str]:
