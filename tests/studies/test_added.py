@@ -15,6 +15,8 @@ from unbraid.factors import FactorSpace
 from unbraid.runs.run import N_CODES
 from unbraid.scoring.encoding import drawn
 from unbraid.scoring.score import score_encoder
+from unbraid.storage import marks
+from unbraid.studies import index
 from unbraid.studies.added import _checked, add, encode_sample, names_of, sample_of
 from unbraid.studies.study import Study
 from unbraid.studies.study_ranking import rank_study
@@ -162,7 +164,8 @@ def test_what_a_run_folder_was_trained_on_are_the_images_of_the_study(study, tmp
     assert (again.family, again.setting, again.seed) == (own.family, own.setting, own.seed)
 
 
-def test_what_was_added_and_is_planned_later_counts_once(study, tmp_path, unbraid_cli):
+def test_what_was_added_and_is_planned_later_counts_once(study, tmp_path, unbraid_cli, monkeypatch):
+    monkeypatch.setattr(marks, "SETTLED", 0.0)  # what was written just now can be remembered
     more = opened(tmp_path, YAML.replace("seeds: 2", "seeds: 3"))
     later = sorted({run.id for run in more.runs()} - {run.id for run in study.runs()})
     add(study, [saved(tmp_path / f"{later[0]}.npz")], family="mine")
@@ -175,6 +178,7 @@ def test_what_was_added_and_is_planned_later_counts_once(study, tmp_path, unbrai
     for _ in range(2):  # the second time from what was remembered
         _, printed, _ = unbraid_cli("study", "status", str(study.require_folder()), "--json", "-")
         assert sorted(run["run"] for run in json.loads(printed)) == sorted(run.id for run in runs)
+    assert index.remembered(study.require_folder()) is not None
 
 
 def test_seeds_count_on_within_a_family_and_setting(study, tmp_path):
