@@ -134,7 +134,7 @@ def left_out(space: Space, without: Without) -> BoolArray:
         space: of the whole dataset.
         without: a condition on the factors such as "shape == 1 and scale > 3" (see `unbraid.factors.predicate`):
             levels on a grid; elsewhere values, or levels of a factor whose levels are text, counted in the order of
-            the alphabet; {"shape": 1, "scale": 2} for the images with all of these;
+            the alphabet; {"shape": 1, "scale": 2} for the images with all of these levels, counted from 0;
             {"random": how many, "seed": a number} for images at random, the seed being 0 where it is not given; or a
             list of such, each of them counted on the whole dataset.
 
@@ -154,7 +154,7 @@ def left_out(space: Space, without: Without) -> BoolArray:
 
 def _positions(space: Space, part: Any) -> IntArray:
     if isinstance(part, str):
-        return _meeting(space, predicate(part, space.names), part)
+        return _meeting(_values(space), predicate(part, space.names), part)
     if not isinstance(part, Mapping) or not part:
         raise _unreadable(part)
     if "random" in part and part.keys() <= {"random", "seed"}:
@@ -164,14 +164,20 @@ def _positions(space: Space, part: Any) -> IntArray:
     columns = [space.column(name) for name in part]
     if not all(isinstance(level, int | float | np.number) for level in part.values()):
         raise _unreadable(part)
-    return _meeting(space, lambda factors: (factors[:, columns] == list(part.values())).all(axis=1), part)
+    levels = np.asarray(space.factors(np.arange(len(space))), dtype=np.float64)
+    return _meeting(levels, lambda factors: (factors[:, columns] == list(part.values())).all(axis=1), part)
 
 
-def _meeting(space: Space, holds: Callable[[FloatArray], BoolArray], what: Any) -> IntArray:
+def _values(space: Space) -> FloatArray:
+    """What conditions compare: levels of a grid; of a table values, but for levels that are text."""
     factors = np.array(space.factors(np.arange(len(space))), dtype=np.float64)
     for column, values in enumerate(_values_of_table(space)):
         if values and not any(isinstance(value, str) for value in values):
             factors[:, column] = np.array(values, dtype=np.float64)[factors[:, column].astype(np.int64)]
+    return factors
+
+
+def _meeting(factors: FloatArray, holds: Callable[[FloatArray], BoolArray], what: Any) -> IntArray:
     met = np.flatnonzero(holds(factors))
     if not len(met):
         raise ValueError(f"without {what!r}: there is no such image")

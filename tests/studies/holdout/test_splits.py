@@ -5,6 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from unbraid.datasets import from_array
 from unbraid.datasets.subset import left_out
 from unbraid.factors import FactorSpace, FactorTable
 from unbraid.studies.holdout.splits import compositional_holdouts, zero_shot_holdout, zero_shot_parts
@@ -26,6 +27,15 @@ def test_one_pair_of_levels_is_held_out_at_a_time() -> None:
         assert holdout.split == "combination"
         held_out.append(pair)
     assert sorted(held_out) == [(hue, shape) for hue in range(8) for shape in range(3)]
+
+
+def test_pairs_are_levels_also_of_a_table_whose_values_are_others() -> None:
+    """Sizes 1, 2 and 4 are its levels 0, 1 and 2, of which two are values as well."""
+    factors = {"size": [1, 1, 2, 2, 4, 4, 4], "shade": [10, 20, 10, 20, 10, 20, 20]}
+    dataset = from_array(np.zeros((7, 8, 8), np.uint8), factors)
+    (held_out,) = compositional_holdouts(dataset.space, ["size", "shade"], combinations=[(1, 0)], n_random=0)
+    assert left_out(dataset.space, held_out.without).tolist() == [False, False, True, False, False, False, False]
+    assert left_out(dataset.space, "size == 1").tolist() == [True, True, *[False] * 5]
 
 
 def test_random_splits_have_the_sizes_of_the_pairs() -> None:
