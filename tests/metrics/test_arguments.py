@@ -2,10 +2,12 @@
 
 import inspect
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 from typer.testing import CliRunner
 
 from tests.studies.examples import SMALL, written
@@ -68,7 +70,10 @@ def test_the_number_is_that_of_the_function_beside_that_of_the_defaults() -> Non
         ("mig(bins=[1])", "cannot be read"),
         ("mig(bins=3", "write a metric with arguments in quotes"),
         ("nothing(bins=3)", "unknown metric 'nothing\\(bins=3\\)'"),
-        ("mig(bins=0)", "bins must be a whole number, 1 to 10000"),
+        ("mig(bins=0)", "mig\\(bins=0\\): bins must be a whole number, 1 to 10000"),
+        ("mig(bins=3, bins=4)", "bins is given twice"),
+        ("beta_vae_score(n_train=1000000000)", "n_train \\* batch_size must be at most"),
+        ("infomec(bins=7)", "bins cut real codes for variant="),
     ],
 )
 def test_what_is_no_such_metric_is_one_line(name: str, said: str) -> None:
@@ -108,6 +113,29 @@ def test_a_study_keeps_settings_of_a_metric_apart(tmp_path: Path) -> None:
     assert (config["metric_id"], config["metric_kind"]) == ("unbraid.mig.score", "mig")
     assert {"bins": 5, "binning": "mass", "version": 2}.items() <= config["metric_parameters"].items()
     assert (config["min_score"], config["max_score"], config["lower_is_better"]) == (0, 1, False)
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_a_value_that_no_metric_takes_is_refused_before_there_are_codes(name: str) -> None:
+    for argument, adapter in choosable(METRICS[name]).items():
+        try:
+            adapter.validate_python(-1)
+        except ValidationError:
+            continue  # no number
+        with pytest.raises(ValueError, match=rf"^{name}\({argument}=-1\): {argument}.* must be"):
+            full_name(f"{name}({argument}=-1)")
+
+
+@pytest.mark.parametrize(("name", "said"), [("mig(bins=0)", "bins must be"), ("mig(bins=2,bins=3)", "given twice")])
+def test_a_study_refuses_values_before_it_trains(tmp_path: Path, name: str, said: str) -> None:
+    study = Study.load(written(tmp_path, STUDY.replace("mig(bins=20)", name)), out=tmp_path / "study")
+    with pytest.raises(ValueError, match=rf"^metrics\[2\]: {re.escape(name)}: .*{said}"):
+        study.run(processes=0)
+    assert not (tmp_path / "study").exists()
+    watched = SMALL + f'snapshots: 2\nsnapshot_metrics: ["{name}"]\n'
+    with pytest.raises(ValueError, match=said):
+        Study.load(written(tmp_path, watched), out=tmp_path / "study").run(processes=0)
+    assert not (tmp_path / "study").exists()
 
 
 def test_a_study_names_the_key_of_a_wrong_argument(tmp_path: Path) -> None:

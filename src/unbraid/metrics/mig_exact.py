@@ -92,9 +92,9 @@ def mig_exact(
     """
     refuse_other_order(codes=codes, log_variances=log_variances)
     inputs = check_inputs(codes, factors, kinds, seed)
-    levels = as_levels(inputs)
     check_choice("method", method, ("monte_carlo", "quadrature"))
     check_whole("n_samples", n_samples, 2, MOST_DRAWS, why="the draws of a level have to fit in memory")
+    levels = as_levels(inputs)
     if log_variances is None:
         raise NotDefined("needs the log-variances of the posterior")
     variances = check_log_variances(log_variances, inputs.held.shape)

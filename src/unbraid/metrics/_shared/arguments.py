@@ -3,12 +3,13 @@
 import ast
 import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any, get_type_hints
 
+import numpy as np
 from pydantic import ConfigDict, PydanticSchemaGenerationError, TypeAdapter, ValidationError
 
 from unbraid._utils.suggest import suggestion
@@ -104,7 +105,7 @@ def with_arguments(name: str) -> tuple[str, Metric]:
         name: such as "mig(bins=10, binning=mass)": words, numbers, True, False or None.
 
     Raises:
-        ValueError: it cannot be read, or the metric has no such argument, or not of this type.
+        ValueError: it cannot be read, or the metric has no such argument, or refuses this value of it.
     """
     metric = name.partition("(")[0]
     row = METRICS[metric]
@@ -125,9 +126,26 @@ def with_arguments(name: str) -> tuple[str, Metric]:
         return metric, row
     text = ", ".join(f"{argument}={value}" for argument, value in chosen.items())
     function = partial(row.function, **chosen)
+    if refused := _refused(function, known):
+        raise ValueError(f"{name}: {refused}")
     return f"{metric}({text})", replace(
         row, function=function, title=f"{row.title} ({text})", chance=None, of_parts=None
     )
+
+
+def _refused(function: Callable[..., Any], known: Collection[str]) -> str:
+    """What a metric says of its arguments; "" where it takes them, whatever it says of the codes.
+
+    A metric checks its arguments before it computes anything, and of two rows with a level each there is little that it
+    could compute.
+    """
+    rows = np.arange(2).reshape(-1, 1)
+    given = {name: rows for name in ("codes", "factors") if name in inspect.signature(function).parameters}
+    try:
+        function(**given)
+    except Exception as error:  # of a package's metric, any
+        return str(error) if str(error).split(" ")[0].strip(",") in known else ""
+    return ""
 
 
 def _read(name: str) -> dict[str, Any]:
@@ -147,5 +165,7 @@ def _read(name: str) -> dict[str, Any]:
         plain = isinstance(value, int | float | None) or isinstance(value, str) and re.fullmatch(r"\w{1,50}", value)
         if each.arg is None or not plain:
             raise ValueError(wrong)
+        if each.arg in found:
+            raise ValueError(f"{name}: {each.arg} is given twice")
         found[each.arg] = value
     return found

@@ -47,10 +47,11 @@ class Tables(NamedTuple):
 
 def tables(inputs: Inputs, bins: int, binning: Binning, factor_bins: int | None) -> Tables:
     """Of codes in bins, and of factors as they are or, above `factor_bins` levels, in bins of equal width."""
+    if factor_bins is not None:
+        check_bins("factor_bins", factor_bins, 2)
     levels = as_levels(inputs)
     information = binned_information(inputs, bins, binning)
     if factor_bins is not None:
-        check_bins("factor_bins", factor_bins, 2)
         coarse = bin_equal_width(levels.levels.astype(float), factor_bins, inputs.weights)
         columns = [np.unique(column, return_inverse=True)[1] for column in coarse.T]
         sizes = tuple(int(column.max()) + 1 for column in columns)
