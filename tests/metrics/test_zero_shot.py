@@ -13,7 +13,9 @@ from tests.examples import (
     random_codes,
     rotated_codes,
 )
-from unbraid import score
+from unbraid import score, score_encoder
+from unbraid.datasets import from_array
+from unbraid.datasets.subset import left_out
 from unbraid.metrics import NotDefined, dci_lasso, zero_shot
 from unbraid.metrics._shared.inputs import split_rows
 from unbraid.metrics._solvers.forest import fit_forest
@@ -170,3 +172,29 @@ def test_unsound_gaps_are_refused(gap: Gap, message: str) -> None:
 def test_without_a_gap_it_is_not_defined() -> None:
     with pytest.raises(NotDefined, match="needs held_out"):
         zero_shot(perfect_codes(FACTORS), FACTORS)
+
+
+def test_a_condition_compares_labels_and_not_the_levels_that_stand_for_them() -> None:
+    draw = np.random.default_rng(0)
+    labels = {"hue": draw.integers(0, 8, 300) * 45, "size": draw.choice([1, 2, 4], 300), "pose": draw.random(300) * 360}
+    codes = np.column_stack([labels[name] + draw.standard_normal(300) for name in labels])
+    inside = (labels["hue"] == 90) | ((labels["size"] == 2) & (labels["pose"] > 180))
+    by_mask, by_text = (
+        score(codes, labels, metrics="zero_shot", period={"hue": 360, "pose": 360}, held_out=gap)["zero_shot"].score
+        for gap in (inside, "hue == 90 or size == 2 and pose > 180")
+    )
+    assert by_text == by_mask
+
+
+def test_a_condition_means_the_images_of_a_table_that_are_left_out_by_it() -> None:
+    draw = np.random.default_rng(0)
+    table = {"size": draw.choice([1, 2, 4], 120), "shape": draw.choice(["box", "disc"], 120)}
+    dataset = from_array(draw.integers(0, 256, (120, 4, 4), dtype=np.uint8), table, grid=False)
+    gap = "size == 2 and shape == 1"
+    assert left_out(dataset.space, gap).tolist() == ((table["size"] == 2) & (table["shape"] == "disc")).tolist()
+    by_mask, by_text = (
+        score_encoder(lambda images: images.reshape(-1, 16) / 255, dataset, metrics="zero_shot", held_out=held_out)
+        for held_out in (left_out(dataset.space, gap), gap)
+    )
+    assert by_text["zero_shot"].score == by_mask["zero_shot"].score
+    assert by_text.representation.levels == (("1", "2", "4"), ("box", "disc"))

@@ -14,6 +14,7 @@ import numpy as np
 
 from unbraid._utils.arguments import check_names, check_whole
 from unbraid._utils.printable import printable
+from unbraid._utils.rounding import MOST_ROUNDED, rounded_by
 from unbraid._utils.suggest import suggestion
 from unbraid.types import KIND_WORDS, KINDS, BoolArray, FloatArray, IntArray, Kind
 
@@ -197,6 +198,23 @@ class FactorTable:
 Space: TypeAlias = FactorSpace | FactorTable
 
 
+def level_names(space: Space) -> tuple[tuple[str, ...], ...]:
+    """What the levels of each factor are called: of a table the numbers that they stand for, too, unless 0, 1, 2, ...
+
+    Levels of a grid that stand for numbers have no names; they are counted, as conditions on them do.
+    """
+    values = space.values if isinstance(space, FactorTable) else ()
+    if not values:
+        return space.levels
+    named = space.levels or ((),) * len(space.names)
+    return tuple(own or _numbers_as_names(each) for own, each in zip(named, values, strict=True))
+
+
+def _numbers_as_names(values: Values) -> tuple[str, ...]:
+    counted = values == tuple(range(len(values)))
+    return () if counted else tuple(str(value).removesuffix(".0") for value in values)
+
+
 def told(space: Space, row: IntArray | FloatArray, columns: Iterable[int]) -> str:
     """The levels of one sample in words: `shape heart, scale 2`."""
     names = {k: space.levels[k] if space.levels else () for k in columns}
@@ -205,11 +223,23 @@ def told(space: Space, row: IntArray | FloatArray, columns: Iterable[int]) -> st
 
 
 def spans_a_turn(values: Values) -> bool:
-    """Whether the values go once around, 2 pi or 360, so that the last of them is the first again."""
+    """Whether the values go once around, 2 pi or 360, so that the last of them is the first again.
+
+    Rounded ones, 0 to 6.283, must be evenly spaced as far as their digits tell.
+    """
     if len(values) < 3 or any(isinstance(value, str) for value in values):
         return False
-    span = abs(float(values[-1]) - float(values[0]))
-    return any(abs(span - turn) < 1e-6 * turn for turn in (2 * pi, 360))
+    numbers = np.array(values, dtype=np.float64)
+    span, rounding = numbers[-1] - numbers[0], rounded_by(numbers)
+    for turn in (2 * pi, 360):
+        if abs(abs(span) - turn) < 1e-6 * turn:
+            return True
+        step = turn / (len(numbers) - 1)
+        off = numbers - np.copysign(step, span) * np.arange(len(numbers))
+        # The first may be rounded, too. A whole unit is more than that: 0, 90, 180, 270, 359 do not close.
+        if rounding <= MOST_ROUNDED * step and np.ptp(off) < 2 * rounding * (1 - 1e-6):
+            return True
+    return False
 
 
 def named_levels(values: Values) -> tuple[str, ...]:

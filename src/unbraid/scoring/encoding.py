@@ -7,6 +7,7 @@ import numpy as np
 
 from unbraid.datasets.base import FactorDataset
 from unbraid.factors import FactorSpace, whole_objects
+from unbraid.factors.space import level_names
 from unbraid.metrics import NotDefined
 from unbraid.representation import POSTERIOR, Representation
 from unbraid.types import FloatArray, IntArray
@@ -69,7 +70,7 @@ def _represented(parts: list[list[FloatArray]], index: IntArray, dataset: Factor
         names=space.names,
         kinds=space.kinds,
         sizes=space.turns,
-        levels=space.levels,
+        levels=level_names(space),
     )
 
 

@@ -11,14 +11,14 @@ import numpy as np
 from unbraid.factors import predicate
 from unbraid.metrics import Metric, NotDefined
 from unbraid.metrics._shared.compiled import interruptible
-from unbraid.metrics._shared.inputs import Inputs, check_inputs, check_matrix, finite_matrix, known_as_checked
+from unbraid.metrics._shared.inputs import TURN, Inputs, check_inputs, check_matrix, finite_matrix, known_as_checked
 from unbraid.metrics._shared.sharing import Store, alone, sharing
 from unbraid.metrics.zero_shot import check_gap
 from unbraid.representation import POSTERIOR, Representation
 from unbraid.scoring.card import Scored, fields_of
 from unbraid.storage.files import disk_is_full
 from unbraid.storage.trust import Untrusted
-from unbraid.types import BoolArray, FloatArray, Progress
+from unbraid.types import BoolArray, FloatArray, IntArray, Progress
 
 Objects: TypeAlias = Callable[[], Representation]
 Gap: TypeAlias = str | BoolArray | Callable[[FloatArray], BoolArray]
@@ -88,7 +88,7 @@ def of_no_metric(error: Exception) -> bool:
 def context_of(representation: Representation, seed: int, held_out: Gap | None) -> dict[str, Any]:
     """What metrics may ask for by parameter name beyond codes and factors."""
     if isinstance(held_out, str):
-        held_out = predicate(held_out, representation.names)
+        held_out = _condition(held_out, representation)
     elif callable(held_out):
         held_out = alone(held_out)
     elif held_out is not None:
@@ -103,6 +103,33 @@ def context_of(representation: Representation, seed: int, held_out: Gap | None) 
         "groups": representation.groups,
     }
     return {name: value for name, value in context.items() if value is not None}
+
+
+def _condition(text: str, representation: Representation) -> Callable[[FloatArray], BoolArray]:
+    """A function from its factors to the rows that meet a condition on the labels that these stand for."""
+    holds = predicate(text, representation.names)
+    numbers = list(map(_numbers, representation.levels, representation.factors.T))
+    units = [period / TURN if period else 1.0 for period in representation.periods]
+
+    def rows(factors: FloatArray) -> BoolArray:
+        labels = np.array(factors, dtype=np.float64)
+        for column, unit in enumerate(units):
+            labels[:, column] *= unit
+        for column, found in enumerate(numbers):
+            if found is not None:
+                labels[:, column] = found[labels[:, column].astype(np.int64)]
+        return holds(labels)
+
+    return rows
+
+
+def _numbers(names: tuple[str, ...], levels: FloatArray | IntArray) -> FloatArray | None:
+    """What levels stand for that are called by numbers; None of others."""
+    try:
+        numbers = np.array(names, dtype=np.float64)
+    except ValueError:
+        return None
+    return numbers if len(names) > levels.max() and levels.min() >= 0 and np.isfinite(numbers).all() else None
 
 
 def inputs_of(representation: Representation) -> Inputs:

@@ -90,7 +90,9 @@ def score(
         baselines: codes of the same rows without training, by name, {"PCA": pca_codes}, as arrays or Representations;
             their scores are shown next to each score. `score_encoder` and `Run.baselines` make them from images.
         held_out: rows that `zero_shot` keeps out of training: a mask (n_samples,), a function from factors to such a
-            mask, or a condition such as "elevation > 0.79 and red > green + 0.15".
+            mask, or a condition on the labels such as "elevation > 0.79 and red > green + 0.15". It compares labels
+            that are numbers as they are, angles in their own unit; levels that are text, and those of a dataset's
+            grid, by their position, counted from 0, text in the order of the alphabet unless it has another.
         on_error: what a metric that raises an error costs: "keep", its own row, and `card.failed` has the reason; or
             "raise", the whole card, and the error names the metric.
         progress: called as progress(metric, done, total) before each metric, of shuffles and of parts as well.

@@ -14,6 +14,7 @@ import yaml
 
 from unbraid.datasets.own import LABELS
 from unbraid.factors import Space
+from unbraid.factors.space import level_names
 from unbraid.families.table import FAMILIES, find_family
 from unbraid.metrics._shared.inputs import check_inputs
 from unbraid.representation import Representation
@@ -339,7 +340,7 @@ def _checked(given: Representation, space: Space, where: str) -> Representation:
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from None
     return replace(
-        given, factors=expected, names=space.names, kinds=space.kinds, sizes=space.turns, levels=space.levels,
+        given, factors=expected, names=space.names, kinds=space.kinds, sizes=space.turns, levels=level_names(space),
         periods=(),
     )  # fmt: skip
 

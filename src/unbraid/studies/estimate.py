@@ -13,6 +13,7 @@ import torch
 from unbraid._utils.device import choose_device, visible_devices
 from unbraid._utils.threads import n_cores
 from unbraid.datasets.base import FactorDataset
+from unbraid.factors.space import level_names
 from unbraid.families.base import code_parts
 from unbraid.families.building import structural_settings
 from unbraid.families.table import find_family
@@ -252,6 +253,7 @@ def _seconds_of_scoring(task: Task, datasets: Mapping[str, FactorDataset]) -> fl
         names=dataset.space.names,
         kinds=dataset.space.kinds,
         sizes=dataset.space.sizes,
+        levels=level_names(dataset.space),
     )
     few = np.linspace(0, len(codes) - 1, min(COMPILING, len(codes))).astype(int)  # neighbours may share levels
     began = perf_counter()
