@@ -133,6 +133,40 @@ def test_angles_on_a_few_even_steps_are_levels_of_a_circle() -> None:
     assert Representation.of(CODES, {"turn": steps * np.pi / 4}, kinds={"turn": "cyclic"}).sizes == (8,)
 
 
+@pytest.mark.parametrize(
+    ("steps", "digits", "period"), [(6, 3, None), (6, 1, None), (40, 2, None), (64, 4, None), (16, 0, 360), (3, 0, 365)]
+)
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_rounded_angles_close_the_circle_where_every_step_has_one(
+    steps: int, digits: int, period: float | None, kind: Any
+) -> None:
+    """0, 1.047, ..., 5.236 are six steps; one of them a single unit of the last digit away, or not there, and no more.
+
+    The last may be the first again, rounded to more than 2 pi: 6.2832.
+    """
+    length = 2 * np.pi if period is None else period
+    exact = np.arange(steps + 1) * length / steps
+    angles = np.round(exact, digits).astype(kind)
+
+    def sizes(angles: Any) -> Any:
+        column = {"turn": np.tile(angles, 3)}
+        periods = None if period is None else {"turn": period}
+        return read_labels(column, kinds={"turn": "cyclic"}, period=periods).sizes
+
+    before = np.round(exact - length, digits).astype(kind)
+    assert sizes(angles) == sizes(angles[:-1]) == sizes(before) == (steps,)
+    off = np.round(exact + np.eye(steps + 1)[steps // 2] * 10.0**-digits, digits).astype(kind)
+    assert sizes(off) is None
+    assert steps == 3 or sizes(np.delete(angles, steps // 2)) is None
+    assert read_labels({"turn": angles}, period={"turn": length}).factors[:, 0].tolist() == [*range(steps), 0]
+
+
+def test_angles_in_single_precision_are_steps() -> None:
+    angles = np.arange(64, dtype=np.float32) * np.float32(2 * np.pi / 64)
+    held = Representation.of(CODES[:64], {"turn": angles}, kinds={"turn": "cyclic"})
+    assert (held.sizes, held.factors[:, 0].tolist()) == ((64,), list(range(64)))
+
+
 def test_other_angles_are_radians_whichever_their_period_and_turn() -> None:
     expected = np.radians(HUE)
     for hue, period in ((HUE, 360), (HUE - 720, 360), (HUE / 15, 24), (expected, 2 * np.pi)):

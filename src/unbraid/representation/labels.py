@@ -10,13 +10,14 @@ import numpy as np
 
 from unbraid._utils.arguments import check_entries, check_number
 from unbraid._utils.arrays import as_array
+from unbraid._utils.rounding import MOST_ROUNDED, rounded_by
 from unbraid._utils.suggest import suggestion
 from unbraid.types import KIND_WORDS, KINDS, BoolArray, FloatArray, IntArray, Kind
 
 MOST_GUESSES, FIRST_GUESSES = 8, 4  # kinds that a note lists, and how many of more than these
 TURN = 2 * np.pi
 MOST_STEPS = 64  # of a circle: angles that lie on this many even steps, or fewer, are levels
-ON_A_STEP = 1e-6  # of a step
+ON_A_STEP = 1e-5  # of a step: single precision leaves half of it of 2 pi on 64 steps
 SHOWN_LEVELS = 6
 _EPOCH = datetime.datetime(1970, 1, 1)
 _NO_VALUE = {"NAType", "NaTType", "MaskedConstant"}  # of pandas and NumPy, which cannot be compared
@@ -232,22 +233,40 @@ def _note_on_steps(name: str, values: FloatArray, steps: int) -> str:
 
 def _angles(name: str, values: FloatArray, period: Any) -> _Factor:
     """Levels where the angles lie on a few even steps, else radians from 0 to 2 pi."""
-    if period is None and np.abs(values).max() > TURN * (1 + 1e-9):
+    if period is None and np.abs(values).max() > TURN * (1 + 1e-9) + rounded_by(values):
         raise ValueError(
             f"{name!r} is cyclic with real values of {values.min():g} to {values.max():g}, which are no radians "
             f"(-6.28 to 6.28); say its period, as in period={{{name!r}: 360}}"
         )
     length = TURN if period is None else check_number(f"period[{name!r}]", period, above=0)
     turns = np.mod(values / length, 1.0)
-    for steps in range(2, MOST_STEPS + 1):
-        places = turns * steps
-        if (np.abs(places - np.rint(places)) < ON_A_STEP).all():
-            levels = tuple(f"{step * length / steps:.6g}" for step in range(steps))
-            said = f"{name} cyclic ({steps} steps of {length / steps:g})"
-            return _Factor(np.rint(places) % steps, "cyclic", levels, steps, said)
+    if steps := _steps_around(values, length):
+        levels = tuple(f"{step * length / steps:.6g}" for step in range(steps))
+        said = f"{name} cyclic ({steps} steps of {length / steps:g})"
+        return _Factor(np.rint(turns * steps) % steps, "cyclic", levels, steps, said)
     note = f"{name}: angles of period {length:g}, as radians"
     radians = np.minimum(turns * TURN, np.nextafter(TURN, 0))
     return _Factor(radians, "cyclic", (), 0, f"{name} cyclic", (note,), float(length))
+
+
+def _steps_around(values: FloatArray, length: float) -> int:
+    """The fewest even steps of a circle on which all angles lie; 0 where there is none.
+
+    Rounded angles must be as near to a step as their digits allow, and every step must have one.
+    """
+    distinct = np.unique(values)
+    turns, rounding = np.mod(distinct / length, 1.0), rounded_by(distinct) * (1 + ON_A_STEP)  # a half itself, too
+    off = {}
+    for steps in range(2, MOST_STEPS + 1):
+        places = turns * steps
+        off[steps] = float(np.abs(places - np.rint(places)).max())
+        if off[steps] < ON_A_STEP:
+            return steps
+    for steps in off:
+        most = rounding * steps / length
+        if off[steps] <= most <= MOST_ROUNDED and len(np.unique(np.rint(turns * steps) % steps)) == steps:
+            return steps
+    return 0
 
 
 def _told(name: str, kind: Kind, levels: Sequence[str]) -> str:
