@@ -661,10 +661,16 @@ def test_a_file_that_is_given_is_that_of_what_is_stored(tmp_path: Path, monkeypa
     stored = datasets.load("mpi3d_real", tmp_path, file=file)
     assert isinstance(stored, StoredImages)
     assert len(datasets.load("mpi3d_real", tmp_path, file=file)) == len(stored)
+    with monkeypatch.context() as context:  # it was compared, and is not read again
+        context.setattr(_official, "digest", None)
+        assert len(datasets.load("mpi3d_real", tmp_path, file=file)) == len(stored)
     with pytest.raises(ValueError, match=r"other\.npz: its checksum is md5:.*delete the folder") as caught:
         datasets.load("mpi3d_real", tmp_path, file=other)
     assert str(stored.folder) in str(caught.value)
     assert len(datasets.load("mpi3d_real", tmp_path, file=other, verify=False)) == len(stored)
+    file.write_bytes(other.read_bytes())
+    with pytest.raises(ValueError, match=r"mpi3d_real\.npz: its checksum is md5:.*delete the folder"):
+        datasets.load("mpi3d_real", tmp_path, file=file)
     file.unlink()
     with pytest.raises(FileNotFoundError, match=r"mpi3d_real\.npz: no such file"):
         datasets.load("mpi3d_real", tmp_path, file=file)

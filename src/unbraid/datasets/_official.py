@@ -1,9 +1,10 @@
 """Files that others publish: where they are looked for, how they are checked, and what is said when they are absent."""
 
 import hashlib
+import json
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,12 @@ from unbraid.datasets._store import Content, StoredImages, cache_folder, cached
 from unbraid.datasets.base import ReadingProgress
 from unbraid.errors import UnbraidError
 from unbraid.factors import FactorSpace
-from unbraid.storage.files import check_file
+from unbraid.storage.files import check_file, write_text
 
 FOLDER = "official"  # under the folder of all datasets; what `unbraid data get` downloads goes there
 CHUNK = 1 << 20
 UNVERIFIED = "not checked: verify=False"
+COMPARED = "compared.json"  # beside a stored set: the file that had its checksum, by path, size and times
 
 
 @dataclass(frozen=True)
@@ -165,7 +167,7 @@ def open_official(
 
     `files` are the forms in which it is published, and `file` is where the user says that it is. `read` converts what
     was found, and `version` counts its changes; `verify` compares size and checksum first, and where there is a cache,
-    it with a `file` that is given. `preprocessing` goes into the cache's metadata; the options in `kept_apart` make
+    it with a `file` that is given, unless this one was compared before and has not changed since. `preprocessing` goes into the cache's metadata; the options in `kept_apart` make
     other images, and so need a cache of their own.
     """
 
@@ -212,11 +214,23 @@ def _check_source(stored: StoredImages, given: Path | None, progress: ReadingPro
     algorithm, _, known = kept.partition(":")
     if given is None or not given.is_file() or not known:
         return
+    note, stamp = stored.folder / COMPARED, _stamp(given)
+    with suppress(OSError):
+        if note.read_bytes() == stamp.encode():
+            return
     if (found := digest(given, algorithm, progress)) != known:
         raise ValueError(
             f"{given}: its checksum is {algorithm}:{found}, and what is stored was made of a file with {kept}; delete "
             f"the folder {stored.folder} to have this one read"
         )
+    with suppress(OSError):  # a folder that cannot be written: compared again next time
+        write_text(note, stamp)
+
+
+def _stamp(path: Path) -> str:
+    """Path, size and times of a file; that of the last change cannot be set to an earlier one."""
+    stat = path.stat()
+    return json.dumps([str(path.resolve()), stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns])
 
 
 def official_opener(
@@ -237,7 +251,7 @@ def official_opener(
             root: folder of all datasets.
             progress: told of bytes checked, then of images converted, the first time.
             file: where the official file, or the folder unpacked from it, is, when not in `root`; read once, and
-                later compared by its checksum with what is stored.
+                later compared by its checksum with what is stored, again where it has changed.
             verify: compare the file with the size and checksum that are known of it before it is converted.
         """
         return open_official(
