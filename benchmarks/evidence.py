@@ -27,6 +27,8 @@ import numpy as np
 import pytest
 import yaml
 
+from unbraid.metrics import BLOCKED, MEASURES
+
 ROOT = Path(__file__).parents[1]
 WORDS, FILE = ROOT / "docs" / "evidence.yaml", ROOT / "docs" / "evidence.json"
 PEERS = "benchmarks/evidence_peers.py::"
@@ -128,6 +130,16 @@ def missing(packages: Iterable[str]) -> list[str]:
     return [name for name in packages if name.lower() not in names]
 
 
+def versions(check: str, words: Mapping[str, list[dict[str, Any]]]) -> dict[str, int]:
+    """Of the metrics that a check is about, for a higher one has numbers that were not compared."""
+    rows = {**MEASURES, **BLOCKED}
+    return {
+        name: rows[name].version
+        for name, records in words.items()
+        if name in rows and check in {each["by"] for each in records}
+    }
+
+
 def main() -> None:
     """Measure, and write."""
     words: dict[str, list[dict[str, Any]]] = yaml.safe_load(WORDS.read_text(encoding="utf-8"))
@@ -153,6 +165,7 @@ def main() -> None:
             "largest": float(f"{found[check].largest:.1e}"),
             "numbers": found[check].numbers,
             "packages": {name: metadata.version(name).partition("+")[0] for name in packages[check]},
+            "versions": versions(check, words),
             "date": today,
         }
     known = {check: kept[check] for check in packages if check in kept}

@@ -15,6 +15,7 @@ from unbraid.metrics import BLOCKED, MEASURES
 
 WORDS: dict[str, list[dict[str, Any]]] = yaml.safe_load((ROOT / "docs" / "evidence.yaml").read_text(encoding="utf-8"))
 MEASURED: dict[str, dict[str, Any]] = json.loads((ROOT / "docs" / "evidence.json").read_text(encoding="utf-8"))
+ROWS = {**MEASURES, **BLOCKED}
 RECORDS = [(name, record) for name, records in WORDS.items() for record in records]
 ASKED, GIVEN = {"against", "kind", "by", "data", "why"}, {"packages", "program"}
 WANTED = """{} has no record in docs/evidence.yaml. Add what its number was held against that we did not write (another
@@ -22,7 +23,7 @@ program, a paper, a closed form, or the definition in plain loops) with the test
 there, and run python benchmarks/evidence.py --only {} and python docs/generate.py."""
 
 
-@pytest.mark.parametrize("name", [*MEASURES, *BLOCKED])
+@pytest.mark.parametrize("name", ROWS)
 def test_every_metric_was_held_against_something(name: str) -> None:
     assert WORDS.get(name), WANTED.format(name, name)
 
@@ -49,6 +50,9 @@ def test_every_check_is_there_and_was_measured(name: str, record: dict[str, Any]
     assert found, f"run python benchmarks/evidence.py --only {name}"
     assert set(found["packages"]) == set(record.get("packages", ())), f"python benchmarks/evidence.py --only {name}"
     assert found["numbers"] > 0
+    if name in ROWS:
+        stale = f"{name} has another version since: run python benchmarks/evidence.py --only {name}"
+        assert found["versions"][name] == ROWS[name].version, stale
 
 
 @pytest.mark.parametrize(("name", "record"), RECORDS, ids=lambda part: part if isinstance(part, str) else part["by"])
