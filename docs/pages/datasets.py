@@ -50,6 +50,12 @@ once, in any order. The column `file` names pictures below the folder, with `/` 
 name that is absolute or hidden, or that leads out of the folder by `..` or by a link, is refused,
 so that a table from elsewhere cannot make you train on your other pictures.
 
+`unbraid data render sprites --out sprites/` writes any dataset as such a folder. Kinds, values and
+numbers of levels, which `factors.csv` does not tell, are in `factors.json` beside pictures (`--png`)
+and in `meta.json` beside `images.npy`. Where one of these is, `kinds` and `grid` cannot be chosen;
+beside `meta.json` the table is there for other programs, and a change in it has no effect. Delete
+the `.json` file to have the table read by itself.
+
 A run or a study on images at a path names this path in its files. Someone else may have made those
 files, so the path is read only if you give it as well: `--trust-data my-images/` with `figure`,
 `report`, `explore`, `score`, `continue` and `study add`, or `load_run(path, trust=["my-images/"])`

@@ -102,7 +102,8 @@ def render(
 
     Images that take long to make are stored and open at once the next time. With --out, write a folder for other
     programs instead: images.npy (n, height, width, channels), or with --png images/000000.png and so on, and
-    factors.csv with one row of levels per image. Every command that takes a dataset opens this folder by its path.
+    factors.csv with one row of levels per image. Kinds and values of the factors are in meta.json, or with --png in
+    factors.json. Every command that takes a dataset opens this folder by its path.
 
     Examples:
 
