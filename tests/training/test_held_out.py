@@ -98,6 +98,17 @@ def test_it_stops_and_keeps_the_best(tmp_path) -> None:
         unbraid.continue_run(run, 500, dataset=TINY)
 
 
+@pytest.mark.parametrize("together", [1, 2])
+def test_its_curve_ends_where_it_stops(together: int) -> None:
+    """After step 8, by two equal ELBOs: the means of these steps, though a point is due every ten steps."""
+    members = [member("vae", network="dense", learning_rate=0.0, seed=seed) for seed in range(together)]
+    stopped = train_here(Plan("vae", 5000, 8, "cpu", "float32", HoldOut(43, 4, 1)), members, TINY)
+    for each, one in zip(stopped, members, strict=True):
+        steps = train_here(Plan("vae", 8, 8, "cpu", "float32", HoldOut(43, 4)), [one], TINY)[0].curves["loss/vae"]
+        assert each.curve_steps.tolist() == [8]
+        assert each.curves["loss/vae"] == pytest.approx([steps.mean()], rel=1e-5)
+
+
 def test_patience_that_does_not_run_out_keeps_the_best_too(tmp_path) -> None:
     patient = trained(tmp_path, patience=100, learning_rate=0.0)  # of equal ones the first
     assert len(set(patient.held_out()["elbo"])) == 1

@@ -1,9 +1,11 @@
 """What a training is refused beforehand: images and settings that no step could take."""
 
+import math
 from pathlib import Path
 
 import numpy as np
 import pytest
+from torch import nn
 
 from unbraid import train
 from unbraid.factors import FactorSpace, FactorTable
@@ -49,6 +51,27 @@ def test_a_family_of_bernoulli_pixels_takes_no_other_rows(tmp_path: Path, family
 def test_the_critic_of_info_gan_has_no_batch_norm(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no batch norm"):
         train("info_gan", "square", network="dense_norm", steps=2, out=tmp_path, processes=0)
+
+
+def with_norm(shape: tuple[int, ...], n_outputs: int, n_latents: int) -> tuple[nn.Module, nn.Module]:
+    size = math.prod(shape)
+    encoder = nn.Sequential(nn.Flatten(), nn.BatchNorm1d(size), nn.Linear(size, n_outputs))
+    return encoder, nn.Sequential(nn.Linear(n_latents, size), nn.Unflatten(1, (shape[2], *shape[:2])))
+
+
+@pytest.mark.parametrize(
+    ("network", "message"),
+    [
+        ("dense_norm", "batch_size must be 2 or more for network='dense_norm', which has batch norm; got 1"),
+        ("tests.training.test_refused:with_norm", "does not fit .* more than 1 value per channel when training"),
+    ],
+)
+def test_batch_norm_takes_no_batch_of_one(tmp_path: Path, network: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        train("vae", "square", network=network, batch_size=1, steps=2, out=tmp_path, processes=0)
+    assert not [*tmp_path.iterdir()]
+    (run,) = train("vae", "square", network=network, batch_size=2, steps=2, out=tmp_path, processes=0)
+    assert run.status["state"] == "finished"
 
 
 @pytest.mark.parametrize("name", ["clip", "schedule", "beta_warmup", "latents"])

@@ -28,9 +28,9 @@ def choose_device(name: str = "auto") -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(name)
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).partition("\n")[0]
+        torch.zeros(1, device=device).item()  # "meta" has room for no value
+    except (RuntimeError, AssertionError, ImportError) as error:
+        reason = str(error).partition("\n")[0].partition(". ")[0]
         raise ValueError(f"device {name!r} cannot be used here: {reason}") from None
     return device
 

@@ -38,7 +38,7 @@ def train(
     batch_size: Annotated[int, typer.Option(help="Images per step.")] = 64,
     out: Annotated[Path, typer.Option(help="Folder in which each run gets its own folder.")] = Path("runs"),
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    precision: Annotated[str, typer.Option(help="auto, float32 or bfloat16.")] = "auto",
+    precision: Annotated[str, typer.Option(help="auto, float32, bfloat16 or float64.")] = "auto",
     checkpoint_every: Annotated[float, typer.Option(help="Seconds between checkpoints; 0 saves every step.")] = 120.0,
     snapshots: Annotated[int, typer.Option(help="Number of evenly spaced steps at which to compute metrics.")] = 0,
     snapshot_metrics: Annotated[str, typer.Option(help="Comma-separated metrics for --snapshots.")] = "mig",

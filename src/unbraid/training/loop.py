@@ -295,6 +295,8 @@ class _Stretch:
                 self._close_point(step + 1)
             self._snapshot(step + 1)
             if stopped := self._judge(step + 1):
+                if not point:
+                    self._extend(stopped, step + 1, self._means())
                 self._store(step + 1, time.monotonic() - began, seconds)
                 for index in stopped:
                     self.begins[index] = self.plan.steps  # done
@@ -323,17 +325,23 @@ class _Stretch:
 
     def _close_point(self, step: int) -> None:
         # The first point after a resumption covers the same steps as it would have without: sums were kept.
-        at_work = self._at_work(step)
-        means = {name: (total / self.counts[name]).cpu().double().numpy() for name, total in self.sums.items()}
-        for index, each in enumerate(self.progress):
-            if not at_work[index]:
-                continue
+        means = self._means()
+        self._extend([index for index, own in enumerate(self._at_work(step)) if own], step, means)
+        self.latest, self.sums, self.counts = {**self.latest, **means}, {}, {}
+
+    def _means(self) -> dict[str, FloatArray]:
+        """Since the last point, (n_members,) each."""
+        return {name: (total / self.counts[name]).cpu().double().numpy() for name, total in self.sums.items()}
+
+    def _extend(self, members: Sequence[int], step: int, means: Mapping[str, FloatArray]) -> None:
+        """Give the curves of these members a point."""
+        for index in members:
+            each = self.progress[index]
             each.curve_steps.append(step)
             before = len(each.curve_steps) - 1
             for name in {**each.curves, **means}:
                 curve = each.curves.setdefault(name, [math.nan] * before)
                 curve.append(float(means[name][index]) if name in means else math.nan)
-        self.latest, self.sums, self.counts = {**self.latest, **means}, {}, {}
 
     def _snapshot(self, step: int) -> None:
         if step not in self.due:

@@ -301,12 +301,14 @@ def check_members(row: Family, dataset: FactorDataset, trainings: Sequence[tuple
     for plan, member in trainings:
         dataset = seen[plan.hold_out]
         check_hold_out(plan.hold_out, row, plan.steps)
+        if plan.batch_size == 1:
+            _check_norm(row, dataset, member)
         if (key := repr(structural_settings(row, [member]))) not in sizes:
             settings = _told(row, dataset, member, plan.hold_out)
             if plan.hold_out.images:
                 check_elbo(row, tuple(dataset.image_shape), settings, member.hyper)
             if is_code(str(member.hyper.get("network", ""))) or all(row is not each for each in FAMILIES.values()):
-                dry_run_step(row, dataset, member)
+                dry_run_step(row, dataset, member, plan.batch_size)
             sizes[key] = weight_bytes(row, dataset, member)
     return sizes
 
@@ -322,8 +324,21 @@ def _told(row: Family, dataset: FactorDataset, member: Member, hold_out: HoldOut
     return settings
 
 
-def dry_run_step(row: Family, dataset: FactorDataset, member: Member) -> None:
+def _check_norm(row: Family, dataset: FactorDataset, member: Member) -> None:
+    """Raises ValueError where a network of ours normalises a batch of one image, in which nothing spreads."""
+    network = str(member.hyper.get("network", ""))
+    if row.fit is not None or is_code(network):
+        return
+    settings = structural_settings(row, [member], dataset.space)
+    weights = weights_of(row, tuple(dataset.image_shape), settings, member.seed)
+    if any(name.endswith("running_mean") for name in weights):
+        raise ValueError(f"batch_size must be 2 or more for network={network!r}, which has batch norm; got 1")
+
+
+def dry_run_step(row: Family, dataset: FactorDataset, member: Member, batch_size: int = REHEARSED) -> None:
     """Take one step with code of the user's, encode an image and decode it; nothing of it is kept.
+
+    The batch is as large as that of the training, up to `REHEARSED` images.
 
     Raises:
         ValueError: something does not fit; one line says what.
@@ -346,7 +361,7 @@ def dry_run_step(row: Family, dataset: FactorDataset, member: Member) -> None:
             if decoded.shape != images.shape:
                 raise ValueError(f"the decoder gives {tuple(decoded.shape)}, expected {tuple(images.shape)}")
         if row.fit is None:
-            context = make_context(row, [member], dataset, batch_size=size, steps=1)
+            context = make_context(row, [member], dataset, batch_size=min(REHEARSED, batch_size), steps=1)
             cpu = torch.device("cpu")
             make_population(row, [member], dataset, context, device=cpu, precision=torch.float32).advance(0)
     except Exception as error:  # whatever the user's code raises
