@@ -183,3 +183,21 @@ def test_scores_that_cannot_be_kept_are_shown(
     assert (code, said.count("\n")) == (2, 1)
     assert "r2" in printed
     assert "scores.json: not the scores of unbraid" in said
+
+
+def test_what_sorts_is_asked_for_before_anything_is_scored_and_costs_no_scores(
+    grid: Path, unbraid_cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = grid.with_name("other.npz")
+    other.write_bytes(grid.read_bytes())
+    code, printed, error = unbraid_cli("score", grid, other, "--metrics", "sap,d_lsbd", "--sort", "d_lsbd")
+    assert code == 0, error
+    assert "note: no model has d_lsbd, and so it sorts none" in printed
+
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("scored")
+
+    monkeypatch.setattr("unbraid.runs.scoring.score_path", never)
+    code, printed, error = unbraid_cli("score", grid, other, "--metrics", "sap,d_lsbd", "--sort", "sapp")
+    assert (code, printed) == (2, "")
+    assert error.startswith("unbraid: --sort sapp: 'sapp' is not among the metrics; did you mean 'sap'?")

@@ -241,7 +241,9 @@ def score(
     chosen, apart = listed(metrics), listed(unwanted)
     blocked = code_blocks is not None or factor_blocks is not None
     known = None if blocked else choose(trusting(chosen))  # which metrics of blocks there are is known with the codes
-    bounds = _bounds(fail_under, None if known is None else [*known, *map(name_of, apart)])
+    could_be = None if known is None else [*known, *map(name_of, apart)]
+    bounds = _bounds(fail_under, could_be)
+    sort = None if sort is None else _asked(f"--sort {sort}", sort, could_be)
     columns = factors and ",".join(dict.fromkeys([*listed(factors), *apart]))
     about = labels_of(
         labels, columns, kinds, period, missing, weights=weights, groups=groups, dense=dense, key=key, codes=codes
@@ -357,13 +359,15 @@ def _show_several(
     from unbraid.runs.grouping import is_seed, varying
     from unbraid.scoring.tables import group_rows, group_table, score_rows, score_table
 
-    named, how = called(cards), {"by": _column(by or ""), "sort": sort}
+    # Scores are not thrown away because no model has one of them.
+    unsorted = [f"note: no model has {sort}, and so it sorts none"] if sort and not _has(cards, sort) else []
+    named, how = called(cards), {"by": _column(by or ""), "sort": None if unsorted else sort}
     about = dict(zip(named, configs.values(), strict=True))
     varied = varying(list(about.values()))
     shown = {name: {key: columns[key] for key in varied[:SHOWN] if key in columns} for name, columns in about.items()}
     tables = [score_table(named, groups, about=shown, **how)]
     rows = score_rows(named, groups, about=about, **how)
-    notes = _notes(cards)
+    notes = [*unsorted, *_notes(cards)]
     if len(varied) > SHOWN:
         notes.append(f"note: {len(varied) - SHOWN} more columns of the configs vary; --csv has all")
     if groups is None and any(map(is_seed, varied)):
@@ -374,6 +378,10 @@ def _show_several(
         content["means"] = group_rows(named, groups, **how).records
     content["cards"] = {name: card.to_dict() for name, card in named.items()}
     show([*tables, *notes], to, content=content, rows=rows, paper=tables[-1])
+
+
+def _has(cards: "Mapping[str, ScoreCard]", metric: str) -> bool:
+    return any(metric in card for card in cards.values())
 
 
 def _notes(cards: "Mapping[str, ScoreCard]") -> list[str]:
@@ -413,8 +421,6 @@ def _kept(run: Path, card: "ScoreCard") -> str | Exception:
 
 def _bounds(text: str | None, metrics: Sequence[str] | None) -> dict[str, float]:
     """What --fail-under says, by metric."""
-    from unbraid.scoring.tables import spelled
-
     found: dict[str, float] = {}
     for part in listed(text):
         name, value = pair("--fail-under", part, "METRIC=NUMBER, such as mig=.3", last=True)
@@ -424,13 +430,21 @@ def _bounds(text: str | None, metrics: Sequence[str] | None) -> dict[str, float]
             bound = math.nan
         if math.isnan(bound):  # of which no score is worse
             raise ValueError(f"--fail-under {part}: {value!r} is not a number")
-        name = spelled(name, metrics or ())
-        if metrics is not None and name not in metrics:
-            raise ValueError(f"--fail-under {part}: {name!r} is not among the metrics; {suggestion(name, metrics)}")
+        name = _asked(f"--fail-under {part}", name, metrics)
         if name in found:
             raise ValueError(f"--fail-under {part}: {name} has a bound already, {found[name]:g}")
         found[name] = bound
     return found
+
+
+def _asked(what: str, name: str, metrics: Sequence[str] | None) -> str:
+    """A metric that an option names, as cards name it; one of `metrics`, where these are known."""
+    from unbraid.scoring.tables import spelled
+
+    name = spelled(name, metrics or ())
+    if metrics is not None and name not in metrics:
+        raise ValueError(f"{what}: {name!r} is not among the metrics; {suggestion(name, metrics)}")
+    return name
 
 
 def _worse(bounds: Mapping[str, float], card: "ScoreCard", model: str) -> list[str]:
