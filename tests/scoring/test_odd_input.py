@@ -77,3 +77,13 @@ def test_a_card_goes_with_the_codes_that_were_scored(tmp_path: Path) -> None:
 def test_no_baseline_takes_the_place_of_a_column() -> None:
     with pytest.raises(ValueError, match=r"baselines: 'null' is a column of to_frame\(\) already"):
         score(CODES, FACTORS, metrics="mig", baselines={"null": CODES})
+
+
+def test_a_mask_of_held_out_rows_means_in_parts_of_them_what_the_condition_means() -> None:
+    inside = (FACTORS[:, 0] > 1) & (FACTORS[:, 1] > 2)
+    gaps = (inside.tolist(), "factor_0 > 1 and factor_1 > 2")
+    shifted = [score(CODES, FACTORS, metrics="zero_shot", held_out=gap, null="shift:3") for gap in gaps]
+    by_mask, by_text = (card.scored["zero_shot"].null for card in shifted)
+    assert by_mask is not None
+    assert by_text is not None
+    np.testing.assert_array_equal(by_mask.scores, by_text.scores)

@@ -358,7 +358,7 @@ def _matched(models: Mapping[str, Representation]) -> dict[str, IntArray] | str:
                     f"the levels of factor {factor} are {', '.join(own)} in {name} and {', '.join(given)} in {other}"
                 )
     if not first.names:
-        raise ValueError(f"{name} has no factors to score against")
+        raise ValueError(f"{name} has no factors to score against: give labels (--labels)")
     orders: dict[str, IntArray] = {name: np.arange(len(first))}
     for other, each in others:
         order = _order(first.factors, each.factors)

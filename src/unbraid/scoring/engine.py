@@ -105,6 +105,17 @@ def context_of(representation: Representation, seed: int, held_out: Gap | None) 
     return {name: value for name, value in context.items() if value is not None}
 
 
+def gap_of_rows(held_out: Gap | None, n_samples: int, rows: IntArray) -> Gap | None:
+    """The same of these rows, where it is a mask of all of them.
+
+    Raises:
+        ValueError: a mask is not one boolean per row.
+    """
+    if held_out is None or isinstance(held_out, str) or callable(held_out):
+        return held_out
+    return check_gap(held_out, n_samples)[rows]
+
+
 def _condition(text: str, representation: Representation) -> Callable[[FloatArray], BoolArray]:
     """A function from its factors to the rows that meet a condition on the labels that these stand for."""
     holds = predicate(text, representation.names)

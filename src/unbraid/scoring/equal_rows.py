@@ -11,7 +11,7 @@ from unbraid.metrics import Metric
 from unbraid.metrics._shared.resampling import Resampling, permutation
 from unbraid.representation import Representation
 from unbraid.scoring.card import ScoreCard, Scored
-from unbraid.scoring.engine import score_each
+from unbraid.scoring.engine import gap_of_rows, score_each
 from unbraid.scoring.score import FEWEST_PARTS
 from unbraid.scoring.uncertainty import Again, Parts, scores_of_parts, with_interval
 from unbraid.storage.score_file import storable
@@ -131,7 +131,7 @@ def sampled(
     found: dict[str, list[tuple[Scored, Parts]]] = {name: [] for name in rows}
     for subset in subsets:
         left = {name: row for name, row in rows.items() if name not in missing}
-        its_own = replace(how, held_out=how.held_out[subset]) if isinstance(how.held_out, np.ndarray) else how
+        its_own = replace(how, held_out=gap_of_rows(how.held_out, len(representation), subset))
         made, unable = _with_its_parts(representation.keep_rows(subset), left, its_own)
         missing |= unable
         for name, each in made.items():

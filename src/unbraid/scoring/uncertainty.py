@@ -12,7 +12,7 @@ from unbraid.metrics import Metric, NotDefined
 from unbraid.metrics._shared.resampling import Numbers, Resampling, draw_part
 from unbraid.representation import Representation
 from unbraid.scoring.card import OnError, Scored, kept
-from unbraid.scoring.engine import Gap, score_each
+from unbraid.scoring.engine import Gap, gap_of_rows, score_each
 from unbraid.scoring.resampled import numbers_of, part_scorer
 from unbraid.storage.score_file import storable
 from unbraid.types import FloatArray, Progress
@@ -53,7 +53,9 @@ def with_nulls(
     missing: dict[str, str] = {}
     held_against = {name: _to_be_moved(scored[name]) for name in draws}
     apart = [name for name in draws if scored[name].objects is not None]
-    sources = [(representation, shuffle, [name for name in draws if name not in apart], how.held_out)]
+    kept, _ = shuffle.rows(representation.groups, len(representation), how.seed, 0)
+    gap = how.held_out if kept is None else gap_of_rows(how.held_out, len(representation), kept)
+    sources = [(representation, shuffle, [name for name in draws if name not in apart], gap)]
     # Whole objects were encoded for it: no trial and no series.
     sources += [
         (held, Shuffle("rows", 1), [name], None) for name in apart if (held := scored[name].objects) is not None
@@ -73,7 +75,7 @@ def with_nulls(
 
     if shuffle.moved == "shift":
         middle = shuffle.unmoved(representation)
-        held_against |= again(middle, sources[0][2], how.held_out, how.telling("middle half of the rows", 0, 1))
+        held_against |= again(middle, sources[0][2], gap, how.telling("middle half of the rows", 0, 1))
     for done in range(shuffle.times):
         told = how.telling(IN_WORDS[shuffle.moved], done, shuffle.times)
         for held, moving, names, held_out in sources:
