@@ -72,6 +72,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     "failed/0f.json reason": [(None, TEXT), (["no"], TEXT)],
     "failed/0f.json attempts": [(0, "greater than or equal to 1")],
     "failed/0f.json details": [(3, TEXT)],
+    "failed/0f.json trained": [(1, "boolean")],
     "added/mine/config.json family": [(3, TEXT)],
     "added/mine/config.json setting": [(3, TEXT)],
     "added/mine/config.json seed": [(0.5, INTEGER), (2**63, "less than or equal to")],

@@ -16,13 +16,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 import unbraid
 from tests.processes import forkserver, workers_of
 from tests.studies import examples
 from tests.studies.examples import SMALL, same_but_for_times, written
 from unbraid import Study, load_run
+from unbraid.cli.app import app
 from unbraid.metrics import METRICS
+from unbraid.storage import marks
 from unbraid.storage.files import DiskFull
 from unbraid.storage.run_files import CONFIG, SCORES, STATUS
 from unbraid.studies import scores, store
@@ -415,6 +418,52 @@ def test_all_damaged_records_are_named(copy, monkeypatch):
     monkeypatch.setattr("unbraid.studies.snapshot.NAMED", 4)
     with pytest.raises(ValueError, match="; and 2 more$"):
         Study.load(copy / "out").runs()
+
+
+def spoilt(path: Path) -> None:
+    """Other content of the same length and time."""
+    whole, about = path.read_bytes(), path.stat()
+    path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    os.utime(path, ns=(about.st_atime_ns, about.st_mtime_ns))
+
+
+def test_a_damaged_run_whose_folder_is_deleted_is_trained_again_by_the_same_command(whole, copy, monkeypatch):
+    monkeypatch.setattr(marks, "SETTLED", 0.0)  # files of this very moment count as old enough
+    run = Study.load(copy / "out").runs()[0]
+    spoilt(run.path / "codes.safetensors")
+    more = SMALL.replace("dci_lasso]", "dci_lasso, sap]")
+    failed = here(copy, more).runs()[0]
+    assert failed.state == "failed"
+    assert "codes.safetensors is damaged" in failed.reason
+    assert "delete the folder and train again" in failed.reason
+    trained = times(copy)
+    assert here(copy, more).runs()[0].state == "failed"  # a folder that is there waits for --retry failed
+    shutil.rmtree(run.path)
+    assert Study.load(copy / "out").runs()[0].state == "waiting"
+    assert remembered(copy / "out")[0].runs[0].state == "waiting"
+    study = here(copy, more)
+    assert {each.state for each in study.runs()} == {"finished"}
+    assert {name: when for name, when in times(copy).items() if name != run.id} == {
+        name: when for name, when in trained.items() if name != run.id
+    }
+    assert study.results()["mig.score"].tolist() == whole.results()["mig.score"].tolist()
+    assert not list((copy / "out" / store.FAILED).iterdir())
+
+
+@pytest.mark.parametrize("name", ["weights.safetensors", "codes.safetensors", "curves.parquet"])
+def test_status_again_compares_checksums(copy, name, monkeypatch):
+    monkeypatch.setattr(marks, "SETTLED", 0.0)
+    run = Study.load(copy / "out").runs()[1]
+    spoilt(run.path / name)
+    told = []
+    for options in ([], ["--again"], []):
+        done = CliRunner().invoke(app, ["study", "status", str(copy / "out"), "--json", "-", *options])
+        assert done.exit_code == 0
+        told.append([(each["state"], each["reason"]) for each in json.loads(done.stdout)])
+    assert told[0] == [("finished", None)] * 6
+    assert told[1] == told[2]  # and it is remembered
+    assert [state for state, _ in told[1]] == ["finished", "failed", *["finished"] * 4]
+    assert told[1][1][1].startswith(f"{run.path / name} is damaged (its checksum is that of other content")
 
 
 def test_scores_that_are_done_outlast_an_interruption(whole, copy):

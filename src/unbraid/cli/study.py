@@ -11,7 +11,7 @@ import typer
 from unbraid._utils.optional import require
 from unbraid.cli._commands import Commands
 from unbraid.cli._options import Csv, Json, Latex, Markdown, StudyFolder
-from unbraid.cli._progress import Pace, Show, continuing, metric_progress, progress_bar
+from unbraid.cli._progress import Pace, Show, continuing, metric_progress, progress_bar, stage_progress
 from unbraid.cli._trust import TrustCode
 from unbraid.cli.show import Files, say, show
 from unbraid.studies.shown import counts, described, estimated, in_all, status_of, summary
@@ -134,7 +134,8 @@ def study_report(name: str, bar: Show) -> "Callable[[StudyProgress], None]":
 def status(
     folder: StudyFolder,
     again: Annotated[
-        bool, typer.Option("--again", help="Read and check every run again, even if its files have not changed.")
+        bool,
+        typer.Option("--again", help="Read every run again, all of its files, and compare each with its checksum."),
     ] = False,
     csv: Csv = None,
     latex: Latex = None,
@@ -159,10 +160,10 @@ def status(
 
     found = None if again or trust_code else remembered(folder)
     if found is None:
-        from unbraid.studies.status import keep_index, study_status
+        from unbraid.studies.status import compared, keep_index, study_status
 
-        with opened(folder, trust=trust_code or ()) as study:
-            snapshots = study.snapshots()
+        with opened(folder, trust=trust_code or ()) as study, stage_progress("reading") as progress:
+            snapshots = [compared(each, progress) if again else each for each in study.snapshots()]
             keep_index(study.require_folder(), snapshots)
         found = [study_status(each) for each in snapshots]
     named = [described(run) | ({"label": of.label} if of.label else {}) for of in found for run in of.runs]

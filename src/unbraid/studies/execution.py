@@ -369,7 +369,7 @@ class TaskLedger:
             before = store.read_failure(self.folder, outcome.id, self.files)
             failure = store.Failure(
                 outcome.id, planned.family, planned.setting, planned.seed, outcome.reason or "it gave no reason",
-                1 + (before.attempts if before else 0), outcome.details,
+                1 + (before.attempts if before else 0), outcome.details, self.tasks[outcome.id].target.exists(),
             )  # fmt: skip
             store.write_failure(self.folder, failure)
         else:

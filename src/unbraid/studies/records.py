@@ -38,6 +38,7 @@ class FailureRecord(Record):
     reason: str
     attempts: Count
     details: str = ""
+    trained: bool = False
 
 
 class AddedRecord(Record):

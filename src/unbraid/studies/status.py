@@ -1,13 +1,18 @@
 """How far a study is, all of it read; what `unbraid.studies.index` then keeps for the next time."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from unbraid.runs.folder import damaged
+from unbraid.storage.checksum import check_file
+from unbraid.storage.run_files import ADDED_CODES, LASTING
 from unbraid.studies import store
 from unbraid.studies.holdout.results import answered
 from unbraid.studies.holdout.tasks import sections
 from unbraid.studies.index import Part, StudyStatus, remember, status_of
-from unbraid.studies.snapshot import StudySnapshot
+from unbraid.studies.snapshot import RunView, StudySnapshot
+from unbraid.types import Progress
 
 
 def study_status(snapshot: StudySnapshot) -> StudyStatus:
@@ -17,6 +22,31 @@ def study_status(snapshot: StudySnapshot) -> StudyStatus:
         ValueError: a file is damaged.
     """
     return status_of(_part(snapshot), snapshot.files, snapshot.runs, answered(snapshot))
+
+
+def compared(snapshot: StudySnapshot, progress: Progress) -> StudySnapshot:
+    """The study where a run counts as failed if the checksum in one of its files is that of other content.
+
+    Args:
+        snapshot: whose records were compared as they were read; weights, codes, curves and the like are read here.
+        progress: called as progress("comparing checksums", done, all), in runs.
+    """
+    runs = []
+    for number, run in enumerate(snapshot.runs):
+        progress("comparing checksums", number, len(snapshot.runs))
+        damage = None if run.state == "failed" else _damage_within(run)
+        runs.append(replace(run, state="failed", reason=damage) if damage else run)
+    return replace(snapshot, runs=runs)
+
+
+def _damage_within(run: RunView) -> str | None:
+    for name in (*LASTING, ADDED_CODES):
+        try:
+            check_file(run.path / name)
+        except (ValueError, OSError) as error:
+            found = f"{run.path / name} is damaged ({error}); delete the folder and add it again"
+            return found if run.is_added else str(damaged(run.path / name, error))
+    return None
 
 
 def keep_index(folder: Path, snapshots: Sequence[StudySnapshot]) -> None:

@@ -54,6 +54,7 @@ class Failure:
     reason: str
     attempts: int
     details: str = ""  # the traceback, where there is one
+    trained: bool = False  # whether its folder was there: what failed is its scoring, or its files are damaged
 
 
 def check_folder(folder: Path, files: ReadOnce) -> None:
@@ -115,11 +116,12 @@ def _plain(source: Mapping[str, Any]) -> Any:
 
 
 def read_failure(folder: Path, run: str, files: ReadOnce) -> Failure | None:
-    """What is known of the failure of a run; None where it did not fail."""
+    """What is known of the failure of a run; None where it did not fail, or its folder was deleted since."""
     path = f"{folder}/{FAILED}/{run}.json"
     if not os.path.exists(path):
         return None
-    return files(_read_failure, path)
+    failure = files(_read_failure, path)
+    return None if failure.trained and not os.path.exists(f"{folder}/{RUNS}/{run}") else failure
 
 
 def _read_failure(path: str) -> Failure:
