@@ -441,7 +441,9 @@ def test_the_command_takes_a_column_for_groups(tmp_path: Path) -> None:
 def test_compare_takes_a_factor_of_the_files_for_groups(tmp_path: Path) -> None:
     for name, codes in (("a", CODES), ("b", CODES[:, ::-1])):
         factors = np.column_stack([FACTORS, GROUPS])
-        Representation(codes, factors, names=("shape", "size", "mouse")).save(tmp_path / f"{name}.npz")
+        Representation(codes, factors, names=("shape", "size", "mouse"), kinds=("ordinal",) * 3).save(
+            tmp_path / f"{name}.npz"
+        )
     files = [str(tmp_path / f"{name}.npz") for name in "ab"]
     done = CliRunner().invoke(app, ["compare", *files, "--metrics", "mig", "--groups", "mouse", "--resamples", "5"])
     assert done.exit_code == 0, done.output

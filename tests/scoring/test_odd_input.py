@@ -87,3 +87,13 @@ def test_a_mask_of_held_out_rows_means_in_parts_of_them_what_the_condition_means
     assert by_mask is not None
     assert by_text is not None
     np.testing.assert_array_equal(by_mask.scores, by_text.scores)
+
+
+def test_a_comparison_says_which_rows_lack_a_label_and_of_which_models() -> None:
+    labels = {"x": [None if row < 30 else "abcd"[x] for row, x in enumerate(FACTORS[:, 0])], "y": FACTORS[:, 1]}
+    models = {name: Representation.of(CODES + shift, labels) for name, shift in (("a", 0), ("b", 1))}
+    found = compare(models, metrics="mig", confidence=(0.95, 5))
+    note = "170 of 200 rows are scored, those that lack no label (missing: x 30)"
+    assert found.notes.count(note) == 1
+    whole = Representation(CODES, FACTORS, names=("x", "y"), kinds=("categorical", "ordinal"))
+    assert f"a: {note}" in compare({"a": models["a"], "whole": whole}, metrics="mig", confidence=(0.95, 5)).notes

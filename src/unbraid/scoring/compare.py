@@ -282,6 +282,7 @@ def compare(
     everywhere = [metric for metric in next(iter(models.values())) if all(metric in own for own in models.values())]
     left = sorted({metric for card in cards.values() for metric in card} - set(everywhere))
     notes += [f"not compared, since not every model has an interval: {', '.join(left)}"] if left else []
+    notes += _notes_on_labels(given)
     if not everywhere:
         raise ValueError(f"nothing to compare: {'; '.join(notes)}")
     pairs = [(metric, *pair) for metric in everywhere for pair in combinations(given, 2)]
@@ -324,6 +325,15 @@ def _named(models: Models) -> dict[str, Representation]:
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
     return loaded
+
+
+def _notes_on_labels(models: Mapping[str, Representation]) -> list[str]:
+    """What is said of how the factors came about, such as of rows without a label; and of whose, where not of all."""
+    told: dict[str, list[str]] = {}
+    for name, each in models.items():
+        for note in each.notes:
+            told.setdefault(note, []).append(name)
+    return [note if len(names) == len(models) else f"{', '.join(names)}: {note}" for note, names in told.items()]
 
 
 def _refuse_other(what: str, models: Mapping[str, Representation], paired: bool) -> None:
