@@ -1,6 +1,7 @@
 """`unbraid results add`: means of real runs, numbers of score cards; nothing is replaced without a reason."""
 
 import json
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from statistics import mean, stdev
@@ -72,18 +73,51 @@ def test_a_number_is_replaced_for_a_reason_alone(add, table: Path, tmp_path: Pat
     assert error == (
         f"unbraid: {path} has 0.32 for mig.score of square (beta=4), now 0.5; say why it is replaced: --reason\n"
     )
+    frame(MIG, processor="another").to_csv(table, index=False)
+    assert "has 'one core' for machine of mig.score of square (beta=4), now 'another'; say why" in add(table)[2]
+    frame([0.5] * 5).to_csv(table, index=False)
     assert add(table, "--reason", "The scores were of other images.")[0] == 0
     content = read(path)
     assert content["scores"][0]["measured"]["value"] == 0.5
     assert [each["reason"] for each in content["history"]] == ["first record", "The scores were of other images."]
 
 
-@pytest.mark.parametrize("commit", [f"{COMMIT}-dirty", None, [COMMIT] * 4 + ["f" * 40]])
-def test_runs_of_no_single_clean_commit_go_under_unclean(add, tmp_path: Path, commit: object) -> None:
+@pytest.mark.parametrize(
+    ("commit", "where"),
+    [
+        (f"{COMMIT}-dirty", "unclean"),
+        (None, "unclean"),
+        ([COMMIT] * 4 + [f"{'f' * 40}-dirty"], "unclean"),
+        ([COMMIT] * 4 + [None], "unclean"),
+        ([COMMIT] * 4 + ["f" * 40], "several"),
+    ],
+)
+def test_runs_of_no_single_clean_commit_have_a_folder_of_their_own(
+    add, tmp_path: Path, commit: object, where: str
+) -> None:
     frame(MIG, commit=commit).to_csv(tmp_path / "small.csv", index=False)
     assert add(tmp_path / "small.csv")[0] == 0
-    content = read(tmp_path / "results" / "unbraid__beta_vae" / "unclean" / "small.json")
-    assert content["scores"][0]["measured"]["commit"] == ""
+    content = read(tmp_path / "results" / "unbraid__beta_vae" / where / "small.json")
+    assert (content["revision"], content["scores"][0]["measured"]["commit"]) == (where, "")
+    assert faults(tmp_path / "results") == []
+
+
+def test_models_of_each_dataset_are_ranked_and_scored_by_themselves(add, tmp_path: Path) -> None:
+    one = frame(MIG, label="a", ranked_by='{"models": "1"}', computed_with='{"mig": 1}')
+    other = frame([0.5] * 5, label="b", ranked_by='{"models": "2"}', computed_with='{"mig": 2}', content="b")
+    both = pandas.concat([one, other]).assign(run=[f"{place:016x}" for place in range(10)], **{"udr.score": 0.25})
+    both.to_csv(tmp_path / "small.csv", index=False)
+    assert add(tmp_path / "small.csv") == (
+        0,
+        f"wrote {tmp_path}/results/unbraid__beta_vae/{COMMIT[:12]}/small.json: 4 new, 0 replaced, 0 as before\n",
+        "",
+    )
+    both.assign(label="a", content="a", setting=["beta=4"] * 5 + ["beta=5"] * 5).to_csv(
+        tmp_path / "small.csv", index=False
+    )
+    code, _, error = add(tmp_path / "small.csv", "--reason", "again")
+    assert code == 2
+    assert "mig.score: computed by different rules" in error
 
 
 def test_a_table_of_older_days_tells_less_and_is_recorded(add, tmp_path: Path) -> None:
@@ -96,6 +130,52 @@ def test_a_table_of_older_days_tells_less_and_is_recorded(add, tmp_path: Path) -
     code, _, error = add(tmp_path / "small.csv")
     assert code == 2
     assert "it has no column 'dataset'" in error
+
+
+def test_a_study_of_any_name_has_a_file_that_is_named_after_it(add, table: Path, tmp_path: Path) -> None:
+    table.rename(tmp_path / "my study, ünf.csv")
+    assert add(tmp_path / "my study, ünf.csv")[0] == 0
+    assert [path.name for path in (tmp_path / "results").rglob("*.json")] == ["my-study-nf.json"]
+    assert faults(tmp_path / "results") == []
+
+
+def test_runs_without_a_seed_and_columns_named_twice_are_recorded_once(add, tmp_path: Path) -> None:
+    frame(MIG, seed=[0, None, 2, 3, None]).to_csv(tmp_path / "small.csv", index=False)
+    assert add(tmp_path / "small.csv", "--columns", "mig.score,mig.score")[0] == 0
+    [each] = read(tmp_path / "results" / "unbraid__beta_vae" / COMMIT[:12] / "small.json")["scores"]
+    assert (each["measured"]["units"], each["measured"]["seeds"]) == (5, [0, 2, 3])
+
+
+def test_runs_without_a_number_are_told(add, tmp_path: Path) -> None:
+    frame([float("nan")] * 5).to_csv(tmp_path / "small.csv", index=False)
+    code, _, error = add(tmp_path / "small.csv")
+    assert (code, error) == (2, "unbraid: small: no finished run has a number in mig.score\n")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda score: score.pop("measured"), "mig.score of square (beta=1) was not measured"),
+        (lambda score: score["measured"].update(value=0.5), "lies outside its own interval"),
+        (lambda score: score.update(metric="mig"), "write mig.score"),
+        (lambda score: score["measured"].update(commit="f" * 40), "and was measured by ffffffffffff"),
+    ],
+)
+def test_an_edited_record_is_refused(add, tmp_path: Path, change: Callable[[dict], object], said: str) -> None:
+    record = of_paper() | {"model": "my-lab__x", "revision": COMMIT[:12]}
+    record["scores"] = record["scores"][:1]
+    del record["source"], record["scores"][0]["reported"]
+    record["scores"][0]["measured"]["commit"] = COMMIT
+    (tmp_path / "record.json").write_text(json.dumps(record))
+    assert add(tmp_path / "record.json")[0] == 0
+    (tmp_path / "results" / "my-lab__x" / COMMIT[:12] / "squares.json").unlink()
+    change(record["scores"][0])
+    (tmp_path / "record.json").write_text(json.dumps(record))
+    code, _, error = add(tmp_path / "record.json")
+    assert code == 2
+    assert error.startswith(f"unbraid: {tmp_path}/record.json: ")
+    assert said in error
+    assert not list((tmp_path / "results").rglob("*.json"))
 
 
 def test_one_run_has_no_interval_and_unfinished_ones_do_not_count(add, tmp_path: Path) -> None:

@@ -92,6 +92,7 @@ def test_a_measured_number_without_an_interval_is_apart_from_every_other(tmp_pat
     ("revision", "commit", "said"),
     [
         ("unclean", COMMIT, "lies under unclean"),
+        ("several", COMMIT, "lies under several"),
         (COMMIT[:12], "", "by no commit"),
         ("f" * 12, COMMIT, "lies under ffff"),
     ],

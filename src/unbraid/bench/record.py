@@ -11,8 +11,8 @@ import numpy as np
 from unbraid.bench.encoder import Bench, Scored
 from unbraid.bench.suite import PREFIX, SUITES, TRIAL, Suite
 from unbraid.families.table import FAMILIES
-from unbraid.results.measured import mean_of, rounded
-from unbraid.results.schema import BESIDE, COMMIT, MODEL, SHORT, UNCLEAN, named
+from unbraid.results.measured import commit_of, mean_of, rounded
+from unbraid.results.schema import BESIDE, MODEL, named
 from unbraid.storage.trust import is_code
 
 OURS = "unbraid"
@@ -43,9 +43,7 @@ def record(bench: Bench, model: str, today: date) -> dict[str, Any]:
         model: whose it is, ORG__NAME.
         today: the date in its history.
     """
-    commits = {str(each.model.made.get("commit")) for each in bench.scored}
-    commit = commits.pop() if len(commits) == 1 else ""
-    commit = commit if re.fullmatch(COMMIT, commit) else ""
+    commit, revision = commit_of(each.model.made.get("commit") for each in bench.scored)
     scores = [
         {"metric": column, "dataset": label, "setting": own[0].model.setting,
          "measured": _measured(bench, label, own, column, commit)}
@@ -56,7 +54,7 @@ def record(bench: Bench, model: str, today: date) -> dict[str, Any]:
     return {
         "schema": BESIDE,
         "model": model,
-        "revision": commit[:SHORT] or UNCLEAN,
+        "revision": revision,
         "study": bench.study,
         "scores": scores,
         "history": [{"date": today.isoformat(), "reason": f"unbraid bench {bench.what} --suite {bench.suite.name}"}],

@@ -73,7 +73,8 @@ def add(
     """Record what was measured: means over the seeds of each setting, with their 95 % intervals.
 
     Each family, commit and study has a file, ORG__FAMILY/COMMIT/STUDY.json. Runs of code that was never committed, or
-    changed since, go under `unclean`. No number is replaced without --reason, which is kept in the file's history.
+    changed since, go under `unclean`, a mean over runs of several commits under `several`. No number is replaced
+    without --reason, which is kept in the file's history.
 
     Examples:
 
@@ -97,13 +98,13 @@ def add(
         file, parts = _of_record(source)
     elif source.suffix == ".json":
         refuse({"only": only}, "is of a study; this is a score card")
-        file = study or source.stem
+        file = study or _file_name(source.stem)
         of = source.stem if external else file  # a paper's file is named after the paper's study
         parts = _of_card(source, model, of, dataset, setting, commit, listed(columns))
     else:
         refuse({"commit": commit}, "is of a score card; the runs of a study name their own")
         frame, named = _opened(source, trust_code or ())
-        file = study or named
+        file = study or _file_name(named)
         of = named if external else file
         parts = _of_study(_only(frame, only or ()), model, of, dataset, setting, listed(columns))
     places: dict[tuple[str, str], list[dict[str, Any]]] = {}
@@ -122,9 +123,16 @@ def add(
 def _of_record(path: Path) -> tuple[str, dict[tuple[str, str], list[dict[str, Any]]]]:
     """The study of a record of `unbraid bench`, and its numbers by model and revision."""
     from unbraid.bench.record import check_whole
+    from unbraid.results.check import of_content
     from unbraid.results.files import read
+    from unbraid.results.schema import named
 
     content = read(path)
+    for score in content["scores"]:
+        if "measured" not in score:
+            raise ValueError(f"{path}: {named(score)} was not measured; numbers of papers are recorded by hand")
+    for fault in of_content(content):
+        raise ValueError(f"{path}: {fault}")
     check_whole(content, str(path))
     return content["study"], {(content["model"], content["revision"]): content["scores"]}
 
@@ -188,6 +196,11 @@ def _opened(path: Path, trust: list[str] | tuple[()]) -> "tuple[DataFrame, str]"
         return read_table(path, NEEDED), path.stem
     with opened(path, trust=trust) as study:
         return study.results(), study.config.name
+
+
+def _file_name(study: str) -> str:
+    """A study's name as that of a file, with a hyphen in place of what cannot stand in one."""
+    return re.sub(r"[^A-Za-z0-9._+-]+", "-", study).strip("-") or study
 
 
 def _only(frame: "DataFrame", wanted: list[str] | tuple[()]) -> "DataFrame":

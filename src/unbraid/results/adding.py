@@ -1,5 +1,6 @@
 """Measured numbers put into files of results, of which none is replaced without a reason."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -8,7 +9,7 @@ from typing import Any
 
 from unbraid._utils.suggest import suggestion
 from unbraid.results.files import path_of, read, text_of
-from unbraid.results.schema import BESIDE, EXTERNAL, SCHEMA, Results, apart, beside, key_of, named
+from unbraid.results.schema import BESIDE, EXTERNAL, MODEL, SCHEMA, STUDY, Results, apart, beside, key_of, named
 from unbraid.storage.files import write_text
 from unbraid.storage.json_records import check_record
 
@@ -33,7 +34,7 @@ def added(
     Args:
         folder: of the results.
         model: such as unbraid__beta_vae.
-        revision: 12 digits of a commit, unclean, or external.
+        revision: 12 digits of a commit, unclean, several, or external.
         study: its name.
         scores: with `measured`, and without `reported`.
         reason: why a number is replaced, or why it is another than the reported one.
@@ -43,6 +44,11 @@ def added(
         ValueError: a number would be replaced, or lie apart from what a paper reports, without a reason; a paper's file
             is not there, or reports no such number; a name is none.
     """
+    for what, name, pattern in (("model", model, MODEL), ("study", study, STUDY)):
+        if not re.fullmatch(pattern, name):
+            raise ValueError(
+                f"{what}: {name!r} cannot be part of a path; --{what} takes letters, digits, '.', '_', '+' and '-'"
+            )
     path = path_of(folder, model, revision, study)
     content = _found(path, model, revision, study)
     held = {key_of(score): score for score in content["scores"]}
@@ -54,10 +60,8 @@ def added(
         before, own["measured"] = own.get("measured"), score["measured"]
         (new if before is None else same if before == own["measured"] else replaced).append(score)
         if before not in (None, own["measured"]) and reason is None:
-            raise ValueError(
-                f"{path} has {before['value']:g} for {named(score)}, now {own['measured']['value']:g}; say why it is "
-                "replaced: --reason"
-            )
+            told = _differing(before, own["measured"], named(score))
+            raise ValueError(f"{path} has {told}; say why it is replaced: --reason")
         if apart(own) and before != own["measured"]:
             if reason is None:
                 raise ValueError(
@@ -75,6 +79,13 @@ def added(
         content["schema"] = BESIDE
     check_record(Results, content, path)
     return Added(path, content, len(new), len(replaced), len(same))
+
+
+def _differing(then: Mapping[str, Any], now: Mapping[str, Any], of: str) -> str:
+    """The first thing in which two measured numbers differ."""
+    name = next(name for name in {**then, **now} if then.get(name) != now.get(name))
+    of = of if name == "value" else f"{name} of {of}"
+    return f"{then.get(name, 'nothing')!r} for {of}, now {now.get(name, 'nothing')!r}"
 
 
 def _suggested(score: Mapping[str, Any], content: Mapping[str, Any]) -> str:

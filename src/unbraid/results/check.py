@@ -9,7 +9,7 @@ from typing import Any
 from unbraid.metrics import MEASURES
 from unbraid.metrics._shared.arguments import find_metric
 from unbraid.results.files import path_of, paths, read, text_of
-from unbraid.results.schema import EXTERNAL, SHORT, UNCLEAN, apart, key_of, named
+from unbraid.results.schema import EXTERNAL, SEVERAL, SHORT, UNCLEAN, apart, key_of, named
 
 
 def faults(folder: Path) -> list[str]:
@@ -34,6 +34,11 @@ def _of_file(path: Path, folder: Path) -> Iterator[str]:
         yield "is not laid out as results are: keys in their order, an indent of 1, a newline at the end"
     if content["revision"] == EXTERNAL and "source" not in content:
         yield "has no source, which numbers of a paper have"
+    yield from of_content(content)
+
+
+def of_content(content: Mapping[str, Any]) -> Iterator[str]:
+    """What is wrong in the history and the numbers of a file, wherever it lies."""
     yield from _of_history(content["history"])
     for key, times in Counter(map(key_of, content["scores"])).items():
         if times > 1:
@@ -77,9 +82,9 @@ def _of_measured(measured: Mapping[str, Any], revision: str) -> Iterator[str]:
         yield "low and high go together"
     elif low is not None and not low <= measured["value"] <= high:
         yield f"measured {measured['value']:g} lies outside its own interval, {_interval(measured)}"
-    if revision == UNCLEAN and measured["commit"]:
-        yield f"was measured by commit {measured['commit'][:SHORT]}, and lies under {UNCLEAN}"
-    elif revision not in (EXTERNAL, UNCLEAN) and measured["commit"][:SHORT] != revision:
+    if revision in (UNCLEAN, SEVERAL) and measured["commit"]:
+        yield f"was measured by commit {measured['commit'][:SHORT]}, and lies under {revision}"
+    elif revision not in (EXTERNAL, UNCLEAN, SEVERAL) and measured["commit"][:SHORT] != revision:
         yield f"lies under {revision}, and was measured by {measured['commit'][:SHORT] or 'no commit'}"
 
 

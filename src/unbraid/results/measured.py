@@ -1,14 +1,14 @@
 """What was measured, as records: means over the seeds of each setting of a study, and the numbers of a score card."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from unbraid.analysis.alike import check_alike, unequal_rows
 from unbraid.analysis.columns import agreement_columns, check_columns, mean_interval, numbers
-from unbraid.results.schema import COMMIT, SHORT, UNCLEAN
+from unbraid.results.schema import COMMIT, SEVERAL, SHORT, UNCLEAN
 from unbraid.storage.score_file import SavedScores
 from unbraid.types import DataFrame, FloatArray
 
@@ -35,14 +35,15 @@ def in_table(frame: DataFrame, study: str, columns: Sequence[str] | None = None)
             models never saw.
 
     Raises:
-        ValueError: there is no such column; no finished run; the runs of a setting differ in more than their seed, or
-            were scored by different rules or on different numbers of rows.
+        ValueError: there is no such column; no finished run, or none with a number; the runs of a setting differ in
+            more than their seed, or were scored by different rules or on different numbers of rows.
     """
     check_columns(frame, columns or ())
     frame = frame.loc[frame["state"] == "finished"]
     if frame.empty:
         raise ValueError(f"{study}: no finished run to record")
-    chosen = list(columns or (name for name in agreement_columns(frame) if not name.startswith("hyper.")))
+    default = (name for name in agreement_columns(frame) if not name.startswith("hyper."))
+    chosen = list(dict.fromkeys(columns or default))
     if not chosen:
         raise ValueError(f"{study}: no metrics to record")
     images = "label" if "label" in frame.columns else "dataset"
@@ -53,7 +54,10 @@ def in_table(frame: DataFrame, study: str, columns: Sequence[str] | None = None)
     if unnamed := int(np.sum(frame[images].isna().to_numpy())):
         raise ValueError(f"{study}: {unnamed} runs have no {images}")
     keys = [images, "family", "setting"]
-    check_alike(frame, chosen, keys)
+    if not np.isfinite([numbers(frame, column) for column in chosen]).any():
+        raise ValueError(f"{study}: no finished run has a number in {', '.join(chosen)}")
+    for _, rows in frame.groupby(images, sort=False):  # models are ranked, and rules chosen, on each dataset alone
+        check_alike(rows, chosen, keys)
     for key, rows in frame.groupby(keys, sort=False):
         dataset, family, setting = map(str, key)  # pyright: ignore[reportArgumentType]
         if unequal := unequal_rows(rows, chosen):
@@ -63,13 +67,13 @@ def in_table(frame: DataFrame, study: str, columns: Sequence[str] | None = None)
             values = numbers(rows, column)
             own = rows.loc[np.isfinite(values)]
             if len(own):
-                commit = _commit(own)
+                commit, revision = commit_of(own["commit"] if "commit" in own.columns else ())
                 measured = {
                     **mean_of(column, values[np.isfinite(values)]), "units": len(own), "unit": "seed", "commit": commit,
-                    "study": study, "seeds": sorted(int(seed) for seed in own["seed"]), "machine": _machine(own),
+                    "study": study, "seeds": sorted(map(int, own["seed"].dropna())), "machine": _machine(own),
                 }  # fmt: skip
                 score = {"metric": column, "dataset": dataset, "setting": setting, "measured": measured}
-                yield Found(family, commit[:SHORT] or UNCLEAN, score)
+                yield Found(family, revision, score)
 
 
 def mean_of(column: str, values: FloatArray) -> dict[str, float]:
@@ -103,7 +107,7 @@ def in_card(
         ValueError: it has no such column, no metric at all, or intervals of another confidence.
     """
     known = {f"{name}.{value}": (each, value) for name, each in card.metrics.items() for value in each.values}
-    chosen = list(columns or (f"{name}.{each.headline}" for name, each in card.metrics.items()))
+    chosen = list(dict.fromkeys(columns or (f"{name}.{each.headline}" for name, each in card.metrics.items())))
     if not chosen:
         raise ValueError("the score card has no metric to record")
     scores = []
@@ -132,11 +136,19 @@ def rounded(value: float) -> float:
     return float(f"{value:.{DIGITS}g}") + 0.0  # no -0.0
 
 
-def _commit(rows: DataFrame) -> str:
-    """The one commit of some runs, "" where they were of several, of changed code, or of code without any."""
-    known = rows["commit"].dropna().unique().tolist() if "commit" in rows.columns else []
-    whole = len(known) == 1 and bool(rows["commit"].notna().all()) and re.fullmatch(COMMIT, str(known[0]))
-    return str(known[0]) if whole else ""
+def commit_of(commits: Iterable[Any]) -> tuple[str, str]:
+    """The one commit of some runs, "" where there is no such, and the folder of their results.
+
+    Example:
+        >>> commit_of(["0123456789abcdef0123456789abcdef01234567", "f" * 40])
+        ('', 'several')
+        >>> commit_of(["f" * 40, None])
+        ('', 'unclean')
+    """
+    known = list(dict.fromkeys(map(str, commits)))
+    if not known or not all(re.fullmatch(COMMIT, each) for each in known):
+        return "", UNCLEAN
+    return ("", SEVERAL) if len(known) > 1 else (known[0], known[0][:SHORT])
 
 
 def _machine(rows: DataFrame) -> str:

@@ -9,13 +9,15 @@ from pydantic_core import PydanticCustomError
 from unbraid.storage.json_records import LONGEST, Count, Natural, Record, Seconds, Text
 
 SCHEMA, BESIDE = 1, 2  # BESIDE: what `unbraid bench` measures beside a number may stand with it
-EXTERNAL, UNCLEAN = "external", "unclean"  # in place of a commit: of a paper, of code that was never committed
+# In place of a commit: of a paper, of code that was never committed, of runs of more than one commit.
+EXTERNAL, UNCLEAN, SEVERAL = "external", "unclean", "several"
 COMMIT = "[0-9a-f]{40}"
 MODEL = "[A-Za-z0-9][A-Za-z0-9.-]*__[A-Za-z0-9][A-Za-z0-9._+-]*"  # ORG__NAME
+STUDY = "[A-Za-z0-9][A-Za-z0-9._+-]*"
 SHORT = 12  # digits of a commit that name a folder
 
 Said: TypeAlias = Annotated[str, Field(max_length=LONGEST, pattern=r"\S")]  # more than spaces
-Name: TypeAlias = Annotated[str, Field(max_length=200, pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")]
+Name: TypeAlias = Annotated[str, Field(max_length=200, pattern=f"^{STUDY}$")]
 Width: TypeAlias = Annotated[FiniteFloat, Field(ge=0)]
 NEW = ("chance", "baselines", "seconds", "supervision")  # of a measured number, in files of schema BESIDE
 
@@ -81,7 +83,7 @@ class Results(Record):
 
     version: Annotated[int, Field(alias="schema", ge=SCHEMA, le=BESIDE)]
     model: Annotated[str, Field(max_length=200, pattern=f"^{MODEL}$")]
-    revision: Annotated[str, Field(pattern=f"^({EXTERNAL}|{UNCLEAN}|[0-9a-f]{{{SHORT}}})$")]
+    revision: Annotated[str, Field(pattern=f"^({EXTERNAL}|{UNCLEAN}|{SEVERAL}|[0-9a-f]{{{SHORT}}})$")]
     study: Name
     source: Source | None = None
     scores: Annotated[list[Score], Field(min_length=1)]
