@@ -24,11 +24,11 @@ def export(
     ],
     part: Annotated[Literal["decoder", "encoder"], typer.Option(help="With .onnx: part of the model.")] = "decoder",
     records: Annotated[
-        bool, typer.Option("--records", help="Write a JSON record of each run in the shape of Every Eval Ever.")
+        bool, typer.Option("--records", help="Write a JSON record of each run in the format of Every Eval Ever.")
     ] = False,
     organisation: Annotated[str, typer.Option(help="With --records: who trained and measured the models.")] = "unknown",
     name: Annotated[
-        str | None, typer.Option(help="With a new folder: what its model card calls the model; default as the folder.")
+        str | None, typer.Option(help="With a new folder: name of the model in its card; default that of the folder.")
     ] = None,
     chosen: Annotated[
         str | None,
@@ -42,13 +42,13 @@ def export(
     ] = None,
     trust_code: TrustCode = None,
 ) -> None:
-    """Write results, models or codes for other tools, or a model to be published.
+    """Write results, codes or models for other tools or to publish.
 
-    Results of a study are a table with one row per run, or a record of each run in a schema that many projects share.
+    The results of a study are a table with one row per run. With --records they are one JSON record per run, in a
+    schema that many projects share.
 
-    If the output has no suffix, a run is copied into a new folder with a model card (README.md): how it was trained,
-    how it was chosen, its scores, what each latent does, what the model does not do, and how to load it. The Hugging
-    Face Hub reads it.
+    If the output has no suffix, a run is copied into a new folder with a model card (README.md) that the Hugging Face
+    Hub reads: how the model was trained and chosen, its scores, what each latent does, its limits, and how to load it.
 
     The decoder takes `codes` (n, n_codes) and gives `images` (n, channels, height, width). The encoder takes `images`,
     floats from 0 to 1, and gives `codes`, the posterior means, and `log_variances`.

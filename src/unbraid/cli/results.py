@@ -50,7 +50,7 @@ def add(
     ] = None,
     dataset: Annotated[str | None, typer.Option(help="Name of the dataset; needed for a score card.")] = None,
     setting: Annotated[
-        str | None, typer.Option(help="What tells the model from others of its name; default as in the study.")
+        str | None, typer.Option(help="Setting of the model, such as beta=4; default as in the study.")
     ] = None,
     columns: Annotated[
         str | None, typer.Option(help="Comma-separated columns; default the headline of each metric, udr.score, ...")
@@ -70,11 +70,12 @@ def add(
     ] = None,
     trust_code: TrustCode = None,
 ) -> None:
-    """Record what was measured: means over the seeds of each setting, with their 95 % intervals.
+    """Record what was measured.
 
-    Each family, commit and study has a file, ORG__FAMILY/COMMIT/STUDY.json. Runs of code that was never committed, or
-    changed since, go under `unclean`, a mean over runs of several commits under `several`. No number is replaced
-    without --reason, which is kept in the file's history.
+    Recorded are the means over the seeds of each setting, with their 95 % intervals. Each family, commit and study has
+    a file, ORG__FAMILY/COMMIT/STUDY.json. COMMIT is `unclean` for runs of code that was never committed, or was changed
+    since, and `several` for a mean over runs of several commits. No number is replaced without --reason, which is kept
+    in the file's history.
 
     Examples:
 
@@ -225,15 +226,16 @@ def check(
         str | None,
         typer.Option(
             metavar="REVISION",
-            help="Also tell numbers that vanished since this commit, branch or tag of git, or changed without a new "
+            help="Also report numbers that vanished since this commit, branch or tag of git, or changed without a new "
             "entry in the history of their file.",
         ),
     ] = None,
 ) -> None:
-    """Check every file: one line for each fault, and exit code 2 if there is one.
+    """Check every file, and print one line for each fault.
 
-    The structure is checked, and that the path agrees with the content; that each reported number has its place in the
-    paper, and a reason if it lies outside the interval of the measured one.
+    The exit code is 2 if there is one. A file must have the right structure and a path that agrees with its content.
+    Each reported number must have its place in the paper, and a reason if it lies outside the interval of the measured
+    one.
 
     Examples:
 
@@ -268,7 +270,9 @@ def table(
     markdown: Markdown = None,
     json: Json = None,
 ) -> None:
-    """Show a row for each number: what the paper reports, what was measured with its 95 % interval, and where.
+    """Show reported and measured numbers, one per row.
+
+    A row has what the paper reports, what was measured with its 95 % interval, and where.
 
     --json has everything, such as spreads, seeds, commits and reasons; --csv leaves out seeds and baselines.
 
@@ -299,7 +303,9 @@ def show_model(
     markdown: Markdown = None,
     json: Json = None,
 ) -> None:
-    """Show all that is recorded of a model: numbers, sources, reasons and the history of each file.
+    """Show all that is recorded of one model.
+
+    These are numbers, sources, reasons and the history of each file.
 
     Examples:
 

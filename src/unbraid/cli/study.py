@@ -33,15 +33,15 @@ study_app = typer.Typer(
 @study_app.command("run")
 def run(
     file: Annotated[Path, typer.Argument(metavar="STUDY.yaml", help="File that describes the study.")],
-    out: Annotated[Path, typer.Option(help="Folder of the results, or s3://bucket/prefix; the same one continues.")],
+    out: Annotated[Path, typer.Option(help="Folder of the study, or s3://bucket/prefix; give it again to resume.")],
     executor: Annotated[
         str | None,
         typer.Option(
-            help="local (this machine) or ray; default as in the YAML, or local. Options win over those of the YAML."
+            help="local (this machine) or ray; default as in the YAML, or local. Options take precedence over the YAML."
         ),
     ] = None,
     address: Annotated[
-        str | None, typer.Option(help="With --executor ray: of the cluster, auto (default) or host:port.")
+        str | None, typer.Option(help="With --executor ray: address of the cluster, auto (default) or host:port.")
     ] = None,
     gpus_per_run: Annotated[
         float | None, typer.Option(help="With --executor ray: share of a GPU for each run, such as 0.25.")
@@ -58,7 +58,7 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Estimate the number of runs, their time and disk space; write nothing.")
     ] = False,
-    retry: Annotated[Literal["failed"] | None, typer.Option(help="failed: run failed runs again.")] = None,
+    retry: Annotated[Literal["failed"] | None, typer.Option(help="failed: train failed runs again.")] = None,
     retrain: Annotated[
         bool, typer.Option("--retrain", help="Train runs again that used another training version of their family.")
     ] = False,
@@ -135,7 +135,7 @@ def status(
     folder: StudyFolder,
     again: Annotated[
         bool,
-        typer.Option("--again", help="Read every run again, all of its files, and compare each with its checksum."),
+        typer.Option("--again", help="Read all files of every run again and compare each with its checksum."),
     ] = False,
     csv: Csv = None,
     latex: Latex = None,
@@ -143,7 +143,7 @@ def status(
     json: Json = None,
     trust_code: TrustCode = None,
 ) -> None:
-    """Count the runs of each family and setting by their state, and say why some failed.
+    """Count the runs by their state, and say why some failed.
 
     Runs whose files have not changed since they were last read are not read again. --json has every run.
 
