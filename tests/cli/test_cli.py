@@ -128,7 +128,7 @@ def test_the_page_says_how_to_repeat_exactly_this(unbraid_cli, codes_file: Path)
     assert unbraid_cli(*given, "--html", str(out))[0] == 0
     page = html.unescape(out.read_text(encoding="utf-8"))
     assert f"--metrics mig,zero_shot --factors hue,size --held-out '{condition}'" in page
-    assert ".keep_factors(['hue', 'size'])" in page
+    assert ", columns=['hue', 'size'])" in page
     assert f"held_out={condition!r}" in page
 
 
@@ -162,6 +162,17 @@ def test_every_command_has_help(unbraid_cli, command: list[str]) -> None:
     code, printed, _ = unbraid_cli(*command, "--help")
     assert code == 0
     assert "unbraid" in printed
+
+
+def test_examples_of_the_help_are_not_wrapped_and_summaries_not_cut(unbraid_cli) -> None:
+    printed = unbraid_cli("score", "--help")[1].splitlines()
+    whole = "unbraid score codes.npz --code-blocks 0-1,2 --factor-blocks position=x+y,shape --metrics mcc,r2"
+    assert f"    {whole}" in printed
+    printed = unbraid_cli("stress", "--help")[1].splitlines()
+    place = printed.index("    def my_metric(codes, factors):")
+    assert printed[place + 1].startswith("        return their_metric(")
+    for group in ([], ["data"], ["study"], ["results"]):
+        assert "..." not in unbraid_cli(*group, "--help")[1].replace("COMMAND [ARGS]...", "")
 
 
 def save(folder: Path, **arrays: object) -> str:

@@ -1,5 +1,6 @@
 """What the command line answers to a command or a value that it does not know: one line, with what was meant."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -42,6 +43,12 @@ EXPECTED = {"int_parsing": "a whole number", "int_from_float": "a whole number",
 
 class Commands(TyperGroup):
     """A group of commands that knows what was meant by another."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        for command in self.commands.values():
+            if command.help:  # "\b" tells Click not to wrap: half of an example is not a command
+                command.help = re.sub(r"\n\n(?=  )", "\n\n\b\n", command.help)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Under the heading that each command names, in the order of their first commands."""

@@ -29,7 +29,7 @@ Html: TypeAlias = Annotated[Path | None, _file("Write one standalone page to thi
 
 # What is measured.
 Metrics: TypeAlias = Annotated[str, typer.Option(help="Comma-separated metrics and presets (see `unbraid metrics`).")]
-Seed: TypeAlias = Annotated[int, typer.Option(help="Same seed, same numbers.")]
+Seed: TypeAlias = Annotated[int, typer.Option(help="Random seed; the same seed gives the same numbers.")]
 Resamples: TypeAlias = Annotated[
     int | None, typer.Option(help="Number of subsamples for the intervals; default 200, or 20 for metrics that train.")
 ]
@@ -38,8 +38,8 @@ Unwanted: TypeAlias = Annotated[
     str | None,
     typer.Option(
         metavar="FACTOR,...",
-        help="Factors that codes should not tell of, such as batch. Metrics do not see them; unwanted(batch) says how "
-        "well a linear classifier finds each, 0 is best.",
+        help="Factors that should not be readable from the codes, such as batch. Metrics do not see them; "
+        "unwanted(batch) is how well a linear classifier predicts it; 0 is best.",
     ),
 ]
 
@@ -56,7 +56,7 @@ Key: TypeAlias = Annotated[
     str | None,
     typer.Option(
         metavar="COLUMN",
-        help="Column that names the rows, in the tables of codes and of --labels both: rows are matched by it.",
+        help="Column with the names of the rows, in both the codes and --labels; rows are matched by it.",
     ),
 ]
 Embedding: TypeAlias = Annotated[

@@ -20,7 +20,7 @@ TrustCode = Annotated[
     typer.Option(
         "--trust-code",
         metavar="MODULE:FUNCTION",
-        help="Allow this module:function, named in the folder, to run; may be repeated.",
+        help="Allow the folder to run this function, which it names; may be repeated.",
         callback=_checked,
     ),
 ]
@@ -29,7 +29,9 @@ TrustCode = Annotated[
 TrustData = Annotated[
     list[str] | None,
     typer.Option(
-        "--trust-data", metavar="PATH", help="Allow these images, named in the folder, to be read; may be repeated."
+        "--trust-data",
+        metavar="PATH",
+        help="Allow the folder to read the images at this path, which it names; may be repeated.",
     ),
 ]
 

@@ -40,7 +40,7 @@ def bench(
         ),
     ] = None,
     models: Annotated[
-        int | None, typer.Option(metavar="N", help="Score so many models alone, spread evenly over all.")
+        int | None, typer.Option(metavar="N", help="Number of models to score, spread evenly over all; default all.")
     ] = None,
     lower_is_better: Annotated[
         bool, typer.Option("--lower-is-better", help="For a function of your own: lower is better.")
@@ -54,7 +54,7 @@ def bench(
         str | None,
         typer.Option(
             metavar="ORG__NAME",
-            help="With --suite laptop: whose model the record is of.",
+            help="With --suite laptop: name of the model in the record.",
             show_default="after the family or function",
         ),
     ] = None,
@@ -67,13 +67,13 @@ def bench(
         typer.Option(metavar="SET,...", help="With --suite laptop: only these sets of images, for a trial."),
     ] = None,
     seeds: Annotated[
-        str | None, typer.Option(metavar="SEED,...", help="With --suite laptop: these seeds, for a trial.")
+        str | None, typer.Option(metavar="SEED,...", help="With --suite laptop: only these seeds, for a trial.")
     ] = None,
     work: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="With --suite laptop: folder that keeps what is done; the same one continues.",
+            help="With --suite laptop: folder for finished and interrupted trainings; give it again to resume.",
             show_default="bench/NAME",
         ),
     ] = None,
@@ -86,18 +86,18 @@ def bench(
     markdown: Markdown = None,
     json: Json = None,
 ) -> None:
-    """Try a metric on the codes of many models, or an encoder on fixed images.
+    """Try a metric on many models, or an encoder on fixed images.
 
-    With --suite zoo, report which known metrics put the models in the same order, and how models with known defects
-    score.
+    With --suite zoo, your metric scores the codes of many trained models. Reported are the known metrics that rank the
+    models in the same order, and the scores of models with known defects.
 
-    Each model of the zoo is scored. Within each dataset, ranks are correlated with those of every metric that the zoo
-    holds (Spearman, both turned so that higher is better), and the correlations are averaged over datasets. Intervals
-    of 95 % count settings: seeds of one setting are not independent.
+    Within each dataset, ranks are correlated with those of every metric that the zoo holds (Spearman, both turned so
+    that higher is better), and the correlations are averaged over datasets. The 95 % intervals count settings, because
+    seeds of one setting are not independent.
 
     With --suite laptop, a family or an encoder of your own is trained on three sets of images with three seeds each:
-    families of unbraid for 3,000 steps, any other encoder for 60 seconds at most. Shown are the means over seeds with
-    95 % intervals, the chance level, and baselines. If it was interrupted, the same command continues.
+    families of unbraid for 3,000 steps, any other encoder for 60 seconds at most. The table shows means over seeds with
+    95 % intervals, the chance level, and baselines. If it was interrupted, the same command resumes it.
 
     Examples:
 

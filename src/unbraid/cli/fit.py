@@ -20,35 +20,33 @@ def fit(
     images: Annotated[
         str, typer.Argument(help="Folder of pictures with its subfolders, or the name or path of a dataset.")
     ],
-    out: Annotated[Path, typer.Option(help="Folder for the model, its report and everything made on the way.")] = Path(
-        "fitted"
-    ),
-    minutes: Annotated[float, typer.Option(help="How long this call may take, all in all.")] = 30.0,
+    out: Annotated[Path, typer.Option(help="Folder for the model, its report and all other files.")] = Path("fitted"),
+    minutes: Annotated[float, typer.Option(help="Time limit of this call.")] = 30.0,
     size: Annotated[
         int | None,
-        typer.Option(help="Height and width that models see: 16, 32 or 64; default what time and the images allow."),
+        typer.Option(
+            help="Height and width of the training images: 16, 32 or 64; default what time and the images allow."
+        ),
     ] = None,
     families: Annotated[
-        str, typer.Option(help="Comma-separated: beta_tcvae, beta_vae, dip_vae_ii, factor_vae, vae.")
+        str, typer.Option(help="Comma-separated families to train: beta_tcvae, beta_vae, dip_vae_ii, factor_vae, vae.")
     ] = "beta_tcvae,beta_vae,dip_vae_ii",
-    latents: Annotated[int, typer.Option(help="Number of latents; those that are not needed stay empty.")] = 10,
+    latents: Annotated[int, typer.Option(help="Number of latents; those that are not needed stay uninformative.")] = 10,
     seed: Annotated[int, typer.Option(help="Seed of the first model.")] = 0,
     labels: Annotated[
         Path | None,
-        typer.Option(help="Table (.csv, .parquet) with a column `file`: scores the models afterwards, never chooses."),
+        typer.Option(help="Table (.csv, .parquet) with a column `file`: the models are scored by it after the choice."),
     ] = None,
-    plan: Annotated[
-        Path | None, typer.Option(help="Follow this plan.yaml to the letter, whatever time it takes.")
-    ] = None,
+    plan: Annotated[Path | None, typer.Option(help="Repeat this plan.yaml exactly, however long it takes.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan; train nothing.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     executor: Annotated[str, typer.Option(help="local (this machine) or ray.")] = "local",
 ) -> None:
-    """Train models on unlabelled images, and choose one of them without labels.
+    """Train models on unlabelled images, and choose one of them.
 
-    Small models of several families and strengths come first; the settings that find the same latents from different
-    seeds are then trained at full size, and the best model is handed over with a report. If it was interrupted, the
-    same command goes on; with more minutes, it adds models to those that are there.
+    The choice needs no labels. Small models of several families and strengths come first. The settings that find the
+    same latents from different seeds are then trained at full size, and the best model is saved with a report. If it
+    was interrupted, the same command resumes it; with more minutes, it adds models to those that are there.
 
     Examples:
 
@@ -106,12 +104,12 @@ def _say_found(found: "Fitted") -> None:
         say(f"nothing was chosen: {choice.reason}")
         say("more time (--minutes) or larger images (--size) may help, in a new folder (--out)")
     else:
-        again = f"it wins in {choice.sure_of_model:.0%} of the draws that it is among"
+        again = f"it is chosen in {choice.sure_of_model:.0%} of the resamples that contain it"
         if len(choice.settings) > 1:
-            again += f", and its setting in {choice.sure_of_setting:.0%} of all"
+            again += f", and its setting in {choice.sure_of_setting:.0%} of all resamples"
         say(
-            f"chosen: {chosen.setting}, of {len(choice.candidates)} models (UDR {choice.udr(chosen):.3f}); when they "
-            f"are drawn anew, {again}"
+            f"chosen: {chosen.setting}, of {len(choice.candidates)} models (UDR {choice.udr(chosen):.3f}); "
+            f"when the models are resampled, {again}"
         )
         say(f"model: {found.folder / 'model'}, codes: {found.folder / 'codes.csv'}")
     for note in found.notes:

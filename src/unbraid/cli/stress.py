@@ -20,28 +20,28 @@ def stress(
         typer.Argument(
             metavar="[METRIC]...",
             help="Ids and presets of `unbraid metrics`, or module:function of your own, from codes and factors to a "
-            "number; default: all standard ones, about twenty minutes.",
+            "number; default: all standard metrics, about twenty minutes.",
         ),
     ] = None,
     claim: Annotated[
         list[str] | None,
         typer.Option(
-            help="What it claims, in place of what the table says: modularity, compactness, alignment or explicitness; "
+            help="Claim to test, in place of the metric's own: modularity, compactness, alignment or explicitness; "
             "may be repeated."
         ),
     ] = None,
     cases: Annotated[
         list[str] | None,
         typer.Option(
-            help="Go through these alone: faults, factors, noise, null or processes; may be repeated. Default: all, "
-            "of which processes are two thirds."
+            help="Group of cases to test: faults, factors, noise, null or processes; may be repeated. Default: all, of "
+            "which processes are two thirds."
         ),
     ] = None,
     value: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Judge this value alone, of a metric with several or of a function that returns a dictionary.",
+            help="Value to test, of a metric that has several or of a function that returns a dictionary; default all.",
         ),
     ] = None,
     lower_is_better: Annotated[
@@ -55,16 +55,15 @@ def stress(
 ) -> None:
     """Test metrics on codes with known faults.
 
-    Report which of them behave as claimed.
-
-    A metric of modularity must penalise two factors in one code, but not copies of a code. A metric of compactness must
-    do the opposite. A metric of alignment must penalise every factor without a code of its own, and a metric of
-    explicitness only lost factors. Every metric must separate perfect codes from noise. Its verdict must not change
-    when codes are scaled or reordered, when constant or irrelevant codes are added, when rows are few, or when factors
-    are unbalanced, dependent or continuous. Codes that are all constant, or all the same, must not score well. Four
-    processes draw factors (independent, correlated, one a function of one or of two others), and ten encoders each make
-    codes of them: scaled, bent, entangled, lossy, copied, noise. Scores are rescaled from noise (0) to perfect codes
-    (1): above .9 counts as unchanged, below as lower.
+    The table shows how many tests each metric passes, and which it fails. A metric of modularity must penalise two
+    factors in one code, but not copies of a code. A metric of compactness must do the opposite. A metric of alignment
+    must penalise every factor without a code of its own, and a metric of explicitness only lost factors. Every metric
+    must separate perfect codes from noise. Its verdict must not change when codes are scaled or reordered, when
+    constant or irrelevant codes are added, when rows are few, or when factors are unbalanced, dependent or continuous.
+    Codes that are all constant, or all the same, must not score well. Four processes draw factors (independent,
+    correlated, one a function of one or of two others), and ten encoders each make codes of them: scaled, bent,
+    entangled, lossy, copied, noise. Scores are rescaled from noise (0) to perfect codes (1): above .9 counts as
+    unchanged, below as lower.
 
     Examples:
 

@@ -49,14 +49,14 @@ def add(
     trust_code: TrustCode = None,
     trust_data: TrustData = None,
 ) -> None:
-    """Add models that were trained elsewhere to a study: scored, ranked and compared like its own.
+    """Add models that were trained elsewhere to a study.
 
-    A file holds codes of the images of the study, all or the 10,000 that its runs are encoded on, in their order
-    (pictures of a folder: that of their names); docs/studies.md says how to encode them. Several files are several
-    seeds of one setting. Folders of other frameworks' models hold a file of codes each; their configs give settings
-    and seeds.
+    They are scored, ranked and compared like the study's own. A file holds codes of the images of the study, in their
+    order: all images, or the 10,000 that the study's runs are encoded on (docs/studies.md says how to encode them).
+    Pictures of a folder are in the order of their names. Several files are several seeds of one setting. Folders of
+    other frameworks' models hold one file of codes each, and their configs give settings and seeds.
 
-    With --labels, a study that is not there yet begins: of codes alone, without images, scored by --metrics.
+    If the study does not exist yet, --labels begins one of codes alone, without images, scored by --metrics.
 
     Examples:
 

@@ -57,10 +57,11 @@ def agreement(
     json: Json = None,
     trust_code: TrustCode = None,
 ) -> None:
-    """Correlate the metrics of a study with each other, with UDR, with generalisation and with hyperparameters.
+    """Correlate the metrics of a study with each other.
 
-    Stars mark correlations that are more than chance (p < .05, counting settings, corrected for all pairs). Intervals
-    and p values are in --pairs, --json and --csv, which has a row for each pair in each group.
+    They are also correlated with UDR, with generalisation and with hyperparameters. Stars mark significant correlations
+    (p < .05, counting settings, corrected for all pairs). Intervals and p values are in --pairs, --json and --csv,
+    which has a row for each pair in each group.
 
     Examples:
 

@@ -19,12 +19,12 @@ def generalisation(
     json: Json = None,
     trust_code: TrustCode = None,
 ) -> None:
-    """Show how well models carry over to images that they were trained without.
+    """Show how well models do on images held out of training.
 
-    For a study with the section compositional: accuracy of heads on held-out combinations of two factors, beside
-    random splits of the same sizes; chance is 0 and all right is 1. With the section zero_shot: error (NRMSE) of the
-    DCI regressors in the gap, beside other images that the model did not see; lower is better. Means over seeds, and
-    their standard deviation.
+    For a study with the section compositional, this is the accuracy of classifiers (heads) on held-out combinations of
+    two factors, next to random splits of the same sizes; 0 is chance and 1 is perfect. With the section zero_shot, it
+    is the error (NRMSE) of the DCI regressors in the gap, next to other images that the model did not see; lower is
+    better. Numbers are means over seeds with their standard deviation.
 
     Examples:
 

@@ -23,9 +23,10 @@ def merge(
     ] = False,
     trust_code: TrustCode = None,
 ) -> None:
-    """Merge the tables of several studies: every run once, whatever the order of the tables.
+    """Merge the tables of several studies.
 
-    A run that several tables hold must have the same numbers in all of them. What is unknown stays missing. `unbraid
+    Every run appears once, and the order of the tables does not matter. A run that several tables hold must have the
+    same numbers in all of them. What is unknown stays missing. `unbraid
     compare` and `unbraid study agreement` take the merged file in place of a study, and refuse to average what differs.
 
     Examples:

@@ -16,7 +16,9 @@ def published(
     json: Json = None,
     trust_code: TrustCode = None,
 ) -> None:
-    """Show each number of a paper that the YAML names under `published` beside what the runs of the study reached.
+    """Show numbers of papers next to those of the study.
+
+    The numbers are those that the YAML names under `published`, each with the result of the study's runs.
 
     Examples:
 
