@@ -157,6 +157,23 @@ def test_every_command_goes_through_the_datasets(unbraid_cli, wide: Path, tmp_pa
     assert "in all 0 of 8 runs to do, 0 steps: " in printed
 
 
+def test_a_ranking_checks_seeds_by_a_metric_of_some_datasets(unbraid_cli, wide: Path) -> None:
+    lacking = "note: there are no scores by sap.score, so whether seeds matter is not checked"
+    code, printed, error = unbraid_cli("rank", str(wide), "--metric", "sap.score")
+    assert (code, error) == (0, "")
+    whole, part = printed.split("\npart\n")
+    assert lacking not in whole
+    assert lacking in part
+    checks = {label: each["suitability"] for label, each in json.loads(
+        unbraid_cli("rank", str(wide), "--metric", "sap.score", "--json", "-")[1]
+    ).items()}  # fmt: skip
+    assert [each["reason"] for each in checks["part"]] == ["there are no scores by sap.score"] * 2
+    assert {each["reason"].partition(";")[0] for each in checks["whole"]} == {"needs two settings and two seeds"}
+    code, printed, error = unbraid_cli("rank", str(wide), "--metric", "sap")
+    assert (code, printed) == (2, "")
+    assert error == "unbraid: the results have no column 'sap'; did you mean 'sap.score'?\n"
+
+
 def test_datasets_are_compared_on_as_many_rows_of_each(wide: Path) -> None:
     study = Study.load(wide)
     assert study.results().groupby("label")["n_rows"].unique().map(list).to_dict() == {"whole": [16], "part": [12]}

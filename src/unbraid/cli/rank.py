@@ -93,7 +93,10 @@ def rank(
         ),
     ] = None,
     metric: Annotated[
-        str | None, typer.Option(help="Of a study: column by which to check that seeds matter, such as mig.score.")
+        str | None,
+        typer.Option(
+            help="Of a study: column by which to check that seeds matter, such as mig.score. It changes no rank."
+        ),
     ] = None,
     executor: Annotated[
         Literal["local", "ray"], typer.Option(help="Where models are compared: on this machine, or on a Ray cluster.")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from unbraid._utils.natural_order import natural
-from unbraid.analysis.columns import headline_columns, higher_is_better, numbers
+from unbraid.analysis.columns import headline_columns, higher_is_better, numbers, together
 from unbraid.analysis.settings import brief_settings, with_brief_settings
 from unbraid.confidence.baselines import ABOVE, MARK
 from unbraid.ranking.ranking import NothingToRank, Ranking
@@ -36,18 +36,21 @@ def rank_parts(
     Args:
         snapshots: of each dataset.
         options: of `RankingOptions`, in place of what the YAML says.
-        metric: column by which to check that seeds matter.
+        metric: column by which to check that seeds matter; datasets without it are ranked without this check.
         progress: called as progress(what is done, done, all).
 
     Returns:
         What was found by label, and why some of several datasets have no two models to compare.
 
     Raises:
-        ValueError: there is no such column; or no dataset has two models that can be compared.
+        ValueError: no dataset has such a column, or it does not hold numbers; or no dataset has two models that can be
+            compared.
     """
     if metric is not None:
-        for snapshot in snapshots:
-            numbers(results(snapshot), metric)
+        tables = {snapshot.label: results(snapshot) for snapshot in snapshots}
+        holding = [frame for frame in tables.values() if metric in frame.columns]
+        for frame in holding or [together(tables)]:
+            numbers(frame, metric)
     found, left_out = {}, {}
     for snapshot in snapshots:
         chosen = replace(ranking_options(snapshot.config), **options)
@@ -63,6 +66,7 @@ def rank_parts(
         found[snapshot.label] = RankedPart(
             ranking, _beside(frame, ranking), _checks(frame, ranking, metric), paths,
             snapshot.config.baselines, beside_baselines(snapshot), no_better_runs(frame),
+            None if metric in {None, *frame.columns} else metric,
         )  # fmt: skip
     if not found:
         raise ValueError(f"{snapshots[0].folder.parent}: no dataset has two runs that can be compared")
@@ -80,6 +84,7 @@ class RankedPart:
     asked: bool  # whether the study has baselines
     beside: Sequence[Mapping[str, Any]]  # what these score
     worse: Mapping[str, Collection[str]]  # runs that are no better, by column
+    lacking: str | None = None  # the column by which to check that seeds matter, where this dataset has none
 
     def tables(self, n_rows: int) -> list[Table]:
         """Runs, the best first, medians by setting, and baselines."""
@@ -103,6 +108,8 @@ class RankedPart:
             lines.append(f"{MARK} no better than its best baseline")
         named = brief_settings(zip(self.table["family"], self.table["setting"], strict=True))
         lines += [*_notes(self.ranking), *filter(None, map(_check, self.checks))]
+        if self.lacking is not None:
+            lines.append(f"note: there are no scores by {self.lacking}, so whether seeds matter is not checked")
         lines += study_verdict(self.ranking, named, self.paths)
         if chosen is not None:
             lines += _labels(self.table, chosen.run)
