@@ -28,16 +28,15 @@ def main(names: list[str]) -> None:
     for name in names or [name for name in FAMILIES if model_of(name) not in there]:
         try:
             found = bench_encoder(name, suite=LAPTOP, work=WORK / name)
+            if found.trial:
+                raise ValueError("; ".join(found.trial))
+            content = record(found, model_of(name), date.today())
+            check_whole(content, name)
+            where = content["model"], content["revision"], content["study"]
+            plan = added(FOLDER, *where, content["scores"], today=date.today())
         except ValueError as reason:
-            print(f"{name}: not measured; {reason}", flush=True)
+            print(f"{name}: not recorded; {reason}", flush=True)
             continue
-        if found.trial:
-            print(f"{name}: not recorded; {'; '.join(found.trial)}", flush=True)
-            continue
-        content = record(found, model_of(name), date.today())
-        check_whole(content, name)
-        where = content["model"], content["revision"], content["study"]
-        plan = added(FOLDER, *where, content["scores"], today=date.today())
         write(plan)
         print(f"{plan.path}: {plan.n_new} new. {'; '.join(found.notes)}", flush=True)
 

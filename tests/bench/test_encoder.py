@@ -293,7 +293,8 @@ def test_the_leaderboard_is_in_the_order_of_mean_ranks() -> None:
             {"metric": name, "dataset": "small", "setting": "", "measured": {"value": value, **beside}}
             for name, value in (("mig.score", mig), ("sap.score", sap))
         ]
-        return {"study": "bench-laptop-1", "model": model, "scores": scores, "history": [{"date": day}]}
+        about = {"study": "bench-laptop-1", "model": model, "revision": "unclean"}
+        return {**about, "scores": scores, "history": [{"date": day}]}
 
     suite = replace(SMALL, metrics=("mig", "sap"))
     old = file("a__x", 0.9, 0.9, "2026-01-01")
@@ -307,6 +308,14 @@ def test_the_leaderboard_is_in_the_order_of_mean_ranks() -> None:
     assert rows[3][2:] == [".10 †", ".20 †"]
     with pytest.raises(ValueError, match="it has no mcc"):
         check_whole(record_like(found[0].model), "x")
+    again = file("a__x", 0.3, 0.3) | {"revision": "0" * 12}
+    other = file("a__y", 0.8, 0.8)
+    for each in other["scores"]:
+        each["setting"] = "beta=4"
+    found = standings([again, old, file("a__x", 0.1, 0.2), file("a__y", 0.5, 0.6), other], suite)
+    assert [row[0] for row in of_set(found, "small", suite).texts[1:-2]] == [
+        "a__y (beta=4)", "a__y", "a__x (000000000000)", "a__x (unclean)",
+    ]  # fmt: skip
 
 
 def record_like(model: str) -> dict[str, Any]:

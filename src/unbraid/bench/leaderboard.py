@@ -19,10 +19,11 @@ CHANCE = "chance"
 
 @dataclass(frozen=True)
 class Standing:
-    """One model, in one setting, as its newest record has it."""
+    """One model, in one setting, as its newest record has it; of two records of one day, each."""
 
     model: str
     setting: str
+    revision: str
     scores: Mapping[tuple[str, str], Mapping[str, Any]]  # what was measured, by set and column
 
     @property
@@ -38,16 +39,22 @@ def standings(contents: Iterable[Mapping[str, Any]], suite: Suite) -> list[Stand
         contents: of files of results.
         suite: of this version; records of others do not count.
     """
-    newest: dict[tuple[str, str], dict[tuple[str, str], Mapping[str, Any]]] = {}
-    for content in sorted(contents, key=lambda each: each["history"][-1]["date"]):
-        if content["study"] == suite.study:
-            for setting in {score["setting"]: None for score in content["scores"]}:
-                newest[content["model"], setting] = {
-                    (score["dataset"], score["metric"]): score["measured"]
-                    for score in content["scores"]
-                    if score["setting"] == setting
-                }
-    return [Standing(*key, scores) for key, scores in sorted(newest.items())]
+    newest: dict[tuple[str, str], tuple[str, list[Standing]]] = {}
+    for content in contents:
+        if content["study"] != suite.study:
+            continue
+        model, day = content["model"], content["history"][-1]["date"]
+        for setting in {score["setting"]: None for score in content["scores"]}:
+            scores = {
+                (score["dataset"], score["metric"]): score["measured"]
+                for score in content["scores"]
+                if score["setting"] == setting
+            }
+            latest, known = newest.get((model, setting), ("", []))
+            if day >= latest:
+                one = Standing(model, setting, content["revision"], scores)
+                newest[model, setting] = day, [*known, one] if day == latest else [one]
+    return [each for _, (_, found) in sorted(newest.items()) for each in found]
 
 
 def models(found: Sequence[Standing]) -> Table:
@@ -56,7 +63,7 @@ def models(found: Sequence[Standing]) -> Table:
         [
             each.model, each.setting, each.any.get("supervision", ""),
             Cell(f"{(took := fmean(one['seconds'] for one in each.scores.values())):.0f}", took),
-            each.any["commit"][:12],
+            each.revision,
         ]
         for each in found
     ]  # fmt: skip
@@ -72,12 +79,13 @@ def of_set(found: Sequence[Standing], label: str, suite: Suite) -> Table:
         suite: whose metrics are the columns.
     """
     there = [each for each in found if any(name == label for name, _ in each.scores)]
+    names = [_name(each, found) for each in there]
     held = [[each.scores[label, column] for column in suite.columns] for each in there]
     signs = np.array([1 if higher_is_better(column) is not False else -1 for column in suite.columns])
     values = np.array([[one["value"] for one in row] for row in held]).reshape(len(held), len(suite.columns))
     ranks = rankdata(-signs * values, axis=0).mean(axis=1) if held else np.zeros(0)
     rows = [
-        [there[place].model, Cell(f"{ranks[place]:.1f}", ranks[place]), *map(_cell, suite.columns, held[place])]
+        [names[place], Cell(f"{ranks[place]:.1f}", ranks[place]), *map(_cell, suite.columns, held[place])]
         for place in np.argsort(ranks, kind="stable")
     ]
     for title in (CHANCE, *BASELINES):
@@ -88,6 +96,14 @@ def of_set(found: Sequence[Standing], label: str, suite: Suite) -> Table:
                 [title, None, *(Cell(_short(fmean(column)), fmean(column)) for column in zip(*known, strict=True))]
             )
     return Table(["model", "mean rank", *suite.metrics], rows, title=label)
+
+
+def _name(one: Standing, found: Sequence[Standing]) -> str:
+    """A model, with what tells it from others of its name."""
+    others = [each for each in found if each.model == one.model and each is not one]
+    told = [one.setting] if any(each.setting != one.setting for each in others) else []
+    told += [one.revision] if any(each.setting == one.setting for each in others) else []
+    return f"{one.model} ({'; '.join(filter(None, told))})" if any(told) else one.model
 
 
 def _cell(column: str, measured: Mapping[str, Any]) -> Cell:
