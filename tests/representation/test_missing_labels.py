@@ -11,6 +11,7 @@ import pytest
 
 from unbraid import Representation, score
 from unbraid.representation.labels import read_labels
+from unbraid.runs.labelled import Labels, read_labelled
 
 pandas = pytest.importorskip("pandas")
 N = 60
@@ -189,6 +190,36 @@ def test_factors_of_a_file_may_lack_labels_as_those_in_memory_do(tmp_path: Path,
     assert held.groups is not None
     assert len(held.groups) == len(held) == N - 6
     assert score(held, metrics=["mig"])["mig"].score == score(CODES, factors, metrics=["mig"])["mig"].score
+
+
+def write_gappy_file(path: Path) -> None:
+    """Codes with factors size and hue, of which some rows, or all, lack a hue."""
+    hue = np.full(N, np.nan) if "none" in path.stem else np.where(GONE, np.nan, LEVELS[::-1])
+    factors, names = np.stack([LEVELS, hue], axis=1), ["size", "hue"]
+    if path.suffix == ".npz":
+        np.savez(path, codes=CODES, factors=factors, factor_names=names)
+        return
+    table = {f"code_{k}": column for k, column in enumerate(CODES.T)}
+    frame = pandas.DataFrame(table | {f"factor_{name}": factors[:, k] for k, name in enumerate(names)})
+    frame.to_csv(path, index=False) if path.suffix == ".csv" else frame.to_parquet(path)
+
+
+@pytest.mark.parametrize("name", ["some.npz", "some.csv", "some.parquet", "none.npz", "none.csv"])
+def test_labels_that_nobody_asked_for_leave_no_rows_out(tmp_path: Path, name: str) -> None:
+    write_gappy_file(path := tmp_path / name)
+    held = Representation.load(path, columns=["size"])
+    assert (held.names, held.factors[:, 0].tolist()) == (("size",), LEVELS.tolist())
+    assert not any("lack" in note for note in held.notes)
+    assert len(Representation.load(path, columns=[])) == N
+    table = tmp_path / "labels.csv"
+    pandas.DataFrame({"size": LEVELS}).to_csv(table, index=False)
+    for labels in (Labels(columns=["size"]), Labels(table), Labels(columns=["size"], kinds={"hue": "ordinal"})):
+        held, _ = read_labelled(path, labels)
+        assert (held.codes.tolist(), held.factors.tolist()) == (CODES.tolist(), LEVELS[:, None].tolist())
+    with pytest.raises(ValueError, match=rf"{name}.*'shade'"):
+        Representation.load(tmp_path / name, columns=["shade"])
+    if "some" in name:
+        assert len(Representation.load(path)) == len(Representation.load(path, columns=["hue"])) == N - 6
 
 
 def test_a_file_whose_rows_all_lack_labels_is_refused_by_name(tmp_path: Path) -> None:

@@ -388,9 +388,10 @@ def _reproduce(card: Card) -> dict[str, str | None]:
     words += [word for name, value in again.items() for word in (f"--{name}", value)]
     words += ["--baselines"] if beside else []
     words += ["--seed", str(card["seed"]), "--html", "scores.html"]
-    load = "Representation.example()" if example else f"Representation.load({card['path']!r})"
     named = f".keep_factors({[*card['chosen_factors'], *unwanted]!r})" if card["chosen_factors"] else ""
-    python = f"import unbraid\n\nrepresentation = unbraid.{load}{named}\ncard = unbraid.score(representation, {finish}"
+    columns = f", columns={[*card['chosen_factors'], *unwanted]!r}" if card["chosen_factors"] else ""
+    load = f"Representation.example(){named}" if example else f"Representation.load({card['path']!r}{columns})"
+    python = f"import unbraid\n\nrepresentation = unbraid.{load}\ncard = unbraid.score(representation, {finish}"
     if beside:
         call = f"unbraid.score(run.codes(){named}, orbits=run.objects, baselines=run.baselines(), {finish}"
         python = f"import unbraid\n\nrun = unbraid.load_run({card['path']!r})\ncard = {call}"

@@ -3,7 +3,7 @@
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -383,34 +383,33 @@ class Representation(Shown):
         )  # fmt: skip
 
     @classmethod
-    def load(cls, path: str | Path) -> "Representation":
+    def load(cls, path: str | Path, *, columns: Sequence[str] | None = None) -> "Representation":
         """Read a representation file: .npz (never unpickled), .safetensors, .parquet, .csv, or .npy of codes alone.
 
         A table (.csv, .parquet) has columns code_0, code_1, ... and may have factors, as columns factor_<name>; or it
         holds codes in every column, which keep their names. An .npz or .safetensors of a single array holds the codes,
         whatever it is called; an .npz of scipy.sparse.save_npz holds sparse codes.
 
+        Args:
+            path: of the file.
+            columns: names of the factors to use, in this order; default all. A row that lacks a label of any of them is
+                left out, and `notes` count such rows.
+
         Raises:
             FileNotFoundError: there is no such file.
-            ValueError: the file is not what its name says, or lacks `codes`; the message names it.
+            ValueError: the file is not what its name says, or lacks `codes`; the message names it. There is no such
+                factor.
         """
-        path = Path(path)
-        if not path.is_file():
-            raise FileNotFoundError(f"{path}: no such file")
-        read = _READERS.get(path.suffix.lower())
-        if read is None:
-            cells = "; unbraid score --codes reads an .h5ad file" if path.suffix.lower() == ".h5ad" else ""
-            raise ValueError(f"{path}: a file of codes ends in {', '.join(READABLE)}{cells}")
-        try:
-            arrays = read(path)
-        except ValueError as error:
-            if str(path) in str(error):
-                raise
-            raise ValueError(f"{path}: {error}") from error
-        return cls._of_file(path, arrays)
+        held, every = load_codes(path, columns)
+        for name in columns or ():
+            if name not in every:
+                raise ValueError(f"{path}: no factor {name!r}; {suggestion(name, every)}")
+        return held
 
     @classmethod
-    def _of_file(cls, path: Path, arrays: Arrays) -> "Representation":
+    def _of_file(
+        cls, path: Path, arrays: Arrays, columns: Sequence[str] | None
+    ) -> tuple["Representation", tuple[str, ...]]:
         if "codes" not in arrays:
             raise ValueError(f"{path}: no array 'codes'; found {', '.join(arrays) or 'nothing'}")
         try:
@@ -420,14 +419,17 @@ class Representation(Shown):
                 columns, blocks = in_columns(as_array(arrays["codes"]))
                 arrays = {**arrays, "codes": columns}
             if "labels" in arrays:
-                return cls.of(
-                    arrays["codes"], arrays["labels"], code_names=code_names, groups=arrays.get("groups"),
-                    code_blocks=blocks,
+                every = tuple(arrays["labels"])
+                chosen = _among(columns, every)
+                held = cls.of(
+                    arrays["codes"], None if chosen == [] else arrays["labels"], columns=chosen,
+                    code_names=code_names, groups=arrays.get("groups"), code_blocks=blocks,
                     log_variances=arrays.get("log_variances"), prior_kl=arrays.get("prior_kl"),
                 )  # fmt: skip
+                return held, every
             names = _entries(arrays, "factor_names", "U")
-            arrays, lacking = _without_gaps(arrays, names)
-            return cls(
+            arrays, lacking = _without_gaps(arrays, names, columns)
+            held = cls(
                 codes=as_array(arrays["codes"]),
                 factors=None if arrays.get("factors") is None else np.asarray(arrays["factors"]),  # pyright: ignore[reportArgumentType]
                 log_variances=_array(arrays, "log_variances"),
@@ -442,6 +444,8 @@ class Representation(Shown):
                 code_blocks=blocks,
                 groups=arrays.get("groups"),
             )
+            chosen = _among(columns, held.names)
+            return held if chosen is None else held.keep_factors(chosen), held.names
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
 
@@ -473,8 +477,13 @@ def _array(arrays: Arrays, name: str) -> FloatArray | None:
     return None if arrays.get(name) is None else np.asarray(arrays[name])
 
 
-def _without_gaps(arrays: Arrays, names: tuple[Any, ...]) -> tuple[Arrays, list[str]]:
-    """The rows of a file whose factors hold no NaN, as labels in memory are read, and the note that counts them."""
+def _among(columns: Sequence[str] | None, names: Collection[str]) -> list[str] | None:
+    """Those of the columns asked for that are there; None: all are."""
+    return None if columns is None else [name for name in dict.fromkeys(columns) if name in names]
+
+
+def _without_gaps(arrays: Arrays, names: tuple[Any, ...], columns: Sequence[str] | None) -> tuple[Arrays, list[str]]:
+    """The rows of a file whose factors in use hold no NaN, as labels in memory are read, and the note on them."""
     factors = np.asarray(() if arrays.get("factors") is None else arrays["factors"])
     if factors.ndim != 2 or factors.dtype.kind != "f" or not np.isnan(factors).any():
         return arrays, []
@@ -484,7 +493,11 @@ def _without_gaps(arrays: Arrays, names: tuple[Any, ...]) -> tuple[Arrays, list[
     unsound = any(array.shape[:1] != factors.shape[:1] for array in held.values())
     if unsound or len({*names}) != factors.shape[1] or len(names) != factors.shape[1]:
         return arrays, []  # the constructor says what is wrong
-    used, notes = rows_with_labels(factors, names)
+    chosen = _among(columns, names)
+    places = [place for place, name in enumerate(names) if chosen is None or name in chosen]
+    if not np.isnan(factors[:, places]).any():
+        return arrays, []
+    used, notes = rows_with_labels(factors[:, places], [names[place] for place in places])
     return {**arrays, **{name: array[used] for name, array in held.items()}}, notes
 
 
@@ -520,10 +533,28 @@ def example_path() -> Path:
     return Path(__file__).parent / "examples" / "dsprites_btcvae_codes.npz"
 
 
-def read_table(path: Path, key: str | None = None) -> tuple[Representation, Any]:
-    """The codes of a .csv or .parquet file, and what its column `key`, or the index of pandas, calls their rows.
+def load_codes(path: str | Path, columns: Sequence[str] | None) -> tuple[Representation, tuple[str, ...]]:
+    """As `Representation.load` without a check of the columns, and the names of all factors of the file."""
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no such file")
+    read = _READERS.get(path.suffix.lower())
+    if read is None:
+        cells = "; unbraid score --codes reads an .h5ad file" if path.suffix.lower() == ".h5ad" else ""
+        raise ValueError(f"{path}: a file of codes ends in {', '.join(READABLE)}{cells}")
+    try:
+        arrays = read(path)
+    except ValueError as error:
+        if str(path) in str(error):
+            raise
+        raise ValueError(f"{path}: {error}") from error
+    return Representation._of_file(path, arrays, columns)
 
-    None where there is no such column.
+
+def read_table(path: Path, key: str | None = None) -> tuple[Representation, Any]:
+    """The codes of a .csv or .parquet file, without its factors, and the names of their rows.
+
+    These are in the column `key`, or are the index of pandas; None where there is neither.
 
     Raises:
         FileNotFoundError, ValueError: as `Representation.load`.
@@ -535,7 +566,7 @@ def read_table(path: Path, key: str | None = None) -> tuple[Representation, Any]
         arrays = split_columns(numbers, list(numbers))
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
-    return Representation._of_file(path, arrays), names
+    return Representation._of_file(path, arrays, ())[0], names
 
 
 def row_names(columns: dict[str, Any], key: str | None) -> Any:

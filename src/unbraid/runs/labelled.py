@@ -13,7 +13,7 @@ from unbraid._utils.suggest import suggestion
 from unbraid.integrations.anndata import H5AD, read_h5ad
 from unbraid.representation import POSTERIOR, Representation
 from unbraid.representation.labels import note_on_guesses, read_labels
-from unbraid.representation.representation import read_table, row_names
+from unbraid.representation.representation import load_codes, read_table, row_names
 from unbraid.representation.row_index import counts, note_on_order, order_of, taken
 from unbraid.runs.folder import read_codes
 from unbraid.runs.foreign import is_run, label_file, require_codes
@@ -51,6 +51,11 @@ class Labels:
         return self.table is None and not self.about
 
     @property
+    def needed(self) -> list[str] | None:
+        """The columns whose labels no row may lack; None: all."""
+        return None if self.columns is None else list(dict.fromkeys([*self.columns, *self.taken.values()]))
+
+    @property
     def taken(self) -> dict[str, str]:
         """Columns that are no factors, by what they are."""
         named = {"weights": self.weights, "groups": self.groups}
@@ -65,10 +70,12 @@ def read_labelled(path: Path, labels: Labels) -> tuple[Representation, tuple[str
         ValueError: a damaged file, labels that do not fit the codes, or no such column.
     """
     path, labels, beside_codes = located(path, labels)
+    cells = path.suffix.lower() == H5AD
+    _check_options(path, labels, cells)
+    if labels.table is None and not cells:
+        return _own(path, labels)
     held, columns, notes = _read(path, labels)
     notes = (*beside_codes, *notes)
-    if labels.table is None and not columns:
-        return _own(path, held, labels)
     about = labels.about
     beside: dict[str, Any] = {} if held.groups is None else {"groups": held.groups}
     for option, column in labels.taken.items():
@@ -88,19 +95,23 @@ def read_labelled(path: Path, labels: Labels) -> tuple[Representation, tuple[str
     return replace(made, notes=(*notes, *made.notes)), tuple(labels.columns or ())
 
 
-def _own(path: Path, held: Representation, labels: Labels) -> tuple[Representation, tuple[str, ...]]:
+def _own(path: Path, labels: Labels) -> tuple[Representation, tuple[str, ...]]:
     """The factors of the codes' own file: as it describes them, but for those that the options say something of."""
     kinds, period = labels.kinds or {}, labels.period or {}
-    if labels.about and not held.names:
+    held, every = _with_factors(path, labels)
+    if labels.about and not every:
         raise ValueError(NO_LABELS.format(path))
     for option, named in (("kinds", kinds), ("period", period)):
         for name in named:
-            if name not in held.names:
-                hint = suggestion(name, held.names)
-                raise ValueError(f"{path}: {option} names {name!r}, which is no factor; {hint}")
-    every = held.names
+            if name not in every:
+                raise ValueError(f"{path}: {option} names {name!r}, which is no factor; {suggestion(name, every)}")
     for option, column in labels.taken.items():
+        if column not in held.names:
+            raise ValueError(f"{path}: no column {column!r} for --{option}; {suggestion(column, every)}")
         held = _without(held, option, column, path)
+    for name in labels.columns or ():
+        if name not in every:
+            raise ValueError(f"{path}: no factor {name!r}; {suggestion(name, every)}")
     names = held.names if labels.columns is None else tuple(labels.columns)
     held = held.keep_factors(names)
     try:
@@ -231,23 +242,40 @@ def read_label_columns(path: Path, labels: Labels) -> dict[str, Any]:
     return {name: columns[name] for name in labels.columns} if labels.columns else columns
 
 
-def _read(path: Path, labels: Labels) -> tuple[Representation, dict[str, Any], tuple[str, ...]]:
-    """Codes, the columns of labels in the order of their rows, and notes on the codes and on how rows were matched."""
-    cells = path.suffix.lower() == H5AD
+def _check_options(path: Path, labels: Labels, cells: bool) -> None:
     if labels.codes is not None and not cells:
         raise ValueError(f"{path}: --codes names an embedding of a {H5AD} file; this file holds one matrix of codes")
     if labels.key is not None and labels.table is None:
         raise ValueError("--key matches the rows of --labels to those of the codes; give --labels, too")
-    if cells:
-        return _of_cells(path, labels)
+
+
+def _full(path: Path, labels: Labels) -> Representation | None:
+    """Sparse codes as a full array, where that is asked for; None of other files."""
     sparse = read_sparse(path) if labels.dense and path.is_file() else None
-    if labels.key is not None and sparse is not None:
+    return None if sparse is None else Representation(as_full(sparse))
+
+
+def _with_factors(path: Path, labels: Labels) -> tuple[Representation, tuple[str, ...]]:
+    """The codes and factors of a file or of a run, and the names of all factors that it has.
+
+    A row stays if it lacks a label of factors alone that nobody asked for; runs have no such rows.
+    """
+    held = _full(path, labels)
+    if held is None and path.is_file():
+        return load_codes(path, labels.needed)
+    held = read_codes(path) if held is None else held
+    return held, held.names
+
+
+def _read(path: Path, labels: Labels) -> tuple[Representation, dict[str, Any], tuple[str, ...]]:
+    """Codes, the columns of labels in the order of their rows, and notes on the codes and on how rows were matched."""
+    if labels.table is None or path.suffix.lower() == H5AD:
+        return _of_cells(path, labels)
+    if (held := _full(path, labels)) is None:
+        return _matched(path, labels.table, labels.key)
+    if labels.key is not None:
         raise ValueError(NO_KEY.format(path))
-    if sparse is not None:
-        return Representation(as_full(sparse)), {} if labels.table is None else dict(read_columns(labels.table)), ()
-    if labels.table is None:
-        return read_codes(path), {}, ()
-    return _matched(path, labels.table, labels.key)
+    return held, dict(read_columns(labels.table)), ()
 
 
 def _of_cells(path: Path, labels: Labels) -> tuple[Representation, dict[str, Any], tuple[str, ...]]:
@@ -281,7 +309,7 @@ def _matched(
     if names is None and cells is not None:
         raise ValueError(f"{labels}: --key COLUMN says which column holds the obs_names of {path}")
     table = path.suffix.lower() in (".csv", ".parquet")
-    held, rows = cells or (read_table(path, key) if table else (read_codes(path), None))
+    held, rows = cells or (read_table(path, key) if table else (_without_factors(path), None))
     if rows is not None and names is not None:
         order = order_of(str(path), rows, str(labels), names, key or "index")
         notes = () if order is None else (note_on_order(str(path), str(labels), order, key or "index"),)
@@ -293,10 +321,13 @@ def _matched(
     return held, columns, tuple(f"{file}: {said}" for file in left)
 
 
+def _without_factors(path: Path) -> Representation:
+    """The codes of a file or of a run; of no row that lacks a label in the file is one missing."""
+    return load_codes(path, ())[0] if path.is_file() else read_codes(path)
+
+
 def _without(held: Representation, option: str, column: str, path: Path) -> Representation:
     """One factor taken for the weights or the groups of rows."""
-    if column not in held.names:
-        raise ValueError(f"{path}: no column {column!r} for --{option}; {suggestion(column, held.names)}")
     others = [name for name in held.names if name != column]
     try:
         return replace(held.keep_factors(others), **{option: held.factors[:, held.names.index(column)]})
