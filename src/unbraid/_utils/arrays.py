@@ -245,6 +245,9 @@ def row_slices(array: npt.NDArray[Any]) -> list[slice]:
     return [slice(start, start + at_once) for start in range(0, len(array), at_once)]
 
 
+MOST_WEIGHT = 2.0**53  # rows that float64 counts one by one
+
+
 def check_weights(weights: npt.ArrayLike, n_samples: int) -> npt.NDArray[np.float64]:
     """(n_samples,) numbers of rows that each row stands for, not negative, or a ValueError that names the row."""
     counted = as_array(weights)
@@ -260,6 +263,10 @@ def check_weights(weights: npt.ArrayLike, n_samples: int) -> npt.NDArray[np.floa
         raise ValueError(
             f"weights are numbers of rows and must add up to at least two; they add up to {counted.sum():g}. To give "
             "shares, multiply them by the number of rows"
+        )
+    if counted.sum() > MOST_WEIGHT:
+        raise ValueError(
+            f"weights are numbers of rows and must add up to at most {MOST_WEIGHT:g}; they add up to {counted.sum():g}"
         )
     return counted
 
