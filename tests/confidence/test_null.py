@@ -75,12 +75,12 @@ def test_the_null_is_that_of_a_plain_loop_in_distribution() -> None:
 def test_noise_is_not_told_from_its_null_and_every_view_says_so(tmp_path: Path) -> None:
     noise = np.random.default_rng(4).standard_normal((400, 4))
     card = unbraid.score(noise, FACTORS, metrics=["mig", "irs"], null=19)
-    assert "not told from its null" in str(card)
-    assert any("not told from its null" in note for note in card.scored["irs"].notes)
+    assert "not significant: " in str(card)
+    assert any("not significant: " in note for note in card.scored["irs"].notes)
     card.save(tmp_path / "card.json")
     card.save(tmp_path / "card.html")
     page = (tmp_path / "card.html").read_text()
-    assert page.count("<b>not told from its null</b>") == 2
+    assert page.count("<b>not significant</b>") == 2
     assert f"shuffled {card.to_dict()['metrics']['irs']['null']['mean']:.3f} ±" in page
     frame = card.to_frame()
     row = frame[(frame.metric == "irs") & frame.headline].iloc[0]
@@ -91,7 +91,8 @@ def test_noise_is_not_told_from_its_null_and_every_view_says_so(tmp_path: Path) 
     assert np.isnan(others["p"].to_numpy()).all()
     _, *rows = score_table({"noise": card}).texts
     assert [cell[1][-1] for cell in rows] == ["°", "°"]
-    assert footnote({"noise": card}).startswith("400 rows; ° not told from shuffled rows (p > 0.05); seed 0 of")
+    below = "400 rows; ° not significantly better than shuffled rows (p > 0.05); seed 0 of"
+    assert footnote({"noise": card}).startswith(below)
     again = unbraid.ScoreCard.load(tmp_path / "card.json")
     assert again.to_dict()["metrics"] == card.to_dict()["metrics"]
     assert json.loads((tmp_path / "card.json").read_text())["metrics"]["irs"]["null"]["p"] > 0.05

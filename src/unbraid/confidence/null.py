@@ -46,7 +46,7 @@ class Null:
 
     @property
     def note(self) -> str:
-        within = "not told from its null: " if self.p > WITHIN else ""
+        within = "not significant: " if self.p > WITHIN else ""
         middle = f"middle half of the rows {self.score:.3f}, " if self.moved == "shift" else ""
         moved = f"with rows {IN_WORDS[self.moved]} {self.mean:.3f} ± {self.spread:.3f}"
         return f"{within}{middle}{moved} ({len(self.scores)} times, p = {self.p:.2g})"

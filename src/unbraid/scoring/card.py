@@ -46,13 +46,13 @@ COLUMNS = {
 }  # fmt: skip
 
 COLLAPSED = (
-    "collapsed or untrained: by their log-variances all codes together tell less than one bit of a row; metrics read "
-    "the means, whose differences are far smaller than the posterior is wide, and may score them all the same"
+    "collapsed or untrained: by their log-variances, all codes together have less than one bit of information on a "
+    "row; metrics use the means, which differ far less than the posteriors are wide, and may give high scores nevertheless"
 )
 # Of codes without log-variances.
 NARROW = (
     f"perhaps collapsed: no code has a standard deviation above {NARROWEST:g}; if these are posterior means of a VAE, "
-    "whose prior has 1, they tell next to nothing, and metrics may score them all the same: log-variances would tell"
+    "whose prior has 1, they have almost no information, but may get high scores; log-variances would show which"
 )
 OF_AS_MANY = (
     "intervals are for the mean score of new samples of {:,} rows, as many as here: with more rows the score itself "

@@ -206,7 +206,7 @@ def footnote(cards: "Mapping[str, ScoreCard]") -> str:
         said.append(f"± half of the {percent} % interval for the mean on fresh rows, as many")
     said += unchecked(cards)
     if nulls := dict.fromkeys(each.null.of_what for each in scored if each.null is not None):
-        said.append(f"{WITHIN_NULL} not told from {' or '.join(nulls)} (p > {WITHIN:g})")
+        said.append(f"{WITHIN_NULL} not significantly better than {' or '.join(nulls)} (p > {WITHIN:g})")
     if beside := dict.fromkeys(name for each in scored for name in each.baselines):
         said.append(f"{MARK} no better than the best of {', '.join(beside)}")
     said.append(f"seed {', '.join(map(str, seeds))} of the metrics")
