@@ -86,7 +86,7 @@ def test_weights_go_with_their_rows_and_metrics_without_them_say_so(tmp_path: Pa
         (counts[:-1], r"weights must be one number per row, \(400,\); got shape \(399,\)"),
         (-counts, "weights must be finite and not negative; row 1 is -1"),
         (np.full(400, np.nan), "weights must be finite and not negative; row 0 is nan"),
-        (np.full(400, 1e18), "weights are numbers of rows and must add up to at most 9.0072e+15; they add up to 4e+20"),
+        (np.full(400, 1e18), r"weights are numbers of rows and must add up to at most 9\S+; they add up to 4e\+20"),
         (np.full(400, 1 / 400), "weights are numbers of rows and must add up to at least two; they add up to 1"),
     ):
         with pytest.raises(ValueError, match=message):
