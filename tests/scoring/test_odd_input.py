@@ -1,5 +1,6 @@
 """Input that is legal and unusual: it is scored as it says, or refused in one line."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -87,6 +88,26 @@ def test_a_mask_of_held_out_rows_means_in_parts_of_them_what_the_condition_means
     assert by_mask is not None
     assert by_text is not None
     np.testing.assert_array_equal(by_mask.scores, by_text.scores)
+
+
+def test_a_mask_of_held_out_rows_follows_the_rows_that_stay() -> None:
+    """Given for all rows, it is that of the rows which lack no label and have a weight; or it is given for these."""
+    x = np.where(np.arange(200) % 7 == 3, np.nan, FACTORS[:, 0])
+    labels, used = {"x": x, "y": FACTORS[:, 1]}, ~np.isnan(x)
+    mask = (FACTORS[:, 0] > 1) & (FACTORS[:, 1] > 2)
+    alone = score(CODES[used], FACTORS[used], metrics="zero_shot", held_out=mask[used])["zero_shot"].score
+    for held_out in (mask, mask.tolist(), mask[used], "x > 1 and y > 2"):
+        assert score(CODES, labels, metrics="zero_shot", held_out=held_out)["zero_shot"].score == alone
+    with pytest.raises(ValueError, match=r"held_out must be one boolean per row, shape \(171,\)"):
+        score(CODES, labels, metrics="zero_shot", held_out=mask[1:])
+    weights = np.arange(200) % 3
+    held = Representation(CODES, FACTORS, weights=weights)
+    for card in (
+        score(CODES, FACTORS, metrics="mig", weights=weights, held_out=mask),
+        score(held, metrics="mig", held_out=mask),
+        score(replace(held, weights=None), metrics="mig", weights=weights, held_out=mask),
+    ):
+        assert len(card.representation) == (weights > 0).sum()
 
 
 def test_a_comparison_says_which_rows_lack_a_label_and_of_which_models() -> None:

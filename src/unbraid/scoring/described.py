@@ -15,7 +15,7 @@ from unbraid.representation import POSTERIOR, Representation
 from unbraid.representation.labels import check_groups, is_plain
 from unbraid.representation.representation import grouped_by
 from unbraid.scoring.blocks import blocks_of
-from unbraid.types import ArrayLike, FloatArray
+from unbraid.types import ArrayLike, FloatArray, IntArray
 
 # What `Representation.of` takes beside codes and labels, and what `score` makes of them; what of it has a row per
 # sample; what says something of the codes and not of their rows; and what a Representation may be given later.
@@ -54,6 +54,15 @@ def described(codes: ArrayLike | Representation, factors: Any, about: Mapping[st
     if representation.groups is not None:
         notes.append(f"rows in {int(representation.groups.max()) + 1:,} groups, which are never parted")
     return replace(representation, notes=tuple(notes))
+
+
+def rows_kept(codes: ArrayLike | Representation, factors: Any, about: Mapping[str, Any]) -> IntArray:
+    """(n_kept,) places of the rows that `described` keeps: those that lack no label, and stand for one at least."""
+    if isinstance(codes, Representation):
+        return np.flatnonzero(check_weights(about.get("weights", codes.weights), len(codes)))
+    places = np.arange(float(len(as_array(codes))))[:, None]
+    of_rows = {name: each for name, each in about.items() if name not in OF_CODES}
+    return described(places, factors, of_rows).codes[:, 0].astype(np.int64)
 
 
 def _representation(codes: ArrayLike | Representation, factors: Any, about: Mapping[str, Any]) -> Representation:

@@ -26,8 +26,8 @@ from unbraid.representation.units import by_units
 from unbraid.scoring.blocks import Blocks, blocks_of, units_of
 from unbraid.scoring.card import COLUMNS, ON_ERROR, FailedMetric, ScoreCard, Scored, none_computed
 from unbraid.scoring.columnwise import score_wide
-from unbraid.scoring.described import OF_CODES, OF_LABELS, WITH_ROWS, described, known_about
-from unbraid.scoring.engine import Gap, Objects, score_each
+from unbraid.scoring.described import OF_CODES, OF_LABELS, WITH_ROWS, described, known_about, rows_kept
+from unbraid.scoring.engine import Gap, Objects, gap_of_rows, score_each
 from unbraid.scoring.memory import check_memory_of_scores
 from unbraid.scoring.uncertainty import Again, with_baselines, with_intervals, with_nulls
 from unbraid.scoring.unwanted import named, row_of_unwanted, set_apart, told_of
@@ -158,6 +158,9 @@ def score(
         held = card.representation
         return replace(card, representation=replace(held, notes=(*of_rows, *held.notes)))
     every = described(codes, factors, about)
+    n_rows = len(codes) if isinstance(codes, Representation) else len(as_array(codes))
+    if np.shape(held_out) == (n_rows,) != (len(every),):  # a mask goes by the rows as they were given
+        held_out = gap_of_rows(held_out, n_rows, rows_kept(codes, factors, about))
     every = every if units is None else by_units(every, units, units_of(every))
     representation, apart = set_apart(every, unwanted)
     orbits = representation.orbits
