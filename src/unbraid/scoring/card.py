@@ -47,7 +47,7 @@ COLUMNS = {
 
 COLLAPSED = (
     "collapsed or untrained: by their log-variances, all codes together have less than one bit of information on a "
-    "row; metrics use the means, which differ far less than the posteriors are wide, and may give high scores nevertheless"
+    "row; metrics use the means, which differ far less than the posteriors are wide, and may still give high scores"
 )
 # Of codes without log-variances.
 NARROW = (
