@@ -63,6 +63,21 @@ def test_more_factors_than_codes() -> None:
     assert "1 of them have no code" in lost.notes[-1]
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_halves_that_leave_out_other_factors_are_dropped_each_by_itself(seed: int) -> None:
+    """One code tells two factors equally well, so that luck decides which of them each half matches."""
+    factors = np.random.default_rng(seed).standard_normal((400, 2))
+    codes = factors.sum(axis=1, keepdims=True)
+    told = []
+    for known, judged in permutations(split_rows(400, (0.5, 0.5), seed)):
+        signed = [pearsonr(codes[known, 0], column[known])[0] for column in factors.T]
+        own = int(np.argmax(np.abs(signed)))
+        told.append(np.sign(signed[own]) * pearsonr(codes[judged, 0], factors[judged, own])[0])
+    result = mcc(codes, factors, unmatched="drop", seed=seed)
+    assert result.score == pytest.approx(np.mean(told), abs=1e-12)
+    assert result.ceiling == 1.0
+
+
 def test_a_sign_that_does_not_hold_elsewhere_counts_against() -> None:
     """A code that follows its factor on one half of the rows and mirrors it on the other: r = -1 both ways."""
     one, other = split_rows(len(FACTORS), (0.5, 0.5), 0)

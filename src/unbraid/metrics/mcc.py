@@ -86,7 +86,8 @@ def mcc(
         test_factors: (n, n_factors) their factors.
 
     Returns:
-        MCC. `score` in [-1, 1], higher is better, mean of `per_factor`. A constant code correlates with nothing.
+        MCC. `score` in [-1, 1], higher is better, mean of `per_factor`; with "drop" their sum over the number of those
+        that have a code, which may be others in each half. A constant code correlates with nothing.
         Chance: 0 for ordered factors by halves, see `mcc_of_noise`. `ceiling`: 1 for ordered factors; a single code
         cannot hold a circle (.71) or the L indicators of equal classes (the root of 1 / (L - 1)), nor D codes more
         than D factors. Not invariant to rotation by permutation.
@@ -131,22 +132,21 @@ def mcc(
     per_factor = np.mean(found, axis=0)
     association = _associations(split.inputs, blocks, rows, correlation)
     matched = align(np.abs(association))
-    n_lost = 0 if alignment == "linear" else max(inputs.n_factors - inputs.n_codes, 0)
-    lost = np.flatnonzero(matched < 0) if alignment == "permutation" else np.arange(inputs.n_factors)[-n_lost or None :]
-    lost = lost if n_lost else matched[:0]
-    counted = np.delete(per_factor, lost) if unmatched == "drop" else per_factor
+    lost = 0 if alignment == "linear" else max(inputs.n_factors - inputs.n_codes, 0)
     reach = np.sqrt([variances.max() for variances in _variances(blocks, rows)])
-    n_matched = inputs.n_factors - len(lost)
+    n_matched = inputs.n_factors - lost
     best = np.sort(reach)[::-1][:n_matched]
+    # Each half may leave out other factors, as 0.
+    n_counted = n_matched if unmatched == "drop" else inputs.n_factors
     return MCC(
-        score=float(counted.mean()),
-        ceiling=float(best.sum() / len(counted)) if alignment != "linear" else 1.0,
+        score=float(per_factor.sum() / n_counted),
+        ceiling=float(best.sum() / n_counted) if alignment != "linear" else 1.0,
         per_factor=per_factor,
         correlation=association,
         alignment=matched,
         notes=(
             *notes_on_blocks(inputs),
-            *_notes_on_lost(len(lost), inputs, unmatched),
+            *_notes_on_lost(lost, inputs, unmatched),
             *(notes_on_parts(blocks, ways) if fit == "halves" else _notes_on_fit(inputs, sizes, alignment)),
         ),
     )
