@@ -378,10 +378,15 @@ def test_from_three_encoders_and_a_frame_with_gaps_to_a_table_for_a_paper(tmp_pa
 
 
 def test_two_whole_numbered_levels_are_said_to_be_two() -> None:
-    held = Representation.of(np.eye(4), {"on": [0, 1, 0, 1], "size": [0, 1, 2, 0], "far": [0, 2, 0, 2]})
-    assert held.notes == (
-        "kinds guessed: on ordinal (two levels), size ordinal, far ordinal; pass kinds= (--kinds) to change",
-    )
+    columns = {"on": [0, 1, 0, 1], "size": [0, 1, 2, 0], "far": [1, 255, 1, 255], "real": [0.5, 1.5, 0.5, 1.5]}
+    note = "kinds guessed: on ordinal (two levels; categorical if they are classes), size ordinal, far ordinal "
+    note += "(two levels; categorical if they are classes), real continuous; pass kinds= (--kinds) to change"
+    assert Representation.of(np.eye(4), columns).notes == (note,)
+    assert Representation(np.eye(4), np.array([*columns.values()]).T, names=tuple(columns)).notes == (note,)
+    one = Representation(np.eye(4), np.ones((4, 1)), names=("same",))
+    assert one.notes == ("kinds guessed: same ordinal; pass kinds= (--kinds) to change",)
+    assert "(two levels" in Representation(np.eye(2), np.array([[True], [False]])).notes[0]
+    assert Representation(np.ones((0, 1)), np.ones((0, 1))).kinds == ("ordinal",)
 
 
 def test_of_many_guesses_the_note_names_the_first_and_counts() -> None:

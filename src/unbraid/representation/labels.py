@@ -137,6 +137,13 @@ def note_on_guesses(said: Sequence[str]) -> str:
     return f"{listed}; pass kinds= (--kinds) to change"
 
 
+def guessed(name: str, kind: Kind, values: FloatArray) -> str:
+    """A factor of numbers in such a note. Two levels may be ordered or classes, which sap and mcc score otherwise."""
+    ends = (values.min(), values.max()) if len(values) else (0, 0)
+    two = kind == "ordinal" and ends[0] != ends[1] and ((values == ends[0]) | (values == ends[1])).all()
+    return f"{name} {kind}" + (" (two levels; categorical if they are classes)" if two else "")
+
+
 def check_groups(groups: Any, n_samples: int) -> IntArray:
     """(n_samples,) numbers 0, 1, ... without gaps in place of labels of any sort; numbers that are so already, as such.
 
@@ -216,10 +223,8 @@ def _factor(name: str, column: _Column, used: BoolArray, told: Any, period: Any)
             f"{name} is -1 in {int((values == -1).sum()):,} rows, which count as a level; missing=-1 leaves them out",
         )
     steps = int(values.max()) + 1 if kind == "cyclic" else 0
-    # Two levels have no order to speak of; as ordinal ones they are scored like others (sap correlates).
-    binary = " (two levels)" if kind == "ordinal" and np.ptp(values) == 1 else ""
     circle = _note_on_steps(name, values, steps) if kind == "cyclic" else ""
-    return _Factor(values, kind, (), steps, f"{name} {kind}{binary}", notes, circle=circle)
+    return _Factor(values, kind, (), steps, guessed(name, kind, values), notes, circle=circle)
 
 
 def _note_on_steps(name: str, values: FloatArray, steps: int) -> str:

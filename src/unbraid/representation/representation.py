@@ -16,7 +16,15 @@ from unbraid._utils.optional import require
 from unbraid._utils.printable import printable
 from unbraid._utils.repr import Shown
 from unbraid._utils.suggest import suggestion
-from unbraid.representation.labels import TURN, check_groups, columns_of, note_on_guesses, read_labels, rows_with_labels
+from unbraid.representation.labels import (
+    TURN,
+    check_groups,
+    columns_of,
+    guessed,
+    note_on_guesses,
+    read_labels,
+    rows_with_labels,
+)
 from unbraid.representation.row_index import match_rows
 from unbraid.storage.checksum import BLANK, KEY, add_checksum
 from unbraid.storage.files import atomic_write
@@ -163,7 +171,7 @@ class Representation(Shown):
         if not self.kinds and self.factors.dtype.kind in "biuf":
             whole = (self.factors == np.rint(self.factors)).all(axis=0)
             kinds = tuple("ordinal" if w else "continuous" for w in whole)
-            said = [f"{name} {kind}" for name, kind in zip(self.names, kinds, strict=False)]
+            said = list(map(guessed, self.names, kinds, self.factors.T))
             object.__setattr__(self, "kinds", kinds)
             object.__setattr__(self, "notes", (*self.notes, *([note_on_guesses(said)] if said else [])))
         for name in ("names", "kinds", "sizes", "levels", "periods"):
