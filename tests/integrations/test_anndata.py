@@ -101,6 +101,7 @@ def test_rows_of_an_embedding_that_is_a_frame_go_by_name(adata: Any) -> None:
         (lambda adata: score(adata, "X_good", FACTORS, groups="doner"), "adata.obs has no 'doner'"),
         (lambda adata: score(adata, "X_good", FACTORS, key_added="said"), r"adata.uns\['said'\] holds a str"),
         (lambda adata: Benchmarker(adata, FACTORS, ["X_god"]), "adata.obsm has no 'X_god'"),
+        (lambda adata: Benchmarker(adata, FACTORS, "X_god"), "adata.obsm has no 'X_god'"),
         (lambda adata: Benchmarker(adata, FACTORS, ["X_good"], unwanted="batsh"), "adata.obs has no 'batsh'"),
         (lambda adata: Benchmarker(adata, FACTORS, ["X_good"]).get_results(), r"call benchmark\(\) first"),
         (lambda adata: unbraid.score(adata), "unbraid.integrations.anndata.score"),
@@ -292,3 +293,12 @@ def test_other_files_and_other_doors_say_what_to_write(file: Path, unbraid_cli: 
     assert (code, "--codes names an embedding of a .h5ad file" in err) == (2, True)
     with pytest.raises(ValueError, match=r"unbraid score --codes reads an \.h5ad file"):
         unbraid.Representation.load(file)
+
+
+def test_a_view_is_scored_as_a_copy_of_it_is(adata: Any) -> None:
+    part = adata[100:].copy()
+    for key in ("X_good", "X_sparse"):
+        with pytest.warns(Warning, match="view"):  # anndata's own: to write into a view makes it an object
+            card = score(adata[100:], key, FACTORS, kinds=KINDS, metrics="mig")
+        assert card["mig"].score == score(part, key, FACTORS, kinds=KINDS, metrics="mig")["mig"].score
+    assert "unbraid" not in adata.uns

@@ -70,6 +70,8 @@ def as_array(values: Any) -> npt.NDArray[Any]:
 
 def is_sparse(values: Any) -> bool:
     """Whether it is a matrix of SciPy or a tensor of torch that holds some of its values only."""
+    if isinstance(values, np.ndarray):  # anndata's view of a full array has `toarray` as well
+        return False
     return hasattr(values, "toarray") or (
         hasattr(values, "detach") and str(getattr(values, "layout", "torch.strided")) != "torch.strided"
     )

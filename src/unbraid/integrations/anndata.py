@@ -100,7 +100,7 @@ class Benchmarker:
         self,
         adata: Any,
         factors: str | Sequence[str],
-        embedding_obsm_keys: Sequence[str],
+        embedding_obsm_keys: str | Sequence[str],
         *,
         unwanted: str | Sequence[str] = (),
         kinds: Kinds | None = None,
@@ -108,7 +108,7 @@ class Benchmarker:
         key_added: str = "unbraid",
         **options: Any,
     ) -> None:
-        self._adata, self._factors, self._embeddings = adata, factors, tuple(embedding_obsm_keys)
+        self._adata, self._factors, self._embeddings = adata, factors, named(embedding_obsm_keys)
         about = {"unwanted": unwanted, "kinds": kinds, "metrics": metrics, "key_added": key_added}
         self._options: dict[str, Any] = {**about, **options}
         self.cards: dict[str, ScoreCard] = {}
