@@ -222,6 +222,31 @@ def test_comparisons_are_drawn_without_replacement() -> None:
     assert "3 others drawn at random" in ranking.notes[-1]
 
 
+@pytest.mark.parametrize("compare", ["all", "same-family"])
+@pytest.mark.parametrize("n_silent", [1, 2, 6])
+def test_comparisons_are_drawn_among_models_that_have_an_informative_latent(compare: Any, n_silent: int) -> None:
+    """Five copies of one model agree, whichever of them are drawn, and as many as wanted are."""
+    models = [candidate(f"run{n}", BASE[:, :: 1 - 2 * (n % 2)]) for n in range(5)]
+    models += [candidate(f"dead{n}", BASE @ rotation(n), kl=np.zeros(4)) for n in range(n_silent)]
+    for n_comparisons in (1, 2):
+        for seed in range(3):
+            options = replace(SPEARMAN, compare=compare, n_comparisons=n_comparisons, seed=seed)
+            ranking = rank_models(models, options, tested=False)
+            assert (~np.isnan(ranking.pairs[:5, :5])).sum(axis=1).tolist() == [n_comparisons] * 5
+            assert ranking.scores[5:].tolist() == [0.0] * n_silent
+            full = rank_models(models[:5], SPEARMAN, tested=False).pairs
+            drawn = [np.median(row[~np.isnan(own[:5])]) for row, own in zip(full, ranking.pairs, strict=False)]
+            assert ranking.scores[:5] == pytest.approx(drawn)
+            assert ranking.scores[:5].min() > 0.85
+
+
+def test_one_model_among_silent_ones_scores_0_as_there_is_none_to_compare_it_with() -> None:
+    models = [candidate("alive", BASE), *(candidate(f"dead{n}", BASE, kl=np.zeros(4)) for n in range(2))]
+    for n_comparisons in (None, 1):
+        options = replace(SPEARMAN, compare="all", n_comparisons=n_comparisons)
+        assert rank_models(models, options).scores.tolist() == [0.0, 0.0, 0.0]
+
+
 # What is left out
 
 

@@ -1,6 +1,7 @@
 """The ranking of a study's folder, in its table of results and from the command line."""
 
 import json
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -75,6 +76,18 @@ def test_the_table_of_results_has_what_udr_gives_for_the_codes_on_disk(study: St
     assert (study.require_folder() / "udr" / "spearman.npz").is_file()
     saved = pd.read_parquet(study.require_folder() / "results.parquet")
     assert saved["udr.score"].tolist() == frame["udr.score"].tolist()
+
+
+def test_where_nothing_can_be_kept_a_note_says_so(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = study.rank()
+    shutil.rmtree(study.require_folder() / "udr")
+    monkeypatch.setattr(os, "access", lambda _, mode: mode != os.W_OK)
+    told = f"note: {study.require_folder() / 'udr'} cannot be written: this ranking is not kept there"
+    assert told in invoke("rank", study.require_folder())
+    assert not list((study.require_folder() / "udr").glob("*.npz"))
+    monkeypatch.undo()
+    assert "cannot be written" not in invoke("rank", study.require_folder())
+    assert study.rank().notes == kept.notes
 
 
 def test_interrupted_while_it_ranks_a_study_has_lost_nothing_and_continues(made: Path, study: Study) -> None:

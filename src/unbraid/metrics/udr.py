@@ -103,9 +103,9 @@ def udr(
         that all fail alike agree too: PCA of the same data scores high.
 
     Raises:
-        ValueError: fewer than two models, or in some group; codes that are not matrices of the same samples; kl of
-            other shapes; fewer than 10 rows for cross-validation; an argument out of range; it needs more memory than
-            is free.
+        ValueError: fewer than two models, or one alone in its group that has informative latents; codes that are not
+            matrices of the same samples; kl of other shapes; fewer than 10 rows for cross-validation; an argument out
+            of range; it needs more memory than is free.
         NotDefined: called with factors.
 
     Reference:
@@ -130,7 +130,8 @@ def udr(
     informative, n_models = _informative(widths, kl, kl_threshold), len(codes)
     rng = np.random.default_rng(seed)
     order = rng.permutation(n_rows)
-    wanted, notes = _comparisons(n_models, groups, n_comparisons, rng)
+    silent = [model for model, keep in enumerate(informative) if not keep.any()]
+    wanted, notes = _comparisons(n_models, groups, n_comparisons, rng, silent)
     how = _comparison(similarity, alpha, aggregate, n_rows)
     found = known or Pairs.unknown(n_models)
     if found.values.shape != (n_models, n_models):
@@ -156,14 +157,13 @@ def udr(
             columns.put(model, (_ranks(kept) if similarity == "spearman" else standardised(kept))[order])
         keep_of = np.full(wanted.shape, keep_matrices) if isinstance(keep_matrices, bool) else keep_matrices
         compare_pairs(columns, wanted, how, found, keep=keep_of if keep_of.any() else None, told=tell)
-    silent = [str(model) for model, keep in enumerate(informative) if not keep.any()]
     if silent:
-        notes += (f"models {', '.join(silent)} have no informative latent and score 0",)
+        notes += (f"models {', '.join(map(str, silent))} have no informative latent and score 0",)
     values, penalties, largest = (_only(each, wanted) for each in (found.values, found.penalties, found.largest))
     converged = found.converged | ~wanted
     names = [f"model {place}" for place in range(n_models)]
     return UDR(
-        scores=np.array([np.median(row[others]) for row, others in zip(values, wanted, strict=True)]),
+        scores=np.array([np.median(row[has]) if has.any() else 0.0 for row, has in zip(values, wanted, strict=True)]),
         pairs=values,
         informative=np.array([keep.sum() for keep in informative]),
         penalties=penalties,
@@ -354,9 +354,13 @@ def compared(n_models: int, groups: Sequence[Hashable] | None) -> tuple[BoolArra
 
 
 def _comparisons(
-    n_models: int, groups: Sequence[Hashable] | None, n_comparisons: int | None, rng: np.random.Generator
+    n_models: int,
+    groups: Sequence[Hashable] | None,
+    n_comparisons: int | None,
+    rng: np.random.Generator,
+    silent: Sequence[int] = (),
 ) -> tuple[BoolArray, tuple[str, ...]]:
-    """(n_models, n_models) which models, along the columns, each one is compared with."""
+    """(n_models, n_models) which models, along the columns, each one is compared with; `silent` ones need no other."""
     if groups is not None and len(groups) != n_models:
         raise ValueError(f"groups must have one entry per model ({n_models}); got {len(groups)}")
     settings = [None] * n_models if groups is None else list(groups)
@@ -367,7 +371,7 @@ def _comparisons(
     for model, setting in enumerate(settings):
         own = np.array(members[setting])
         others = own[own != model]
-        if len(others) == 0:
+        if len(others) == 0 and model not in silent:
             raise ValueError(f"groups: model {model} is the only one in {setting!r}; each group needs two models")
         if n_comparisons is not None:
             short += len(others) < n_comparisons

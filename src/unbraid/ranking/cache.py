@@ -23,7 +23,7 @@ from unbraid.storage.tables import UNREADABLE
 from unbraid.types import FloatArray
 
 FORMAT = 1
-MADE = 6  # raised where a ranking of the same codes comes out otherwise, its notes included: kept ones are made again
+MADE = 7  # raised where a ranking of the same codes comes out otherwise, its notes included: kept ones are made again
 FOLDER, LOCK = "udr", ".lock"
 FOUND = "values", "penalties", "largest", "converged"  # of all pairs
 READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
@@ -49,7 +49,7 @@ def rank_and_keep(
 
     Pairs of models that were compared before are not compared again, also where that was interrupted: what is found
     is kept every minute in a file beside it. Who ranks in the same folder is waited for. In a folder that cannot be
-    written nothing is kept. `files`: what was read before.
+    written nothing is kept, and a note says so. `files`: what was read before.
     """
     path, source = ranking_path(folder, options), _fingerprint(candidates, options, untrained)
     files = ReadOnce() if files is None else files
@@ -106,9 +106,11 @@ def _made(
     ranking = rank_models(
         candidates, options, left_out=left_out, untrained=untrained, known=known, save=save, progress=progress
     )
-    if keep:
-        write_ranking(path, ranking, source)
-        begun.unlink(missing_ok=True)
+    if not keep:
+        note = f"{path.parent} cannot be written: this ranking is not kept there, and is computed anew each time"
+        return replace(ranking, notes=(*ranking.notes, note))
+    write_ranking(path, ranking, source)
+    begun.unlink(missing_ok=True)
     return ranking
 
 

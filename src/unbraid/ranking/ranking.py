@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress, product
 from typing import Any, Literal, get_args
@@ -455,7 +455,7 @@ def rank_models(
         alpha=options.alpha,
         aggregate=options.aggregate,
         kl_threshold=options.kl_threshold,
-        groups=[options.group(model.family, model.setting) for model in models],
+        groups=_groups(models, latents, options),
         n_comparisons=options.n_comparisons,
         keep_matrices=_kept_matrices(models, latents),
         seed=options.seed,
@@ -565,6 +565,15 @@ def _kept_matrices(models: Sequence[Candidate], latents: Sequence[IntArray]) -> 
         return np.ones((len(models), len(models)), dtype=bool)
     settings = np.unique([f"{model.family}\n{model.setting}" for model in models], return_inverse=True)[1]
     return settings[:, None] == settings
+
+
+def _groups(models: Sequence[Candidate], latents: Sequence[IntArray], options: RankingOptions) -> list[Hashable]:
+    """What tells which models are compared; where some are drawn, only those that have an informative latent are."""
+    groups = [options.group(model.family, model.setting) for model in models]
+    if options.n_comparisons is None or options.compare == "same-hyperparameters":
+        return list(groups)
+    counts = Counter(group for group, own in zip(groups, latents, strict=True) if len(own))
+    return [(group, len(own) > 0 and counts[group] > 1) for group, own in zip(groups, latents, strict=True)]
 
 
 def _known_pairs(
