@@ -16,7 +16,7 @@ def expanded(files: list[Path], codes: str | None = None) -> list[Path]:
 
     Raises:
         FileNotFoundError: there is no model in a folder.
-        ValueError: a file is given twice, or a folder has several files of codes.
+        ValueError: a file is given twice, or a folder has several files of codes or is that of `unbraid fit`.
     """
     found = [each for path in files for each in (_inside(path, codes) if path.is_dir() else [path])]
     if len(set(found)) < len(found):
@@ -26,11 +26,21 @@ def expanded(files: list[Path], codes: str | None = None) -> list[Path]:
 
 def _inside(path: Path, codes: str | None) -> list[Path]:
     from unbraid.representation import READABLE
-    from unbraid.runs.foreign import CODES, CONFIGS, LABELS, foreign_files, is_run, models_below, no_models
+    from unbraid.runs.foreign import (
+        CODES,
+        CONFIGS,
+        LABELS,
+        check_not_fitted,
+        foreign_files,
+        is_run,
+        models_below,
+        no_models,
+    )
     from unbraid.storage.run_files import WORKING
 
     if is_run(path):
         return [path]
+    check_not_fitted(path)
     labels = foreign_files(path, LABELS)
     files = sorted(each for each in path.iterdir() if each.suffix in READABLE and each not in labels)
     described = labels or len(files) == 1 or any((path / name).is_file() for name in CONFIGS)

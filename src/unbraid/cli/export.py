@@ -67,9 +67,11 @@ def export(
 
       unbraid export codes.csv --out codes.parquet
     """
+    from unbraid.runs.foreign import check_not_fitted
     from unbraid.storage.run_files import CONFIG
     from unbraid.studies.store import is_study
 
+    check_not_fitted(path)
     trust = trust_code or ()
     if is_study(path) and records:
         _records(path, out, organisation, trust)

@@ -13,6 +13,7 @@ from unbraid.plots.paper import COLUMN
 from unbraid.representation import Representation
 from unbraid.representation.representation import example_path
 from unbraid.runs.folder import read_codes, read_folder
+from unbraid.runs.foreign import check_not_fitted
 from unbraid.storage.run_files import ADDED_CODES, CODES, CONFIG, WORKING
 from unbraid.types import DataFrame
 
@@ -80,7 +81,7 @@ def open_source(path: str | Path | Representation | None, trust: Collection[str]
 
     Raises:
         FileNotFoundError: there is no such file or folder.
-        ValueError: the folder is neither that of a run nor that of a study.
+        ValueError: the folder is neither that of a run nor that of a study, such as that of `unbraid fit`.
     """
     if path is None:
         return Source(example_path(), "codes")
@@ -92,6 +93,7 @@ def open_source(path: str | Path | Representation | None, trust: Collection[str]
         return source
     path = Path(path)
     if path.is_dir():
+        check_not_fitted(path)
         if (path / ADDED_CODES).is_file():
             return Source(path / ADDED_CODES, "codes")
         if (path / CONFIG).is_file() or (path / CODES).is_file():

@@ -10,7 +10,7 @@ from typing import Any
 
 from unbraid._utils.suggest import one_line
 from unbraid.representation import READABLE, Representation
-from unbraid.runs.foreign import is_run, require_codes
+from unbraid.runs.foreign import check_not_fitted, is_run, require_codes
 from unbraid.runs.records import FORMAT, RunRecord, StatusRecord
 from unbraid.storage.checksum import KEY
 from unbraid.storage.files import below
@@ -70,6 +70,7 @@ def _no_run(place: str) -> Exception:
         return FileNotFoundError(f"{place}: no such {'file' if os.path.splitext(place)[1] else 'folder'}")
     if os.path.isfile(ended):
         return damaged(described, "it is missing")
+    check_not_fitted(Path(place))
     return FileNotFoundError(f"{place}: not the folder of a run; there is no {CONFIG}")
 
 

@@ -22,6 +22,7 @@ CODES = (
 LABELS = ("labels", "label", "factors", "factor", "targets", "ground_truth")
 CONFIGS = ("config.yaml", "config.yml", "config.json", "hparams.yaml", "hparams.json", ".hydra/config.yaml",
            "args.json", "args.yaml", "params.json", "params.yaml")  # fmt: skip
+FITTED = "plan.yaml"  # in the folder of `unbraid fit`
 PICKLED = (".pt", ".pth", ".pkl", ".pickle")
 OURS = {"format", "family", "hyperparameters", "dataset", "seed"}  # in config.json of a run of `unbraid.train`
 DEEPEST, MOST_COLUMNS = 4, 1_000
@@ -39,6 +40,13 @@ def is_run(path: Path) -> bool:
     except ValueError:
         return not foreign_files(path, CODES)  # damaged
     return known >= OURS or ({"family", "setting", "seed"} <= known and (path / ADDED_CODES).is_file())
+
+
+def check_not_fitted(folder: Path) -> None:
+    """Raises ValueError for the folder of `unbraid fit`, in which studies and a model lie and which is neither."""
+    if (folder / FITTED).is_file() and (folder / "search" / "study.yaml").is_file():
+        there = " or ".join(str(folder / name) for name in ("model", "study", "search") if (folder / name).is_dir())
+        raise ValueError(f"{folder} is a folder of `unbraid fit`, neither a model nor a study; give {there}")
 
 
 def models_below(folder: Path, pattern: str | None = None, depth: int = DEEPEST) -> list[Path]:

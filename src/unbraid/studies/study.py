@@ -10,6 +10,7 @@ from unbraid._utils.optional import require
 from unbraid.analysis.columns import together
 from unbraid.analysis.comparison import Comparison
 from unbraid.ranking.ranking import Ranking
+from unbraid.runs.foreign import check_not_fitted
 from unbraid.storage.remote import changing, local_folder
 from unbraid.studies import store
 from unbraid.studies.baselines import beside_baselines
@@ -64,10 +65,13 @@ class Study(InFolder):
 
         Raises:
             FileNotFoundError: there is no such file, or the folder is not that of a study.
-            ValueError: the YAML is not that of a study; the line names the key. Or the folder is of another version.
+            ValueError: the YAML is not that of a study; the line names the key. Or the folder is of another version,
+                or of `unbraid fit`.
         """
         path = local_folder(path)
         own = not path.is_dir()
+        if not own:
+            check_not_fitted(path)
         if not own and out is not None:
             raise ValueError(f"{path} is a folder of results already; out is for a YAML file")
         file = path if own else path / store.YAML

@@ -1,6 +1,7 @@
 """From images to a chosen model, whole."""
 
 import csv
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,6 +11,7 @@ from huggingface_hub import ModelCard
 from PIL import Image
 
 import unbraid
+from tests.conftest import Cli
 from unbraid.datasets import FactorDataset, load
 from unbraid.datasets.subset import SubsetDataset
 from unbraid.runs.run import load_run
@@ -20,6 +22,8 @@ from unbraid.studies.fit.fit import Fitted, OutOfTime, check_out
 from unbraid.studies.fit.hand_over import Labels, read_labels
 from unbraid.studies.fit.pictures import Pictures, prepare
 from unbraid.studies.fit.plan import FinalRound, Plan, SearchRound, Setting, read_plan, write_plan
+from unbraid.studies.store import StudyEnvironment, write_environment
+from unbraid.training.source import opened_dataset
 
 HERE = {"name": "local", "processes": 0}
 SETTINGS = [Setting(family="beta_tcvae", strength=2)]
@@ -268,7 +272,8 @@ def test_labels_that_nothing_can_be_measured_by_are_refused_when_they_are_read(g
     ("options", "message"),
     [
         ({"size": 48}, "size must be one of 16, 32, 64; got 48"),
-        ({"minutes": 0}, "minutes must be above 0"),
+        ({"minutes": 0}, "minutes must be a finite number, above 0 and at most 999999; got 0"),
+        ({"minutes": 1e300}, "minutes must be a finite number, above 0 and at most 999999; got 1e"),
         ({"latents": 1}, "latents must be a whole number, 2 or more"),
         ({"families": ["gan"]}, "families must be of"),
         ({"families": []}, "families must be one or more of"),
@@ -392,3 +397,57 @@ def test_colours_are_seen_by_a_grey_model_as_their_brightness():
     np.testing.assert_array_equal(fitting.as_seen(images, (16, 16, 3)), images)
     np.testing.assert_array_equal(fitting.as_seen(images[..., 2], (16, 16, 3)), images[..., 2:].repeat(3, -1))
     np.testing.assert_array_equal(fitting.as_seen(images / 255, (16, 16, 3)), images)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "rank {}", "rank {} elsewhere", "compare {}", "score {}", "report {}", "explore {}", "study status {}",
+        "study agreement {}", "export {} --out table.csv", "export {} --out copy", "figure traversals {} --out a.png",
+        "figure hinton {} --out a.png",
+    ],
+)  # fmt: skip
+def test_other_commands_name_what_lies_in_the_folder_of_fit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unbraid_cli: Cli, words: str
+) -> None:
+    for name in ("model", "study", "search"):
+        (tmp_path / "made" / name).mkdir(parents=True)
+    for name in ("plan.yaml", "study.yaml", "study/study.yaml", "search/study.yaml", "codes.csv"):
+        (tmp_path / "made" / name).touch()
+    (tmp_path / "elsewhere").mkdir()
+    before = sorted(tmp_path.rglob("*"))
+    monkeypatch.chdir(tmp_path)
+    assert unbraid_cli(*words.format("made").split()) == (
+        2, "", "unbraid: made is a folder of `unbraid fit`, neither a model nor a study; give made/model or made/study "
+        "or made/search\n",
+    )  # fmt: skip
+    assert sorted(tmp_path.rglob("*")) == before
+    with pytest.raises(ValueError, match="is a folder of `unbraid fit`"):
+        load_run("made")
+
+
+def test_other_images_are_refused_when_the_cache_was_deleted(tmp_path: Path):
+    """As the README of the folder says it may be: what the models were trained on is kept in their study."""
+    rng = np.random.default_rng(0)
+    own = rng.integers(0, 256, (501, 32, 32, 1), dtype=np.uint8)
+    planned = plan().model_copy(update={"size": 32})
+
+    def given(images: np.ndarray, asked: Plan = planned) -> Pictures:
+        return fitting.planned_for(
+            images, tmp_path, minutes=1, size=None, families=["beta_vae"], latents=6, seed=0, plan=asked,
+            device="cpu", executor="local", report=lambda *_: None,
+        )[0]  # fmt: skip
+
+    cached = given(own)
+    write_plan(planned, tmp_path / "plan.yaml")
+    source = {"name": str(cached.path), "shrink": 2}
+    (tmp_path / "search").mkdir()
+    write_environment(tmp_path / "search", source, StudyEnvironment(opened_dataset(source)[1], "cpu", "float32"))
+    for other in (own[::-1], own[:-1], np.concatenate([own[:-1], 255 - own[-1:]])):
+        shutil.rmtree(tmp_path / "images")
+        with pytest.raises(ValueError, match="has models of other images; give another folder"):
+            given(other)
+        assert not [*(tmp_path / "images").iterdir()]
+    assert given(own).digest == cached.digest
+    shutil.rmtree(tmp_path / "images")
+    assert given(own, plan()).size == 16, "of another size nothing can be told"

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import yaml
 
 from unbraid.studies.fit import plan as planning
 from unbraid.studies.fit.plan import Cost, FinalRound, Plan, Round, SearchRound, Setting, longer, make_plan, settings_of
@@ -158,3 +159,44 @@ def test_a_smaller_stack_takes_a_gpu_no_less_than_the_one_that_was_measured() ->
     assert cost.seconds(of_both[:1], 3, 100) == pytest.approx(18.0)
     assert cost.seconds(of_both, 5, 100) == pytest.approx(36.0)
     assert cost.seconds(of_both[:1], 18, 100) == pytest.approx(36.0)
+
+
+HAND_EDITED = {
+    "seed: 9223372036854775807": "seed: input should be less than or equal to 9223372036854755807",
+    "minutes: .inf": "minutes: input should be a finite number",
+    "search.seeds: 1000000000000": "search.seeds: input should be less than or equal to 10000",
+    "final.size: 8": "final.*size must be 16 to 128 for the network conv; got 8",
+    "final.multiples: [1.0, 800000.0]": "final.multiples: beta_vae: beta must lie between 0 and 1e.06; got 1.6e",
+    "final.multiples: [.nan]": "final.multiples.*: input should be",
+}
+
+
+@pytest.mark.parametrize("edit", HAND_EDITED)
+def test_what_could_not_be_trained_is_refused_as_the_plan_is_read(tmp_path: Path, edit: str):
+    content = {
+        "minutes": 1, "size": 16, "seed": 0,
+        "search": {"size": 16, "network": "dense", "steps": 9, "seeds": 2,
+                   "settings": [{"family": "beta_vae", "strength": 2}]},
+        "final": {"size": 16, "network": "conv", "steps": 9, "seeds": 2, "settings": 1, "multiples": [1.0]},
+    }  # fmt: skip
+    path = tmp_path / "plan.yaml"
+    path.write_text(yaml.safe_dump(content))
+    planning.read_plan(path)
+    keys, value = edit.split(": ")
+    *above, key = keys.split(".")
+    (content[above[0]] if above else content)[key] = yaml.safe_load(value)
+    path.write_text(yaml.safe_dump(content))
+    with pytest.raises(ValueError, match=HAND_EDITED[edit]) as refused:
+        planning.read_plan(path)
+    assert "\n" not in str(refused.value)
+
+
+def test_no_minutes_are_more_seeds_than_a_round_may_have():
+    plan = Plan(
+        minutes=1, size=16, seed=planning.LARGEST_SEED,
+        final=FinalRound(size=16, network="dense", steps=20, seeds=5, settings=1, multiples=[1]),
+        search=SearchRound(size=16, network="dense", steps=10, seeds=10_000, settings=settings_of(FAMILIES)),
+    )  # fmt: skip
+    found = longer(plan, 1e300)
+    assert found.final.seeds == 10_000
+    assert found.seed + found.search.seeds + found.final.seeds - 1 < 2**63

@@ -10,23 +10,25 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from unbraid._utils.arguments import check_whole
+from unbraid._utils.arguments import check_number, check_whole
 from unbraid._utils.device import choose_device
 from unbraid._utils.optional import require
 from unbraid.datasets import from_array
+from unbraid.datasets.digest import content_digest
 from unbraid.ranking.ranking import Ranking
 from unbraid.runs.model_card import README
 from unbraid.runs.run import Run, load_run
 from unbraid.storage.files import write_text
-from unbraid.storage.json_records import MOST
+from unbraid.storage.json_records import read_object
 from unbraid.storage.yaml_files import read_text
 from unbraid.studies.fit.choose import Candidate, Choice, best_settings, choose
 from unbraid.studies.fit.hand_over import CODES, MODEL, REPORT, check_model, hand_over, read_labels
-from unbraid.studies.fit.pictures import ABOUT, SIZES, Pictures, as_bytes, prepare, square
+from unbraid.studies.fit.pictures import ABOUT, SIZES, Pictures, as_bytes, prepare, read_pictures, square
 from unbraid.studies.fit.pictures import IMAGES as ARRAY
 from unbraid.studies.fit.plan import (
     FAMILIES,
     FILE,
+    LARGEST_SEED,
     STRENGTHS,
     Plan,
     Round,
@@ -40,12 +42,14 @@ from unbraid.studies.fit.plan import (
 )
 from unbraid.studies.record import StudyProgress
 from unbraid.studies.schema import mapping
+from unbraid.studies.store import ABOUT as STUDY_ABOUT
 from unbraid.studies.study import Study
 from unbraid.types import ArrayLike, FloatArray, UInt8Array
 
 IMAGES, SEARCH, STUDY = "images", "search", "study"
 WRITTEN = (MODEL, README, CODES, REPORT, FILE, SEARCH, STUDY, f"{SEARCH}.yaml", f"{STUDY}.yaml")  # and IMAGES
 N_UNTRAINED = 3
+MOST_MINUTES = 999_999  # almost two years
 SEARCH_LIMIT, FINAL_LIMIT = 0.45, 0.95  # of the minutes: what is not trained by then is left out
 
 # Told what is done, how much of it, and all; and what else there is to say.
@@ -147,13 +151,13 @@ def fit(
             in its order, whatever factors it has.
         out: the folder of everything that is made: `model/`, `codes.csv`, `report.html`, `README.md`, `plan.yaml`, and
             the studies and the images that they rest on. One that holds something else of these names is refused.
-        minutes: how long this call may take here, all in all; with fewer than the folder's plan was made for, what is
-            not trained by then is left to the next call.
+        minutes: how long this call may take here, all in all, up to 999 999; with fewer than the folder's plan was made
+            for, what is not trained by then is left to the next call.
         size: height and width of the images that models see, 16, 32 or 64; by default the largest that leaves time to
             train, and no larger than the one nearest to their own.
         families: which to try, of beta_tcvae, beta_vae, dip_vae_ii, factor_vae and vae.
         latents: how many codes a model has; those that are not needed stay empty.
-        seed: of the first model; those of the others count up from it.
+        seed: of the first model, up to 2^63 - 20 001; those of the others count up from it.
         plan: a plan.yaml, or a plan, to be followed to the letter; `minutes`, `size`, `families`, `latents` and `seed`
             are then its own.
         labels: a table with a row per image, or a .csv or .parquet file with a column `file`; never used to choose,
@@ -245,10 +249,9 @@ def planned_for(
     """
     if size is not None and size not in SIZES:
         raise ValueError(f"size must be one of {', '.join(map(str, SIZES))}; got {size}")
-    if not 0 < minutes < math.inf:
-        raise ValueError(f"minutes must be above 0; got {minutes}")
+    check_number("minutes", minutes, above=0, most=MOST_MINUTES)
     check_whole("latents", latents, 2)
-    check_whole("seed", seed, 0, MOST)
+    check_whole("seed", seed, 0, LARGEST_SEED)
     choose_device(device)
     families = list(dict.fromkeys(families))
     settings_of(families)
@@ -257,10 +260,15 @@ def planned_for(
     check_out(folder)
     if kept is not None:
         _check_kept(kept, folder, size=size, families=families, latents=latents, seed=seed)
+    known = _images_of_models(folder) if read_pictures(folder / IMAGES) is None else None
     pictures = prepare(
         images, folder / IMAGES, given.size if given else kept.size if kept else size,
         lambda what, done, total: report(what, done, total, f"{done}/{total}"), same=(folder / SEARCH).is_dir(),
     )  # fmt: skip
+    if known is not None and known != _images_seen(pictures, known):
+        for name in (ABOUT, ARRAY):
+            (pictures.folder / name).unlink()
+        raise ValueError(f"{folder} has models of other images; give another folder with out (--out)")
     if given is not None:
         return pictures, given
     if kept is not None:
@@ -270,6 +278,21 @@ def planned_for(
         options={"device": device, "executor": executor},
         progress=lambda what, done, total: report(f"measuring {what}", done, total, ""),
     )  # fmt: skip
+
+
+def _images_of_models(folder: Path) -> tuple[int, int, str] | None:
+    """Of the images that the models of a folder were trained on: size in the cache, size seen, and their digest."""
+    if not (folder / SEARCH / STUDY_ABOUT).is_file():
+        return None
+    about = read_object(folder / SEARCH / STUDY_ABOUT)
+    seen = about["dataset"]["image_shape"][0]
+    return seen * about["source"].get("shrink", 1), seen, about["dataset"]["content"]
+
+
+def _images_seen(pictures: Pictures, known: tuple[int, int, str]) -> tuple[int, int, str]:
+    """The same of these images; of another size in the cache nothing can be told, and they are taken for the same."""
+    whole, seen, _ = known
+    return known if pictures.size != whole else (whole, seen, content_digest(pictures.at(seen)))
 
 
 def check_out(folder: Path) -> None:

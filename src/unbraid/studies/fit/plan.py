@@ -16,11 +16,16 @@ import numpy as np
 from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
+from unbraid.families.base import check_value
+from unbraid.families.table import find_family
+from unbraid.models.networks import SMALLEST
+from unbraid.models.resnet import LARGEST
 from unbraid.storage.files import write_text
+from unbraid.storage.json_records import MOST
 from unbraid.storage.yaml_files import read_text, written
 from unbraid.studies.estimate import estimate
 from unbraid.studies.fit.pictures import SIZES
-from unbraid.studies.schema import Count, NotNegative, Section, Seed, checked, mapping
+from unbraid.studies.schema import Count, NotNegative, Section, checked, mapping
 from unbraid.studies.study import Study
 
 FILE = "plan.yaml"
@@ -46,6 +51,8 @@ STRENGTHS: Mapping[str, tuple[tuple[str, ...], tuple[float, ...]]] = {
     "vae": ((), (1,)),
 }
 FAMILIES = ("beta_tcvae", "beta_vae", "dip_vae_ii")  # searched by default
+MOST_SEEDS = 10_000  # of a round
+LARGEST_SEED = MOST - 2 * MOST_SEEDS  # of the first model: those of the others count up from it
 
 Measuring: TypeAlias = Callable[[str, int, int], None]
 Network: TypeAlias = Literal["conv", "dense"]
@@ -75,7 +82,14 @@ class Round(Section):
     size: Count
     network: Network
     steps: Count
-    seeds: Count
+    seeds: Annotated[int, Field(ge=1, le=MOST_SEEDS, strict=True)]
+
+    @model_validator(mode="after")
+    def _images_fit(self) -> "Round":
+        if self.network == "conv" and not SMALLEST <= self.size <= LARGEST:
+            text = "size must be {least} to {most} for the network conv; got {size}"
+            raise PydanticCustomError("size", text, {"least": SMALLEST, "most": LARGEST, "size": self.size})
+        return self
 
 
 class SearchRound(Round):
@@ -86,7 +100,7 @@ class FinalRound(Round):
     settings: Count  # of the search, the best ones
     # Of their strengths. Larger images have more to explain, so that the strength that is best for them is often, but
     # not always, larger: beyond the size of the search both are tried.
-    multiples: list[Annotated[float, Field(gt=0)]] = Field(min_length=1)
+    multiples: list[Annotated[float, Field(gt=0, le=1e6)]] = Field(min_length=1)
 
     def chosen(self, best_first: Sequence[Setting]) -> list[Setting]:
         """The settings that are trained, given those of the search."""
@@ -100,8 +114,8 @@ class FinalRound(Round):
 class Plan(Section):
     """All that decides which models are trained; the YAML file holds these keys."""
 
-    minutes: float = Field(gt=0)
-    seed: Seed = 0
+    minutes: float = Field(gt=0, allow_inf_nan=False)
+    seed: Annotated[int, Field(ge=0, le=LARGEST_SEED, strict=True)] = 0
     latents: Count = 10
     size: Count  # of the images in the cache
     search: SearchRound
@@ -113,6 +127,19 @@ class Plan(Section):
             if self.size % size:
                 text = "{name}.size must divide size, {whole}, that of the images; got {size}"
                 raise PydanticCustomError("size", text, {"name": name, "whole": self.size, "size": size})
+        return self
+
+    @model_validator(mode="after")
+    def _strengths_can_be_trained(self) -> "Plan":
+        every = self.final.model_copy(update={"settings": len(self.search.settings)})
+        for each in every.chosen(self.search.settings):
+            rows = find_family(each.family).hyperparameters
+            try:
+                for name, value in each.hyperparameters.items():
+                    check_value(name, rows[name], value)
+            except ValueError as error:
+                text, facts = "final.multiples: {family}: {reason}", {"family": each.family, "reason": str(error)}
+                raise PydanticCustomError("multiples", text, facts) from None
         return self
 
     @property
@@ -161,8 +188,9 @@ def read_plan(path: Path) -> Plan:
 
 
 def longer(plan: Plan, minutes: float) -> Plan:
-    """The same models, and as many more seeds of the last round as the added minutes hold."""
-    seeds = round(plan.final.seeds * (1 + (minutes - plan.minutes) / (FINAL_SHARE * plan.minutes)))
+    """The same models, and as many more seeds of the last round as the added minutes hold, `MOST_SEEDS` in all."""
+    more = plan.final.seeds * (minutes - plan.minutes) / (FINAL_SHARE * plan.minutes)
+    seeds = round(min(MOST_SEEDS, plan.final.seeds + more))
     return plan.model_copy(update={"minutes": minutes, "final": plan.final.model_copy(update={"seeds": seeds})})
 
 
