@@ -35,6 +35,19 @@ def test_batches_add_up_to_the_number_of_all_rows() -> None:
     assert metric.compute() == pytest.approx(of_batch_0(), abs=1e-6)
 
 
+def test_batches_may_be_uneven_or_empty() -> None:
+    metric = CodeMetric("mig", kinds=KINDS)
+    for codes, factors in zip(
+        *(torch.from_numpy(each).split([1, 0, 597, 2]) for each in (CODES, FACTORS)), strict=True
+    ):
+        metric.update(codes, factors)
+    assert metric.compute() == pytest.approx(RIGHT, abs=1e-6)
+    one = CodeMetric("mig", kinds=KINDS[:1])
+    one.update(torch.zeros(0, 2), torch.zeros(0, dtype=torch.int64))
+    one.update(torch.from_numpy(CODES), torch.from_numpy(FACTORS[:, 0]))
+    assert one.compute() == pytest.approx(mig(CODES, FACTORS[:, :1], kinds=KINDS[:1]).score, abs=1e-6)
+
+
 def of_batch_0() -> float:
     codes, factors = BATCHES[0]
     return mig(codes.numpy(), factors.numpy(), kinds=KINDS).score

@@ -53,7 +53,7 @@ class CodeMetric(torchmetrics.Metric):
                 f"{tuple(factors.shape)}"
             )
         self.codes.append(codes.detach())
-        self.factors.append(factors.detach().reshape(len(factors), -1))
+        self.factors.append(factors.detach() if factors.ndim == 2 else factors.detach()[:, None])
 
     def compute(self) -> Any:
         """The number of all rows, a tensor ()."""
