@@ -8,8 +8,10 @@ import pytest
 
 from tests.cli.test_cli import digest
 from tests.sharing.test_every_eval_ever import check
+from tests.studies.test_schema import AROUND
 from unbraid import load_run
 from unbraid.sharing.every_eval_ever import record_path
+from unbraid.studies.expand import expand
 from unbraid.studies.published import check_published
 from unbraid.studies.schema import parse
 from unbraid.studies.sharing import write_records
@@ -103,12 +105,55 @@ def test_a_number_of_a_paper_stands_beside_ours(study: Study, unbraid_cli, tmp_p
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("- family: pca", "- family: vae", r"published\[0\].family: the study has no vae; it has pca"),
-        ("column: mig.score", "column: sap.score", r"published\[0\].column: the study does not compute 'sap'"),
+        ("- family: pca", "- family: vae", r"published\[0\].family: the study has no vae; there are pca"),
+        ("- family: pca", "- family: pcaa", r"published\[0\].family: the study has no pcaa; did you mean 'pca'\?"),
+        ("{latents: 3}", "{latent: 3}", r"published\[0\].setting.latent: unknown; did you mean 'latents'\?"),
+        ("{latents: 3}", "{latents: 3.5}", r"published\[0\].setting.latents must be a whole number; got 3.5"),
+        ("{latents: 3}", "{latents: 5}", r"published\[0\].setting: no run of pca has latents=5"),
+        (
+            "column: mig.score",
+            "column: sap.score",
+            r"published\[0\].column: the study does not compute 'sap'; there are mig",
+        ),
+        ("column: mig.score", "column: mi.score", r"does not compute 'mi'; did you mean 'mig'\?"),
+        (
+            "column: mig.score",
+            "column: mig.scores",
+            r"published\[0\].column: mig has no 'scores'; did you mean 'score'\?",
+        ),
+        ("column: mig.score", "column: udr.scor", r"published\[0\].column: udr has no 'scor'; did you mean 'score'\?"),
         ("reason: other images", "why: x", r"published\[0\].reason: is missing"),
         ("value: 0.25", "value: .nan", r"published\[0\].value: input should be a finite number"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(study: Study, old: str, new: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
-        check_published(parse(study.text.replace(old, new), "study.yaml"))
+        check_published(parse(study.text.replace(old, new), "study.yaml"), study.part().planned())
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("column: mig.score", "column: mig.ceiling"),
+        ("column: mig.score", "column: mig.held_out"),
+        ("column: mig.score", "column: udr.informative"),
+        ("column: mig.score", "column: factor_leakage.norm_mean"),
+        ("column: mig.score", "column: tests.studies.examples:spread.score"),
+        ("column: mig.score", "column: compositional.mlp.both"),
+        ("{latents: 3}", "{}"),
+        ("{latents: 3}", "{latents: 3.0}"),
+    ],
+)
+def test_what_can_be_compared_is_not(study: Study, old: str, new: str) -> None:
+    check_published(parse(study.text.replace(old, new), "study.yaml"), study.part().planned())
+
+
+def test_a_default_that_configs_leave_out_is_that_of_their_runs(study: Study) -> None:
+    """Hyperparameters that came later are left out of configs at their defaults, so that ids stay."""
+    text = study.text.replace("pca", "vae").replace("{latents: 3}", "{schedule: constant}")
+    config = parse(text, "study.yaml")
+    planned = expand(config, AROUND)
+    assert all("schedule" not in run.config["hyperparameters"] for run in planned)
+    check_published(config, planned)
+    with pytest.raises(ValueError, match="no run of vae has schedule=linear"):
+        check_published(parse(text.replace("constant", "linear"), "study.yaml"), planned)

@@ -232,7 +232,7 @@ def all_tasks(
     study.check_trust()
     planned = expand(study.config, around)
     check_what_is_trained(study.config, dataset)
-    check_published(study.config)
+    check_published(study.config, planned)
     check_metrics(study.config, dataset.space.kinds, dataset.space.names)
     check_snapshots(study.config, dataset.space.kinds)
     held_out, parts = held_out_tasks(study, dataset, around)

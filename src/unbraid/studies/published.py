@@ -1,28 +1,70 @@
 """Numbers of papers beside those that the runs of a study reached."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from typing import Any, get_args, get_type_hints
 
-from unbraid.metrics._shared.arguments import find_metric
-from unbraid.studies.expand import metric_names
+from unbraid._utils.suggest import suggestion
+from unbraid.analysis.columns import HELD_OUT
+from unbraid.families.base import check_value
+from unbraid.families.building import completed
+from unbraid.families.table import FAMILIES, find_family
+from unbraid.metrics import METRICS
+from unbraid.studies.expand import metric_names, setting_text
 from unbraid.studies.schema import PublishedSection, StudyConfig
-from unbraid.studies.snapshot import RunView, StudySnapshot
+from unbraid.studies.snapshot import Planned, RunView, StudySnapshot
 from unbraid.types import DataFrame
 
+GENERALISATION = ("compositional", "zero_shot")  # whose columns have more parts
 
-def check_published(config: StudyConfig) -> None:
-    """Raises ValueError for a number that no run of the study can be compared with; the path of the key comes first."""
-    families = {each.name for each in config.families}
-    metrics = (*metric_names(config), "udr", "compositional", "zero_shot")
+
+def check_published(config: StudyConfig, planned: Sequence[Planned]) -> None:
+    """Raises ValueError for a number that no run of the study can be compared with; the path of the key comes first.
+
+    Args:
+        config: of the study.
+        planned: its runs.
+    """
+    families = list(dict.fromkeys(each.name for each in config.families))
+    metrics = [*metric_names(config), "udr"]
     for number, each in enumerate(config.published):
+        where = f"published[{number}]"
         if each.family not in families:
-            known = ", ".join(sorted(families))
-            raise ValueError(f"published[{number}].family: the study has no {each.family}; it has {known}")
+            raise ValueError(f"{where}.family: the study has no {each.family}; {suggestion(each.family, families)}")
+        known = find_family(each.family).hyperparameters
+        for name, value in each.setting.items():
+            if name not in known:
+                raise ValueError(f"{where}.setting.{name}: unknown; {suggestion(name, known)}")
+            try:
+                check_value(name, known[name], value)
+            except ValueError as error:
+                raise ValueError(f"{where}.setting.{error}") from None
+        if not any(_is_of(each, run.family, run.config["hyperparameters"]) for run in planned):
+            named = setting_text(each.setting, each.setting)
+            raise ValueError(f"{where}.setting: no run of {each.family} has {named}")
         metric, _, value = each.column.rpartition(".")
-        if metric.partition(".")[0] not in metrics and metric not in metrics:
-            raise ValueError(f"published[{number}].column: the study does not compute {metric!r}")
-        if (known := find_metric(metric)) is not None and not value:
-            raise ValueError(f"published[{number}].column: write {metric}.{known.headline}")
+        if metric.partition(".")[0] in GENERALISATION:
+            continue
+        if metric not in metrics:
+            raise ValueError(f"{where}.column: the study does not compute {metric!r}; {suggestion(metric, metrics)}")
+        values = _values(metric)
+        if values and value not in values:
+            raise ValueError(f"{where}.column: {metric} has no {value!r}; {suggestion(value, values)}")
+
+
+def _values(metric: str) -> list[str]:
+    """What the columns of a metric are called; none of a function of the user's, whose result is known once it runs."""
+    if metric == "udr":
+        return ["score", "informative"]
+    row = METRICS.get(metric.partition("(")[0])
+    result = None if row is None else get_type_hints(row.function).get("return")
+    if result is None or not hasattr(result, "__dataclass_fields__"):
+        return []
+    hints = get_type_hints(result)
+    return [
+        *(each.name for each in fields(result) if float in {hints[each.name], *get_args(hints[each.name])}),
+        HELD_OUT,
+    ]
 
 
 def published_columns(snapshot: StudySnapshot) -> dict[str, dict[str, Any]]:
@@ -58,5 +100,12 @@ def beside_published(snapshot: StudySnapshot, frame: DataFrame) -> list[dict[str
 def _pairs(snapshot: StudySnapshot) -> Iterator[tuple[RunView, PublishedSection]]:
     for run in snapshot.runs:
         for each in snapshot.config.published:
-            if run.family == each.family and each.setting.items() <= dict(run.hyperparameters).items():
+            if _is_of(each, run.family, run.hyperparameters, whole=not run.is_added):
                 yield run, each
+
+
+def _is_of(each: PublishedSection, family: str, kept: Mapping[str, Any], *, whole: bool = True) -> bool:
+    """Whether a number is of a run with these hyperparameters; of a `whole` config those left out are at defaults."""
+    row = FAMILIES.get(family) if whole else None
+    hyper = dict(kept) if row is None else completed(row, kept)
+    return family == each.family and each.setting.items() <= hyper.items()
