@@ -85,6 +85,36 @@ def test_an_encoder_of_ones_own(tmp_path: Path) -> None:
     assert scored.card["mig"].score == score(INPUTS[:, :2], FACTORS, kinds=KINDS, metrics="mig")["mig"].score
 
 
+def test_early_stopping_waits_for_the_first_score_and_counts_epochs(tmp_path: Path) -> None:
+    scored = ScoreCodes(INPUTS, FACTORS, encode=lambda _, batch: batch[:, :2], metrics="mig", kinds=KINDS,
+                        every_n_epochs=2)  # fmt: skip
+    stop = lightning.callbacks.EarlyStopping("unbraid/mig", mode="max", patience=1, strict=False)
+    trainer, _ = trained(tmp_path, scored, stop)
+    assert trainer.current_epoch == stop.stopped_epoch + 1 == 3  # scored after the second, and no better after a third
+
+
+def test_parts_that_are_frozen_stay_so() -> None:
+    module = Autoencoder()
+    module.frozen = torch.nn.BatchNorm1d(2).eval()
+    modes = [each.training for each in module.modules()]
+    ScoreCodes(INPUTS, FACTORS, metrics="mig", kinds=KINDS).on_train_epoch_end(
+        type("At", (), {"current_epoch": 0}), at_hand(module)
+    )
+    assert True in modes
+    assert [each.training for each in module.modules()] == modes
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_inputs_have_the_precision_of_the_module(dtype: Any) -> None:
+    scored = ScoreCodes(INPUTS, FACTORS, metrics="mig", kinds=KINDS)
+    scored.on_train_epoch_end(type("At", (), {"current_epoch": 0}), at_hand(Autoencoder().to(dtype)))
+    assert scored.card is not None
+
+
 def test_a_mistake_is_one_line() -> None:
+    with pytest.raises(ValueError, match="unknown metric 'migg'; did you mean 'mig'"):
+        ScoreCodes(INPUTS, FACTORS, metrics="migg")
+    with pytest.raises(ValueError, match="inputs and factors must be of the same rows; got 3 and "):
+        ScoreCodes(INPUTS[:3], FACTORS)
     with pytest.raises(ValueError, match="every_n_epochs must be a whole number, 1 or more"):
         ScoreCodes(INPUTS, FACTORS, every_n_epochs=0)

@@ -7,7 +7,8 @@ from unbraid._utils.arguments import check_whole
 from unbraid._utils.optional import require
 from unbraid.integrations._number import Kinds
 from unbraid.scoring.card import ScoreCard
-from unbraid.scoring.score import Named, score
+from unbraid.scoring.score import Named, choose, score
+from unbraid.storage.trust import trusting
 
 __all__ = ["ScoreCodes"]
 
@@ -22,17 +23,19 @@ class ScoreCodes(lightning.Callback):
     the latest card in full.
 
     Args:
-        inputs: (n_samples, ...) tensor, encoded in batches on the device of the module.
+        inputs: (n_samples, ...) tensor, encoded in batches on the device of the module, numbers in its precision.
         factors: (n_samples, n_factors) of these, as `unbraid.score` takes them.
         encode: from the module and a batch to codes (n, n_codes), or to a tuple that begins with them. Default: its
             method `encode` where it has one, else its `forward`.
         metrics, kinds: as for `unbraid.score`.
-        every_n_epochs: how often.
+        every_n_epochs: how often. Before the first of these there is no number: `ModelCheckpoint` needs the same
+            `every_n_epochs`, and `EarlyStopping` `strict=False`, whose patience counts all epochs.
         batch_size: rows per call of `encode`.
         **options: as for `unbraid.score`.
 
     Raises:
         ImportError: torch or lightning is not installed.
+        ValueError: an unknown metric, or factors of other rows.
     """
 
     def __init__(
@@ -49,6 +52,9 @@ class ScoreCodes(lightning.Callback):
     ) -> None:
         for name, count in (("every_n_epochs", every_n_epochs), ("batch_size", batch_size)):
             check_whole(name, count, 1)
+        choose(trusting(metrics))  # what is wrong is said before a training
+        if len(inputs) != len(factors):
+            raise ValueError(f"inputs and factors must be of the same rows; got {len(inputs)} and {len(factors)}")
         self.inputs, self.factors, self.encode = inputs, factors, encode
         self.every_n_epochs, self.batch_size = every_n_epochs, batch_size
         self._options = {"metrics": metrics, "kinds": kinds, **options}
@@ -63,11 +69,17 @@ class ScoreCodes(lightning.Callback):
 
     def _codes(self, module: Any) -> Any:
         encode = self.encode or (lambda module, batch: getattr(module, "encode", module)(batch))
-        trained = module.training
+        modes = {each: each.training for each in module.modules()}  # a part may be frozen, as batch norms are
         module.eval()
         try:
             with torch.no_grad():
-                found = [encode(module, batch.to(module.device)) for batch in self.inputs.split(self.batch_size)]
+                found = [encode(module, _as_of(module, batch)) for batch in self.inputs.split(self.batch_size)]
         finally:
-            module.train(trained)
+            for each, trained in modes.items():
+                each.training = trained
         return torch.cat([each[0] if isinstance(each, tuple | list) else each for each in found]).cpu()
+
+
+def _as_of(module: Any, batch: Any) -> Any:
+    """On the device of a module, numbers in its precision, labels and other whole numbers as they are."""
+    return batch.to(module.device, module.dtype) if batch.is_floating_point() else batch.to(module.device)
