@@ -90,6 +90,15 @@ def test_groups_are_moved_whole_and_series_shifted() -> None:
     assert (column(per_code(held, null="shift:99"), "p") <= 0.05).mean() < 0.5
 
 
+def test_a_series_that_is_shifted_has_the_share_of_its_middle_half() -> None:
+    """There the factor has all its levels, and outside it one, so that all rows together have less entropy."""
+    factor = np.zeros((200, 1), dtype=int)
+    factor[50:150, 0] = np.random.default_rng(0).integers(0, 4, 100)
+    table = per_code(Representation(factor.astype(float), factor, kinds=("categorical",)), null="shift:9")
+    assert column(table, "share") == pytest.approx([1.0], abs=1e-12)
+    assert column(table, "information") == pytest.approx([mutual_info_score(factor[:, 0], factor[:, 0])], abs=1e-12)
+
+
 def test_what_it_refuses(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="null must be at least 1"):
         per_code(HELD, null=0)
@@ -110,7 +119,7 @@ def test_the_command_writes_it(tmp_path: Path, unbraid_cli: Cli) -> None:
     told = ("score", file, "--metrics", "mig", "--null", "99")
     code, _, error = unbraid_cli(*told, "--per-code", str(tmp_path / "codes.csv"))
     assert code == 0
-    assert "2 of 4 codes tell more of a factor than by luck" in " ".join(error.split())
+    assert "2 of 4 codes have significant information on a factor" in " ".join(error.split())
     read = pd.read_csv(tmp_path / "codes.csv", keep_default_na=False)
     pd.testing.assert_frame_equal(read, per_code(HELD, null=99), check_dtype=False)
     assert unbraid_cli(*told, "--per-code", str(tmp_path / "codes.txt"))[0] == 2

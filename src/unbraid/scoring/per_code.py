@@ -27,9 +27,10 @@ def per_code(
     """What each code tells of the factors: a table for populations of cells or of sparse features.
 
     A code's share of a factor is their mutual information I, of the code in 20 bins of equal width, above the mean of
-    moved rows, as a part of what there is: (I - mean) / (H(factor) - mean). The best factor has the largest share. The
-    p-value compares this largest share with that of the same code beside moved rows, so that it needs no correction
-    for the number of factors; `q` corrects it for the number of codes (Benjamini & Hochberg 1995).
+    moved rows, as a part of what there is: (I - mean) / (H(factor) - mean); of a time series that is shifted, of the
+    middle half of its rows. The best factor has the largest share. The p-value compares this largest share with that of
+    the same code beside moved rows, so that it needs no correction for the number of factors; `q` corrects it for the
+    number of codes (Benjamini & Hochberg 1995).
 
     Args:
         representation: codes with factors. Its groups, if it has any, are moved whole.
@@ -63,13 +64,13 @@ def per_code(
     if shuffle is None:
         raise ValueError("null must be at least 1: p-values come from moved rows")
     levels = as_levels(check_inputs(representation.codes, representation.factors, representation.kinds))
-    entropies, n_samples = factor_entropy(levels), len(representation)
-    n_codes, done = representation.codes.shape[1], 0
+    n_samples, n_codes, done = len(representation), representation.codes.shape[1], 0
+    fixed, _ = shuffle.rows(representation.groups, n_samples, seed, 0)
+    entropies = factor_entropy(levels if fixed is None else _at(levels, fixed))
     parts = [slice(start, start + CODES_AT_ONCE) for start in range(0, n_codes, CODES_AT_ONCE)]
     found: list[FloatArray] = []
     for part in parts:
         binned = bin_codes(np.asarray(representation.codes[:, part], dtype=float), BINS, "width")
-        fixed, _ = shuffle.rows(representation.groups, n_samples, seed, 0)
         whole = mutual_information(binned, levels)
         compared = whole if fixed is None else mutual_information(binned[fixed], _at(levels, fixed))
         moved = np.empty((shuffle.times, *whole.shape))
