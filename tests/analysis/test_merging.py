@@ -201,6 +201,51 @@ def test_a_flipped_bit_of_a_table_is_never_another_number(tmp_path: Path) -> Non
             read_table(path)
 
 
+def in_all_orders(*tables: pd.DataFrame) -> pd.DataFrame:
+    """The tables merged, which is the same in any order and one by one."""
+    whole = merge_tables(dict(zip("123", tables, strict=False)))
+    for first, *others in permutations(tables):
+        for each in others:
+            first = merge_tables({"1": first, "2": each})
+        pd.testing.assert_frame_equal(first, whole, check_exact=True)
+    return whole
+
+
+def test_a_run_that_waits_in_one_table_and_is_finished_in_another_loses_no_number() -> None:
+    """Trained and scored by SNC in one place, where it waits for more; scored by MIG in the other."""
+    rules = json.dumps({"snc": {"version": 1}})
+    waits = row("r", None, state="waiting", computed_with=rules, reason="metric nk: failed", **{"snc.score": 0.75})
+    planned = row("r", None, state="waiting", seconds=None, unbraid=None, precision="bfloat16", label="mine")
+    failed = planned | {"state": "failed", "reason": "out of memory", "label": None}
+    (whole,) = in_all_orders(table(waits), table(row("r")), table(planned), table(failed)).to_dict("records")
+    assert (whole["state"], whole["mig.score"], whole["snc.score"]) == ("finished", 0.25, 0.75)
+    assert (whole["precision"], whole["label"]) == ("float32", "mine")
+    assert pd.isna(whole["reason"])
+    assert json.loads(whole["computed_with"]) == {"mig": {"version": 2}, "snc": {"version": 1}}
+    (left,) = in_all_orders(table(waits), table(planned), table(failed)).to_dict("records")
+    assert (left["state"], left["reason"], left["snc.score"]) == ("failed", "out of memory", 0.75)
+    other = {"first": table(row("r", 0.5, state="waiting")), "second": table(row("r"))}
+    with pytest.raises(ValueError, match=r"run r of first and second: mig.score is 0.5 in the first and 0.25"):
+        merge_tables(other)
+    assert merge_tables(other, prefer_first=True)[["state", "mig.score"]].values.tolist() == [["finished", 0.25]]
+
+
+def test_a_column_has_numbers_or_text_whatever_each_table_made_of_it(tmp_path: Path) -> None:
+    """A CSV file whose cells all read as numbers is one of numbers; with one text among them they all are text."""
+    name = "hyper.width"
+    numbers, words = table(row("a", **{name: 10.0}), row("b", **{name: 0.5})), table(
+        row("a", **{name: "10"}), row("c", **{name: "wide"})
+    )  # fmt: skip
+    merged = in_all_orders(numbers, words, table(row("d", **{name: "10"})))
+    assert merged.set_index("run")[name].to_dict() == {"a": "10", "b": "0.5", "c": "wide", "d": "10"}
+    merged = in_all_orders(numbers, table(row("a", **{name: "10"})))
+    assert merged.set_index("run")[name].to_dict() == {"a": 10.0, "b": 0.5}
+    merged = in_all_orders(table(row("a", seed="3")), table(row("a", seed=3)))
+    assert merged["seed"].tolist() == [3]
+    save_frame(in_all_orders(numbers, words), tmp_path / "t.parquet")
+    assert read_table(tmp_path / "t.parquet")[name].tolist() == ["10", "0.5", "wide"]
+
+
 def run_of(**columns: Any) -> pd.DataFrame:
     cells = {"run": "r", "family": "vae", "setting": "", "seed": 0, "state": "finished", "content": "c"}
     return pd.DataFrame([{**cells, **columns}])

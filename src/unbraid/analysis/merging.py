@@ -46,6 +46,7 @@ NAMES = ("run", "family")  # that every row has
 DECIDED = "computed_with"
 LONGEST = 80  # letters of a cell that an error shows
 STATES = ("finished", "diverged", "failed", "waiting")  # of one run in two tables, the first counts
+ENDED = ("seconds", "unbraid", N_ROWS)  # of these a run has one once it was trained or scored
 
 
 def is_table(path: str | Path) -> bool:
@@ -136,9 +137,13 @@ def merge_tables(tables: Mapping[str, DataFrame], *, prefer_first: bool = False)
     What one table lacks of a run is taken from another, and what none has is missing. Rows and columns have an order of
     their own, so that tables may be merged in any order, all at once or one by one.
 
+    A column that holds numbers in one table and text in another, as a CSV file of other rows has it, holds numbers
+    where all its cells read as such, and else text.
+
     Args:
         tables: by a name for errors, such as that of the file.
-        prefer_first: of a run whose numbers differ, take the row of the table that comes first.
+        prefer_first: of a run whose numbers differ, take the row of the table that comes first; of a run that is
+            finished in one of them, that of this one.
 
     Raises:
         ValueError: two tables have different numbers of one run, or decided them otherwise; or a cell holds what none
@@ -147,14 +152,14 @@ def merge_tables(tables: Mapping[str, DataFrame], *, prefer_first: bool = False)
     merged: dict[str, tuple[str, Row]] = {}
     for table, frame in tables.items():
         _check_cells(frame, table)
-        for row in _rows(frame):
-            name = str(row["run"])
-            if name not in merged:
-                merged[name] = table, row
-            else:
-                other, kept = merged[name]
-                where = f"run {name} of {other} and {table}"
-                merged[name] = f"{other}, {table}", _joined(kept, row, where, prefer_first)
+    for table, row in _of_one_kind([(table, row) for table, frame in tables.items() for row in _rows(frame)]):
+        name = str(row["run"])
+        if name not in merged:
+            merged[name] = table, row
+        else:
+            other, kept = merged[name]
+            where = f"run {name} of {other} and {table}"
+            merged[name] = f"{other}, {table}", _joined(kept, row, where, prefer_first)
     rows = sorted((row for _, row in merged.values()), key=_place)
     columns = sorted({name for row in rows for name in row} | (set(FIRST) - {"label"}), key=_column)
     return require("pandas", "table", "merging").DataFrame(rows, columns=columns)
@@ -204,21 +209,58 @@ def _there(value: Any) -> bool:
 
 
 def _plain(name: str, value: Any) -> Any:
-    if isinstance(value, bool | str) or not hasattr(value, "__float__"):
-        return value
-    return int(value) if name in COUNTS else float(value)
+    if name in COUNTS:
+        return int(value if not isinstance(value, str) or value.isdecimal() else float(value))
+    return value if isinstance(value, bool | str) or not hasattr(value, "__float__") else float(value)
+
+
+def _of_one_kind(rows: Sequence[tuple[str, Row]]) -> Sequence[tuple[str, Row]]:
+    """The rows, in which no column has numbers beside text."""
+    cells: dict[str, list[str | float]] = {}
+    for _, row in rows:
+        for name, cell in row.items():
+            if name not in TEXTS and isinstance(cell, str | float):
+                cells.setdefault(name, []).append(cell)
+    for name, own in cells.items():
+        if len({type(cell) for cell in own}) > 1:
+            whole = all(_number(cell) is not None for cell in own)
+            for _, row in rows:
+                if name in row:
+                    row[name] = _number(row[name]) if whole else _text(row[name])
+    return rows
+
+
+def _number(cell: Any) -> float | None:
+    try:
+        return None if math.isnan(number := float(cell)) else number
+    except (TypeError, ValueError):
+        return None
+
+
+def _text(cell: Any) -> str:
+    """Numbers as one spells them, 10.0 as 10."""
+    whole = isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15
+    return str(int(cell)) if whole else str(cell)
 
 
 def _joined(one: Row, other: Row, where: str, prefer_first: bool) -> Row:
     """Two rows of one run as one."""
     states = [STATES.index(row["state"]) if row.get("state") in STATES else len(STATES) for row in (one, other)]
-    if states[0] != states[1]:
-        return one if states[0] < states[1] else other
+    first = one if states[0] <= states[1] else other
+    if states[0] != states[1]:  # one that waits for a metric, or failed by one, may hold others
+        told = {name: first.get(name) for name in ("state", "reason")}
+        one, other = (
+            {name: value for name, value in (row | told).items() if value is not None} for row in (one, other)
+        )
+    texts = {name: min(row[name] for row in (one, other) if name in row) for name in TOLD if name in one | other}
+    ended = [any(name in row for name in ENDED) for row in (one, other)]
+    if ended[0] != ended[1]:  # of a run that is still to be trained the rest is but planned
+        return (one if ended[0] else other) | texts
     try:
         decided = _decided(one, other)
     except ValueError as error:
         if prefer_first:
-            return one
+            return first
         raise ValueError(f"{where}: {error}") from None
     differing = [
         name
@@ -227,13 +269,12 @@ def _joined(one: Row, other: Row, where: str, prefer_first: bool) -> Row:
     ]
     if differing:
         if prefer_first:
-            return one
+            return first
         name = min(differing, key=_column)
         raise ValueError(
             f"{where}: {name} is {one[name]!r} in the first and {other[name]!r} in the second"
             f"{_advice(name)}, or say which counts: --prefer-first takes the first"
         )
-    texts = {name: min(row[name] for row in (one, other) if name in row) for name in TOLD if name in one | other}
     origin = min((tuple(row.get(name) for name in PROVENANCE) for row in (one, other)), key=repr)
     made = {name: value for name, value in zip(PROVENANCE, origin, strict=True) if value is not None}
     images = {name: value for row in (other, one) for name, value in row.items() if name in OF_IMAGES}
