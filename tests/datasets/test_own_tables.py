@@ -101,3 +101,24 @@ def test_the_index_of_pandas_is_no_factor(tmp_path: Path) -> None:
     for name in ("a.parquet", "a.csv", "b.csv"):
         assert [column.name for column in read_table(tmp_path / name)] == ["size", "shape"], name
         assert load(str(tmp_path / name)).space.names == ("size", "shape")
+
+
+def test_cells_of_a_table_are_read_as_they_are_meant(tmp_path: Path) -> None:
+    """Blanks around a word are none of its letters, 1_2 is not 12, and 0,5 is no name unless that is said."""
+    images, table = np.zeros((4, 2, 2), dtype=np.uint8), tmp_path / "factors.csv"
+    table.write_text("shape, pair\nheart, 1_1\nheart , 1_2\n box,1_1\nbox, 1_2 \n")
+    space = from_array(images, table).space
+    assert (space.names, space.values) == (("shape", "pair"), (("box", "heart"), ("1_1", "1_2")))
+    table.write_text("size;hue\n1;0,5\n2;1\n1;1,5\n2;2\n")
+    with pytest.raises(ValueError, match=r"factors\.csv: line 2, column 'hue' is '0,5', which is no number"):
+        from_array(images, table)
+    table.write_text("size;hue\n1;0,5\n2;1,0\n1;1,5\n2;2,0\n")
+    with pytest.raises(ValueError, match=r"line 2, column 'hue' is '0,5'; write numbers with a point and no comma"):
+        from_array(images, table)
+    assert from_array(images, table, kinds={"hue": "categorical"}).space.kinds == ("ordinal", "categorical")
+    frame = pd.DataFrame({"size": [1, 2, 1, 2], "hue": [0.5, 0.5, 1.5, 1.5]})
+    frame.to_csv(table)
+    pd.read_csv(table).to_csv(table)
+    assert from_array(images, table).space.names == ("size", "hue")
+    words = np.array([b"heart", b"box", b"heart", b"box"])
+    assert from_array(images, {"shape": words, "size": [1, 1, 2, 2]}).space.levels[0] == ("box", "heart")

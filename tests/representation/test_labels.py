@@ -377,6 +377,16 @@ def test_from_three_encoders_and_a_frame_with_gaps_to_a_table_for_a_paper(tmp_pa
     }
 
 
+def test_numbers_with_a_decimal_comma_are_no_levels() -> None:
+    column = ["0,5", "1", "2,25", "0,5"]
+    with pytest.raises(ValueError, match=r"'hue' holds '0,5'; write numbers with a point and no comma"):
+        Representation.of(np.eye(4), {"hue": column})
+    held = Representation.of(np.eye(4), {"hue": column}, kinds={"hue": "categorical"})
+    assert held.levels == (("0,5", "1", "2,25"),)
+    for names in (["a,b", "1,5", "1,5", "2"], ["1", "2", "1", "2"], ["1,2,3", "1,2", "1", "1"]):
+        assert Representation.of(np.eye(4), {"hue": names}).kinds == ("categorical",)
+
+
 def test_two_whole_numbered_levels_are_said_to_be_two() -> None:
     columns = {"on": [0, 1, 0, 1], "size": [0, 1, 2, 0], "far": [1, 255, 1, 255], "real": [0.5, 1.5, 0.5, 1.5]}
     note = "kinds guessed: on ordinal (two levels; categorical if they are classes), size ordinal, far ordinal "

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from unbraid import Representation
+from unbraid.representation.representation import row_names
 from unbraid.storage.tables import read_columns, read_parquet, write_parquet
 
 
@@ -56,3 +57,37 @@ def test_a_relative_folder_with_a_colon_is_no_address(tmp_path: Path, monkeypatc
     assert read_parquet(Path("sweep:1/results.parquet")).to_pydict() == {"beta": [4.0]}
     Representation(np.eye(3)).save("sweep:1/codes.parquet")
     assert Representation.load("sweep:1/codes.parquet").codes.tolist() == np.eye(3).tolist()
+
+
+def test_an_index_that_was_written_again_and_again_is_no_column(tmp_path: Path) -> None:
+    """pandas calls it Unnamed: 0, then Unnamed: 0.1, and writes each beside a new one without a name."""
+    frame = pd.DataFrame({"a": np.arange(6.0), "b": np.arange(6.0)[::-1]})
+    for path in (tmp_path / "codes.csv", tmp_path / "codes.parquet"):
+        held = frame
+        for _ in range(3):
+            held.to_csv(tmp_path / "again.csv")
+            held = pd.read_csv(tmp_path / "again.csv")
+            held.to_csv(path) if path.suffix == ".csv" else held.to_parquet(path)
+            assert list(read_columns(path)) == ["a", "b"]
+            assert Representation.load(path).codes.tolist() == frame.to_numpy().tolist()
+            columns = dict(read_columns(path, index=True))
+            assert list(row_names(columns, None)) == list(range(6))
+            assert list(columns) == ["a", "b"]
+
+
+def test_an_underscore_makes_text_of_digits(tmp_path: Path) -> None:
+    """Python takes 1_1 for 11, so that it would be 11 and 1_1 at once."""
+    (tmp_path / "labels.csv").write_text("pair,size\n1_1,1\n11,2\n1_1,3\n")
+    columns = read_columns(tmp_path / "labels.csv")
+    assert columns["pair"].tolist() == ["1_1", "11", "1_1"]
+    assert columns["size"].tolist() == [1, 2, 3]
+
+
+def test_a_table_that_cannot_be_read_says_why(tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text("size,hue\n")
+    with pytest.raises(ValueError, match=r"labels\.csv: there are no rows below the names of the columns"):
+        read_columns(path)
+    path.write_bytes("größe\n1\n2\n".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"labels\.csv: not a readable \.csv file in UTF-8"):
+        read_columns(path)

@@ -167,8 +167,8 @@ def open_official(
 
     `files` are the forms in which it is published, and `file` is where the user says that it is. `read` converts what
     was found, and `version` counts its changes; `verify` compares size and checksum first, and where there is a cache,
-    it with a `file` that is given, unless this one was compared before and has not changed since. `preprocessing` goes into the cache's metadata; the options in `kept_apart` make
-    other images, and so need a cache of their own.
+    it with a `file` that is given, unless this one was compared before and has not changed since. `preprocessing` goes
+    into the cache's metadata; the options in `kept_apart` make other images, and so need a cache of their own.
     """
 
     given = None if file is None else located(name, files, root, file)[1]

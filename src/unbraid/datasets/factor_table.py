@@ -10,7 +10,7 @@ import numpy as np
 
 from unbraid._utils.suggest import one_line
 from unbraid.factors.space import Values
-from unbraid.storage.tables import index_columns, read_parquet
+from unbraid.storage.tables import WITH_POINTS, as_number, numbers_with_commas, read_parquet, unnamed_columns
 from unbraid.types import FloatArray, IntArray, Kind
 
 LARGEST, DIGITS = 2**53, 15  # whole numbers beyond are not told from their neighbours; of so many digits none is
@@ -47,7 +47,7 @@ class Column:
             ValueError: a cell is empty, not finite, or no number where the others are.
         """
         numbers = self._numbers(chosen)
-        cells = np.array([str(cell) for cell in self.cells]) if numbers is None else numbers
+        cells = np.array(list(map(_text, self.cells))) if numbers is None else numbers
         present, levels = np.unique(cells, return_inverse=True)
         levels = levels.reshape(-1).astype(np.int64)
         return levels, tuple(present.tolist()), levels.astype(np.float64) if numbers is None else numbers
@@ -66,7 +66,7 @@ class Column:
                 text.append(row)
                 continue
             try:
-                numbers[row] = float(cell)
+                numbers[row] = as_number(cell) if isinstance(cell, str) else float(cell)
             except (TypeError, ValueError):
                 text.append(row)
             else:
@@ -79,7 +79,13 @@ class Column:
             raise ValueError(
                 f"{self.at(text[0])} is {one_line(repr(self.cells[text[0]]), 80)}, which is no number{hint}"
             )
+        if chosen is None and (cell := numbers_with_commas(map(_text, self.cells))) is not None:
+            raise ValueError(f"{self.at(list(self.cells).index(cell))} is {cell!r}; {WITH_POINTS}")
         return None
+
+
+def _text(cell: Any) -> str:
+    return cell.decode() if isinstance(cell, bytes) else str(cell)
 
 
 def _is_empty(cell: Any) -> bool:
@@ -111,7 +117,7 @@ def read_table(path: Path) -> list[Column]:
     if path.suffix == ".parquet":
         table = read_parquet(path)
         _check_names(table.column_names, table.num_rows, str(path))
-        left_out = index_columns(table.column_names)
+        left_out = unnamed_columns(table.column_names)
         return table_columns(table.drop_columns(left_out).to_pydict(), str(path))
     if path.suffix != ".csv":
         raise ValueError(f"{path}: a table of factors is a .csv or .parquet file")
@@ -129,9 +135,14 @@ def read_table(path: Path) -> list[Column]:
         if len(row) != len(header):
             raise ValueError(f"{path}: line {number} has {len(row)} cells where the header has {len(header)}")
     names = [name.strip() for name in header]
-    index = index_columns(names) if names[:1] == index_columns(names)[:1] else []
+    unnamed = unnamed_columns(names)
+    index = unnamed if names and names[0] in unnamed else []
     _check_names([name for name in names if name not in index], len(rows), str(path))
-    return [Column(str(path), name, [row[k] for row in rows], 2) for k, name in enumerate(names) if name not in index]
+    return [
+        Column(str(path), name, [row[k].strip() for row in rows], 2)
+        for k, name in enumerate(names)
+        if name not in index
+    ]
 
 
 def table_columns(table: Mapping[str, Sequence[Any]], where: str) -> list[Column]:

@@ -12,6 +12,7 @@ from unbraid._utils.arguments import check_entries, check_number
 from unbraid._utils.arrays import as_array
 from unbraid._utils.rounding import MOST_ROUNDED, rounded_by
 from unbraid._utils.suggest import suggestion
+from unbraid.storage.tables import WITH_POINTS, numbers_with_commas
 from unbraid.types import KIND_WORDS, KINDS, BoolArray, FloatArray, IntArray, Kind
 
 MOST_GUESSES, FIRST_GUESSES = 8, 4  # kinds that a note lists, and how many of more than these
@@ -202,6 +203,8 @@ def _factor(name: str, column: _Column, used: BoolArray, told: Any, period: Any)
             "it; leave it out"
         )
     notes: tuple[str, ...] = ()
+    if told is None and column.said == "text" and (comma := numbers_with_commas(column.levels)) is not None:
+        raise ValueError(f"labels column {name!r} holds {comma!r}; {WITH_POINTS}")
     if column.levels:
         if kind == "continuous" or (kind != "categorical" and not column.ordered):
             raise ValueError(

@@ -40,6 +40,7 @@ from unbraid.storage.tables import (
     read_sparse,
     read_tensors,
     split_columns,
+    unnamed_columns,
 )
 from unbraid.types import KIND_WORDS, KINDS, BoolArray, FloatArray, IntArray, Kind
 
@@ -579,9 +580,12 @@ def read_table(path: Path, key: str | None = None) -> tuple[Representation, Any]
 
 def row_names(columns: dict[str, Any], key: str | None) -> Any:
     """Take out of columns what names the rows: the column `key`, without one the index that pandas wrote; or None."""
-    levels = [columns.pop(name) for name in index_columns(list(columns))]
+    named = columns.pop(key, None) if key is not None else None
+    levels = [columns[name] for name in index_columns(list(columns))]
+    for name in unnamed_columns(list(columns)):
+        del columns[name]
     if key is not None:
-        return columns.pop(key, None)
+        return named
     return list(zip(*levels, strict=True)) if len(levels) > 1 else next(iter(levels), None)
 
 
@@ -637,7 +641,7 @@ def _read_csv(path: Path) -> Arrays:
 
 def _read_parquet(path: Path) -> Arrays:
     table = read_parquet(path)
-    index = index_columns(table.column_names)
+    index = unnamed_columns(table.column_names)
     columns = [name for name in table.column_names if name not in index]
     arrays = split_columns({name: _plain(table[name]) for name in columns}, columns)
     described = _object((table.schema.metadata or {}).get(b"unbraid", b"{}"), path)

@@ -7,10 +7,11 @@ import csv
 import importlib
 import json
 import lzma
+import re
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import takewhile
 from math import prod
@@ -28,6 +29,9 @@ from unbraid.types import DataFrame
 
 TABLES = (".npy", ".npz", ".csv", ".parquet", ".safetensors")
 CELL = 8  # bytes of a number in memory
+COPIED_INDEX = re.compile(r"Unnamed: 0(\.\d+)*")
+WITH_POINTS = "write numbers with a point and no comma; if these are names, give the kind 'categorical'"
+WITH_COMMA = re.compile(r"\s*[+-]?(\d+(,\d*)?|,\d+)(e[+-]?\d+)?\s*", re.IGNORECASE)
 # In a .csv file, as pandas, R and databases write it; in other spellings these are words, such as the level none.
 NO_VALUE = {"", "NA", "N/A", "NaN", "nan", "None", "NULL", "null"}
 
@@ -43,12 +47,35 @@ def index_columns(names: Sequence[str]) -> list[str]:
     return found
 
 
+def unnamed_columns(names: Sequence[str]) -> list[str]:
+    """Those, and copies of an index that pandas has read as a column and written beside a new one."""
+    levels = index_columns(names)
+    return [*levels, *(name for name in names if name not in levels and COPIED_INDEX.fullmatch(name))]
+
+
+def numbers_with_commas(cells: Iterable[str]) -> str | None:
+    """The first cell that has a comma, where all cells are numbers in which one stands for the point, or could."""
+    first = None
+    for cell in cells:
+        if not WITH_COMMA.fullmatch(cell):
+            return None
+        first = cell if first is None and "," in cell else first
+    return first
+
+
+def as_number(cell: str) -> float:
+    """The number that a cell of a .csv file holds; ValueError for text, as 1_2 is, which Python takes for 12."""
+    if "_" in cell:
+        raise ValueError(f"{cell!r} is text")
+    return float(cell)
+
+
 def read_columns(path: str | Path, *, index: bool = False) -> dict[str, Any]:
     """The columns of a table of labels by name; columns of a matrix are factor_0, factor_1, ...
 
     Args:
         path: of the table.
-        index: whether to keep the index that pandas writes, under the names of `index_columns`.
+        index: whether to keep the index that pandas writes, under the names of `unnamed_columns`.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -62,7 +89,7 @@ def read_columns(path: str | Path, *, index: bool = False) -> dict[str, Any]:
         return read_csv(path, index=index)
     if suffix == ".parquet":
         table = read_parquet(path)
-        left_out = () if index else index_columns(table.column_names)
+        left_out = () if index else unnamed_columns(table.column_names)
         return {name: table[name].to_pandas() for name in table.column_names if name not in left_out}
     if suffix not in TABLES:
         raise ValueError(f"{path}: a table of labels ends in {', '.join(TABLES)}")
@@ -274,7 +301,7 @@ def read_csv(path: Path, *, index: bool = False) -> dict[str, Any]:
             delimiter = max(",;\t", key=first.count)
             lines = [line for line in csv.reader(file, delimiter=delimiter) if line]
     except (UnicodeDecodeError, csv.Error, OSError) as error:
-        raise ValueError(f"{path}: not a readable .csv file ({error})") from error
+        raise ValueError(f"{path}: not a readable .csv file in UTF-8 ({error})") from error
     if not lines:
         raise ValueError(f"{path}: the file is empty")
     headed = any(_number(cell) is None for cell in lines[0]) or _counts(lines)
@@ -285,11 +312,14 @@ def read_csv(path: Path, *, index: bool = False) -> dict[str, Any]:
     if len(set(names)) < len(names):
         raise ValueError(f"{path}: two columns have one name: {', '.join(names)}")
     rows = lines[1:] if headed else lines
+    if not rows:
+        raise ValueError(f"{path}: there are no rows below the names of the columns")
     for number, row in enumerate(rows, start=1 + headed):
         if len(row) != len(names):
             raise ValueError(f"{path}: line {number} has {len(row)} cells; the first has {len(names)}")
     columns = {name: _column([row[k] for row in rows]) for k, name in enumerate(names)}
-    left_out = index_columns(names) if names[0] in index_columns(names) and not index else []
+    unnamed = () if index else unnamed_columns(names)
+    left_out = unnamed if names[0] in unnamed else ()
     return {name: column for name, column in columns.items() if name not in left_out} or columns
 
 
@@ -301,14 +331,14 @@ def _counts(lines: list[list[str]]) -> bool:
 
 def _column(cells: list[str]) -> Any:
     try:
-        return np.array([float(cell) if cell.strip() not in NO_VALUE else np.nan for cell in cells])
+        return np.array([as_number(cell) if cell.strip() not in NO_VALUE else np.nan for cell in cells])
     except ValueError:
         return np.array([None if cell.strip() in NO_VALUE else cell.strip() for cell in cells], dtype=object)
 
 
 def _number(cell: str) -> float | None:
     try:
-        return float(cell)
+        return as_number(cell)
     except ValueError:
         return None
 
