@@ -90,7 +90,7 @@ def test_render_builds_what_info_then_finds(run: Cli, root: Path) -> None:
 def test_render_of_what_is_drawn_on_demand_stores_nothing(run: Cli, root: Path) -> None:
     code, printed, _ = run("render", "square")
     assert (code, root.exists()) == (0, False)
-    assert "drawn when they are asked for" in printed
+    assert "drawn on demand" in printed
 
 
 @pytest.mark.parametrize("png", [False, True])
@@ -151,7 +151,7 @@ def test_path(run: Cli, root: Path) -> None:
         (["get", "teapots_official"], "edinburgh_teapots.zip"),
         (["get", "dsprites", "--file", "x.npz"], "dsprites has no file 'x.npz'; it has dsprites_ndarray"),
         (["render", "dsprites"], "Run `unbraid data get dsprites`, or put it at"),
-        (["render", "square", "--limit", "3"], "--limit and --png go with --out"),
+        (["render", "square", "--limit", "3"], "--limit and --png need --out"),
         (["render", "square", "--set", "n_objects=3"], "dataset 'square' has no option 'n_objects'"),
         (["render", "square", "--set", "seed"], "--set seed: write OPTION=VALUE"),
         (["render", "square", "--set", "name=dsprites"], "--set name=dsprites: a dataset has no such option"),

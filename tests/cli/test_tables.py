@@ -93,7 +93,7 @@ def test_a_table_may_hold_codes_and_labels_of_text(home: Path) -> None:
         (["--columns", "shap"], "did you mean 'shape'"),
         (["--columns", "spoilt,hue", "--kinds", "hue=round"], "there are categorical, ordinal, continuous, cyclic"),
         (["--columns", "hue", "--period", "hue=0"], "above 0"),
-        (["--columns", "hue", "--period", "hue=whole"], "is no number, such as 360 or 2pi"),
+        (["--columns", "hue", "--period", "hue=whole"], "is not a number, such as 360 or 2pi"),
         (["--columns", "hue", "--period", "hue"], "write NAME=VALUE"),
     ],
 )
@@ -172,7 +172,7 @@ def test_three_models_in_a_row_each_as_latex(unbraid_cli, home: Path) -> None:
     assert "180 of 200 rows" in printed
     code, _, error = unbraid_cli("score", *files[:2], "--html", str(home / "x.html"))
     assert code == 2
-    assert "--html is of one model" in error
+    assert "--html is for one model" in error
 
 
 def test_latex_escapes_whatever_names_hold() -> None:

@@ -46,7 +46,7 @@ def test_one_that_holds_more_than_the_image_is(tmp_path, capsys) -> None:
     assert kl > 400
     assert run.status["note"] == f"its codes hold {kl:.3g} nats of an image, which has 355 when it is stored as bytes"
     print_runs([run])
-    assert f"{run.path.name} is finite and yet absurd: its codes hold" in capsys.readouterr().out
+    assert f"{run.path.name} looks wrong: its codes hold" in capsys.readouterr().out
     assert "but its codes hold" in run._repr_html_()
 
 

@@ -64,7 +64,7 @@ Embedding: TypeAlias = Annotated[
     typer.Option(
         "--codes",
         metavar="KEY|PATTERN",
-        help="Of an .h5ad file: embedding in obsm, such as X_scVI; --factors names columns of obs. Of folders of "
+        help="For an .h5ad file: embedding in obsm, such as X_scVI; --factors names columns of obs. For folders of "
         "models: the file of codes in each, such as z.npy or 'latent_*.npy'; default the usual names.",
     ),
 ]
@@ -192,7 +192,7 @@ def _numbers(option: str, text: str | None) -> dict[str, float] | None:
         try:
             found[name] = float(value) if times_pi is None else float(times_pi or 1) * pi
         except ValueError:
-            raise ValueError(f"{option} {name}={value}: {value!r} is no number, such as 360 or 2pi") from None
+            raise ValueError(f"{option} {name}={value}: {value!r} is not a number, such as 360 or 2pi") from None
     return found or None
 
 

@@ -52,7 +52,7 @@ def compare(
     metrics: Annotated[
         str | None,
         typer.Option(
-            help="Of models: comma-separated metrics and presets (see `unbraid metrics`).", show_default="standard"
+            help="For models: comma-separated metrics and presets (see `unbraid metrics`).", show_default="standard"
         ),
     ] = None,
     unwanted: Unwanted = None,
@@ -62,34 +62,37 @@ def compare(
         bool | None,
         typer.Option(
             "--paired/--unpaired",
-            help="Of models: whether row k of every file is the same image; default: yes if their factors match.",
+            help="For models: whether row k of every file is the same image; default: yes if their factors match.",
         ),
     ] = None,
     weights: Weights = None,
     groups: RowGroups = None,
-    seed: Annotated[int | None, typer.Option(help="Of models: same seed, same numbers.", show_default="0")] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(help="For models: random seed; the same seed gives the same numbers.", show_default="0"),
+    ] = None,
     by: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="Of a study: column that defines the groups: family, setting, hyper.beta, ...",
+            help="For a study: column that defines the groups: family, setting, hyper.beta, ...",
             show_default="family",
         ),
     ] = None,
     columns: Annotated[
-        str | None, typer.Option(help="Of a study: comma-separated columns to compare; default the metrics.")
+        str | None, typer.Option(help="For a study: comma-separated columns to compare; default the metrics.")
     ] = None,
     over: Annotated[
         Literal["runs", "settings"] | None,
         typer.Option(
-            help="Of a study: sampling unit, runs, or settings averaged over their seeds.", show_default="runs"
+            help="For a study: sampling unit, runs, or settings averaged over their seeds.", show_default="runs"
         ),
     ] = None,
     within: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="Of a study: compare only groups with the same value of this column; default label in a study of "
+            help="For a study: compare only groups with the same value of this column; default label in a study of "
             "several datasets, unless --by tells these apart.",
         ),
     ] = None,
@@ -142,7 +145,7 @@ def compare(
         _of_study(paths[0], to, by or "family", listed(columns) or None, over or "runs", within, confidence, trust_code)
         return
     check_there(paths)
-    refuse({**of_study, "trust-code": trust_code}, "is of a study; these are models")
+    refuse({**of_study, "trust-code": trust_code}, "is for a study; these are models")
     interval = interval_of(confidence, resamples)
     about = labels_of(labels, None, kinds, weights=weights, groups=groups, codes=codes)
     chosen = {"metrics": listed(metrics or "standard"), "unwanted": listed(unwanted)}

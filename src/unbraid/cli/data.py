@@ -117,7 +117,7 @@ def render(
     from unbraid.datasets.export import export
 
     if out is None and (limit is not None or png):
-        raise ValueError("--limit and --png go with --out: what is kept for later use is always whole")
+        raise ValueError("--limit and --png need --out: a dataset that is stored for later use is always complete")
     if out is not None and out.exists():
         raise ValueError(f"--out {out} exists already; name another folder, or delete it first")
     options = _options(name, sets, file, no_verify)
@@ -131,7 +131,7 @@ def render(
     elif isinstance(dataset, StoredImages):
         say(f"{name}: {len(dataset):,} images at {dataset.folder}")
     else:
-        say(f"{name}: {len(dataset):,} images, drawn when they are asked for; nothing had to be stored")
+        say(f"{name}: {len(dataset):,} images, drawn on demand; nothing is stored")
 
 
 @data_app.command("get")

@@ -17,9 +17,9 @@ def export(
     out: Annotated[
         Path,
         typer.Option(
-            help="Of a study: its results, .csv or .parquet, or the folder of --records. Of a run: its model, .onnx, "
-            "or a new folder with a model card. Of a run or a file: its codes and factors, .npz, .safetensors or "
-            ".parquet."
+            help="Output. For a study: .csv or .parquet file of its results, or the folder of --records. For a run: "
+            ".onnx file of its model, or a new folder with a model card. For a run or a file of codes: .npz, "
+            ".safetensors or .parquet file of codes and factors."
         ),
     ],
     part: Annotated[Literal["decoder", "encoder"], typer.Option(help="With .onnx: part of the model.")] = "decoder",
@@ -76,7 +76,7 @@ def export(
     if is_study(path) and records:
         _records(path, out, organisation, trust)
     elif records:
-        raise ValueError(f"--records is of a study, and {path} is none")
+        raise ValueError(f"--records needs a study; {path} is not one")
     elif is_study(path) or out.suffix == ".csv":
         _results(path, check_output("--out", out, ".csv", ".parquet"), trust)
     elif not out.suffix and (path / CONFIG).is_file():

@@ -69,7 +69,7 @@ def fit(
         )  # fmt: skip
     _say_plan(pictures, planned)
     if plan is None and minutes < planned.minutes:
-        say(f"this call stops training in time for {minutes:g} minutes; the same command with more goes on")
+        say(f"this call stops training to end within {minutes:g} minutes; repeat it with more --minutes to continue")
     if dry_run:
         return
     with continuing(), progress_bar("fit", left=True) as show:

@@ -31,7 +31,7 @@ def rank(
         str | None,
         typer.Option(
             metavar="COLUMN|folder|name|PATTERN|LABEL,...",
-            help="Of files and runs: compare models within groups only, by a column of the runs (family, hyper.beta, "
+            help="For files and runs: compare models within groups only, by a column of the runs (family, hyper.beta, "
             "...), the folder, the name less the number at its end (beta4-0.npy is of beta4), a pattern such as "
             "'(beta[0-9]+)', or one label for each.",
         ),
@@ -39,7 +39,7 @@ def rank(
     compare: Annotated[
         Literal["same-hyperparameters", "same-family", "all"] | None,
         typer.Option(
-            help="Of a study: which models are compared, all, those of one family, or the seeds of one setting, as in "
+            help="For a study: which models are compared, all, those of one family, or the seeds of one setting, as in "
             "the paper. Default as in the YAML, or all."
         ),
     ] = None,
@@ -52,7 +52,7 @@ def rank(
     top: Annotated[
         int | None,
         typer.Option(
-            help="Of files: compare each code with its N most similar (spearman or pearson), for thousands of codes."
+            help="For files: compare each code with its N most similar (spearman or pearson), for thousands of codes."
         ),
     ] = None,
     alpha: Annotated[
@@ -88,14 +88,14 @@ def rank(
         list[Path] | None,
         typer.Option(
             metavar="FILE",
-            help="Of files: codes of the same samples by an untrained model; give two or more, each with --untrained. "
+            help="For files: codes of the same samples by an untrained model; give two or more, each with --untrained. "
             "No model that scores as low as they do is called best.",
         ),
     ] = None,
     metric: Annotated[
         str | None,
         typer.Option(
-            help="Of a study: column by which to check that seeds matter, such as mig.score. It changes no rank."
+            help="For a study: column by which to check that seeds matter, such as mig.score. It changes no rank."
         ),
     ] = None,
     executor: Annotated[
@@ -157,15 +157,15 @@ def rank(
     }  # fmt: skip
     if len(paths) == 1 and is_study(paths[0]):
         of_files = {"codes": codes, "by": by, "top": top, "untrained": untrained or None}
-        refuse(of_files, f"is of files; {paths[0]} is a study")
-        refuse({"html": html}, f"is of files; unbraid report {paths[0]} makes the page of a study")
+        refuse(of_files, f"is for files; {paths[0]} is a study")
+        refuse({"html": html}, f"is for files; unbraid report {paths[0]} makes the page of a study")
         if similarity == "pearson":
-            raise ValueError(f"--similarity pearson goes with --top, which is of files; {paths[0]} is a study")
+            raise ValueError(f"--similarity pearson needs --top, which is for files; {paths[0]} is a study")
         with where:
             _rank_study(paths[0], given | {"compare": compare}, metric, rows or 20, to, trust_code)
         return
     check_there(paths)
-    refuse({"compare": compare, "metric": metric, "trust-code": trust_code}, "is of a study; these are files")
+    refuse({"compare": compare, "metric": metric, "trust-code": trust_code}, "is for a study; these are files")
     files = expanded(paths, codes)
     if len(files) < 2:
         raise ValueError(f"rank compares models with each other; give two or more files (got {len(files)})")

@@ -41,7 +41,7 @@ def add(
         str | None,
         typer.Option(
             metavar="ORG__NAME",
-            help="Whose model it is; needed for a score card. Of a study ORG is enough: its families name the models.",
+            help="Whose model it is; needed for a score card. For a study ORG is enough: its families name the models.",
             show_default="unbraid, of a study",
         ),
     ] = None,
@@ -57,10 +57,10 @@ def add(
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN=VALUE", help="Of a study: record only these runs; may be repeated."),
+        typer.Option(metavar="COLUMN=VALUE", help="For a study: record only these runs; may be repeated."),
     ] = None,
     commit: Annotated[
-        str | None, typer.Option(metavar="SHA", help="Of a score card: commit of the code that scored, 40 digits.")
+        str | None, typer.Option(metavar="SHA", help="For a score card: commit of the code that scored, 40 digits.")
     ] = None,
     external: Annotated[
         bool, typer.Option("--external", help="Put the numbers beside those of a paper, into external/STUDY.json.")
@@ -98,12 +98,12 @@ def add(
         refuse({**own, "commit": commit, "external": external or None}, f"is said by {source} itself")
         file, parts = _of_record(source)
     elif source.suffix == ".json":
-        refuse({"only": only}, "is of a study; this is a score card")
+        refuse({"only": only}, "is for a study; this is a score card")
         file = study or _file_name(source.stem)
         of = source.stem if external else file  # a paper's file is named after the paper's study
         parts = _of_card(source, model, of, dataset, setting, commit, listed(columns))
     else:
-        refuse({"commit": commit}, "is of a score card; the runs of a study name their own")
+        refuse({"commit": commit}, "is for a score card; the runs of a study name their own")
         frame, named = _opened(source, trust_code or ())
         file = study or _file_name(named)
         of = named if external else file

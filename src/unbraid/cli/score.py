@@ -57,7 +57,7 @@ def score(
             metavar="[FILE]...",
             help="File of codes (.npy, .npz, .safetensors, .parquet, .csv, a sparse .npz of SciPy, or .h5ad), folder "
             "of such files, folder of a model (of unbraid, or codes with labels and a config beside them), or folder "
-            "of models. Of several the table has one row per model.",
+            "of models. Several models give a table with one row per model.",
         ),
     ] = None,
     labels: LabelTable = None,
@@ -136,14 +136,16 @@ def score(
     ] = False,
     sort: Annotated[
         str | None,
-        typer.Option(metavar="METRIC", help="Of several: metric that sorts the rows; default the first of --metrics."),
+        typer.Option(
+            metavar="METRIC", help="For several models: metric that sorts the rows; default the first of --metrics."
+        ),
     ] = None,
     by: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMN|folder|name|PATTERN",
-            help="Of several: also the means of groups, by a column of the runs (family, hyper.beta, ...), the folder, "
-            "the name less the number at its end, or a pattern such as '(beta[0-9]+)'.",
+            help="For several models: also the means of groups, by a column of the runs (family, hyper.beta, ...), the "
+            "folder, the name less the number at its end, or a pattern such as '(beta[0-9]+)'.",
         ),
     ] = None,
     fail_under: Annotated[
@@ -250,9 +252,9 @@ def score(
     )  # fmt: skip
     paths = expanded(files, codes) if files else [example_path()]
     if len(paths) > 1 and html:
-        raise ValueError("--html is of one model; unbraid compare makes a page of several")
+        raise ValueError("--html is for one model; unbraid compare writes a page of several")
     if len(paths) > 1 and per_code is not None:
-        raise ValueError("--per-code is of one model; give one FILE")
+        raise ValueError("--per-code is for one model; give one FILE")
     if per_code is not None and not dense:
         _check_full(paths[0], about)
     names, configs = _groups(paths, by), _configs(paths, by)
@@ -288,7 +290,7 @@ def score(
         from unbraid.studies.tracking.cards import track_cards
 
         for place in track_cards(cards, trackers, configs, Path()):
-            say(f"told {place}", err=True)
+            say(f"reported to {place}", err=True)
     failures = [line for name, card in cards.items() for line in _worse(bounds, card, name if len(cards) > 1 else "")]
     for line in failures:
         say(f"unbraid: {line}", err=True)
@@ -348,7 +350,10 @@ def _write_codes(card: "ScoreCard", path: Path, null: int | str) -> None:
         frame = card.per_code(null or PER_CODE, progress=progress)
     save_frame(frame, path)
     found = sum(frame["q"] <= WITHIN)
-    say(f"wrote {path}: {found} of {len(frame)} codes tell more of a factor than by luck (q <= {WITHIN})", err=True)
+    say(
+        f"wrote {path}: {found} of {len(frame)} codes have significant information on a factor (q <= {WITHIN})",
+        err=True,
+    )
 
 
 def _show_several(

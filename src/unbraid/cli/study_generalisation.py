@@ -40,7 +40,7 @@ def generalisation(
         snapshots = {each.label: each for each in study.snapshots()}
     found = {label: content for label, each in snapshots.items() if (content := contents(each))}
     if not found:
-        raise ValueError(f"{folder}: the study holds nothing out; give it a section compositional or zero_shot")
+        raise ValueError(f"{folder}: the study has no hold-outs; add a section compositional or zero_shot to its YAML")
     shown: list[Table | str] = []
     for label, content in found.items():
         for kind, (done, expected) in answered(snapshots[label]).items():

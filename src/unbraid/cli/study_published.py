@@ -39,7 +39,7 @@ def published(
         for row in beside_published(each, results(each))
     ]
     if not rows:
-        raise ValueError(f"{folder}: the study names no published numbers; give it a section `published`")
+        raise ValueError(f"{folder}: the study has no published numbers; add a section `published` to its YAML")
     names = ["label"] if "label" in rows[0] else []
     heads = [*names, "family", "setting", "column", "runs", "measured", "published", "difference"]
     table = Table(heads, [_cells(row, names) for row in rows], "l" * (len(heads) - 4) + "rrrr", keys=len(heads) - 4)

@@ -149,7 +149,7 @@ def print_runs(runs: "list[Run]") -> None:
     print_table(Table(heads, rows, "l" + "r" * (len(heads) - 2) + "l"))
     for run in runs:
         if note := run.status.get("note"):
-            say(f"{run.path.name} is finite and yet absurd: {note}")
+            say(f"{run.path.name} looks wrong: {note}")
     say(f"in {runs[0].path.parent}")
 
 

@@ -187,7 +187,7 @@ def test_a_study_that_holds_nothing_out_says_so(tmp_path, monkeypatch, capsys, d
     monkeypatch.setattr("sys.argv", ["unbraid", "study", "generalisation", str(plain.folder)])
     with pytest.raises(SystemExit, match="2"):
         main()
-    assert "holds nothing out; give it a section compositional or zero_shot" in capsys.readouterr().err
+    assert "has no hold-outs; add a section compositional or zero_shot to its YAML" in capsys.readouterr().err
     assert not (plain.require_folder() / "generalisation").exists()
 
 
