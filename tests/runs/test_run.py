@@ -447,8 +447,38 @@ def test_traversals_move_one_code_between_quantiles(runs):
     np.testing.assert_allclose(found.images[0, 1, 3], run.decode(at[None])[0], rtol=1e-4, atol=1e-5)
     with pytest.raises(ValueError, match="trained on a dataset in memory"):
         traverse(run)
-    with pytest.raises(ValueError, match="rows must lie between 1 and 243"):
-        traverse(run, blocks(), rows=0)
+    for given, message in (
+        ({"rows": 0}, "rows must be a whole number, 1 to 243; got 0"),
+        ({"rows": 1.5}, "rows must be a whole number, 1 to 243; got 1.5"),
+        ({"steps": 1}, "steps must be a whole number, 2 or more; got 1"),
+        ({"n": 0}, "n must be a whole number, 1 or more; got 0"),
+        ({"seed": -1}, "seed must be a whole number, 0 or more; got -1"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            traverse(run, blocks(), **given)
+
+
+def test_the_same_pixels_have_the_same_codes_however_they_lie_in_memory(runs):
+    pixels = blocks().images(np.arange(5))
+    floats = (pixels / 255).astype(np.float32)
+    expected = runs[0].encode(floats)
+    lying = (
+        floats.astype(">f4"), floats.astype(np.longdouble), np.asfortranarray(floats), floats[::-1].copy()[::-1],
+        torch.from_numpy(floats).requires_grad_(),
+    )  # fmt: skip
+    for given in lying:
+        assert np.array_equal(runs[0].encode(given), expected)
+    codes = torch.from_numpy(expected).requires_grad_()
+    assert np.array_equal(runs[0].decode(codes), runs[0].decode(expected.astype(">f4")))
+    with pytest.raises(ValueError, match="1 masked entries"):
+        runs[0].encode(np.ma.array(floats, mask=np.arange(floats.size).reshape(floats.shape) == 7))
+
+
+@pytest.mark.parametrize("ask", ["representation", "objects", "baselines"])
+def test_no_images_are_no_representation(runs, ask):
+    for given, message in (({"n": 0}, "n must be .* got 0"), ({"seed": -1}, "seed must be .* got -1")):
+        with pytest.raises(ValueError, match=message):
+            getattr(runs[0], ask)(blocks(), **given)
 
 
 def test_no_hyperparameter_has_the_name_of_an_argument():

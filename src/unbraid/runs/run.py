@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.utils.data import Dataset
 
 from unbraid._utils.arguments import check_whole
+from unbraid._utils.arrays import as_array
 from unbraid._utils.device import choose_device, reproducible
 from unbraid._utils.optional import require
 from unbraid._utils.suggest import error_line
@@ -80,7 +81,7 @@ class Run:
 
         Args and Raises: as `encode`.
         """
-        array = np.asarray(images)
+        array = as_array(images)
         shape = tuple(self.config["dataset"]["image_shape"])
         if array.shape[1:] != shape or not (array.dtype == np.uint8 or array.dtype.kind == "f"):
             wanted = f"({', '.join(map(str, ('n', *shape)))})"
@@ -89,7 +90,9 @@ class Run:
             raise ValueError("images in floats must lie between 0 and 1")
         codes, log_variances = [], []
         for start in range(0, max(len(array), 1), BATCH):
-            batch = as_floats(torch.from_numpy(np.ascontiguousarray(array[start : start + BATCH])))
+            part = array[start : start + BATCH]
+            native = np.uint8 if part.dtype == np.uint8 else np.float32  # torch takes no other order of bytes
+            batch = as_floats(torch.from_numpy(np.ascontiguousarray(part, dtype=native)))
             means, spreads = self._call(self.encoder(), batch)
             codes.append(means.float().cpu().numpy())
             if spreads is not None:
@@ -120,7 +123,7 @@ class Run:
         Raises:
             ValueError: codes of another width than the model's.
         """
-        array = np.asarray(codes)
+        array = as_array(codes)
         if array.ndim != 2 or array.shape[1] != self.n_codes or array.dtype.kind not in "fiu":
             raise ValueError(f"codes must be (n, {self.n_codes}) numbers; got {array.dtype} {array.shape}")
         images = []
@@ -152,8 +155,7 @@ class Run:
         Raises:
             ValueError: n below 1, or the family has no prior, as PCA and Quessard's model.
         """
-        check_whole("n", n, 1)
-        check_whole("seed", seed, 0)
+        check_draw(n, seed)
         family, settings, modules = self._family, {**self.config["hyperparameters"], **self._settings}, self.modules
         if not self.has_prior:
             raise ValueError(f"{self.path}: {family.title} has no prior that codes could be drawn from")
@@ -212,7 +214,11 @@ class Run:
             dataset: as for `dataset`; by default the one of the training, where that has a name.
             n: images drawn without replacement; all of them where there are fewer.
             seed: of the draw; models given the same get the same images in the same order.
+
+        Raises:
+            ValueError: n below 1; or as `dataset`.
         """
+        check_draw(n, seed)
         return encoded(self._encoded, self.dataset(dataset), n, BATCH, seed)
 
     def objects(self, dataset: Images | str | Path | None = None, n: int = N_CODES, *, seed: int = 0) -> Representation:
@@ -228,7 +234,9 @@ class Run:
 
         Raises:
             NotDefined: the dataset is no full grid of factors, or none of them is cyclic.
+            ValueError: as `representation`.
         """
+        check_draw(n, seed)
         return encoded_objects(self._encoded, self.dataset(dataset), n, BATCH, seed)
 
     def baselines(
@@ -242,7 +250,11 @@ class Run:
         Args:
             dataset, n: as for `representation`.
             seed: of the draw of images, and of the projection.
+
+        Raises:
+            ValueError: as `representation`.
         """
+        check_draw(n, seed)
         untrained = None if self._family.fit else self.untrained()._encoded
         return baselines_of(self.dataset(dataset), self.n_codes, n, BATCH, seed, untrained)
 
@@ -443,6 +455,12 @@ class Run:
         device, dtype = choose_device(self.device), _dtype_of(self.modules)
         with torch.inference_mode(), reproducible(device):
             return function(*(each.to(device, dtype) for each in batch))
+
+
+def check_draw(n: int, seed: int) -> None:
+    """Raises ValueError where that is no number of images or codes, or no seed."""
+    check_whole("n", n, 1)
+    check_whole("seed", seed, 0)
 
 
 def _dtype_of(modules: nn.Module) -> torch.dtype:

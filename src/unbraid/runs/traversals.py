@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from unbraid._utils.arguments import check_whole
 from unbraid._utils.arrays import as_array
 from unbraid.families.base import Part
 from unbraid.representation import Representation
@@ -88,8 +89,9 @@ def traverse(
     opened = run.dataset(dataset)
     if len(opened.image_shape) != 3:
         raise ValueError("only images can be traversed; these are rows of a table")
-    if not 1 <= rows <= len(opened) or steps < 2:
-        raise ValueError(f"rows must lie between 1 and {len(opened)}, steps be 2 or more; got {rows} and {steps}")
+    check_whole("rows", rows, 1, len(opened))
+    check_whole("steps", steps, 2)
+    check_whole("shown", shown, 0)
     representation = run.representation(opened, n, seed=seed)
     kl, variances = representation.mean_kl(), representation.codes.var(axis=0)
     informative = representation.informative()
@@ -164,8 +166,12 @@ def traverse_codes(
     """
     held = Representation(as_array(codes), log_variances=None if log_variances is None else as_array(log_variances))
     n_samples, n_codes = held.codes.shape
-    if not 1 <= rows <= n_samples or steps < 2:
-        raise ValueError(f"rows must lie between 1 and {n_samples}, steps be 2 or more; got {rows} and {steps}")
+    if not np.isfinite(held.codes).all():
+        row, column = np.argwhere(~np.isfinite(held.codes))[0]
+        raise ValueError(f"codes must be finite; row {row}, column {column} is {held.codes[row, column]}")
+    check_whole("rows", rows, 1, n_samples)
+    check_whole("steps", steps, 2)
+    check_whole("seed", seed, 0)
     kl, variances = held.mean_kl(), held.codes.var(axis=0, dtype=np.float64)
     informative = held.informative()
     order = np.argsort(-(variances if kl is None else kl), kind="stable")
