@@ -1,12 +1,13 @@
 """What counts as a full array, and what as a sparse one."""
 
 import numpy as np
+import pytest
 from scipy import sparse
 
-from unbraid._utils.arrays import as_array, is_sparse
+from unbraid._utils.arrays import as_array, finite_sparse, is_sparse
 
 
-def test_a_full_array_with_a_method_of_sparse_ones_is_full() -> None:
+def test_full_and_sparse_arrays_are_told_apart_by_more_than_their_methods() -> None:
     """As a view of an embedding of anndata is."""
 
     class View(np.ndarray):
@@ -16,3 +17,8 @@ def test_a_full_array_with_a_method_of_sparse_ones_is_full() -> None:
     assert not is_sparse(np.eye(3).view(View))
     assert as_array(np.eye(3).view(View)).tolist() == np.eye(3).tolist()
     assert is_sparse(sparse.csr_array(np.eye(3)))
+
+
+def test_a_sparse_tensor_of_half_precision_is_read() -> None:
+    tensor = pytest.importorskip("torch").eye(3).half().to_sparse()
+    assert finite_sparse(tensor).toarray().tolist() == np.eye(3).tolist()

@@ -142,6 +142,36 @@ def test_what_does_not_fit_is_refused() -> None:
         score_dictionary(without, np.eye(3), activations=np.eye(3))
 
 
+def test_what_the_methods_return_is_not_stretched_to_fit() -> None:
+    activations = RNG.standard_normal((20, 4))
+    for name, wrong in (
+        ("decode", lambda z: (z @ np.eye(4))[0]),
+        ("decode", lambda z: z[:, :1]),
+        ("encode", lambda x: x[:-1]),
+        ("encode", lambda x: x[:, :-1]),
+    ):
+        sae = Linear(np.eye(4))
+        setattr(sae, name, wrong)
+        with pytest.raises(ValueError, match=r"must return \(20, 4\) for \(20, 4\); got "):
+            score_dictionary(sae, np.eye(4), activations=activations)
+    with pytest.raises(ValueError, match="batch_size must be a whole number, 1 or more; got 0"):
+        score_dictionary(Linear(np.eye(4)), np.eye(4), activations=activations, batch_size=0)
+    with pytest.raises(ValueError, match="activations have no rows"):
+        score_dictionary(Linear(np.eye(4)), np.eye(4), activations=activations[:0])
+
+
+@pytest.mark.parametrize("given", [np.asarray, lambda codes: torch.from_numpy(codes).to_sparse()])
+def test_half_precision_and_tensors_are_scored_as_arrays_are(given: Any) -> None:
+    activations = np.abs(RNG.standard_normal((40, 4))).astype(np.float16)
+    sae = Linear(np.eye(4))
+    codes = sae.encode(activations).astype(np.float16)
+    sae.encode = lambda _: codes
+    found = score_dictionary(sae, np.eye(4), activations=activations)
+    known = score_dictionary(sae, np.eye(4), activations=activations, codes=given(codes))
+    assert found.l0 == known.l0 == (codes > 0).sum() / 40
+    assert found.l1 == known.l1 == pytest.approx(codes.astype(float).sum() / 40)
+
+
 def test_features_fire_as_often_as_asked_together_and_with_their_parent() -> None:
     plain = superposition(16, 8, 20_000, rate=0.1, correlation=0.8, group=4, noise=0.1)
     there = plain.firing > 0

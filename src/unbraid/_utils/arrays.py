@@ -140,6 +140,7 @@ def finite_sparse(values: Any) -> Any:
     if hasattr(values, "detach"):
         cells = values.detach().cpu().to_sparse_coo().coalesce()
         indices, stored = cells.indices().numpy(), as_array(cells.values())
+        stored = stored.astype(np.float32) if stored.dtype == np.float16 else stored  # which SciPy has no matrix of
         values = sparse.coo_array((stored, (indices[0], indices[1])), shape=tuple(values.shape))
     by_rows = getattr(values, "format", "") == "csr"
     held = sparse.csr_array(values) if by_rows else sparse.csc_array(values)

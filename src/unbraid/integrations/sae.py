@@ -10,6 +10,8 @@ import numpy as np
 from scipy import sparse
 
 import unbraid
+from unbraid._utils.arguments import check_whole
+from unbraid._utils.arrays import as_array, finite_sparse, is_sparse
 from unbraid._utils.repr import Shown
 from unbraid.metrics import explained_variance, feature_recovery
 from unbraid.metrics._shared.inputs import check_matrix
@@ -97,7 +99,7 @@ def score_dictionary(
 
     Raises:
         TypeError: `sae` lacks a method, or both `W_dec` and `decoder.weight`.
-        ValueError: shapes disagree, or values not finite.
+        ValueError: shapes disagree, values are not finite, or what a method returns has another shape.
 
     Example:
         >>> from unbraid.datasets.superposition import superposition
@@ -116,15 +118,21 @@ def score_dictionary(
     dictionary = check_matrix(_array(weights), name, "n_dimensions")
     if x.shape[1] != dictionary.shape[1]:
         raise ValueError(f"activations have {x.shape[1]} dimensions and {name} has {dictionary.shape[1]}")
-    given: Any = None if codes is None else sparse.csr_array(codes)
+    if not len(x):
+        raise ValueError("activations have no rows")
+    check_whole("batch_size", batch_size, 1)
+    given: Any = (
+        None if codes is None else sparse.csr_array(finite_sparse(codes) if is_sparse(codes) else _array(codes))
+    )
     if given is not None and given.shape != (len(x), len(dictionary)):
         raise ValueError(f"codes must be ({len(x)}, {len(dictionary)}); got {given.shape}")
     parts, decoded = list[Any](), np.empty_like(x)
     for start in range(0, len(x), batch_size):
         rows = slice(start, start + batch_size)
-        z = _array(_called(sae.encode, x[rows], weights)) if given is None else given[rows].toarray()
+        n = len(x[rows])
+        z = _given(sae.encode, x[rows], weights, (n, len(dictionary))) if given is None else given[rows].toarray()
         parts.append(sparse.csr_array(z))
-        decoded[rows] = _array(_called(sae.decode, z, weights))
+        decoded[rows] = _given(sae.decode, z, weights, (n, x.shape[1]))
     known = sparse.vstack(parts, format="csr")
     found = feature_recovery(
         dictionary, features, codes=known, firing=firing, activations=x, reconstructions=decoded, seed=seed
@@ -142,18 +150,28 @@ def _directions(sae: Any) -> tuple[str, Any]:
     return "decoder.weight", linear.T
 
 
-def _called(function: Any, rows: FloatArray, like: Any) -> Any:
-    """Given what it is used to: a tensor of the type and on the device of its weights, or an array."""
-    if not hasattr(like, "detach"):
-        return function(rows)
-    import torch
+def _given(function: Any, rows: FloatArray, like: Any, shape: tuple[int, int]) -> Any:
+    """What a method gives for what it is used to: a tensor of the type and on the device of its weights, or an array.
 
-    with torch.no_grad():
-        return function(torch.as_tensor(rows, dtype=like.dtype, device=like.device))
+    Raises:
+        ValueError: it is of another shape.
+    """
+    if hasattr(like, "detach"):
+        import torch
+
+        with torch.no_grad():
+            found = _array(function(torch.as_tensor(rows, dtype=like.dtype, device=like.device)))
+    else:
+        found = _array(function(rows))
+    if found.shape != shape:
+        name = getattr(function, "__name__", "a method")
+        raise ValueError(f"{name} must return {shape} for {np.shape(rows)}; got {found.shape}")
+    return found
 
 
 def _array(given: Any) -> Any:
-    return given.detach().float().cpu().numpy() if hasattr(given, "detach") else np.asarray(given)
+    array = as_array(given)
+    return array.astype(np.float32) if array.dtype == np.float16 else array  # of which SciPy makes nothing sparse
 
 
 def _core(x: FloatArray, decoded: FloatArray, found: FeatureRecovery, dictionary: FloatArray) -> dict[str, Any]:
