@@ -425,8 +425,8 @@ class Representation(Shown):
             code_names = _entries(arrays, "code_names", "U")
             blocks = None
             if np.ndim(arrays["codes"]) == 3:
-                columns, blocks = in_columns(as_array(arrays["codes"]))
-                arrays = {**arrays, "codes": columns}
+                flat, blocks = in_columns(as_array(arrays["codes"]))
+                arrays = {**arrays, "codes": flat}
             if "labels" in arrays:
                 every = tuple(arrays["labels"])
                 chosen = _among(columns, every)
