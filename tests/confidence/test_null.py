@@ -139,3 +139,12 @@ def test_the_command_shows_both_and_refuses_nonsense(tmp_path: Path) -> None:
 
 def test_the_spread_is_that_of_a_sample() -> None:
     assert Null(0.3, np.array([0.0, 1.0]), 0.5, None).spread == pytest.approx(np.sqrt(0.5))
+
+
+def test_a_null_of_too_few_times_says_that_nothing_could_be_significant() -> None:
+    """Of 18 the least p is 1 / 19, of 19 it is 1 / 20."""
+    draws = np.linspace(0.0, 0.1, 19)
+    few, enough = (null_of(METRICS["mig"], 0.9, draws[:n]) for n in (18, 19))
+    assert few.note.startswith("not significant, which takes 19 times or more: with rows shuffled")
+    assert enough.note.startswith("with rows shuffled")
+    assert null_of(METRICS["mig"], 0.0, draws).note.startswith("not significant: with rows shuffled")

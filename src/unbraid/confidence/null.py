@@ -46,7 +46,9 @@ class Null:
 
     @property
     def note(self) -> str:
-        within = "not significant: " if self.p > WITHIN else ""
+        fewest = round(1 / WITHIN) - 1  # with fewer, p is above WITHIN whatever they score
+        takes = f", which takes {fewest} times or more" if len(self.scores) < fewest else ""
+        within = f"not significant{takes}: " if self.p > WITHIN else ""
         middle = f"middle half of the rows {self.score:.3f}, " if self.moved == "shift" else ""
         moved = f"with rows {IN_WORDS[self.moved]} {self.mean:.3f} ± {self.spread:.3f}"
         return f"{within}{middle}{moved} ({len(self.scores)} times, p = {self.p:.2g})"
