@@ -11,10 +11,12 @@ import pytest
 from scipy import stats
 
 from unbraid.analysis.agreement import agreement, predictors
+from unbraid.analysis.agreement_tables import of_predictors
 from unbraid.analysis.by_setting import quartiles, setting_means, trend, with_elbo
 from unbraid.analysis.columns import agreement_columns, headline_columns, higher_is_better
 from unbraid.analysis.controversy import controversial
 from unbraid.analysis.correlation import correlation_interval
+from unbraid.storage.table_formats import Table
 
 
 def results(n: int = 30, seed: int = 0) -> pd.DataFrame:
@@ -229,6 +231,26 @@ def test_predictors_compare_each_two_metrics_on_the_runs_that_have_all_three() -
     } == {"factor_vae_score.score is constant (1)"}
     json.dumps(found.to_dict(), allow_nan=False)
     assert pd.DataFrame(found.predictions).notna().to_numpy().all()
+
+
+def test_the_correlation_of_a_metric_with_the_target_is_of_all_runs_that_have_both() -> None:
+    """And not of those that some third column has, too."""
+    goal, few = "compositional.mlp.both", "sap.score"
+    frame = FRAME.assign(**{few: np.where(np.arange(len(FRAME)) < 7, np.cos(np.arange(len(FRAME))), np.nan)})
+    found = predictors(frame, goal, ["mig.score", "med.score", few])
+    for name in ("mig.score", "med.score", few):
+        rows = frame.dropna(subset=[name, goal])
+        assert found.values[name] == pytest.approx(stats.pearsonr(rows[name], rows[goal]).statistic)
+        assert found.n[name] == len(rows)
+    third = next(each for each in found.predictions if (each.first, each.second) == ("mig.score", few))
+    assert third.n < found.n["mig.score"]
+    assert third.first_value != pytest.approx(found.values["mig.score"])
+    assert found.matrix()[0] == sorted(found.values, key=lambda name: -found.values[name])
+    shown = next(iter(of_predictors(found)))
+    assert isinstance(shown, Table)
+    assert {row[0].split()[1]: row[1:3] for row in shown.rows} == {
+        name: [f"{found.values[name]:.2f}", str(found.n[name])] for name in found.values
+    }
 
 
 def test_columns_that_are_better_when_lower_are_turned_round() -> None:

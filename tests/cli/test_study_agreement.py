@@ -12,11 +12,11 @@ NAMES = [f"a_metric.with_a_name_{number}" for number in range(12)]
 
 
 @pytest.mark.parametrize("width", [40, 80, 300])
-@pytest.mark.parametrize("first", [None, "r"])
-def test_no_number_is_lost_where_columns_do_not_fit(width: int, first: str | None) -> None:
+@pytest.mark.parametrize("first", [(), ("r", "runs")])
+def test_no_number_is_lost_where_columns_do_not_fit(width: int, first: tuple[str, ...]) -> None:
     cells = [[f"-.{row:x}{column:x}*" for column in range(row)] for row in range(12)]
     if first:
-        cells = [[f".{row:x}r", *line] for row, line in enumerate(cells)]
+        cells = [[f".{row:x}r", f"{row:x}n", *line] for row, line in enumerate(cells)]
     out = StringIO()
     print_table(matrix("all", NAMES, cells, first=first), Console(width=width, file=out))
     shown = out.getvalue()

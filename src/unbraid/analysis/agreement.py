@@ -179,6 +179,8 @@ class Predictors:
     target: str
     method: Method
     test: Test
+    values: dict[str, float]  # correlation of each column with the target, over all runs that have both
+    n: dict[str, int]  # how many these are
     predictions: tuple[Prediction, ...]  # every ordered pair
     left_out: tuple[LeftOut, ...]
 
@@ -187,8 +189,7 @@ class Predictors:
 
     def matrix(self) -> tuple[list[str], FloatArray]:
         """Names, the best predictor first, and p (k, k) that the row is not stronger than the column (figure 15)."""
-        values = {each.first: each.first_value for each in self.predictions}
-        names = sorted(values, key=lambda name: -values[name])
+        names = sorted({each.first for each in self.predictions}, key=lambda name: -self.values[name])
         p = np.full((len(names), len(names)), np.nan)
         for each in self.predictions:
             p[names.index(each.first), names.index(each.second)] = each.p
@@ -213,9 +214,10 @@ def predictors(
         test: of the difference of two correlations; see `correlation_difference`.
 
     Returns:
-        Predictors. Of each pair, all runs that have both and the target count; pairs that cannot be compared are under
-        `left_out` with the reason. Columns that are better when lower, the target among them, are turned round: the
-        stronger correlation is the one that predicts a better target.
+        Predictors. Of each pair, all runs that have both and the target count, which may be fewer than those that one
+        of them has; pairs that cannot be compared are under `left_out` with the reason. Columns that are better when
+        lower, the target among them, are turned round: the stronger correlation is the one that predicts a better
+        target.
 
     Raises:
         ValueError: a column is unknown or does not hold numbers, or there are not two to compare.
@@ -230,6 +232,11 @@ def predictors(
     goal, table = _turned(frame, target), {name: _turned(frame, name) for name in chosen}
     found: list[Prediction] = []
     missing: list[LeftOut] = []
+    alone, n_alone = {}, {}
+    for name in chosen:
+        both = np.isfinite(goal) & np.isfinite(table[name])
+        if not (why_not(goal[both]) or why_not(table[name][both])):
+            alone[name], n_alone[name] = correlation(table[name][both], goal[both], method)[0], int(both.sum())
     for first, second in combinations(chosen, 2):
         known = np.isfinite(goal) & np.isfinite(table[first]) & np.isfinite(table[second])
         x, y, z = table[first][known], table[second][known], goal[known]
@@ -239,7 +246,7 @@ def predictors(
         n = len(x)
         if fault or n < LEAST_RUNS + 1:
             missing.append(
-                LeftOut(EVERYTHING, (first, second), fault or f"needs {LEAST_RUNS + 1} runs; {n} have all three")
+                LeftOut(EVERYTHING, (first, second), fault or f"{n} have all three; {LEAST_RUNS + 1} are needed")
             )
             continue
         a, b, between = (correlation(*pair, method)[0] for pair in ((x, z), (y, z), (x, y)))
@@ -251,7 +258,7 @@ def predictors(
             continue
         found.append(Prediction(first, second, a, b, ahead.z, ahead.p, n))
         found.append(Prediction(second, first, b, a, behind.z, behind.p, n))
-    return Predictors(target, method, test, tuple(found), tuple(missing))
+    return Predictors(target, method, test, alone, n_alone, tuple(found), tuple(missing))
 
 
 def _turned(frame: DataFrame, column: str) -> FloatArray:

@@ -12,14 +12,15 @@ SIGNIFICANT = 0.05
 Shown: TypeAlias = Iterator[Table | str]
 
 
-def of_agreement(found: Agreement, group: str = EVERYTHING) -> Shown:
-    """The matrix of a group, and what is left out of it."""
+def of_agreement(found: Agreement, group: str = EVERYTHING, over: str = "runs") -> Shown:
+    """The matrix of a group, and what is left out of it; `over` says what it is of, runs or means of settings."""
     names, values, p = found.matrix(group)
     own = [each for each in found.correlations if each.group == group]
     if own:
         runs, settings = (_span([getattr(each, name) for each in own]) for name in ("n", "settings"))
         cells = [[_cell(values[row, column], p[row, column]) for column in range(row)] for row in range(len(names))]
-        yield matrix(f"{found.method} correlation, {group}, {runs} runs of {settings} settings", names, cells)
+        counted = f"{runs} runs of {settings} settings" if over == "runs" else f"{settings} settings"
+        yield matrix(f"{found.method} correlation, {group}, {counted}", names, cells)
         yield f"*: p < {SIGNIFICANT:g}, counting settings and corrected for all pairs (Holm)"
     for each in found.left_out:
         lacking = each.columns[0].startswith("hyper.") and each.reason.startswith("has 0 ")
@@ -44,9 +45,9 @@ def of_pairs(found: Agreement, group: str, confidence: float) -> Shown:
     yield "intervals and p count settings, since runs of one setting are alike; Holm: corrected for all pairs"
 
 
-def matrix(title: str, names: Sequence[str], cells: Sequence[Sequence[str]], *, first: str | None = None) -> Table:
-    """Columns are numbered as rows are, after one called `first`."""
-    heads = ([] if first is None else [first]) + [str(number) for number in range(1, len(names) + 1)]
+def matrix(title: str, names: Sequence[str], cells: Sequence[Sequence[str]], *, first: Sequence[str] = ()) -> Table:
+    """Columns are numbered as rows are, after those called `first`."""
+    heads = [*first, *(str(number) for number in range(1, len(names) + 1))]
     rows = [
         [f"{number:>2} {name}", *own, *[""] * (len(heads) - len(own))]
         for number, (name, own) in enumerate(zip(names, cells, strict=True), start=1)
@@ -54,18 +55,19 @@ def matrix(title: str, names: Sequence[str], cells: Sequence[Sequence[str]], *, 
     return Table(["", *heads], rows, title=title)
 
 
-def of_predictors(found: Predictors) -> Shown:
-    """Which column predicts the target best."""
+def of_predictors(found: Predictors, over: str = "runs") -> Shown:
+    """Which column predicts the target best; `over` as for `of_agreement`."""
     names, p = found.matrix()
-    values = {each.first: each.first_value for each in found.predictions}
     title = f"{found.method} correlation with {found.target}; p that the row is not stronger than the column"
     tests = [
         ["" if row == column else f"{chance:.3f}".replace("nan", "-") for column, chance in enumerate(line)]
         for row, line in enumerate(p)
     ]
-    cells = [[f"{values[name]:.2f}", *line] for name, line in zip(names, tests, strict=True)]
+    cells = [
+        [f"{found.values[name]:.2f}", f"{found.n[name]:,}", *line] for name, line in zip(names, tests, strict=True)
+    ]
     if names:
-        yield matrix(f"{title} ({found.test})", names, cells, first="r")
+        yield matrix(f"{title} ({found.test})", names, cells, first=("r", over))
     else:
         yield f"{found.method} correlation with {found.target}: no two columns can be compared"
     for each in found.left_out:

@@ -1,5 +1,6 @@
 """`unbraid study agreement`: do metrics agree with each other, with UDR, with generalisation?"""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -104,13 +105,13 @@ def agreement(
         if controversial is not None:
             parts["controversial"] = disputed(frame, *_two("--controversial", controversial), top=top)
     further = {
-        "predictors": tables.of_predictors, "spread": tables.of_quartiles, "trend": tables.of_trend,
+        "predictors": partial(tables.of_predictors, over=over), "spread": tables.of_quartiles, "trend": tables.of_trend,
         "controversial": tables.of_controversy,
     }  # fmt: skip
     shown: list[Table | str] = []
     for label, parts in found.items():
         shown += [] if list(found) == [""] else [label or "without a label"]
-        shown += tables.of_agreement(parts["agreement"], group)
+        shown += tables.of_agreement(parts["agreement"], group, over)
         shown += [each for name, part in parts.items() if name in further for each in further[name](part)]
         shown += tables.of_pairs(parts["agreement"], group, confidence) if pairs else []
     content = {label: {name: part.to_dict() for name, part in parts.items()} for label, parts in found.items()}
