@@ -123,9 +123,7 @@ def read_labels(given: Any, pictures: Pictures) -> Labels:
             not a row per image; or nothing can be measured: too few images have labels, there are none, or they are
             the same for all images or not finite.
     """
-    table = read_table(Path(given)) if isinstance(given, str | Path) else table_columns(
-        {str(name): list(given[name]) for name in given.keys()}, "labels"  # noqa: SIM118 (frames answer to keys())
-    )  # fmt: skip
+    table = read_table(Path(given)) if isinstance(given, str | Path) else table_columns(_columns(given), "labels")
     where, columns = table[0].table, {column.name: column for column in table}
     files = _files(columns, pictures)
     places = {name: place for place, name in enumerate(pictures.names)}
@@ -151,6 +149,18 @@ def read_labels(given: Any, pictures: Pictures) -> Labels:
     )
     counts = (len(rows) - len(known), len(lacks), len(pictures.names) - len(kept))
     return Labels([rows[place] for place in kept], found, tuple(n for n, m in zip(notes, counts, strict=True) if m))
+
+
+def _columns(given: Any) -> dict[str, list[Any]]:
+    """Of a mapping or a data frame, by name."""
+    if not hasattr(given, "keys") or getattr(given, "ndim", 2) != 2:
+        kind = type(given).__name__
+        raise ValueError(f"labels must be a file, a pandas data frame, or a mapping from names to columns; got {kind}")
+    columns = {name: given[name] for name in given.keys()}  # noqa: SIM118 (frames answer to keys())
+    for name, column in columns.items():
+        if np.ndim(column) != 1:
+            raise ValueError(f"labels: column {name!r} must be one value per image; got shape {np.shape(column)}")
+    return {str(name): list(column) for name, column in columns.items()}
 
 
 def _files(columns: dict[str, Column], pictures: Pictures) -> list[str]:
