@@ -143,6 +143,7 @@ def test_fewer_models_are_spread_over_all(folder: Path) -> None:
         ("zero_shot", "it needs held_out"),
         ("udr", "compares several models"),
         ("migg", "did you mean 'mig'"),
+        ("tests.bench.encoders:SEEN", "metric 'tests.bench.encoders:SEEN' is list, and must be a function of "),
     ],
 )
 def test_what_cannot_be_tried_says_so(folder: Path, name: str, said: str) -> None:

@@ -10,6 +10,7 @@ import typer.main
 
 import unbraid
 from unbraid.cli.app import app
+from unbraid.cli.show import print_line, print_table
 from unbraid.representation import Representation
 from unbraid.scoring.tables import score_table
 from unbraid.storage.table_formats import Table, latex
@@ -357,3 +358,11 @@ def walk(command, path: str):
         yield from walk(child, f"{path} {name}")
     if not hasattr(command, "commands"):
         yield path, command
+
+
+def test_names_between_colons_are_no_pictures(capsys: pytest.CaptureFixture[str]) -> None:
+    print_line("my_lab:ok: 4 models, my_lab:fire: 3")
+    print_table(Table(["a:ok:"], [["b:fire:"]], "l", title="c:ok:"))
+    printed = capsys.readouterr().out
+    assert "my_lab:ok: 4 models, my_lab:fire: 3" in printed
+    assert all(each in printed for each in ("a:ok:", "b:fire:", "c:ok:"))

@@ -202,7 +202,7 @@ class Terminal(Console):
 
     def __init__(self, **options: Any) -> None:
         piped = not sys.stdout.isatty() and "COLUMNS" not in os.environ
-        super().__init__(**{"markup": False, **({"width": UNCUT} if piped else {}), **options})
+        super().__init__(**{"markup": False, "emoji": False, **({"width": UNCUT} if piped else {}), **options})
 
     def print(self, *objects: Any, **options: Any) -> None:
         """As rich does, with what controls a terminal as text."""

@@ -438,6 +438,8 @@ def _known(name: str) -> Metric:
 
 def _own(name: str) -> Metric:
     function = imported(name, "metric", f"name it yourself: metrics=[{name!r}]")
+    if not (callable(function) or isinstance(function, Metric)):
+        raise ValueError(f"metric {name!r} is {type(function).__name__}, and must be a function of (codes, factors)")
     return row_of(function, name, higher_is_better=not lower_is_better(name))
 
 
