@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet
 import pytest
 
 from unbraid import Representation
@@ -91,3 +92,20 @@ def test_a_table_that_cannot_be_read_says_why(tmp_path: Path) -> None:
     path.write_bytes("größe\n1\n2\n".encode("latin-1"))
     with pytest.raises(ValueError, match=r"labels\.csv: not a readable \.csv file in UTF-8"):
         read_columns(path)
+
+
+def test_columns_of_one_name_and_codes_of_another_are_refused(tmp_path: Path) -> None:
+    """A factor among codes of other names would be taken for a code."""
+    twice = pyarrow.Table.from_arrays([pyarrow.array([1.0, 2.0])] * 2, names=["x", "x"])
+    pyarrow.parquet.write_table(twice, tmp_path / "twice.parquet")
+    for read in (read_columns, Representation.load):
+        with pytest.raises(ValueError, match=r"twice\.parquet: two columns have one name: x, x"):
+            read(tmp_path / "twice.parquet")
+    table = pd.DataFrame({"z0": [0.5, 1.5], "z1": [1.0, 2.0], "factor_size": [1, 2]})
+    for path in (tmp_path / "codes.csv", tmp_path / "codes.parquet"):
+        table.to_csv(path, index=False) if path.suffix == ".csv" else table.to_parquet(path)
+        with pytest.raises(ValueError, match="column 'factor_size' is a factor: call those of codes code_0, code_1"):
+            Representation.load(path)
+    (tmp_path / "codes.csv").write_text("code_0;code_1\n0,5;1,5\n1,5;2,5\n")
+    with pytest.raises(ValueError, match="column 'code_0' holds '0,5'; write numbers with a point and no comma"):
+        Representation.load(tmp_path / "codes.csv")

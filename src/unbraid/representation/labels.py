@@ -283,6 +283,8 @@ def _told(name: str, kind: Kind, levels: Sequence[str]) -> str:
 
 
 def _used(read: Mapping[str, _Column]) -> BoolArray:
+    if not len(next(iter(read.values())).missing):
+        raise ValueError("labels have no rows")
     for name, column in read.items():
         if column.missing.all():
             raise ValueError(f"labels column {name!r} is missing in every row; leave it out")

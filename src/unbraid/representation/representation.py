@@ -156,6 +156,14 @@ class Representation(Shown):
                 "codes must be (n_samples, n_codes) and factors (n_samples, n_factors); "
                 f"got {self.codes.shape} and {self.factors.shape}"
             )
+        if len(self.codes) != len(self.factors):
+            turned = len(self.codes) in self.factors.shape
+            raise ValueError(
+                "codes and factors must have the same number of rows; "
+                f"got {self.codes.shape} and {self.factors.shape}"
+                + ". Factors are (n_samples, n_factors): transpose?"
+                * turned
+            )
         if self.code_names and len(self.code_names) != self.codes.shape[1]:
             raise ValueError(
                 f"code_names must have one entry per code ({self.codes.shape[1]}); got {len(self.code_names)}"

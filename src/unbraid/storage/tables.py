@@ -261,9 +261,16 @@ def read_parquet(path: Path) -> Any:
         # What pages of repeated values declare is their packed size; in memory every cell takes its own place.
         check_unpacked(path, CELL * described.num_rows * described.num_columns)
         # `pq.read_table` takes 1.8 GB for 20 000 columns of two rows, and columns from the names of folders.
-        return pq.ParquetFile(place).read()
+        table = pq.ParquetFile(place).read()
     except (pa.ArrowException, OSError, ValueError) as error:
         raise ValueError(f"{path}: not a readable .parquet file ({one_line(error)})") from error
+    _check_own_names(path, table.column_names)
+    return table
+
+
+def _check_own_names(path: Path, names: Sequence[str]) -> None:
+    if len(set(names)) < len(names):
+        raise ValueError(f"{path}: two columns have one name: {', '.join(names)}")
 
 
 def write_parquet(frame: DataFrame, path: Path) -> None:
@@ -309,8 +316,7 @@ def read_csv(path: Path, *, index: bool = False) -> dict[str, Any]:
     levels = len(list(takewhile(lambda name: not name, names)))
     if levels < len(names):
         names = [name or f"Unnamed: {k}" if 0 < k < levels else name for k, name in enumerate(names)]
-    if len(set(names)) < len(names):
-        raise ValueError(f"{path}: two columns have one name: {', '.join(names)}")
+    _check_own_names(path, names)
     rows = lines[1:] if headed else lines
     if not rows:
         raise ValueError(f"{path}: there are no rows below the names of the columns")
@@ -347,9 +353,12 @@ def split_columns(columns: Mapping[str, Any], names: list[str]) -> dict[str, Any
     """Codes, and what else there is, of a table: code_0, ...; factor_<name>; groups; or, without such, codes alone.
 
     Raises:
-        ValueError: a column of codes holds text.
+        ValueError: a column of codes holds text, or factors stand beside codes of other names.
     """
     ours = any(name.removeprefix("code_").isdigit() and name.startswith("code_") for name in names)
+    beside = [] if ours else [name for name in names if name.startswith("factor_")]
+    if 0 < len(beside) < len(names):
+        raise ValueError(f"column {beside[0]!r} is a factor: call those of codes code_0, code_1, ...")
     arrays: dict[str, Any] = {}
     for array, prefix in (("codes", "code_"), ("log_variances", "log_variance_"), ("prior_kl", "prior_kl_")):
         own = (
@@ -358,6 +367,8 @@ def split_columns(columns: Mapping[str, Any], names: list[str]) -> dict[str, Any
         own.sort(key=lambda name, prefix=prefix: int(name.removeprefix(prefix)))
         own = names if not ours and array == "codes" else own
         for name in own:
+            if columns[name].dtype.kind == "O" and (cell := numbers_with_commas(map(str, columns[name]))) is not None:
+                raise ValueError(f"column {name!r} holds {cell!r}; write numbers with a point and no comma")
             if columns[name].dtype.kind not in "biuf":
                 advice = "labels go into a file of their own, or beside columns code_0, code_1, ..."
                 what = "text" if columns[name].dtype.kind in "OUS" else str(columns[name].dtype)
