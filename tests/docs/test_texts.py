@@ -2,16 +2,21 @@
 
 import json
 import re
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import typer.main
 
 from tests.docs.conftest import ROOT
 from unbraid import score
+from unbraid.cli.app import app
 from unbraid.metrics import MEASURES, METRICS, QUESTIONS, RECONSTRUCTED, by_question
 
 TABLE = json.loads((ROOT / "docs" / "behaviour.json").read_text(encoding="utf-8"))
+COMMANDS: Any = typer.main.get_command(app)
 QUICK = ["mig", "med", "sap", "modularity", "irs", "factor_leakage", "snc"]  # a second for all situations
 
 
@@ -192,3 +197,42 @@ PAGES += sorted((ROOT / "docs" / "reproductions").glob("*.md"))
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_line_of_prose_has_at_most_100_characters(page: Path) -> None:
     assert [line for line in prose(page.read_text(encoding="utf-8")) if len(line) > 100] == []
+
+
+@cache
+def anchors(page: Path) -> set[str]:
+    """What a link into this page can name: its headings, as GitHub and MyST write them, and its own ids."""
+    text = page.read_text(encoding="utf-8")
+    headings = re.findall(r"^#+ (.*)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), flags=re.MULTILINE)
+    plain = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", each).strip().lower() for each in headings]
+    return {re.sub(r"[^\w\- ]", "", each).replace(" ", "-") for each in plain} | set(re.findall(r'id="([^"]+)"', text))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_to_files_of_the_repository_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for link in re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r"^\[[^]]+\]: (\S+)", text, flags=re.MULTILINE):
+        if not link.startswith(("http", "mailto:")):
+            path, _, anchor = link.partition("#")
+            to = (page.parent / path).resolve() if path else page
+            assert to.exists(), link
+            assert not anchor or to.suffix != ".md" or anchor in anchors(to), link
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_have_the_options_that_a_page_gives_them(page: Path) -> None:
+    text = page.read_text(encoding="utf-8").replace("\\\n", " ")
+    lines = re.findall(r"^ *(?:srun )?unbraid ([a-z].*)$", "\n".join(blocks_of(text, "sh|bash")), flags=re.MULTILINE)
+    if page.name != "CHANGELOG.md":  # which names options that were removed
+        lines += re.findall(r"`unbraid ([a-z][^`]*)`", text.replace("\n", " "))
+    for line in lines:
+        node, words = COMMANDS, re.sub(r" # .*", "", line).split()
+        while words and words[0] in getattr(node, "commands", {}):
+            node = node.commands[words.pop(0)]
+        assert node is not COMMANDS, line
+        known = {each for option in node.params for each in (*option.opts, *option.secondary_opts)} | {"--help"}
+        assert {word.partition("=")[0] for word in words if word.startswith("--")} <= known, line
+
+
+def blocks_of(text: str, languages: str) -> list[str]:
+    return re.findall(rf"^ *```(?:{languages})\n(.*?)^ *```", text, flags=re.DOTALL | re.MULTILINE)
