@@ -19,6 +19,16 @@ def test_one_row_per_factor_and_one_column_per_code() -> None:
     assert [row[0].get_ylabel() for row in panels] == list(SPACE.names)
 
 
+def test_the_power_of_ten_of_small_codes_lies_beside_the_heads() -> None:
+    panels = plot_latents(1e-12 * CODES, FACTORS, kinds=SPACE.kinds)
+    ax = panels[0][0]
+    ax.figure.draw_without_rendering()  # pyright: ignore[reportAttributeAccessIssue]
+    power = ax.yaxis.get_offset_text()
+    assert "12" in power.get_text()
+    assert power.get_window_extent().x1 < ax.title.get_window_extent().x0
+    assert power.get_window_extent().x1 <= ax.get_window_extent().x0
+
+
 def test_a_line_is_the_mean_code_of_one_shape_at_each_size() -> None:
     panels = plot_latents(CODES, FACTORS, kinds=SPACE.kinds)
     lines = panels[1][2].lines[1:]  # the first is the zero line

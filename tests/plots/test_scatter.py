@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
@@ -75,6 +77,15 @@ def test_two_codes_share_one_scale_and_are_coloured_by_angle() -> None:
     assert (ax.get_xlabel(), ax.get_ylabel(), ax.get_aspect()) == ("code 1", "code 5", 1.0)
     np.testing.assert_array_equal(dots(ax), plane)
     np.testing.assert_allclose(ax.collections[0].get_facecolor()[:, :3], CYCLIC(levels / 8)[:, :3])
+
+
+def test_places_of_small_codes_are_written_beside_each_other() -> None:
+    plane = np.random.default_rng(0).uniform(-0.07, 0.04, (60, 2))
+    ax = plot_code_plane(plane, np.arange(60) % 8, size=8)
+    ax.figure.draw_without_rendering()  # pyright: ignore[reportAttributeAccessIssue]
+    boxes = [tick.label1.get_window_extent() for tick in ax.xaxis.get_major_ticks() if tick.label1.get_text()]
+    assert len(boxes) >= 3
+    assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
 
 
 def test_the_cyclic_colours_close_and_differ_within_the_cycle() -> None:

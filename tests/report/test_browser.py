@@ -1,5 +1,6 @@
 import re
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,7 @@ from playwright.sync_api import Browser
 from tests.report.browser import shown
 from tests.report.example_study import ExampleStudy, example_results
 from unbraid import score
+from unbraid.report.comparison import comparison_page
 from unbraid.report.page import page
 from unbraid.studies.page import study_page
 
@@ -95,6 +97,34 @@ def test_paper_is_used_and_leaves_no_heading_behind(browser: Browser, tmp_path: 
         for told in ("h2", "h3", ".lead", ".ub-group"):
             said = f"[...document.querySelectorAll({told!r})].map((each) => getComputedStyle(each).breakAfter)"
             assert set(tab.evaluate(said)) == {"avoid"}, told
+
+
+@pytest.mark.parametrize(("media", "width"), [("screen", 390), ("screen", 1200), ("print", 695)])
+def test_long_names_and_small_numbers_stay_in_their_places(
+    browser: Browser, tmp_path: Path, media: Literal["screen", "print"], width: int
+) -> None:
+    factors = np.stack([np.arange(64) % 4, np.arange(64) // 4 % 4], axis=1)
+    codes = factors + 0.1 * np.random.default_rng(0).standard_normal(factors.shape)
+    long = "N" * 100
+    card = score(codes, factors, kinds=["cyclic", "ordinal"], names=["M" * 100, long], metrics=["mig", "dci_lasso"])
+    contents = card.contents()
+    scored = {**contents["scored"], "mig": {**contents["scored"]["mig"], "headline": -1.24e-5}}
+    row = {"metric": "mig", "first": long, "second": "b", "better": long, "p": 0.01, "p_holm": 0.01}
+    models = {
+        "unbraid": "0", "confidence": 0.95, "paired": True, "notes": [], "footnote": "", "models": [long, "b"],
+        "columns": [long, "b"], "differences": [{**row, "difference": 0.2, "low": 0.1, "high": 0.3}],
+        "scores": [{"metric": "mig", "summary": "", "higher_is_better": True, "cells": [{"text": "1", "bold": False}]}],
+    }  # fmt: skip
+    texts = {"card": page({**contents, "scored": scored}), "models": comparison_page(models)}
+    for name, text in texts.items():
+        (tmp_path / f"{name}.html").write_text(text, encoding="utf-8")
+        with shown(browser, tmp_path / f"{name}.html", width=width) as tab:
+            tab.emulate_media(media=media)
+            tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+            assert tab.evaluate("document.documentElement.scrollWidth") <= width, name
+            spilling = """[...document.querySelectorAll('.plain th, .plain td, .glance b, figcaption')].filter((each) =>
+                each.checkVisibility() && each.scrollWidth > each.clientWidth + 1).map((each) => each.textContent)"""
+            assert tab.evaluate(spilling) == [], name
 
 
 def test_a_phone_shows_the_score_that_ranks(browser: Browser, pages: dict[str, Path]) -> None:

@@ -19,7 +19,7 @@ from unbraid.metrics._shared.chance import Noise
 from unbraid.metrics.d_lsbd import d_lsbd
 from unbraid.report import page as card_page
 from unbraid.report.content import MOST_CODES, dead_codes, description, number_text
-from unbraid.report.figures import hinton_figures
+from unbraid.report.figures import hinton_figures, latents_figure
 from unbraid.report.rendering import render
 from unbraid.scoring.card import Scored, load_beside
 from unbraid.types import FloatArray, IntArray
@@ -540,6 +540,19 @@ def test_what_holds_for_every_bar_is_said_once_and_why_some_have_none() -> None:
     plain = " ".join(Reader(page(score(CODES, FACTORS, metrics=["mig", "snc"]))).text)
     assert "No bar" not in plain
     assert "confidence" not in plain
+
+
+def test_latents_that_hold_a_factor_are_drawn_before_wider_ones() -> None:
+    rng = np.random.default_rng(0)
+    factors = np.arange(60)[:, None] % 5
+    codes = np.column_stack([0.01 * factors, rng.standard_normal((60, 12))])
+    card = score(codes, factors, metrics="mig").contents()
+    figure = latents_figure(card, [{"codes": [0], "metrics": ["my:trees"]}], np.array([], dtype=int))
+    assert figure is not None
+    widest = np.sort(np.argsort(-codes.std(axis=0))[:9])
+    heads = re.findall(r">(code \d+)<", figure["svg"])
+    assert heads == [f"code {code}" for code in (0, *widest)]
+    assert figure["cut"] == "Shown: 10 of 13 (own codes of factors, then live codes of largest spread)."
 
 
 def test_entries_far_below_the_largest_of_a_matrix_are_zero() -> None:

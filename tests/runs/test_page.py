@@ -209,6 +209,32 @@ def test_two_runs_move_together(browser: Browser, pca: Run, vae: Run, tmp_path: 
         assert close(pixels(tab, "[data-view='1'] canvas"), decoded(pca, second))
 
 
+def test_a_code_without_a_partner_says_what_its_own_model_knows_of_it(pca: Run, vae: Run) -> None:
+    assert not (vae.path / "scores.json").exists()
+    one, other = vae.codes(), pca.codes()
+    pairs = matched((one, sliders(one, vae.parts)), (other, sliders(other, pca.parts)))
+    (alone,) = [theirs for mine, theirs, _ in pairs if mine is None and theirs is not None]
+    text = words(run_page(vae, compare=pca, dataset=DATA))
+    variance = other.codes[:, alone.codes[0]].var(dtype=float)
+    assert f"– / code {alone.codes[0]} variance {variance:.3g}" in text
+    assert "None" not in text.partition("Configuration beta")[0].partition("Reconstructions")[0]
+
+
+def test_scores_of_two_runs_are_written_as_on_their_own_pages(vae: Run, tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in "ab"]
+    for path, number in zip(paths, (1.25e-5, -2e-6), strict=True):
+        shutil.copytree(vae.path, path)
+        card = unbraid.score(vae.codes(), metrics=["mig", "factor_leakage"])
+        result = replace(card["mig"], score=number)
+        replace(card, scored={**card.scored, "mig": replace(card.scored["mig"], result=result)}).save(
+            path / "scores.json"
+        )
+    one, other = (open_run(path, device="cpu") for path in paths)
+    text = words(run_page(one, compare=other, dataset=DATA))
+    assert "mig higher 1.25e−05 −2.00e−06" in text
+    assert "factor_leakage area under the curve, best code left out lower" in text
+
+
 @pytest.mark.lengthy
 def test_images_made_beforehand_stand_in_for_a_decoder_that_a_page_cannot_run(
     browser: Browser, pca: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

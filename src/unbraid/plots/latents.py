@@ -188,3 +188,5 @@ def _means(code: FloatArray, shape: tuple[int, int], cells: tuple[IntArray, IntA
 def _scale(ax: Axes) -> None:
     ax.yaxis.set_major_locator(MaxNLocator(nbins=3, steps=[1, 2, 5, 10]))
     ax.tick_params(axis="y", length=0, pad=2, labelsize=FONT_SIZE - 2, labelcolor=MUTED)
+    # Of very large or small codes: a power of ten, which would lie across the heads.
+    ax.yaxis.get_offset_text().set(size=FONT_SIZE - 2, x=-0.02, ha="right", color=MUTED)

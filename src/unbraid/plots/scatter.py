@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
 from unbraid.plots.style import (
     CYCLIC,
@@ -113,6 +114,7 @@ def plot_code_plane(
     rows = thinned(len(plane), max_points)
     dots(ax, plane[rows, 0], plane[rows, 1], _colours(levels, kind, size)[rows])
     ax.set_aspect("equal", adjustable="datalim")
+    ax.xaxis.set_major_locator(MaxNLocator(nbins=4))  # more labels of small codes, such as −0.025, overlap
     label(ax, *code_names)
     return ax
 

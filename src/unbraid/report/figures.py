@@ -102,13 +102,18 @@ def scatter_figures(card: Card, matrix: FloatArray | None, dead: IntArray) -> li
     return figures
 
 
-def latents_figure(card: Card, dead: IntArray) -> dict[str, Any] | None:
-    """Mean of every live code at every level of every factor, or None where no code lives or there are no factors."""
+def latents_figure(card: Card, aligned: Sequence[Mapping[str, Any]], dead: IntArray) -> dict[str, Any] | None:
+    """Mean of live codes at every level of every factor, or None where no code lives or there are no factors.
+
+    Of many codes those that are the own code of a factor, and of others those of the largest spread.
+    """
     alive = np.setdiff1d(np.arange(card["representation"].codes.shape[1]), dead)
     if not len(alive) or not card["representation"].names:
         return None
     codes, factors = _sample(card)
-    shown = alive[_largest(codes[:, alive].std(axis=0), LATENT_COLUMNS)]
+    spread = codes[:, alive].std(axis=0)
+    own = np.isin(alive, [code for each in aligned for code in each["codes"]])
+    shown = alive[_largest(np.where(own, spread + spread.max(), spread), LATENT_COLUMNS)]
     all_names, all_kinds = card["representation"].names, card["representation"].kinds
     keep = sorted(k for row in factor_rows(all_names, all_kinds)[:LATENT_ROWS] for k in row)
     names, factors = [short(all_names[k]) for k in keep], factors[:, keep]
@@ -131,7 +136,7 @@ def latents_figure(card: Card, dead: IntArray) -> dict[str, Any] | None:
         "legend": list(zip(levels, PALETTE, strict=False)),
         "maps": any(len(row) == 2 for row in rows),
         "cut": _cut(
-            (len(shown), len(alive), "live codes of largest spread"),
+            (len(shown), len(alive), "own codes of factors, then live codes of largest spread"),
             (len(keep), len(all_names), "first factors"),
         ),
     }

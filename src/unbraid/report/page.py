@@ -66,7 +66,7 @@ def page_content(card: Card) -> dict[str, Any]:
         "scatters": scatter_figures(card, first, dead),
         "scatter_source": drawn[0] if drawn else None,
         "symmetry": symmetry_figures(card) if sampled else [],
-        "latents": latents_figure(card, dead) if sampled else None,
+        "latents": latents_figure(card, aligned, dead) if sampled else None,
         "codes": code_table(card, aligned, dead) if sampled else [],
         "code_metrics": list(code_scores(card)),
         "limits": {

@@ -80,7 +80,11 @@ def _judged(config: Mapping[str, Any], status: Mapping[str, Any]) -> str | None:
     if not held:
         return None
     best = config["hold_out"]["patience"] and held["elbo"] is not None
-    weights = f"The weights are those of step {held['step']}, the best." if best else "The weights are the last ones."
+    weights = (
+        f"The weights are those of step {held['step']}, the best."
+        if best
+        else "The weights are those of the last step."
+    )
     return f"Training stopped early, after step {status['step']}. {weights}" if held["stopped"] else weights
 
 

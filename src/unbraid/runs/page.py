@@ -14,11 +14,13 @@ from unbraid.factors.space import told
 from unbraid.metrics import METRICS, NotDefined
 from unbraid.metrics.d_lsbd import d_lsbd
 from unbraid.plots import plot_curves
+from unbraid.report.content import number_text
 from unbraid.report.figures import symmetry_figures
 from unbraid.report.images import sheet_address
 from unbraid.report.page import page_content
 from unbraid.report.rendering import render
 from unbraid.report.svg import inline_svg
+from unbraid.report.words import in_words
 from unbraid.representation import Representation
 from unbraid.runs.described import described
 from unbraid.runs.live.decoder import live_models
@@ -162,9 +164,9 @@ def _comparison(runs: list[Run]) -> list[dict[str, Any]] | None:
             rows.append(
                 {
                     "id": name,
-                    "headline": metric.headline.replace("_", " "),
+                    "headline": in_words(metric.headline),
                     "higher": metric.higher_is_better,
-                    "texts": [f"{value:.3f}" for value in values],
+                    "texts": [number_text(value) for value in values],
                     "better": None if values[0] == values[1] else best,
                 }
             )

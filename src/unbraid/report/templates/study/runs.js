@@ -77,7 +77,7 @@ function showFacts() {
   const count = (state) => study.runs.state.filter((each) => each === state).length, seconds = (study.values.seconds ?? []).reduce((sum, each) => sum + (each ?? 0), 0);
   const states = ["finished", "diverged", "failed", "waiting"].map((state) => [state, count(state)]).filter(([state, number]) => number || state === "finished");
   const facts = [["runs", study.runs.run.length], ...states, ["families", families.length], ["settings", study.settings.length]];
-  if (seconds) facts.push(["training, summed", seconds < 5400 ? `${Math.round(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`]);
+  if (seconds) facts.push(["training, summed", seconds < 90 ? `${Math.round(seconds)} s` : seconds < 5400 ? `${Math.round(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`]);
   byId("facts").replaceChildren(...facts.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, String(value)))));
 }
 
