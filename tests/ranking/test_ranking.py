@@ -570,7 +570,8 @@ def test_what_little_a_model_tells_leaves_it_out_of_the_choice() -> None:
     assert ranking.silent == ("quiet0", "quiet1")
     assert ranking.informative.tolist() == [4] * 5
     assert (
-        "quiet0, quiet1 have latents that together tell less than one bit of their sample: not chosen" in ranking.notes
+        "quiet0, quiet1 have latents that together have less than one bit of information on a sample: not chosen"
+        in ranking.notes
     )
     assert ranking.learnt.tolist() == [False, False, True, True, True]
     assert rank_models(quiet, SPEARMAN).why_none().startswith("none of 2 models has learnt anything")

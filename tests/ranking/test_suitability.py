@@ -110,7 +110,7 @@ def test_equal_codes_for_every_seed_are_warned_of_without_labels_or_settings(opt
     pca, vae = suitability(frame, ranking, "mig.score")
     assert pca.likeness is not None
     assert pca.likeness > 0.99
-    assert pca.warning == "a note doubts the scores of 3 of 3 runs of pca"
+    assert pca.warning == "a note questions the scores of 3 of 3 runs of pca"
     assert pca.reason == "there are no scores by mig.score"
     assert vae.likeness is not None
     assert vae.likeness < 0.9

@@ -186,7 +186,7 @@ def test_unfinished_diverged_and_unreadable_runs_are_left_out_with_the_reason(st
     assert ranking.left_out[runs[3].id] == "not finished"
     shown = invoke("rank", study.require_folder())
     assert "left out: " + runs[0].id + " (diverged: step 3: the loss is not finite)" in shown
-    assert "best model: none: notes doubt each model that has learnt" in shown
+    assert "best model: none: notes question the scores of each model that has learnt" in shown
 
 
 def test_where_nothing_was_learnt_no_model_is_chosen(study: Study) -> None:
@@ -205,7 +205,7 @@ def test_rank_prints_runs_settings_warnings_and_the_folder_of_the_best(study: St
     assert "note: 3 more; --rows 6 shows all" in shown
     assert "medians by setting" in shown
     assert "note: every seed of pca gives the same codes" in shown
-    assert "warning: a note doubts the scores of 2 of 2 runs of pca" in shown
+    assert "warning: a note questions the scores of 2 of 2 runs of pca" in shown
     best = next(ranking.runs[at] for at in ranking.best_first if ranking.families[at] == "beta_vae")
     assert f"best model, leaving out pca: {study.require_folder() / 'runs' / best}" in shown
     assert study.rank().best == best, "the same model in Python"
@@ -352,7 +352,7 @@ def test_of_six_hardly_trained_models_none_is_the_best_wherever_one_asks(tmp_pat
     assert codes.best is None
 
 
-WHY = "the latents of each tell less than one bit of a sample"
+WHY = "the latents of each have less than one bit of information on a sample"
 
 
 def silenced(run: RunView) -> None:
@@ -369,7 +369,9 @@ def test_where_most_runs_of_each_setting_learnt_nothing_the_command_the_page_and
     ranking = rank_study(study.snapshot())
     assert set(ranking.silent) == {runs[0].id, runs[2].id}
     why = ranking.why_none()
-    assert why == "notes doubt each model that has learnt; the others have learnt nothing", "one of two is no majority"
+    assert why == "notes question the scores of each model that has learnt; the others have learnt nothing", (
+        "one of two is no majority"
+    )
     said = invoke("rank", study.require_folder())
     assert f"best model: none: {why}" in said
     assert "best setting" not in said

@@ -279,7 +279,8 @@ class Ranking(Shown):
         learnt, n_runs = self.learnt & there, int(there.sum())
         if not learnt.any():
             return (
-                f"none of {n_runs} models has learnt anything: the latents of each tell less than one bit of a sample"
+                f"none of {n_runs} models has learnt anything: the latents of each have less than one bit of "
+                "information on a sample"
             )
         own: dict[tuple[str, str], list[bool]] = {}
         for at, has_learnt in zip(np.flatnonzero(there).tolist(), learnt[there], strict=True):
@@ -295,7 +296,7 @@ class Ranking(Shown):
         ]
         if not sound:
             others = "; the others have learnt nothing" if not learnt[there].all() else ""
-            return f"notes doubt each model that has learnt{others}"
+            return f"notes question the scores of each model that has learnt{others}"
         sound = [at for at in sound if len(self.latents[at]) > 1]
         if not sound:
             return "no model has two informative latents, and a single one is never entangled with another"
@@ -659,7 +660,9 @@ def _notes(models: Sequence[Candidate], informative: IntArray, n_comparisons: in
         notes.append(f"{_named(silent)} no informative latent and score 0")
     whisper = [model.run for model, own in zip(models, informative, strict=True) if own and model.tells_nothing]
     if whisper:
-        notes.append(f"{_named(whisper)} latents that together tell less than one bit of their sample: not chosen")
+        notes.append(
+            f"{_named(whisper)} latents that together have less than one bit of information on a sample: not chosen"
+        )
     without = [model.run for model in models if model.kl is None]
     if without:
         notes.append(f"{_named(without)} no posterior: all latents count as informative")

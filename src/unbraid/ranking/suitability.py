@@ -160,7 +160,7 @@ def _doubt(ranking: Ranking | None, family: str) -> str:
     doubted = len(own & {*ranking.doubted})
     if 2 * doubted <= len(own):
         return ""
-    return f"a note doubts the scores of {doubted} of {len(own)} runs of {family}"
+    return f"a note questions the scores of {doubted} of {len(own)} runs of {family}"
 
 
 def _warning(family: str, metric: str, within_seed_win_rate: float | None) -> str:

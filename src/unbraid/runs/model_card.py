@@ -209,7 +209,10 @@ def _limits(run: Run, codes: Representation, scores: SavedScores | None) -> Iter
         yield in_markdown(run.status["note"])
     yield f"It was trained on the data above alone, at {shape}, and was not tested on any other data."
     if codes.tells_nothing():
-        yield "It has collapsed or learned nothing: all its latents together tell less than one bit of an image."
+        yield (
+            "It has collapsed or learned nothing: all its latents together have less than one bit of information on an "
+            "image."
+        )
     elif codes.varies_little():
         yield "It may have collapsed: none of its codes varies by more than 0.02."
     else:

@@ -52,7 +52,7 @@ def columns(frame: DataFrame) -> list[dict[str, Any]]:
             about = "Whether the run is better than its best baseline, by every metric"
             each |= {"label": "above baselines", "about": about, "shown": True}
         if each["id"] == "collapsed":
-            each |= {"about": "All latents together tell less than one bit of a sample, whatever metrics score"}
+            each |= {"about": "All latents together have less than one bit of information, whatever metrics score"}
             each["shown"] = True
     return described
 

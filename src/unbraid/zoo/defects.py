@@ -15,7 +15,7 @@ MOST_AT_END = 0.5  # of the rows, above which a code is saturated
 DEFECTS: Mapping[str, str] = MappingProxyType(
     {
         "untrained": "its weights are those that its training began with",
-        "collapsed": "all codes together tell less than one bit of a row, or none varies by more than .02",
+        "collapsed": "all codes together have less than one bit of information, or none varies by more than .02",
         "few codes": "fewer codes tell of their row than there are factors",
         "copies": f"two codes that tell of their row have a correlation of {ALIKE} or more",
         "saturated": "a code that tells of its row is at an end of its range in more than half of the rows",
