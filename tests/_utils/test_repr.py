@@ -44,6 +44,8 @@ def test_names_are_no_markup() -> None:
 def test_factors_are_called_by_their_names() -> None:
     names = ("shape", "hue", "factor_2", "2 eyes")
     assert with_names("factor 1: so", names) == "factor hue: so"
+    assert with_names("factors column 1 is so", names) == "factor hue is so"
+    assert with_names("factors column 1 is so", ()) == "factors column 1 is so"
     assert with_names("factors 0, 3 and 1; code 1", names) == "factors shape, 2 eyes and hue; code 1"
     assert with_names("codes 0 and 1 of factor 0", names, ("V1/7", "MT")) == "codes V1/7 and MT of factor shape"
     assert with_names("factor 2 and factor 7 of 1 factor", names) == "factor 2 and factor 7 of 1 factor"

@@ -118,3 +118,13 @@ def test_a_comparison_says_which_rows_lack_a_label_and_of_which_models() -> None
     assert found.notes.count(note) == 1
     whole = Representation(CODES, FACTORS, names=("x", "y"), kinds=("categorical", "ordinal"))
     assert f"a: {note}" in compare({"a": models["a"], "whole": whole}, metrics="mig", confidence=(0.95, 5)).notes
+
+
+def test_a_column_that_names_the_rows_is_named_where_it_cannot_be_scored() -> None:
+    labels = {"size": FACTORS[:, 0], "id": [f"cell {row}" for row in range(200)]}
+    said = "mig: failed: ValueError: factor id has one sample per value \\(200 values in 200 rows\\).*leave it out"
+    held = Representation.of(CODES, labels)
+    with pytest.raises(ValueError, match=said):
+        score(held, metrics="mig")
+    with pytest.raises(ValueError, match=said):
+        compare({"a": held, "b": held}, metrics="mig", confidence=(0.95, 5))

@@ -41,7 +41,7 @@ def told(value: Any) -> str:
 
 
 def with_names(text: str, factors: Sequence[str], codes: Sequence[str] = ()) -> str:
-    """A sentence that counts factors and codes by column ("factor 3", "codes 0 and 2"), calling them by their names.
+    """A sentence that counts factors and codes by column ("factor 3", "factors column 3", "codes 0 and 2"), with names.
 
     Metrics know factors and codes as columns; whoever shows what they say knows more. Names such as factor_3 tell
     nothing, and codes without names keep their numbers.
@@ -56,6 +56,7 @@ def with_names(text: str, factors: Sequence[str], codes: Sequence[str] = ()) -> 
         counted = rf"\b{word}s? \d+(?:(?:,|,? and) \d+)*\b"
         return re.sub(counted, lambda found: re.sub(r"\d+", named, found[0]), text)
 
+    text = re.sub(r"\bfactors column (?=\d)", "factor ", text) if factors else text
     return replaced("code", codes, replaced("factor", factors, text)) if codes else replaced("factor", factors, text)
 
 

@@ -248,7 +248,9 @@ def _each(
             if isinstance(result, NotDefined):
                 skipped[name] = with_names(str(result), representation.names, representation.code_names)
             elif isinstance(result, Exception):
-                failed[name] = how.on_error(name, result)
+                lost = how.on_error(name, result)
+                named = with_names(lost.reason, representation.names)
+                failed[name] = replace(lost, reason=named) if isinstance(result, ValueError) else lost
             else:
                 scored[name] = result
     return scored, skipped, failed

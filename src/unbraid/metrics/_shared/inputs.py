@@ -262,7 +262,8 @@ def as_levels(inputs: Inputs, bins: int = CONTINUOUS_BINS, n_known: int | None =
         if kind != "continuous" and column not in angles and len(present) >= n_rows:
             raise ValueError(
                 f"factors column {column} has one sample per value ({len(present)} values in {inputs.n_samples} "
-                "rows): as classes they cannot be scored. If it is real-valued, its kind is 'continuous'"
+                "rows): as classes they cannot be scored. If it is real-valued, its kind is 'continuous'; if it names "
+                "the rows, leave it out"
             )
         columns.append(levels)
         sizes.append(len(present))
