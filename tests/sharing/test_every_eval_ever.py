@@ -87,6 +87,13 @@ def test_where_the_data_are_is_said_as_the_schema_has_it(card: ScoreCard, given:
     assert record["evaluation_results"][0]["source_data"].items() >= told.items()
 
 
+@pytest.mark.parametrize(
+    ("model", "told"), [("lab/vae-v1.5", "lab/vae-v1.5"), ("../..", "-/-"), ("a/-../b", "a/b"), ("a./.b.", "a/b")]
+)
+def test_models_keep_their_dots_and_no_path_leads_out(card: ScoreCard, model: str, told: str) -> None:
+    assert card.to_every_eval_ever(**ASKED | {"model": model})["model_info"]["id"] == told
+
+
 def test_a_record_is_stored_as_that_project_stores_it(card: ScoreCard, tmp_path: Path) -> None:
     record = card.to_every_eval_ever(tmp_path, **ASKED, availability="open_weights", details={"beta": "4"})
     (path,) = tmp_path.rglob("*.json")

@@ -127,6 +127,7 @@ def read_index(path: Path) -> Any:
         ("---\n---\nWords.\n", "---\nmodel-index:\n"),
         ("---\nlicense: mit\n---\nWords.\n", "---\nlicense: mit\nmodel-index:\n"),
         ("\n---\nlicense: mit\n---\nWords.\n", "\n---\nlicense: mit\nmodel-index:\n"),
+        ("\ufeff---\nlicense: mit\n---\nWords.\n", "\ufeff---\nlicense: mit\nmodel-index:\n"),
     ],
 )
 def test_results_are_added_to_a_head_or_make_one(card: ScoreCard, tmp_path: Path, text: str, begins: str) -> None:
@@ -134,8 +135,8 @@ def test_results_are_added_to_a_head_or_make_one(card: ScoreCard, tmp_path: Path
     card.to_hf(tmp_path / "README.md", **NAMES)
     after = (tmp_path / "README.md").read_text()
     assert after.startswith(begins)
-    assert after.endswith("---\nWords.\n" if text.lstrip().startswith("---") else "---\n\nWords.\n")
-    assert ModelCard(after).data.model_name == "my-lab/beta"
+    assert after.endswith("---\nWords.\n" if "---" in text else "---\n\nWords.\n")
+    assert ModelCard(after.removeprefix("\ufeff")).data.model_name == "my-lab/beta"
 
 
 @pytest.mark.parametrize(

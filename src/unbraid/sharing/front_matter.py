@@ -8,7 +8,7 @@ import yaml
 
 from unbraid.storage.yaml_files import parse_yaml, written
 
-HEAD = re.compile(r"\A(\s*---[ \t]*\r?\n)(.*?)(^---[ \t]*(?:\r?\n|\Z))", re.DOTALL | re.MULTILINE)
+HEAD = re.compile(r"\A(\ufeff?\s*---[ \t]*\r?\n)(.*?)(^---[ \t]*(?:\r?\n|\Z))", re.DOTALL | re.MULTILINE)
 
 
 def read_front_matter(text: str, where: str) -> dict[str, Any]:

@@ -116,4 +116,4 @@ def in_markdown(text: Any) -> str:
 
 def slug(text: str) -> str:
     """A part of a path or an address, whatever a family or dataset is called."""
-    return re.sub(r"[^A-Za-z0-9_+=-]+|^\.+", "-", text).strip("-")[:100] or "-"
+    return re.sub(r"[^A-Za-z0-9._+=-]+", "-", text).strip("-.")[:100] or "-"

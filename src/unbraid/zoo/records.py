@@ -55,4 +55,4 @@ class ZooRecord(Record):
     rows: Count  # images that are encoded
     factors: list[FactorRecord]
     metrics: dict[Text, Natural]  # by which `scores` are, each with its version
-    models: list[ModelRecord]
+    models: Annotated[list[ModelRecord], Field(min_length=1)]
