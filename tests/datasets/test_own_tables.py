@@ -10,6 +10,7 @@ import pytest
 from unbraid.datasets import from_array, load
 from unbraid.datasets.described import describe_content
 from unbraid.datasets.factor_table import read_table
+from unbraid.datasets.shown import summary_of
 from unbraid.datasets.subset import SubsetDataset, left_out
 from unbraid.factors import FactorTable
 from unbraid.plots import plot_factors
@@ -122,3 +123,15 @@ def test_cells_of_a_table_are_read_as_they_are_meant(tmp_path: Path) -> None:
     assert from_array(images, table).space.names == ("size", "hue")
     words = np.array([b"heart", b"box", b"heart", b"box"])
     assert from_array(images, {"shape": words, "size": [1, 1, 2, 2]}).space.levels[0] == ("box", "heart")
+
+
+def test_what_is_no_image_is_not_described_as_one(tmp_path: Path) -> None:
+    pd.DataFrame({"size": [1, 2, 2]}).to_csv(tmp_path / "labels.csv", index=False)
+    np.save(tmp_path / "table.npy", np.ones((5, 7)))
+    for name, told in (
+        ("labels.csv", "labels    3 rows without images; samples, no grid"),
+        ("table.npy", "table     5 rows of 7 numbers; no factors are known"),
+    ):
+        dataset = load(str(tmp_path / name))
+        content = describe_content(dataset.space, len(dataset), dataset.image_shape)
+        assert told in [*summary_of({"name": name, "rendered": False, **content})]

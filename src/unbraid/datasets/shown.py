@@ -1,6 +1,6 @@
 """Datasets as tables and lines to be read."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,11 +38,10 @@ def _row(name: str, row: Any, state: str | None) -> list[Any]:
 def summary_of(described: Mapping[str, Any]) -> Iterator[str]:
     """What is known of a dataset, beside its factors and options."""
     yield f"{described['name']}  {described.get('title', '')}".rstrip()
-    shape = " x ".join(map(str, described["image_shape"]))
     grid = "every combination of the factors once" if described["grid"] else "samples, no grid"
     grid = grid if described["factors"] else "no factors are known"
     facts = [
-        ("images", f"{described['n_images']:,} of {shape} (height, width, channels); {grid}"),
+        _content(described["n_images"], described["image_shape"], grid),
         ("rendered", f"{str(described['rendered']).lower()}" + (" (drawn by this package)" * described["rendered"])),
         ("source", described.get("source")),
         ("licence", described.get("licence")),
@@ -62,6 +61,14 @@ def summary_of(described: Mapping[str, Any]) -> Iterator[str]:
             ("file", f"{one['name']}{size}, {one['checksum'] or 'no checksum known'}\n{one['address']}\n{how}")
         )
     yield from (f"{key:<10}{value}".replace("\n", "\n" + " " * 10) for key, value in facts if value)
+
+
+def _content(n_images: int, shape: Sequence[int], grid: str) -> tuple[str, str]:
+    if len(shape) != 3:
+        return "table", f"{n_images:,} rows of {' x '.join(map(str, shape))} numbers; {grid}"
+    if 0 in shape:
+        return "labels", f"{n_images:,} rows without images; {grid}"
+    return "images", f"{n_images:,} of {' x '.join(map(str, shape))} (height, width, channels); {grid}"
 
 
 def options_and_notes(described: Mapping[str, Any]) -> Iterator[Table | str]:
