@@ -123,6 +123,8 @@ def test_cells_of_a_table_are_read_as_they_are_meant(tmp_path: Path) -> None:
     assert from_array(images, table).space.names == ("size", "hue")
     words = np.array([b"heart", b"box", b"heart", b"box"])
     assert from_array(images, {"shape": words, "size": [1, 1, 2, 2]}).space.levels[0] == ("box", "heart")
+    with pytest.raises(ValueError, match="row 0, column 'way' is 'north', which is no number"):
+        from_array(images, {"way": np.array(["north", "east"] * 2)}, kinds={"way": "cyclic"})
 
 
 def test_what_is_no_image_is_not_described_as_one(tmp_path: Path) -> None:

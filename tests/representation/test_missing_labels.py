@@ -126,6 +126,7 @@ def test_a_category_that_no_row_has_is_a_step_of_the_circle() -> None:
             "a: cyclic with levels 0 to 270, read as 271 steps around; say its period if that is not so",
         ),
         (range(1, 13), "a: cyclic with levels 1 to 12, read as 13 steps around; say its period if that is not so"),
+        (range(-2, 3), "a: cyclic with levels -2 to 2, which do not count steps from 0; say its period"),
         (range(12), None),
         ([0, 1, 3, 4, 5], None),
     ],

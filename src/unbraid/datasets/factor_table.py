@@ -76,9 +76,9 @@ class Column:
             return numbers
         if chosen not in {None, "categorical"} or (chosen is None and len(text) < len(self.cells)):
             hint = "" if chosen else ", as other cells are; if the column holds names, its kind is 'categorical'"
-            raise ValueError(
-                f"{self.at(text[0])} is {one_line(repr(self.cells[text[0]]), 80)}, which is no number{hint}"
-            )
+            cell = self.cells[text[0]]
+            shown = one_line(repr(cell.item() if isinstance(cell, np.generic) else cell), 80)
+            raise ValueError(f"{self.at(text[0])} is {shown}, which is no number{hint}")
         if chosen is None and (cell := numbers_with_commas(map(_text, self.cells))) is not None:
             raise ValueError(f"{self.at(list(self.cells).index(cell))} is {cell!r}; {WITH_POINTS}")
         return None

@@ -233,9 +233,11 @@ def _factor(name: str, column: _Column, used: BoolArray, told: Any, period: Any)
 def _note_on_steps(name: str, values: FloatArray, steps: int) -> str:
     """What is said where whole numbers hardly count the steps from 0, as months and degrees do not; else nothing."""
     present = np.unique(values)
-    if present[0] <= 0 and 2 * len(present) >= steps:
+    if present[0] == 0 and 2 * len(present) >= steps:
         return ""
     levels = f"levels {present[0]:.0f} to {present[-1]:.0f}"
+    if present[0] < 0:
+        return f"{name}: cyclic with {levels}, which do not count steps from 0; say its period"
     return f"{name}: cyclic with {levels}, read as {steps} steps around; say its period if that is not so"
 
 
