@@ -258,7 +258,10 @@ UNFIT = {
     "names alone": ({"file": FILES}, "there is no column of labels beside 'file'"),
     "few": ({"file": FILES[:2], "x": [1, 2]}, "2 images have all labels; to score models takes 20 or more"),
     "twice": ({"file": [*FILES, FILES[4]], "x": range(31)}, r"'sub/4\.png' stands twice in the column 'file'"),
-    "an array": (np.zeros((30, 2)), "must be a file, a pandas data frame, or a mapping from names to columns; got ndarray"),
+    "an array": (
+        np.zeros((30, 2)),
+        "must be a file, a pandas data frame, or a mapping from names to columns; got ndarray",
+    ),
     "a list": ([1, 2], "must be a file, a pandas data frame, or a mapping from names to columns; got list"),
     "a series": (pandas.Series(range(30)), "must be a file, a pandas data frame, .* got Series"),
     "a matrix": ({"x": np.zeros((30, 2))}, r"column 'x' must be one value per image; got shape \(30, 2\)"),
@@ -280,7 +283,9 @@ def test_labels_that_nothing_can_be_measured_by_are_refused_when_they_are_read(g
         ({"size": 48}, "size must be one of 16, 32, 64; got 48"),
         ({"minutes": 0}, "minutes must be a finite number, above 0 and at most 999999; got 0"),
         ({"minutes": 1e300}, "minutes must be a finite number, above 0 and at most 999999; got 1e"),
-        ({"latents": 1}, "latents must be a whole number, 2 or more"),
+        ({"latents": 1}, "latents must be a whole number, 2 to 1000"),
+        ({"latents": 5000}, "latents must be a whole number, 2 to 1000"),
+        ({"device": "cpu:0"}, "device 'cpu:0': write cpu"),
         ({"families": ["gan"]}, "families must be of"),
         ({"families": []}, "families must be one or more of"),
         ({"seed": -1}, "seed must be a whole number, 0"),
@@ -457,3 +462,10 @@ def test_other_images_are_refused_when_the_cache_was_deleted(tmp_path: Path):
     assert given(own).digest == cached.digest
     shutil.rmtree(tmp_path / "images")
     assert given(own, plan()).size == 16, "of another size nothing can be told"
+
+
+def test_a_call_that_is_refused_before_training_leaves_no_plan(tmp_path: Path):
+    noise = np.random.default_rng(0).integers(0, 256, (500, 16, 16, 1), dtype=np.uint8)
+    with pytest.raises(ValueError, match="unknown executor 'slurm'"):
+        unbraid.fit(noise, tmp_path, plan=plan(), executor="slurm")
+    assert [each.name for each in tmp_path.iterdir()] == ["images"]

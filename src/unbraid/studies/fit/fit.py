@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from unbraid._utils.arguments import check_number, check_whole
-from unbraid._utils.device import choose_device
+from unbraid._utils.device import check_unnumbered, choose_device
 from unbraid._utils.optional import require
 from unbraid.datasets import from_array
 from unbraid.datasets.digest import content_digest
@@ -49,7 +49,7 @@ from unbraid.types import ArrayLike, FloatArray, UInt8Array
 IMAGES, SEARCH, STUDY = "images", "search", "study"
 WRITTEN = (MODEL, README, CODES, REPORT, FILE, SEARCH, STUDY, f"{SEARCH}.yaml", f"{STUDY}.yaml")  # and IMAGES
 N_UNTRAINED = 3
-MOST_MINUTES = 999_999  # almost two years
+MOST_MINUTES, MOST_LATENTS = 999_999, 1000  # almost two years; as many as families take
 SEARCH_LIMIT, FINAL_LIMIT = 0.45, 0.95  # of the minutes: what is not trained by then is left out
 
 # Told what is done, how much of it, and all; and what else there is to say.
@@ -156,7 +156,7 @@ def fit(
         size: height and width of the images that models see, 16, 32 or 64; by default the largest that leaves time to
             train, and no larger than the one nearest to their own.
         families: which to try, of beta_tcvae, beta_vae, dip_vae_ii, factor_vae and vae.
-        latents: how many codes a model has; those that are not needed stay empty.
+        latents: how many codes a model has, up to 1000; those that are not needed stay empty.
         seed: of the first model, up to 2^63 - 20 001; those of the others count up from it.
         plan: a plan.yaml, or a plan, to be followed to the letter; `minutes`, `size`, `families`, `latents` and `seed`
             are then its own.
@@ -208,7 +208,7 @@ def carry_out(
     """
     known = None if labels is None else read_labels(labels, pictures)
     options = {"device": device, "executor": executor}
-    with _put_back(folder / FILE, folder / f"{SEARCH}.yaml", folder / f"{STUDY}.yaml"):
+    with _put_back(folder, FILE, f"{SEARCH}.yaml", f"{STUDY}.yaml"):
         write_plan(plan, folder / FILE)
         choice = train_and_choose(folder, pictures, plan, options, began, report, minutes)
     run, notes = hand_over(
@@ -218,14 +218,18 @@ def carry_out(
 
 
 @contextmanager
-def _put_back(*files: Path) -> Iterator[None]:
-    """Files as they were, where the block refuses what it was given."""
-    before = {path: path.read_text(encoding="utf-8") for path in files if path.is_file()}
+def _put_back(folder: Path, *names: str) -> Iterator[None]:
+    """Files as they were, where the block refuses what it was given; those that it made go where it trained nothing."""
+    paths = [folder / name for name in names]
+    before = {path: path.read_text(encoding="utf-8") for path in paths if path.is_file()}
     try:
         yield
     except ValueError:
         for path, text in before.items():
             write_text(path, text)
+        if not (folder / SEARCH).is_dir():
+            for path in set(paths) - before.keys():
+                path.unlink(missing_ok=True)
         raise
 
 
@@ -250,8 +254,9 @@ def planned_for(
     if size is not None and size not in SIZES:
         raise ValueError(f"size must be one of {', '.join(map(str, SIZES))}; got {size}")
     check_number("minutes", minutes, above=0, most=MOST_MINUTES)
-    check_whole("latents", latents, 2)
+    check_whole("latents", latents, 2, MOST_LATENTS)
     check_whole("seed", seed, 0, LARGEST_SEED)
+    check_unnumbered(device)
     choose_device(device)
     families = list(dict.fromkeys(families))
     settings_of(families)
