@@ -146,7 +146,7 @@ def test_a_metric_that_says_the_same_of_everything_fails_at_everything() -> None
     (only,) = stress(lambda *_: 0.5, claims="explicitness")
     assert not only.passed
     assert not only.n_passed
-    assert {check.why for check in only.checks} == {"perfect codes are not told from noise"}
+    assert {check.why for check in only.checks} == {"perfect codes are not separated from noise"}
 
 
 def test_the_direction_is_that_which_is_claimed() -> None:

@@ -385,7 +385,7 @@ def _judged(
         # Where the ends themselves have no meaning, nothing between them can be judged.
         without = undefined & {situation, *ENDS.get(situation, ())}
         passed = None if without else reached is not None and right(reached)
-        why = reasons.get(situation, "" if reached is not None else "perfect codes are not told from noise")
+        why = reasons.get(situation, "" if reached is not None else "perfect codes are not separated from noise")
         checks.append(Check(situation, demand, passed, scores[situation], reached, why))
 
     check("perfect", "beats noise", lambda _: True)
