@@ -137,3 +137,17 @@ def test_what_is_no_image_is_not_described_as_one(tmp_path: Path) -> None:
         dataset = load(str(tmp_path / name))
         content = describe_content(dataset.space, len(dataset), dataset.image_shape)
         assert told in [*summary_of({"name": name, "rendered": False, **content})]
+
+
+def test_a_file_of_another_ending_is_no_unknown_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    table = "size,hue\n1,2\n3,4\n\n\n"
+    for name in ("LABELS.CSV", "labels.tsv"):
+        Path(name).write_text(table)
+    assert load("LABELS.CSV").space.names == ("size", "hue")
+    with pytest.raises(ValueError, match=r"labels\.tsv: a dataset is a folder, an \.npz file"):
+        load("labels.tsv")
+    (tmp_path / "pictures").mkdir()
+    Path("pictures/a.png").write_bytes(b"no picture")
+    with pytest.raises(ValueError, match=r"a\.png is not a readable image \(its format is unknown\)"):
+        load("pictures")

@@ -327,7 +327,9 @@ def decoded(data: bytes, name: str, mode: str | None = "RGB") -> Any:
         image = images.open(BytesIO(data))
         image.load()
     except (OSError, SyntaxError, ValueError, ArithmeticError, struct.error, images.DecompressionBombError) as error:
-        raise ValueError(f"{name} is not a readable image ({one_line(error) or type(error).__name__})") from error
+        unknown = isinstance(error, images.UnidentifiedImageError)  # whose own words name an object of Python
+        reason = "its format is unknown" if unknown else one_line(error) or type(error).__name__
+        raise ValueError(f"{name} is not a readable image ({reason})") from error
     try:
         return flattened(image, mode)
     except ValueError as error:

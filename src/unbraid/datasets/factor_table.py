@@ -114,12 +114,12 @@ def read_table(path: Path) -> list[Column]:
     """
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file")
-    if path.suffix == ".parquet":
+    if path.suffix.lower() == ".parquet":
         table = read_parquet(path)
         _check_names(table.column_names, table.num_rows, str(path))
         left_out = unnamed_columns(table.column_names)
         return table_columns(table.drop_columns(left_out).to_pydict(), str(path))
-    if path.suffix != ".csv":
+    if path.suffix.lower() != ".csv":
         raise ValueError(f"{path}: a table of factors is a .csv or .parquet file")
     try:
         with path.open(newline="", encoding="utf-8-sig") as lines:
@@ -130,7 +130,8 @@ def read_table(path: Path) -> list[Column]:
         raise ValueError(f"{path}: not a .csv file in UTF-8 ({error})") from error
     except ValueError as error:
         raise ValueError(f"{path}: the file is empty") from error
-    rows = rows[:-1] if rows and not rows[-1] else rows
+    while rows and not rows[-1]:
+        rows.pop()
     for number, row in enumerate(rows, start=2):
         if len(row) != len(header):
             raise ValueError(f"{path}: line {number} has {len(row)} cells where the header has {len(header)}")

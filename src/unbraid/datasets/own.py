@@ -175,7 +175,7 @@ def _pictures(folder: Path, columns: list[Column], file_column: str) -> tuple[Pi
 def is_path(name: str, names: Iterable[str]) -> bool:
     """Whether `name` is to be opened by its path, being none of `names`."""
     return name not in names and (
-        name.endswith((".npz", ".npy", *LABELS)) or "/" in name or os.sep in name or Path(name).is_dir()
+        name.endswith((".npz", ".npy", *LABELS)) or "/" in name or os.sep in name or Path(name).exists()
     )
 
 
@@ -270,12 +270,13 @@ def pictures_below(folder: Path) -> tuple[str, ...]:
 
 
 def _open_file(path: Path, kinds: Kinds, grid: bool | None) -> FactorDataset:
-    if path.suffix == ".npy":
+    suffix = path.suffix.lower()
+    if suffix == ".npy":
         return from_array(path, kinds=kinds, grid=grid)
-    if path.suffix in LABELS:
+    if suffix in LABELS:
         columns = read_table(path)
         return _dataset(NoImages(len(columns[0].cells)), columns, kinds, False if grid is None else grid)
-    if path.suffix != ".npz":
+    if suffix != ".npz":
         raise ValueError(
             f"{path}: a dataset is a folder, an .npz file with images and factors, an .npy file of images, or a .csv "
             "or .parquet file of labels"
