@@ -76,6 +76,7 @@ def test_a_number_is_replaced_for_a_reason_alone(add, table: Path, tmp_path: Pat
     frame(MIG, processor="another").to_csv(table, index=False)
     assert "has 'one core' for machine of mig.score of square (beta=4), now 'another'; say why" in add(table)[2]
     frame([0.5] * 5).to_csv(table, index=False)
+    assert add(table, "--reason", " ") == (code, "", error)
     assert add(table, "--reason", "The scores were of other images.")[0] == 0
     content = read(path)
     assert content["scores"][0]["measured"]["value"] == 0.5

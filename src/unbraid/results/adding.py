@@ -44,6 +44,7 @@ def added(
         ValueError: a number would be replaced, or lie apart from what a paper reports, without a reason; a paper's file
             is not there, or reports no such number; a name is none.
     """
+    reason = (reason or "").strip() or None
     for what, name, pattern in (("model", model, MODEL), ("study", study, STUDY)):
         if not re.fullmatch(pattern, name):
             raise ValueError(
