@@ -76,6 +76,8 @@ def add(
     trust = trusted(trust_code, trust_data)
     if labels is None and (metrics or kinds):
         raise ValueError("--metrics and --kinds are for a study that begins with --labels; others have theirs")
+    if labels is None and not is_study(folder) and not folder.exists():
+        raise FileNotFoundError(f"{folder}: no such study; --labels begins one of codes alone, without images")
     new, fresh = labels is not None and not is_study(folder), not folder.exists()
     if labels is not None:
         trust = [*trust, str(labels.absolute())]

@@ -85,9 +85,8 @@ def code_file(folder: Path, pattern: str | None = None) -> Path | None:
     if len(found) > 1:
         names = ", ".join(os.path.relpath(each, folder) for each in found[:4])
         several = "several files" if pattern is None else f"{len(found)} files that --codes {pattern} names"
-        raise ValueError(
-            f"{folder}: {several} may hold the codes ({names}); name one by --codes, such as --codes z.npy"
-        )
+        how = "name one by --codes z.npy (unbraid score and rank), or give the file itself"
+        raise ValueError(f"{folder}: {several} may hold the codes ({names}); {how}")
     return found[0] if found else None
 
 
@@ -113,7 +112,8 @@ def no_models(folder: Path, pattern: str | None = None) -> FileNotFoundError:
     looked = f"a file {pattern}" if pattern else "codes.npy, embeddings.npz, z.csv or the like"
     pickled = next((each for each in sorted(folder.rglob("*")) if each.suffix in PICKLED and each.stem in CODES), None)
     end = f"; {pickled} is pickled and never opened, save an array by numpy.save" if pickled else ""
-    how = "" if pattern else "; --codes names another file, such as --codes 'latent_*.npy'"
+    another = "; --codes 'latent_*.npy' (unbraid score and rank) names another file, or give the file itself"
+    how = "" if pattern else another
     return FileNotFoundError(f"{folder}: neither it nor a folder in it holds {looked}{how}{end}")
 
 

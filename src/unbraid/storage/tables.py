@@ -372,9 +372,8 @@ def split_columns(columns: Mapping[str, Any], names: list[str]) -> dict[str, Any
             if columns[name].dtype.kind not in "biuf":
                 advice = "labels go into a file of their own, or beside columns code_0, code_1, ..."
                 what = "text" if columns[name].dtype.kind in "OUS" else str(columns[name].dtype)
-                raise ValueError(
-                    f"column {name!r} is no code: it holds {what}; {advice}; --key {name} names rows by it"
-                )
+                key = f"unbraid score --key {name} names rows by it"
+                raise ValueError(f"column {name!r} is no code: it holds {what}; {advice}; {key}")
         if own:
             arrays[array] = np.stack([columns[name] for name in own], axis=1)
     if not ours:

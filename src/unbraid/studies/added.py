@@ -142,7 +142,7 @@ def add(
     snapshot = part.snapshot()
     _check_names(snapshot, names, paths)
     abouts = _abouts(snapshot, paths, family, setting, seed)
-    checked = [_checked(read_codes(code_path(path)), space, str(path)) for path in paths]
+    checked = [_checked(_read(path, space), space, str(path)) for path in paths]
     begun = [folder / store.ADDED / f".{name}{WORKING}" for name in names]
     with changing(folder), _all_or_none() as entered:
         try:
@@ -286,7 +286,7 @@ def _about(
         raise ValueError(f"{file}: it was trained on other images than the study's ({images})")
     family = family or config.get("family")
     if not family:
-        raise ValueError(f"{file}: say of which family it is")
+        raise ValueError(f"{file}: say of which family it is (family=, --family)")
     hyperparameters = dict(config.get("hyperparameters", {}) if setting is None else setting)
     own = next((name for name in trusted if name == family), None)
     if (own or family in FAMILIES) and hyperparameters.keys() <= find_family(own or family).hyperparameters.keys():
@@ -300,6 +300,23 @@ def _about(
         "source": str(file),
         **({"run": config, "status": status} if config else {}),
     }
+
+
+def _read(path: Path, space: Space) -> Representation:
+    """The codes of a file or folder.
+
+    Raises:
+        ValueError: a table of numbers, all of them codes, has columns that are called like factors.
+    """
+    file = code_path(path)
+    given = read_codes(file)
+    among = [name for name in given.code_names if name in space.names]
+    if file.suffix in LABELS and among and not given.names:
+        raise ValueError(
+            f"{file}: column {among[0]!r} is a factor of the study, and would count as a code; leave labels out, or "
+            "call the codes code_0, code_1, ..."
+        )
+    return given
 
 
 def _checked(given: Representation, space: Space, where: str) -> Representation:
