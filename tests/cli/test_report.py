@@ -67,11 +67,16 @@ def test_what_is_neither_is_refused_in_one_line(unbraid_cli, scored: Path, tmp_p
     (tmp_path / "none.part").mkdir()
     (tmp_path / "half").mkdir()
     (tmp_path / "half" / "config.json").write_text("{}")
+    fitted = tmp_path / "fitted"
+    (fitted / "search").mkdir(parents=True)
+    (fitted / "plan.yaml").touch()
+    (fitted / "search" / "study.yaml").touch()
     for arguments, reason in {
         (str(tmp_path / "absent"),): "absent: no such folder",
         (str(tmp_path / "absent.npz"),): "absent.npz: no such file",
         (str(tmp_path / "none"),): "the training has not finished",
-        (str(tmp_path),): "neither the folder of a study nor of a run",
+        (str(tmp_path),): "Of a folder of runs or of files of codes, give one of these",
+        (str(fitted),): f"{fitted} is a folder of `unbraid fit`, neither a model nor a study; give {fitted / 'search'}",
         (str(tmp_path / "half"),): "there is no status.json",
         (str(tmp_path / "other.json"),): "other.json: not the scores of unbraid",
         (str(scored), "--out", str(tmp_path / "x.png")): "the name must end in .html",

@@ -176,7 +176,7 @@ def test_faults_of_the_folder_are_told_and_the_server_goes_on(port: int) -> None
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
 def test_elsewhere_than_here_it_listens_only_when_told(host: str) -> None:
-    with pytest.raises(ValueError, match="allow_remote"):
+    with pytest.raises(ValueError, match=r"--allow-remote \(allow_remote=True\) says"):
         serve(host, 0, get, post)
 
 

@@ -266,6 +266,11 @@ def test_other_folders_are_refused(tmp_path: Path) -> None:
         open_site(tmp_path)
     with pytest.raises(FileNotFoundError, match="no such folder"):
         open_site(tmp_path / "none")
+    (tmp_path / "search").mkdir()
+    (tmp_path / "plan.yaml").touch()
+    (tmp_path / "search" / "study.yaml").touch()
+    with pytest.raises(ValueError, match=f"is a folder of `unbraid fit`.*give {tmp_path / 'search'}$"):
+        open_site(tmp_path)
 
 
 def test_ctrl_c_ends_the_command_with_a_line(folder: Path) -> None:

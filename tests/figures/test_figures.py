@@ -306,7 +306,9 @@ def test_paths_are_told_apart(sources: dict[str, Source], tmp_path: Path) -> Non
     with pytest.raises(FileNotFoundError, match="no such file or folder"):
         open_source(tmp_path / "nothing.npz")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ValueError, match=r"neither the folder of a run .* nor that of a study"):
+    with pytest.raises(
+        ValueError, match=r"neither .* of a run .* of a folder of runs or of files of codes, give one of these"
+    ):
         open_source(tmp_path / "empty")
 
 

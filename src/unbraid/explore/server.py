@@ -108,7 +108,7 @@ def serve(host: str, port: int, get: Get, post: Post, *, allow_remote: bool = Fa
     if not alone and not allow_remote:
         raise ValueError(
             f"host {host} can be reached from other machines, and whoever reaches it reads the folder and starts "
-            "work on this machine; allow_remote says that this is meant"
+            "work on this machine; --allow-remote (allow_remote=True) says that this is meant"
         )
     try:
         return Server(family, (str(address[0]), port), get, post, _names(host, alone), alone, token)

@@ -16,6 +16,7 @@ from unbraid.metrics import METRICS
 from unbraid.report.page import page_content as card_content
 from unbraid.report.rendering import render
 from unbraid.runs.folder import find_codes, read_codes, read_folder
+from unbraid.runs.foreign import check_not_fitted
 from unbraid.runs.page import run_content
 from unbraid.runs.pictures import picture_or_reason
 from unbraid.runs.run import open_run
@@ -225,7 +226,7 @@ def open_site(folder: Path, trust: Collection[str] = ()) -> RunSite | StudiesSit
 
     Raises:
         FileNotFoundError: there is no such folder, or it is neither.
-        ValueError: it is damaged, or of another version.
+        ValueError: it is damaged, of another version, or the folder of `unbraid fit`.
     """
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder}: no such folder")
@@ -234,7 +235,10 @@ def open_site(folder: Path, trust: Collection[str] = ()) -> RunSite | StudiesSit
             return StudySite(folder, trust) if "" in study.parts else StudiesSite(study, trust)
     if (folder / CONFIG).is_file():
         return RunSite(folder, trust)
-    raise FileNotFoundError(f"{folder}: neither a study (no {YAML}) nor a run (no {CONFIG})")
+    check_not_fitted(folder)
+    raise FileNotFoundError(
+        f"{folder}: neither a study (no {YAML}) nor a run (no {CONFIG}); of a folder of runs, give one"
+    )
 
 
 def run_reply(folder: Path, *, home: str, compare: Path | None = None, trust: Collection[str] = ()) -> Reply:

@@ -100,7 +100,10 @@ def open_source(path: str | Path | Representation | None, trust: Collection[str]
             return Source(path, "run", trust)
         if any((path / name).exists() for name in STUDY_FILES):
             return Source(path, "study", trust)
-        raise ValueError(f"{path}: neither the folder of a run ({CONFIG}) nor that of a study ({STUDY_FILES[0]})")
+        raise ValueError(
+            f"{path}: neither the folder of a run ({CONFIG}) nor that of a study ({STUDY_FILES[0]}); "
+            "of a folder of runs or of files of codes, give one of these"
+        )
     if not path.is_file():
         if path.with_name(path.name + WORKING).is_dir():
             read_folder(path)  # says that it is not finished

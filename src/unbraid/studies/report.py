@@ -10,6 +10,7 @@ from unbraid._utils.optional import require
 from unbraid.report.page import page
 from unbraid.representation import READABLE
 from unbraid.runs.folder import read_folder
+from unbraid.runs.foreign import check_not_fitted
 from unbraid.runs.labelled import Labels
 from unbraid.runs.scoring import score_path
 from unbraid.scoring.card import load_beside
@@ -40,7 +41,7 @@ def report_page(
 
     Raises:
         FileNotFoundError: there is no such path, or it is none of these.
-        ValueError: it is damaged; or `compare` beside something else than a run.
+        ValueError: it is damaged, or the folder of `unbraid fit`; or `compare` beside something else than a run.
     """
     if not path.exists():
         read_folder(path)  # says whether it is unfinished or absent
@@ -57,7 +58,11 @@ def report_page(
         return page(load_beside(path if path.is_file() else path / SCORES).contents())
     if (path / CONFIG).is_file():
         raise FileNotFoundError(f"{path}: not the folder of a run; there is no {STATUS}")
-    raise FileNotFoundError(f"{path}: neither the folder of a study nor of a run; there is no {YAML} or {CONFIG}")
+    check_not_fitted(path)
+    raise FileNotFoundError(
+        f"{path}: neither the folder of a study nor of a run; there is no {YAML} or {CONFIG}. "
+        "Of a folder of runs or of files of codes, give one of these"
+    )
 
 
 def _of_study(path: Path, home: Path, trust: Collection[str], progress: Progress | None) -> str:
