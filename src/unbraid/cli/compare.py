@@ -107,7 +107,7 @@ def compare(
 
     Which is better, by how much, and is the difference significant?
 
-    Of models the sampling unit is the image. Files with more rows than the smallest are scored on disjoint subsets of
+    For models the sampling unit is the image. Files with more rows than the smallest are scored on disjoint subsets of
     its size, because scores depend on the number of rows. To compare families, train several seeds of each and compare
     the study: then the sampling unit is the run, because seeds change a score more than images do. There a difference
     is the median of all differences between two groups, with the interval of a rank test. Runs with more rows than

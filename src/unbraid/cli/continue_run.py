@@ -23,8 +23,8 @@ def continue_run(
 ) -> None:
     """Train a finished run further, into a folder of its own.
 
-    The new run has the weights and the id of one that was trained with so many steps from the start. Where that cannot
-    be, because its learning rate falls over the whole training, nothing is trained.
+    The new run has the weights and the id of one that was trained with so many steps from the start. If that is
+    impossible, because its learning rate falls over the whole training, nothing is trained.
 
     Examples:
 

@@ -142,7 +142,7 @@ def get(
 ) -> None:
     """Download the official file of a dataset.
 
-    Interrupted, the same command goes on where it stopped.
+    If it is interrupted, the same command resumes it.
 
     Examples:
 

@@ -32,7 +32,7 @@ def report(
     """Write one page that opens in any browser, offline.
 
     Codes and runs that have not been scored are scored first, by the standard metrics; a run keeps its scores. The page
-    of a run decodes by itself: its sliders move the codes. `unbraid score FILE --html` has more options.
+    of a run has sliders for its codes and runs its decoder in a browser. `unbraid score FILE --html` has more options.
 
     Examples:
 

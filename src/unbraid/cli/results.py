@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 results_app = typer.Typer(
     cls=Commands,
-    help="Keep what papers report beside what was measured.",
+    help="Record, check and show reported and measured numbers.",
     epilog="Start with: unbraid results table --paper lsbd-2022",
     no_args_is_help=True,
     rich_markup_mode=None,

@@ -28,7 +28,7 @@ def train(
     seeds: Annotated[str, typer.Option(help="Number of seeds (4) or a list (0,7; a single seed: 7,).")] = "1",
     sets: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE[,...]", help="A hyperparameter; several values train each."),
+        typer.Option("--set", metavar="NAME=VALUE[,...]", help="A hyperparameter; of several values each is trained."),
     ] = None,
     preset: Annotated[str | None, typer.Option(help="A published grid of the family, such as udr.")] = None,
     options: Annotated[
