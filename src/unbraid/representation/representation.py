@@ -179,7 +179,7 @@ class Representation(Shown):
             object.__setattr__(self, "names", tuple(f"factor_{k}" for k in range(n_factors)))
         if not self.kinds and self.factors.dtype.kind in "biuf":
             whole = (self.factors == np.rint(self.factors)).all(axis=0)
-            kinds = tuple("ordinal" if w else "continuous" for w in whole)
+            kinds: tuple[Kind, ...] = tuple("ordinal" if w else "continuous" for w in whole)
             said = list(map(guessed, self.names, kinds, self.factors.T))
             object.__setattr__(self, "kinds", kinds)
             object.__setattr__(self, "notes", (*self.notes, *([note_on_guesses(said)] if said else [])))

@@ -159,7 +159,8 @@ def score(
         return replace(card, representation=replace(held, notes=(*of_rows, *held.notes)))
     every = described(codes, factors, about)
     n_rows = len(codes) if isinstance(codes, Representation) else len(as_array(codes))
-    if np.shape(held_out) == (n_rows,) != (len(every),):  # a mask goes by the rows as they were given
+    mask: Any = held_out
+    if np.shape(mask) == (n_rows,) != (len(every),):  # it goes by the rows as they were given
         held_out = gap_of_rows(held_out, n_rows, rows_kept(codes, factors, about))
     every = every if units is None else by_units(every, units, units_of(every))
     representation, apart = set_apart(every, unwanted)
