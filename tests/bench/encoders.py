@@ -38,6 +38,12 @@ def noise(images, *, seed, steps):
     return lambda images: images.reshape(len(images), -1) @ weights
 
 
+def growing(images, *, seed, steps):
+    """Its codes depend on its steps."""
+    weights = np.random.default_rng(steps).standard_normal((images[0].size, 3))
+    return lambda images: images.reshape(len(images), -1) @ weights
+
+
 def stopped(images, *, seed, steps):
     if seed in BROKEN:
         raise KeyboardInterrupt

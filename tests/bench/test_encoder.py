@@ -119,6 +119,19 @@ def test_codes_of_another_version_are_refused(tmp_path: Path) -> None:
         bench("constant", tmp_path, seeds=[0])
 
 
+def test_codes_that_are_trained_again_are_scored_again(tmp_path: Path) -> None:
+    def score_of(work: str, steps: int) -> float:
+        suite = replace(SMALL, metrics=("mcc",), shuffles=1, steps=steps)
+        return measured(bench("growing", tmp_path / work, seeds=[0], suite=suite))["mcc.score"]["value"]
+
+    before, right = score_of("a", 3), score_of("b", 40)
+    assert before != right
+    (tmp_path / "a" / "codes" / "small-0.json").unlink()  # as the line on another version says
+    assert score_of("a", 40) == right
+    (tmp_path / "a" / "codes" / "small-0.npz").unlink()
+    assert score_of("a", 40) == right
+
+
 def test_an_encoder_is_given_images_alone_in_an_order_that_tells_nothing(tmp_path: Path) -> None:
     bench("noise", tmp_path, seeds=[4])
     [(images, seed, steps)] = encoders.SEEN

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -84,7 +85,7 @@ def trained_encoder(
     codes, told = folder / f"{name}.npz", folder / f"{name}.json"
     source = source_digest(what, function)
     given = {"source": source, "images": dict(suite.sets[label]), "steps": suite.steps}
-    if not told.is_file():
+    if not (told.is_file() and codes.is_file()):
         images = as_given(dataset.images(shuffled(len(dataset), seed)))
         began = time.time()
         try:
@@ -106,7 +107,7 @@ def trained_encoder(
         raise ValueError(f"{told} is of another version of {other}: give another folder (--work), or delete this one")
     return Trained(
         label,
-        f"{seed}-{source[:12]}",
+        f"{seed}-{sha256(told.read_bytes()).hexdigest()[:12]}",  # of this training: scores of another are not its own
         seed,
         partial(Representation.load, codes),
         kept["seconds"],
