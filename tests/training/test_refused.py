@@ -53,6 +53,21 @@ def test_the_critic_of_info_gan_has_no_batch_norm(tmp_path: Path) -> None:
         train("info_gan", "square", network="dense_norm", steps=2, out=tmp_path, processes=0)
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"processes": -1}, "processes must be a whole number, 0 or more; got -1"),
+        ({"processes": 1.5}, "processes must be a whole number, 0 or more; got 1.5"),
+        ({"out": Path(__file__)}, "test_refused.py is a file; out must be a folder"),
+    ],
+)
+def test_no_number_of_processes_and_no_folder_are_refused(tmp_path: Path, given: dict, message: str) -> None:
+    """Without a process to do it, a training would wait for ever."""
+    with pytest.raises(ValueError, match=message):
+        train("vae", "square", **{"network": "dense", "steps": 2, "out": tmp_path, **given})
+    assert not [*tmp_path.iterdir()]
+
+
 def with_norm(shape: tuple[int, ...], n_outputs: int, n_latents: int) -> tuple[nn.Module, nn.Module]:
     size = math.prod(shape)
     encoder = nn.Sequential(nn.Flatten(), nn.BatchNorm1d(size), nn.Linear(size, n_outputs))

@@ -160,6 +160,10 @@ def train_into(
 
     `begin` is given the working folder of each member before it is trained.
     """
+    if processes is not None:
+        check_whole("processes", processes, 0)
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file; out must be a folder")
     row = find_family(plan.family)
     check_images(row, opened, members)
     configs = {
