@@ -15,6 +15,7 @@ from runpy import run_module
 import numpy as np
 import pytest
 import scipy.sparse
+import typer
 
 import unbraid.cli.app
 from tests.processes import forked
@@ -166,13 +167,32 @@ def test_every_command_has_help(unbraid_cli, command: list[str]) -> None:
 
 def test_examples_of_the_help_are_not_wrapped_and_summaries_not_cut(unbraid_cli) -> None:
     printed = unbraid_cli("score", "--help")[1].splitlines()
-    whole = "unbraid score codes.npz --code-blocks 0-1,2 --factor-blocks position=x+y,shape --metrics mcc,r2"
+    whole = "unbraid score codes.npy --labels labels.csv --columns shape,hue --kinds shape=categorical --period hue=360"
     assert f"    {whole}" in printed
     printed = unbraid_cli("stress", "--help")[1].splitlines()
     place = printed.index("    def my_metric(codes, factors):")
     assert printed[place + 1].startswith("        return their_metric(")
     for group in ([], ["data"], ["study"], ["results"]):
         assert "..." not in unbraid_cli(*group, "--help")[1].replace("COMMAND [ARGS]...", "")
+
+
+@pytest.mark.parametrize(("command", "heading", "option"), [
+    ("score", "Labels", "--kinds"), ("compare", "A study", "--within"), ("rank", "How models are compared", "--alpha"),
+])  # fmt: skip
+def test_many_options_stand_under_headings_each_once(unbraid_cli, command: str, heading: str, option: str) -> None:
+    _, told, printed = unbraid_cli(command, "--help")[1].partition("\nArguments:\n")
+    assert told
+    under: dict[str, list[str]] = {}
+    for line in printed.splitlines():
+        if line.endswith(":") and not line.startswith(" "):
+            under[line[:-1]] = []
+        elif line.startswith("  -"):
+            under[next(reversed(under))].append(line.split()[0].rstrip(","))
+    assert option in under[heading]
+    assert "--csv" in under["Output"]
+    every = typer.main.get_command(unbraid.cli.app.app).commands[command].params  # pyright: ignore[reportAttributeAccessIssue]
+    names = sorted(each.opts[0] for each in every if each.param_type_name == "option")
+    assert sorted(name for own in under.values() for name in own) == sorted([*names, "-h"])
 
 
 def save(folder: Path, **arrays: object) -> str:

@@ -1,10 +1,10 @@
-"""What the command line answers to a command or a value that it does not know: one line, with what was meant."""
+"""Help under headings, and the one line that answers a command or a value that is unknown, with what was meant."""
 
 import re
 from collections.abc import Mapping
 from typing import Any
 
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from unbraid._utils.suggest import suggestion
 
@@ -69,6 +69,21 @@ class Commands(TyperGroup):
         if other := ELSEWHERE.get(self.name or "", {}).get(name):
             raise ValueError(f"no command {name!r} here; write {other.format(name)}")
         raise ValueError(f"no command {name!r}; {suggestion(name, self.list_commands(ctx), words=WORDS)}")
+
+
+class UnderHeadings(TyperCommand):
+    """A command of many options, each under the heading that it names; those that name none come first."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        for parameter in self.get_params(ctx):
+            if (record := parameter.get_help_record(ctx)) is not None:
+                plain = "Arguments" if parameter.param_type_name == "argument" else "Options"
+                heading = getattr(parameter, "rich_help_panel", None)
+                sections.setdefault(heading if isinstance(heading, str) else plain, []).append(record)
+        for heading, records in sections.items():
+            with formatter.section(heading):
+                formatter.write_dl(records)
 
 
 def usage(error: Any) -> str:

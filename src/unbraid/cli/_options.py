@@ -16,8 +16,12 @@ if TYPE_CHECKING:
     from unbraid.scoring.score import Confidence
 
 
+# Headings of the options of a command that has many.
+LABELS, CODES, HOW_SURE, OUTPUT = "Labels", "Codes", "How sure", "Output"
+
+
 def _file(text: str) -> Any:
-    return typer.Option(metavar="FILE", help=text)
+    return typer.Option(metavar="FILE", help=text, rich_help_panel=OUTPUT)
 
 
 # What is written.
@@ -31,13 +35,18 @@ Html: TypeAlias = Annotated[Path | None, _file("Write one standalone page to thi
 Metrics: TypeAlias = Annotated[str, typer.Option(help="Comma-separated metrics and presets (see `unbraid metrics`).")]
 Seed: TypeAlias = Annotated[int, typer.Option(help="Random seed; the same seed gives the same numbers.")]
 Resamples: TypeAlias = Annotated[
-    int | None, typer.Option(help="Number of subsamples for the intervals; default 200, or 20 for metrics that train.")
+    int | None,
+    typer.Option(
+        help="Number of subsamples for the intervals; default 200, or 20 for metrics that train.",
+        rich_help_panel=HOW_SURE,
+    ),
 ]
 
 Unwanted: TypeAlias = Annotated[
     str | None,
     typer.Option(
         metavar="FACTOR,...",
+        rich_help_panel=LABELS,
         help="Factors that should not be readable from the codes, such as batch. Metrics do not see them; "
         "unwanted(batch) is how well a linear classifier predicts it; 0 is best.",
     ),
@@ -48,6 +57,7 @@ LabelTable: TypeAlias = Annotated[
     Path | None,
     typer.Option(
         "--labels",
+        rich_help_panel=LABELS,
         help="Table of labels (.csv, .parquet, .npz, .npy) with one row per row of codes, for codes without factors in "
         "their file.",
     ),
@@ -56,6 +66,7 @@ Key: TypeAlias = Annotated[
     str | None,
     typer.Option(
         metavar="COLUMN",
+        rich_help_panel=LABELS,
         help="Column with the names of the rows, in both the codes and --labels; rows are matched by it.",
     ),
 ]
@@ -64,6 +75,7 @@ Embedding: TypeAlias = Annotated[
     typer.Option(
         "--codes",
         metavar="KEY|PATTERN",
+        rich_help_panel=CODES,
         help="For an .h5ad file: embedding in obsm, such as X_scVI; --factors names columns of obs. For folders of "
         "models: the file of codes in each, such as z.npy or 'latent_*.npy'; default the usual names.",
     ),
@@ -72,19 +84,32 @@ Kinds: TypeAlias = Annotated[
     str | None,
     typer.Option(
         metavar="NAME=KIND,...",
+        rich_help_panel=LABELS,
         help="Kinds of factors: categorical, ordinal, continuous or cyclic. Others are guessed, with a note.",
     ),
 ]
 Period: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="NAME=NUMBER,...", help="Period of factors that are angles, such as hue=360.")
+    str | None,
+    typer.Option(
+        metavar="NAME=NUMBER,...",
+        rich_help_panel=LABELS,
+        help="Period of factors that are angles, such as hue=360.",
+    ),
 ]
 Missing: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="VALUE,...", help="Values that mean 'missing', besides empty cells and NaN.")
+    str | None,
+    typer.Option(
+        metavar="VALUE,...",
+        rich_help_panel=LABELS,
+        help="Values that mean 'missing', besides empty cells and NaN.",
+    ),
 ]
 Weights: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        metavar="COLUMN", help="Column of weights: how many rows each row stands for. It is not scored as a factor."
+        metavar="COLUMN",
+        rich_help_panel=LABELS,
+        help="Column of weights: how many rows each row stands for. It is not scored as a factor.",
     ),
 ]
 RowGroups: TypeAlias = Annotated[
@@ -92,6 +117,7 @@ RowGroups: TypeAlias = Annotated[
     typer.Option(
         "--groups",
         metavar="COLUMN",
+        rich_help_panel=LABELS,
         help="Column of groups of dependent rows: trial, animal, video or session. It is not scored as a factor.",
     ),
 ]

@@ -7,6 +7,8 @@ import typer
 
 from unbraid.storage.trust import Untrusted, is_code
 
+TRUST = "Trust"  # the heading of these options
+
 
 def _checked(names: list[str] | None) -> list[str] | None:
     for name in names or ():
@@ -19,6 +21,7 @@ TrustCode = Annotated[
     list[str] | None,
     typer.Option(
         "--trust-code",
+        rich_help_panel=TRUST,
         metavar="MODULE:FUNCTION",
         help="Allow the folder to run this function, which it names; may be repeated.",
         callback=_checked,
@@ -30,6 +33,7 @@ TrustData = Annotated[
     list[str] | None,
     typer.Option(
         "--trust-data",
+        rich_help_panel=TRUST,
         metavar="PATH",
         help="Allow the folder to read the images at this path, which it names; may be repeated.",
     ),

@@ -12,7 +12,7 @@ import typer
 from unbraid._utils.current_folder import guard
 from unbraid._utils.printable import printable
 from unbraid._utils.suggest import one_line
-from unbraid.cli._commands import Commands, usage
+from unbraid.cli._commands import Commands, UnderHeadings, usage
 from unbraid.cli._progress import Interrupted
 from unbraid.cli._trust import untrusted_line
 from unbraid.cli.bench import bench
@@ -53,8 +53,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("score", rich_help_panel=MEASURE)(score)
-app.command("compare", rich_help_panel=MEASURE)(compare)
+app.command("score", cls=UnderHeadings, rich_help_panel=MEASURE)(score)
+app.command("compare", cls=UnderHeadings, rich_help_panel=MEASURE)(compare)
 app.command("metrics", rich_help_panel=MEASURE)(list_metrics)
 app.command("stress", rich_help_panel=MEASURE)(stress)
 app.command("bench", rich_help_panel=MEASURE)(bench)
@@ -64,7 +64,7 @@ app.command("families", rich_help_panel=TRAIN)(list_families)
 app.command("fit", rich_help_panel=TRAIN)(fit)
 app.command("train", rich_help_panel=TRAIN)(train)
 app.command("continue", rich_help_panel=TRAIN)(continue_run)
-app.command("rank", rich_help_panel=SELECT)(rank)
+app.command("rank", cls=UnderHeadings, rich_help_panel=SELECT)(rank)
 app.command("figure", rich_help_panel=SELECT)(figure)
 app.command("report", rich_help_panel=SELECT)(report)
 app.command("explore", rich_help_panel=SELECT)(explore)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from unbraid.cli._options import (
+    HOW_SURE,
     Csv,
     Embedding,
     Html,
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from unbraid.runs.labelled import Labels
     from unbraid.scoring.compare import Difference
 
+MODELS, STUDY = "Models", "A study"  # headings of options
+
 
 def compare(
     paths: Annotated[
@@ -52,47 +55,59 @@ def compare(
     metrics: Annotated[
         str | None,
         typer.Option(
-            help="For models: comma-separated metrics and presets (see `unbraid metrics`).", show_default="standard"
+            rich_help_panel=MODELS,
+            help="Comma-separated metrics and presets (see `unbraid metrics`).",
+            show_default="standard",
         ),
     ] = None,
     unwanted: Unwanted = None,
-    confidence: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
+    confidence: Annotated[
+        float, typer.Option(rich_help_panel=HOW_SURE, help="Confidence level of the intervals.")
+    ] = 0.95,
     resamples: Resamples = None,
     paired: Annotated[
         bool | None,
         typer.Option(
             "--paired/--unpaired",
-            help="For models: whether row k of every file is the same image; default: yes if their factors match.",
+            rich_help_panel=MODELS,
+            help="Whether row k of every file is the same image; default: yes if their factors match.",
         ),
     ] = None,
     weights: Weights = None,
     groups: RowGroups = None,
     seed: Annotated[
         int | None,
-        typer.Option(help="For models: random seed; the same seed gives the same numbers.", show_default="0"),
+        typer.Option(
+            rich_help_panel=MODELS, help="Random seed; the same seed gives the same numbers.", show_default="0"
+        ),
     ] = None,
     by: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="For a study: column that defines the groups: family, setting, hyper.beta, ...",
+            rich_help_panel=STUDY,
+            help="Column that defines the groups: family, setting, hyper.beta, ...",
             show_default="family",
         ),
     ] = None,
     columns: Annotated[
-        str | None, typer.Option(help="For a study: comma-separated columns to compare; default the metrics.")
+        str | None,
+        typer.Option(rich_help_panel=STUDY, help="Comma-separated columns to compare; default the metrics."),
     ] = None,
     over: Annotated[
         Literal["runs", "settings"] | None,
         typer.Option(
-            help="For a study: sampling unit, runs, or settings averaged over their seeds.", show_default="runs"
+            rich_help_panel=STUDY,
+            help="Sampling unit: runs, or settings averaged over their seeds.",
+            show_default="runs",
         ),
     ] = None,
     within: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="For a study: compare only groups with the same value of this column; default label in a study of "
+            rich_help_panel=STUDY,
+            help="Compare only groups with the same value of this column; default label in a study of "
             "several datasets, unless --by tells these apart.",
         ),
     ] = None,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from unbraid.cli._options import Csv, Embedding, Html, Json, Latex, Markdown, refuse
+from unbraid.cli._options import OUTPUT, Csv, Embedding, Html, Json, Latex, Markdown, refuse
 from unbraid.cli._paths import expanded
 from unbraid.cli._progress import stage_progress
 from unbraid.cli._trust import TrustCode
@@ -15,6 +15,9 @@ from unbraid.storage.table_formats import Table, table_of
 
 if TYPE_CHECKING:
     from unbraid.ranking.ranking import Ranking
+
+# Headings of options.
+UDR, FILES, STUDY, MACHINES = "How models are compared", "Files and models", "A study", "Where"
 
 
 def rank(
@@ -30,8 +33,9 @@ def rank(
     by: Annotated[
         str | None,
         typer.Option(
+            rich_help_panel=FILES,
             metavar="COLUMN|folder|name|PATTERN|LABEL,...",
-            help="For files and runs: compare models within groups only, by a column of the runs (family, hyper.beta, "
+            help="Compare models within groups only, by a column of the runs (family, hyper.beta, "
             "...), the folder, the name less the number at its end (beta4-0.npy is of beta4), a pattern such as "
             "'(beta[0-9]+)', or one label for each.",
         ),
@@ -39,73 +43,90 @@ def rank(
     compare: Annotated[
         Literal["same-hyperparameters", "same-family", "all"] | None,
         typer.Option(
-            help="For a study: which models are compared, all, those of one family, or the seeds of one setting, as in "
-            "the paper. Default as in the YAML, or all."
+            rich_help_panel=STUDY,
+            help="Which models are compared, all, those of one family, or the seeds of one setting, as in "
+            "the paper. Default as in the YAML, or all.",
         ),
     ] = None,
     similarity: Annotated[
         Literal["lasso", "spearman", "pearson"] | None,
         typer.Option(
-            help="Similarity of two latents; default as in the YAML of a study, lasso, or spearman with --top."
+            rich_help_panel=UDR,
+            help="Similarity of two latents; default as in the YAML of a study, lasso, or spearman with --top.",
         ),
     ] = None,
     top: Annotated[
         int | None,
         typer.Option(
-            help="For files: compare each code with its N most similar (spearman or pearson), for thousands of codes."
+            rich_help_panel=FILES,
+            help="Compare each code with its N most similar (spearman or pearson), for thousands of codes.",
         ),
     ] = None,
     alpha: Annotated[
         str | None,
         typer.Option(
-            help="Penalty of the lasso, or cv: by cross-validation, as the paper. Default as in the YAML, or 0.1."
+            rich_help_panel=UDR,
+            help="Penalty of the lasso, or cv: by cross-validation, as the paper. Default as in the YAML, or 0.1.",
         ),
     ] = None,
     informative: Annotated[
         Literal["signal", "kl"] | None,
         typer.Option(
+            rich_help_panel=UDR,
             help="How informative latents are found: by their signal, or by their KL as in the paper. Default as in "
-            "the YAML, or signal."
+            "the YAML, or signal.",
         ),
     ] = None,
     kl_threshold: Annotated[
         float | None,
         typer.Option(
+            rich_help_panel=UDR,
             help="A latent counts when its signal, or its mean KL, is above this, in nats. Default as in the YAML, or "
-            "0.01."
+            "0.01.",
         ),
     ] = None,
     n_comparisons: Annotated[
         int | None,
         typer.Option(
-            help="Number of other models that each one is compared with; default as in a study's YAML, or all."
+            rich_help_panel=UDR,
+            help="Number of other models that each one is compared with; default as in a study's YAML, or all.",
         ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Seed of the drawn comparisons. Default as in the YAML, or 0.")
+        int | None,
+        typer.Option(rich_help_panel=UDR, help="Seed of the drawn comparisons. Default as in the YAML, or 0."),
     ] = None,
     untrained: Annotated[
         list[Path] | None,
         typer.Option(
+            rich_help_panel=FILES,
             metavar="FILE",
-            help="For files: codes of the same samples by an untrained model; give two or more, each with --untrained. "
+            help="Codes of the same samples by an untrained model; give two or more, each with --untrained. "
             "No model that scores as low as they do is called best.",
         ),
     ] = None,
     metric: Annotated[
         str | None,
         typer.Option(
-            help="For a study: column by which to check that seeds matter, such as mig.score. It changes no rank."
+            rich_help_panel=STUDY,
+            help="Column by which to check that seeds matter, such as mig.score. It changes no rank.",
         ),
     ] = None,
     executor: Annotated[
-        Literal["local", "ray"], typer.Option(help="Where models are compared: on this machine, or on a Ray cluster.")
+        Literal["local", "ray"],
+        typer.Option(rich_help_panel=MACHINES, help="Where models are compared: on this machine, or on a Ray cluster."),
     ] = "local",
     address: Annotated[
-        str | None, typer.Option(help="With --executor ray: of the cluster, auto (default) or host:port.")
+        str | None,
+        typer.Option(
+            rich_help_panel=MACHINES, help="With --executor ray: of the cluster, auto (default) or host:port."
+        ),
     ] = None,
     rows: Annotated[
-        int | None, typer.Option(help="Number of models in the table; default all files, or 20 of a study.")
+        int | None,
+        typer.Option(
+            rich_help_panel=OUTPUT, help="Number of models in the table; default all files, or 20 of a study."
+        ),
     ] = None,
     csv: Csv = None,
     latex: Latex = None,

@@ -11,6 +11,9 @@ import typer
 
 from unbraid._utils.suggest import suggestion
 from unbraid.cli._options import (
+    CODES,
+    HOW_SURE,
+    OUTPUT,
     Csv,
     Embedding,
     Html,
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
     from unbraid.runs.labelled import Labels
     from unbraid.scoring.card import ScoreCard
 
+SEVERAL, CHECKS = "Several models", "Checks"  # headings of options
 EXAMPLE = "the shipped example"
 MOST = 4  # models that a note names
 PER_CODE = 999  # shuffles of the table of codes, where --null names none
@@ -78,6 +82,7 @@ def score(
     code_blocks: Annotated[
         str | None,
         typer.Option(
+            rich_help_panel=CODES,
             metavar="0-1,2,4+7",
             help="Comma-separated blocks of codes that belong together; adds block_r2 and block_mcc.",
         ),
@@ -85,6 +90,7 @@ def score(
     factor_blocks: Annotated[
         str | None,
         typer.Option(
+            rich_help_panel=CODES,
             metavar="position=x+y,shape",
             help="Comma-separated blocks of factors, in the order of the code blocks; default one factor per block.",
         ),
@@ -92,6 +98,7 @@ def score(
     units: Annotated[
         str | None,
         typer.Option(
+            rich_help_panel=CODES,
             metavar="pca",
             help="For codes of several numbers per unit, (rows, units, size) in a file, or --code-blocks: score the "
             "first principal component of each unit.",
@@ -107,6 +114,7 @@ def score(
     null: Annotated[
         str,
         typer.Option(
+            rich_help_panel=HOW_SURE,
             metavar="NUMBER|shift|shift:NUMBER",
             help="Permutation test with this many shuffles of the rows (of whole groups with --groups). For time "
             "series: `shift`, 100 other stretches of codes beside the middle half of the factors.",
@@ -116,45 +124,60 @@ def score(
         bool,
         typer.Option(
             "--baselines",
+            rich_help_panel=HOW_SURE,
             help="For a run: also score a random projection of the same images, their PCA and the untrained encoder.",
         ),
     ] = False,
     confidence: Annotated[
         float | None,
         typer.Option(
+            rich_help_panel=HOW_SURE,
             help="Confidence level, such as .95: adds an interval for the mean score of new samples of as many rows. "
-            "A note marks intervals that were not validated."
+            "A note marks intervals that were not validated.",
         ),
     ] = None,
     resamples: Resamples = None,
-    how_many: Annotated[float | None, typer.Option(help="Rows needed for an interval of ± this value.")] = None,
+    how_many: Annotated[
+        float | None, typer.Option(rich_help_panel=HOW_SURE, help="Rows needed for an interval of ± this value.")
+    ] = None,
     dense: Annotated[
         bool,
         typer.Option(
-            "--dense", help="Convert sparse codes to a full array, if it fits into memory, so that all metrics run."
+            "--dense",
+            rich_help_panel=CODES,
+            help="Convert sparse codes to a full array, if it fits into memory, so that all metrics run.",
         ),
     ] = False,
     sort: Annotated[
         str | None,
         typer.Option(
-            metavar="METRIC", help="For several models: metric that sorts the rows; default the first of --metrics."
+            rich_help_panel=SEVERAL,
+            metavar="METRIC",
+            help="Metric that sorts the rows; default the first of --metrics.",
         ),
     ] = None,
     by: Annotated[
         str | None,
         typer.Option(
+            rich_help_panel=SEVERAL,
             metavar="COLUMN|folder|name|PATTERN",
-            help="For several models: also the means of groups, by a column of the runs (family, hyper.beta, ...), the "
+            help="Also the means of groups, by a column of the runs (family, hyper.beta, ...), the "
             "folder, the name less the number at its end, or a pattern such as '(beta[0-9]+)'.",
         ),
     ] = None,
     fail_under: Annotated[
-        str | None, typer.Option(metavar="METRIC=NUMBER,...", help="Exit with code 3 if a score is worse than this.")
+        str | None,
+        typer.Option(
+            rich_help_panel=CHECKS, metavar="METRIC=NUMBER,...", help="Exit with code 3 if a score is worse than this."
+        ),
     ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit with code 3 if a metric failed.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", rich_help_panel=CHECKS, help="Exit with code 3 if a metric failed.")
+    ] = False,
     per_code: Annotated[
         Path | None,
         typer.Option(
+            rich_help_panel=OUTPUT,
             metavar="FILE",
             help="Also write a row for each code to this .csv or .parquet file: its best factor, its information, and "
             "p, with 999 shuffles or as --null says.",
@@ -163,6 +186,7 @@ def score(
     track: Annotated[
         str | None,
         typer.Option(
+            rich_help_panel=OUTPUT,
             metavar="tensorboard|wandb|mlflow,...",
             help="Also write the scores as runs of these trackers, below ./tracking. Nothing is sent, unless "
             "WANDB_MODE=online.",
@@ -194,25 +218,11 @@ def score(
 
       unbraid score cells.h5ad --codes X_scVI --factors cell_type,dosage --unwanted batch
 
-      unbraid score runs/ --codes 'z_*.npy' --metrics mig --by setting
-
       unbraid score runs/ --metrics mig,dci_lasso --by hyper.beta --csv models.csv --latex table.tex
 
       unbraid score codes.npz --metrics mig --fail-under mig=.3
 
-      unbraid score runs/ --metrics mig,mcc --track mlflow
-
-      unbraid score codes.npy --labels labels.csv --weights count --metrics mig,modularity
-
-      unbraid score codes.npz --code-blocks 0-1,2 --factor-blocks position=x+y,shape --metrics mcc,r2
-
-      unbraid score codes.npz --metrics mig,sap,snc --null shift
-
       unbraid score codes.npy --labels labels.csv --groups trial --metrics mig,sap,snc --null 99 --confidence .95
-
-      unbraid score cells.npy --labels trials.csv --groups trial --metrics mcc --per-code cells.csv
-
-      unbraid score codes.npz --metrics mig,sap,snc --how-many .01
 
       unbraid score runs/3f6c0f0a8d1e2b47 --metrics mig,snc --baselines
 
