@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from unbraid.analysis.agreement import agreement, predictors
-from unbraid.analysis.agreement_tables import of_predictors
+from unbraid.analysis.agreement_tables import of_agreement, of_predictors
 from unbraid.analysis.by_setting import quartiles, setting_means, trend, with_elbo
 from unbraid.analysis.columns import agreement_columns, headline_columns, higher_is_better
 from unbraid.analysis.controversy import controversial
@@ -251,6 +251,14 @@ def test_the_correlation_of_a_metric_with_the_target_is_of_all_runs_that_have_bo
     assert {row[0].split()[1]: row[1:3] for row in shown.rows} == {
         name: [f"{found.values[name]:.2f}", str(found.n[name])] for name in found.values
     }
+
+
+@pytest.mark.parametrize("columns", [["mig.score"], ["mig.score", "mig.score"], []])
+def test_where_no_two_columns_can_be_correlated_a_line_says_so(columns: list[str]) -> None:
+    there = "mig.score" if columns else "none"
+    assert [*of_agreement(agreement(FRAME, columns, by=None))] == [
+        f"no two columns to correlate, all: there are {there}"
+    ]
 
 
 def test_columns_that_are_better_when_lower_are_turned_round() -> None:

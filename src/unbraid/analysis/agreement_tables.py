@@ -22,6 +22,8 @@ def of_agreement(found: Agreement, group: str = EVERYTHING, over: str = "runs") 
         counted = f"{runs} runs of {settings} settings" if over == "runs" else f"{settings} settings"
         yield matrix(f"{found.method} correlation, {group}, {counted}", names, cells)
         yield f"*: p < {SIGNIFICANT:g}, counting settings and corrected for all pairs (Holm)"
+    else:
+        yield f"no two columns to correlate, {group}: there are {', '.join(found.columns) or 'none'}"
     for each in found.left_out:
         lacking = each.columns[0].startswith("hyper.") and each.reason.startswith("has 0 ")
         if each.group == group and not lacking:  # that a family has no such hyperparameter is no news

@@ -60,7 +60,8 @@ class InFolder:
             ValueError: none was given.
         """
         if self.folder is None:
-            raise ValueError("the study has no folder yet: Study.load(yaml, out=folder)")
+            made = "give the folder that unbraid study run --out made, or Study.load(yaml, out=folder)"
+            raise ValueError(f"the study has no folder yet; {made}")
         return self.folder
 
 
