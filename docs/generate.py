@@ -84,8 +84,8 @@ def coverage() -> str:
     measured = json.loads((ROOT / "docs" / "coverage.json").read_text(encoding="utf-8"))
     tables = [_covered(measured, n_rows) for n_rows in sorted({row["rows"] for row in measured})]
     note = (
-        "Percent of samples whose 95 % interval held the mean, ± two standard errors of that percentage. *Perfect*: a "
-        "code for each factor; *noisy*: with noise, and two codes of noise beside; *rotated*: those turned by 30°; "
+        "Percent of samples whose 95 % interval covered the mean, ± two standard errors of that percentage. *Perfect*: "
+        "a code for each factor; *noisy*: with noise, and two codes of noise beside; *rotated*: those turned by 30°; "
         "*dependent*: of factors that correlate; *trained*: rows of the shipped codes of a β-TCVAE, with a little "
         "noise; *uneven*: partly entangled, with unequal and heavy-tailed noise; *bent*: see below. Measured by "
         "`benchmarks/interval_coverage.py`; – was not measured."
@@ -291,7 +291,7 @@ def main() -> None:
         "docs/families.md": families.overview(),
         "docs/figures.md": figures_page(),
         "docs/which-metric.md": filled("docs/which-metric.md", {"behaviour": behaviour(), "stressed": stressed()}),
-        "docs/how-sure.md": filled("docs/how-sure.md", {"coverage": coverage(), "alarms": alarms()}),
+        "docs/intervals.md": filled("docs/intervals.md", {"coverage": coverage(), "alarms": alarms()}),
         "docs/audit.md": filled("docs/audit.md", audited()),
         "docs/faults.md": filled("docs/faults.md", {"faults": faults()}),
         "docs/leaderboard.md": filled(

@@ -22,7 +22,7 @@ TREES: Mapping[str, list[str]] = {
     "index": ["quickstart", "tutorials/index", "guides", "reference", "gallery", "reproductions/index", "development"],
     "tutorials/index": ["own-codes", "own-images", "which-model"],
     "guides": [
-        "scoring", "which-metric", "how-sure", "is-this-number-right", "why-numbers-differ",
+        "scoring", "which-metric", "how-sure", "intervals", "is-this-number-right", "why-numbers-differ",
         "fit", "training", "studies", "scaling-out", "generalisation", "faults", "audit", "zoo",
         "ranking", "paper", "results", "leaderboard", "sharing",
         "anndata", "scikit-learn", "lightning", "sparse-autoencoders", "neurons",
