@@ -87,7 +87,7 @@ def page(name: str) -> str:
         amounts = ", ".join(f"`{key}`" for key in row.supervision.amounts)
         parts.append(
             f"## Supervision\n\nIs told {row.supervision.kind}, for which a dataset needs {row.supervision.needs}. "
-            f"How much: {amounts}. See [Training](../training.md#supervision)."
+            f"How much: {amounts}. See [Supervision](../supervision.md)."
         )
     if row.presets:
         grids = [

@@ -23,7 +23,8 @@ TREES: Mapping[str, list[str]] = {
     "tutorials/index": ["own-codes", "own-images", "which-model"],
     "guides": [
         "scoring", "which-metric", "how-sure", "intervals", "is-this-number-right", "why-numbers-differ",
-        "fit", "training", "studies", "scaling-out", "generalisation", "faults", "audit", "zoo",
+        "fit", "training", "trained-models", "supervision",
+        "studies", "scaling-out", "generalisation", "faults", "audit", "zoo",
         "ranking", "paper", "results", "leaderboard", "sharing",
         "anndata", "scikit-learn", "lightning", "sparse-autoencoders", "neurons",
     ],
