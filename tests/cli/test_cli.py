@@ -286,7 +286,7 @@ def test_udr_ranks_files_and_refuses_other_samples(unbraid_cli, tmp_path: Path) 
     assert min(scores, key=lambda path: scores[path]) == files[0]
     assert [line for line in printed.splitlines() if ".npz" in line][-2].strip().endswith("turned.npz"), "the last row"
     # The others are copies of each other, so that rounding decides between them.
-    assert printed.splitlines()[-1].startswith(tuple(f"best: {file} (" for file in files[1:]))
+    assert printed.splitlines()[-1].startswith(tuple(f"best model: {file} (" for file in files[1:]))
     assert "no posterior: all latents count as informative" in error
     Representation(codes, 2 - factors).save(tmp_path / "other.npz")
     code, _, error = unbraid_cli("rank", files[0], str(tmp_path / "other.npz"))
@@ -328,14 +328,14 @@ def test_the_command_its_json_and_its_page_name_the_same_best_of_each_group(unbr
     first, second = printed.splitlines()[-2:]
     found = unbraid.rank(files, groups=["a"] * 4 + ["b"] * 4)
     assert found.best is not None
-    assert first.startswith(f"best of a: {found.best} (")
-    assert second == f"best of b: none: {found.why_none(['a'])}"
+    assert first.startswith(f"best model of a: {found.best} (")
+    assert second == f"no best model of b: {found.why_none(['a'])}"
     assert "randomly rotated latents" in second
     assert all(line in page.read_text() for line in (first, second))
     assert page.read_text().count('<td class="num"><b>') == 1, "the best of a alone is bold"
     assert json.loads(kept.read_text())["best"] == found.best
     code, printed, _ = unbraid_cli("rank", *files[4:], "--untrained", files[0], "--untrained", files[1])
-    assert printed.splitlines()[-1].startswith("best: none: no model scores above untrained ones among each other (")
+    assert printed.splitlines()[-1].startswith("no best model: no model scores above untrained ones among each other (")
 
 
 def test_the_help_shows_the_commands_in_three_groups(unbraid_cli) -> None:

@@ -204,7 +204,7 @@ def test_bare_codes_of_groups_are_ranked_without_labels(unbraid_cli, home: Path)
         "rank", str(home / "codes"), "--by", "name", "--similarity", "spearman", "--json", str(out)
     )
     assert code == 0, error
-    assert "best of beta1: " in printed
+    assert "best model of beta1: " in printed
     content = json.loads(out.read_text())
     assert "beta4" in content["best"]
     assert sorted(content["groups"].values()) == ["beta1"] * 3 + ["beta4"] * 3

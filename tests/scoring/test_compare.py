@@ -52,6 +52,16 @@ def test_a_difference_is_that_of_a_plain_loop_over_the_same_parts() -> None:
     assert apart_too.differences[0].high == pytest.approx(apart + half)
 
 
+def test_no_difference_is_larger_than_the_range_of_the_metric() -> None:
+    """Perfect codes score 1 and noise about 0 of 1, so that their difference cannot reach more than 1."""
+    perfect = Representation(FACTORS[:40] + 0.01 * HARD[:40], FACTORS[:40])
+    noise = Representation(HARD[:40], FACTORS[40:80])
+    (own,) = unbraid.compare({"a": perfect, "b": noise}, metrics="dci_lasso", confidence=(0.99, 5)).differences
+    assert 0 < own.difference < own.high == 1
+    (other,) = unbraid.compare({"b": noise, "a": perfect}, metrics="dci_lasso", confidence=(0.99, 5)).differences
+    assert other.low == -1
+
+
 @pytest.mark.parametrize(("metric", "function"), [("irs", irs), ("mig_sup", mig_sup), ("r2", r2)])
 def test_a_difference_of_blocks_in_turn_is_that_of_a_plain_loop(metric: str, function: Callable[..., Any]) -> None:
     (own,) = unbraid.compare({"a": GOOD, "b": BAD}, metrics=metric, confidence=(0.95, 20)).differences

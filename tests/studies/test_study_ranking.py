@@ -186,7 +186,7 @@ def test_unfinished_diverged_and_unreadable_runs_are_left_out_with_the_reason(st
     assert ranking.left_out[runs[3].id] == "not finished"
     shown = invoke("rank", study.require_folder())
     assert "left out: " + runs[0].id + " (diverged: step 3: the loss is not finite)" in shown
-    assert "best model: none: notes question the scores of each model that has learnt" in shown
+    assert "no best model: notes question the scores of each model that has learnt" in shown
 
 
 def test_where_nothing_was_learnt_no_model_is_chosen(study: Study) -> None:
@@ -342,9 +342,9 @@ def test_of_six_hardly_trained_models_none_is_the_best_wherever_one_asks(tmp_pat
     by_kl = study.rank(informative="kl", kl_threshold=0.0)
     assert by_kl.scores.max() > 0.1, "they agree"
     assert by_kl.best is None
-    assert "best model: none: none of 6 models has learnt anything" in invoke("rank", tmp_path / "out")
+    assert "no best model: none of 6 models has learnt anything" in invoke("rank", tmp_path / "out")
     page = study_page(study.snapshot(), study.results())
-    assert f"best model: none: {ranking.why_none()}" in page
+    assert f"no best model: {ranking.why_none()}" in page
     frame = study.results()
     assert set(frame["collapsed"]) == {"yes"}
     codes = unbraid.rank([Representation.load(folder / "codes.safetensors").codes for folder in folders])
@@ -373,13 +373,13 @@ def test_where_most_runs_of_each_setting_learnt_nothing_the_command_the_page_and
         "one of two is no majority"
     )
     said = invoke("rank", study.require_folder())
-    assert f"best model: none: {why}" in said
+    assert f"no best model: {why}" in said
     assert "best setting" not in said
     content = json.loads(invoke("rank", study.require_folder(), "--json", "-"))
     assert (content["best"], content["best_setting"], content["why_none"]) == (None, None, why)
     assert {runs[0].id, runs[2].id} <= set(content["learnt_nothing"])
     data = study_data(study.snapshot(), study.results(), study.require_folder())
-    assert data["verdict"] == [f"best model: none: {why}"]
+    assert data["verdict"] == [f"no best model: {why}"]
     assert len(data["not_best"]) == 6
 
 

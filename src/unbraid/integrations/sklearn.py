@@ -63,12 +63,13 @@ def scorer(
     return Scorer(asked, method, 1.0 if asked.higher_is_better else -1.0)
 
 
-def scorers(names: Sequence[Named], **options: Any) -> dict[str, Scorer]:
+def scorers(names: str | Sequence[Named], **options: Any) -> dict[str, Scorer]:
     """Several of them by name, for `cross_validate` and for `GridSearchCV` with refit.
 
     Args:
-        names: of the metrics.
+        names: of the metrics, or of one.
         **options: as for `scorer`, the same for all.
     """
+    names = [names] if isinstance(names, str) else names
     made = [scorer(name, **options) for name in names]
     return {each if isinstance(each, str) else own.number.row.name: own for each, own in zip(names, made, strict=True)}

@@ -11,12 +11,12 @@ __all__ = ["group_verdicts", "study_verdict"]
 def group_verdicts(ranking: Ranking) -> list[str]:
     """A line for each group: its best model, or why there is none. Groups are the families of the ranking."""
     groups = dict.fromkeys(ranking.families)
-    return [_verdict(f"best of {group}", ranking, [each for each in groups if each != group]) for group in groups]
+    return [_verdict(f"best model of {group}", ranking, [each for each in groups if each != group]) for group in groups]
 
 
 def model_verdict(ranking: Ranking) -> list[str]:
     """One line: the best model, or why there is none."""
-    return [_verdict("best", ranking, ())]
+    return [_verdict("best model", ranking, ())]
 
 
 def study_verdict(ranking: Ranking, names: Mapping[Key, str], places: Mapping[str, object] | None = None) -> list[str]:
@@ -29,7 +29,7 @@ def study_verdict(ranking: Ranking, names: Mapping[Key, str], places: Mapping[st
     """
     chosen = ranking.choose()
     if chosen is None:
-        return [f"best model: none: {ranking.why_none()}"]
+        return [_verdict("best model", ranking, ())]
     without = f", leaving out {', '.join(ranking.doubted_families)}" if ranking.doubted_families else ""
     setting = f"{chosen.family} {names[chosen.family, chosen.setting]}".strip()
     run = chosen.run if places is None else places[chosen.run]
@@ -41,5 +41,6 @@ def study_verdict(ranking: Ranking, names: Mapping[Key, str], places: Mapping[st
 
 def _verdict(title: str, ranking: Ranking, without: list[str] | tuple[()]) -> str:
     chosen = ranking.choose(without)
-    verdict = f"none: {ranking.why_none(without)}" if chosen is None else f"{chosen.run} ({chosen.score:.3f})"
-    return f"{title}: {verdict}"
+    if chosen is None:
+        return f"no {title}: {ranking.why_none(without)}"
+    return f"{title}: {chosen.run} ({chosen.score:.3f})"

@@ -286,8 +286,9 @@ def compare(
     if not everywhere:
         raise ValueError(f"nothing to compare: {'; '.join(notes)}")
     pairs = [(metric, *pair) for metric in everywhere for pair in combinations(given, 2)]
-    found = [_difference(metric, pair, models, level, together) for metric, *pair in pairs]
-    upward = {metric: next(iter(cards.values())).scored[metric].metric.higher_is_better for metric in everywhere}
+    rows = {metric: next(iter(cards.values())).scored[metric].metric for metric in everywhere}
+    found = [_difference(metric, pair, models, level, together, rows[metric].range) for metric, *pair in pairs]
+    upward = {metric: row.higher_is_better for metric, row in rows.items()}
     decided = _decided(found, upward, 1 - level)
     compared = {
         name: ComparedModel(
@@ -399,9 +400,14 @@ def _compared(sampled: Sampled, metric: Metric, confidence: float) -> ComparedSc
 
 
 def _difference(
-    metric: str, pair: Sequence[str], models: Mapping[str, Mapping[str, Sampled]], confidence: float, paired: bool
+    metric: str,
+    pair: Sequence[str],
+    models: Mapping[str, Mapping[str, Sampled]],
+    confidence: float,
+    paired: bool,
+    reach: tuple[float, float],
 ) -> Difference:
-    """Not yet corrected."""
+    """Not yet corrected; the interval is cut off at the largest difference of two scores in the metric's range."""
     from scipy.special import stdtr
 
     first, second = (models[name][metric] for name in pair)
@@ -415,7 +421,8 @@ def _difference(
         freedom = float(own.sum() ** 2 / np.sum(own**2 / degrees)) if own.any() else float(degrees.min())  # Welch
     half = float(student(confidence, freedom)) * deviation
     p = float(2 * stdtr(freedom, -abs(apart) / deviation)) if deviation > 0 else float(apart == 0)
-    return Difference(metric, pair[0], pair[1], apart, apart - half, apart + half, p, p, "")
+    most = max(reach[1] - reach[0], abs(apart))
+    return Difference(metric, *pair, apart, max(apart - half, -most), min(apart + half, most), p, p, "")
 
 
 def _decided(found: Sequence[Difference], upward: Mapping[str, bool], alpha: float) -> tuple[Difference, ...]:
