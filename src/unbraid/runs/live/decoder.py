@@ -1,6 +1,5 @@
 """The decoders of a page, with what a reader can move: what templates/live.js reads."""
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +13,6 @@ from unbraid.runs.live.program import Program, rounding
 from unbraid.runs.live.sliders import Slider, matched, sliders
 from unbraid.runs.live.tracing import NotTraced, traced
 from unbraid.runs.run import Run
-from unbraid.storage.trust import Untrusted
 from unbraid.types import FloatArray, UInt8Array
 
 SEEDS = 12  # images to start from
@@ -79,17 +77,11 @@ def _seeds(runs: Sequence[Run], dataset: FactorDataset | None) -> Seeds:
     except (ValueError, OSError, DatasetMissing) as error:
         kept = [run.codes().codes for run in runs]
         rows = np.sort(rng.choice(len(kept[0]), min(SEEDS, len(kept[0])), replace=False))
-        codes, originals, missing = [each[rows] for each in kept], None, _why_not(error)
+        codes, originals, missing = [each[rows] for each in kept], None, str(error)
     else:
         originals = opened.images(rng.choice(len(opened), min(SEEDS, len(opened)), replace=False))
         codes, missing = [run.encode(originals) for run in runs], ""
     return Seeds(originals, missing, codes, [run.decode(each) for run, each in zip(runs, codes, strict=True)])
-
-
-def _why_not(error: Exception) -> str:
-    if isinstance(error, Untrusted):
-        return f"{error.reason}; unbraid report {error.option} {shlex.quote(error.name)} allows that"
-    return str(error)
 
 
 def _model(run: Run, codes: FloatArray, decoded: FloatArray) -> dict[str, Any]:
