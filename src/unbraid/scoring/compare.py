@@ -422,7 +422,7 @@ def _difference(
     half = float(student(confidence, freedom)) * deviation
     p = float(2 * stdtr(freedom, -abs(apart) / deviation)) if deviation > 0 else float(apart == 0)
     most = max(reach[1] - reach[0], abs(apart))
-    return Difference(metric, *pair, apart, max(apart - half, -most), min(apart + half, most), p, p, "")
+    return Difference(metric, pair[0], pair[1], apart, max(apart - half, -most), min(apart + half, most), p, p, "")
 
 
 def _decided(found: Sequence[Difference], upward: Mapping[str, bool], alpha: float) -> tuple[Difference, ...]:
