@@ -104,7 +104,8 @@ def test_an_engineer_without_labels_ranks_forty_files_in_three_groups(
     assert code == 0, error
     found = json.loads((tmp_path / "ranking.json").read_text())
     assert len(found["scores"]) == 40
-    best = {line.split()[2].rstrip(":"): line.split()[3] for line in printed.splitlines() if line.startswith("best of")}
+    lines = [line.split() for line in printed.splitlines() if line.startswith("best model of")]
+    best = {line[3].rstrip(":"): line[4] for line in lines}
     assert sorted(best) == ["beta1", "beta4", "beta8"]
     for group, model in best.items():
         own = {name: value for name, value in found["scores"].items() if found["groups"][name] == group}
