@@ -65,6 +65,15 @@ def check_entries(name: str, values: Any, n_factors: int) -> None:
         raise ValueError(f"{name} must have one entry per factor ({n_factors}); got {_shown(values)}")
 
 
+def check_same_rows(codes: tuple[int, ...], factors: tuple[int, ...]) -> None:
+    """Raises ValueError where the shapes of codes and factors, two axes each, differ in their rows."""
+    if codes[0] == factors[0]:
+        return
+    hint = " Factors are (n_samples, n_factors): transpose?" if codes[0] in factors else ""
+    hint = hint or (" Codes are (n_samples, n_codes): transpose?" if factors[0] in codes else "")
+    raise ValueError(f"codes and factors must have the same number of rows; got {codes} and {factors}.{hint}")
+
+
 def check_bins(name: str, bins: Any, least: int = 1) -> int:
     """How many bins each column is cut into."""
     return check_whole(name, bins, least, MOST_BINS, why="a count for every bin and level has to fit in memory")

@@ -10,7 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._utils.arguments import LONGEST_NAME, check_entries, check_names, check_number, check_whole
+from unbraid._utils.arguments import (
+    LONGEST_NAME,
+    check_entries,
+    check_names,
+    check_number,
+    check_same_rows,
+    check_whole,
+)
 from unbraid._utils.arrays import as_array, as_full, check_weights, column_names, in_columns, is_wide, too_large
 from unbraid._utils.optional import require
 from unbraid._utils.printable import printable
@@ -156,14 +163,7 @@ class Representation(Shown):
                 "codes must be (n_samples, n_codes) and factors (n_samples, n_factors); "
                 f"got {self.codes.shape} and {self.factors.shape}"
             )
-        if len(self.codes) != len(self.factors):
-            turned = len(self.codes) in self.factors.shape
-            raise ValueError(
-                "codes and factors must have the same number of rows; "
-                f"got {self.codes.shape} and {self.factors.shape}"
-                + ". Factors are (n_samples, n_factors): transpose?"
-                * turned
-            )
+        check_same_rows(self.codes.shape, self.factors.shape)
         if self.code_names and len(self.code_names) != self.codes.shape[1]:
             raise ValueError(
                 f"code_names must have one entry per code ({self.codes.shape[1]}); got {len(self.code_names)}"

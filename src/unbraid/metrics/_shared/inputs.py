@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numba
 import numpy as np
 
-from unbraid._utils.arguments import check_entries, check_whole
+from unbraid._utils.arguments import check_entries, check_same_rows, check_whole
 from unbraid._utils.arrays import CELLS, ROWS, as_array, check_weights, row_slices
 from unbraid._utils.suggest import suggestion
 from unbraid.errors import UnbraidError
@@ -134,15 +134,7 @@ def _weighted(inputs: Inputs, weights: ArrayLike) -> Inputs:
 def _converted(codes: ArrayLike, factors: ArrayLike, kinds: Sequence[Kind] | None) -> Inputs:
     code_matrix = finite_matrix(codes, "codes", "n_codes")
     factor_matrix = check_matrix(factors, "factors", "n_factors")
-    if len(code_matrix) != len(factor_matrix):
-        hint = " Factors are (n_samples, n_factors): transpose?" if len(code_matrix) in factor_matrix.shape else ""
-        hint = hint or (
-            " Codes are (n_samples, n_codes): transpose?" if len(factor_matrix) in code_matrix.shape else ""
-        )
-        raise ValueError(
-            "codes and factors must have the same number of rows; "
-            f"got {code_matrix.shape} and {factor_matrix.shape}.{hint}"
-        )
+    check_same_rows(code_matrix.shape, factor_matrix.shape)
     if len(code_matrix) < 2:
         raise ValueError(f"codes must have at least two rows (samples); got {len(code_matrix)}")
     if (n_factors := factor_matrix.shape[1]) > len(factor_matrix):
