@@ -1,6 +1,6 @@
 """Models trained at once on a GPU, beside the same models one by one and beside a plain PyTorch loop.
 
-    python benchmarks/gpu.py [--models 64] [--steps 30] [--rounds 3] [--tf32] [--json FILE]
+    python benchmarks/gpu.py [--models 64] [--steps 30] [--rounds 3] [--json FILE]
 
 Milliseconds of a step, the fastest of the rounds, which take turns; every row trains beta-VAEs on images of noise.
 
@@ -40,16 +40,15 @@ def main() -> None:
     parser.add_argument("--models", type=int, default=64)
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--tf32", action="store_true", help="let products of single precision round to TF32")
     parser.add_argument("--json", type=Path, help="write the numbers here as well")
     given = parser.parse_args()
-    torch.set_float32_matmul_precision("high" if given.tf32 else "highest")
     print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, {given.models} models, ms per step")
     print(f"{'':<32}{'plain':>8}{'one':>8}{'all':>8}{'plain/all':>11}{'one/all':>9}{'GiB':>7}")
     rows = []
     for network, side, channels, batch in KINDS:
-        for precision in ("float32", "bfloat16"):
-            made = measured(network, side, channels, batch, precision, given)
+        for precision in ("float32", "tf32", "bfloat16"):
+            torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+            made = measured(network, side, channels, batch, precision.replace("tf32", "float32"), given)
             many = given.models / made["all"]
             made |= {"plain/all": made["plain"] * many, "one/all": made["one"] * many}
             rows.append(made)
