@@ -89,6 +89,31 @@ def test_a_loaded_run_encodes_and_decodes_as_its_layers_do(runs):
     assert run.encode(pixels[:0]).shape == (0, 3)
 
 
+def test_an_encoder_can_be_differentiated(runs):
+    run = load_run(runs[0].path, device="cpu")
+    images = torch.rand(2, 1, 32, 32, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    step = torch.randn(images.shape, generator=torch.Generator().manual_seed(1)) * 1e-2
+    encode = run.encoder()
+    encode(images)[0].sum().backward()
+    with torch.no_grad():
+        moved = (encode(images + step)[0] - encode(images - step)[0]).sum() / 2
+    assert images.grad is not None
+    torch.testing.assert_close((images.grad * step).sum(), moved, rtol=0.02, atol=1e-4)
+
+
+def test_a_run_on_another_device_has_the_same_networks_on_the_cpu(runs, monkeypatch):
+    run = load_run(runs[0].path, device="cpu")
+    assert run.on_cpu() is run
+    elsewhere = replace(run, device="cuda")
+    elsewhere.__dict__["modules"] = run.modules
+    monkeypatch.setattr("unbraid.runs.run.choose_device", torch.device)
+    moved = elsewhere.on_cpu()
+    assert moved.device == "cpu"
+    assert moved.modules is not run.modules
+    images = blocks().images(np.arange(3))
+    np.testing.assert_array_equal(moved.encode(images), run.encode(images))
+
+
 def test_the_kept_codes_are_those_of_the_dataset(runs):
     kept = runs[1].codes()
     index = np.arange(len(SPACE))

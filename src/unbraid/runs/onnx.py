@@ -32,7 +32,7 @@ def export_onnx(run: Run, path: str | Path, *, part: Part = "decoder") -> float 
     the run's config.
 
     Args:
-        run: opened with device="cpu".
+        run: on any device.
         path: ends in .onnx.
         part: which of the two.
 
@@ -55,7 +55,7 @@ def export_onnx(run: Run, path: str | Path, *, part: Part = "decoder") -> float 
         require(package, "explore", "writing ONNX")
     import onnx
 
-    network, example, inputs, outputs = _network(run, part)
+    network, example, inputs, outputs = _network(run.on_cpu(), part)
     try:
         program = _exported(network, example, inputs, outputs)
     except torch.onnx.errors.OnnxExporterError as error:

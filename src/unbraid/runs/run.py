@@ -379,8 +379,9 @@ class Run:
                 raise ValueError(f"{path} does not fit the architecture in {CONFIG} of the same folder")
         except (SafetensorError, OSError) as error:
             raise damaged(path, error) from None
+        with self.described():
+            modules = self._built(weights)  # not in inference mode: whoever differentiates `encoder()` needs weights
         with self.described(), torch.inference_mode():
-            modules = self._built(weights)
             dtype = _dtype_of(modules)
             images = torch.zeros(1, *(shape[2:] + shape[:2]), dtype=dtype)
             codes, _ = self._family.encode(modules, images, self._settings)
@@ -400,6 +401,14 @@ class Run:
         modules, device = self._built(weights), choose_device(self.device)
         self.__dict__["modules"] = modules if device.type == "cpu" else modules.to(device)  # built there
         return self
+
+    def on_cpu(self) -> "Run":
+        """The same networks on the CPU; the run itself where they are there already."""
+        if choose_device(self.device).type == "cpu":
+            return self
+        return replace(self, device="cpu").with_weights(
+            {name: value.cpu() for name, value in self.modules.state_dict().items()}
+        )
 
     def _check_probe(self, modules: nn.ModuleDict) -> None:
         """Raises ValueError where code of the user's does not give the codes that it gave when the run was trained."""

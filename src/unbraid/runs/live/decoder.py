@@ -98,7 +98,7 @@ def _model(run: Run, codes: FloatArray, decoded: FloatArray) -> dict[str, Any]:
 
 def _program(run: Run, n_codes: int) -> tuple[Program | None, str]:
     try:
-        program = traced(run.decoder(), n_codes)
+        program = traced(run.on_cpu().decoder(), n_codes)
     except NotTraced as error:
         return None, str(error)
     if program.multiplications > SLOWEST:
