@@ -69,7 +69,7 @@ def main() -> None:
                 known = pd.concat([known, rows]) if len(known) else rows
                 known.to_csv(table.with_suffix(".part"), index=False)
                 os.replace(table.with_suffix(".part"), table)
-            print(means(known).to_string(), flush=True)
+                print(means(known).to_string(), flush=True)
 
 
 @cache
