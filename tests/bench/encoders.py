@@ -1,6 +1,7 @@
 """Encoders of which is known what they do; a suite asks for them by name."""
 # ruff: noqa: ARG001 (a suite gives all of them the same arguments)
 
+import sys
 from functools import cache
 from typing import Any
 
@@ -60,6 +61,14 @@ def endless(images, *, seed, steps):
 
 def nothing(images, *, seed, steps):
     return None
+
+
+def leaving(images, *, seed, steps):
+    sys.exit(seed)
+
+
+def leaving_later(images, *, seed, steps):
+    return lambda _: sys.exit()
 
 
 def short(images, *, seed):

@@ -86,6 +86,8 @@ def test_constant_codes_score_nothing_and_are_marked(tmp_path: Path) -> None:
         ("flat", "encode must return (n, n_codes) for n images; got (256,) for 256"),
         ("endless", "codes must be finite"),
         ("nothing", "it must return a function from images to codes; got NoneType"),
+        ("leaving", "RuntimeError: sys.exit(0) was called"),
+        ("leaving_later", "RuntimeError: sys.exit() was called"),
         ("short", "TypeError: short() got an unexpected keyword argument 'steps'"),
     ],
 )

@@ -1,5 +1,6 @@
 """A metric that raises an error costs its own row, and never the card."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,13 @@ def test_an_interrupt_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.scoring.test_failed_metrics.own", interrupted)
     with pytest.raises(KeyboardInterrupt):
         unbraid.score(CODES, FACTORS, metrics=["mig", NAME])
+
+
+def test_the_end_of_the_program_is_a_failure_of_the_metric_that_calls_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.scoring.test_failed_metrics.own", lambda *_: sys.exit("no codes"))
+    card = unbraid.score(CODES, FACTORS, metrics=["mig", NAME])
+    assert list(card) == ["mig"]
+    assert card.failed[NAME].reason == "RuntimeError: sys.exit('no codes') was called"
 
 
 @pytest.mark.usefixtures("failing_again")

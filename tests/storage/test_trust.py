@@ -55,6 +55,15 @@ def test_only_a_trusted_name_is_imported() -> None:
             imported(Trusted(name), "metric", "")
 
 
+def test_a_module_that_ends_the_program_is_one_that_cannot_be_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "script_of_mine.py").write_text("import sys\nsys.exit('done')\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=r"cannot be imported: RuntimeError: sys.exit\('done'\) was called"):
+        imported(Trusted("script_of_mine:f"), "metric", "")
+
+
 def test_code_is_looked_for_where_the_user_named_it_and_the_path_stays_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,7 +22,7 @@ from unbraid.representation import Representation
 from unbraid.runs.run import BATCH, N_CODES, open_run
 from unbraid.scoring.encoding import drawn, encoded_at
 from unbraid.storage.json_records import read_object
-from unbraid.storage.trust import imported
+from unbraid.storage.trust import exits_as_errors, imported
 from unbraid.storage.yaml_files import written
 from unbraid.studies.record import StudyProgress
 from unbraid.studies.store import write_json
@@ -89,11 +89,12 @@ def trained_encoder(
         images = as_given(dataset.images(shuffled(len(dataset), seed)))
         began = time.time()
         try:
-            encode = function(images, seed=seed, steps=suite.steps)
-            if not callable(encode):
-                raise ValueError(f"it must return a function from images to codes; got {type(encode).__name__}")
-            ended = time.time()
-            representation = _encoded(encode, dataset)
+            with exits_as_errors():
+                encode = function(images, seed=seed, steps=suite.steps)
+                if not callable(encode):
+                    raise ValueError(f"it must return a function from images to codes; got {type(encode).__name__}")
+                ended = time.time()
+                representation = _encoded(encode, dataset)
         except Exception as error:  # whatever code of the user's raises
             raise ValueError(f"{what} on {label}, seed {seed}: {error_line(error, ValueError)}") from error
         config = {"device": "cpu", "family": what, "dataset": {"name": suite.sets[label]["name"]}}

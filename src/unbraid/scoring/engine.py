@@ -17,7 +17,7 @@ from unbraid.metrics.zero_shot import check_gap
 from unbraid.representation import POSTERIOR, Representation
 from unbraid.scoring.card import Scored, fields_of
 from unbraid.storage.files import disk_is_full
-from unbraid.storage.trust import Untrusted
+from unbraid.storage.trust import Untrusted, exits_as_errors
 from unbraid.types import BoolArray, FloatArray, IntArray, Progress
 
 Objects: TypeAlias = Callable[[], Representation]
@@ -166,7 +166,7 @@ def call(metric: Metric, inputs: Inputs, context: Mapping[str, Any], store: Stor
         codes, factors = _read_only(inputs.codes), _read_only(inputs.factors)
         chosen |= {name: check_matrix(chosen[name], name, "n_codes") for name in POSTERIOR if name in chosen}
         chosen = {name: _read_only(value) if isinstance(value, np.ndarray) else value for name, value in chosen.items()}
-        with interruptible():
+        with interruptible(), exits_as_errors():
             result = alone(metric.function)(codes, factors, **chosen)
     else:
         with interruptible(), sharing(store):

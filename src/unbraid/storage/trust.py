@@ -113,11 +113,20 @@ def imported(name: str, what: str, how: str) -> Callable[..., Any]:
         raise UntrustedCode(f"using the {what} {name!r} would execute that code", code_of(name), how)
     module, _, function = code_of(name).partition(":")
     try:
-        with _importable(name.folder):
+        with _importable(name.folder), exits_as_errors():
             return getattr(import_module(module), function)
     except Exception as error:  # whatever a module raises while it is executed
         said = error_line(error, ImportError, AttributeError)
         raise ValueError(f"{what} {name!r} cannot be imported: {said}") from error
+
+
+@contextmanager
+def exits_as_errors() -> Iterator[None]:
+    """The end of the program, called for by code of the user's, is an error of that code; Ctrl-C is none."""
+    try:
+        yield
+    except SystemExit as error:
+        raise RuntimeError(f"sys.exit({'' if error.code is None else repr(error.code)}) was called") from error
 
 
 @contextmanager
