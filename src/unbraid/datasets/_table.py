@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -65,16 +66,19 @@ MPI3D_RELEASES = (
     "No release has the 103 680 that is sometimes quoted."
 )
 
+# Most rows are one of these; what a row gives itself goes first.
+IN_COLOUR = partial(Dataset, image_shape=(64, 64, 3))
+DRAWN = partial(IN_COLOUR, rendered=True, licence=OURS)
+MPI3D = partial(IN_COLOUR, source="Gondal et al. 2019", licence="CC BY 4.0")
+
 DATASETS: Table[Dataset] = Table(
     {
-        "sprites": Dataset(
+        "sprites": DRAWN(
             open_sprites,
             title="White squares, ellipses and hearts on black",
-            rendered=True,
             space=sprites_space(),
             image_shape=(64, 64, 1),
             source="follows dSprites (Matthey et al. 2017), by a rule fitted to 12 of its images",
-            licence=OURS,
             notes=(
                 "Quote it as sprites, not as dSprites: 12 official images are these to the pixel, and all have as many "
                 "white pixels together, 128 328 862; border pixels of any other image may differ.",
@@ -83,69 +87,50 @@ DATASETS: Table[Dataset] = Table(
                 "A square looks the same after a quarter turn and an ellipse after half a turn.",
             ),
         ),
-        "square": Dataset(
+        "square": DRAWN(
             open_square,
             title="A white block on a black square with joined edges",
-            rendered=True,
             space=square_space(),
             image_shape=(64, 64, 1),
             source="Square of LSBD (Tonnaer et al. 2022, appendix E), which is generated likewise",
-            licence=OURS,
         ),
-        "arrow": Dataset(
+        "arrow": DRAWN(
             open_arrow,
             title="An arrow that turns and changes its hue",
-            rendered=True,
             space=arrow_space(),
-            image_shape=(64, 64, 3),
             source="follows Arrow of LSBD (Tonnaer et al. 2022, appendix E), with an arrow of our own",
-            licence=OURS,
         ),
-        "airplane": Dataset(
+        "airplane": DRAWN(
             open_airplane,
             title="An airplane that turns around the vertical axis and changes its hue",
-            rendered=True,
             space=AIRPLANE_SPACE,
-            image_shape=(64, 64, 3),
             source="follows Airplane of LSBD (Tonnaer et al. 2022, appendix E), with an airplane of our own",
-            licence=OURS,
         ),
-        "airplanes": Dataset(
+        "airplanes": DRAWN(
             open_airplanes,
             title="Many airplanes, each turned once around the vertical axis",
-            rendered=True,
             space=airplanes_space(),
-            image_shape=(64, 64, 3),
             source="follows the ModelNet40 airplanes of LSBD (Tonnaer et al. 2022), with airplanes of our own",
-            licence=OURS,
             notes=("Quote it as rendered airplanes, not as ModelNet40. Its airplanes are in colour.",),
         ),
-        "turntable": Dataset(
+        "turntable": DRAWN(
             open_turntable,
             title="Vases, jugs and totems, each turned once on a turntable",
-            rendered=True,
             space=turntable_space(),
-            image_shape=(64, 64, 3),
             source="follows COIL-100 (Nene et al. 1996), with objects of our own",
-            licence=OURS,
             notes=("Quote it as turntable, not as COIL-100: no photograph is in it.",),
         ),
-        "cars_rendered": Dataset(
+        "cars_rendered": DRAWN(
             open_cars_rendered,
             title="Cars from all sides and four heights",
-            rendered=True,
             space=cars_space(),
-            image_shape=(64, 64, 3),
             source="follows 3D Cars (Reed et al. 2015), with cars of our own",
-            licence=OURS,
             notes=("Quote it as rendered cars, not as 3D Cars. Colour belongs to the object and is no factor.",),
         ),
-        "teapot": Dataset(
+        "teapot": DRAWN(
             open_teapot,
             title="A teapot at random angles and of random colours",
-            rendered=True,
             space=TEAPOT_SPACE,
-            image_shape=(64, 64, 3),
             n_images=20_000,
             source="follows the teapots of DCI (Eastwood and Williams 2018, section 4.1)",
             licence=f"{OURS}; the teapot is Martin Newell's of 1975, whose control points are public",
@@ -156,24 +141,19 @@ DATASETS: Table[Dataset] = Table(
                 "A teapot whose red, green and blue are all near 0 is black on black but for its highlight.",
             ),
         ),
-        "shapes3d_rendered": Dataset(
+        "shapes3d_rendered": DRAWN(
             open_shapes3d_rendered,
             title="An object in a coloured room",
-            rendered=True,
             space=SHAPES3D_SPACE,
-            image_shape=(64, 64, 3),
             source="follows 3D Shapes (Burgess and Kim 2018), in a room of our own",
-            licence=OURS,
             notes=("Quote it as rendered shapes, not as 3D Shapes: light, camera and proportions differ.",),
         ),
-        "flatland": Dataset(
+        "flatland": DRAWN(
             open_flatland,
             title="A white ball that an agent moves up, down, left and right",
-            rendered=True,
             space=flatland_space(),
             image_shape=(64, 64, 1),
             source="Flatland (Caselles-Dupré et al. 2019) on the grid of Quessard et al. 2020",
-            licence=OURS,
             notes=(
                 "The ball jumps from the last position of an axis to the first; it is never cut by the edge.",
                 "Steps have one exact length; in the simulation of Caselles-Dupré the cycle is only nearly exact.",
@@ -194,59 +174,45 @@ DATASETS: Table[Dataset] = Table(
                 "Images have 255 where the file has 1; the constant colour, its first factor, is left out.",
             ),
         ),
-        "shapes3d": Dataset(
+        "shapes3d": IN_COLOUR(
             shapes3d.open_shapes3d,
             title="An object in a coloured room",
             space=shapes3d.SPACE,
-            image_shape=(64, 64, 3),
             source="Burgess and Kim 2018",
             licence="Apache-2.0 (its repository)",
             files=shapes3d.FILES,
             notes=("Orientation goes from -30 to 30 degrees and does not close the circle.",),
         ),
-        "mpi3d_toy": Dataset(
+        "mpi3d_toy": MPI3D(
             mpi3d.open_mpi3d_toy,
             title="An object on a robot arm, drawn simply",
             space=mpi3d.SPACE,
-            image_shape=(64, 64, 3),
-            source="Gondal et al. 2019",
-            licence="CC BY 4.0",
             files=(mpi3d.FINAL_FILES["mpi3d_toy"], mpi3d.EARLY_FILES["mpi3d_toy"]),
             notes=(MPI3D_RELEASES,),
         ),
-        "mpi3d_realistic": Dataset(
+        "mpi3d_realistic": MPI3D(
             mpi3d.open_mpi3d_realistic,
             title="An object on a robot arm, drawn realistically",
             space=mpi3d.SPACE,
-            image_shape=(64, 64, 3),
-            source="Gondal et al. 2019",
-            licence="CC BY 4.0",
             files=(mpi3d.FINAL_FILES["mpi3d_realistic"], mpi3d.EARLY_FILES["mpi3d_realistic"]),
             notes=(MPI3D_RELEASES,),
         ),
-        "mpi3d_real": Dataset(
+        "mpi3d_real": MPI3D(
             mpi3d.open_mpi3d_real,
             title="An object on a robot arm, photographed",
             space=mpi3d.SPACE,
-            image_shape=(64, 64, 3),
-            source="Gondal et al. 2019",
-            licence="CC BY 4.0",
             files=(mpi3d.FINAL_FILES["mpi3d_real"],),
         ),
-        "mpi3d_real_complex": Dataset(
+        "mpi3d_real_complex": MPI3D(
             mpi3d.open_mpi3d_real_complex,
             title="A cup, ball or croissant on a robot arm, photographed",
             space=mpi3d.COMPLEX,
-            image_shape=(64, 64, 3),
-            source="Gondal et al. 2019",
-            licence="CC BY 4.0",
             files=(mpi3d.COMPLEX_FILE,),
         ),
-        "cars3d": Dataset(
+        "cars3d": IN_COLOUR(
             cars3d.open_cars3d,
             title="Cars from all sides and four heights",
             space=cars3d.SPACE,
-            image_shape=(64, 64, 3),
             source="Reed, Zhang, Zhang and Lee 2015",
             licence="none stated",
             files=cars3d.FILES,
@@ -256,33 +222,30 @@ DATASETS: Table[Dataset] = Table(
                 "Scaled from 128 x 128 by Lanczos resampling. The archive has 183 objects; 199 is quoted as well.",
             ),
         ),
-        "teapots_official": Dataset(
+        "teapots_official": IN_COLOUR(
             teapots.open_teapots_official,
             title="A teapot at random angles and of random colours",
             space=FactorTable(teapots.NAMES, teapots.KINDS, TEAPOT_SPACE.table),
-            image_shape=(64, 64, 3),
             n_images=teapots.N_IMAGES,
             source="Eastwood and Williams 2018",
             licence="none stated",
             files=teapots.FILES,
             notes=("Azimuth comes back to its start after a turn, though its kind is continuous.",),
         ),
-        "coil100": Dataset(
+        "coil100": IN_COLOUR(
             coil100.open_coil100,
             title="A hundred objects on a turntable, photographed",
             space=coil100.SPACE,
-            image_shape=(64, 64, 3),
             source="Nene, Nayar and Murase 1996",
             licence="non-commercial research",
             files=coil100.FILES,
             notes=("Scaled from 128 x 128 by Lanczos resampling.",),
         ),
-        "modelnet40_airplanes": Dataset(
+        "modelnet40_airplanes": IN_COLOUR(
             modelnet40.open_modelnet40_airplanes,
             title="The airplanes of ModelNet40, each turned once around the vertical axis",
             rendered=True,
             space=modelnet40.SPACE,
-            image_shape=(64, 64, 3),
             source="Wu et al. 2015 (meshes), drawn by this package",
             licence="academic research only",
             files=modelnet40.FILES,
@@ -298,11 +261,10 @@ DATASETS: Table[Dataset] = Table(
             files=chairs3d.FILES,
             notes=("Grey, from the middle 400 x 400 of 600 x 600 pixels; preprocessing='resize' takes them all.",),
         ),
-        "celeba": Dataset(
+        "celeba": IN_COLOUR(
             celeba.open_celeba,
             title="Faces of celebrities with forty yes-or-no attributes",
             space=FactorTable(celeba.NAMES, celeba.KINDS, np.empty((0, len(celeba.NAMES)))),
-            image_shape=(64, 64, 3),
             n_images=celeba.N_IMAGES,
             source="Liu, Luo, Wang and Tang 2015",
             licence="non-commercial research",
