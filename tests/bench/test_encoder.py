@@ -258,7 +258,7 @@ def test_files_of_the_first_schema_hold_no_chance(tmp_path: Path) -> None:
     content = record(bench("constant", tmp_path), "a__b", TODAY)
     assert content["schema"] == 2
     Results.model_validate(content)
-    with pytest.raises(ValueError, match="chance, baselines, seconds, supervision are of schema 2"):
+    with pytest.raises(ValueError, match="chance, baselines, seconds, supervision, date are of schema 2"):
         Results.model_validate(content | {"schema": 1})
 
 
@@ -331,6 +331,33 @@ def test_the_leaderboard_is_in_the_order_of_mean_ranks() -> None:
     assert [row[0] for row in of_set(found, "small", suite).texts[1:-2]] == [
         "a__y (beta=4)", "a__y", "a__x (000000000000)", "a__x (unclean)",
     ]  # fmt: skip
+
+
+def test_of_each_setting_the_newest_number_counts_whatever_else_its_file_got_later() -> None:
+    def file(revision: str, day: str, **dates: str) -> dict[str, Any]:
+        beside = {"chance": 0, "baselines": {}, "seconds": 1.0, "commit": "", "seeds": [0, 1, 2]}
+        scores = [
+            {"metric": "mig.score", "dataset": "small", "setting": name, "measured": {"value": 0.5, **beside, **dated}}
+            for name, dated in ((name, {"date": each} if each else {}) for name, each in dates.items())
+        ]
+        about = {"study": "bench-laptop-1", "model": "a__x", "revision": revision, "scores": scores}
+        return {**about, "history": [{"date": "2026-01-01"}, {"date": day}]}
+
+    suite = replace(SMALL, metrics=("mig",))
+    grown = file("a", "2026-01-05", first="2026-01-01", second="2026-01-05", undated="")
+    newer = file("b", "2026-01-03", first="2026-01-03", second="2026-01-03", undated="")
+    found = {each.setting: each.revision for each in standings([grown, newer], suite)}
+    assert found == {"first": "b", "second": "a", "undated": "a"}
+
+
+def test_a_record_is_of_the_day_of_its_last_training(tmp_path: Path) -> None:
+    found = bench("constant", tmp_path, seeds=[0, 1])
+    days = ["2026-01-31T23:59:59+00:00", "2026-02-01T00:00:01+00:00"]
+    dated = [
+        replace(each, model=replace(each.model, made={**each.model.made, "ended": day}))
+        for each, day in zip(found.scored, days, strict=True)
+    ]
+    assert {each["date"] for each in measured(replace(found, scored=dated)).values()} == {"2026-02-01"}
 
 
 def record_like(model: str) -> dict[str, Any]:

@@ -179,6 +179,32 @@ def test_an_edited_record_is_refused(add, tmp_path: Path, change: Callable[[dict
     assert not list((tmp_path / "results").rglob("*.json"))
 
 
+def test_numbers_of_a_bench_keep_the_day_on_which_they_were_measured(add, tmp_path: Path) -> None:
+    record = of_paper() | {"model": "my-lab__x", "revision": "unclean", "study": "small", "schema": 2}
+    record["scores"] = record["scores"][:1]
+    del record["source"], record["scores"][0]["reported"]
+    path = tmp_path / "results" / "my-lab__x" / "unclean" / "small.json"
+
+    def added(setting: str, day: str, *words: str, **others: float) -> tuple[int, str]:
+        held = record["scores"][0]["measured"] | {"date": day} | others
+        score = record["scores"][0] | {"setting": setting, "measured": held}
+        (tmp_path / "record.json").write_text(json.dumps(record | {"scores": [score]}))
+        return add(tmp_path / "record.json", *words)[:2]
+
+    def days() -> dict[str, str]:
+        return {each["setting"]: each["measured"]["date"] for each in read(path)["scores"]}
+
+    put(tmp_path / "results", record)  # of before dates were recorded, with a history that ends in 2020
+    assert added("later", "2026-01-05")[0] == 0
+    assert days() == {"beta=1": "2020-01-01", "later": "2026-01-05"}
+    assert added("later", "2026-01-06")[1].startswith("nothing new for")
+    assert days()["later"] == "2026-01-05"
+    assert added("later", "2026-01-07", value=0.31)[0] == 2
+    assert added("later", "2026-01-07", "--reason", "More rows.", value=0.31)[0] == 0
+    assert days() == {"beta=1": "2020-01-01", "later": "2026-01-07"}
+    assert faults(tmp_path / "results") == []
+
+
 def test_one_run_has_no_interval_and_unfinished_ones_do_not_count(add, tmp_path: Path) -> None:
     values, states = [0.4, 0.9, 0.9], ["finished", "diverged", "failed"]
     frame(values, state=states).to_csv(tmp_path / "small.csv", index=False)

@@ -54,6 +54,10 @@ RULES: dict[str, tuple[Edit, str]] = {
     "half an interval": (lambda c: c["scores"][0]["measured"].pop("low"), "low and high go together"),
     "outside itself": (lambda c: c["scores"][0]["measured"].update(value=0.5), "lies outside its own interval"),
     "no date": (lambda c: c["history"].insert(0, {"date": "2019-02-30", "reason": "x"}), "2019-02-30 is no date"),
+    "no day": (
+        lambda c: c.update(schema=2) or c["scores"][0]["measured"].update(date="2019-02-30"),
+        "measured on 2019-02-30, which is no date",
+    ),
     "order": (lambda c: c["history"].append({"date": "2019-01-01", "reason": "x"}), "the oldest entry comes first"),
 }
 

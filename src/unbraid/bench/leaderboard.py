@@ -26,11 +26,6 @@ class Standing:
     revision: str
     scores: Mapping[tuple[str, str], Mapping[str, Any]]  # what was measured, by set and column
 
-    @property
-    def any(self) -> Mapping[str, Any]:
-        """One of its numbers, which says what holds of all."""
-        return next(iter(self.scores.values()))
-
 
 def standings(contents: Iterable[Mapping[str, Any]], suite: Suite) -> list[Standing]:
     """All models of which there is a record of this suite, by name.
@@ -43,13 +38,14 @@ def standings(contents: Iterable[Mapping[str, Any]], suite: Suite) -> list[Stand
     for content in contents:
         if content["study"] != suite.study:
             continue
-        model, day = content["model"], content["history"][-1]["date"]
+        model, last = content["model"], content["history"][-1]["date"]
         for setting in {score["setting"]: None for score in content["scores"]}:
             scores = {
                 (score["dataset"], score["metric"]): score["measured"]
                 for score in content["scores"]
                 if score["setting"] == setting
             }
+            day = max(one.get("date", last) for one in scores.values())  # older records have one for all
             latest, known = newest.get((model, setting), ("", []))
             if day >= latest:
                 one = Standing(model, setting, content["revision"], scores)
@@ -61,7 +57,8 @@ def models(found: Sequence[Standing]) -> Table:
     """What was trained: settings, what a model was told, seconds of a training, and by which code."""
     rows = [
         [
-            each.model, each.setting, each.any.get("supervision", ""),
+            each.model, each.setting,
+            "; ".join(dict.fromkeys(one["supervision"] for one in each.scores.values() if "supervision" in one)),
             Cell(f"{(took := fmean(one['seconds'] for one in each.scores.values())):.0f}", took),
             each.revision,
         ]

@@ -79,6 +79,7 @@ def _measured(bench: Bench, label: str, own: Sequence[Scored], column: str, comm
         },
         "seconds": rounded(fmean(each.model.seconds for each in own)),
         **({"supervision": supervision} if supervision else {}),
+        "date": max(str(each.model.made["ended"]) for each in own)[:10],
     }
 
 

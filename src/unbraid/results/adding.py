@@ -58,21 +58,27 @@ def added(
         own = held.setdefault(key_of(score), {name: score[name] for name in ("metric", "dataset", "setting")})
         if revision == EXTERNAL and "reported" not in own:
             raise ValueError(f"{path} has no reported number for {named(score)}; {_suggested(score, content)}")
-        before, own["measured"] = own.get("measured"), score["measured"]
-        (new if before is None else same if before == own["measured"] else replaced).append(score)
-        if before not in (None, own["measured"]) and reason is None:
-            told = _differing(before, own["measured"], named(score))
+        before, now = own.get("measured"), score["measured"]
+        if before is not None and _undated(before) == _undated(now):
+            same.append(score)
+            continue
+        (new if before is None else replaced).append(score)
+        own["measured"] = now
+        if before is not None and reason is None:
+            told = _differing(_undated(before), _undated(now), named(score))
             raise ValueError(f"{path} has {told}; say why it is replaced: --reason")
-        if apart(own) and before != own["measured"]:
+        if apart(own):
             if reason is None:
                 raise ValueError(
                     f"{path}: {named(score)} was reported as {own['reported']['value']:g}, which lies outside what was "
                     "measured; say why: --reason"
                 )
             own["reason"] = reason
-        elif before != own["measured"]:
+        else:
             own.pop("reason", None)  # of a number that is there no more
     if new or replaced:
+        if content["history"] and any("date" in score["measured"] for score in [*new, *replaced]):
+            _date(content)
         first = "first record" if not content["history"] else f"{len(new)} measured numbers added"
         content["history"].append({"date": today.isoformat(), "reason": reason or first})
     content["scores"] = list(held.values())
@@ -80,6 +86,17 @@ def added(
         content["schema"] = BESIDE
     check_record(Results, content, path)
     return Added(path, content, len(new), len(replaced), len(same))
+
+
+def _undated(measured: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in measured.items() if name != "date"}
+
+
+def _date(content: Mapping[str, Any]) -> None:
+    """Give numbers of before dates were recorded that of the file, which is about to be a later one."""
+    for score in content["scores"]:
+        if "measured" in score:
+            score["measured"].setdefault("date", content["history"][-1]["date"])
 
 
 def _differing(then: Mapping[str, Any], now: Mapping[str, Any], of: str) -> str:

@@ -51,12 +51,18 @@ def of_content(content: Mapping[str, Any]) -> Iterator[str]:
 def _of_history(history: list[Mapping[str, str]]) -> Iterator[str]:
     dates = [each["date"] for each in history]
     for each in dates:
-        try:
-            date.fromisoformat(each)
-        except ValueError:
+        if not _is_date(each):
             yield f"history: {each} is no date"
     if dates != sorted(dates):
         yield "history: the oldest entry comes first"
+
+
+def _is_date(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _of_score(score: Mapping[str, Any], revision: str) -> Iterator[str]:
@@ -82,6 +88,8 @@ def _of_measured(measured: Mapping[str, Any], revision: str) -> Iterator[str]:
         yield "low and high go together"
     elif low is not None and not low <= measured["value"] <= high:
         yield f"measured {measured['value']:g} lies outside its own interval, {_interval(measured)}"
+    if not _is_date(day := measured.get("date", "2000-01-01")):
+        yield f"measured on {day}, which is no date"
     if revision in (UNCLEAN, SEVERAL) and measured["commit"]:
         yield f"was measured by commit {measured['commit'][:SHORT]}, and lies under {revision}"
     elif revision not in (EXTERNAL, UNCLEAN, SEVERAL) and measured["commit"][:SHORT] != revision:

@@ -19,7 +19,10 @@ SHORT = 12  # digits of a commit that name a folder
 Said: TypeAlias = Annotated[str, Field(max_length=LONGEST, pattern=r"\S")]  # more than spaces
 Name: TypeAlias = Annotated[str, Field(max_length=200, pattern=f"^{STUDY}$")]
 Width: TypeAlias = Annotated[FiniteFloat, Field(ge=0)]
-NEW = ("chance", "baselines", "seconds", "supervision")  # of a measured number, in files of schema BESIDE
+NEW = ("chance", "baselines", "seconds", "supervision", "date")  # of a measured number, in files of schema BESIDE
+
+
+Day: TypeAlias = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
 
 
 class Source(Record):
@@ -58,6 +61,7 @@ class Measured(Record):
     baselines: dict[Said, FiniteFloat] | None = None  # of what was not trained, by name
     seconds: Seconds | None = None  # of one training
     supervision: Said | None = None  # what it was told: "512 pairs"
+    date: Day | None = None  # on which the last training ended
 
 
 class Score(Record):
@@ -74,7 +78,7 @@ class Score(Record):
 class Change(Record):
     """When something was recorded or replaced, and why."""
 
-    date: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
+    date: Day
     reason: Said
 
 

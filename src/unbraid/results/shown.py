@@ -61,7 +61,8 @@ def whole_table(some: Iterable[Entry]) -> Table:
     """The same with all that is known of each, a column for each."""
     reported = ("value", "spread", "spread_is", "n", "printed", "place")
     measured = (
-        "value", "low", "high", "units", "unit", "commit", "study", "machine", "chance", "seconds", "supervision"
+        "value", "low", "high", "units", "unit", "commit", "study", "machine", "chance", "seconds", "supervision",
+        "date",
     )  # fmt: skip
     heads = [
         "model", "revision", "study", "dataset", "metric", "setting",
