@@ -282,6 +282,19 @@ def test_boxes_are_those_of_numpy(tab: Page, study: ExampleStudy) -> None:
     assert tab.locator("#boxes-plot .box").first.locator("title").text_content() == f"{best.family} {best.setting}"
 
 
+@pytest.mark.parametrize("turn", [1, -1])
+def test_a_whisker_never_ends_inside_its_box(browser: Browser, tmp_path: Path, turn: int) -> None:
+    frame = pd.DataFrame({"run": list("abcd"), "family": "vae", "setting": "", "seed": range(4), "state": "finished"})
+    frame = frame.assign(reason=None, dataset="sprites", **{"mig.score": [0.5 + 0.1 * turn, *[0.5] * 3]})
+    path = tmp_path / "report.html"
+    path.write_text(study_page(ExampleStudy(frame, tmp_path), frame), encoding="utf-8")
+    with shown(browser, path) as tab:
+        tab.locator("#boxes summary").click()
+        numbers = [float(each) for each in tab.locator("#boxes-numbers td.num").all_inner_texts()[1:]]
+    # numpy.percentile of .5, .5, .5 and .6: the quartile is .525, and .6 is farther from it than 1.5 x .025
+    assert numbers == ([0.5, 0.5, 0.5, 0.525, 0.525] if turn > 0 else [0.475, 0.475, 0.5, 0.5, 0.5])
+
+
 def test_correlations_are_those_of_the_study_and_lead_to_the_scatter_plot(tab: Page, study: ExampleStudy) -> None:
     tab.locator("#agreement-scope").select_option(label="beta_vae")
     measured = agreement(study.frame)

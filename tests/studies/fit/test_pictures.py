@@ -111,6 +111,7 @@ def test_what_cannot_be_read_is_named_and_left_out_up_to_one_in_a_hundred(folder
     assert sorted(found.skipped) == ["cut.png", "empty.png"]
     assert len(found.names) == FEWEST
     assert "2 files cannot be read and are left out" in " ".join(found.notes())
+    assert found.skipped["empty.png"] == "cannot identify image file 'empty.png'"  # the folder is named once, above
     for number in range(4):
         (folder / f"text{number}.png").write_text("no picture")
     with pytest.raises(ValueError, match=r"6 of 506 files cannot be read, more than 1%: cut\.png"):

@@ -297,7 +297,8 @@ def _read_files(folder: Path, files: tuple[str, ...], size: int) -> Iterator[Out
         try:
             return name, square(_opened(folder / name), size), ""
         except (OSError, SyntaxError, ValueError, ArithmeticError, bomb) as error:
-            return name, None, str(error).splitlines()[0] if str(error) else type(error).__name__
+            said = str(error).replace(repr(str(folder / name)), repr(name))  # the page may be read elsewhere
+            return name, None, said.splitlines()[0] if said else type(error).__name__
 
     with ThreadPoolExecutor(n_cores()) as threads:  # Pillow decodes without the interpreter's lock
         waiting = iter(files)

@@ -8,7 +8,8 @@ function boxOf(values) {
   const ordered = [...values].sort((a, b) => a - b);
   const [first, median, third] = [0.25, 0.5, 0.75].map((share) => quantile(ordered, share)), reach = 1.5 * (third - first);
   const inside = ordered.filter((value) => value >= first - reach && value <= third + reach);
-  return { first, median, third, low: inside[0], high: inside[inside.length - 1], n: ordered.length };
+  // A quartile between two runs may have none inside on its own side: the whisker then ends at the box.
+  return { first, median, third, low: Math.min(inside[0], first), high: Math.max(inside[inside.length - 1], third), n: ordered.length };
 }
 
 function boxesOf(key) {
