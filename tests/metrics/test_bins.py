@@ -132,5 +132,3 @@ def test_an_outlier_is_noted_and_has_no_hold_on_bins_of_equal_mass(metric) -> No
     assert note.startswith("codes 0, 1, 2, 3, 4 and 2 more: 4999 of 5000 rows or more are in one bin")
     zeros = np.where(rng.random((5000, 1)) < 0.05, codes, 0.0)  # no bins part what is equal
     assert not any("are in one bin" in note for note in metric(zeros, factors).notes)
-    with pytest.raises(ValueError, match="binning must be 'width' or 'mass'"):
-        metric(codes, factors, binning="equal")

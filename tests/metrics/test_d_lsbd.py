@@ -293,7 +293,6 @@ def test_no_cyclic_factor_is_not_defined() -> None:
         (GRID, {"sizes": (12, 10)}, "factors column 1 is cyclic with 10 levels and must hold 0 to 9; got 0 to 15"),
         (GRID - 1, {}, "factors column 0 is cyclic with 11 levels and must hold 0 to 10; got -1 to 10"),
         (GRID, {"max_frequency": 0}, "max_frequency must be a whole number, 1 to 10000"),
-        (GRID, {"norm": "both"}, "norm must be 'unit', 'axes' or 'released'; got 'both'"),
     ],
 )
 def test_unsound_arguments_are_refused(factors: FloatArray, arguments: dict, message: str) -> None:

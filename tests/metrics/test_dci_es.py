@@ -21,12 +21,6 @@ from unbraid.types import FloatArray
 FACTORS = grid_factors(6)
 
 
-def test_worked_examples() -> None:
-    assert explicitness_from_curve([1, 2, 3], [0.5, 0.25, 0.0]) == pytest.approx(0.5)
-    assert explicitness_from_curve([1, 2, 3], [1.0, 1.0, 1.0]) == pytest.approx(1.0)
-    assert explicitness_from_curve([1, 2, 3], [1.0, 1.0, 0.0]) == pytest.approx(-0.5)
-
-
 def test_the_least_loss_so_far_counts_over_uneven_capacities() -> None:
     x, losses = np.array([1.0, 2.0, 5.0, 6.0]), np.array([0.6, 0.2, 0.4, 0.1])
     least = np.array([0.6, 0.2, 0.2, 0.1])

@@ -11,10 +11,6 @@ from unbraid.metrics import seed_consistency
 RNG = np.random.default_rng(0)
 
 
-def test_worked_example() -> None:
-    assert seed_consistency([[[1, 0], [0, 1]], [[1, 0], [1, 1]]]).score == pytest.approx(0.853553, abs=1e-6)
-
-
 def test_brute_force_over_permutations_of_three_seeds() -> None:
     rows = [RNG.standard_normal((n, 3)) for n in (4, 5, 4)]
     unit = [each / np.linalg.norm(each, axis=1, keepdims=True) for each in rows]

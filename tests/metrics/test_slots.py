@@ -12,9 +12,7 @@ from unbraid.metrics._shared.inputs import split_rows
 RNG = np.random.default_rng(0)
 
 
-def test_worked_examples() -> None:
-    assert fg_ari([[0, 1, 1, 2, 2]], [[0, 0, 0, 1, 1]]).score == 1.0
-    assert slot_identifiability_from_matrix([[0.9, 0.2], [0.1, 0.8]]) == pytest.approx(0.7)
+def test_the_order_of_slots_is_no_matter() -> None:
     assert slot_identifiability_from_matrix([[0.2, 0.9], [0.8, 0.1]]) == pytest.approx(0.7)
 
 
