@@ -74,7 +74,7 @@ MISTAKES = {
     "rank codes.npz codes.npy --similarity lassso": "'lassso' is not one of 'lasso', 'spearman', 'pearson'",
     # files
     "score code.npz": "code.npz: no such file",
-    "report codes.npy --out page.html": "these codes have no factors to score against: give labels",
+    "report codes.npy --out page.html": "give labels (`unbraid score` takes --labels, and --html for a page)",
     "explore codes.npz": "not the folder of a study or a run; unbraid report codes.npz makes a page of it",
     # commands that are written otherwise
     "study rank study": "no command 'rank' here; write unbraid rank STUDY",

@@ -202,7 +202,8 @@ def score(
         scored, skipped, failed = scored | found, skipped | unable, failed | lost
     if not scored:
         if not representation.names:
-            without = "give labels; `rank` compares models without them"
+            how = "`unbraid score` takes --labels, and --html for a page"
+            without = f"give labels ({how}); `rank` compares models without them"
             raise ValueError(f"these codes have no factors to score against: {without}")
         raise none_computed(skipped, failed)
     rows = {name: row_of_unwanted(*each.names) for name, each in apart.items()}
