@@ -22,7 +22,7 @@ from unbraid.metrics._shared.resampling import Resampling, all_but_a_block, draw
 from unbraid.scoring.engine import score_each
 from unbraid.scoring.resampled import numbers_of, part_scorer
 from unbraid.scoring.tables import footnote
-from unbraid.types import FloatArray, Kind
+from unbraid.types import FloatArray, IntArray, Kind
 
 RNG = np.random.default_rng(0)
 FACTORS = np.stack([RNG.integers(0, size, 400) for size in (3, 4)], axis=1)
@@ -68,10 +68,16 @@ def test_intervals_of_means_hold_the_mean_as_often_as_they_say() -> None:
     assert 0.83 < held / 150 < 0.97
 
 
-@pytest.mark.parametrize(("n_samples", "one_in"), [(400, 2), (1000, 5)])
-def test_rows_to_train_on_stay_rows_to_train_on(n_samples: int, one_in: int) -> None:
-    part = part_of_rows(n_samples, one_in, 7, np.random.default_rng(3))
-    assert len(set(part.tolist())) == len(part) == n_samples - n_samples // one_in
+@pytest.mark.parametrize(
+    ("n_samples", "part", "size"),
+    [
+        (400, part_of_rows(400, 2, 7, np.random.default_rng(3)), 200),
+        (1000, part_of_rows(1000, 5, 7, np.random.default_rng(3)), 800),
+        (400, all_but_a_block(400, 40, 3, 7), 390),
+    ],
+)
+def test_rows_to_train_on_stay_rows_to_train_on(n_samples: int, part: IntArray, size: int) -> None:
+    assert len(set(part.tolist())) == len(part) == size
     for fractions in ((0.8, 0.2), (0.8, 0.1, 0.1), (0.5, 0.5)):
         for whole, own in zip(split_rows(n_samples, fractions, 7), split_rows(len(part), fractions, 7), strict=True):
             assert set(part[own]) <= set(whole)
@@ -95,13 +101,6 @@ def test_of_parts_in_turn_each_lacks_another_block(n_samples: int) -> None:
     of_groups = method.on(n_samples, groups[-1] + 1)
     without = [set(groups) - set(groups[draw_part(n_samples, groups, of_groups, 5, k)]) for k in range(of_groups.times)]
     assert sorted(group for each in without for group in each) == list(range(groups[-1] + 1))
-
-
-def test_without_a_block_rows_to_train_on_stay_rows_to_train_on() -> None:
-    part = all_but_a_block(400, 40, 3, 7)
-    for fractions in ((0.8, 0.2), (0.8, 0.1, 0.1), (0.5, 0.5)):
-        for whole, own in zip(split_rows(400, fractions, 7), split_rows(390, fractions, 7), strict=True):
-            assert set(part[own]) <= set(whole)
 
 
 def test_rows_left_out_one_by_one_are_the_jackknife_of_every_textbook() -> None:

@@ -32,6 +32,7 @@ def test_p_and_distance_by_hand() -> None:
     assert null_of(error, 0.1, np.array([0.4, 0.6])).p == pytest.approx(1 / 3)
     assert null_of(METRICS["mig"], 1.0, np.array([1.0, 1.0])).above is None
     assert Null(0.3, np.array([0.2]), 0.5, None).spread == 0.0
+    assert Null(0.3, np.array([0.0, 1.0]), 0.5, None).spread == pytest.approx(np.sqrt(0.5))
 
 
 def test_each_factor_has_its_own_p() -> None:
@@ -135,10 +136,6 @@ def test_the_command_shows_both_and_refuses_nonsense(tmp_path: Path) -> None:
     assert "0.2 !" in shown, "four shuffles cannot show anything"
     with pytest.raises(ValueError, match="null must be a whole number, 0 or more; got -1"):
         unbraid.score(CODES, FACTORS, null=-1)
-
-
-def test_the_spread_is_that_of_a_sample() -> None:
-    assert Null(0.3, np.array([0.0, 1.0]), 0.5, None).spread == pytest.approx(np.sqrt(0.5))
 
 
 def test_a_null_of_too_few_times_says_that_nothing_could_be_significant() -> None:

@@ -104,14 +104,6 @@ def test_dsprites(tmp_path: Path, name: str, make: Callable[[Path], Path]) -> No
     np.testing.assert_array_equal(images, sprite_arrays()["imgs"][..., None] * 255)
 
 
-def test_dsprites_factors_are_those_of_the_paper() -> None:
-    assert dsprites.SPACE.sizes == (3, 6, 40, 32, 32)
-    assert dsprites.SPACE.names == ("shape", "scale", "orientation", "position_x", "position_y")
-    assert dsprites.SPACE.values is not None
-    assert dsprites.SPACE.values[0] == ("square", "ellipse", "heart")
-    assert dsprites.SPACE.values[2][39] == pytest.approx(2 * np.pi)
-
-
 def test_dsprites_whose_labels_are_in_another_order_is_refused(tmp_path: Path) -> None:
     classes = sprite_arrays()["latents_classes"]
     classes[[5, 6]] = classes[[6, 5]]

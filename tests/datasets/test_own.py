@@ -297,11 +297,6 @@ def test_a_path_that_holds_no_dataset(tmp_path: Path) -> None:
         datasets.load(str(tmp_path), seed=1)
 
 
-def test_unknown_names_offer_the_nearest() -> None:
-    with pytest.raises(ValueError, match="unknown dataset 'dsprite'; did you mean 'dsprites'"):
-        datasets.load("dsprite")
-
-
 DEEP = (np.arange(16).reshape(4, 4) * 4369).astype(np.uint16)  # 0 to 65 535, each 257 times a byte
 
 

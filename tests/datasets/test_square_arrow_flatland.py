@@ -47,13 +47,6 @@ def test_acting_on_the_square_is_rolling_its_pixels(side: int, positions: int) -
         assert np.array_equal(image, np.roll(base, (y * 64 // positions, x * 64 // positions), axis=(0, 1)))
 
 
-def test_a_full_round_of_the_square_comes_home() -> None:
-    square = Square()
-    first = square.images(np.array([0]))[0]
-    past_the_end = square.images(square.space.index([[63, 0]]))[0]
-    assert np.array_equal(np.roll(past_the_end, 1, axis=0), first)
-
-
 def test_a_quarter_turn_of_the_arrow_is_a_quarter_turn_of_the_image() -> None:
     for arrow in (Arrow(), Arrow(antialias=False)):
         turning = arrow.images(np.arange(64))

@@ -124,29 +124,6 @@ def test_triangles_that_share_edges_leave_no_hole(seed: int) -> None:
     assert (background == 0).all()
 
 
-@pytest.mark.parametrize("nearer", [0, 1])
-@pytest.mark.parametrize("swapped", [False, True])
-def test_the_nearer_plate_hides_the_other(nearer: int, swapped: bool) -> None:
-    square = [(-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5)]
-    plates = [plate(0.2 if nearer == k else -0.2, square, tuple(np.eye(2)[k])) for k in range(2)]
-    middle = render(join(plates[::-1] if swapped else plates), FRONT, scene=PLAIN, size=16)[0, :2, 8, 8]
-    assert middle.tolist() == [255 * (nearer == k) for k in range(2)]
-
-
-def test_plates_that_cut_each_other_meet_in_the_middle() -> None:
-    """Two slanted plates, one nearer on the left and one on the right."""
-    corners = [(-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5)]
-    slanted = [
-        flat_mesh([(sign * 0.4 * y, y, z) for y, z in corners], [[0, 1, 2], [0, 2, 3]], tuple(np.eye(2)[k]))
-        for k, sign in enumerate((-1, 1))
-    ]
-    first, second, _ = render(join(slanted), FRONT, scene=PLAIN, size=32)[0].astype(int)
-    assert (first[12:20, 9:16] == 255).all()
-    assert (second[12:20, 16:23] == 255).all()
-    assert (first[:, 16:] == 0).all()
-    assert (second[:, :16] == 0).all()
-
-
 def test_light_falls_with_the_cosine_and_the_side_that_is_seen_is_lit() -> None:
     """A plate that faces the camera has the cosine of the light's third coordinate, from either side."""
     scene = Scene(light=(0.0, 3.0, 4.0), ambient=0.2, highlight=0.0)
