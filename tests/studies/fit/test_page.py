@@ -9,7 +9,7 @@ import pytest
 
 from unbraid.datasets import from_array
 from unbraid.studies.fit.choose import Candidate, Choice
-from unbraid.studies.fit.page import explained, judged_table, latents
+from unbraid.studies.fit.page import explained, fit_page, judged_table, latents
 from unbraid.studies.fit.pictures import prepare
 
 RNG = np.random.default_rng(0)
@@ -56,3 +56,12 @@ def test_by_labels_the_chosen_model_stands_beside_the_median_and_the_best():
     choice = Choice(tuple(models), None, models[1], "", 1.0, 1.0)
     (row,) = judged_table(choice, {"mig": {"a": 0.1, "b": 0.4, "c": 0.9}})
     assert row == {"metric": "mig", "chosen": 0.4, "median": 0.4, "best": 0.9}
+
+
+def test_the_page_names_the_images_and_not_the_place_where_they_lie(tmp_path: Path):
+    np.save(tmp_path / "scans.npy", IMAGES)
+    pictures = prepare(tmp_path / "scans.npy", tmp_path / "cache", 16)
+    plan: Any = SimpleNamespace(minutes=1, final=SimpleNamespace(size=16))
+    page = fit_page(pictures, plan, Choice((), None, None, "no model", 1.0, 1.0), run=None, codes=None, judged={})
+    assert "from <b>scans.npy</b>" in page
+    assert str(tmp_path) not in page

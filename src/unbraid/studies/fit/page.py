@@ -1,6 +1,7 @@
 """The page of `unbraid fit`: what each latent does, how sure the choice is, and what to do next."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ def fit_page(
     content: dict[str, Any] = {
         "version": VERSION,
         "images": pictures.notes(),
-        "source": pictures.source,
+        "source": Path(pictures.source).name,  # the page may be read where the folder is not
         "minutes": plan.minutes,
         "reason": choice.reason,
         "n_models": len(choice.candidates),
