@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unbraid.cli._options import listed, number_or_text, pair, yaml_options
-from unbraid.cli._progress import Pace, continuing, progress_bar
-from unbraid.cli.show import print_table, say
+from unbraid.cli._progress import Pace, continuing, metric_progress, progress_bar
+from unbraid.cli.show import Files, print_table, say, show
 from unbraid.storage.table_formats import Table
 
 if TYPE_CHECKING:
     from unbraid.runs.run import Run
-    from unbraid.training.train import TrainingProgress
+    from unbraid.training.train import Prepared, TrainingProgress
 
 
 def train(
@@ -53,6 +53,9 @@ def train(
             help="Early stopping after this many evaluations without improvement; 0: never. Keeps the best weights."
         ),
     ] = 0,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Estimate the number of runs, their time and disk space; write nothing.")
+    ] = False,
 ) -> None:
     """Train a family, one run per setting and seed.
 
@@ -64,6 +67,8 @@ def train(
     Examples:
 
       unbraid train beta_vae --dataset sprites --seeds 4 --set beta=1,4,16 --steps 30000 --out runs
+
+      unbraid train beta_vae --dataset sprites --seeds 4 --set beta=1,4,16 --dry-run
 
       unbraid train vae --dataset square --set latents=4 --set learning_rate=1e-3 --steps 2000
 
@@ -77,18 +82,32 @@ def train(
     from unbraid._utils.optional import require
 
     require("torch", "train", "training")
+    from unbraid.training.train import prepared, train_into
     from unbraid.training.train import train as train_models
 
     given: dict[str, Any] = _settings(sets, inspect.signature(train_models).parameters)
     source = {"name": images or dataset, **yaml_options("--data", options)}
     with continuing(), training_progress(family) as report:
-        runs = train_models(
+        planned = prepared(
             family, source, seeds=chosen, steps=steps, batch_size=batch_size, device=device, precision=precision,
-            preset=preset, out=out, checkpoint_every=checkpoint_every, snapshots=snapshots,
+            preset=preset, checkpoint_every=checkpoint_every, snapshots=snapshots,
             snapshot_metrics=listed(snapshot_metrics),
             hold_out=hold_out, hold_out_every=hold_out_every, patience=patience, progress=report, **given,
         )  # fmt: skip
-    print_runs(runs)
+        runs = [] if dry_run else train_into(out, *planned, progress=report)
+    if dry_run:
+        _estimate(planned, out)
+    else:
+        print_runs(runs)
+
+
+def _estimate(planned: "Prepared", out: Path) -> None:
+    from unbraid.studies.estimate import estimate_training
+    from unbraid.studies.shown import estimated
+
+    with metric_progress("measuring") as progress:
+        found = estimate_training(planned, out, progress)
+    show([*estimated(found)], Files())
 
 
 def _settings(sets: list[str] | None, reserved: Iterable[str]) -> dict[str, Any]:

@@ -1,11 +1,12 @@
-"""What a study will take: a few steps of each kind of run, measured here, and multiplied."""
+"""What a study or a training will take: a few steps of each kind of run, measured here, and multiplied."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from time import perf_counter
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
@@ -27,10 +28,12 @@ from unbraid.studies.execution import TaskLedger, all_tasks, check_tasks, needed
 from unbraid.studies.executors import EXECUTORS, Task
 from unbraid.studies.executors.local import PACK, kinds, spread
 from unbraid.studies.executors.ray import asked
+from unbraid.studies.expand import setting_of
 from unbraid.studies.record import StudyPart
 from unbraid.studies.shards import Shard
 from unbraid.training.loop import train_here
-from unbraid.training.train import training_of
+from unbraid.training.train import Prepared, check_images, check_members, check_space, configs_of, training_of
+from unbraid.types import Progress
 
 # By the kind of device: steps that come first, how many more are measured, and how many seconds of these tell them from
 # what is done once. On a GPU steps are recorded, those of an optimizer step that waits when its turn comes.
@@ -96,7 +99,7 @@ def estimate(
     executor: str | None = None,
     *,
     shard: Shard | None = None,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
     **options: Any,
 ) -> Estimate:
     """Time, memory and disk of what a study has still to do. Writes nothing.
@@ -117,17 +120,59 @@ def estimate(
     own = shard.part(tasks) if shard else tasks
     of = {task.id: task.questions[0]["of"] for task in own if task.questions}
     ledger = TaskLedger(study, planned, own, files=ReadOnce())
-    waiting = {task.id for task in ledger.waiting}
     check_tasks(study.require_folder(), ledger.waiting, datasets)
     name, options = study.config.executor_with(executor, options)
-    place = _on_cluster if name == "ray" else _here
+    settings = {each.id: each.setting for each in planned}
+    work = _Work(tasks, own, ledger.waiting, of, datasets, settings, needed_disk(ledger.waiting, datasets))
+    return _estimate(work, around.device, name, options, progress)
+
+
+def estimate_training(planned: Prepared, folder: Path, progress: Progress | None = None) -> Estimate:
+    """Time, memory and disk of what `unbraid.train` has still to do. Writes nothing.
+
+    Args:
+        planned: what is to be trained.
+        folder: of the run folders, which need not be there.
+        progress: as for `estimate`.
+
+    Raises:
+        ValueError, OSError: as `unbraid.train`, for what cannot be trained.
+    """
+    plan, members, dataset, described = planned
+    row, configs = find_family(plan.family), configs_of(*planned[:2], described)
+    check_images(row, dataset, members)
+    weights = check_members(row, dataset, [(plan, member) for member in members])
+    tasks = [Task(name, config, str(folder)) for name, (config, _) in configs.items()]
+    waiting = [task for task in tasks if not task.target.exists()]
+    disk = check_space(folder, dataset, weights, [configs[task.id][1] for task in waiting], row)
+    settings = {name: setting_of(plan.family, member.hyper) for name, (_, member) in configs.items()}
+    work = _Work(tasks, tasks, waiting, {}, {described["content"]: dataset}, settings, disk)
+    return _estimate(work, plan.device, "local", {}, progress)
+
+
+class _Work(NamedTuple):
+    tasks: Sequence[Task]
+    own: Sequence[Task]  # that are to be told of
+    waiting: Sequence[Task]  # of these
+    of: Mapping[str, str]  # by runs without some images, the run that sees all of them
+    datasets: Mapping[str, FactorDataset]
+    settings: Mapping[str, str]  # by run
+    disk: int  # bytes
+
+
+def _estimate(
+    work: _Work, device: str, executor: str, options: Mapping[str, Any], progress: Progress | None
+) -> Estimate:
+    tasks, own, _, of, datasets, settings, disk = work
+    waiting = {task.id for task in work.waiting}
+    place = _on_cluster if executor == "ray" else _here
     costly = {of.get(task.id, task.id) for task in own}
     found = [kind for kind in kinds([task for task in tasks if not task.questions]) if costly & {t.id for t in kind}]
     costs: dict[str, tuple[float, float]] = {}
     stacks: dict[str, int] = {}
     used: list[int | None] = []
-    with place(tasks, datasets, around.device, options) as (on_cpu, room, together, call):
-        groups = together(ledger.waiting)
+    with place(tasks, datasets, device, options) as (on_cpu, room, together, call):
+        groups = together(work.waiting)
         for done, kind in enumerate(found):
             if progress:
                 progress(kind[0].config["family"], done, len(found))
@@ -143,7 +188,6 @@ def estimate(
     costs |= {task: costs[whole] for task, whole in of.items()}
     stacks |= {task: stacks[whole] for task, whole in of.items()}
     scoring = _seconds_of_scoring(tasks[0], datasets) if tasks else 0.0
-    settings = {each.id: each.setting for each in planned}
     settled: dict[tuple[str, str, int], list[Task]] = {}
     for task in own:
         setting = settings.get(task.id, task.label)
@@ -157,8 +201,7 @@ def estimate(
     at_once = max(1, min(room, len(groups)))
     each = max((memory for memory in used if memory is not None), default=None)
     return Estimate(
-        rows, at_once, each, each and each * at_once, needed_disk(ledger.waiting, datasets),
-        _assumed(scoring, at_once, on_cpu, name),
+        rows, at_once, each, each and each * at_once, disk, _assumed(scoring, at_once, on_cpu, executor),
     )  # fmt: skip
 
 
@@ -204,9 +247,10 @@ def _assumed(scoring: float, processes: int, on_cpu: bool, executor: str) -> str
     if executor == "ray":
         where = f"{processes} places of the cluster that nothing else uses"
     steps = MORE_STEPS["cpu" if on_cpu else "cuda"][-1]
+    scored = f" {scoring:.1f} s to score a run, measured on random codes;" if scoring else ""
     return (
-        f"{where}; the speed of up to {steps} steps of each kind of run, measured just now; {scoring:.1f} s "
-        "to score a run, measured on random codes; what checkpoints hold already is not subtracted"
+        f"{where}; the speed of up to {steps} steps of each kind of run, measured just now;{scored} what checkpoints "
+        "hold already is not subtracted"
     )
 
 

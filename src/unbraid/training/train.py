@@ -6,7 +6,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -125,6 +125,33 @@ def train(
         OSError: not enough space on the disk, or in memory.
         KeyboardInterrupt: stopped by SIGINT (Ctrl-C) or SIGTERM; checkpoints are saved.
     """
+    planned = prepared(
+        family, dataset, seeds=seeds, steps=steps, batch_size=batch_size, device=device, precision=precision,
+        preset=preset, checkpoint_every=checkpoint_every, snapshots=snapshots, snapshot_metrics=snapshot_metrics,
+        hold_out=hold_out, hold_out_every=hold_out_every, patience=patience, progress=progress, **hyperparameters,
+    )  # fmt: skip
+    return train_into(Path("runs" if out is None else out), *planned, processes=processes, progress=progress)
+
+
+class Prepared(NamedTuple):
+    """What is to be trained, and on which images."""
+
+    plan: Plan
+    members: list[Member]
+    opened: FactorDataset
+    described: dict[str, Any]  # the images, for configs
+
+
+def prepared(
+    family: str, dataset: Source, *, seeds: int | Sequence[int], steps: int, batch_size: int, device: str,
+    precision: str, preset: str | None, checkpoint_every: float, snapshots: int, snapshot_metrics: str | Sequence[str],
+    hold_out: float, hold_out_every: int, patience: int, progress: Callable[[TrainingProgress], None] | None,
+    **hyperparameters: Any,
+) -> Prepared:  # fmt: skip
+    """What `train` does first: look at its arguments, and open the images; nothing is written.
+
+    Args and Raises: as `train`.
+    """
     family = trusting(family)
     row = find_family(family)
     members = members_of(family, row, seeds, preset, trusting(hyperparameters))
@@ -141,8 +168,7 @@ def train(
     for member in members:
         check_schedules(member.hyper, plan.steps)
     opened, described = opened_dataset(dataset, read)
-    folder = Path("runs" if out is None else out)
-    return train_into(folder, plan, members, opened, described, processes=processes, progress=progress)
+    return Prepared(plan, members, opened, described)
 
 
 def train_into(
@@ -166,11 +192,7 @@ def train_into(
         raise ValueError(f"{folder} is a file; out must be a folder")
     row = find_family(plan.family)
     check_images(row, opened, members)
-    configs = {
-        run_id(config): (config, member)
-        for member in members
-        for config in [config_of(plan, member, described, code_of(plan, member))]
-    }
+    configs = configs_of(plan, members, described)
     weights = check_members(row, opened, [(plan, member) for member in members])
     folder.mkdir(parents=True, exist_ok=True)
     done = _finished(folder, configs)
@@ -383,15 +405,22 @@ def weight_bytes(row: Family, dataset: FactorDataset, member: Member) -> int:
 
 def check_space(
     folder: Path, dataset: FactorDataset, weights: Mapping[str, int], members: Sequence[Member], row: Family
-) -> None:
-    """Raises OSError where the results and the checkpoints on the way will not fit."""
+) -> int:
+    """Bytes of the results and of the checkpoints on the way, about.
+
+    Raises:
+        OSError: they will not fit.
+    """
     needed = needed_space(dataset, weights, members, row)
     # Each keeps a checkpoint, of weights and two moments, and of some there are two for a moment.
     needed += 3 * max(weights.values(), default=0) * (len(members) + min(len(members), n_cores()))
+    while not folder.exists():
+        folder = folder.parent
     if (free := shutil.disk_usage(folder).free) < needed:
         raise OSError(
             f"{folder}: {len(members)} runs need about {needed / 1e6:.0f} MB of disk, {free / 1e6:.0f} MB are free"
         )
+    return needed
 
 
 def needed_space(dataset: FactorDataset, weights: Mapping[str, int], members: Sequence[Member], row: Family) -> int:
@@ -403,6 +432,14 @@ def needed_space(dataset: FactorDataset, weights: Mapping[str, int], members: Se
         codes = rows * (2 * 4 * n_codes + 8 * len(dataset.space.names))
         needed += weights[repr(structural_settings(row, [member]))] + codes + (1 << 17)
     return needed
+
+
+def configs_of(
+    plan: Plan, members: Sequence[Member], described: Mapping[str, Any]
+) -> dict[str, tuple[dict[str, Any], Member]]:
+    """The config of each run that these members are, by its id; equal ones once."""
+    configs = [(config_of(plan, member, described, code_of(plan, member)), member) for member in members]
+    return {run_id(config): (config, member) for config, member in configs}
 
 
 def config_of(
