@@ -303,6 +303,8 @@ def test_the_command_prints_and_writes_every_check(unbraid_cli, tmp_path: Path, 
     assert second["scores"]["noise"] == pytest.approx(METRICS_MED_NOISE, abs=0.005)
     code, printed, _ = unbraid_cli("stress", "my_lab_stressed:known")
     assert "FAIL perfect" in printed
+    for process in PROCESSES:  # the longest names do not touch the next column
+        assert f"{named(process, 'Gaussian noise')}  " in printed, process
     assert isinstance(stress("med")[0], Stressed)
 
 

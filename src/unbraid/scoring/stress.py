@@ -434,4 +434,4 @@ def _line(check: Check) -> str:
     mark = {True: "pass", False: "FAIL", None: "-"}[check.passed]
     numbers = "" if check.score is None else f"{check.score:8.3f}"
     share = "" if check.share is None or not math.isfinite(check.share) else f"{check.share:6.2f}"
-    return f"  {mark:<5}{check.situation:<28}{check.demand:<24}{numbers:>8}{share:>7}  {check.why}".rstrip()
+    return f"  {mark:<5}{check.situation:<30}{check.demand:<24}{numbers:>8}{share:>7}  {check.why}".rstrip()
