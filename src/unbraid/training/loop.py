@@ -285,6 +285,8 @@ class _Stretch:
             if step in ahead:
                 self._catch_up(step)
             logs = self.population.advance(step)
+            if alone and self.sums and not self.progress[0].curve_steps and self.population.diverged()[0]:
+                self._extend([0], step, self._means())  # what came before the step that failed is all that there is
             for name, value in logs.items():
                 self.sums[name] = self.sums[name] + value if name in self.sums else value.clone()
                 self.counts[name] = self.counts.get(name, 0) + 1
