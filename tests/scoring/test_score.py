@@ -388,6 +388,10 @@ def test_score_encoder_takes_torch_tensors_and_refuses_wrong_rows() -> None:
         lambda images: layer(torch.from_numpy(images).float().flatten(1)), two_factor_dataset(), metrics=["mig"]
     )
     assert card.representation.codes.shape == (48, 3)
+    half = unbraid.score_encoder(
+        lambda images: torch.from_numpy(images[:, 0, :2, 0]).to(torch.bfloat16), two_factor_dataset(), metrics=["mig"]
+    )
+    assert half["mig"].score == pytest.approx(1.0)
     with pytest.raises(ValueError, match=r"encode must return \(n, n_codes\) for n images; got \(1, 3\) for 48"):
         unbraid.score_encoder(lambda _: np.zeros((1, 3)), two_factor_dataset(), metrics=["mig"])
 

@@ -1,6 +1,7 @@
 """The id of a run follows the source of the user's own network, and a run is opened with no other."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 import unbraid
 from tests.training.examples import TINY
 from unbraid.metrics._shared import provenance
-from unbraid.runs.run import open_run
+from unbraid.runs.run import Run, open_run, probe_images
 
 SOURCE = """
 from torch import nn
@@ -56,6 +57,22 @@ def test_another_source_is_another_run_and_no_stale_one_is_opened(tmp_path: Path
     written("ReLU", "# a remark\n")  # another source that computes the same: another id, but the run can be read
     np.testing.assert_array_equal(unbraid.load_run(relu.path, network=GIVEN["network"]).encode(TINY.array[:5]), codes)
     assert trained().path not in (relu.path, tanh.path)
+
+
+def test_the_codes_that_tell_the_source_are_those_of_the_cpu(tmp_path: Path, monkeypatch, written) -> None:
+    """A GPU rounds convolutions to TF32, by more than the check at opening lets pass."""
+    encode = Run.encode
+
+    def rounded(run: Run, images: np.ndarray) -> np.ndarray:
+        return encode(run, images) * (1.0 if run.device == "cpu" else 1.01)
+
+    monkeypatch.setattr(Run, "encode", rounded)
+    monkeypatch.setattr(Run, "on_cpu", lambda run: replace(run, device="cpu").with_weights(run.modules.state_dict()))
+    monkeypatch.setattr("unbraid.training.writing.Run", lambda *given: Run(*given[:3], "auto"))  # "auto": a GPU here
+    written("Tanh")
+    (run,) = unbraid.train("vae", TINY, steps=1, out=tmp_path, **GIVEN)
+    opened = unbraid.load_run(run.path, network=GIVEN["network"], device="cpu")
+    np.testing.assert_allclose(opened.config["probe"], opened.encode(probe_images(TINY.image_shape)), rtol=1e-6)
 
 
 def test_runs_of_our_own_networks_have_neither(tmp_path: Path) -> None:

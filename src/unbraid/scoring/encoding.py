@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from unbraid._utils.arrays import as_array
 from unbraid.datasets.base import FactorDataset
 from unbraid.factors import FactorSpace, whole_objects
 from unbraid.factors.space import level_names
@@ -51,7 +52,7 @@ def encoded_by(
         for name, encode in encoders.items():
             output = encode(images)
             pair = output if isinstance(output, tuple) else (output,)
-            arrays = [_as_numpy(each) for each in pair]
+            arrays = [as_array(each) for each in pair]
             for array in arrays:
                 if array.ndim != 2 or len(array) != len(rows):
                     raise ValueError(f"encode must return (n, n_codes) for n images; got {array.shape} for {len(rows)}")
@@ -79,8 +80,3 @@ def drawn(n_images: int, n_samples: int, seed: int) -> IntArray:
     if n_samples >= n_images:
         return np.arange(n_images)
     return np.sort(np.random.default_rng(seed).choice(n_images, n_samples, replace=False))
-
-
-def _as_numpy(values: Any) -> FloatArray:
-    # A torch tensor that requires a gradient, or lives on another device, does not convert by itself.
-    return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)

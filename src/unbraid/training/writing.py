@@ -73,7 +73,8 @@ def write_run(
         if said := sanity_check(run, dataset, reconstructs="reconstruction" in trained.curves):
             status["note"] = said
         if trusted_in([config["family"], dict(config["hyperparameters"])]):
-            config["probe"] = run.encode(probe_images(tuple(dataset.image_shape))).tolist()
+            # On the CPU, where it is compared: the convolutions of a GPU may round to TF32.
+            config["probe"] = run.on_cpu().encode(probe_images(tuple(dataset.image_shape))).tolist()
             _write(working / CONFIG, config)
     status["files"] = {name: (working / name).stat().st_size for name in LASTING if (working / name).exists()}
     _write(working / STATUS, status)
