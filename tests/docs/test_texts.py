@@ -14,6 +14,7 @@ from tests.docs.conftest import ROOT
 from unbraid import score
 from unbraid.cli.app import app
 from unbraid.metrics import MEASURES, METRICS, QUESTIONS, RECONSTRUCTED, by_question
+from unbraid.scoring.score import choose
 
 TABLE = json.loads((ROOT / "docs" / "behaviour.json").read_text(encoding="utf-8"))
 COMMANDS: Any = typer.main.get_command(app)
@@ -232,6 +233,13 @@ def test_commands_have_the_options_that_a_page_gives_them(page: Path) -> None:
         assert node is not COMMANDS, line
         known = {each for option in node.params for each in (*option.opts, *option.secondary_opts)} | {"--help"}
         assert {word.partition("=")[0] for word in words if word.startswith("--")} <= known, line
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_metrics_that_a_command_of_a_page_names_can_be_chosen(page: Path) -> None:
+    commands = "\n".join(blocks_of(page.read_text(encoding="utf-8"), "sh|bash"))
+    for asked in re.findall(r'--metrics (?:"([^"]+)"|(\S+))', commands):
+        choose([each for each in re.split(r",(?![^(]*\))", "".join(asked)) if ":" not in each] or "mig")
 
 
 def blocks_of(text: str, languages: str) -> list[str]:
