@@ -137,13 +137,11 @@ def recall(right: FloatArray, fixed: IntArray, n_factors: int) -> FloatArray:
     return np.bincount(fixed, weights=right, minlength=n_factors) / np.maximum(asked, 1)
 
 
-def logistic_regression(
-    points: FloatArray, labels: IntArray, n_classes: int, penalty: float = 1.0
-) -> tuple[FloatArray, FloatArray, bool]:
+def logistic_regression(points: FloatArray, labels: IntArray, n_classes: int) -> tuple[FloatArray, FloatArray, bool]:
     """Weights (n_columns, n_classes) and intercepts (n_classes,) of multinomial logistic regression; if converged.
 
-    Minimises the summed cross-entropy plus penalty / 2 times the squared weights, intercepts free: scikit-learn's
-    LogisticRegression with C = 1 / penalty, at its optimum, by Newton's method.
+    Minimises the summed cross-entropy plus half the squared weights, intercepts free: scikit-learn's
+    LogisticRegression at its optimum, by Newton's method.
     """
     # Standardised columns condition the Hessian; penalty and intercepts take the change back.
     powers, unit = exponents(points), in_unit(points)
@@ -154,7 +152,7 @@ def logistic_regression(
     target = np.eye(n_classes)[labels]
     # Without any penalty only differences between classes would be determined.
     # The penalty is on weights of the points as they are; beyond 2^400 it leaves nothing of a weight.
-    ridge = np.ldexp(penalty / spread**2, np.minimum(-2 * powers, 800))
+    ridge = np.ldexp(1.0 / spread**2, np.minimum(-2 * powers, 800))
     ridge = np.maximum(np.append(ridge, 0.0), 1e-9)[:, None] * np.ones(n_classes)
     solution = np.zeros((width, n_classes))
     probabilities, loss = _softmax_loss(extended, solution, labels, ridge)

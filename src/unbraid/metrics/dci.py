@@ -172,8 +172,7 @@ def constant_nrmse(split: TrainValidTest) -> FloatArray:
     return np.sqrt((missed**2).mean(axis=0))
 
 
-def notes_on_kinds(kinds: Sequence[Kind], how: str) -> tuple[str, ...]:
+def notes_on_kinds(kinds: Sequence[Kind]) -> tuple[str, ...]:
     """Which factors are read as plain numbers although they are not."""
-    return tuple(
-        f"factor {column} is {kind}: {how}" for column, kind in enumerate(kinds) if kind in ("categorical", "cyclic")
-    )
+    read = [(column, kind) for column, kind in enumerate(kinds) if kind in ("categorical", "cyclic")]
+    return tuple(f"factor {column} is {kind}: its levels are read as numbers" for column, kind in read)

@@ -109,7 +109,7 @@ def lasso_predicted(
         tuned=model.penalties,
         notes=(
             f"lasso, absolute weights; {split.note}",
-            *notes_on_kinds(rows.kinds, "its levels are read as numbers"),
+            *notes_on_kinds(rows.kinds),
             *([cause] if full else []),
             *(f"factor {k}: no linear relation to the codes beyond chance" for k in np.flatnonzero(~explained)),
             *model.notes,

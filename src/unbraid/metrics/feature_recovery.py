@@ -6,9 +6,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from unbraid._utils.repr import Shown
-from unbraid.metrics._shared.inputs import check_matrix, in_unit
+from unbraid.metrics._shared.inputs import check_matrix
 from unbraid.metrics.explained_variance import explained_variance
-from unbraid.metrics.seed_consistency import seed_consistency
+from unbraid.metrics.seed_consistency import seed_consistency, unit_rows
 from unbraid.types import ArrayLike, FloatArray, IntArray
 
 Sparse: TypeAlias = Any  # any of SciPy's layouts
@@ -120,16 +120,10 @@ def feature_recovery(
 
 def _best(rows: FloatArray, true: FloatArray) -> tuple[IntArray, FloatArray]:
     """(n_latents,) the feature most like each row, and the absolute cosine."""
-    rows, true = _of_length_1(rows), _of_length_1(true)
+    rows, true = unit_rows(rows), unit_rows(true)
     parts = [np.abs(rows[start : start + AT_ONCE] @ true.T) for start in range(0, len(rows), AT_ONCE)]
     best = np.concatenate([part.argmax(axis=1) for part in parts])
     return best, np.minimum(np.concatenate([part.max(axis=1) for part in parts]), 1.0)
-
-
-def _of_length_1(rows: FloatArray) -> FloatArray:
-    rows = in_unit(rows.T).T  # so that squares stay in range
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return rows / np.where(lengths > 0, lengths, 1.0)
 
 
 def _sparse(given: ArrayLike | Sparse, name: str, columns: str, width: int) -> Any:

@@ -65,7 +65,7 @@ def seed_consistency(
     rng = generator(seed)
     if len(dictionaries) < 2:
         raise ValueError(f"dictionaries must hold at least two; got {len(dictionaries)}")
-    rows = [_unit(check_matrix(each, f"dictionaries[{i}]", "n_dimensions")) for i, each in enumerate(dictionaries)]
+    rows = [unit_rows(check_matrix(each, f"dictionaries[{i}]", "n_dimensions")) for i, each in enumerate(dictionaries)]
     for place, each in enumerate(rows):
         if each.shape[1] != rows[0].shape[1]:
             raise ValueError(
@@ -83,7 +83,7 @@ def seed_consistency(
         off = max(off, found.most - found.score)
         shapes = tuple(each.shape for each in pair)
         if shapes not in by_shape:
-            random = ([_unit(rng.standard_normal(shape)) for shape in shapes] for _ in range(draws))
+            random = ([unit_rows(rng.standard_normal(shape)) for shape in shapes] for _ in range(draws))
             scores = [_matched(small, large, top).score for small, large in random]
             by_shape[shapes] = float(np.mean(scores)) if draws else 0.0
         chances.append(by_shape[shapes])
@@ -92,8 +92,9 @@ def seed_consistency(
     return SeedConsistency(float(per_pair[pairs].mean()), float(np.mean(chances)), per_pair, notes)
 
 
-def _unit(rows: FloatArray) -> FloatArray:
-    rows = in_unit(rows.T).T
+def unit_rows(rows: FloatArray) -> FloatArray:
+    """Each row at length 1; one of zeros stays."""
+    rows = in_unit(rows.T).T  # so that squares stay in range
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return rows / np.where(lengths > 0, lengths, 1.0)
 

@@ -307,13 +307,12 @@ def _intervals(
     """Cuts of a code, the class of each interval between them, and the class that each training row gets."""
     size = rows.sizes[factor]
     values, classes = code[rows.train], rows.levels.levels[rows.train, factor]
+    counts = np.bincount(classes, minlength=size)
     if bins == "classes":
-        counts = np.bincount(classes, minlength=size)
         means = np.bincount(classes, weights=in_unit(values), minlength=size) / np.maximum(counts, 1)
         borders = np.cumsum(counts[np.argsort(np.round(means, 12), kind="stable")])[:-1]
         places = np.ones(size, dtype=int)
     else:
-        counts = np.bincount(classes, minlength=size)
         places = _places(counts, min_bin_size)
         borders = np.arange(1, places.sum()) * (len(values) / places.sum())
     cuts = _cut(values, borders)

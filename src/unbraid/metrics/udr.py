@@ -181,7 +181,6 @@ def rotated_udr(
     alpha: Literal["cv"] | float,
     aggregate: Aggregate,
     times: int,
-    seed: int = 0,
 ) -> tuple[float, FloatArray]:
     """UDR of the first model among the others, and the highest of all where the latents of each are rotated at random.
 
@@ -194,13 +193,12 @@ def rotated_udr(
     Args:
         codes: one (n_samples, n_codes) array per model, of the same samples in the same order; two or more models.
         similarity, alpha, aggregate: as for `udr`.
-        times: number of random rotations of all models.
-        seed: of the rotations, uniform over all.
+        times: number of random rotations of all models, uniform over all.
 
     Returns:
         The median over the other models, and (times,) the highest median of a model of two latents or more, rotated.
     """
-    rng, n_rows = np.random.default_rng(seed), len(codes[0])
+    rng, n_rows = np.random.default_rng(0), len(codes[0])
     how, order = _comparison(similarity, alpha, aggregate, n_rows), rng.permutation(n_rows)
     held = [standardised(each)[order] for each in codes]
     judged = np.flatnonzero([each.shape[1] > 1 for each in held])

@@ -120,7 +120,7 @@ def errors_in_gap(
         notes=(
             f"{how}; {len(held_out)} held-out rows; outside {len(train)} training, {len(valid)} validation "
             f"and {len(test)} test rows",
-            *notes_on_kinds(inputs.kinds, "its levels are read as numbers"),
+            *notes_on_kinds(inputs.kinds),
             *unsound,
         ),
     )

@@ -11,7 +11,7 @@ FIRST, SECOND = 0.9, 0.999  # of Adam's averages
 
 
 def perceptron(
-    inputs: FloatArray, targets: FloatArray, *, hidden: int, seed: int, classes: bool = False, epochs: int = EPOCHS
+    inputs: FloatArray, targets: FloatArray, *, hidden: int, seed: int, classes: bool = False
 ) -> Callable[[FloatArray], FloatArray]:
     """Train one hidden layer of rectified units by Adam; returns what predicts (m, q) from (m, d).
 
@@ -21,14 +21,13 @@ def perceptron(
         hidden: units.
         seed: of initial weights and batches.
         classes: cross-entropy of the softmax instead of squared errors; what is predicted are logits.
-        epochs: over all rows, in batches of 64.
     """
     rng = np.random.default_rng(seed)
     x, y = (np.asarray(each, dtype=np.float32) for each in (inputs, targets))
     weights = [_uniform(rng, x.shape[1], hidden), _uniform(rng, hidden, y.shape[1])]
     averages = [(np.zeros_like(each), np.zeros_like(each)) for each in weights]
     step = 0
-    for _ in range(epochs):
+    for _ in range(EPOCHS):
         order = rng.permutation(len(x))
         for start in range(0, len(x), BATCH):
             rows = order[start : start + BATCH]
