@@ -9,7 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 import unbraid
+from tests.conftest import Cli
 from unbraid.cli.app import app
+from unbraid.studies.tracking import TrackedRun, Tracker, cards
 
 RNG = np.random.default_rng(0)
 FACTORS = RNG.integers(0, 3, (200, 2))
@@ -49,6 +51,33 @@ def test_each_model_is_a_run_and_told_again_replaces_it(models: Path) -> None:
         assert [value for (value,) in values] == pytest.approx([expected[name].score] * 2)
     settings = rows(models, f"select value from params where key = 'beta' and run_uuid in (select run_uuid {alive})")
     assert sorted(settings) == [("4",), ("5",)]
+
+
+def test_a_models_own_seed_and_steps_are_those_of_its_config(
+    models: Path, monkeypatch: pytest.MonkeyPatch, unbraid_cli: Cli
+) -> None:
+    (models / "runs" / "m0").rename(models / "runs" / "beta=0.5")
+    (models / "runs" / "beta=0.5" / "config.yaml").write_text("seed: 7\nsteps: 300\nrows: 9\n")
+    told: list[TrackedRun] = []
+    monkeypatch.setattr(cards, "TRACKERS", {"tensorboard": Tracker(lambda record, _: told.append(record), ())})
+    assert unbraid_cli("score", "runs/beta=0.5", "--metrics", "mig", "--track", "tensorboard")[0] == 0
+    expected = {"codes": "runs/beta=0.5", "rows": 200, "seed": 0, "config.rows": 9, "config.seed": 7, "steps": 300}
+    assert (told[0].settings, told[0].name, told[0].end) == (expected, "beta=0.5 seed 0", 0)
+
+
+def test_a_tracker_that_fails_is_told_in_one_line(
+    models: Path, monkeypatch: pytest.MonkeyPatch, unbraid_cli: Cli
+) -> None:
+    def refuse(*_: object) -> None:
+        raise RuntimeError("the tracker\nis away")
+
+    monkeypatch.setattr(cards, "TRACKERS", {"tensorboard": Tracker(refuse, ())})
+    code, _, said = unbraid_cli("score", "runs/m0", "--metrics", "mig", "--track", "tensorboard", "--json", "s.json")
+    assert (code, said.splitlines()[-1]) == (
+        2,
+        "unbraid: tensorboard was not told of runs/m0 (RuntimeError: the tracker is away)",
+    )
+    assert (models / "s.json").is_file()
 
 
 @pytest.mark.lengthy

@@ -5,6 +5,7 @@ import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
 from typing import Any, ClassVar
@@ -14,7 +15,7 @@ import pytest
 from unbraid import load_run
 from unbraid.studies import tracking
 from unbraid.studies.study import Study
-from unbraid.studies.tracking import TRACKERS, Tracker, TrackingWarning
+from unbraid.studies.tracking import TRACKERS, Tracker, TrackingWarning, wandb
 
 YAML = """
 name: small study
@@ -128,27 +129,40 @@ def test_wandb(study):
             assert {name: summary[f"mig.{name}"] for name in scores(run)} == scores(run)
 
 
-@pytest.mark.lengthy
-def test_wandb_is_told_while_a_run_trains(study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[tuple[str, Any]] = []
+class Session:
+    """A run of W&B that is sent; `sent` is what the server has of runs that it knows."""
 
-    class Session:
-        summary: ClassVar[dict[str, Any]] = {}
+    said: ClassVar[list[tuple[str, Any]]]
+    sent: ClassVar[dict[str, dict[str, Any]]]
 
-        def __init__(self, **given: Any) -> None:
-            said.append(("init", given))
+    def __init__(self, **given: Any) -> None:
+        self.resumed = given["id"] in self.sent
+        self.summary = self.sent.setdefault(given["id"], {})
+        self.said.append(("init", given))
 
-        def define_metric(self, *_: Any, **__: Any) -> None: ...
+    def define_metric(self, *_: Any, **__: Any) -> None: ...
 
-        def log(self, row: dict[str, float]) -> None:
-            said.append(("log", row))
+    def log(self, row: dict[str, float]) -> None:
+        self.summary.update(row)
+        self.said.append(("log", row))
 
-        def finish(self, exit_code: int = 0) -> None:
-            said.append(("finish", exit_code))
+    def finish(self, exit_code: int = 0) -> None:
+        self.said.append(("finish", exit_code))
 
+
+@pytest.fixture
+def online(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
+    """What a server of W&B is told."""
+    Session.said, Session.sent = [], {}
     stub = SimpleNamespace(init=Session, Settings=lambda **_: None)
     monkeypatch.setattr("unbraid.studies.tracking.wandb.require", lambda *_: stub)
     monkeypatch.setenv("WANDB_MODE", "online")
+    return Session.said
+
+
+@pytest.mark.lengthy
+def test_wandb_is_told_while_a_run_trains(study: Study, tmp_path: Path, online: list[tuple[str, Any]]) -> None:
+    said = online
     run = study.runs()[0]
     told = opened(tmp_path, YAML.replace("[tensorboard, wandb, mlflow]", "[wandb]"))
     part = told.part()
@@ -163,9 +177,69 @@ def test_wandb_is_told_while_a_run_trains(study: Study, tmp_path: Path, monkeypa
         assert said[2][1] == {"step": 40, "train/kl": 42.0}
         listener(run)
         assert said[3:] == [("finish", 0)]  # and not once more from the beginning
-        assert Session.summary["mig.score"] == scores(run)["score"]
+        assert Session.sent[run.id]["mig.score"] == scores(run)["score"]
         listener.watch(study.runs()[1].id, 20, {"kl": 1.0})
     assert said[-1] == ("finish", 1)  # interrupted
+
+
+@pytest.mark.lengthy
+def test_no_step_is_sent_twice(study: Study, tmp_path: Path, online: list[tuple[str, Any]]) -> None:
+    run = study.runs()[2]
+    record = tracking.tracked_run("small study", run)
+    TRACKERS["wandb"].write(record, tmp_path)
+    TRACKERS["wandb"].write(record, tmp_path)  # it got another metric
+    live = wandb.Live("small study", SimpleNamespace(**vars(run) | {"config": run.config}), tmp_path)  # pyright: ignore
+    for step in (record.steps[-1], record.steps[-1] + 20):  # a training that goes on from an earlier checkpoint
+        live.log(int(step), {"kl": 1.0})
+    assert len(record.steps) > 1
+    steps = [row["step"] for kind, row in online if kind == "log"]
+    assert steps == [*record.steps.tolist(), record.steps[-1] + 20]
+
+
+@pytest.mark.lengthy
+def test_a_run_that_is_trained_again_ends_though_its_scores_are_known(
+    study: Study, tmp_path: Path, online: list[tuple[str, Any]]
+) -> None:
+    told, run = opened(tmp_path, YAML.replace("[tensorboard, wandb, mlflow]", "[wandb]")), study.runs()[0]
+    planned = {each.id: each for each in told.part().planned()}
+    for _ in range(2):
+        with tracking.tracked(told.part(), planned, []) as listener:
+            listener.watch(run.id, 20, {"kl": 1.0})
+            listener(run)
+    assert [each for each in online if each[0] == "finish"] == [("finish", 0)] * 2
+
+
+@pytest.mark.lengthy
+@pytest.mark.parametrize("name", TRACKERS)
+def test_names_and_numbers_of_all_sorts(name: str, study: Study, tmp_path: Path) -> None:
+    pytest.importorskip(TRACKERS[name].needs[0])
+    record = tracking.tracked_run("a" * 300, study.runs()[0])
+    if name == "mlflow":  # which takes seconds for a database
+        shutil.copy(study.require_folder() / "tracking" / "mlflow" / "mlflow.db", tmp_path)
+    odd = {"größe (x)": 1, "a//b": "", "c=d": True, "nan": float("nan")}
+    TRACKERS[name].write(replace(record, settings={**record.settings, **odd}), tmp_path)
+
+
+@pytest.mark.lengthy
+def test_damaged_files_are_warnings_and_stop_nothing(
+    study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    text = YAML.replace("[tensorboard, wandb, mlflow]", "[tensorboard]")
+    copy, runs = opened(tmp_path, text), study.runs()
+    (tmp_path / "out" / "tracking").mkdir(parents=True)
+    (tmp_path / "out" / "tracking" / "tensorboard.json").write_text('{"a')
+    shutil.copytree(runs[0].path, tmp_path / "run")
+    (tmp_path / "run" / "curves.parquet").write_bytes(b"")
+    part, seen = copy.part(), Tracker(lambda record, _: told.append(record.run.id), ())
+    planned = {each.id: each for each in part.planned()}
+    monkeypatch.setattr(tracking, "TRACKERS", MappingProxyType({"tensorboard": seen}))
+    listener = tracking.Tracking(part, planned)
+    with pytest.warns(TrackingWarning, match=rf"tensorboard was not told of run {runs[0].id} \("):
+        listener(replace(runs[0], path=tmp_path / "run"))
+    listener(runs[1])
+    assert told == [runs[1].id]
+    assert json.loads((tmp_path / "out" / "tracking" / "tensorboard.json").read_text()).keys() >= {runs[1].id}
 
 
 def mlflow_rows(study: Study, query: str, *values: Any) -> list[Any]:

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -103,22 +104,26 @@ class Tracking:
         self.live[run] = wandb.Live(self.study.config.name, self.planned[run], place)
 
     def _tell(self, run: RunView, live: "wandb.Live | None") -> None:
-        record = tracked_run(self.study.config.name, run)
+        names, records = self.study.config.track, list[TrackedRun]()
+        if not self._asked(", ".join(names), run.id, lambda: records.append(tracked_run(self.study.config.name, run))):
+            if live is not None:
+                self._asked("wandb", run.id, live.leave)
+            return
+        [record] = records
         content = hashlib.sha256(json.dumps([run.state, record.scores], sort_keys=True).encode()).hexdigest()[:16]
-        for name in self.study.config.track:
-            known, place = _known(self.folder, name), self.folder / name
-            if known.get(run.id) == content:
-                continue
+        for name in names:
+            begun = live if name == "wandb" else None
+            if begun is not None or _known(self.folder, name).get(run.id) != content:
+                self._asked(name, run.id, partial(self._write, name, record, begun, content))
 
-            def write(name: str = name, place: Path = place) -> None:
-                place.mkdir(parents=True, exist_ok=True)
-                if name == "wandb" and live is not None:
-                    live.end(record, place)
-                else:
-                    TRACKERS[name].write(record, place)
-
-            if self._asked(name, run.id, write):
-                store.write_json(self.folder / f"{name}.json", {**known, run.id: content})
+    def _write(self, name: str, record: TrackedRun, live: "wandb.Live | None", content: str) -> None:
+        place = self.folder / name
+        place.mkdir(parents=True, exist_ok=True)
+        if live is not None:
+            live.end(record, place)
+        else:
+            TRACKERS[name].write(record, place)
+        store.write_json(self.folder / f"{name}.json", {**_known(self.folder, name), record.run.id: content})
 
     def _asked(self, name: str, run: str, ask: Callable[[], None]) -> bool:
         """Whether the tracker did as it was asked; whatever it trips over must not stop the training of a study."""
@@ -146,6 +151,8 @@ def tracked(study: StudyPart, planned: Mapping[str, Planned], runs: Iterable[Run
 
 
 def _known(folder: Path, name: str) -> dict[str, str]:
-    """By run, a hash of what the tracker was told of it."""
-    path = folder / f"{name}.json"
-    return read_object(path) if path.exists() else {}
+    """By run, a hash of what the tracker was told of it; nothing where that is damaged, so that it is told again."""
+    try:
+        return read_object(folder / f"{name}.json")
+    except ValueError:
+        return {}

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from unbraid._utils.suggest import error_line
 from unbraid.scoring.card import ScoreCard
 from unbraid.studies.snapshot import RunView
 from unbraid.studies.tracking import FOLDER, TRACKERS, check_names
@@ -31,22 +32,28 @@ def track_cards(
 
     Raises:
         ImportError: a tracker is not installed.
-        ValueError: there is none of this name.
+        ValueError: there is none of this name, or one failed.
     """
     check_names(trackers)
     places = [folder / FOLDER / name for name in trackers]
     for name, place in zip(trackers, places, strict=True):
         place.mkdir(parents=True, exist_ok=True)
         for model, card in cards.items():
-            TRACKERS[name].write(_record(model, card, configs.get(model, {})), place)
+            try:
+                TRACKERS[name].write(_record(model, card, configs.get(model, {})), place)
+            except Exception as error:  # each has exceptions of its own
+                raise ValueError(f"{name} was not told of {model} ({error_line(error)})") from error
     return places
 
 
 def _record(model: str, card: ScoreCard, config: Mapping[str, Any]) -> TrackedRun:
-    name = hashlib.sha256(str(Path(model).absolute()).encode()).hexdigest()[:16]
-    run = RunView(name, Path(model).stem or "codes", "", card.seed, "finished", None, Path(model), {})
+    path = Path(model)
+    name = hashlib.sha256(str(path.absolute()).encode()).hexdigest()[:16]
+    title = path.name if path.is_dir() else path.stem  # a folder may be called beta=0.5
+    run = RunView(name, title or "codes", "", card.seed, "finished", None, path, {})
     values = {
         f"{metric}.{number}": value for metric, scored in card.scored.items() for number, value in scored.values.items()
     }
-    settings = {"codes": model, "rows": len(card.representation), **config, "seed": card.seed, "steps": 0}
-    return TrackedRun(EXPERIMENT, run, settings, np.zeros(0, dtype=np.int64), {}, values)
+    settings = {"codes": model, "rows": len(card.representation), "seed": card.seed}
+    settings |= {f"config.{key}" if key in settings else key: value for key, value in config.items()}
+    return TrackedRun(EXPERIMENT, run, settings, np.zeros(0, dtype=np.int64), {}, 0, values)

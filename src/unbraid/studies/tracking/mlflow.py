@@ -33,13 +33,15 @@ def write(record: TrackedRun, folder: Path) -> None:
     if record.run.reason:
         tags["reason"] = record.run.reason
     run = client.create_run(experiment, run_name=record.name, tags=tags).info.run_id
-    metrics = [Metric(_key(name), value, 0, int(record.settings["steps"])) for name, value in record.scores.items()]
+    metrics = [Metric(_key(name), value, 0, record.end) for name, value in record.scores.items()]
     for name, values in record.curves.items():
         points = zip(record.steps, values, strict=True)
         metrics += [Metric(_key(f"train/{name}"), float(value), 0, int(step)) for step, value in points]
     for some in _parts(metrics, MOST_METRICS):
         client.log_batch(run, metrics=some)
-    for some in _parts([Param(name, str(value)[:LONGEST]) for name, value in record.settings.items()], MOST_PARAMETERS):
+    settings = record.settings.items()
+    parameters = [Param(_key(name).replace("/", "_"), str(value)[:LONGEST]) for name, value in settings]
+    for some in _parts(parameters, MOST_PARAMETERS):
         client.log_batch(run, params=some)
     client.set_terminated(run, "FINISHED" if record.run.state == "finished" else "FAILED")
 

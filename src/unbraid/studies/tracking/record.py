@@ -19,6 +19,7 @@ class TrackedRun:
     settings: Mapping[str, float | int | str]  # family, seed, dataset, steps, ... and every hyperparameter
     steps: IntArray  # (n_points,)
     curves: Mapping[str, FloatArray]  # by name, (n_points,); they end where the training diverged
+    end: int  # the step at which its scores stand
     scores: Mapping[str, float]  # "mig.score", ...
 
     @property
@@ -47,5 +48,5 @@ def tracked_run(study: str, run: RunView) -> TrackedRun:
     }
     return TrackedRun(
         study, run, {**settings, "dataset": str(config["dataset"]["name"]), **config["hyperparameters"]},
-        curves.pop("step").astype(np.int64), curves, scores,
+        curves.pop("step").astype(np.int64), curves, int(config["steps"]), scores,
     )  # fmt: skip

@@ -31,7 +31,7 @@ def write(record: TrackedRun, folder: Path) -> None:
             for step, value in zip(record.steps, values, strict=True):
                 writer.add_scalar(f"train/{name}", float(value), int(step))
         for name, value in record.scores.items():
-            writer.add_scalar(f"score/{name}", value, int(record.settings["steps"]))
+            writer.add_scalar(f"score/{name}", value, record.end)
         writer.add_text("state", ": ".join(filter(None, (run.state, run.reason))))
         # The writer's own method would put the table into yet another folder.
         for summary in hparams(

@@ -14,6 +14,8 @@ from unbraid.storage.remote import discard
 from unbraid.studies.snapshot import Planned
 from unbraid.studies.tracking.record import TrackedRun, named
 
+LONGEST = 128  # characters of a project's name
+
 
 class Live:
     """A run that is told of while it trains."""
@@ -21,7 +23,7 @@ class Live:
     def __init__(self, study: str, run: Planned, folder: Path) -> None:
         _forget(run.id, folder)
         self.session = _begun(study, run, {**settings_of(run.config)}, folder)
-        self.step = -1
+        self.step = _sent(self.session)
 
     def log(self, step: int, logs: Mapping[str, float]) -> None:
         """The latest point of every curve; what was told already is not told again."""
@@ -46,10 +48,12 @@ def write(record: TrackedRun, folder: Path) -> None:
     """Write folder/wandb/offline-run-<time>-<id>/."""
     _forget(record.run.id, folder)
     session = _begun(record.study, record.run, record.settings, folder)
+    sent = _sent(session)
     for number, step in enumerate(record.steps):
-        session.log(
-            {"step": int(step), **{f"train/{name}": float(curve[number]) for name, curve in record.curves.items()}}
-        )
+        if step > sent:
+            session.log(
+                {"step": int(step), **{f"train/{name}": float(curve[number]) for name, curve in record.curves.items()}}
+            )
     _finish(session, record)
 
 
@@ -86,13 +90,18 @@ def _begun(study: str, run: Any, settings: Mapping[str, Any], folder: Path) -> A
     quiet = {"silent": True, "console": "off", "disable_git": True, "disable_code": True, "save_code": False}
     unasked = {"x_disable_stats": True, "x_disable_meta": True, "x_save_requirements": False}
     session = wandb.init(
-        project=re.sub(r"[/\\#?%:]+", "_", study), id=run.id, name=named(run),
+        project=re.sub(r"[/\\#?%:]+", "_", study)[:LONGEST], id=run.id, name=named(run),
         resume="allow" if _mode() == "online" else None,
         group=f"{run.family} {run.setting}".strip(), config={**settings}, dir=str(folder), mode=_mode(),
         reinit="create_new", settings=wandb.Settings(**quiet, **unasked),
     )  # fmt: skip
     session.define_metric("train/*", step_metric="step")
     return session
+
+
+def _sent(session: Any) -> int:
+    """The last step that W&B has of a run which it knew before; what it has cannot be replaced, only repeated."""
+    return int(session.summary.get("step", -1)) if session.resumed else -1
 
 
 def _finish(session: Any, record: TrackedRun) -> None:
