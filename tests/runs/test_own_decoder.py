@@ -47,6 +47,8 @@ def test_a_module_is_given_tensors_and_may_put_channels_first() -> None:
     codes[0, 1] = float(np.quantile(CODES[:, 1], 0.02))
     expected = decoder(codes).detach().movedim(1, 3)[0]
     np.testing.assert_allclose(found.images[1, 0, 0], expected, atol=1e-6)
+    half = traverse_codes(decoder.to(torch.bfloat16), torch.from_numpy(CODES), rows=1, steps=2)
+    np.testing.assert_allclose(half.images, found.images, atol=0.02)
 
 
 @pytest.mark.parametrize(

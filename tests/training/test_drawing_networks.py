@@ -7,6 +7,7 @@ from torch import nn
 
 import unbraid
 from tests.training.examples import TINY, member
+from unbraid.families.building import build_member
 from unbraid.families.table import FAMILIES
 from unbraid.models.networks import dense_pair
 from unbraid.storage.trust import Trusted
@@ -69,3 +70,30 @@ def test_they_are_not_stacked_but_trained_alone() -> None:
     for one, found in zip(members, together, strict=True):
         (alone,) = train_here(PLAN, [one], TINY)
         assert all(torch.equal(value, found.weights[name]) for name, value in alone.weights.items())
+
+
+def test_building_networks_leaves_the_generators_of_a_gpu_as_they_were(monkeypatch) -> None:
+    """Of one that is in use; where none is yet, nothing is left for when it will be."""
+    states = {0: 11, 1: 12}
+    cuda = {
+        "is_available": lambda: True,
+        "device_count": lambda: len(states),
+        "get_rng_state": lambda device: states[device],
+        "set_rng_state": lambda state, device: states.update({device: state}),
+        "manual_seed_all": lambda seed: states.update(dict.fromkeys(states, seed)),
+    }
+    for name, function in cuda.items():
+        monkeypatch.setattr(torch.cuda, name, function)
+    for in_use in (True, False):
+        monkeypatch.setattr(torch.cuda, "is_initialized", lambda in_use=in_use: in_use)
+        build_member(FAMILIES["vae"], (16, 16, 1), {"latents": 3, "network": "dense"}, 0)
+        assert states == {0: 11, 1: 12}
+
+
+def test_the_generator_that_is_seeded_is_that_of_the_gpu_in_use(monkeypatch) -> None:
+    generators = torch.Generator().manual_seed(1), torch.Generator().manual_seed(2)
+    monkeypatch.setattr(torch.cuda, "default_generators", generators)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 1)
+    with seeded(torch.device("cuda"), 5):
+        assert [each.initial_seed() for each in generators] == [1, 5]
+    assert [each.initial_seed() for each in generators] == [1, 2]

@@ -39,3 +39,13 @@ def test_they_are_asked_for_once_where_all_of_them_fit(limit: int, kept: bool, m
         np.testing.assert_array_equal(given.numpy(), expected)
     assert dataset.asked[7] == 1 if kept else dataset.asked[7] >= 800
     assert (dataset.asked == 1).all() if kept else (dataset.asked > 0).all()
+
+
+@pytest.mark.parametrize(("limit", "copied"), [(50 * 48 * 4, True), (50 * 48 * 4 - 1, False)])
+def test_floats_count_as_many_bytes_as_they_take_on_a_device(
+    limit: int, copied: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(draws, "RESIDENT_BYTES", limit)
+    dataset = Counted()
+    dataset.array = dataset.array.astype(np.float32) / 255
+    assert (draws.Images(dataset, torch.device("meta")).resident is not None) is copied

@@ -26,9 +26,10 @@ class Member:
 
 def build_member(family: Family, shape: tuple[int, ...], settings: Mapping[str, Any], seed: int) -> nn.ModuleDict:
     """The modules of a member as they are before its first step; a function of the arguments alone."""
-    # Without CUDA, `torch.manual_seed` would write down the whole stack for when there will be some: 2 ms.
-    seeded = torch.manual_seed if torch.cuda.is_available() else torch.default_generator.manual_seed
-    with GENERATOR, torch.random.fork_rng(devices=[]):
+    # Before CUDA is in use, `torch.manual_seed` would write down the whole stack for when it will be: 2 ms.
+    cuda = torch.cuda.is_initialized()
+    seeded = torch.manual_seed if cuda else torch.default_generator.manual_seed
+    with GENERATOR, torch.random.fork_rng(devices=range(torch.cuda.device_count()) if cuda else []):
         seeded(stream(seed, "initial weights") & (1 << 63) - 1)
         modules = family.build(shape, settings).train()
         if settings.get("initialisation") == "glorot":

@@ -144,7 +144,8 @@ def traverse_codes(
 
     Args:
         decode: from codes (n, n_codes), float32, to images (n, height, width[, channels]) from 0 to 1; a PyTorch module
-            is given a tensor on its own device, and may return (n, channels, height, width) with 1 or 3 channels.
+            is given a tensor on its own device, in its precision, and may return (n, channels, height, width) with 1 or
+            3 channels.
         codes: (n_samples, n_codes) of your model, posterior means where it has them.
         log_variances: (n_samples, n_codes) of its posteriors, for the KL in the captions and the order.
         rows: of codes that are shown, drawn at random.
@@ -199,7 +200,7 @@ def _decoded(decode: Callable[[Any], Any], codes: FloatArray) -> FloatArray:
     if isinstance(decode, nn.Module):
         weights = next(decode.parameters(), torch.empty(0))
         with torch.no_grad():
-            given = decode(torch.from_numpy(codes).to(weights.device))
+            given = decode(torch.from_numpy(codes).to(weights))
     else:
         given = decode(codes)
     images = as_array(given).astype(np.float32)

@@ -28,7 +28,7 @@ def seeded(device: torch.device, key: int) -> Iterator[None]:
     """Within the block, torch's own generator is seeded with the key: for networks that draw, as dropout does."""
     generators = [torch.default_generator]
     if device.type == "cuda":
-        generators.append(torch.cuda.default_generators[device.index or 0])
+        generators.append(torch.cuda.default_generators[torch.cuda.current_device()])
     with GENERATOR:
         before = [generator.get_state() for generator in generators]
         try:
@@ -46,9 +46,8 @@ class Images:
     def __init__(self, dataset: FactorDataset, device: torch.device, dtype: torch.dtype = torch.float32) -> None:
         self.dataset, self.device, self.dtype = dataset, device, dtype
         self.resident: Tensor | None = None
-        n_values = len(dataset) * int(np.prod(dataset.image_shape))
         first = dataset.images(np.arange(1))
-        if device.type != "cpu" and n_values <= RESIDENT_BYTES:
+        if device.type != "cpu" and len(dataset) * first.nbytes <= RESIDENT_BYTES:
             sample = torch.from_numpy(first)
             self.resident = torch.empty((len(dataset), *sample.shape[1:]), dtype=sample.dtype, device=device)
             for start in range(0, len(dataset), 4096):
