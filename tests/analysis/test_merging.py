@@ -203,7 +203,7 @@ def test_a_flipped_bit_of_a_table_is_never_another_number(tmp_path: Path) -> Non
 
 def in_all_orders(*tables: pd.DataFrame) -> pd.DataFrame:
     """The tables merged, which is the same in any order and one by one."""
-    whole = merge_tables(dict(zip("123", tables, strict=False)))
+    whole = merge_tables({str(number): each for number, each in enumerate(tables)})
     for first, *others in permutations(tables):
         for each in others:
             first = merge_tables({"1": first, "2": each})
@@ -228,6 +228,23 @@ def test_a_run_that_waits_in_one_table_and_is_finished_in_another_loses_no_numbe
     with pytest.raises(ValueError, match=r"run r of first and second: mig.score is 0.5 in the first and 0.25"):
         merge_tables(other)
     assert merge_tables(other, prefer_first=True)[["state", "mig.score"]].values.tolist() == [["finished", 0.25]]
+
+
+def test_the_precision_of_a_run_that_nobody_trained_may_differ() -> None:
+    """Left open in the YAML, it is what the machine of each study would choose."""
+    waits = [
+        row("r", None, state="waiting", seconds=None, unbraid=None, precision=each)
+        for each in ("float32", "bfloat16", None)
+    ]
+    failed = waits[0] | {"state": "failed", "reason": "out of memory"}
+    (left,) = in_all_orders(*map(table, [*waits, failed])).to_dict("records")
+    assert (left["state"], left["precision"]) == ("failed", "bfloat16")
+    trained = [
+        row("r", state=state, precision=each) for state, each in (("finished", "float32"), ("waiting", "float64"))
+    ]
+    with pytest.raises(ValueError, match="precision is 'float32' in the first and 'float64' in the second"):
+        merge_tables({"1": table(trained[0]), "2": table(trained[1])})
+    assert merge_tables({"1": table(waits[1]), "2": table(trained[0])})["precision"].tolist() == ["float32"]
 
 
 def test_a_column_has_numbers_or_text_whatever_each_table_made_of_it(tmp_path: Path) -> None:

@@ -256,6 +256,8 @@ def _joined(one: Row, other: Row, where: str, prefer_first: bool) -> Row:
     ended = [any(name in row for name in ENDED) for row in (one, other)]
     if ended[0] != ended[1]:  # of a run that is still to be trained the rest is but planned
         return (one if ended[0] else other) | texts
+    if not ended[0] and "precision" in one and "precision" in other:  # left open, it is settled where it is trained
+        one, other = ({**row, "precision": min(one["precision"], other["precision"])} for row in (one, other))
     try:
         decided = _decided(one, other)
     except ValueError as error:
