@@ -286,6 +286,8 @@ def test_labels_that_nothing_can_be_measured_by_are_refused_when_they_are_read(g
         ({"latents": 1}, "latents must be a whole number, 2 to 1000"),
         ({"latents": 5000}, "latents must be a whole number, 2 to 1000"),
         ({"device": "cpu:0"}, "device 'cpu:0': write cpu"),
+        ({"device": "cuda:1", "executor": "ray"}, "device 'cuda:1': write cuda"),
+        ({"device": "gpu", "executor": {"name": "ray"}}, "device 'gpu': one of auto, cpu, cuda with the executor ray"),
         ({"families": ["gan"]}, "families must be of"),
         ({"families": []}, "families must be one or more of"),
         ({"seed": -1}, "seed must be a whole number, 0"),
@@ -435,6 +437,24 @@ def test_other_commands_name_what_lies_in_the_folder_of_fit(
     assert sorted(tmp_path.rglob("*")) == before
     with pytest.raises(ValueError, match="is a folder of `unbraid fit`"):
         load_run("made")
+
+
+def test_a_cluster_may_have_a_device_that_is_not_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def refuse(device: str) -> None:
+        raise ValueError(f"no {device} here")
+
+    monkeypatch.setattr(fitting, "choose_device", refuse)
+    own = np.random.default_rng(0).integers(0, 256, (500, 16, 16, 1), dtype=np.uint8)
+
+    def given(executor: str) -> Plan:
+        return fitting.planned_for(
+            own, tmp_path, minutes=1, size=None, families=["beta_vae"], latents=6, seed=0, plan=plan(),
+            device="cuda", executor=executor, report=lambda *_: None,
+        )[1]  # fmt: skip
+
+    assert given("ray") == plan()
+    with pytest.raises(ValueError, match="no cuda here"):
+        given("local")
 
 
 def test_other_images_are_refused_when_the_cache_was_deleted(tmp_path: Path):

@@ -49,6 +49,7 @@ from unbraid.types import ArrayLike, FloatArray, UInt8Array
 IMAGES, SEARCH, STUDY = "images", "search", "study"
 WRITTEN = (MODEL, README, CODES, REPORT, FILE, SEARCH, STUDY, f"{SEARCH}.yaml", f"{STUDY}.yaml")  # and IMAGES
 N_UNTRAINED = 3
+ON_CLUSTER = ("auto", "cpu", "cuda")  # devices that the executor ray knows
 MOST_MINUTES, MOST_LATENTS = 999_999, 1000  # almost two years; as many as families take
 SEARCH_LIMIT, FINAL_LIMIT = 0.45, 0.95  # of the minutes: what is not trained by then is left out
 
@@ -256,8 +257,7 @@ def planned_for(
     check_number("minutes", minutes, above=0, most=MOST_MINUTES)
     check_whole("latents", latents, 2, MOST_LATENTS)
     check_whole("seed", seed, 0, LARGEST_SEED)
-    check_unnumbered(device)
-    choose_device(device)
+    _check_device(device, executor)
     families = list(dict.fromkeys(families))
     settings_of(families)
     given, folder = read_plan(Path(plan)) if isinstance(plan, str | Path) else plan, Path(out)
@@ -283,6 +283,15 @@ def planned_for(
         options={"device": device, "executor": executor},
         progress=lambda what, done, total: report(f"measuring {what}", done, total, ""),
     )  # fmt: skip
+
+
+def _check_device(device: str, executor: str | Mapping[str, Any]) -> None:
+    """Raises ValueError where nothing can be trained on such a device."""
+    check_unnumbered(device)
+    if (executor if isinstance(executor, str) else executor.get("name")) != "ray":
+        choose_device(device)
+    elif device not in ON_CLUSTER:  # what its nodes have is known once it is asked
+        raise ValueError(f"device {device!r}: one of {', '.join(ON_CLUSTER)} with the executor ray")
 
 
 def _images_of_models(folder: Path) -> tuple[int, int, str] | None:
