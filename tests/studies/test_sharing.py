@@ -105,15 +105,19 @@ def test_a_number_of_a_paper_stands_beside_ours(study: Study, unbraid_cli, tmp_p
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("- family: pca", "- family: vae", r"published\[0\].family: the study has no vae; there are pca"),
+        (
+            "- family: pca",
+            "- family: vae",
+            r"\[0\].family: the study has no vae; there are pca; add it, or remove",
+        ),
         ("- family: pca", "- family: pcaa", r"published\[0\].family: the study has no pcaa; did you mean 'pca'\?"),
         ("{latents: 3}", "{latent: 3}", r"published\[0\].setting.latent: unknown; did you mean 'latents'\?"),
         ("{latents: 3}", "{latents: 3.5}", r"published\[0\].setting.latents must be a whole number; got 3.5"),
-        ("{latents: 3}", "{latents: 5}", r"published\[0\].setting: no run of pca has latents=5"),
+        ("{latents: 3}", "{latents: 5}", r"published\[0\].setting: no run of pca has latents=5; add it, or remove"),
         (
             "column: mig.score",
             "column: sap.score",
-            r"published\[0\].column: the study does not compute 'sap'; there are mig",
+            r"published\[0\].column: the study does not compute 'sap'; .* add it, or remove",
         ),
         ("column: mig.score", "column: mi.score", r"does not compute 'mi'; did you mean 'mig'\?"),
         (

@@ -15,6 +15,7 @@ from unbraid.studies.schema import PublishedSection, StudyConfig
 from unbraid.studies.snapshot import Planned, RunView, StudySnapshot
 from unbraid.types import DataFrame
 
+LEAVE = "add it, or remove this entry of `published`"  # as where a study was cut down
 GENERALISATION = ("compositional", "zero_shot")  # whose columns have more parts
 
 
@@ -30,7 +31,7 @@ def check_published(config: StudyConfig, planned: Sequence[Planned]) -> None:
     for number, each in enumerate(config.published):
         where = f"published[{number}]"
         if each.family not in families:
-            raise ValueError(f"{where}.family: the study has no {each.family}; {suggestion(each.family, families)}")
+            raise ValueError(f"{where}.family: the study has no {each.family}; {_advice(each.family, families)}")
         known = find_family(each.family).hyperparameters
         for name, value in each.setting.items():
             if name not in known:
@@ -41,15 +42,20 @@ def check_published(config: StudyConfig, planned: Sequence[Planned]) -> None:
                 raise ValueError(f"{where}.setting.{error}") from None
         if not any(_is_of(each, run.family, run.config["hyperparameters"]) for run in planned):
             named = setting_text(each.setting, each.setting)
-            raise ValueError(f"{where}.setting: no run of {each.family} has {named}")
+            raise ValueError(f"{where}.setting: no run of {each.family} has {named}; {LEAVE}")
         metric, _, value = each.column.rpartition(".")
         if metric.partition(".")[0] in GENERALISATION:
             continue
         if metric not in metrics:
-            raise ValueError(f"{where}.column: the study does not compute {metric!r}; {suggestion(metric, metrics)}")
+            raise ValueError(f"{where}.column: the study does not compute {metric!r}; {_advice(metric, metrics)}")
         values = _values(metric)
         if values and value not in values:
             raise ValueError(f"{where}.column: {metric} has no {value!r}; {suggestion(value, values)}")
+
+
+def _advice(name: str, known: Sequence[str]) -> str:
+    said = suggestion(name, known)
+    return said if said.startswith("did you mean") else f"{said}; {LEAVE}"
 
 
 def _values(metric: str) -> list[str]:
