@@ -56,14 +56,10 @@ def stress(
     """Test metrics on codes with known faults.
 
     The table shows how many tests each metric passes, and which it fails. A metric of modularity must penalise two
-    factors in one code, but not copies of a code. A metric of compactness must do the opposite. A metric of alignment
+    factors in one code, but not copies of a code; a metric of compactness must do the opposite. A metric of alignment
     must penalise every factor without a code of its own, and a metric of explicitness only lost factors. Every metric
-    must separate perfect codes from noise. Its verdict must not change when codes are scaled or reordered, when
-    constant or irrelevant codes are added, when rows are few, or when factors are unbalanced, dependent or continuous.
-    Codes that are all constant, or all the same, must not score well. Four processes draw factors (independent,
-    correlated, one a function of one or of two others), and ten encoders each make codes of them: scaled, bent,
-    entangled, lossy, copied, noise. Scores are rescaled from noise (0) to perfect codes (1): above .9 counts as
-    unchanged, below as lower.
+    must score perfect codes above noise and above codes without information, and must not change when codes are scaled
+    or reordered, when irrelevant codes are added, or when rows are few.
 
     Examples:
 
