@@ -26,6 +26,7 @@ from unbraid.runs.live import decoder as models
 from unbraid.runs.live.sliders import Slider, matched, sliders
 from unbraid.runs.page import described, run_page
 from unbraid.runs.run import Run, open_run
+from unbraid.storage.trust import Trusted
 from unbraid.types import FloatArray
 
 DATA = blocks(channels=3)
@@ -300,6 +301,16 @@ def test_without_its_dataset_a_run_shows_what_it_decodes(vae: Run) -> None:
     assert "This run has not been scored" in text
     assert "loss/vae" in text
     assert "3 uninformative codes" in text or "informative" in text
+
+
+def test_images_that_are_not_at_hand_are_named_without_their_folder(vae: Run, tmp_path: Path) -> None:
+    assert str(vae.path.parent) not in words(run_page(vae))
+    path = str(tmp_path / "scans.npy")
+    run = replace(vae, config={**vae.config, "dataset": {**vae.config["dataset"], "name": path, "options": {}}})
+    said = "The dataset cannot be opened here (scans.npy is read only if --trust-data names it)"
+    assert said in words(run_page(run))
+    trusted = replace(run, config={**run.config, "dataset": {**run.config["dataset"], "name": Trusted(path)}})
+    assert "The dataset cannot be opened here (scans.npy: no such file" in words(run_page(trusted))
 
 
 def test_a_diverged_run_says_when_and_why(vae: Run, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from unbraid.runs.live.program import Program, rounding
 from unbraid.runs.live.sliders import Slider, matched, sliders
 from unbraid.runs.live.tracing import NotTraced, traced
 from unbraid.runs.run import Run
+from unbraid.storage.trust import Untrusted
 from unbraid.types import FloatArray, UInt8Array
 
 SEEDS = 12  # images to start from
@@ -77,11 +79,21 @@ def _seeds(runs: Sequence[Run], dataset: FactorDataset | None) -> Seeds:
     except (ValueError, OSError, DatasetMissing) as error:
         kept = [run.codes().codes for run in runs]
         rows = np.sort(rng.choice(len(kept[0]), min(SEEDS, len(kept[0])), replace=False))
-        codes, originals, missing = [each[rows] for each in kept], None, str(error)
+        codes, originals, missing = [each[rows] for each in kept], None, _why_not(error, runs[0])
     else:
         originals = opened.images(rng.choice(len(opened), min(SEEDS, len(opened)), replace=False))
         codes, missing = [run.encode(originals) for run in runs], ""
     return Seeds(originals, missing, codes, [run.decode(each) for run, each in zip(runs, codes, strict=True)])
+
+
+def _why_not(error: Exception, run: Run) -> str:
+    """Why the images are not at hand; of paths the last part, as the page may be read elsewhere."""
+    if isinstance(error, Untrusted):
+        return f"{Path(error.name).name} is read only if {error.option} names it"
+    reason = str(error)
+    for path in filter(None, (run.config["dataset"]["name"], str(run.path))):
+        reason = reason.replace(path, Path(path).name)
+    return reason
 
 
 def _model(run: Run, codes: FloatArray, decoded: FloatArray) -> dict[str, Any]:
