@@ -5,6 +5,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -86,6 +87,29 @@ def test_an_error_takes_its_traceback_along():
     kind, error = workers._answer(fails, None, None, lambda _: None)
     assert (kind, str(error)) == ("error", "no good")
     assert "in fails" in pickle.loads(pickle.dumps(error)).__notes__[0]
+
+
+class Unbuildable(Exception):
+    """Pickled by its one argument, and built of two."""
+
+    def __init__(self, name: str, value: int) -> None:
+        super().__init__(f"{name} is {value}")
+
+
+class Unpicklable(Exception):
+    def __init__(self, name: str, value: int) -> None:
+        super().__init__(f"{name} is {value}")
+        self.lock = threading.Lock()
+
+
+@pytest.mark.parametrize("error", [Unbuildable("beta", 4), Unpicklable("beta", 4)])
+def test_an_error_that_cannot_travel_sends_what_it_says(error: Exception):
+    def fails(*_: object) -> None:
+        raise error
+
+    sent = pickle.loads(pickle.dumps(workers._answer(fails, None, None, lambda _: None)[1]))
+    assert (type(sent), str(sent)) == (RuntimeError, f"{type(error).__name__}: beta is 4")
+    assert "in fails" in sent.__notes__[0]
 
 
 @pytest.mark.slow

@@ -394,5 +394,15 @@ def _answer(function: Callable[..., Any], shared: Any, job: Any, report: Callabl
     except BrokenPipeError:
         raise
     except Exception as error:  # raised again by the process that asked
-        error.add_note(traceback.format_exc())
-        return "error", error
+        sent = _portable(error)
+        sent.add_note(traceback.format_exc())
+        return "error", sent
+
+
+def _portable(error: Exception) -> Exception:
+    """The error, or what it says, where the class of somebody's own does not survive the way to another process."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error
