@@ -22,11 +22,7 @@ _hiding = threading.RLock()
 
 
 def guard(*modules: str) -> None:
-    """From now on these modules are imported without their files of the current folder.
-
-    Args:
-        modules: of `FILES`.
-    """
+    """From now on these modules, of `FILES`, are imported without their files of the current folder."""
     if not _guarded:
         sys.meta_path.insert(0, _Guard())
     _guarded.update(modules)

@@ -8,9 +8,7 @@ _TURNING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # the direc
 def printable(text: str, *, keep: str = "") -> str:
     """The text with what would steer a terminal, or is no character, written out: `\\x1b`, `\\ud800`, `\\u202e`.
 
-    Args:
-        text: a name or a line from outside.
-        keep: characters that stay, such as the ends of lines.
+    Characters to `keep`, such as the ends of lines, stay.
     """
     if text.isprintable():
         return text

@@ -62,10 +62,7 @@ def shares_of_seeds(intervals: Intervals, variances: Mapping[str, float]) -> dic
     """How much of the variance from sample to sample is that from seed to seed on the same rows, value by value.
 
     The variance of a score is that of its mean over seeds, which the rows alone decide, and what seeds add to it.
-
-    Args:
-        intervals: of the metric.
-        variances: of its values over seeds, all rows as they are.
+    `variances` are those of the values over seeds, all rows as they are.
     """
     shares = {}
     for name, each in intervals.values.items():
@@ -75,14 +72,9 @@ def shares_of_seeds(intervals: Intervals, variances: Mapping[str, float]) -> dic
 
 
 def rows_needed(deviation: float, n_samples: int, confidence: float, half_width: float, degrees: float) -> int:
-    """How many rows make an interval reach so far to either side, if deviations fall as 1 / sqrt(n_samples).
+    """How many rows make an interval reach `half_width` to either side, if deviations fall as 1 / sqrt(n_samples).
 
-    Args:
-        deviation: from one sample of `n_samples` to another.
-        n_samples: of the card.
-        confidence: in (0, 1).
-        half_width: above 0.
-        degrees: of freedom of Student's t, as the interval has them.
+    `deviation` is that from one sample of `n_samples` to another, and `degrees` are those of freedom of Student's t.
     """
     reach = float(student(confidence, degrees)) * deviation
     shrunk = min(reach / half_width, MOST_SHRUNK)

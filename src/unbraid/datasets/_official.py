@@ -56,13 +56,10 @@ class ChecksumWarning(UserWarning):
 def located(
     name: str, files: tuple[OfficialFile, ...], root: Path, given: str | Path | None
 ) -> tuple[OfficialFile, Path]:
-    """The first of these files that is there, and its path.
+    """The first of the forms in which a dataset is published that is there, any of which will do, and its path.
 
-    Args:
-        name: of the dataset.
-        files: the forms in which it is published, any of which will do.
-        root: folder of all datasets; looked through together with its folder "official".
-        given: a path that the user named; only this one is looked at.
+    Where the user named a path it is `given`, and only this one is looked at; else `root`, the folder of all datasets,
+    and its folder "official".
 
     Raises:
         DatasetMissing: none is there.

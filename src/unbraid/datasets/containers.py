@@ -41,15 +41,9 @@ def readable(path: Path, what: str) -> Iterator[None]:
 def npz_slabs(
     path: Path, member: str, shape: tuple[int, ...], dtypes: str, convert: Convert | None = None, lead: int = 1
 ) -> Iterator[UInt8Array]:
-    """One array of an .npz file as slabs (n, *shape[lead:]).
+    """One array of an .npz file as slabs (n, *shape[lead:]): its first `lead` axes count images, in C order.
 
-    Args:
-        path: the .npz file.
-        member: name of the array.
-        shape: what it must be.
-        dtypes: the kinds of numbers it may hold, such as "u" or "iu".
-        convert: applied to each slab.
-        lead: axes that count images; they are flattened in C order.
+    `dtypes` are the kinds of numbers that it may hold, such as "u" or "iu"; `convert` is applied to each slab.
 
     Raises:
         ValueError: the array is missing, of another shape or type, pickled, or cut short.

@@ -23,10 +23,7 @@ def of_everywhere(options: Mapping[str, Any]) -> dict[str, Any]:
 def check_recorded(name: str, where: Path, how: str) -> None:
     """Refuse a dataset that a file names by its path, unless the user did as well.
 
-    Args:
-        name: of the dataset.
-        where: it is named.
-        how: the user trusts it, for the error.
+    `where` it is named and `how` the user trusts it stand in the error.
 
     Raises:
         UntrustedData: it is a path. Nothing was looked for there.

@@ -13,11 +13,7 @@ HEADS = ("dataset", "images", "factors", "state")
 
 
 def dataset_tables(root: Path) -> list[Table]:
-    """Datasets that this package draws, official ones, and those of installed packages if there are any.
-
-    Args:
-        root: where datasets are stored.
-    """
+    """Datasets that this package draws, official ones, and those of installed packages if there are any."""
     drawn = [_row(name, row, state(name, root)) for name, row in DATASETS.items() if row.rendered]
     official = [_row(name, row, state(name, root)) for name, row in DATASETS.items() if not row.rendered]
     others = [_row(name, row, DATASETS.package_of(name)) for name, row in DATASETS.installed().items()]

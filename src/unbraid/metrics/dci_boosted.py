@@ -166,11 +166,7 @@ def _halves(codes: FloatArray, seed: int, groups: IntArray | None) -> list[_Half
 def _beyond_luck(halves: Sequence[_Half], found: Sequence[Boosted], levels: IntArray, seed: int) -> BoolArray:
     """(n_factors,) whether each half of the training rows foretells the other: see `beats_luck`.
 
-    Args:
-        halves: as `_halves` gives them.
-        found: the trees of each factor of the first half, and then of the second.
-        levels: (n_train, n_factors).
-        seed: of the shuffles.
+    `found` are the trees of each factor of the first half, and then of the second; `levels` (n_train, n_factors).
     """
     n_factors = levels.shape[1]
     if not halves:

@@ -174,14 +174,8 @@ def _both_ways(
 ) -> tuple[float, float, _Way, _Way]:
     """Accuracy of guessing, what is lost by rounding, and of the code and of its mirror image a `_Way`.
 
-    Args:
-        ascending: (n_samples,) values of all rows.
-        order: (n_samples,) their rows.
-        train_rows: (n_train,) rows to train on, of classes `learnt`.
-        learnt: (n_train,) classes.
-        test_rows: (n_test,) rows to test on, of classes `true`.
-        true: (n_test,) classes.
-        size: number of classes.
+    `ascending` (n_samples,) are the values of all rows, and `order` these rows; `learnt` are the classes of the rows to
+    train on, of which there are `size`, and `true` those of the rows to test on.
     """
     marks = np.full(len(order), -1, dtype=np.int32)  # small, to stay in the cache
     for place in range(len(train_rows)):

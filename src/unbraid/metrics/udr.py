@@ -187,13 +187,9 @@ def rotated_udr(
     The highest, since a model that is to be called best was chosen for its score. Models of a single latent have none:
     these match each other however models are rotated.
 
-    A rotation keeps what the latents tell together, and changes which of them tells what: it gives what models agree on
-    whose latents lie in arbitrary directions, as those of untrained encoders do.
-
-    Args:
-        codes: one (n_samples, n_codes) array per model, of the same samples in the same order; two or more models.
-        similarity, alpha, aggregate: as for `udr`.
-        times: number of random rotations of all models, uniform over all.
+    A rotation, uniform over all, keeps what the latents tell together, and changes which of them tells what: it gives
+    what models agree on whose latents lie in arbitrary directions, as those of untrained encoders do. Arguments are as
+    for `udr`.
 
     Returns:
         The median over the other models, and (times,) the highest median of a model of two latents or more, rotated.
@@ -237,12 +233,7 @@ def _comparison(similarity: Similarity, alpha: Literal["cv"] | float, aggregate:
 
 
 def notes_on_lasso(names: Sequence[str], largest: FloatArray, converged: BoolArray) -> tuple[str, ...]:
-    """`heavy_note`, and which lassos have not converged.
-
-    Args:
-        names: of the models.
-        largest, converged: as `UDR` holds them.
-    """
+    """`heavy_note`, and which lassos have not converged; `largest` and `converged` are as `UDR` holds them."""
     left = [f"{names[target]} from {names[other]}" for target, other in np.argwhere(~converged)]
     more = f" and {len(left) - NAMED} more" if len(left) > NAMED else ""
     unfinished = (f"lassos that have not converged: {', '.join(left[:NAMED])}{more}",) if left else ()
@@ -258,11 +249,8 @@ def heavy_note(names: Sequence[str], largest: FloatArray) -> tuple[str, ...]:
     """One line where lasso weights above 1 make scores of some models too high; none where they do not.
 
     Latents with a KL of their own may still be (nearly) linear functions of each other: noise of a small variance,
-    where a model learned nothing. Standardised, they get weights above 1 that nearly cancel.
-
-    Args:
-        names: of the models.
-        largest: as `UDR` holds it.
+    where a model learned nothing. Standardised, they get weights above 1 that nearly cancel; `largest` is as `UDR`
+    holds it.
     """
     heavy = _typical(names, largest)
     if not heavy:

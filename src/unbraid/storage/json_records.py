@@ -87,9 +87,7 @@ def read_record(path: str | Path, record: type[BaseModel], *, checksummed: bool 
 def explain(error: ValidationError, hint: Callable[[Loc], str] = lambda _: "") -> str:
     """The first fault as `families[1].betta: unknown; did you mean beta?`.
 
-    Args:
-        error: what pydantic found.
-        hint: what follows "unknown", of the place of a key that is not known.
+    `hint` gives what follows "unknown", of the place of a key that is not known.
     """
     faults = error.errors()
     outer = _cleaned(faults[0]["loc"])

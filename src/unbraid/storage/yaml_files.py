@@ -26,12 +26,9 @@ def read_text(path: Path) -> str:
 
 
 def parse_yaml(text: str, where: str, *, tags: bool = False) -> Any:
-    """What a YAML text holds.
+    """What a YAML text holds; `where` is its file, for errors.
 
-    Args:
-        text: YAML.
-        where: the file, for errors.
-        tags: whether to read what has a tag of some program (such as !!python/tuple) as if it had none.
+    With `tags` what has a tag of some program, such as !!python/tuple, is read as if it had none.
 
     Raises:
         ValueError: not YAML, a key given twice, nested too deeply, or too large; one line.

@@ -48,9 +48,7 @@ def noisy_perceptrons(inputs: Inputs) -> FloatArray:
 def noisy_scores(inputs: Inputs, freedom: float) -> FloatArray:
     """(NULL_DRAWS, n_factors) chance-adjusted accuracies, with "guessing" as chance, of heads on noise.
 
-    Args:
-        inputs: of which levels and number of rows are read.
-        freedom: inputs that a head has for each training row.
+    Levels and the number of rows are read, and `freedom` is how many inputs a head has for each training row.
     """
     n_test, rng = max(1, round((1 - TRAIN_FRACTION) * inputs.n_samples)), np.random.default_rng(0)
     scores = []

@@ -97,12 +97,9 @@ def choosable(row: Metric) -> dict[str, TypeAdapter[Any]]:
 
 @cache
 def with_arguments(name: str) -> tuple[str, Metric]:
-    """The full name of a metric with arguments, and its row.
+    """The full name of a metric with arguments, such as "mig(bins=10, binning=mass)", and its row.
 
     What independent noise scores is not known of it, and intervals are found by scoring each part.
-
-    Args:
-        name: such as "mig(bins=10, binning=mass)": words, numbers, True, False or None.
 
     Raises:
         ValueError: it cannot be read, or the metric has no such argument, or refuses this value of it.

@@ -42,13 +42,10 @@ class Pairs:
 
 
 def bytes_of_pairs(n_rows: int, widths: Sequence[int], n_folds: int, prepared: int) -> float:
-    """That it takes to compare models of so many columns each: what is kept, beside which one model is prepared or
-    blocks are under way.
+    """That it takes to compare models of so many columns each: what is kept, beside which one model is prepared, in so
+    many copies of its columns, or blocks are under way.
 
     Blocks of targets are held three times where columns lie on the disk: read, joined, and in use since before.
-
-    Args:
-        prepared: copies of the columns of one model while they are put.
     """
     column, widest = 8 * n_rows, sorted(widths, reverse=True)
     kept = column * sum(widths)

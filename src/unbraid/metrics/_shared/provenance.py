@@ -41,12 +41,8 @@ def decision(name: str, metric: Metric | None, *, seed: int = 0, held_out: str |
 def source_digest(name: str, function: Callable[..., Any]) -> str:
     """A digest of the files that define a function of the user's: the module named and, if it is another, its own.
 
-    They are read when a function is first asked about, and believed as long as it lives: a file that is changed under
-    a running program is not what the program computes by.
-
-    Args:
-        name: package.module:function.
-        function: what that is.
+    They are read when a function, package.module:function, is first asked about, and believed as long as it lives: a
+    file that is changed under a running program is not what the program computes by.
     """
     if id(function) not in _SOURCES:
         _SOURCES[id(function)] = function, _digest_of_files(name, function)
