@@ -6,10 +6,11 @@ import tarfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from io import BytesIO
 from math import prod
 from pathlib import Path
-from typing import IO, Any, NamedTuple, Protocol
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -55,7 +56,9 @@ def npz_slabs(
         step = max(1, SLAB_BYTES // row)
         for start in range(0, n_rows, step):
             count = min(step, n_rows - start)
-            data = _read_exactly(path, member, source, count * row)
+            data = source.read(count * row)
+            if len(data) < count * row:
+                raise ValueError(f"{path}: array {member!r} is cut short; get the file again")
             slab = np.frombuffer(data, dtype=dtype).reshape(count, *shape[lead:])
             yield slab if convert is None else convert(slab)
         if source.read(1):  # also makes zipfile compare its checksum
@@ -125,13 +128,6 @@ def _npy_header(
     if by_column and not fortran and len(shape) > 1:
         raise ValueError(f"{path}: array {member!r} is in Fortran order; C order was expected")
     return shape, dtype
-
-
-def _read_exactly(path: Path, member: str, source: IO[bytes], n_bytes: int) -> bytes:
-    data = source.read(n_bytes)
-    if len(data) < n_bytes:
-        raise ValueError(f"{path}: array {member!r} is cut short; get the file again")
-    return data
 
 
 def _check_array(
@@ -208,14 +204,11 @@ def arrays_of(path: Path) -> Arrays:
     return NPZ if path.suffix == ".npz" else HDF5
 
 
-class Bundle(Protocol):
-    """Many small files in a folder, a zip or a tar, by their path inside."""
+class Bundle(NamedTuple):
+    """Many small files in a folder, a zip or a tar: their paths inside, and what reads one of them."""
 
-    def names(self) -> list[str]: ...
-
-    def read(self, name: str) -> bytes: ...
-
-    def close(self) -> None: ...
+    names: list[str]
+    read: Callable[[str], bytes]
 
 
 def paths_below(folder: Path) -> Iterator[str]:
@@ -226,55 +219,12 @@ def paths_below(folder: Path) -> Iterator[str]:
             yield "/".join(parts)
 
 
-class _Folder:
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def names(self) -> list[str]:
-        return [name for name in paths_below(self.path) if (self.path / name).is_file()]
-
-    def read(self, name: str) -> bytes:
-        return below(self.path, name).read_bytes()
-
-    def close(self) -> None:
-        pass
-
-
-class _Zip:
-    def __init__(self, path: Path) -> None:
-        self.archive, self.length = zipfile.ZipFile(path), path.stat().st_size
-
-    def names(self) -> list[str]:
-        return [name for name in self.archive.namelist() if not name.endswith("/")]
-
-    def read(self, name: str) -> bytes:
-        about = self.archive.getinfo(name)
-        if about.compress_size > self.length or about.file_size > max(MOST_MEMBER, 1100 * about.compress_size):
-            # What is declared is allocated before anything is read; deflate makes 1032 bytes of one at most.
-            raise zipfile.BadZipFile(f"{name} cannot have the {about.file_size:,} bytes that it declares")
-        return self.archive.read(name)
-
-    def close(self) -> None:
-        self.archive.close()
-
-
-class _Tar:
-    def __init__(self, path: Path) -> None:
-        self.archive = tarfile.open(path, "r:")  # noqa: SIM115  closed by close()
-        try:
-            self.members = {member.name: member for member in self.archive if member.isfile()}
-        except BaseException:
-            self.archive.close()
-            raise
-
-    def names(self) -> list[str]:
-        return list(self.members)
-
-    def read(self, name: str) -> bytes:
-        return _tar_bytes(self.archive, self.members[name])
-
-    def close(self) -> None:
-        self.archive.close()
+def _zip_bytes(archive: zipfile.ZipFile, length: int, name: str) -> bytes:
+    about = archive.getinfo(name)
+    if about.compress_size > length or about.file_size > max(MOST_MEMBER, 1100 * about.compress_size):
+        # What is declared is allocated before anything is read; deflate makes 1032 bytes of one at most.
+        raise zipfile.BadZipFile(f"{name} cannot have the {about.file_size:,} bytes that it declares")
+    return archive.read(name)
 
 
 def _tar_bytes(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
@@ -292,13 +242,18 @@ def bundle(path: Path) -> Iterator[Bundle]:
     Raises:
         ValueError: the file is damaged or no such container.
     """
-    opener = _Folder if path.is_dir() else _Zip if path.suffix == ".zip" else _Tar
     with readable(path, f"a {path.suffix or 'folder'} archive"):
-        opened = opener(path)
-        try:
-            yield opened
-        finally:
-            opened.close()
+        if path.is_dir():
+            names = [name for name in paths_below(path) if (path / name).is_file()]
+            yield Bundle(names, lambda name: below(path, name).read_bytes())
+        elif path.suffix == ".zip":
+            with zipfile.ZipFile(path) as archive:
+                names = [name for name in archive.namelist() if not name.endswith("/")]
+                yield Bundle(names, partial(_zip_bytes, archive, path.stat().st_size))
+        else:
+            with tarfile.open(path, "r:") as archive:
+                members = {member.name: member for member in archive if member.isfile()}
+                yield Bundle(list(members), lambda name: _tar_bytes(archive, members[name]))
 
 
 def walk_tar_gz(path: Path, pattern: re.Pattern[str]) -> Iterator[tuple[str, bytes]]:

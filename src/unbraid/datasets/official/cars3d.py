@@ -69,7 +69,7 @@ def _files(path: Path) -> Iterator[tuple[str, bytes]]:
         yield from walk_tar_gz(path, _WANTED)
         return
     with bundle(path) as folder:
-        for name in filter(_WANTED.search, sorted(folder.names())):
+        for name in filter(_WANTED.search, sorted(folder.names)):
             yield name, folder.read(name)
 
 

@@ -118,7 +118,7 @@ def read_attributes(path: Path, n_images: int = N_IMAGES) -> tuple[list[str], In
 
 def _images(path: Path, names: list[str], preprocessing: str) -> Iterator[UInt8Array]:
     with bundle(path) as files:
-        inside = {PurePosixPath(name).name: name for name in files.names()}
+        inside = {PurePosixPath(name).name: name for name in files.names}
         for name in names:
             if name not in inside:
                 raise ValueError(f"{path}: there is no {name}")

@@ -76,7 +76,7 @@ def _images(path: Path, preprocessing: str, space: FactorSpace) -> Iterator[UInt
     n_objects, n_elevations, n_azimuths = space.sizes
     with bundle(path) as files:
         objects: dict[str, dict[tuple[int, int], str]] = {}
-        for name in files.names():
+        for name in files.names:
             if found := _NAME.search(name):
                 objects.setdefault(found[1], {})[int(found[2]), int(found[3])] = name
         if len(objects) != n_objects:

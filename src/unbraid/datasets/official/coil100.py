@@ -38,7 +38,7 @@ def read(path: Path, space: FactorSpace = SPACE) -> Content:
 def _images(path: Path, space: FactorSpace) -> Iterator[UInt8Array]:
     with bundle(path) as files:
         by_pose = {}
-        for name in files.names():
+        for name in files.names:
             if found := _NAME.search(name):
                 by_pose[int(found[1]) - 1, int(found[2])] = name
         n_objects, n_views = space.sizes

@@ -44,7 +44,7 @@ def read(path: Path, space: FactorSpace = SPACE) -> Content:
 def _slabs(path: Path, space: FactorSpace) -> Iterator[UInt8Array]:
     n_objects, n_rotations = space.sizes
     with bundle(path) as files:
-        meshes = {found[1]: name for name in files.names() if (found := _NAME.search(name))}
+        meshes = {found[1]: name for name in files.names if (found := _NAME.search(name))}
         if len(meshes) != n_objects:
             raise ValueError(f"{path}: there are {len(meshes)} train/airplane_*.off where {n_objects} were expected")
         names = [meshes[stem] for stem in sorted(meshes)]
