@@ -6,8 +6,8 @@ import pytest
 from tests.examples import entangled_codes, grid_factors, perfect_codes, random_codes
 from unbraid import Representation
 from unbraid.metrics import irs
-from unbraid.metrics._shared.inputs import check_inputs
-from unbraid.metrics.irs import irs_of_noise
+from unbraid.metrics._shared.inputs import Part, check_inputs
+from unbraid.metrics.irs import irs_of_noise, irs_of_parts
 from unbraid.types import FloatArray, IntArray
 
 FACTORS = grid_factors(4)
@@ -92,6 +92,32 @@ def test_bins_merge_levels_beyond_their_number() -> None:
     merged = irs(codes, factors, quantile=1.0)
     assert merged.notes == ("factor 0: 40 levels merged into 20 bins",)
     assert merged.score == pytest.approx(1 - 0.5 / 19.5)  # two levels in each bin, .5 from their mean
+
+
+@pytest.mark.parametrize("turn", [np.pi, -0.3, -0.001])
+def test_an_arc_scores_alike_wherever_on_the_circle_it_lies(turn: float) -> None:
+    """Cut from its least to its largest value, an arc across angle 0 came to two bins, and .77 to .03."""
+    rng = np.random.default_rng(0)
+    arc, other = rng.uniform(0, 0.6, 600), rng.integers(0, 3, 600)
+    codes = np.column_stack([arc, other]) + 0.01 * rng.standard_normal((600, 2))
+    expected = irs(codes, np.column_stack([arc, other]), kinds=("continuous", "ordinal")).score
+    turned = np.column_stack([arc + turn, other])
+    result = irs(codes, turned, kinds=("cyclic", "ordinal"))
+    assert result.score == pytest.approx(expected, abs=1e-12)
+    assert result.notes == ()
+    inputs = check_inputs(codes, turned, ("cyclic", "ordinal"))
+    part = Part(inputs, lambda: None, np.arange(600))
+    assert irs_of_parts(inputs, 0)(part).values["score"] == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("first", [0, 100, 330])
+def test_levels_on_an_arc_are_merged_alike_wherever_it_lies(first: int) -> None:
+    """60 of 360 levels around, three in each bin: 1 from their mean, of 29.5 at most."""
+    arc = np.repeat(np.arange(60), 5)
+    around = (arc + first) % 360
+    factors = np.column_stack([around, np.tile(np.arange(5), 60)])
+    result = irs(arc[:, None], factors, kinds=("cyclic", "ordinal"), quantile=1.0)
+    assert result.score == pytest.approx(1 - 1 / 29.5)
 
 
 @pytest.mark.parametrize("n_levels", [3, 41])

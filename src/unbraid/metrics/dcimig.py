@@ -111,6 +111,7 @@ METRIC = Metric(
     summary="How much information each factor's best code has on it and on no other factor.",
     limitations="Does not see whether other codes have the same information. Factors of large entropy count more.",
     source="Sepliarskaia et al. 2021",
+    version=2,
     noise_tolerance=0.01,
     standard=False,
     interval=HALVES,

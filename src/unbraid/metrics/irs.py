@@ -11,7 +11,7 @@ from unbraid._utils.arguments import check_bins, check_number
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.bins import bin_equal_width
 from unbraid.metrics._shared.chance import Noise, drawn
-from unbraid.metrics._shared.inputs import Inputs, Part, as_levels, check_inputs, exponents, in_unit
+from unbraid.metrics._shared.inputs import Inputs, Part, as_levels, check_inputs, exponents, in_unit, opened
 from unbraid.metrics._shared.metric import EXTREMES, Metric
 from unbraid.metrics._shared.resampling import Numbers
 from unbraid.metrics._shared.sharing import shared
@@ -53,8 +53,9 @@ def irs(
         seed: unused; the score is deterministic.
         quantile: of the deviations at one level, in (0, 1]. 0.99 as disentanglement_lib; 1 is the paper's maximum.
         factor_bins: cut each ordered factor into this many bins of equal width, which merges neighbouring levels of a
-            factor that has more. None: every level by itself, continuous factors in 20 bins. Categorical levels
-            always stand by themselves: their labels are no numbers.
+            factor that has more; those of a cyclic one begin behind the widest gap of its circle. None: every level by
+            itself, continuous factors in 20 bins. Categorical levels always stand by themselves: their labels are no
+            numbers.
 
     Returns:
         IRS. `score` at most 1, higher is better. It can be negative, when the means at single levels lie far from the
@@ -81,7 +82,7 @@ def irs(
         check_bins("factor_bins, where not None,", factor_bins, 2)
     levels = as_levels(inputs)
     groups = _groups(inputs, factor_bins)
-    notes = levels.notes if factor_bins is None else _merged(groups, levels.sizes, inputs.kinds)
+    notes = levels.notes if factor_bins is None else _merged(groups, levels.sizes, inputs)
     largest = _largest_of(inputs)
     moving = largest > 0.0
     robustness = np.zeros((inputs.n_codes, inputs.n_factors))
@@ -134,7 +135,7 @@ def irs_of_parts(whole: Inputs, seed: int) -> Callable[[Part], Numbers]:  # noqa
 
     def of_part(rows: Part) -> Numbers:
         part = rows.inputs
-        groups = bin_equal_width(part.factors, BINS).astype(np.int64)
+        groups = bin_equal_width(opened(part), BINS).astype(np.int64)
         groups[:, labels] = by_label[rows.rows]
         largest = _largest(part.codes)
         moving = largest > 0.0
@@ -222,7 +223,7 @@ def _groups(inputs: Inputs, factor_bins: int | None) -> IntArray:
     if factor_bins is None:
         return levels
     labels = np.array([kind == "categorical" for kind in inputs.kinds])
-    return np.where(labels, levels, bin_equal_width(inputs.factors, factor_bins))
+    return np.where(labels, levels, bin_equal_width(opened(inputs), factor_bins))
 
 
 @shared
@@ -244,12 +245,12 @@ def _weighted(per_code: FloatArray, largest: FloatArray) -> float:
     return float((weights * per_code).sum() / weights.sum())
 
 
-def _merged(binned: IntArray, sizes: tuple[int, ...], kinds: Sequence[Kind]) -> tuple[str, ...]:
-    present = [len(np.unique(column)) for column in binned.T]
+def _merged(binned: IntArray, sizes: tuple[int, ...], inputs: Inputs) -> tuple[str, ...]:
+    present, angles = [len(np.unique(column)) for column in binned.T], inputs.angles
     return tuple(
         f"factor {factor}: {size} levels merged into {bins} bins"
-        for factor, (bins, size, kind) in enumerate(zip(present, sizes, kinds, strict=True))
-        if kind != "continuous" and bins < size
+        for factor, (bins, size, kind) in enumerate(zip(present, sizes, inputs.kinds, strict=True))
+        if kind != "continuous" and factor not in angles and bins < size
     )
 
 
@@ -288,7 +289,7 @@ METRIC = Metric(
     summary="How little each code moves when every factor but its own changes.",
     limitations="Noise scores far above 0, little below a rotated code. Codes of large spread count most.",
     source="Suter et al. 2019, section 4",
-    version=2,
+    version=3,
     invariant_to=frozenset({"permute", "flip", "dead"}),
     aligned=False,
     interval=EXTREMES,

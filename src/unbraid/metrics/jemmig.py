@@ -125,6 +125,7 @@ METRIC = Metric(
     summary="How little else each factor's best code encodes, and how little the second-best knows of the factor.",
     limitations="Its floor is not 0: codes that fill few bins score high without information.",
     source="Do & Tran 2020",
+    version=2,
     noise_tolerance=0.01,
     standard=False,
     interval=EXTREMES,

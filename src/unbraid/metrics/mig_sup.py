@@ -128,6 +128,7 @@ METRIC = Metric(
     summary="How much more information each code has on its first factor than on its second.",
     limitations="A factor without a code costs nothing. Idle codes cost as much as bad ones.",
     source="Li et al. 2020",
+    version=2,
     noise_tolerance=0.01,
     invariant_to=frozenset({"permute", "flip", "scale"}),  # it averages over all codes
     standard=False,

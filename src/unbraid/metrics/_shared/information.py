@@ -9,7 +9,7 @@ import numpy as np
 
 from unbraid._utils.arguments import check_bins
 from unbraid.metrics._shared.bins import Binning, bin_codes, bin_equal_width
-from unbraid.metrics._shared.inputs import Inputs, Levels, as_levels, of_block
+from unbraid.metrics._shared.inputs import CONTINUOUS_BINS, Inputs, Levels, as_levels, of_block, opened
 from unbraid.metrics._shared.random_tables import random_tables
 from unbraid.metrics._shared.sharing import shared
 from unbraid.types import FloatArray, IntArray
@@ -52,13 +52,21 @@ def tables(inputs: Inputs, bins: int, binning: Binning, factor_bins: int | None)
     levels = as_levels(inputs)
     information = binned_information(inputs, bins, binning)
     if factor_bins is not None:
-        coarse = bin_equal_width(levels.levels.astype(float), factor_bins, inputs.weights)
+        coarse = bin_equal_width(_in_order(inputs, levels), factor_bins, inputs.weights)
         columns = [np.unique(column, return_inverse=True)[1] for column in coarse.T]
         sizes = tuple(int(column.max()) + 1 for column in columns)
         levels = Levels(np.stack(columns, axis=1).astype(np.int64), sizes, levels.notes, inputs.weights)
         parts = [mutual_information(binned, levels) for _, binned in bins_of_codes(inputs, bins, binning)]
         information = np.concatenate(parts)
     return Tables(information, code_entropy(inputs, bins, binning), factor_entropy(levels), levels)
+
+
+def _in_order(inputs: Inputs, levels: Levels) -> FloatArray:
+    """(n_samples, n_factors) levels, those of a circle counted from behind its widest gap."""
+    ordered, around = levels.levels.astype(float), [k for k, kind in enumerate(inputs.kinds) if kind == "cyclic"]
+    for column, values in zip(around, opened(inputs, CONTINUOUS_BINS).T[around] if around else (), strict=True):
+        ordered[:, column] = np.unique(values, return_inverse=True)[1]
+    return ordered
 
 
 @shared

@@ -239,7 +239,7 @@ def as_levels(inputs: Inputs, bins: int = CONTINUOUS_BINS, n_known: int | None =
     for column, kind in enumerate(inputs.kinds):
         values = inputs.factors[:, column]
         if column in angles:
-            values = np.floor(values / TURN * bins + ON_EDGE) % bins
+            values = _bins_around(values, bins)
             notes.append(f"factor {column} is an angle: cut into {bins} bins around the circle")
         elif kind == "continuous":
             if n_known is not None:
@@ -260,6 +260,36 @@ def as_levels(inputs: Inputs, bins: int = CONTINUOUS_BINS, n_known: int | None =
         columns.append(levels)
         sizes.append(len(present))
     return Levels(np.stack(columns, axis=1).astype(np.int64), tuple(sizes), tuple(notes), inputs.weights)
+
+
+def _bins_around(angles: FloatArray, bins: int) -> FloatArray:
+    return np.floor(angles / TURN * bins + ON_EDGE) % bins
+
+
+def opened(inputs: Inputs, bins: int | None = None) -> FloatArray:
+    """(n_samples, n_factors) factors of which those that go around begin behind the widest gap of their circle.
+
+    So an arc has its ends at its ends, wherever on the circle it lies. With `bins` angles are numbers of so many.
+    """
+    factors, angles = inputs.factors.copy(), inputs.angles
+    for column, kind in enumerate(inputs.kinds):
+        values = factors[:, column]
+        if column in angles:
+            values, period = (values, TURN) if bins is None else (_bins_around(values, bins), bins)
+        elif kind == "cyclic" and values.min() >= 0:
+            period = values.max() + 1
+        else:
+            continue
+        factors[:, column] = _behind_gap(values, period)
+    return factors
+
+
+def _behind_gap(values: FloatArray, period: float) -> FloatArray:
+    present = np.unique(values)
+    gaps = np.diff(present, prepend=present[-1] - period)  # before each
+    # The first of those as wide as the widest, up to rounding: even steps all around begin where they are counted from.
+    first = present[np.argmax(gaps >= gaps.max() - ON_EDGE * period / CONTINUOUS_BINS)]
+    return values if first == present[0] else np.mod(values - first, period)
 
 
 def known_as_checked(inputs: Inputs) -> None:
