@@ -288,6 +288,7 @@ def test_a_score_card_gives_its_headlines_and_intervals(add, tmp_path: Path) -> 
         (["card.json", "--model", "a b__c", "--dataset", "x"], "model: "),
         (["card.json", "--only", "seed=1"], "--only is for a study"),
         (["none.json"], "no such file"),
+        (["empty.csv"], "empty.csv: not the table of a study (it has no column 'family'"),
         (["small.csv", "--columns", "mig.scor"], "no column 'mig.scor'; did you mean 'mig.score'?"),
         (["small.csv", "--only", "seed"], "write COLUMN=VALUE"),
         (["small.csv", "--only", "seed=9"], "no run has it; seed is 0.0, 1.0"),
@@ -302,6 +303,7 @@ def test_mistakes_are_one_line_and_nothing_is_written(
     monkeypatch.chdir(table.parent)
     card = score(np.eye(6)[:, :2].repeat(10, 0), np.arange(60)[:, None] % 3, metrics=["mig"], kinds=("categorical",))
     card.save("card.json")
+    Path("empty.csv").touch()
     code, _, error = add(*words)
     assert code == 2
     assert said in error

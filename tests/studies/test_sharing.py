@@ -1,6 +1,8 @@
 """What other laboratories are given: records of a shared schema, and numbers of papers beside ours."""
 
 import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +13,12 @@ from tests.sharing.test_every_eval_ever import check
 from tests.studies.test_schema import AROUND
 from unbraid import load_run
 from unbraid.sharing.every_eval_ever import record_path
+from unbraid.storage.json_records import read_object
 from unbraid.studies.expand import expand
 from unbraid.studies.published import check_published
 from unbraid.studies.schema import parse
 from unbraid.studies.sharing import write_records
+from unbraid.studies.store import write_json
 from unbraid.studies.study import Study
 
 YAML = """
@@ -84,6 +88,17 @@ def test_a_record_says_what_was_measured_of_what_and_how(study: Study, tmp_path:
     with pytest.raises(ValueError, match="is there already; records are written into a new folder"):
         write_records(study.snapshot(), folder=tmp_path / "r")
     assert [path.name for path in tmp_path.iterdir()] == ["r"]
+
+
+def test_a_record_is_of_the_version_that_scored_and_has_a_place_of_its_own(study: Study, tmp_path: Path) -> None:
+    out = shutil.copytree(study.require_folder(), tmp_path / "out")
+    for place in (out / "runs").iterdir():
+        write_json(place / "scores.json", {**read_object(place / "scores.json"), "unbraid": "0.0.7"})
+    snapshot = Study.load(out).snapshot()
+    runs = tuple(replace(run, family="my_lab." * 20 + "models:pca") for run in snapshot.runs)
+    assert write_records(replace(snapshot, runs=runs), folder=tmp_path / "r", organisation="Lab", now=12.5) == 2
+    found = [json.loads(path.read_text()) for path in (tmp_path / "r").rglob("*.json")]
+    assert [each["eval_library"] for each in found] == [{"name": "unbraid", "version": "0.0.7"}] * 2
 
 
 def test_a_number_of_a_paper_stands_beside_ours(study: Study, unbraid_cli, tmp_path: Path) -> None:

@@ -115,7 +115,7 @@ def _read_csv(path: Path) -> dict[str, list[Any]]:
     """Columns of numbers, where every cell is one or empty, and of text; None where a cell is empty."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            names, *rows = csv.reader(file, strict=True)
+            names, *rows = [*csv.reader(file, strict=True)] or [[]]
     except (ValueError, OSError, csv.Error) as error:
         raise ValueError(f"{path}: not a readable .csv file ({error})") from None
     for number, row in enumerate(rows, start=2):

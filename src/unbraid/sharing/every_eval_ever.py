@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 from uuid import UUID
 
-from unbraid._version import VERSION
 from unbraid.metrics import Metric
 from unbraid.metrics._shared.arguments import arguments_of
 from unbraid.sharing.numbers import Number, numbers_of, slug
@@ -37,7 +36,7 @@ def record(
     dataset: str,
     source: Mapping[str, str],
     details: Mapping[str, str],
-    version: str = VERSION,
+    version: str,
     now: float,
 ) -> dict[str, Any]:
     """The record of one model.

@@ -82,7 +82,7 @@ def _record(
     hyperparameters = {f"hyperparameter_{name}": in_text(value) for name, value in run.hyperparameters.items()}
     return record(
         scores,
-        model=f"{slug(organisation)}/{slug(f'{run.family}-{run.id}')}",
+        model=f"{slug(organisation)}/{slug(run.family)}-{run.id}",  # the id whole, which a long family would cut off
         name=" ".join(filter(None, (run.family, run.setting, f"seed {run.seed}"))),
         developer=organisation,
         dataset=in_text(row["dataset"]),
@@ -92,6 +92,7 @@ def _record(
             "evaluator_relationship": "first_party",
         },
         details={"run": run.id, **about, **hyperparameters},
+        version=run.scores.unbraid or UNKNOWN,
         now=now,
     )
 
