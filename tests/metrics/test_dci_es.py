@@ -13,7 +13,7 @@ from sklearn.metrics import accuracy_score
 
 from tests.examples import grid_factors, noisy_codes, perfect_codes, random_codes, rotated_codes
 from unbraid.metrics import dci_es, dci_from_importance, explicitness_from_curve
-from unbraid.metrics._shared.capacities import DEPTHS, FEATURES, UNITS, Curves, _judged, check_capacities
+from unbraid.metrics._shared.capacities import DEPTHS, FEATURES, UNITS, Curves, _judged
 from unbraid.metrics._shared.inputs import check_inputs, split_rows
 from unbraid.metrics._shared.train_valid_test import train_valid_test
 from unbraid.types import FloatArray
@@ -207,12 +207,6 @@ def test_a_code_whose_shuffling_helps_is_not_important() -> None:
     assert wrong.tolist() == [[0.0], [0.0]]
     right = _judged(split, 0, np.array([1.0]), [lambda asked: asked[:, :1]]).importance(0)
     assert right[:, 0] == pytest.approx([2.0, 0.0], abs=0.2)
-
-
-def test_random_features_come_in_pairs_of_a_cosine_and_a_sine() -> None:
-    assert check_capacities("rff", [2, 4, 10]) == (2, 4, 10)
-    with pytest.raises(ValueError, match=r"must be even \(cosines and sines\); got \[3, 9\]"):
-        check_capacities("rff", [3, 9])
 
 
 def test_informativeness_is_that_of_one_capacity_for_all_factors() -> None:

@@ -91,12 +91,6 @@ def test_the_ceiling_is_what_a_perfect_code_reaches(levels: int, ceiling: float)
     assert result.score == pytest.approx(result.ceiling, abs=1e-12)
 
 
-def test_duplicated_codes_have_no_gap() -> None:
-    factors = grid_factors()
-    codes = perfect_codes(factors)
-    assert mig(np.hstack([codes, codes]), factors).score == pytest.approx(0.0, abs=1e-12)
-
-
 def test_a_continuous_factor_is_cut_and_the_result_says_so() -> None:
     values = np.random.default_rng(0).random((1000, 1))
     result = mig(values, values)

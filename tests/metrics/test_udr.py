@@ -365,12 +365,6 @@ def test_fewer_others_than_asked_for_are_all_taken_and_noted() -> None:
     assert "3 models have fewer than 5 others" in result.notes[0]
 
 
-def test_more_models_than_are_held_at_once_give_the_same_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = udr(population(), n_comparisons=4)
-    monkeypatch.setattr(_pairs, "TARGETS_AT_ONCE", 2)
-    np.testing.assert_allclose(udr(population(), n_comparisons=4).pairs, whole.pairs, atol=1e-9)
-
-
 def test_progress_counts_models() -> None:
     seen: list[tuple[int, int]] = []
     udr(population()[:3], alpha=0.1, progress=lambda done, total: seen.append((done, total)))
