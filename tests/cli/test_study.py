@@ -18,7 +18,7 @@ from unbraid.studies.executors import EXECUTORS
 def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     local = EXECUTORS["local"]
 
-    def alone(tasks, datasets, *, report=None):
+    def alone(tasks, datasets, *, report=None, processes=0):  # noqa: ARG001
         return local(tasks, datasets, report=report, processes=0)
 
     monkeypatch.setattr("unbraid.studies.execution.EXECUTORS", {**EXECUTORS, "local": alone})
@@ -133,8 +133,27 @@ def test_a_dry_run_says_what_it_takes_and_writes_nothing(run, tmp_path: Path) ->
     code, printed, error = run(SMALL, "--dry-run", "--shard", "zzz")
     assert (code, printed, error) == (2, "", "unbraid: shard 'zzz': write i/n with i from 1 to n, such as 2/8\n")
     assert run(SMALL)[0] == 0
+    at_work = [path / ".scores.json.0123.part" for path in (tmp_path / "out" / "runs").iterdir()]
+    for path in at_work:  # of a `study run` that is writing just now
+        path.touch()
     code, printed, _ = run(SMALL.replace("seeds: 2", "seeds: 3"), "--dry-run")
     assert "3 of 9 runs to do, 18 steps" in printed
+    assert all(path.exists() for path in at_work)
+    assert run(SMALL)[0] == 0
+    assert not any(path.exists() for path in at_work)
+
+
+def test_a_dry_run_tells_what_is_only_scored_and_tries_again_what_failed(run, tmp_path: Path) -> None:
+    one = SMALL.replace("seeds: 2", "seeds: 1")
+    assert run(one)[0] == 0
+    more = one.replace("metrics: [", "metrics: [sap, ")
+    code, printed, _ = run(more, "--dry-run")
+    assert (code, "3 of 3 runs to do, 0 steps" in printed, "disk      about 0 MB" in printed) == (0, True, True)
+    failed = sorted((tmp_path / "out" / "runs").iterdir())[0]
+    shutil.rmtree(failed)
+    store.write_failure(tmp_path / "out", store.Failure(failed.name, "pca", "", 0, "memory", 1))
+    assert "0 of 3 runs to do, 0 steps" in run(one, "--dry-run")[1]
+    assert "1 of 3 runs to do, 6 steps" in run(one, "--dry-run", "--retry", "failed")[1]
 
 
 def test_a_dry_run_scores_where_the_first_images_share_a_level(run) -> None:
@@ -261,9 +280,10 @@ def test_the_executor_of_the_file_is_taken_unless_the_command_names_another(run,
     assert asked == [("10.0.0.5:6379", 0.5), ("auto", 0.5)]
     assert run(there, "--executor", "local")[0] == 0
     assert len(asked) == 2
-    code, _, error = run(there, "--processes", "2")
-    assert (code, error.count("\n")) == (2, 1)
-    assert "executor 'ray' has no option 'processes'; it has address, gpus_per_run" in error
+    for more in ((), ("--dry-run",)):
+        code, _, error = run(there, "--processes", "2", *more)
+        assert (code, error.count("\n")) == (2, 1)
+        assert "executor 'ray' has no option 'processes'; it has address, gpus_per_run" in error
     more = SMALL.replace("seeds: 2", "seeds: 5\nexecutor: {name: local, processes: 1}")
     code, printed, _ = run(more, "--dry-run")
     assert code == 0
@@ -271,8 +291,9 @@ def test_the_executor_of_the_file_is_taken_unless_the_command_names_another(run,
 
 
 def test_options_that_do_not_go_together_are_refused(run, tmp_path: Path) -> None:
-    code, _, error = run(SMALL, "--executor", "lokal")
-    assert (code, error) == (2, "unbraid: unknown executor 'lokal'; did you mean 'local'?\n")
+    for more in ((), ("--dry-run",)):
+        code, _, error = run(SMALL, "--executor", "lokal", *more)
+        assert (code, error) == (2, "unbraid: unknown executor 'lokal'; did you mean 'local'?\n")
     code, _, error = run(SMALL, "--address", "auto")
     assert (code, error.count("\n")) == (2, 1)
     assert "--address" in error

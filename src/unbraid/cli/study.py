@@ -86,7 +86,7 @@ def run(
         if study.config.executor_with(executor, {})[0] != "ray" and options.keys() - {"processes"}:
             raise ValueError("--address and --gpus-per-run go with --executor ray")
         if dry_run:
-            _estimate(study, executor, shard, options)
+            _estimate(study, executor, shard, options | {"retry": retry, "retrain": retrain})
             return
         with continuing(), _progress(study.config.name) as report:
             runs = study.run(executor, retry=retry, retrain=retrain, shard=shard, progress=report, **options)

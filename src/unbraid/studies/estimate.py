@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple, TypeAlias
@@ -24,12 +25,12 @@ from unbraid.runs.run import N_CODES
 from unbraid.scoring.engine import score_each
 from unbraid.scoring.score import choose
 from unbraid.storage.marks import ReadOnce
-from unbraid.studies.execution import TaskLedger, all_tasks, check_tasks, needed_disk
+from unbraid.studies.execution import TaskLedger, check_tasks, needed_disk, ready, untrained_of
 from unbraid.studies.executors import EXECUTORS, Task
 from unbraid.studies.executors.local import PACK, kinds, spread
 from unbraid.studies.executors.ray import asked
 from unbraid.studies.expand import setting_of
-from unbraid.studies.record import StudyPart
+from unbraid.studies.record import StudyPart, StudyProgress
 from unbraid.studies.shards import Shard
 from unbraid.training.loop import train_here
 from unbraid.training.train import Prepared, check_images, check_members, check_space, configs_of, training_of
@@ -56,6 +57,7 @@ class Row:
     setting: str
     runs: int
     waiting: int
+    untrained: int  # of those that wait; the others are only scored
     steps: int  # of each
     seconds_per_step: float  # of one run with a core to itself, or of its share of a stack
     together: int  # runs of the stack that was measured; 1 on a CPU
@@ -87,7 +89,7 @@ class Estimate:
 
     @property
     def steps(self) -> int:
-        return sum(row.waiting * row.steps for row in self.rows)
+        return sum(row.untrained * row.steps for row in self.rows)
 
     @property
     def seconds(self) -> float:
@@ -98,6 +100,8 @@ def estimate(
     study: StudyPart,
     executor: str | None = None,
     *,
+    retry: str | None = None,
+    retrain: bool = False,
     shard: Shard | None = None,
     progress: Progress | None = None,
     **options: Any,
@@ -107,6 +111,7 @@ def estimate(
     Args:
         study: with a folder, which need not be there.
         executor: as for `Study.run`; a cluster is asked what it offers, and the measuring is done there.
+        retry, retrain: as for `Study.run`.
         shard: of the study, which alone is to be run.
         progress: called as progress(kind of run, done, total) before each measurement; first, where that takes
             long, as progress("reading images", done, total).
@@ -115,16 +120,22 @@ def estimate(
     Raises:
         ValueError, OSError: as `Study.run`, for what cannot be run.
     """
-    dataset, around = study.resolve_environment(progress)
-    tasks, datasets, planned = all_tasks(study, dataset, around)
+    name, options = study.config.executor_with(executor, options)
+
+    def read(sent: StudyProgress) -> None:
+        if progress and sent.after:
+            progress(*sent.after)
+
+    found = ready(study, name, retrain=retrain, progress=read, options=options)
+    tasks, datasets = found.tasks, found.datasets
     own = shard.part(tasks) if shard else tasks
     of = {task.id: task.questions[0]["of"] for task in own if task.questions}
-    ledger = TaskLedger(study, planned, own, files=ReadOnce())
-    check_tasks(study.require_folder(), ledger.waiting, datasets)
-    name, options = study.config.executor_with(executor, options)
-    settings = {each.id: each.setting for each in planned}
-    work = _Work(tasks, own, ledger.waiting, of, datasets, settings, needed_disk(ledger.waiting, datasets))
-    return _estimate(work, around.device, name, options, progress)
+    waiting = TaskLedger(study, found.planned, own, retry=retry, files=ReadOnce()).waiting
+    untrained = untrained_of(waiting)
+    check_tasks(study.require_folder(), untrained, datasets)
+    settings = {each.id: each.setting for each in found.planned}
+    work = _Work(tasks, own, waiting, untrained, of, datasets, settings, needed_disk(untrained, datasets))
+    return _estimate(work, found.around.device, name, options, progress)
 
 
 def estimate_training(planned: Prepared, folder: Path, progress: Progress | None = None) -> Estimate:
@@ -143,10 +154,10 @@ def estimate_training(planned: Prepared, folder: Path, progress: Progress | None
     check_images(row, dataset, members)
     weights = check_members(row, dataset, [(plan, member) for member in members])
     tasks = [Task(name, config, str(folder)) for name, (config, _) in configs.items()]
-    waiting = [task for task in tasks if not task.target.exists()]
+    waiting = untrained_of(tasks)
     disk = check_space(folder, dataset, weights, [configs[task.id][1] for task in waiting], row)
     settings = {name: setting_of(plan.family, member.hyper) for name, (_, member) in configs.items()}
-    work = _Work(tasks, tasks, waiting, {}, {described["content"]: dataset}, settings, disk)
+    work = _Work(tasks, tasks, waiting, waiting, {}, {described["content"]: dataset}, settings, disk)
     return _estimate(work, plan.device, "local", {}, progress)
 
 
@@ -154,6 +165,7 @@ class _Work(NamedTuple):
     tasks: Sequence[Task]
     own: Sequence[Task]  # that are to be told of
     waiting: Sequence[Task]  # of these
+    untrained: Sequence[Task]  # of these again
     of: Mapping[str, str]  # by runs without some images, the run that sees all of them
     datasets: Mapping[str, FactorDataset]
     settings: Mapping[str, str]  # by run
@@ -163,16 +175,16 @@ class _Work(NamedTuple):
 def _estimate(
     work: _Work, device: str, executor: str, options: Mapping[str, Any], progress: Progress | None
 ) -> Estimate:
-    tasks, own, _, of, datasets, settings, disk = work
-    waiting = {task.id for task in work.waiting}
-    place = _on_cluster if executor == "ray" else _here
+    tasks, own, _, untrained, of, datasets, settings, disk = work
+    waiting, new = ({task.id for task in each} for each in (work.waiting, untrained))
+    place = _on_cluster if executor == "ray" and tasks else partial(_here, executor)
     costly = {of.get(task.id, task.id) for task in own}
     found = [kind for kind in kinds([task for task in tasks if not task.questions]) if costly & {t.id for t in kind}]
     costs: dict[str, tuple[float, float]] = {}
     stacks: dict[str, int] = {}
     used: list[int | None] = []
     with place(tasks, datasets, device, options) as (on_cpu, room, together, call):
-        groups = together(work.waiting)
+        groups = together(untrained)
         for done, kind in enumerate(found):
             if progress:
                 progress(kind[0].config["family"], done, len(found))
@@ -195,10 +207,12 @@ def _estimate(
     rows = []
     for (family, setting, steps), group in settled.items():
         left = [task for task in group if task.id in waiting]
-        seconds = sum(once + steps * per_step + scoring for once, per_step in (costs[task.id] for task in left))
+        trainings = [costs[task.id] for task in left if task.id in new]
+        seconds = sum(once + steps * per_step for once, per_step in trainings) + len(left) * scoring
         first = group[0].id
-        rows.append(Row(family, setting, len(group), len(left), steps, costs[first][1], stacks[first], seconds))
-    at_once = max(1, min(room, len(groups)))
+        counts = len(group), len(left), len(trainings)
+        rows.append(Row(family, setting, *counts, steps, costs[first][1], stacks[first], seconds))
+    at_once = max(1, min(room, len(groups) + len(waiting - new)))
     each = max((memory for memory in used if memory is not None), default=None)
     return Estimate(
         rows, at_once, each, each and each * at_once, disk, _assumed(scoring, at_once, on_cpu, executor),
@@ -207,9 +221,13 @@ def _estimate(
 
 @contextmanager
 def _here(
-    tasks: Sequence[Task], datasets: Mapping[str, FactorDataset], device: str, options: Mapping[str, Any]
+    executor: str,
+    tasks: Sequence[Task],
+    datasets: Mapping[str, FactorDataset],
+    device: str,
+    options: Mapping[str, Any],
 ) -> Iterator[Place]:
-    EXECUTORS["local"](tasks, datasets, **options)  # says what it cannot do, and begins nothing
+    EXECUTORS[executor](tasks, datasets, **options)  # says what it cannot do, and begins nothing
     on_cpu, processes = choose_device(device).type == "cpu", options.get("processes")
     devices = 1 if processes == 0 else max(1, len(visible_devices()))
     room = (n_cores() if processes is None else processes) if on_cpu else devices

@@ -170,8 +170,9 @@ def run_ready(
         begun = (folder / store.ABOUT).exists()
         if begun:
             stack.enter_context(claim(folder, shard))
+            _clean(tasks)
         ledger = TaskLedger(study, planned, tasks, retry=retry, progress=progress, files=files)
-        check_tasks(folder, ledger.waiting, found.datasets)
+        check_tasks(folder, untrained_of(ledger.waiting), found.datasets)
         working = EXECUTORS[executor](ledger.waiting, found.datasets, report=ledger.step, **options)
         # All that can be wrong with the study would have been said by now: from here on files are written.
         if not begun:
@@ -253,6 +254,11 @@ def check_what_is_trained(config: StudyConfig, dataset: FactorDataset) -> None:
         raise ValueError("families: needs at least one; only a study of labels without images has none")
 
 
+def untrained_of(tasks: Sequence[Task]) -> list[Task]:
+    """Those of the tasks that are to be trained; the others are only scored."""
+    return [task for task in tasks if not task.target.exists()]
+
+
 def check_tasks(folder: Path, tasks: Sequence[Task], datasets: Mapping[str, FactorDataset]) -> None:
     """Raises ValueError for networks or settings that do not fit the images, OSError where results would not fit."""
     needed = needed_disk(tasks, datasets)
@@ -295,6 +301,17 @@ def _task(study: StudyPart, planned: Planned) -> Task:
     )  # fmt: skip
 
 
+def _clean(tasks: Sequence[Task]) -> None:
+    """Remove what processes that were killed left in finished runs; nobody else is at work on these by now."""
+    for task in tasks:
+        if task.target.exists():
+            tidy(task.target)
+            if task.working.exists():  # of a machine that was lost before it removed it
+                discard(task.working)
+            for left in task.target.glob(f".{ANSWERS}.*.part"):
+                left.unlink()
+
+
 class TaskLedger:
     """What is known about the tasks while they are at work."""
 
@@ -324,12 +341,6 @@ class TaskLedger:
         self.done: dict[str, str] = {}  # state by run
         self.steps = {task.id: int(task.config["steps"]) for task in tasks}
         for task in self.tasks.values():
-            if task.target.exists():
-                tidy(task.target)
-                if task.working.exists():  # of a machine that was lost before it removed it
-                    discard(task.working)
-                for left in task.target.glob(f".{ANSWERS}.*.part"):  # of a process that was killed while it wrote
-                    left.unlink()
             run = self._run(task)
             if task.id in self.planned:
                 self.runs[task.id] = run
