@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,21 @@ def test_what_can_be_stacked_is_packed_together(tasks_of):
         beta,
         [("vae", seed) for seed in range(3)],
     ]  # fmt: skip
+
+
+def test_what_is_trained_is_scored_where_its_device_is_not(tasks_of, monkeypatch):
+    def refuse(device: str) -> torch.device:
+        raise ValueError(f"no {device} here")
+
+    tasks, datasets = tasks_of("a")
+    perform(tasks[:1], datasets, lambda _: None)
+    there = [replace(task, config={**task.config, "device": "cuda"}) for task in tasks[:2]]
+    monkeypatch.setattr(local, "choose_device", refuse)
+    (tasks[0].target / SCORES).unlink()
+    assert [each.state for each in local.run(there[:1], datasets, processes=0)] == ["finished"]
+    assert (tasks[0].target / SCORES).exists()
+    with pytest.raises(ValueError, match="no cuda here"):
+        local.run(there, datasets, processes=0)
 
 
 def test_what_strays_when_stacked_is_trained_alone(tasks_of):

@@ -48,11 +48,13 @@ def run(
     """
     if processes is not None and processes < 0:
         raise ValueError(f"processes must be 0 or more; got {processes}")
-    devices = {name: choose_device(name) for name in {task.config["device"] for task in tasks}}
-    check_memory(tasks, datasets, {name: _memory(device) for name, device in devices.items()})
-    on_cpu = [task for task in tasks if devices[task.config["device"]].type == "cpu"]
-    others = [task for task in tasks if devices[task.config["device"]].type != "cpu"]
-    anywhere = [task for task in others if devices[task.config["device"]].type == "cuda" and not task.target.exists()]
+    trained = {task.id for task in tasks if task.target.exists()}  # and to be scored, which needs no device
+    new = [task for task in tasks if task.id not in trained]
+    devices = {name: choose_device(name) for name in {task.config["device"] for task in new}}
+    check_memory(new, datasets, {name: _memory(device) for name, device in devices.items()})
+    on_cpu = [task for task in tasks if task.id in trained or devices[task.config["device"]].type == "cpu"]
+    others = [task for task in new if devices[task.config["device"]].type != "cpu"]
+    anywhere = [task for task in others if devices[task.config["device"]].type == "cuda"]
     wanted = n_cores() if processes is None else processes
     apart = visible_devices() if anywhere and wanted and can_leave(datasets, anywhere) else []
     shared = spread(anywhere, len(apart), pack) if len(apart) > 1 else []
