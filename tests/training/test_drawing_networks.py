@@ -1,4 +1,4 @@
-"""Networks that draw random numbers of their own, as dropout does."""
+"""Networks that draw random numbers of their own, as dropout does, and others that are not stacked."""
 
 import numpy as np
 import pytest
@@ -69,6 +69,58 @@ def test_they_are_not_stacked_but_trained_alone() -> None:
     assert set(seen) == {(0,), (1,)}
     for one, found in zip(members, together, strict=True):
         (alone,) = train_here(PLAN, [one], TINY)
+        assert all(torch.equal(value, found.weights[name]) for name, value in alone.weights.items())
+
+
+class Mirrored(nn.Module):
+    """A decoder with the weights of the encoder."""
+
+    def __init__(self, layer: nn.Linear) -> None:
+        super().__init__()
+        self.layer, self.up = layer, nn.Linear(3, layer.out_features)
+
+    def forward(self, codes: torch.Tensor) -> torch.Tensor:
+        return (self.up(codes) @ self.layer.weight).unflatten(1, (1, 8, 8))
+
+
+class Filling(nn.Sequential):
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        filled = torch.zeros(len(images), 6)
+        filled[:] = super().forward(images)
+        return filled
+
+
+class Scaled(nn.Sequential):
+    def __init__(self, *layers: nn.Module) -> None:
+        super().__init__(*layers)
+        self.register_buffer("scale", torch.ones(1), persistent=False)
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        return super().forward(images) * self.scale
+
+
+def mirrored_pair(shape: tuple[int, ...], n_outputs: int, n_latents: int) -> tuple[nn.Module, nn.Module]:  # noqa: ARG001
+    layer = nn.Linear(64, n_outputs)
+    return nn.Sequential(nn.Flatten(), layer), Mirrored(layer)
+
+
+def filling_pair(shape: tuple[int, ...], n_outputs: int, n_latents: int) -> tuple[nn.Module, nn.Module]:
+    encoder, decoder = dense_pair(shape, n_outputs, n_latents)
+    return Filling(encoder), decoder
+
+
+def scaled_pair(shape: tuple[int, ...], n_outputs: int, n_latents: int) -> tuple[nn.Module, nn.Module]:
+    encoder, decoder = dense_pair(shape, n_outputs, n_latents)
+    return Scaled(encoder), decoder
+
+
+@pytest.mark.parametrize("pair", [mirrored_pair, filling_pair, scaled_pair])
+def test_networks_that_only_run_alone_are_trained_alone(pair) -> None:
+    members = [member("vae", seed, network=Trusted(f"{__name__}:{pair.__name__}"), latents=3) for seed in (0, 1)]
+    for one, found in zip(members, train_here(PLAN, members, TINY), strict=True):
+        (alone,) = train_here(PLAN, [one], TINY)
+        assert found.together == 1
+        assert found.weights.keys() == alone.weights.keys()
         assert all(torch.equal(value, found.weights[name]) for name, value in alone.weights.items())
 
 

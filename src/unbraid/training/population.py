@@ -25,6 +25,8 @@ from unbraid.training.schedules import beta_factor, clipped, new_plateau, platea
 
 MemberState = dict[str, Tensor]  # "model/...", "first/<step>/...", "second/...", "plateau/...": all that a member is
 
+UNSTACKED = ("vmap", "Batching rule")  # in what torch says of code that runs for one member and not for a stack
+
 
 @dataclass(frozen=True)
 class Diverged:
@@ -200,6 +202,9 @@ class Stacked:
         self.precision, self.device = precision, device
         built = [build_member(family, images.dataset.image_shape, context.settings, member.seed) for member in members]
         parameters, buffers = torch.func.stack_module_state([*built])  # pyright: ignore[reportArgumentType]
+        if built[0].state_dict().keys() != {**parameters, **buffers}.keys():
+            raise NotStackable("a network has weights under two names, or some that are not to be saved")
+        self.begun = False  # whether a step was taken
         self.caller = _Caller(built[0].to("meta"))
         self.parameters = {
             name: value.detach().to(device, _real(value, images.dtype)).requires_grad_()
@@ -254,6 +259,7 @@ class Stacked:
             )
             _add_logs(logs, report, move)
             kept.update(held)
+        self.begun = True
         return logs
 
     def _recorded(self, move: OptimizerStep, batch: Batch, moment: "_Moment", ends: bool) -> tuple[Logs, Logs]:
@@ -296,9 +302,11 @@ class Stacked:
                 tensors = {**parameters, **self.buffers}
                 losses, logs, kept = torch.vmap(loss_of)(tensors, dict(batch), dict(moment.hyper))
             except RuntimeError as error:
-                if "random operation" not in str(error):
+                if self.begun or not any(said in str(error) for said in UNSTACKED):
                     raise
-                raise NotStackable("a network draws random numbers of its own, such as for dropout") from error
+                if "random operation" in str(error):
+                    raise NotStackable("a network draws random numbers of its own, such as for dropout") from error
+                raise NotStackable("a network or loss does what torch.func.vmap cannot") from error
         gradients = torch.autograd.grad(losses.sum(), list(trained.values()), allow_unused=True, materialize_grads=True)
         flaws = torch.where(self.alive, _flaws(losses.detach(), gradients), 0)
         number = self.family.optimizer_steps.index(move)
