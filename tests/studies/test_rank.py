@@ -27,6 +27,23 @@ def test_arrays_files_and_representations_may_be_mixed(tmp_path: Path) -> None:
     assert found.scores == pytest.approx(rank(MODELS, similarity="spearman").scores)
 
 
+@pytest.mark.parametrize("top", [None, 2])
+def test_rows_of_files_count_whether_they_are_labelled_or_not(tmp_path: Path, top: int | None) -> None:
+    factors = RNG.integers(0, 3, size=(300, 2)).astype(float)
+    factors[:250, 1] = np.nan
+    for name, codes in MODELS.items():
+        np.savez(tmp_path / f"{name}.npz", codes=codes, factors=factors)
+    files = {name: tmp_path / f"{name}.npz" for name in MODELS}
+    expected = rank(MODELS, similarity="spearman", top=top)
+    assert rank(files, similarity="spearman", top=top).scores == pytest.approx(expected.scores)
+    np.savez(tmp_path / "noise.npz", codes=MODELS["noise"], factors=np.where(factors == 0, 1, factors))
+    if top is None:
+        assert "not the samples of" in rank(files, similarity="spearman").left_out["noise"]
+    factors[:, 1] = np.nan
+    np.savez(tmp_path / "noise.npz", codes=MODELS["noise"], factors=factors)
+    assert rank(files, similarity="spearman", top=top).scores == pytest.approx(expected.scores)
+
+
 def test_groups_are_not_compared_with_each_other() -> None:
     found = rank([CODES, -CODES, *RNG.normal(size=(2, 300, 3))], groups=["a", "a", "b", "b"], similarity="spearman")
     assert np.isnan(found.pairs[:2, 2:]).all()

@@ -24,6 +24,7 @@ from unbraid.ranking.ranking import (
     without_copies,
 )
 from unbraid.representation import Representation
+from unbraid.representation.representation import load_codes
 from unbraid.representation.row_index import match_rows
 from unbraid.runs.folder import find_codes, read_codes, read_folder
 from unbraid.runs.foreign import is_run
@@ -213,7 +214,7 @@ def _wide(model: Model) -> Any:
         if not path.is_file():
             raise FileNotFoundError(f"{path}: no such file")
         held = read_sparse(path)
-        return Representation.load(path).codes if held is None else held
+        return Representation.load(path, columns=()).codes if held is None else held
     return model.codes if isinstance(model, Representation) else model
 
 
@@ -258,8 +259,22 @@ def _candidate(name: str, model: Model) -> Candidate:
 
 def _of_path(name: str, path: Path) -> Candidate:
     if not path.is_dir():
-        return Candidate.of(name, "", "", Representation.load(path))
+        return _of_file(name, path)
     return Candidate.of(name, *_family_and_setting(path), read_codes(path))
+
+
+def _of_file(name: str, path: Path) -> Candidate:
+    """All rows of a file; those that have every label tell whether two files are of the same samples."""
+    every, names = load_codes(path, ())
+    found = Candidate.of(name, "", "", every)
+    if not names:
+        return found
+    try:
+        labelled = Representation.load(path)
+    except ValueError:  # labels that nothing can be measured against, which a ranking does not need
+        return found
+    samples = Candidate.of(name, "", "", labelled).samples
+    return replace(found, samples=samples if len(labelled) == len(every) else f"{samples} of {len(every)}")
 
 
 def _family_and_setting(model: Model) -> tuple[str, str]:
