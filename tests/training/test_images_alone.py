@@ -110,6 +110,15 @@ def test_floats_from_0_to_1_are_learnt_from_as_they_are(tmp_path: Path) -> None:
     np.testing.assert_array_equal(traverse(run, floats, shown=60).originals.mean(), floats.mean())
 
 
+@pytest.mark.parametrize(("stored", "native"), [(">f4", "f4"), (">f8", "f8"), (np.longdouble, "f8")])
+def test_floats_in_any_order_of_bytes_and_of_any_length_are_learnt_from(stored, native, tmp_path: Path) -> None:
+    floats = PICTURES.astype(np.float32) / 255
+    (run,) = train("vae", floats.astype(stored), out=tmp_path, **SETTINGS)
+    assert run.path == train("vae", floats.astype(native), out=tmp_path, **SETTINGS)[0].path
+    np.save(tmp_path / "stored.npy", floats.astype(stored))
+    assert load(str(tmp_path / "stored.npy")).images(np.arange(2)).dtype == np.dtype(native)
+
+
 def test_rows_of_a_table_come_as_a_matrix_of_floats(tmp_path: Path) -> None:
     rows = np.random.default_rng(0).normal(size=(40, 5))
     (run,) = train("pca", rows, out=tmp_path, latents=2, steps=1, processes=0)

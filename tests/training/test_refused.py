@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from torch import nn
 
 from unbraid import train
@@ -59,9 +60,11 @@ def test_the_critic_of_info_gan_has_no_batch_norm(tmp_path: Path) -> None:
         ({"processes": -1}, "processes must be a whole number, 0 or more; got -1"),
         ({"processes": 1.5}, "processes must be a whole number, 0 or more; got 1.5"),
         ({"out": Path(__file__)}, "test_refused.py is a file; out must be a folder"),
+        ({"device": None}, "device 'None' cannot be used here"),
+        ({"device": torch.device("cuda", 1)}, "device 'cuda:1': write cuda, and CUDA_VISIBLE_DEVICES=1"),
     ],
 )
-def test_no_number_of_processes_and_no_folder_are_refused(tmp_path: Path, given: dict, message: str) -> None:
+def test_no_number_of_processes_no_folder_and_no_device_are_refused(tmp_path: Path, given: dict, message: str) -> None:
     """Without a process to do it, a training would wait for ever."""
     with pytest.raises(ValueError, match=message):
         train("vae", "square", **{"network": "dense", "steps": 2, "out": tmp_path, **given})
@@ -98,8 +101,6 @@ def test_no_setting_of_training_is_an_argument_of_an_objective(name: str) -> Non
 
 
 def test_images_of_which_none_differs_have_no_variance() -> None:
-    import torch
-
     _, components, variances = principal_components(lambda: [torch.full((50, 1600), 7.0)], 2)
     assert variances.tolist() == [0, 0]
     assert torch.isfinite(components).all()

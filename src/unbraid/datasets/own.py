@@ -355,7 +355,11 @@ class OwnImages:
 
     def images(self, index: IntArray) -> UInt8Array:
         positions = check_index(index, len(self))
-        return self.source.read(positions if self.rows is None else self.rows[positions])
+        images = self.source.read(positions if self.rows is None else self.rows[positions])
+        if images.dtype.kind != "f":
+            return images
+        # torch takes no other order of bytes, and no longer floats.
+        return images.astype(np.dtype(f"f{min(images.itemsize, 8)}"), copy=False)
 
 
 def _columns(factors: Any, names: Sequence[str] | None) -> list[Column]:

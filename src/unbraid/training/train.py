@@ -159,7 +159,7 @@ def prepared(
     kept = snapshots_of(snapshots, trusting(snapshot_metrics))
     every = check_number("checkpoint_every", checkpoint_every, least=0)
     held = hold_out_of(hold_out, hold_out_every, patience)
-    plan = Plan(family, *counts, device, precision, held, every, kept).resolved()
+    plan = Plan(family, *counts, str(device), precision, held, every, kept).resolved()
 
     def read(done: int, total: int) -> None:
         if progress:
@@ -168,6 +168,8 @@ def prepared(
     for member in members:
         check_schedules(member.hyper, plan.steps)
     opened, described = opened_dataset(dataset, read)
+    if kept.n and not opened.space.names:
+        raise ValueError("snapshots are scored by metrics, which need factors; these images have none")
     return Prepared(plan, members, opened, described)
 
 
