@@ -254,6 +254,20 @@ def test_what_is_stopped_leaves_nothing_half_added(study, tmp_path, monkeypatch)
     assert list((study.require_folder() / "added").iterdir()) == []
 
 
+def test_what_is_scored_stays_where_the_ranking_is_stopped(tmp_path, monkeypatch, unbraid_cli):
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("unbraid.studies.added.rank_when_done", stop)
+    np.save(tmp_path / "mine.npy", PLACES)
+    (tmp_path / "labels.csv").write_text("across\n" + "0\n1\n" * 32)
+    folder = tmp_path / "new"
+    given = (str(folder), str(tmp_path / "mine.npy"), "--family", "mine", "--metrics", "mig")
+    code, *_ = unbraid_cli("study", "add", *given, "--labels", str(tmp_path / "labels.csv"))
+    (run,) = Study.load(folder, trust=[str(tmp_path / "labels.csv")]).runs()
+    assert (code, run.id, run.state, list(run.scores.metrics)) == (130, "mine", "finished", ["mig"])
+
+
 def test_what_could_not_be_read_back_is_refused_before_anything_is_written(study, tmp_path, monkeypatch):
     file = saved(tmp_path / "mine.npz")
     for more, said in (

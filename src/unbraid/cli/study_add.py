@@ -71,7 +71,7 @@ def add(
     from unbraid.cli.study import opened
     from unbraid.studies.added import METRICS, begin
     from unbraid.studies.added import add as add_files
-    from unbraid.studies.store import is_study
+    from unbraid.studies.store import ADDED, is_study
 
     trust = trusted(trust_code, trust_data)
     if labels is None and (metrics or kinds):
@@ -89,7 +89,8 @@ def add(
                 study, files, family=family, setting=_setting(setting), seed=seed, names=name, progress=progress
             )
     except BaseException:
-        if new and fresh:  # a study that nothing could be added to is none; what lay there before stays
+        # A study that nothing could be added to is none; what lay there before stays.
+        if new and fresh and not any((folder / ADDED).glob("*/")):
             rmtree(folder, ignore_errors=True)
         raise
     for run in runs:

@@ -171,11 +171,14 @@ def add(
 
 @contextmanager
 def _all_or_none() -> Iterator[list[Path]]:
-    """A list for folders, which are removed again where the block fails."""
+    """A list for folders, which are removed again where the block fails.
+
+    Where it is interrupted they stay: what is left by then is a ranking, and their scores may have taken hours.
+    """
     folders: list[Path] = []
     try:
         yield folders
-    except BaseException:
+    except Exception:
         for folder in folders:
             shutil.rmtree(folder, ignore_errors=True)
         raise
