@@ -65,6 +65,22 @@ def test_what_is_trained_is_scored_where_its_device_is_not(tasks_of, monkeypatch
         local.run(there, datasets, processes=0)
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"processes": -1}, "processes must be a whole number, 0 or more; got -1"),
+        ({"processes": 1.5}, "processes must be a whole number, 0 or more; got 1.5"),
+        ({"pack": 0}, "pack must be a whole number, 1 or more; got 0"),
+    ],
+)
+def test_options_that_cannot_be_are_refused_at_the_call(options, message):
+    with pytest.raises(ValueError, match=message):
+        local.run([], {}, **options)
+    if "pack" in options:
+        with pytest.raises(ValueError, match=message):
+            ray.run([], {}, **options)
+
+
 def test_what_strays_when_stacked_is_trained_alone(tasks_of):
     text = SMALL.replace(
         "\nseeds: 2",

@@ -10,6 +10,7 @@ from typing import cast
 
 import torch
 
+from unbraid._utils.arguments import check_whole
 from unbraid._utils.device import choose_device, visible_devices
 from unbraid._utils.threads import n_cores
 from unbraid.datasets.base import FactorDataset
@@ -46,8 +47,9 @@ def run(
         DiskFull: no room for results.
         ValueError: the device of a task cannot be used here, or is too small for it.
     """
-    if processes is not None and processes < 0:
-        raise ValueError(f"processes must be 0 or more; got {processes}")
+    if processes is not None:
+        check_whole("processes", processes, 0)
+    check_whole("pack", pack, 1)
     trained = {task.id for task in tasks if task.target.exists()}  # and to be scored, which needs no device
     new = [task for task in tasks if task.id not in trained]
     devices = {name: choose_device(name) for name in {task.config["device"] for task in new}}

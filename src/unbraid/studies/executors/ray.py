@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from unbraid._utils.arguments import check_whole
 from unbraid._utils.cluster import join, leave
 from unbraid._utils.optional import require
 from unbraid._utils.threads import worker_variables
@@ -58,6 +59,7 @@ def run(
         ImportError: ray is not installed.
         DiskFull: no room for results.
     """
+    check_whole("pack", pack, 1)
     ray, shares = _library(tasks, gpus_per_run)
     if not tasks:
         return (outcome for outcome in ())
