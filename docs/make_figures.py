@@ -1,8 +1,9 @@
-"""Draw the pictures of the README from the shipped example: docs/images/example.png and docs/images/page.png.
+"""Draw the pictures of the README and the guides: example.png and, of pages, page, fit, study_page and run_page.png.
 
-python docs/make_figures.py
+python docs/make_figures.py [DIR]    some minutes on one core; DIR is kept, and what is trained in it stays so
 
-The second is a screenshot and needs Chromium or Chrome on the path; without it only the first is written.
+Pages are those of the shipped example, of `make demo`, of the study studies/demo.yaml, and of one run. They are
+screenshots and need Chromium or Chrome on the path; without it only example.png is written.
 """
 
 import shutil
@@ -15,28 +16,64 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
+from playwright.sync_api import sync_playwright
 
-from unbraid import Representation, ScoreCard, score
+from unbraid import Representation, ScoreCard, score, train
 from unbraid.plots import plot_factor_code, plot_hinton, plot_latents
 from unbraid.plots.style import FONT_SIZE, INK
 from unbraid.report.content import dead_codes
 
-IMAGES = Path(__file__).parent / "images"
+ROOT = Path(__file__).parent.parent
+IMAGES = ROOT / "docs" / "images"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+ABOVE = 8  # pixels shown above the element at the top of a picture
 SHAPE, SCALE, ORIENTATION, POSITION_X, POSITION_Y = range(5)  # columns of the example's factors
 
 
-def main() -> None:
-    IMAGES.mkdir(exist_ok=True)
+def main(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
     card = replace(score(Representation.example()), path="the shipped example")
-    with tempfile.TemporaryDirectory() as folder:
-        drawn = Path(folder) / "example.png"
-        example_figure(card).savefig(drawn, dpi=150, facecolor="white")
-        shrink(drawn, IMAGES / "example.png")
+    drawn = folder / "example.png"
+    example_figure(card).savefig(drawn, dpi=150, facecolor="white")
+    shrink(drawn, IMAGES / "example.png")
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
-        sys.exit(f"page.png was not written: none of {', '.join(BROWSERS)} is on the path")
-    screenshot(card, browser, IMAGES / "page.png")
+        sys.exit(f"only example.png was written: none of {', '.join(BROWSERS)} is on the path")
+    card.save(folder / "page.html")
+    screenshot(browser, folder / "page.html", IMAGES / "page.png", 1160, 1180)
+    screenshot(browser, fit_report(folder), IMAGES / "fit.png", 1180, 830)
+    screenshot(browser, study_report(folder), IMAGES / "study_page.png", 1200, 1492, at="#ends")
+    screenshot(browser, run_report(folder), IMAGES / "run_page.png", 1160, 1480)
+
+
+def fit_report(folder: Path) -> Path:
+    """What `make demo` ends with."""
+    images, plan = folder / "images", ROOT / "examples" / "demo-plan.yaml"
+    if not images.exists():
+        without = "without=position_y > 15 or orientation > 0"
+        unbraid("data", "render", "sprites", "--out", images, "--png", "--set", "shrink=4", "--set", without)
+    unbraid("fit", images, "--plan", plan, "--labels", images / "factors.csv", "--out", folder / "fitted")
+    return folder / "fitted" / "report.html"
+
+
+def study_report(folder: Path) -> Path:
+    unbraid("study", "run", ROOT / "studies" / "demo.yaml", "--out", folder / "study")
+    unbraid("report", folder / "study")
+    return folder / "study" / "report.html"
+
+
+def run_report(folder: Path) -> Path:
+    """Of a model large enough for its images to be seen; which it is follows from its settings."""
+    (run,) = train(
+        "beta_vae", {"name": "sprites", "shrink": 2, "without": "orientation > 0"}, beta=4, latents=6, network="dense",
+        learning_rate=1e-3, steps=3000, out=folder / "runs", processes=0, device="cpu", precision="float32",
+    )  # fmt: skip
+    unbraid("report", run.path)
+    return run.path / "report.html"
+
+
+def unbraid(*words: str | Path) -> None:
+    subprocess.run([sys.executable, "-m", "unbraid", *map(str, words)], check=True)
 
 
 def example_figure(card: ScoreCard) -> Figure:
@@ -71,15 +108,19 @@ def example_figure(card: ScoreCard) -> Figure:
     return figure
 
 
-def screenshot(card: ScoreCard, browser: str, path: Path) -> None:
-    """The top of the card's page."""
-    with tempfile.TemporaryDirectory() as folder:
-        page = Path(folder) / "page.html"
-        card.save(page)
-        options = "--headless --no-sandbox --disable-gpu --no-first-run --hide-scrollbars --window-size=1160,1180"
-        options += f" --disable-background-networking --user-data-dir={folder}/profile --screenshot={folder}/page.png"
-        subprocess.run([browser, *options.split(), page.as_uri()], check=True, capture_output=True)
-        shrink(Path(folder) / "page.png", path)
+def screenshot(browser: str, page: Path, target: Path, width: int, height: int, at: str = "body") -> None:
+    """So much of the page, in a window of this width, from the top of the element that a selector names."""
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=browser)
+        tab = opened.new_page(viewport={"width": width, "height": height})
+        tab.goto(page.resolve().as_uri())
+        tab.wait_for_timeout(1000)  # until scripts have drawn
+        top = tab.evaluate("at => document.querySelector(at).getBoundingClientRect().top", at)
+        clip = {"x": 0, "y": max(0, top - ABOVE), "width": width, "height": height}
+        drawn = Path(folder) / "page.png"
+        tab.screenshot(path=drawn, full_page=True, clip=clip)  # pyright: ignore[reportArgumentType]
+        opened.close()
+        shrink(drawn, target)
 
 
 def shrink(source: Path, target: Path) -> None:
@@ -93,4 +134,8 @@ def _title(figure: Figure, x: float, y: float, text: str) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    if len(sys.argv) > 1:
+        main(Path(sys.argv[1]))
+    else:
+        with tempfile.TemporaryDirectory() as temporary:
+            main(Path(temporary))

@@ -342,6 +342,15 @@ def test_best_and_worst_follow_the_column(tab: Page, study: ExampleStudy) -> Non
     assert tab.locator("#ends-first b").first.text_content() == f"{numbers[-1]:.3f}"
 
 
+def test_a_long_name_stays_beside_the_mark_of_its_family(tab: Page) -> None:
+    name = tab.locator(".cards h4").first
+    name.locator("button").evaluate("found => { found.textContent = 'beta=4, network=dense, '.repeat(9); }")
+    mark, text = name.locator(".swatch").bounding_box(), name.locator("button").bounding_box()
+    assert mark is not None
+    assert text is not None
+    assert mark["x"] + mark["width"] <= text["x"]
+
+
 def test_best_and_worst_are_moved_by_the_same_sliders(tab: Page, study: ExampleStudy) -> None:
     modelled = study.frame.loc[[1, 2, 24]].sort_values("udr.score", ascending=False)
     live = tab.locator("#live[data-ready='yes']")
