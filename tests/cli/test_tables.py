@@ -340,6 +340,24 @@ def test_a_file_of_codes_becomes_another_and_a_page(unbraid_cli, nine: Path) -> 
     assert "Mutual information gap" in page.read_text()
 
 
+def test_exported_codes_say_which_rows_are_left_out_and_never_replace_their_own_file(
+    unbraid_cli, tmp_path: Path
+) -> None:
+    file, folder = tmp_path / "codes.csv", tmp_path / "model"
+    file.write_text("code_0,factor_a\n1,\n2,x\n3,y\n")
+    assert unbraid_cli("export", file, "--out", tmp_path / "codes.parquet")[2].startswith("note: 2 of 3 rows ")
+    folder.mkdir()
+    kept = (tmp_path / "codes.parquet").rename(folder / "codes.parquet")
+    before = kept.read_bytes()
+    for source in (kept, folder):
+        code, _, error = unbraid_cli("export", source, "--out", kept)
+        assert (code, error.splitlines()[-1]) == (
+            2,
+            f"unbraid: --out {kept}: that is the file of the codes itself, which may hold more; name another",
+        )
+    assert kept.read_bytes() == before
+
+
 EVERYWHERE = ("csv", "latex", "markdown", "json")
 
 

@@ -224,12 +224,15 @@ def test_only_files_of_the_run_are_copied(study: Study, tmp_path: Path) -> None:
             "--name, --chosen and --scores are for the model card of a run",
         ),
         (("{run}", "--out", "{there}/a.txt"), "the name must end in"),
+        (("{study}", "--out", "{there}/a.csv", "--chosen", "By hand."), "--name, --chosen and --scores are for the"),
+        (("{study}", "--out", "{there}/a.csv", "--organisation", "Lab"), "--organisation is for --records"),
+        (("{study}", "--out", "{there}/a.csv", "--part", "encoder"), "--part is for an .onnx file"),
     ],
 )
 def test_what_cannot_be_exported_is_refused(
     study: Study, unbraid_cli, tmp_path: Path, arguments: tuple[str, ...], said: str
 ) -> None:
-    given = [each.format(run=study.runs()[0].path, there=tmp_path) for each in arguments]
+    given = [each.format(run=study.runs()[0].path, study=study.require_folder(), there=tmp_path) for each in arguments]
     code, _, error = unbraid_cli("export", *given)
     assert (code, error.count("\n")) == (2, 1)
     assert said in error

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from unbraid.cli._options import refuse
 from unbraid.cli._trust import TrustCode
 from unbraid.cli.show import check_output, say
 
@@ -26,7 +27,9 @@ def export(
     records: Annotated[
         bool, typer.Option("--records", help="Write a JSON record of each run in the format of Every Eval Ever.")
     ] = False,
-    organisation: Annotated[str, typer.Option(help="With --records: who trained and measured the models.")] = "unknown",
+    organisation: Annotated[
+        str | None, typer.Option(help="With --records: who trained and measured the models.", show_default="unknown")
+    ] = None,
     name: Annotated[
         str | None, typer.Option(help="With a new folder: name of the model in its card; default that of the folder.")
     ] = None,
@@ -73,18 +76,21 @@ def export(
 
     check_not_fitted(path)
     trust = trust_code or ()
+    folder = not out.suffix and not is_study(path) and not records and (path / CONFIG).is_file()
+    if not folder and (name or chosen or scores):
+        raise ValueError(
+            f"--name, --chosen and --scores are for the model card of a run in a new folder, not for {out}"
+        )
+    refuse({} if records else {"organisation": organisation}, "is for --records")
+    refuse({} if out.suffix == ".onnx" or part == "decoder" else {"part": part}, "is for an .onnx file")
     if is_study(path) and records:
-        _records(path, out, organisation, trust)
+        _records(path, out, organisation or "unknown", trust)
     elif records:
         raise ValueError(f"--records needs a study; {path} is not one")
     elif is_study(path) or out.suffix == ".csv":
         _results(path, check_output("--out", out, ".csv", ".parquet"), trust)
-    elif not out.suffix and (path / CONFIG).is_file():
+    elif folder:
         _folder(path, out, name, chosen, scores, trust)
-    elif name or chosen or scores:
-        raise ValueError(
-            f"--name, --chosen and --scores are for the model card of a run in a new folder, not for {out}"
-        )
     elif out.suffix == ".onnx":
         _model(path, check_output("--out", out, ".onnx"), part, trust)
     else:
@@ -142,7 +148,13 @@ def _folder(
 
 def _codes(path: Path, out: Path) -> None:
     from unbraid.representation import SUFFIXES
-    from unbraid.runs.folder import read_codes
+    from unbraid.runs.folder import find_codes, read_codes
 
-    read_codes(path).save(check_output("--out", out, *SUFFIXES, *([".onnx"] if path.is_dir() else [])))
+    check_output("--out", out, *SUFFIXES, *([".onnx"] if path.is_dir() else []))
+    representation = read_codes(path)
+    if out.exists() and out.samefile(find_codes(path)):
+        raise ValueError(f"--out {out}: that is the file of the codes itself, which may hold more; name another")
+    representation.save(out)
     say(f"wrote {out}")
+    for note in representation.notes:
+        say(f"note: {note}", err=True)
