@@ -1,5 +1,6 @@
 """Members in processes of their own."""
 
+import errno
 import os
 import pickle
 import signal
@@ -144,6 +145,21 @@ def test_a_job_whose_time_is_over_gives_its_place_to_the_next():
     assert isinstance(done[0], TookTooLong)
     assert str(done[0]) == "it took longer than 0.3 s"
     assert not workers_of(os.getpid())
+
+
+def test_a_system_without_room_for_a_process_is_an_error(monkeypatch):
+    def refuse(*_: object, **__: object) -> None:
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    jobs = workers._Workers(sleep, [0.0], (b"", []), None, tries=2, limit=None)
+    jobs.waiting.put(0)
+    monkeypatch.setattr("unbraid.training.workers.subprocess.Popen", refuse)
+    jobs._drive({})
+    kind, _, error = jobs.inbox.get_nowait()
+    assert kind == "fatal"
+    assert isinstance(error, WorkerDied)
+    assert "no process for training could start: " in str(error)
+    assert "Resource temporarily unavailable" in str(error)
 
 
 def test_a_job_whose_process_dies_is_begun_as_often_as_it_may_be():

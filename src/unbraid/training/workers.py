@@ -239,7 +239,11 @@ class _Workers:
         """One worker, and another in its place when it dies, until no job is waiting."""
         failed = 0
         while not self.waiting.empty():
-            process = self._start(variables)
+            try:
+                process = self._start(variables)
+            except OSError as error:  # too many processes, no memory: whoever waits is to hear of it
+                self.inbox.put(("fatal", -1, WorkerDied(f"no process for training could start: {error}")))
+                return
             if process is None:
                 return
             if self._greeted(process):
