@@ -219,3 +219,9 @@ def test_informativeness_is_that_of_one_capacity_for_all_factors() -> None:
     best = 1 - found.curves.min(axis=0)  # of each factor, at a capacity of its own
     assert (found.informativeness_per_factor <= best + 1e-12).all()
     assert found.informativeness < best.mean() - 0.02
+
+
+def test_a_single_capacity_is_refused() -> None:
+    for single in (3, np.array(3)):
+        with pytest.raises(ValueError, match="capacities must be whole numbers in a list"):
+            dci_es(FACTORS, FACTORS, capacities=single)  # pyright: ignore[reportArgumentType]

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -128,3 +129,9 @@ def test_a_column_that_names_the_rows_is_named_where_it_cannot_be_scored() -> No
         score(held, metrics="mig")
     with pytest.raises(ValueError, match=said):
         compare({"a": held, "b": held}, metrics="mig", confidence=(0.95, 5))
+
+
+@pytest.mark.parametrize("metrics", [None, 3])
+def test_metrics_that_name_none_are_refused(metrics: Any) -> None:
+    with pytest.raises(ValueError, match=f"metrics must be a name, a function or a list of such; got {metrics}"):
+        score(CODES, FACTORS, metrics=metrics)

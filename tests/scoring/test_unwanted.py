@@ -47,6 +47,13 @@ def test_nobody_else_sees_it() -> None:
     assert card.to_dict()["computed_with"]["unwanted(batch)"]["factors"] == ["batch"]
 
 
+def test_a_condition_that_compares_it_is_refused_with_the_reason() -> None:
+    with pytest.raises(ValueError, match=r"names a factor that is unwanted \(batch\), which no metric sees"):
+        card_of(LEAKY, held_out="size > 1 and batch == 0")
+    with pytest.raises(ValueError, match="names no factor 'bat'; did you mean 'batch'"):
+        card_of(LEAKY, held_out="bat == 0")
+
+
 def test_columns_that_are_chosen_need_not_name_it() -> None:
     card = card_of(LEAKY, columns=["size"], kinds=None)
     assert card.representation.names == ("size",)

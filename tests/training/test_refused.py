@@ -109,3 +109,8 @@ def test_images_of_which_none_differs_have_no_variance() -> None:
 def test_what_an_autoencoder_has_no_use_for_is_not_checked() -> None:
     rows = np.random.default_rng(0).standard_normal((50, 6))
     assert train_dictionary(rows, 4, sparsity="jump_relu", steps=3).W_dec.shape == (4, 6)
+
+
+def test_a_family_without_a_name_is_refused() -> None:
+    with pytest.raises(ValueError, match="a family is named, such as 'beta_vae'; got None"):
+        train(None, "square")  # pyright: ignore[reportArgumentType]

@@ -59,6 +59,8 @@ def find_family(name: str) -> Family:
         UntrustedCode: it is code that the user did not name.
         ValueError: no such family, the message offers the nearest name; or it is none that can be trained.
     """
+    if not isinstance(name, str):
+        raise ValueError(f"a family is named, such as 'beta_vae'; got {name!r}")
     if name in FAMILIES:
         return FAMILIES[name]
     if is_code(name):

@@ -30,7 +30,7 @@ from unbraid.scoring.described import OF_CODES, OF_LABELS, WITH_ROWS, described,
 from unbraid.scoring.engine import Gap, Objects, gap_of_rows, score_each
 from unbraid.scoring.memory import check_memory_of_scores
 from unbraid.scoring.uncertainty import Again, with_baselines, with_intervals, with_nulls
-from unbraid.scoring.unwanted import named, row_of_unwanted, set_apart, told_of
+from unbraid.scoring.unwanted import check_seen, named, row_of_unwanted, set_apart, told_of
 from unbraid.storage.json_records import MOST
 from unbraid.storage.score_file import Decision
 from unbraid.storage.trust import code_of, imported, is_code, trusting
@@ -164,6 +164,8 @@ def score(
         held_out = gap_of_rows(held_out, n_rows, rows_kept(codes, factors, about))
     every = every if units is None else by_units(every, units, units_of(every))
     representation, apart = set_apart(every, unwanted)
+    if apart and isinstance(held_out, str):
+        check_seen(held_out, every.names, representation.names)
     orbits = representation.orbits
     representation = replace(representation, orbits=None, notes=(*of_rows, *representation.notes))
     blocks = blocks_of(representation)
@@ -396,6 +398,8 @@ def choose(metrics: Named | Sequence[Named], blocks: Blocks | None = None) -> di
     Raises:
         ValueError: a name is unknown, cannot be imported, was not given by the user, or is that of two metrics.
     """
+    if metrics is None or isinstance(metrics, bool | int | float):
+        raise ValueError(f"metrics must be a name, a function or a list of such; got {metrics!r}")
     asked = [metrics] if isinstance(metrics, str | Metric) or callable(metrics) else list(metrics)
     if not asked:
         raise ValueError("metrics is empty; name at least one, or say 'all'")

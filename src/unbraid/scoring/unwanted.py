@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from unbraid._utils.repr import Shown
 from unbraid._utils.suggest import suggestion
+from unbraid.factors.predicate import predicate
 from unbraid.metrics import METRICS, Metric
 from unbraid.metrics.explicitness import explicitness
 from unbraid.representation import Representation
@@ -66,6 +67,22 @@ def row_of_unwanted(factor: str) -> Metric:
 def told_of(factor: str) -> Metric:
     """The same to compare with moved rows: what they score less often than not was found, however unwanted it is."""
     return replace(row_of_unwanted(factor), higher_is_better=True, best=float("nan"))
+
+
+def check_seen(held_out: str, every: Sequence[str], wanted: Sequence[str]) -> None:
+    """
+    Raises:
+        ValueError: the condition cannot be read, or names an unwanted factor.
+    """
+    predicate(held_out, every)
+    try:
+        predicate(held_out, wanted)
+    except ValueError:
+        apart = ", ".join(name for name in every if name not in wanted)
+        raise ValueError(
+            f"condition {held_out!r} names a factor that is unwanted ({apart}), which no metric sees: leave it out of "
+            "the condition, or do not call it unwanted"
+        ) from None
 
 
 def named(unwanted: str | Sequence[str]) -> tuple[str, ...]:
