@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from unbraid import datasets
+from unbraid import Representation, datasets
 from unbraid.datasets import from_array, from_folder
 from unbraid.datasets._store import content_of, write
 from unbraid.datasets.own import open_path
@@ -173,6 +173,13 @@ def test_what_was_exported_opens_by_its_path(tmp_path: Path) -> None:
     write(tmp_path / "out", content_of(square, limit=10))
     dataset = datasets.load(str(tmp_path / "out"))
     np.testing.assert_array_equal(dataset.images(np.arange(10)), square.images(np.arange(10)))
+
+
+def test_booleans_are_classes_as_among_labels() -> None:
+    tied, images = np.array([False, True, False, True]), np.zeros((4, 8, 8), np.uint8)
+    for factors in ({"tied": tied}, {"tied": tied.tolist()}, tied[:, None]):
+        assert from_array(images, factors, grid=False).space.kinds == ("categorical",)
+        assert Representation.of(np.eye(4), factors).kinds == ("categorical",)
 
 
 def test_bool_images_are_black_and_white() -> None:

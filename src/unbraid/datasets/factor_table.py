@@ -36,7 +36,7 @@ class Column:
         if chosen is not None:
             return chosen
         numbers = self._numbers(None)
-        if numbers is None:
+        if numbers is None or all(isinstance(cell, bool | np.bool_) for cell in self.cells):
             return "categorical"
         return "ordinal" if (numbers == np.rint(numbers)).all() else "continuous"
 

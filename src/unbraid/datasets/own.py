@@ -64,8 +64,8 @@ def from_array(
             (n, n_factors). Numbers or text; a column's levels are its distinct values in order. None: the images have
             no factors.
         names: of the columns of a matrix; default factor_0, factor_1, ...
-        kinds: "categorical", "ordinal", "continuous" or "cyclic", by name or for all in order. By default text is
-            categorical, whole numbers are ordinal, and other numbers continuous, or ordinal in a complete grid.
+        kinds: "categorical", "ordinal", "continuous" or "cyclic", by name or for all in order. By default text and
+            booleans are categorical, whole numbers ordinal, other numbers continuous, or ordinal in a complete grid.
         grid: True asks that there be one image of each combination, in any order; False treats the images as samples
             even so. By default a complete grid is taken for one: images are then counted in C order of the factors.
 
