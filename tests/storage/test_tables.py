@@ -10,7 +10,7 @@ import pytest
 
 from unbraid import Representation
 from unbraid.representation.representation import row_names
-from unbraid.storage.tables import read_columns, read_parquet, write_parquet
+from unbraid.storage.tables import read_columns, read_csv, read_parquet, write_parquet
 
 
 def test_a_column_of_names_is_named_with_what_to_do(tmp_path: Path) -> None:
@@ -92,6 +92,13 @@ def test_a_table_that_cannot_be_read_says_why(tmp_path: Path) -> None:
     path.write_bytes("größe\n1\n2\n".encode("latin-1"))
     with pytest.raises(ValueError, match=r"labels\.csv: not a readable \.csv file in UTF-8"):
         read_columns(path)
+
+
+def test_lines_are_counted_as_editors_do(tmp_path: Path) -> None:
+    for text, line in (("a,b\n\n1,2\n\n3\n", 5), ("\n1;2\n3\n", 3), ('a,b\n"x\ny",2\n3\n', 4)):
+        (tmp_path / "a.csv").write_text(text)
+        with pytest.raises(ValueError, match=f"line {line} has 1 cells; the first has 2"):
+            read_csv(tmp_path / "a.csv")
 
 
 def test_columns_of_one_name_and_codes_of_another_are_refused(tmp_path: Path) -> None:

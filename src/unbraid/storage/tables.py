@@ -303,10 +303,12 @@ def read_csv(path: Path, *, index: bool = False) -> dict[str, Any]:
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            first = file.readline()
+            first = next((line for line in file if line.strip()), "")
             file.seek(0)
             delimiter = max(",;\t", key=first.count)
-            lines = [line for line in csv.reader(file, delimiter=delimiter) if line]
+            reader = csv.reader(file, delimiter=delimiter)
+            numbered = [(reader.line_num, line) for line in reader if line]
+            lines = [line for _, line in numbered]
     except (UnicodeDecodeError, csv.Error, OSError) as error:
         raise ValueError(f"{path}: not a readable .csv file in UTF-8 ({error})") from error
     if not lines:
@@ -320,7 +322,7 @@ def read_csv(path: Path, *, index: bool = False) -> dict[str, Any]:
     rows = lines[1:] if headed else lines
     if not rows:
         raise ValueError(f"{path}: there are no rows below the names of the columns")
-    for number, row in enumerate(rows, start=1 + headed):
+    for number, row in numbered[headed:]:
         if len(row) != len(names):
             raise ValueError(f"{path}: line {number} has {len(row)} cells; the first has {len(names)}")
     columns = {name: _column([row[k] for row in rows]) for k, name in enumerate(names)}
