@@ -33,7 +33,15 @@ from unbraid.studies.expand import setting_of
 from unbraid.studies.record import StudyPart, StudyProgress
 from unbraid.studies.shards import Shard
 from unbraid.training.loop import train_here
-from unbraid.training.train import Prepared, check_images, check_members, check_space, configs_of, training_of
+from unbraid.training.train import (
+    Prepared,
+    check_images,
+    check_members,
+    check_out,
+    check_space,
+    configs_of,
+    training_of,
+)
 from unbraid.types import Progress
 
 # By the kind of device: steps that come first, how many more are measured, and how many seconds of these tell them from
@@ -149,6 +157,7 @@ def estimate_training(planned: Prepared, folder: Path, progress: Progress | None
     Raises:
         ValueError, OSError: as `unbraid.train`, for what cannot be trained.
     """
+    check_out(folder)
     plan, members, dataset, described = planned
     row, configs = find_family(plan.family), configs_of(*planned[:2], described)
     check_images(row, dataset, members)
@@ -261,14 +270,14 @@ def _measured(
 
 
 def _assumed(scoring: float, processes: int, on_cpu: bool, executor: str) -> str:
-    where = f"{processes} cores that nothing else uses" if on_cpu else "an accelerator that nothing else uses"
+    where = f"{processes} core{'s' * (processes > 1)}" if on_cpu else "an accelerator"
     if executor == "ray":
-        where = f"{processes} places of the cluster that nothing else uses"
+        where = f"{processes} place{'s' * (processes > 1)} of the cluster"
     steps = MORE_STEPS["cpu" if on_cpu else "cuda"][-1]
     scored = f" {scoring:.1f} s to score a run, measured on random codes;" if scoring else ""
     return (
-        f"{where}; the speed of up to {steps} steps of each kind of run, measured just now;{scored} what checkpoints "
-        "hold already is not subtracted"
+        f"{where} that nothing else uses; the speed of up to {steps} steps of each kind of run, measured just now;"
+        f"{scored} what checkpoints hold already is not subtracted"
     )
 
 

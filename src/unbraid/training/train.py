@@ -190,8 +190,7 @@ def train_into(
     """
     if processes is not None:
         check_whole("processes", processes, 0)
-    if folder.exists() and not folder.is_dir():
-        raise ValueError(f"{folder} is a file; out must be a folder")
+    check_out(folder)
     row = find_family(plan.family)
     check_images(row, opened, members)
     configs = configs_of(plan, members, described)
@@ -288,6 +287,12 @@ def _seeds(seeds: int | Sequence[int]) -> list[int]:
     if max(chosen) > MOST:
         raise ValueError(f"a seed must be {MOST} at most; got {max(chosen)}")
     return chosen
+
+
+def check_out(folder: Path) -> None:
+    """Raises ValueError where the folder of the run folders is a file."""
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file; out must be a folder")
 
 
 def check_images(row: Family, dataset: FactorDataset, members: Sequence[Member]) -> None:
