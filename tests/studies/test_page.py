@@ -28,7 +28,7 @@ from unbraid.report.rendering import render
 from unbraid.runs.live.picture import picture
 from unbraid.runs.pictures import picture_or_reason, pictures
 from unbraid.runs.run import open_run
-from unbraid.studies.page import page_content, study_data, study_page, table
+from unbraid.studies.page import duel, page_content, study_data, study_page, table
 from unbraid.studies.page_columns import columns, settings, values
 from unbraid.studies.record import StudyPart
 from unbraid.studies.study import Study
@@ -280,6 +280,14 @@ def test_boxes_are_those_of_numpy(tab: Page, study: ExampleStudy) -> None:
     tab.locator("#boxes-order").select_option("median")
     best = max(boxes, key=lambda box: box.median)
     assert tab.locator("#boxes-plot .box").first.locator("title").text_content() == f"{best.family} {best.setting}"
+
+
+def test_no_model_is_the_best_by_a_text(study: ExampleStudy) -> None:
+    frame = study.frame.iloc[[1, 2, 24]].drop(columns=[name for name in study.frame.columns if "." in name])
+    path = study.folder / "runs" / str(frame["run"].iloc[0])
+    opened = dict.fromkeys(frame["run"], lambda: open_run(path, device="cpu"))
+    assert duel(frame.assign(collapsed="yes"), opened) is None
+    assert duel(frame.assign(collapsed="yes", **{"mig.score": [0.1, 0.2, 0.3]}), opened) is not None
 
 
 @pytest.mark.parametrize("turn", [1, -1])

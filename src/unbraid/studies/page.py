@@ -159,8 +159,8 @@ def _pictures(
 
 
 def _first_shown(frame: DataFrame) -> dict[str, Any] | None:
-    """The column that the ranking opens with."""
-    return next((each for each in _study_columns.columns(frame) if each["shown"]), None)
+    """The score that the ranking opens with; a text, such as whether a run has collapsed, ranks nothing."""
+    return next((each for each in _study_columns.columns(frame) if each["shown"] and each["number"]), None)
 
 
 def duel(
