@@ -250,6 +250,11 @@ def test_results_refuse_a_record_that_lacks_something(unbraid_cli, tmp_path: Pat
     assert "is not all of bench-laptop-1: it has no mig.score of small" in add(scores[1:])
     one = scores[0] | {"measured": scores[0]["measured"] | {"seeds": [0, 1, 7]}}
     assert "mig.score of small is of seeds [0, 1, 7]" in add([one, *scores[1:]])
+    two = [each | {"setting": f"beta={place % 2}"} for place, each in enumerate(scores)]
+    assert "is not all of bench-laptop-1: it has no" in add(two)
+    assert "of small (beta=" in add(two)
+    bare = {name: value for name, value in scores[0]["measured"].items() if name != "chance"}
+    assert "mig.score of small has no chance" in add([scores[0] | {"measured": bare}, *scores[1:]])
     assert "is version 9 of suite laptop; this unbraid has version 1" in add(scores, study="bench-laptop-9")
     assert add(scores[1:], study="bench-laptop-1-trial") == ""
 
@@ -361,9 +366,9 @@ def test_a_record_is_of_the_day_of_its_last_training(tmp_path: Path) -> None:
 
 
 def record_like(model: str) -> dict[str, Any]:
-    seeds = list(LAPTOP.seeds)
+    seeds, beside = list(LAPTOP.seeds), {"chance": 0, "baselines": {}, "seconds": 1}
     scores = [
-        {"metric": column, "dataset": label, "setting": "", "measured": {"seeds": seeds}}
+        {"metric": column, "dataset": label, "setting": "", "measured": {"seeds": seeds, **beside}}
         for label in LAPTOP.sets
         for column in LAPTOP.columns
         if not column.startswith("mcc")

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from datetime import date
+from itertools import product
 from statistics import fmean
 from typing import Any
 
@@ -12,10 +13,11 @@ from unbraid.bench.encoder import Bench, Scored
 from unbraid.bench.suite import PREFIX, SUITES, TRIAL, Suite
 from unbraid.families.table import FAMILIES
 from unbraid.results.measured import commit_of, mean_of, rounded
-from unbraid.results.schema import BESIDE, MODEL, named
+from unbraid.results.schema import BESIDE, MODEL, key_of, named
 from unbraid.storage.trust import is_code
 
 OURS = "unbraid"
+BESIDE_EACH = ("chance", "baselines", "seconds")  # which the leaderboard shows
 
 
 def model_of(what: str) -> str:
@@ -99,7 +101,7 @@ def suite_of(study: str) -> Suite | None:
 
 
 def check_whole(content: Mapping[str, Any], where: str) -> None:
-    """Raises ValueError where a record has the name of a suite, and lacks a set, a metric or a seed of it.
+    """Raises ValueError where a record has the name of a suite, and a setting lacks a set, a metric or a seed of it.
 
     A family of this package may lack a set: some need a cyclic factor, which not every set has.
     """
@@ -107,14 +109,17 @@ def check_whole(content: Mapping[str, Any], where: str) -> None:
     if suite is None:
         return
     org, _, family = content["model"].partition("__")
-    there = {score["dataset"] for score in content["scores"]}
-    needed = there if org == OURS and family in FAMILIES else set(suite.sets)
-    held = {(score["dataset"], score["metric"]): score for score in content["scores"]}
-    for label in sorted(needed):
-        for column in suite.columns:
-            score = held.get((label, column))
+    held = {key_of(score): score for score in content["scores"]}
+    for setting in dict.fromkeys(setting for *_, setting in held):
+        there = {label for _, label, its in held if its == setting}
+        needed = there if org == OURS and family in FAMILIES else set(suite.sets)
+        for label, column in product(sorted(needed), suite.columns):
+            score = held.get((column, label, setting))
             if score is None or label not in suite.sets:
-                raise ValueError(f"{where} is not all of {suite.study}: it has no {column} of {label}")
-            seeds = score.get("measured", {}).get("seeds", [])
-            if sorted(seeds) != sorted(suite.seeds):
+                of = f"{label} ({setting})" if setting else label
+                raise ValueError(f"{where} is not all of {suite.study}: it has no {column} of {of}")
+            measured = score.get("measured", {})
+            if sorted(seeds := measured.get("seeds", [])) != sorted(suite.seeds):
                 raise ValueError(f"{where} is not all of {suite.study}: {named(score)} is of seeds {seeds}")
+            if lacking := [name for name in BESIDE_EACH if name not in measured]:
+                raise ValueError(f"{where} is not all of {suite.study}: {named(score)} has no {lacking[0]}")
