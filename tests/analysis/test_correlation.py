@@ -55,6 +55,13 @@ def test_p_of_few_ranks_is_that_of_scipys_exact_permutation_test(n: int, ties: b
     assert p == pytest.approx(exact.pvalue)
 
 
+@pytest.mark.parametrize("unit", [1e-250, 1e-200, 1e200, 1e300])
+def test_a_correlation_has_no_unit(unit: float) -> None:
+    x, y = np.array([1.0, 2.0, 0.3, -4.0]), np.array([3.0, 1.0, 2.0, -1.0])
+    expected = stats.pearsonr(x, y)
+    assert correlation(x * unit, y, "pearson") == pytest.approx((expected.statistic, expected.pvalue), rel=1e-9)
+
+
 def test_three_runs_in_order_prove_little() -> None:
     """Of 3! orders two are perfect; Student's t would say p = 0."""
     assert correlation([1, 2, 3], [10, 11, 90]) == (pytest.approx(1.0), pytest.approx(1 / 3))

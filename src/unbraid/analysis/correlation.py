@@ -216,7 +216,9 @@ def _cosine(x: FloatArray, y: FloatArray) -> float:
 
 
 def _unit(values: FloatArray) -> FloatArray:
-    centred = values - values.mean()
+    # By a power of two, which changes no digit: the squares of 1e200 are infinite, those of 1e-200 are zero.
+    scaled = np.ldexp(values, -np.frexp(np.abs(values).max())[1])
+    centred = scaled - scaled.mean()
     return centred / np.sqrt(centred @ centred)
 
 
