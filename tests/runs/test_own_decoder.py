@@ -69,3 +69,5 @@ def test_codes_that_are_not_finite_are_refused() -> None:
     codes = np.where(np.arange(600).reshape(200, 3) == 7, np.nan, CODES)
     with pytest.raises(ValueError, match="codes must be finite; row 2, column 1 is nan"):
         traverse_codes(bars, codes)
+    with pytest.raises(ValueError, match="codes must be numbers; got dtype <U32"):
+        traverse_codes(bars, CODES.astype(str))

@@ -156,7 +156,8 @@ def traverse_codes(
         Traversals without images and reconstructions: `plot_traversals(found.images, captions=found.captions)`.
 
     Raises:
-        ValueError: rows or steps out of range, codes that are not finite, or a decoder that returns something else.
+        ValueError: rows or steps out of range, codes that are not finite numbers, or a decoder that returns something
+            else.
 
     Example:
         >>> def decode(codes):
@@ -167,6 +168,8 @@ def traverse_codes(
     """
     held = Representation(as_array(codes), log_variances=None if log_variances is None else as_array(log_variances))
     n_samples, n_codes = held.codes.shape
+    if held.codes.dtype.kind not in "fiu":
+        raise ValueError(f"codes must be numbers; got dtype {held.codes.dtype}")
     if not np.isfinite(held.codes).all():
         row, column = np.argwhere(~np.isfinite(held.codes))[0]
         raise ValueError(f"codes must be finite; row {row}, column {column} is {held.codes[row, column]}")
