@@ -77,6 +77,18 @@ def test_labels_beside_codes_are_scored_as_in_python(unbraid_cli, home: Path) ->
     assert "180 of 200 rows are scored" in printed
 
 
+@pytest.mark.parametrize("suffix", [".npz", ".safetensors", ".parquet"])
+def test_codes_are_not_taken_for_labels(unbraid_cli, home: Path, suffix: str) -> None:
+    held = Representation(CODES, np.column_stack([SHAPE, 1 - SHAPE]))
+    held.save(home / f"both{suffix}")
+    words = ["score", str(home / "codes.npy"), "--metrics", "mig", "--labels", str(home / f"both{suffix}")]
+    code, _, error = unbraid_cli(*words)
+    assert code == 2
+    assert "it holds codes" in error
+    assert "--factors names the columns to use" in error
+    assert unbraid_cli(*words, "--factors", "factor_factor_0" if suffix == ".parquet" else "factor_0")[0] == 0
+
+
 def test_a_table_may_hold_codes_and_labels_of_text(home: Path) -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(CODES, columns=["code_0", "code_1", "code_2"]).assign(factor_shape=NAMES[SHAPE])

@@ -407,3 +407,12 @@ def test_of_many_guesses_the_note_names_the_first_and_counts() -> None:
     few = read_labels({name: columns[name] for name in list(columns)[:8]}).notes[-1]
     assert few.count("ordinal") == 8
     assert "more" not in few
+
+
+def test_dates_written_as_text_are_said_to_be_classes() -> None:
+    days = ["2024-01-02", "2024-01-10", "2024-01-02", "2024-02-01"]
+    said = "day holds dates written as text, which are classes without order"
+    assert any(note.startswith(said) for note in read_labels({"day": days}).notes)
+    assert not any(said in note for note in read_labels({"day": days}, kinds={"day": "categorical"}).notes)
+    assert not any(said in note for note in read_labels({"day": [*days[:3], "later"]}).notes)
+    assert read_labels({"day": np.array(days, dtype="datetime64[D]")}).factors[:, 0].tolist() == [0, 8, 0, 30]

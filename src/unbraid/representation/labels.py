@@ -215,7 +215,12 @@ def _factor(name: str, column: _Column, used: BoolArray, told: Any, period: Any)
             values = np.array(column.places, dtype=float)[values.astype(int)]
             return _Factor(values, kind, column.declared, len(column.declared), _told(name, kind, column.declared))
         steps = len(column.levels) if kind == "cyclic" else 0
-        return _Factor(values, kind, column.levels, steps, _told(name, kind, column.levels))
+        if told is None and column.said == "text" and len(_dates_in(column.levels)) == len(column.levels):
+            notes = (
+                f"{name} holds dates written as text, which are classes without order; dates of a data frame or of a "
+                ".parquet file become days",
+            )
+        return _Factor(values, kind, column.levels, steps, _told(name, kind, column.levels), notes)
     if kind == "cyclic" and (period is not None or not whole):
         return _angles(name, values, period)
     if kind != "continuous" and not whole:

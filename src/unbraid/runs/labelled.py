@@ -1,7 +1,7 @@
 """Codes of a file or of a run, with labels that lie in another table."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -75,6 +75,7 @@ def read_labelled(path: Path, labels: Labels) -> tuple[Representation, tuple[str
     if labels.table is None and not cells:
         return _own(path, labels)
     held, columns, notes = _read(path, labels)
+    _check_no_codes(labels, columns)
     notes = (*beside_codes, *notes)
     about = labels.about
     beside: dict[str, Any] = {} if held.groups is None else {"groups": held.groups}
@@ -236,6 +237,7 @@ def read_label_columns(path: Path, labels: Labels) -> dict[str, Any]:
     if labels.table is None:
         raise ValueError(NO_LABELS.format(path))
     columns = dict(read_columns(labels.table))
+    _check_no_codes(labels, columns)
     for name in labels.columns or ():
         if name not in columns:
             raise ValueError(f"{labels.table}: no column {name!r}; {suggestion(name, columns)}")
@@ -265,6 +267,16 @@ def _with_factors(path: Path, labels: Labels) -> tuple[Representation, tuple[str
         return load_codes(path, labels.needed)
     held = read_codes(path) if held is None else held
     return held, held.names
+
+
+def _check_no_codes(labels: Labels, columns: Collection[str]) -> None:
+    """Raises ValueError for a file of codes, whose codes would be taken for factors."""
+    if labels.columns is None and (found := {"codes_0", "code_0"} & set(columns)):
+        kind = "array 'codes'" if "codes_0" in found else "column 'code_0'"
+        raise ValueError(
+            f"{labels.table}: it holds codes ({kind}), and a table of labels holds factors alone; --factors names the "
+            "columns to use"
+        )
 
 
 def _read(path: Path, labels: Labels) -> tuple[Representation, dict[str, Any], tuple[str, ...]]:
