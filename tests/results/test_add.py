@@ -5,6 +5,7 @@ from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from statistics import mean, stdev
+from typing import Any
 
 import numpy as np
 import pytest
@@ -147,6 +148,13 @@ def test_runs_without_a_seed_and_columns_named_twice_are_recorded_once(add, tmp_
     assert (each["measured"]["units"], each["measured"]["seeds"]) == (5, [0, 2, 3])
 
 
+def test_a_run_that_is_there_twice_is_no_second_training(add, tmp_path: Path) -> None:
+    pandas.concat([frame(MIG), frame(MIG).iloc[[2]]]).to_csv(tmp_path / "small.csv", index=False)
+    code, _, error = add(tmp_path / "small.csv")
+    said = f"unbraid: small: run {2:016x} is there more than once; each counts as one training\n"
+    assert (code, error) == (2, said)
+
+
 def test_runs_without_a_number_are_told(add, tmp_path: Path) -> None:
     frame([float("nan")] * 5).to_csv(tmp_path / "small.csv", index=False)
     code, _, error = add(tmp_path / "small.csv")
@@ -180,7 +188,7 @@ def test_an_edited_record_is_refused(add, tmp_path: Path, change: Callable[[dict
 
 
 def test_numbers_of_a_bench_keep_the_day_on_which_they_were_measured(add, tmp_path: Path) -> None:
-    record = of_paper() | {"model": "my-lab__x", "revision": "unclean", "study": "small", "schema": 2}
+    record: dict[str, Any] = {**of_paper(), "model": "my-lab__x", "revision": "unclean", "study": "small", "schema": 2}
     record["scores"] = record["scores"][:1]
     del record["source"], record["scores"][0]["reported"]
     path = tmp_path / "results" / "my-lab__x" / "unclean" / "small.json"

@@ -35,13 +35,15 @@ def in_table(frame: DataFrame, study: str, columns: Sequence[str] | None = None)
             models never saw.
 
     Raises:
-        ValueError: there is no such column; no finished run, or none with a number; the runs of a setting differ in
-            more than their seed, or were scored by different rules or on different numbers of rows.
+        ValueError: there is no such column; no finished run, or one twice, or none with a number; the runs of a setting
+            differ in more than their seed, or were scored by different rules or on different numbers of rows.
     """
     check_columns(frame, columns or ())
     frame = frame.loc[frame["state"] == "finished"]
     if frame.empty:
         raise ValueError(f"{study}: no finished run to record")
+    if "run" in frame.columns and (twice := frame["run"].dropna()[lambda run: run.duplicated()].tolist()):
+        raise ValueError(f"{study}: run {twice[0]} is there more than once; each counts as one training")
     default = (name for name in agreement_columns(frame) if not name.startswith("hyper."))
     chosen = list(dict.fromkeys(columns or default))
     if not chosen:
