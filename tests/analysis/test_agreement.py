@@ -326,7 +326,7 @@ def test_trends_that_have_no_correlation_say_why() -> None:
     assert found.left_out["beta_tcvae beta=1"] == "none of its runs has both values"
     one = trend(FRAME[FRAME["setting"] == "beta=1"], "med.score", "mig.score")
     assert one.correlations == ()
-    assert one.left_out["beta_vae"] == "no correlation over its settings: med.score has 1 values; 3 are needed"
+    assert one.left_out["beta_vae"] == "no correlation over its settings: med.score has 1 value; 3 are needed"
 
 
 def test_setting_means_are_a_frame_to_correlate_over_settings_as_the_paper() -> None:

@@ -276,7 +276,7 @@ def test_agreement_prints_what_was_asked_for(study: Study, tmp_path: Path) -> No
     assert "runs of one setting are alike" in listed
     assert len(content["spread"]["boxes"]) == 3
     few = invoke("study", "agreement", study.require_folder(), "--over", "settings", "--group", "pca")
-    assert "left out: mig.score (has 1 values; 3 are needed)" in few
+    assert "left out: mig.score (has 1 value; 3 are needed)" in few
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ def why_not(values: FloatArray) -> str:
     """Why a column cannot be correlated; empty where it can."""
     known = values[np.isfinite(values)]
     if len(known) < LEAST_RUNS:
-        return f"has {len(known)} values; {LEAST_RUNS} are needed"
+        return f"has {len(known)} value{'s' * (len(known) != 1)}; {LEAST_RUNS} are needed"
     if np.ptp(known) <= 1e-12 * np.abs(known).max():
         return f"is constant ({known[0]:g})"
     return ""
