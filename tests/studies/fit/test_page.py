@@ -65,3 +65,6 @@ def test_the_page_names_the_images_and_not_the_place_where_they_lie(tmp_path: Pa
     page = fit_page(pictures, plan, Choice((), None, None, "no model", 1.0, 1.0), run=None, codes=None, judged={})
     assert "from <b>scans.npy</b>" in page
     assert str(tmp_path) not in page
+    pictures = prepare(IMAGES, tmp_path / "of-an-array", 16)
+    page = fit_page(pictures, plan, Choice((), None, None, "no model", 1.0, 1.0), run=None, codes=None, judged={})
+    assert "from <b>an array</b>" in page

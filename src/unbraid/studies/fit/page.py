@@ -19,6 +19,7 @@ from unbraid.types import FloatArray
 
 ENDS = 6  # images shown at either end of a latent
 N_PCA = 2000  # images that the comparison with principal components rests on
+ARRAYS = {"ndarray": "an array", "Tensor": "a tensor"}  # what images come from, by the name of its type
 
 
 def fit_page(
@@ -42,7 +43,7 @@ def fit_page(
     content: dict[str, Any] = {
         "version": VERSION,
         "images": pictures.notes(),
-        "source": Path(pictures.source).name,  # the page may be read where the folder is not
+        "source": ARRAYS.get(pictures.source, Path(pictures.source).name),  # the page may be read elsewhere
         "minutes": plan.minutes,
         "reason": choice.reason,
         "n_models": len(choice.candidates),
