@@ -19,13 +19,13 @@ class Codebook(nn.Module):
         """The value nearest to each latent (n, n_latents), the first of those alike; gradients reach the values."""
         values = self.values.expand(latents.shape[-1], -1)
         chosen = (latents.detach()[..., None] - values).abs().argmin(-1, keepdim=True)
-        return values.expand(len(latents), -1, -1).gather(-1, chosen).squeeze(-1)
+        return values.expand(latents.shape[0], -1, -1).gather(-1, chosen).squeeze(-1)
 
     def draw(self, uniform: Tensor) -> Tensor:
         """Values (n, n_latents), all of a latent equally often, from numbers (n, n_latents) on (0, 1)."""
         values = self.values.expand(uniform.shape[-1], -1)
         chosen = (uniform * values.shape[-1]).long().clamp(max=values.shape[-1] - 1)
-        return values.expand(len(uniform), -1, -1).gather(-1, chosen[..., None]).squeeze(-1)
+        return values.expand(uniform.shape[0], -1, -1).gather(-1, chosen[..., None]).squeeze(-1)
 
     def log_shares(self, latents: Tensor) -> Tensor:
         """Logarithms of the probabilities (n, n_latents, n_values) of values: softmax of minus squared distances."""

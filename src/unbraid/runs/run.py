@@ -380,7 +380,7 @@ class Run:
         except (SafetensorError, OSError) as error:
             raise damaged(path, error) from None
         with self.described():
-            modules = self._built(weights)  # not in inference mode: whoever differentiates `encoder()` needs weights
+            modules = self._built(weights)  # not in inference mode, so that `encoder()` can be differentiated
         with self.described(), torch.inference_mode():
             dtype = _dtype_of(modules)
             images = torch.zeros(1, *(shape[2:] + shape[:2]), dtype=dtype)
@@ -394,7 +394,7 @@ class Run:
 
     def _built(self, weights: Mapping[str, Tensor]) -> nn.ModuleDict:
         shape = tuple(self.config["dataset"]["image_shape"])
-        return filled_member(self._family, shape, self._settings, self.config["seed"], weights)
+        return filled_member(self._family, shape, self._settings, self.config["seed"], weights).requires_grad_(False)
 
     def with_weights(self, weights: Mapping[str, Tensor]) -> "Run":
         """The same run, its networks made of these weights and not of those in its folder, which need not be read."""
