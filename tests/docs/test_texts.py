@@ -147,10 +147,10 @@ def test_a_rotation_is_seen_by_those_that_claim_axes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("page", "said"), [("README.md", "There are {} metrics;"), ("docs/index.md", "with {}\n  published metrics")]
+    ("page", "said"), [("README.md", "There are {} metrics;"), ("docs/index.md", "with {} published metrics")]
 )
 def test_pages_count_the_metrics_that_there_are(page: str, said: str) -> None:
-    assert said.format(len(MEASURES)) in (ROOT / page).read_text(encoding="utf-8")
+    assert said.format(len(MEASURES)) in " ".join((ROOT / page).read_text(encoding="utf-8").split())
 
 
 def test_noise_is_not_nothing_to_some() -> None:
