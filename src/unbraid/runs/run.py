@@ -362,7 +362,7 @@ class Run:
 
     @cached_property
     def modules(self) -> nn.ModuleDict:
-        """The networks with their trained weights, in evaluation mode.
+        """The networks with their trained weights, in evaluation mode and frozen (`requires_grad` is False).
 
         Raises:
             ValueError: the weights are damaged, or are those of another architecture.
