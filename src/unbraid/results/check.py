@@ -88,8 +88,8 @@ def _of_measured(measured: Mapping[str, Any], revision: str) -> Iterator[str]:
         yield "low and high go together"
     elif low is not None and not low <= measured["value"] <= high:
         yield f"measured {measured['value']:g} lies outside its own interval, {_interval(measured)}"
-    if not _is_date(day := measured.get("date", "2000-01-01")):
-        yield f"measured on {day}, which is no date"
+    if "date" in measured and not _is_date(measured["date"]):
+        yield f"measured on {measured['date']}, which is no date"
     if revision in (UNCLEAN, SEVERAL) and measured["commit"]:
         yield f"was measured by commit {measured['commit'][:SHORT]}, and lies under {revision}"
     elif revision not in (EXTERNAL, UNCLEAN, SEVERAL) and measured["commit"][:SHORT] != revision:

@@ -19,10 +19,8 @@ SHORT = 12  # digits of a commit that name a folder
 Said: TypeAlias = Annotated[str, Field(max_length=LONGEST, pattern=r"\S")]  # more than spaces
 Name: TypeAlias = Annotated[str, Field(max_length=200, pattern=f"^{STUDY}$")]
 Width: TypeAlias = Annotated[FiniteFloat, Field(ge=0)]
-NEW = ("chance", "baselines", "seconds", "supervision", "date")  # of a measured number, in files of schema BESIDE
-
-
 Day: TypeAlias = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
+NEW = ("chance", "baselines", "seconds", "supervision", "date")  # of a measured number, in files of schema BESIDE
 
 
 class Source(Record):
