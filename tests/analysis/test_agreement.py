@@ -215,8 +215,9 @@ def test_predictors_compare_each_two_metrics_on_the_runs_that_have_all_three() -
     rows = FRAME.dropna(subset=["mig.score", "med.score", "compositional.mlp.both"])
     target = rows["compositional.mlp.both"]
     r = [stats.pearsonr(rows[name], target).statistic for name in ("mig.score", "med.score")]
-    z = (np.arctanh(r[0]) - np.arctanh(r[1])) * np.sqrt(29 - 3)
-    assert (both.first_value, both.second_value, both.n) == (pytest.approx(r[0]), pytest.approx(r[1]), 29)
+    z = (np.arctanh(r[0]) - np.arctanh(r[1])) * np.sqrt(6 - 3)  # of two families with three settings each
+    assert (both.first_value, both.second_value) == (pytest.approx(r[0]), pytest.approx(r[1]))
+    assert (both.n, both.settings) == (29, 6)
     assert (both.z, both.p) == (pytest.approx(z), pytest.approx(stats.norm.sf(z)))
     names, p = found.matrix()
     assert "compositional.mlp.both" not in names
@@ -263,14 +264,27 @@ def test_where_no_two_columns_can_be_correlated_a_line_says_so(columns: list[str
 
 def test_columns_that_are_better_when_lower_are_turned_round() -> None:
     names = ["elbo_terms.total_correlation", "mig.score"]
-    found = predictors(FRAME, "compositional.mlp.both", names)
-    rows = FRAME.dropna(subset=names)
+    frame = FRAME.drop(columns="setting")  # so that each run is one of its own
+    found = predictors(frame, "compositional.mlp.both", names)
+    rows = frame.dropna(subset=names)
     raw = stats.pearsonr(rows[names[0]], rows["compositional.mlp.both"]).statistic
     assert raw < -0.5
     assert found.predictions[0].first_value == pytest.approx(-raw)
-    error = FRAME.assign(**{"zero_shot.lasso.gap": -FRAME["compositional.mlp.both"]})
+    error = frame.assign(**{"zero_shot.lasso.gap": -frame["compositional.mlp.both"]})
     turned = predictors(error, "zero_shot.lasso.gap", names).predictions
     assert [each.z for each in turned] == pytest.approx([each.z for each in found.predictions])
+
+
+@pytest.mark.parametrize("test", ["dependent", "independent", "paper"])
+def test_seeds_that_repeat_their_setting_make_no_metric_a_surer_predictor(test: Any) -> None:
+    columns = ["mig.score", "med.score", "mig.score"]
+    frame = FRAME.head(7).assign(setting=[f"beta={number}" for number in range(7)])
+    alone = predictors(frame, "compositional.mlp.both", columns, test=test).predictions
+    again = predictors(pd.concat([frame] * 5), "compositional.mlp.both", columns, test=test).predictions
+    assert [(each.n, each.settings) for each in again] == [(35, 7)] * 2
+    assert [each.p for each in again] == pytest.approx([each.p for each in alone])
+    few = predictors(pd.concat([frame.head(3)] * 5), "compositional.mlp.both", columns, test=test)
+    assert [each.reason for each in few.left_out] == ["3 settings with all three; 4 are needed"]
 
 
 def test_equal_metrics_and_perfect_correlations_are_left_out_with_the_reason() -> None:

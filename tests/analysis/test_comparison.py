@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from scipy.stats import mannwhitneyu, ttest_1samp
 
+from unbraid.analysis.agreement import agreement
 from unbraid.analysis.comparison import _critical, compare_groups, holm, rank_test, shift_interval
 
 RNG = np.random.default_rng(0)
@@ -277,3 +278,13 @@ def test_many_equal_values_are_judged_at_once() -> None:
     first, second = np.repeat([0.0, 1.0], 600), np.array([0.5, 1.0])
     expected = mannwhitneyu(first, second, alternative="two-sided", method="asymptotic").pvalue
     assert rank_test(first, second) == pytest.approx(expected)
+
+
+def test_groups_by_a_number_are_named_as_the_number_is_written() -> None:
+    """Pandas makes floats of whole numbers where some runs, as of another family, have none."""
+    beta = [1, 1, 4, 4, 0.5, 0.5, None, None]
+    frame = pd.DataFrame({"family": "a", "setting": "", "hyper.beta": beta, "mig.score": np.arange(8) / 10})
+    assert [each.group for each in compare_groups(frame, "hyper.beta").groups] == ["0.5", "1", "4"]
+    columns = ["mig.score", "sap.score"]
+    table = pd.concat([frame] * 2).assign(**{"sap.score": np.arange(16) ** 2.0})
+    assert agreement(table, columns, by="hyper.beta").groups == ("all", "0.5", "1", "4")

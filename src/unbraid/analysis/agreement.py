@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from unbraid._utils.arguments import check_number
+from unbraid._utils.natural_order import natural
 from unbraid._utils.optional import require
 from unbraid.analysis.columns import (
     LEAST_RUNS,
@@ -16,6 +17,7 @@ from unbraid.analysis.columns import (
     higher_is_better,
     hyperparameter_columns,
     numbers,
+    texts,
     why_not,
 )
 from unbraid.analysis.comparison import holm
@@ -168,8 +170,9 @@ class Prediction:
     first_value: float  # correlation of the first with the target, both turned so that higher is better
     second_value: float
     z: float
-    p: float  # one-sided, of the first not being the stronger
+    p: float  # one-sided, of the first not being the stronger, as of so many independent runs as there are settings
     n: int  # runs that have all three
+    settings: int  # that these runs are of
 
 
 @dataclass(frozen=True)
@@ -215,9 +218,9 @@ def predictors(
 
     Returns:
         Predictors. Of each pair, all runs that have both and the target count, which may be fewer than those that one
-        of them has; pairs that cannot be compared are under `left_out` with the reason. Columns that are better when
-        lower, the target among them, are turned round: the stronger correlation is the one that predicts a better
-        target.
+        of them has; pairs that cannot be compared are under `left_out` with the reason. Tests count settings, of which
+        four are needed, as `agreement` does. Columns that are better when lower, the target among them, are turned
+        round: the stronger correlation is the one that predicts a better target.
 
     Raises:
         ValueError: a column is unknown or does not hold numbers, or there are not two to compare.
@@ -226,13 +229,14 @@ def predictors(
         Mahon et al. 2023 (SNC/NK), section 5.3 and appendix I.
     """
     check_columns(frame, [target])
-    chosen = _predicting(frame, target) if columns is None else [name for name in columns if name != target]
+    named = _predicting(frame, target) if columns is None else columns
+    chosen = [name for name in dict.fromkeys(named) if name != target]
     if len(chosen) < 2:
         raise ValueError(f"two columns are needed to predict {target!r}; there are {', '.join(chosen) or 'none'}")
     goal, table = _turned(frame, target), {name: _turned(frame, name) for name in chosen}
     found: list[Prediction] = []
     missing: list[LeftOut] = []
-    alone, n_alone = {}, {}
+    alone, n_alone, settings = {}, {}, _settings(frame)
     for name in chosen:
         both = np.isfinite(goal) & np.isfinite(table[name])
         if not (why_not(goal[both]) or why_not(table[name][both])):
@@ -243,21 +247,20 @@ def predictors(
         fault = next(
             (f"{name} {fault}" for name, v in ((first, x), (second, y), (target, z)) if (fault := why_not(v))), ""
         )
-        n = len(x)
-        if fault or n < LEAST_RUNS + 1:
-            missing.append(
-                LeftOut(EVERYTHING, (first, second), fault or f"{n} have all three; {LEAST_RUNS + 1} are needed")
-            )
+        n, units = len(x), len(np.unique(settings[known]))
+        if fault or units < LEAST_RUNS + 1:
+            few = f"{units} setting{'s' * (units != 1)} with all three; {LEAST_RUNS + 1} are needed"
+            missing.append(LeftOut(EVERYTHING, (first, second), fault or few))
             continue
         a, b, between = (correlation(*pair, method)[0] for pair in ((x, z), (y, z), (x, y)))
         try:
-            ahead = correlation_difference(a, b, n, between=between, test=test)
-            behind = correlation_difference(b, a, n, between=between, test=test)
+            ahead = correlation_difference(a, b, units, between=between, test=test)
+            behind = correlation_difference(b, a, units, between=between, test=test)
         except ValueError as error:
             missing.append(LeftOut(EVERYTHING, (first, second), str(error)))
             continue
-        found.append(Prediction(first, second, a, b, ahead.z, ahead.p, n))
-        found.append(Prediction(second, first, b, a, behind.z, behind.p, n))
+        found.append(Prediction(first, second, a, b, ahead.z, ahead.p, n, units))
+        found.append(Prediction(second, first, b, a, behind.z, behind.p, n, units))
     return Predictors(target, method, test, alone, n_alone, tuple(found), tuple(missing))
 
 
@@ -286,7 +289,7 @@ def _groups(frame: DataFrame, by: str | None) -> dict[str, BoolArray]:
     groups = {EVERYTHING: np.ones(len(frame), dtype=bool)}
     if by is not None:
         check_columns(frame, [by])
-        labels = frame[by].astype(str).to_numpy()
-        if len(set(labels)) > 1:
-            groups |= {label: labels == label for label in sorted(set(labels))}
+        labels = np.array(texts(frame, by))
+        if len(known := sorted(set(labels.tolist()) - {""}, key=natural)) > 1:
+            groups |= {label: labels == label for label in known}
     return groups

@@ -70,6 +70,7 @@ def of_predictors(found: Predictors, over: str = "runs") -> Shown:
     ]
     if names:
         yield matrix(f"{title} ({found.test})", names, cells, first=("r", over))
+        yield "p counts settings, since runs of one setting are alike"
     else:
         yield f"{found.method} correlation with {found.target}: no two columns can be compared"
     for each in found.left_out:

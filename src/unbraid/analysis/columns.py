@@ -1,6 +1,7 @@
 """What the columns of a study's results are, and which way is better."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -97,6 +98,18 @@ def numbers(frame: DataFrame, column: str) -> FloatArray:
     if np.isinf(values).any():
         raise ValueError(f"column {column!r} is infinite in row {int(np.isinf(values).argmax())}")
     return values
+
+
+def texts(frame: DataFrame, column: str) -> list[str]:
+    """The cells of a column in words, "" where there is none; an integer column is one of floats where some lack it."""
+    cells = zip(frame[column].tolist(), frame[column].notna().tolist(), strict=True)
+    return [in_words(cell) if there else "" for cell, there in cells]
+
+
+def in_words(cell: Any) -> str:
+    """Numbers as one spells them, 10.0 as 10."""
+    whole = isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15
+    return str(int(cell)) if whole else str(cell)
 
 
 def why_not(values: FloatArray) -> str:

@@ -15,7 +15,7 @@ from unbraid._utils.optional import require
 from unbraid._version import VERSION
 from unbraid.analysis.alike import check_alike, check_rows
 from unbraid.analysis.by_setting import means_with
-from unbraid.analysis.columns import check_columns, headline_columns, higher_is_better, mean_interval, numbers
+from unbraid.analysis.columns import check_columns, headline_columns, higher_is_better, mean_interval, numbers, texts
 from unbraid.types import ArrayLike, DataFrame, FloatArray, IntArray
 
 __all__ = ["Comparison", "GroupOfRuns", "Shift", "compare_groups", "holm", "rank_test", "shift_interval"]
@@ -169,8 +169,8 @@ def compare_groups(
     chosen = list(columns) if columns is not None else headline_columns(frame)
     if not chosen:
         raise ValueError("no column to compare: the study has no metrics")
-    outer = [""] * len(frame) if within is None else _texts(frame, within)
-    names = np.array(_texts(frame, by))
+    outer = [""] * len(frame) if within is None else texts(frame, within)
+    names = np.array(texts(frame, by))
     groups: list[GroupOfRuns] = []
     shifts: list[Shift] = []
     left: dict[str, list[str]] = {}  # in which columns a group is left out
@@ -204,10 +204,6 @@ def compare_groups(
 def usual_within(frame: DataFrame, by: str) -> str | None:
     """`within` where none is given: in a table of several datasets their labels, unless `by` tells these apart."""
     return "label" if "label" in frame.columns and by not in IMAGES else None
-
-
-def _texts(frame: DataFrame, column: str) -> list[str]:
-    return frame[column].astype(str).where(frame[column].notna(), "").tolist()
 
 
 def rank_test(first: ArrayLike, second: ArrayLike) -> float:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from unbraid._utils.natural_order import natural
 from unbraid._utils.optional import require
 from unbraid._utils.suggest import suggestion
-from unbraid.analysis.columns import BASELINE, N_ROWS, PUBLISHED
+from unbraid.analysis.columns import BASELINE, N_ROWS, PUBLISHED, in_words
 from unbraid.metrics import METRICS
 from unbraid.metrics._shared.arguments import find_metric
 from unbraid.storage.files import check_file
@@ -226,7 +226,7 @@ def _of_one_kind(rows: Sequence[tuple[str, Row]]) -> Sequence[tuple[str, Row]]:
             whole = all(_number(cell) is not None for cell in own)
             for _, row in rows:
                 if name in row:
-                    row[name] = _number(row[name]) if whole else _text(row[name])
+                    row[name] = _number(row[name]) if whole else in_words(row[name])
     return rows
 
 
@@ -235,12 +235,6 @@ def _number(cell: Any) -> float | None:
         return None if math.isnan(number := float(cell)) else number
     except (TypeError, ValueError):
         return None
-
-
-def _text(cell: Any) -> str:
-    """Numbers as one spells them, 10.0 as 10."""
-    whole = isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15
-    return str(int(cell)) if whole else str(cell)
 
 
 def _joined(one: Row, other: Row, where: str, prefer_first: bool) -> Row:

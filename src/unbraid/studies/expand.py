@@ -5,6 +5,7 @@ from math import prod
 from typing import Any
 
 from unbraid._utils.suggest import suggestion
+from unbraid.analysis.columns import in_words
 from unbraid.families.building import Member
 from unbraid.families.table import find_family
 from unbraid.metrics import METRICS
@@ -126,11 +127,7 @@ def setting_of(family: str, hyper: Mapping[str, Any], steps: int | None = None, 
 
 def setting_text(values: Mapping[str, Any], names: Iterable[str]) -> str:
     """`beta=4, latents=10`."""
-    return ", ".join(f"{name}={_short(values[name])}" for name in names if name in values)
-
-
-def _short(value: Any) -> str:
-    return repr(int(value)) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else str(value)
+    return ", ".join(f"{name}={in_words(values[name])}" for name in names if name in values)
 
 
 def check_metrics(study: StudyConfig, kinds: Sequence[Kind], names: Sequence[str]) -> None:
