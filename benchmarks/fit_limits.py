@@ -1,0 +1,162 @@
+"""Why the model that `unbraid fit` chooses is behind PCA on two sets: too few steps, too small images, or the models?
+
+    python benchmarks/fit_limits.py --out limits            what is not there yet is trained; a GPU is needed, or days
+    python benchmarks/fit_limits.py --out limits --show     the table of what was trained
+    python benchmarks/fit_limits.py --out quick --steps 20  to see that it works
+
+On 3D shapes and teapots (`fit.py`'s first 10 000 images) PCA of the pixels is above the chosen model by two judges of
+three. This trains `fit`'s own eight settings (its networks, batches and learning rates) in four ways, the strengths
+multiplied as `fit` does it once for each doubling of the size.
+
+The rule, fixed before the run
+------------------------------
+- *search*: 16 x 16, 4 000 steps, as the models of `fit`'s search; *long*: the same, 32 000 steps; *larger*: 32 x 32,
+  strengths x 4, 16 000 steps; *full*: 64 x 64, strengths x 16, 32 000 steps. Three seeds a setting, two of *full*.
+  Beside them stands *untrained*, 16 x 16 after a single step, of which the rule says nothing.
+- For each set and judge (MIG, DCI of boosted trees, MCC): the share of the 24 (16) models that are above PCA.
+- "Too few steps", where *long* has a share that is at least .25 above that of *search*. "Too small images", where
+  *larger* or *full* has one at least .25 above that of *long*. "The models", where no way has a share of .25 or more.
+  Anything else is "none of these".
+- `fit`'s choice can only be as good as what it has trained, so choosing better helps only where a share is above 0.
+"""
+
+import argparse
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from fit import IMAGES, JUDGES, N_IMAGES, N_LATENTS, SIZE, drawn, pca
+
+from unbraid import score
+from unbraid.metrics import METRICS
+from unbraid.runs.run import Run, load_run
+from unbraid.studies.fit.pictures import Pictures, prepare
+from unbraid.studies.fit.plan import BATCH_SIZES, FAMILIES, LEARNING_RATES, STRENGTHS
+from unbraid.training.train import train
+
+SETS = ("shapes3d_rendered", "teapot")
+ENOUGH = 0.25  # of the models
+
+
+@dataclass(frozen=True)
+class Way:
+    """How models are trained."""
+
+    size: int
+    steps: int
+    multiple: float  # of the strengths
+    seeds: int
+
+
+WAYS = {
+    "untrained": Way(16, 1, 1, 3),
+    "search": Way(16, 4_000, 1, 3),
+    "long": Way(16, 32_000, 1, 3),
+    "larger": Way(32, 16_000, 4, 3),
+    "full": Way(64, 32_000, 16, 2),
+}
+
+
+def main() -> None:
+    """Train and judge what is not there yet, and print the table and what the rule says."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--steps", type=int, help="in place of those of the rule")
+    parser.add_argument("--sets", default=",".join(SETS))
+    parser.add_argument("--ways", default=",".join(WAYS))
+    parser.add_argument("--show", action="store_true")
+    given = parser.parse_args()
+    table = given.out / "fit_limits.csv"
+    for name in () if given.show else given.sets.split(","):
+        for way in given.ways.split(","):
+            known = pd.read_csv(table) if table.is_file() else pd.DataFrame({"dataset": [], "way": []})
+            if not ((known["dataset"] == name) & (known["way"] == way)).any():
+                rows = pd.DataFrame(judged(name, way, given.out, given.steps))
+                known = pd.concat([known, rows]) if len(known) else rows
+                known.to_csv(table.with_suffix(".part"), index=False)
+                os.replace(table.with_suffix(".part"), table)
+    show(pd.read_csv(table))
+
+
+def judged(name: str, way: str, folder: Path, steps: int | None) -> list[dict[str, Any]]:
+    """A row of each model that is trained in this way, and of PCA."""
+    pictures = cached(name, folder)
+    runs = trained(name, way, folder, pictures, steps)
+    components = pca(pictures.at(SIZE).images(np.arange(N_IMAGES)))
+    pixels = {"dataset": name, "way": way, "model": "PCA", **by_labels(name, components)}
+    return [pixels, *(of_model(name, way, each.path, pictures) for each in runs)]
+
+
+def cached(name: str, folder: Path) -> Pictures:
+    """The set's images."""
+    dataset, index = drawn(name, 0)
+    return prepare(dataset.images(index), folder / name / IMAGES, SIZE)
+
+
+def trained(name: str, way: str, folder: Path, pictures: Pictures, steps: int | None) -> list[Run]:
+    """All settings and seeds."""
+    how, runs = WAYS[way], []
+    source = {"name": str(pictures.path.resolve()), **({"shrink": SIZE // how.size} if how.size != SIZE else {})}
+    for family in FAMILIES:
+        names, strengths = STRENGTHS[family]
+        stronger = [each * how.multiple for each in strengths]
+        # Several strengths are trained together where one name has them all; else a list would give all pairs.
+        for values in [stronger] if len(names) == 1 else stronger:
+            runs += train(
+                family, source, seeds=how.seeds, steps=steps or how.steps, out=folder / name / way, network="conv",
+                batch_size=BATCH_SIZES["conv"], learning_rate=LEARNING_RATES["conv"], latents=N_LATENTS,
+                **dict.fromkeys(names, values),
+            )  # fmt: skip
+    return runs
+
+
+def of_model(name: str, way: str, run: Path, pictures: Pictures) -> dict[str, Any]:
+    """The row of a model."""
+    model, at = load_run(run, device="cpu"), pictures.at(WAYS[way].size)
+    codes = model.encode(at.images(np.arange(N_IMAGES)))
+    setting = {"family": model.config["family"], "seed": model.config["seed"], **model.config["hyperparameters"]}
+    label = " ".join(f"{key}={setting[key]}" for key in ("family", "beta", "lambda_od", "seed") if key in setting)
+    return {"dataset": name, "way": way, "model": label, **by_labels(name, codes)}
+
+
+def by_labels(name: str, codes: Any) -> dict[str, float]:
+    """Codes of all images, judged by their labels."""
+    dataset, index = drawn(name, 0)
+    space = dataset.space
+    card = score(codes, space.factors(index), names=space.names, kinds=space.kinds, metrics=list(JUDGES))
+    return {metric: getattr(card[metric], METRICS[metric].headline) for metric in JUDGES}
+
+
+def show(table: pd.DataFrame) -> None:
+    """Shares above PCA, the best models, and what the rule says."""
+    for name in SETS:
+        own = table[table["dataset"] == name]
+        for judge in JUDGES:
+            shares, bests = {}, {}
+            for way in WAYS:
+                scores = own[own["way"] == way].set_index("model")[judge]
+                if len(scores):
+                    models = scores.drop("PCA")
+                    shares[way], bests[way] = (models > scores["PCA"]).mean(), models.max()
+            told = ", ".join(f"{way} {share:.2f} (best {bests[way]:.3f})" for way, share in shares.items())
+            said = reason(shares) if shares.keys() == WAYS.keys() else "not all ways were trained"
+            print(f"{name}, {judge}: PCA {own[own['model'] == 'PCA'][judge].mean():.3f}; above it {told}: {said}")
+
+
+def reason(shares: dict[str, float]) -> str:
+    """What the rule says of the shares above PCA."""
+    if max(share for way, share in shares.items() if way != "untrained") < ENOUGH:
+        return "the models"
+    said = []
+    if shares["long"] - shares["search"] >= ENOUGH:
+        said.append("too few steps")
+    if max(shares["larger"], shares["full"]) - shares["long"] >= ENOUGH:
+        said.append("too small images")
+    return " and ".join(said) or "none of these"
+
+
+if __name__ == "__main__":
+    main()
