@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from unbraid.datasets import ArrayDataset, find, load
+from unbraid.datasets.digest import content_digest
 from unbraid.datasets.sprites import Sprites
 from unbraid.factors import FactorSpace
 
@@ -14,6 +15,16 @@ def test_options_reach_the_dataset(tmp_path: Path) -> None:
     assert load("sprites", tmp_path, antialias=True) == Sprites(antialias=True)
     assert len(load("square", tmp_path, positions=8)) == 64
     assert len(load("square", tmp_path, positions=np.int64(8))) == 64
+
+
+@pytest.mark.parametrize(("name", "count"), [("turntable", "n_objects"), ("teapot", "n_images")])
+def test_options_in_numbers_of_numpy_open_the_set_of_plain_ones(tmp_path: Path, name: str, count: str) -> None:
+    drawn = load(name, tmp_path / "numpy", **{count: np.int64(2)}, seed=np.uint8(3))
+    plain = load(name, tmp_path / "plain", **{count: 2}, seed=3)
+    assert content_digest(drawn) == content_digest(plain)
+    assert {path.name for path in (tmp_path / "numpy").iterdir()} == {
+        path.name for path in (tmp_path / "plain").iterdir()
+    }
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,10 @@ def test_a_pixel_is_the_mean_of_its_block_with_halves_rounded_up() -> None:
     assert images.dtype == np.uint8
 
 
+def test_no_images_shrink_to_none() -> None:
+    assert ShrunkImages(dataset(), 2).images(np.array([], dtype=int)).shape == (0, 2, 2, 1)
+
+
 def test_load_shrinks_any_dataset_and_keeps_its_factors() -> None:
     whole, small = load("shapes3d_rendered"), load("shapes3d_rendered", shrink=4)
     assert small.image_shape == (16, 16, 3)

@@ -26,6 +26,15 @@ def test_conditions_select_their_rows(text: str, expected: np.ndarray) -> None:
     np.testing.assert_array_equal(predicate(text, NAMES)(FACTORS), expected)
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint64, bool])
+def test_conditions_on_small_whole_numbers_do_not_wrap_around(dtype: type) -> None:
+    levels = np.array([[0], [1]], dtype=dtype)
+    assert predicate("x - 1 >= 0", ["x"])(levels).tolist() == [False, True]
+    assert predicate("x * 200 > 150", ["x"])(levels).tolist() == [False, True]
+    with pytest.raises(ValueError, match="has no value in some rows"):
+        predicate("5 % x == 0", ["x"])(levels)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -1,3 +1,5 @@
+from typing import Any
+
 import hypothesis.strategies as st
 import numpy as np
 import pytest
@@ -38,6 +40,16 @@ def test_a_grid_refuses_levels_outside_it() -> None:
 def test_a_space_says_what_is_wrong(arguments: tuple, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         FactorSpace(*arguments)
+
+
+@pytest.mark.parametrize("sizes", [(np.int64(2), np.int64(3)), [2, 3], np.array([2, 3])])
+def test_a_space_of_numpy_numbers_or_lists_is_that_of_plain_tuples(sizes: Any) -> None:
+    plain = FactorSpace(("a", "b"), (2, 3), ("ordinal", "cyclic"), ((0, 1), (0.5, 1.0, 1.5)))
+    given = FactorSpace(["a", "b"], sizes, ["ordinal", "cyclic"], [np.arange(2), np.array([0.5, 1, 1.5])])
+    assert (given, hash(given), repr(given)) == (plain, hash(plain), repr(plain))
+    rows = np.array([[0, 0], [1, 2]])
+    table = FactorTable(["a", "b"], ["ordinal", "cyclic"], rows, around=sizes, values=[np.arange(2), np.arange(3)])
+    assert (table.kinds, repr(table.around), repr(table.values)) == (plain.kinds, "(2, 3)", "((0, 1), (0, 1, 2))")
 
 
 def test_columns_are_found_by_name() -> None:

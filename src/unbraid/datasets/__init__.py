@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from unbraid._utils.arguments import check_whole
@@ -69,6 +70,8 @@ def load(
     if root is not None and not isinstance(root, str | Path):
         raise ValueError(f"root must be the path of a folder; got {root!r}")
     check_whole("shrink", shrink, 1)
+    # Numbers of NumPy go into JSON files as those of Python.
+    options = {option: value.item() if isinstance(value, np.generic) else value for option, value in options.items()}
     dataset = _open(name, root, progress, options)
     dataset = dataset if shrink == 1 else ShrunkImages(dataset, shrink)
     return dataset if without is None else leave_out(dataset, without)
@@ -113,5 +116,9 @@ def find(name: str) -> Dataset:
         ValueError: no such dataset; the message offers the nearest name.
     """
     if name not in DATASETS:
-        raise ValueError(f"unknown dataset {name!r}; {suggestion(name, DATASETS)}")
+        near = suggestion(name, DATASETS)
+        raise ValueError(
+            f"unknown dataset {name!r}; {near}{'' if near.endswith('?') else '.'} As a path it is looked for in the "
+            "current folder, and is not there"
+        )
     return DATASETS[name]

@@ -63,7 +63,7 @@ class ShrunkImages:
         area, real = self.factor**2, images.dtype.kind == "f"
         # The smallest type that holds twice the sums and an area more; sums of float16 are exact enough in float32.
         kind = np.result_type(images.dtype, np.float32) if real else np.min_scalar_type(511 * area)
-        rows = self._summed(images.reshape(len(images) * height, self.factor, -1), kind)
+        rows = self._summed(images.reshape(len(images) * height, self.factor, width * self.factor * channels), kind)
         blocks = self._summed(rows.reshape(len(images) * height * width, self.factor, channels), kind)
         means = blocks / area if real else (2 * blocks + area) // (2 * area)
         return means.astype(images.dtype).reshape(len(images), height, width, channels)

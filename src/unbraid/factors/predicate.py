@@ -92,7 +92,7 @@ def predicate(text: str, names: Sequence[str]) -> Predicate:
     def rows(factors: FloatArray) -> BoolArray:
         try:
             with np.errstate(divide="ignore", over="ignore", invalid="raise"):
-                return holds(tree, np.asarray(factors))
+                return holds(tree, np.asarray(factors, dtype=np.float64))  # small whole numbers would wrap around
         except FloatingPointError as error:
             raise ValueError(f"condition {text!r} has no value in some rows: {error}") from None
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import pi, prod
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -49,16 +49,20 @@ class FactorSpace:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", tuple(map(printable, self.names)))
+        object.__setattr__(self, "kinds", tuple(self.kinds))
         if not len(self.names) == len(self.sizes) == len(self.kinds):
             raise ValueError(
                 "names, sizes and kinds must have one entry per factor; "
                 f"got {len(self.names)}, {len(self.sizes)} and {len(self.kinds)}"
             )
         _check_names_and_kinds(self.names, self.kinds)
-        for name, size in zip(self.names, self.sizes, strict=True):
-            check_whole(f"size of factor {name!r}", size, 1)
-        if len(self.names) and prod(map(int, self.sizes)) > sys.maxsize:
+        named = zip(self.names, self.sizes, strict=True)
+        sizes = tuple(check_whole(f"size of factor {name!r}", size, 1) for name, size in named)
+        object.__setattr__(self, "sizes", sizes)
+        if prod(sizes) > sys.maxsize:
             raise ValueError(f"sizes must multiply to at most {sys.maxsize} combinations; got {self.sizes}")
+        if self.values is not None:
+            object.__setattr__(self, "values", _plain(self.values))
         if self.values is not None and tuple(map(len, self.values)) != self.sizes:
             raise ValueError(
                 f"values must have one entry per level; sizes are {self.sizes}, got {tuple(map(len, self.values))}"
@@ -142,6 +146,9 @@ class FactorTable:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", tuple(map(printable, self.names)))
+        object.__setattr__(self, "kinds", tuple(self.kinds))
+        object.__setattr__(self, "around", tuple(map(int, self.around)))
+        object.__setattr__(self, "values", _plain(self.values))
         if self.table.ndim != 2 or not len(self.names) == len(self.kinds) == self.table.shape[1]:
             raise ValueError(
                 "names, kinds and the columns of table must be one per factor; "
@@ -196,6 +203,11 @@ class FactorTable:
 
 
 Space: TypeAlias = FactorSpace | FactorTable
+
+
+def _plain(values: Iterable[Iterable[Any]]) -> tuple[Values, ...]:
+    """Numbers of NumPy as those of Python, which JSON can hold."""
+    return tuple(tuple(each.item() if isinstance(each, np.generic) else each for each in one) for one in values)
 
 
 def level_names(space: Space) -> tuple[tuple[str, ...], ...]:
