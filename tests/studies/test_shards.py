@@ -1,12 +1,16 @@
 """Parts of a study as jobs of an array."""
 
 from pathlib import Path
+from threading import Thread
+from typing import Any
 
+import pandas as pd
 import pytest
 
 from tests.processes import started
 from tests.studies.examples import same_but_for_times
 from unbraid.studies import store
+from unbraid.studies.record import StudyProgress
 from unbraid.studies.shards import Shard, claimed_shard, parse_shard
 from unbraid.studies.study import Study
 
@@ -78,3 +82,43 @@ def test_a_shard_is_run_once_at_a_time_beside_its_siblings_alone(tmp_path: Path)
         process.communicate()
     with store.claimed(tmp_path):
         pass
+
+
+def test_of_shards_that_end_together_one_does_what_depends_on_all_runs(tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_text(YAML.replace("udr: {similarity: spearman}", "baselines: true"))
+    study = Study.load(tmp_path / "study.yaml", out=tmp_path / "study")
+    study.run(processes=0, shard="2/2")
+    told: dict[str, list[Any]] = {"1/2": [], "2/2": []}
+
+    def run(shard: str) -> None:
+        def progress(sent: StudyProgress) -> None:
+            told[shard] += [sent.after[0]] if sent.after else []
+            if shard == "1/2" and told[shard] and not other.ident:
+                other.start()
+                other.join(timeout=0.3)  # time to do the same, if it did not wait
+
+        study.run(processes=0, shard=shard, progress=progress)
+
+    other = Thread(target=run, args=["2/2"])
+    run("1/2")
+    other.join()
+    assert "scoring random projection" in told["1/2"]
+    assert told["2/2"] == []
+    assert study.results()["above_baselines"].notna().to_numpy().all()
+
+
+def test_the_table_of_several_datasets_has_what_other_shards_ended_meanwhile(tmp_path: Path) -> None:
+    square = "name: square, positions: 8, shrink: 4"
+    two = f"datasets: [{{{square}, label: one}}, {{{square}, label: two}}]"
+    text = YAML.replace(f"dataset: {{{square}}}", two)
+    (tmp_path / "study.yaml").write_text(text)
+    study, begun = Study.load(tmp_path / "study.yaml", out=tmp_path / "wide"), []
+
+    def beside(sent: StudyProgress) -> None:
+        if sent.label == "two" and sent.n_done and not begun:
+            begun.append(sent)
+            study.run(processes=0, shard="2/2")
+
+    study.run(processes=0, shard="1/2", progress=beside)
+    states = pd.read_parquet(tmp_path / "wide" / "results.parquet")["state"].tolist()
+    assert states == ["finished"] * 14

@@ -36,7 +36,7 @@ from unbraid.studies.results import write_results
 from unbraid.studies.schema import StudyConfig
 from unbraid.studies.scores import wanted_scores
 from unbraid.studies.several import all_results, naming
-from unbraid.studies.shards import Shard, claimed_shard
+from unbraid.studies.shards import Shard, claimed_shard, last_of_shards
 from unbraid.studies.snapshot import Planned, RunView, StudySnapshot, read_run
 from unbraid.studies.status import keep_index
 from unbraid.studies.study_ranking import rank_when_done
@@ -102,7 +102,10 @@ def run_study(
             for label, each in prepared.items()
         ]
         if "" not in parts:
-            save_frame(all_results(snapshots), folder / store.RESULTS)
+            with last_of_shards(folder / LOCK, shard):
+                if shard:  # others may have ended what this one saw unfinished
+                    snapshots = [part.snapshot() for part in parts.values()]
+                save_frame(all_results(snapshots), folder / store.RESULTS)
     keep_index(folder, snapshots)
     return [run for each in snapshots for run in each.runs]
 
@@ -186,12 +189,13 @@ def run_ready(
         with closing(cast(Generator[Outcome, None, None], working)) as outcomes:
             for outcome in outcomes:
                 ledger.end(outcome)
-        snapshot = study.snapshot(around=around, files=files)
-        write_results(snapshot)  # stands by the time that something longer may be interrupted
-        done = not shard or all(run.state != "waiting" for run in snapshot.runs)
-        if done and any([finish(study, snapshot, ledger.after) for finish in FINISHING]):
+        with last_of_shards(folder / LOCK, shard):
             snapshot = study.snapshot(around=around, files=files)
-            write_results(snapshot)
+            write_results(snapshot)  # stands by the time that something longer may be interrupted
+            done = not shard or all(run.state != "waiting" for run in snapshot.runs)
+            if done and any([finish(study, snapshot, ledger.after) for finish in FINISHING]):
+                snapshot = study.snapshot(around=around, files=files)
+                write_results(snapshot)
     return snapshot
 
 

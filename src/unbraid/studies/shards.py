@@ -14,6 +14,7 @@ from typing import TypeVar
 from unbraid.storage.locks import Held, locked
 
 MOST = 1 << 20  # shards of a study
+END = 4 * MOST * MOST  # a byte behind those of all divisions
 
 Item = TypeVar("Item")
 
@@ -65,3 +66,13 @@ def claimed_shard(lock: Path, shard: Shard) -> Iterator[None]:
         else:
             holder = f"{error.by} is at work on this study, all of it or divided otherwise than by {shard.of}"
         raise ValueError(f"{lock.parent}: {holder}") from None
+
+
+@contextmanager
+def last_of_shards(lock: Path, shard: Shard | None) -> Iterator[None]:
+    """Around what depends on all runs: shards do it one after the other, and none from what another has outdated."""
+    if shard is None:
+        yield
+        return
+    with locked(lock, (END,), wait="always"):
+        yield
