@@ -85,7 +85,7 @@ def file(site: Site) -> OfficialFile:
 
 def assert_whole(path: Path, data: bytes = DATA) -> None:
     assert path.read_bytes() == data
-    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+    assert {entry.name for entry in path.parent.iterdir()} <= {path.name, f".{path.name}.lock"}
 
 
 def test_a_file_arrives_with_progress(tmp_path: Path, file: OfficialFile) -> None:
@@ -100,6 +100,32 @@ def test_what_is_there_is_not_fetched_again(tmp_path: Path, file: OfficialFile, 
     (tmp_path / "data.npz").write_bytes(b"mine")
     assert download(file, tmp_path).read_bytes() == b"mine"
     assert site.asked == []
+
+
+def test_a_file_that_is_there_cut_short_is_no_download(tmp_path: Path, file: OfficialFile, site: Site) -> None:
+    (tmp_path / "data.npz").write_bytes(DATA[:10])
+    known = replace(file, size=len(DATA))
+    with pytest.raises(ValueError, match=r"data.npz: incomplete, 10 of 3,000,000 bytes; delete it and get it again"):
+        download(known, tmp_path)
+    assert download(known, tmp_path, verify=False).read_bytes() == DATA[:10]
+    assert site.asked == []
+
+
+@pytest.mark.parametrize("checksum", [hashlib.sha256(DATA).hexdigest(), ""])
+def test_of_two_that_want_a_file_one_fetches_it(tmp_path: Path, file: OfficialFile, site: Site, checksum: str) -> None:
+    wanted, paths = replace(file, sha256=checksum), []
+    other = threading.Thread(target=lambda: paths.append(download(wanted, tmp_path)))
+
+    def begin_other(done: int, _: int) -> None:
+        if done > 1_000_000 and other.ident is None:
+            other.start()
+            other.join(0.2)  # it waits
+
+    paths.append(download(wanted, tmp_path, progress=begin_other))
+    other.join()
+    assert paths == [tmp_path / "data.npz"] * 2
+    assert site.asked == [""]
+    assert_whole(paths[0])
 
 
 def test_a_line_cut_half_way_is_taken_up_again(tmp_path: Path, file: OfficialFile, site: Site) -> None:

@@ -681,7 +681,9 @@ def test_what_was_stored_unchecked_says_so(tmp_path: Path, monkeypatch: pytest.M
 
 def test_an_incomplete_file_is_refused_by_its_size(tmp_path: Path) -> None:
     (tmp_path / "3dshapes.h5").write_bytes(b"\x89HDF")
-    with pytest.raises(ValueError, match=r"3dshapes.h5: incomplete, 4 of 267,573,662 bytes; get it again"):
+    with pytest.raises(
+        ValueError, match=r"3dshapes.h5: incomplete, 4 of 267,573,662 bytes; delete it and get it again"
+    ):
         datasets.load("shapes3d", tmp_path)
     with pytest.raises(ValueError, match=r"3dshapes.h5: damaged or not an HDF5 file"):
         datasets.load("shapes3d", tmp_path, verify=False)

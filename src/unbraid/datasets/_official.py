@@ -112,19 +112,24 @@ def check(path: Path, file: OfficialFile, progress: ReadingProgress | None = Non
         ChecksumWarning: it differs. Files are re-released, so this is for the user to judge.
 
     Raises:
-        ValueError: it is shorter than it should be, as a download cut short is.
+        ValueError: as `check_size`.
     """
-    size = path.stat().st_size
-    if file.size and size < file.size:
-        raise ValueError(
-            f"{path}: incomplete, {size:,} of {file.size:,} bytes; get it again from {file.address} "
-            "(or, if it is meant to be so, leave out the check with verify=False)"
-        )
+    check_size(path, file)
     algorithm, _, expected = (file.checksum or "sha256:").partition(":")
     found = digest(path, algorithm, progress)
     if expected and found != expected:
         warnings.warn(mismatch(path, file, f"{algorithm}:{found}"), ChecksumWarning, stacklevel=2)
     return f"{algorithm}:{found}"
+
+
+def check_size(path: Path, file: OfficialFile) -> None:
+    """Raises ValueError for a file that is shorter than it should be, as a download cut short is."""
+    size = path.stat().st_size
+    if file.size and size < file.size:
+        raise ValueError(
+            f"{path}: incomplete, {size:,} of {file.size:,} bytes; delete it and get it again from {file.address} "
+            "(or, if it is meant to be so, leave out the check with verify=False)"
+        )
 
 
 def mismatch(path: Path, file: OfficialFile, found: str) -> str:

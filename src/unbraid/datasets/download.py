@@ -9,10 +9,11 @@ from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
 from unbraid._version import VERSION
-from unbraid.datasets._official import CHUNK, FOLDER, OfficialFile, digest, mismatch
+from unbraid.datasets._official import CHUNK, FOLDER, OfficialFile, check_size, digest, mismatch
 from unbraid.datasets.base import ReadingProgress
 from unbraid.errors import UnbraidError
 from unbraid.storage.cache_folder import cache_root
+from unbraid.storage.locks import locked
 
 TIMEOUT = 30.0  # seconds without a byte
 ATTEMPTS = 5  # in a row without a byte gained
@@ -32,7 +33,8 @@ def download(file: OfficialFile, folder: Path, *, verify: bool = True, progress:
     """Fetch a file into a folder, unless it is there already.
 
     What arrives is kept as NAME.part; the next call goes on from there, if the server still has the same file. Only
-    when all of it has arrived and its checksum is right is it renamed to NAME.
+    when all of it has arrived and its checksum is right is it renamed to NAME. Of several processes that want the same
+    file, one fetches it and the others wait.
 
     Args:
         file: what to fetch.
@@ -42,7 +44,7 @@ def download(file: OfficialFile, folder: Path, *, verify: bool = True, progress:
 
     Raises:
         ChecksumMismatch: it is not the file whose checksum is known.
-        ValueError: it can only be got by hand; the message says how.
+        ValueError: it can only be got by hand, and the message says how; or the file that is there is cut short.
         OSError: the server cannot be reached or the disk is full; a later call goes on.
     """
     if not file.downloads:
@@ -50,12 +52,20 @@ def download(file: OfficialFile, folder: Path, *, verify: bool = True, progress:
             f"{file.name} cannot be downloaded from here. {file.how or 'Get it by hand'}: {file.address}. "
             f"Then put it at {folder / file.name}"
         )
-    path = folder / file.name
-    if path.exists():
-        return path
-    folder.mkdir(parents=True, exist_ok=True)
-    part = folder / f"{file.name}.part"
-    _fetch(file, part, progress)
+    path, part = folder / file.name, folder / f"{file.name}.part"
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        with locked(folder / f".{file.name}.lock", wait="always"):
+            if not path.exists():  # another process may have fetched it meanwhile
+                _fetch(file, part, progress)
+                _finish(file, part, path, verify)
+    if verify and path.is_file():
+        check_size(path, file)
+    return path
+
+
+def _finish(file: OfficialFile, part: Path, path: Path, verify: bool) -> None:
+    """Give what has arrived its name, if it is the file."""
     if verify and file.checksum:
         algorithm = file.checksum.partition(":")[0]
         found = f"{algorithm}:{digest(part, algorithm)}"
@@ -66,7 +76,6 @@ def download(file: OfficialFile, folder: Path, *, verify: bool = True, progress:
             )
     part.replace(path)
     _tag_of(part).unlink(missing_ok=True)
-    return path
 
 
 def _fetch(file: OfficialFile, part: Path, progress: ReadingProgress | None) -> None:
