@@ -55,6 +55,17 @@ def test_the_number_is_that_of_the_function_beside_that_of_the_defaults() -> Non
         assert card["modularity(bins=7)"].score == modularity(CODES, FACTORS, bins=7).score
 
 
+def test_the_range_is_that_of_the_arguments() -> None:
+    row = find_metric("d_lsbd(norm=axes, max_frequency=2)")
+    assert row is not None
+    assert row.range == (0.0, 2.0)  # each of two axes has variance 1
+    grid = np.stack(np.unravel_index(np.arange(25), (5, 5)), 1)
+    card = score(RNG.standard_normal((25, 4)), grid, kinds=["cyclic"] * 2, metrics=["d_lsbd", "d_lsbd(norm=axes)"])
+    assert card["d_lsbd(norm=axes)"].score > 1 > card["d_lsbd"].score
+    assert "lower is better, 0 to 2" in str(card)
+    assert METRICS["d_lsbd"].range == (0.0, 1.0)
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [

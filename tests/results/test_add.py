@@ -222,6 +222,25 @@ def test_one_run_has_no_interval_and_unfinished_ones_do_not_count(add, tmp_path:
     assert (held["value"], held["units"], "low" in held) == (0.4, 1, False)
 
 
+def test_numbers_outside_the_range_of_their_metric_are_refused(add, tmp_path: Path) -> None:
+    columns = {"r2.score": -7.0, "irs.score": -0.5, "d_lsbd(norm=axes).score": 1.9, "zero_shot.lasso.gap": 3.0}
+    frame([0.4, 0.5, 0.3, 0.4, 0.4], **columns).to_csv(tmp_path / "small.csv", index=False)
+    assert add(tmp_path / "small.csv")[0] == 0
+    [path] = (tmp_path / "results").rglob("*.json")
+    before = path.read_bytes()
+    for column, value, span in (
+        ("mig.score", 1.7, "0 to 1"), ("r2.score", 1.7, "-∞ to 1"), ("mcc.score", -1.5, "-1 to 1"),
+        ("d_lsbd.score", 1.9, "0 to 1"), ("d_lsbd(norm=axes).score", 2.1, "0 to 2"),
+    ):  # fmt: skip
+        frame([0.5] * 5, **{column: value}).to_csv(tmp_path / "small.csv", index=False)
+        code, _, error = add(tmp_path / "small.csv", "--columns", column, "--reason", "Percent.")
+        assert (code, path.read_bytes()) == (2, before)
+        assert error == (
+            f"unbraid: {path}: {column} of square (beta=4): measured {value:g} lies outside the range of "
+            f"{column.removesuffix('.score')}, {span}\n"
+        )
+
+
 def test_numbers_go_beside_those_of_a_paper(add, table: Path, tmp_path: Path) -> None:
     paper = of_paper()
     del paper["scores"][0]["measured"]

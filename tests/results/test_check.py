@@ -51,6 +51,13 @@ RULES: dict[str, tuple[Edit, str]] = {
         "mig.score of square (beta=1): reported 0.41 lies outside [0.2, 0.4] that was measured: give a reason",
     ),
     "spread alone": (lambda c: c["scores"][0]["reported"].pop("spread_is"), "spread and spread_is go together"),
+    "out of range": (
+        lambda c: (
+            c["scores"][0].update(metric="sap(standardise=False).score", measured=measured(0.9, 0.8, 1.1))
+            or c["scores"][0].pop("reported")
+        ),
+        "measured high 1.1 lies outside the range of sap(standardise=False), 0 to 1",
+    ),
     "half an interval": (lambda c: c["scores"][0]["measured"].pop("low"), "low and high go together"),
     "outside itself": (lambda c: c["scores"][0]["measured"].update(value=0.5), "lies outside its own interval"),
     "no date": (lambda c: c["history"].insert(0, {"date": "2019-02-30", "reason": "x"}), "2019-02-30 is no date"),

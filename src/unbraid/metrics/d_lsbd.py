@@ -320,6 +320,7 @@ METRIC = Metric(
     question="symmetry",
     best=0.0,
     higher_is_better=False,
+    ranges={"norm=axes": (0.0, 2.0)},
     chance=d_lsbd_of_noise,
     summary="How far a step around a cyclic factor is from a rotation in a plane of the codes.",
     limitations="Ignores variance outside that plane, and that factors may share a plane. Three scales are in use.",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from unbraid._utils.suggest import suggestion
+from unbraid.results.check import outside
 from unbraid.results.files import path_of, read, text_of
 from unbraid.results.schema import BESIDE, EXTERNAL, MODEL, SCHEMA, STUDY, Results, apart, beside, key_of, named
 from unbraid.storage.files import write_text
@@ -41,8 +42,8 @@ def added(
         today: the date of the entry in the history.
 
     Raises:
-        ValueError: a number would be replaced, or lie apart from what a paper reports, without a reason; a paper's file
-            is not there, or reports no such number; a name is none.
+        ValueError: a number lies outside the range of its metric; one would be replaced, or lie apart from what a paper
+            reports, without a reason; a paper's file is not there, or reports no such number; a name is none.
     """
     reason = (reason or "").strip() or None
     for what, name, pattern in (("model", model, MODEL), ("study", study, STUDY)):
@@ -64,6 +65,8 @@ def added(
             continue
         (new if before is None else replaced).append(score)
         own["measured"] = now
+        for fault in outside(score):
+            raise ValueError(f"{path}: {named(score)}: {fault}")
         if before is not None and reason is None:
             told = _differing(_undated(before), _undated(now), named(score))
             raise ValueError(f"{path} has {told}; say why it is replaced: --reason")

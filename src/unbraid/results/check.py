@@ -6,6 +6,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from unbraid.analysis.columns import HELD_OUT
 from unbraid.metrics import MEASURES
 from unbraid.metrics._shared.arguments import find_metric
 from unbraid.results.files import path_of, paths, read, text_of
@@ -78,8 +79,26 @@ def _of_score(score: Mapping[str, Any], revision: str) -> Iterator[str]:
             yield "spread and spread_is go together; write 'not said' where the paper does not say what its spread is"
     if measured is not None:
         yield from _of_measured(measured, revision)
+    yield from outside(score)
     if reported is not None and measured is not None and apart(score) and "reason" not in score:
         yield f"reported {reported['value']:g} lies outside {_interval(measured)} that was measured: give a reason"
+
+
+def outside(score: Mapping[str, Any]) -> Iterator[str]:
+    """Each number of a score that lies outside the range of its metric, where its column is that of a metric."""
+    metric, _, value = score["metric"].rpartition(".")
+    known = find_metric(metric)
+    if known is None or value not in (known.headline, HELD_OUT):
+        return
+    least, most = known.range
+    for kind in ("reported", "measured"):
+        held = score.get(kind, {})
+        numbers = {name: held[name] for name in ("value", "low", "high", "chance") if name in held}
+        for name, number in {**numbers, **held.get("baselines", {})}.items():
+            if not least <= number <= most:
+                span = f"{least:g} to {most:g}".replace("inf", "∞")
+                of = "" if name == "value" else f"{name} "
+                yield f"{kind} {of}{number:g} lies outside the range of {metric}, {span}"
 
 
 def _of_measured(measured: Mapping[str, Any], revision: str) -> Iterator[str]:

@@ -121,12 +121,14 @@ def with_arguments(name: str) -> tuple[str, Metric]:
     chosen = {each: values[each] for each in known if each in values and values[each] != signature[each].default}
     if not chosen:
         return metric, row
-    text = ", ".join(f"{argument}={value}" for argument, value in chosen.items())
+    words = [f"{argument}={value}" for argument, value in chosen.items()]
+    text = ", ".join(words)
     function = partial(row.function, **chosen)
     if refused := _refused(function, known):
         raise ValueError(f"{name}: {refused}")
+    span = next((row.ranges[word] for word in words if word in row.ranges), row.range)
     return f"{metric}({text})", replace(
-        row, function=function, title=f"{row.title} ({text})", chance=None, of_parts=None
+        row, function=function, title=f"{row.title} ({text})", range=span, chance=None, of_parts=None
     )
 
 

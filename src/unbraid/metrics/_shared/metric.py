@@ -55,6 +55,8 @@ class Metric:
     best: float = 1.0  # the headline value of a perfect code
     higher_is_better: bool = True
     range: tuple[float, float] = (0.0, 1.0)  # of the headline; infinities where it is unbounded
+    # Where an argument gives the headline another range: by the argument, such as "norm=axes".
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict, hash=False)
     chance: Chance | None = None  # what independent noise scores; None where only shuffled rows can tell
     noise_tolerance: float = 0.05  # and 4 spreads: of noise about that, unless a note says that it cannot be read
     version: int = 1  # raised whenever the same input gives another number
