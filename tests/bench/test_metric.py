@@ -83,6 +83,7 @@ def test_a_metric_of_the_zoo_agrees_with_itself() -> None:
         assert found.ranks[0].value == 1.0
         stored = zoo.list(PACKAGED)[name]
         assert found.scores == pytest.approx(stored.to_dict(), abs=1e-9)
+        assert found.notes == ()  # every score inside the package is of today's versions
 
 
 def test_lower_is_better_turns_the_order(folder: Path) -> None:
@@ -154,7 +155,10 @@ def test_what_cannot_be_tried_says_so(folder: Path, name: str, said: str) -> Non
 def test_other_versions_are_told(folder: Path) -> None:
     (found,) = bench_metrics(first_code, folder=folder)
     version = METRICS["mig"].version
-    assert f"one has scores of mig version {version - 1}; that of today is {version}" in found.notes
+    assert found.notes == (
+        f"the zoo's scores of mig on one, two are of its version {version - 1}; version {version}, today's, can give "
+        "others",
+    )
 
 
 def test_the_command_writes_what_the_function_says(folder: Path, tmp_path: Path, unbraid_cli: Cli) -> None:

@@ -223,7 +223,7 @@ def test_the_zoo_inside_the_package() -> None:
     assert models[["family", "setting"]].drop_duplicates().shape[0] > len(models) / 2
     assert models["commit"].str.fullmatch("[0-9a-f]{40}").all()
     for name in models.index[:: len(models) // 4]:
-        card = unbraid.score(zoo.load(name, PACKAGED), metrics=["mig", "sap", "r2"], on_error="raise")
+        card = unbraid.score(zoo.load(name, PACKAGED), metrics=["mig", "sap", "mcc", "r2"], on_error="raise")
         for metric in card:
             assert models.loc[name, metric] == pytest.approx(card.scored[metric].headline, abs=1e-9)
 

@@ -264,8 +264,15 @@ def _defects(scores: Mapping[str, float], known: Known) -> Iterator[OfDefect]:
 
 
 def _notes(known: Known) -> Iterator[str]:
+    """One for each version of a metric of the zoo that is not today's, with the datasets that have such scores."""
     files = {file.dataset: file for file, _ in known.values()}
+    others: dict[tuple[str, int], list[str]] = {}
     for dataset, file in files.items():
         for metric, version in file.about["metrics"].items():
             if metric in METRICS and METRICS[metric].version != version:
-                yield f"{dataset} has scores of {metric} version {version}; that of today is {METRICS[metric].version}"
+                others.setdefault((metric, version), []).append(dataset)
+    for (metric, version), datasets in others.items():
+        yield (
+            f"the zoo's scores of {metric} on {', '.join(datasets)} are of its version {version}; "
+            f"version {METRICS[metric].version}, today's, can give others"
+        )
