@@ -2,6 +2,7 @@
 
 import hashlib
 import html
+import inspect
 import json
 import shutil
 import signal
@@ -140,7 +141,7 @@ def test_python_runs_the_command_as_a_module(monkeypatch: pytest.MonkeyPatch, ca
 
 
 def test_the_help_waits_for_no_library_that_computes() -> None:
-    code = "import sys, unbraid.cli; print({'numpy', 'yaml', 'importlib.metadata', 'torch'} & set(sys.modules))"
+    code = "import sys, unbraid.cli.app; print({'numpy', 'yaml', 'importlib.metadata', 'torch'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "set()\n"
 
 
@@ -156,6 +157,40 @@ def test_metrics_lists_the_table(unbraid_cli) -> None:
     assert all(name in printed for name in [*MEASURES, *PRESETS])
     code, printed, _ = unbraid_cli("metrics", "--json", "-")
     assert json.loads(printed).keys() == MEASURES.keys()
+
+
+def test_metrics_shows_one_with_the_arguments_that_its_name_can_hold(unbraid_cli) -> None:
+    code, printed, _ = unbraid_cli("metrics", "sap")
+    assert code == 0
+    assert METRICS["sap"].limitations in printed
+    rows = [line.split()[:2] for line in printed.splitlines()]
+    parameters = inspect.signature(METRICS["sap"].function).parameters
+    for name in ("ordered", "standardise", "above_chance"):
+        assert [name, str(parameters[name].default)] in rows
+    assert unbraid_cli("metrics", "sap(ordered=gap)", "--csv", "-")[1].startswith("argument,default,what it does\nord")
+    assert list(json.loads(unbraid_cli("metrics", "udr", "--json", "-")[1])) == ["udr"]
+    assert unbraid_cli("metrics", "udr", "--csv", "-")[1] == "argument,default,what it does\n"
+    assert json.loads(unbraid_cli("metrics", "symmetry", "--json", "-")[1]).keys() == set(PRESETS["symmetry"])
+    assert unbraid_cli("metrics", "mgi(bins=3)") == (
+        2, "", "unbraid: unknown metric 'mgi(bins=3)'; did you mean 'mig'?\n"
+    )  # fmt: skip
+
+
+def test_an_interrupt_while_the_command_starts_is_one_line() -> None:
+    code = """
+import sys
+
+class Interrupts:
+    def find_spec(self, name, *_):
+        if name == "unbraid.cli.score":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupts())
+from unbraid.cli import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (130, "unbraid: interrupted; no file was left half-written\n")
 
 
 @pytest.mark.parametrize("command", [[], ["score"], ["metrics"], ["rank"], ["data"]])

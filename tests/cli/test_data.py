@@ -69,6 +69,7 @@ def test_info_tells_of_every_dataset(run: Cli, name: str) -> None:
         assert factor in printed
     for file in row.files:
         assert file.name in printed
+        assert " " * 10 + file.address in printed.splitlines()
     code, printed, _ = run("info", name, "--json", "-")
     described = json.loads(printed)
     assert described["rendered"] is row.rendered

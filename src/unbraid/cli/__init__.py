@@ -1,5 +1,16 @@
 """The command `unbraid`: parse, call the library, print."""
 
-from unbraid.cli.app import main
+import sys
 
 __all__ = ["main"]
+
+
+def main() -> None:
+    """Run the command line; see `unbraid.cli.app.main`."""
+    try:
+        from unbraid.cli import app  # takes long enough to be interrupted
+
+        app.main()
+    except KeyboardInterrupt:
+        print("unbraid: interrupted; no file was left half-written", file=sys.stderr)
+        raise SystemExit(130) from None

@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 
 def list_families(
-    family: Annotated[str | None, typer.Argument(help="Show the hyperparameters of this one.")] = None,
+    family: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="Show the hyperparameters and published grids of this one.")
+    ] = None,
     csv: Csv = None,
     latex: Latex = None,
     markdown: Markdown = None,
     json: Json = None,
 ) -> None:
-    """List the families of models, or the settings of one.
-
-    Of one: its hyperparameters and published grids.
+    """List the families of models, or show one.
 
     Examples:
 

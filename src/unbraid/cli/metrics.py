@@ -1,6 +1,10 @@
 """`unbraid metrics`: what there is."""
 
-from typing import TYPE_CHECKING, Any
+import inspect
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from unbraid.cli._options import Csv, Json, Latex, Markdown
 from unbraid.cli.show import Files, show
@@ -10,12 +14,22 @@ if TYPE_CHECKING:
     from unbraid.metrics import Metric
 
 
-def list_metrics(csv: Csv = None, latex: Latex = None, markdown: Markdown = None, json: Json = None) -> None:
-    """List every metric with its direction, range and source.
+def list_metrics(
+    metric: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="Show the arguments and limitations of this one.")
+    ] = None,
+    csv: Csv = None,
+    latex: Latex = None,
+    markdown: Markdown = None,
+    json: Json = None,
+) -> None:
+    """List the metrics with direction, range and source, or show one.
 
     Examples:
 
       unbraid metrics
+
+      unbraid metrics mig
 
       unbraid metrics --json metrics.json
     """
@@ -23,23 +37,66 @@ def list_metrics(csv: Csv = None, latex: Latex = None, markdown: Markdown = None
     from unbraid.metrics import MEASURES, METRICS, PRESETS
 
     measures = {**MEASURES, **METRICS.installed()}
+    if metric is not None and metric not in PRESETS:
+        name = metric.partition("(")[0]
+        if name not in measures:
+            from unbraid.metrics._shared.arguments import metric_hint
+
+            raise ValueError(f"unknown metric {metric!r}; {metric_hint(name)}")
+        row = measures[name]
+        parts, arguments = [*_facts(name, row)], _arguments(row)
+        if arguments.rows:
+            first, default, _ = arguments.rows[0]
+            parts += [arguments, f'--metrics "{name}({first}={default})" chooses such an argument.']
+        show(parts, to, content={name: _described(name, row)}, rows=arguments, paper=arguments)
+        return
+    measures = {name: row for name, row in measures.items() if name in PRESETS.get(metric or "", measures)}
     rows = [
-        [
-            name, "higher" if metric.higher_is_better else "lower",
-            "{:g} to {:g}".format(*metric.range).replace("inf", "∞"),
-            metric.summary + (f" Needs {metric.needs.removeprefix('needs ')}." if metric.needs else ""),
-            METRICS.package_of(name) or metric.source,
-        ]
-        for name, metric in measures.items()
-    ]  # fmt: skip
+        [name, _better(row), _range(row), _said(row), METRICS.package_of(name) or row.source]
+        for name, row in measures.items()
+    ]
     table = Table(["metric", "better", "range", "what it says", "source"], rows, "lllll")
     presets = {name: "every metric" if name == "all" else ", ".join(chosen) for name, chosen in PRESETS.items()}
-    lines = [f"  {name}: {said}" for name, said in presets.items()]
-    content = {name: _described(metric) | {"package": METRICS.package_of(name)} for name, metric in measures.items()}
-    show([table, "Presets, which may stand for ids:", *lines], to, content=content)
+    lines = [] if metric else ["Presets, which may stand for ids:", *(f"  {name}: {presets[name]}" for name in presets)]
+    show([table, *lines], to, content={name: _described(name, row) for name, row in measures.items()})
 
 
-def _described(metric: "Metric") -> dict[str, Any]:
+def _facts(name: str, row: "Metric") -> Iterator[Table | str]:
+    from unbraid.metrics._shared.chance import chance_in_words
+
+    yield f"{name}: {row.title} ({row.source})"
+    yield f"- {_said(row)}"
+    yield f"- Limitations: {row.limitations}"
+    noise = f"; independent noise: {chance_in_words(row.chance)}" if row.of == "codes" else ""
+    yield f"- {_better(row).capitalize()} is better, {_range(row)}. Perfect: {row.best:g}{noise}."
+
+
+def _arguments(row: "Metric") -> Table:
+    """What --metrics "mig(bins=10)" chooses."""
+    from unbraid._utils.docstrings import argument_texts
+    from unbraid.metrics._shared.arguments import choosable
+
+    texts, parameters = argument_texts(row.function), inspect.signature(row.function).parameters
+    chosen = choosable(row) if row.of == "codes" else ()
+    rows = [[name, str(parameters[name].default), texts.get(name, "")] for name in chosen]
+    return Table(["argument", "default", "what it does"], rows, "lll")
+
+
+def _said(row: "Metric") -> str:
+    return row.summary + (f" Needs {row.needs.removeprefix('needs ')}." if row.needs else "")
+
+
+def _better(row: "Metric") -> str:
+    return "higher" if row.higher_is_better else "lower"
+
+
+def _range(row: "Metric") -> str:
+    return "{:g} to {:g}".format(*row.range).replace("inf", "∞")
+
+
+def _described(name: str, row: "Metric") -> dict[str, Any]:
+    from unbraid.metrics import METRICS
+
     names = ("title", "headline", "higher_is_better", "range", "summary", "limitations", "needs", "source", "version")
-    ends = [str(end) if abs(end) == float("inf") else end for end in metric.range]
-    return {name: getattr(metric, name) for name in names} | {"range": ends}
+    ends = [str(end) if abs(end) == float("inf") else end for end in row.range]
+    return {name: getattr(row, name) for name in names} | {"range": ends, "package": METRICS.package_of(name)}

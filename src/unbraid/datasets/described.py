@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from unbraid._utils.docstrings import argument_texts
 from unbraid.datasets._official import OfficialFile, files_there
 from unbraid.datasets._table import DATASETS
 from unbraid.datasets.base import FactorDataset, ImageShape
@@ -71,7 +72,7 @@ def state(name: str, root: Path) -> str:
 
 def options_of(opener: Callable[..., FactorDataset]) -> dict[str, tuple[Any, str]]:
     """Default and description of each option of a dataset."""
-    text = _argument_texts(inspect.getdoc(opener) or "")
+    text = argument_texts(opener)
     return {
         name: (parameter.default, text.get(name, ""))
         for name, parameter in inspect.signature(opener).parameters.items()
@@ -125,12 +126,3 @@ def describe_content(space: Space, n_images: int, image_shape: ImageShape) -> di
             for name, kind, size, listed in zip(space.names, space.kinds, space.sizes, values, strict=True)
         ],
     }
-
-
-def _argument_texts(doc: str) -> dict[str, str]:
-    """What the docstring says of each argument, on one line."""
-    section = re.search(r"^Args:\n(.*?)(?=^\S|\Z)", doc, re.MULTILINE | re.DOTALL)
-    if section is None:
-        return {}
-    entries = re.findall(r"^    (\w+): (.*?)(?=^    \w+: |\Z)", section[1], re.MULTILINE | re.DOTALL)
-    return {name: " ".join(text.split()) for name, text in entries}

@@ -56,7 +56,11 @@ def summary_of(described: Mapping[str, Any]) -> Iterator[str]:
         facts.append(
             ("file", f"{one['name']}{size}, {one['checksum'] or 'no checksum known'}\n{one['address']}\n{how}")
         )
-    yield from (f"{key:<10}{value}".replace("\n", "\n" + " " * 10) for key, value in facts if value)
+    for key, value in facts:
+        if value:
+            first, *others = value.split("\n")
+            yield f"{key:<10}{first}"
+            yield from (" " * 10 + each for each in others)
 
 
 def _content(n_images: int, shape: Sequence[int], grid: str) -> tuple[str, str]:
