@@ -276,7 +276,7 @@ def test_similarity_lists_the_pairs_that_were_compared(sources: dict[str, Source
     ("name", "kind", "options", "message"),
     [
         ("hintn", "codes", {}, "unknown figure 'hintn'; did you mean 'hinton'"),
-        ("curves", "codes", {}, "is a file of codes; curves needs the folder of a run"),
+        ("curves", "codes", {}, "is not a folder; curves needs the folder of a run"),
         ("boxes", "run", {}, "is the folder of a run; boxes needs the folder of a study"),
         ("kl", "study", {}, "is the folder of a study; kl needs a file of codes or the folder of a run"),
         ("kl", "codes", {"limit": "1"}, "kl has no option 'limit'; it has threshold"),

@@ -69,7 +69,7 @@ class Source:
 
     @property
     def said(self) -> str:
-        return SAID[self.kind]
+        return "not a folder" if self.kind == "codes" else SAID[self.kind]
 
 
 def open_source(path: str | Path | Representation | None, trust: Collection[str] = ()) -> Source:
