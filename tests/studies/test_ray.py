@@ -20,6 +20,7 @@ from safetensors import safe_open
 from torch import nn
 
 from tests.conftest import MEMORY
+from tests.studies import ray_in_process
 from tests.studies.examples import SMALL, FailingLater, same_but_for_times, written
 from unbraid import Study
 from unbraid.cli import main
@@ -265,12 +266,22 @@ def test_packs_are_as_large_as_the_share_of_each_gpu_of_the_cluster(tmp_path: Pa
     assert [len(group) for group in only] == [3] * 6 + [2]
     for apart in (dict.fromkeys(shares, 0.5), dict.fromkeys(shares, 0.0)):
         assert executor._groups(tasks, apart, nodes, 64) == [[task] for task in tasks]
-    tasks[0].target.mkdir(parents=True)
-    trained = executor._groups(tasks, shares, nodes, 64)
+    trained = executor._groups(tasks, shares | {tasks[0].id: 0.0}, nodes, 64)
     assert sum(map(len, trained[:-1])) == 29
     assert trained[-1] == [tasks[0]], "it is only to be scored"
     limited = [replace(task, time_limit=9.0) for task in tasks]
     assert executor._groups(limited, shares, nodes, 64) == [[task] for task in limited], "a limit is of one run"
+
+
+def test_trained_runs_are_scored_where_no_node_has_a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", ray_in_process.library())
+    Study.load(written(tmp_path, QUICK), out=tmp_path / "study").run(processes=0)
+    study = Study.load(written(tmp_path, QUICK.replace("[mig,", "[mig, sap,")), out=tmp_path / "study")
+    study.run("ray", gpus_per_run=1.0)
+    assert study.results()["sap.score"].notna().to_numpy().all()
+    more = Study.load(written(tmp_path, QUICK.replace("seeds: 2", "seeds: 3")), out=tmp_path / "study")
+    with pytest.raises(ValueError, match="no node of the cluster offers one core and 1 GPU"):
+        more.run("ray", gpus_per_run=1.0)
 
 
 def test_when_a_pack_dies_each_of_it_goes_on_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,6 +63,7 @@ def run(
     ray, shares = _library(tasks, gpus_per_run)
     if not tasks:
         return (outcome for outcome in ())
+    shares |= {task.id: 0.0 for task in tasks if task.target.exists()}  # to be scored, for which a core is enough
     joined = join(ray, address)
     try:
         nodes = _checked_nodes(ray, tasks, datasets, address, shares)
@@ -76,7 +77,7 @@ def _groups(
     tasks: Sequence[Task], shares: Mapping[str, float], nodes: Sequence[Mapping[str, float]], pack: int
 ) -> list[list[Task]]:
     """Which tasks go to the cluster together: packs of those with a GPU for themselves, the others alone."""
-    packed = {task.id for task in tasks if _on_whole_gpu(task, shares[task.id]) and not task.target.exists()}
+    packed = {task.id for task in tasks if _on_whole_gpu(task, shares[task.id])}
     whole = [task for task in tasks if task.id in packed]
     return spread(whole, _places(nodes, 1.0), pack) + [[task] for task in tasks if task.id not in packed]
 
@@ -177,7 +178,7 @@ def _run(
     submitted = _Submitted(ray, datasets, shares)
     try:
         for tasks in groups:
-            submitted.submit(tasks, trained=submitted.splits(tasks[0]) and tasks[0].target.exists())
+            submitted.submit(tasks)
         while submitted.running:
             ended = submitted.ended()
             for step in submitted.steps():
