@@ -32,6 +32,8 @@ def test_options_in_numbers_of_numpy_open_the_set_of_plain_ones(tmp_path: Path, 
     [
         ("sprite", {}, "unknown dataset 'sprite'; did you mean 'sprites'?"),
         ("zzz", {}, "unknown dataset 'zzz'; there are sprites"),
+        ("sprite", {}, "'sprites'? As a path it is looked for in the current folder, and is not there"),
+        ("", {}, "faces3d. As a path it is looked for in the current folder, and is not there"),
         ("square", {"size": 3}, "dataset 'square' has no option 'size'; it has positions, side"),
         ("square", {"root_": 3}, "has no option 'root_'"),
         ("square", {"root": 3}, "root must be the path of a folder; got 3"),

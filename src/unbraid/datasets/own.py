@@ -174,8 +174,10 @@ def _pictures(folder: Path, columns: list[Column], file_column: str) -> tuple[Pi
 
 def is_path(name: str, names: Iterable[str]) -> bool:
     """Whether `name` is to be opened by its path, being none of `names`."""
-    return name not in names and (
-        name.endswith((".npz", ".npy", *LABELS)) or "/" in name or os.sep in name or Path(name).exists()
+    return (
+        bool(name)
+        and name not in names
+        and (name.endswith((".npz", ".npy", *LABELS)) or "/" in name or os.sep in name or Path(name).exists())
     )
 
 

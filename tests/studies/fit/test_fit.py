@@ -1,6 +1,7 @@
 """From images to a chosen model, whole."""
 
 import csv
+import re
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
@@ -84,6 +85,9 @@ def test_the_page_shows_what_was_chosen_and_what_labels_say(fitted: Fitted):
     ):
         assert text in page
     assert "http://" not in page.replace("http://www.w3.org", "")
+    links = re.findall('<a href="#([a-z]+)">(.*?)</a>', page)
+    assert len(links) == 5
+    assert links == re.findall('<h2 id="h-([a-z]+)">(.*?)</h2>', page), "a heading is called as the link to it"
     assert 'load_run("model")' in (fitted.folder / "README.md").read_text()
     assert "It takes images of 16 × 16 pixels, grey: an array (n, 16, 16, 1)" in page
     assert "of the same setting" not in page, "there is one setting"

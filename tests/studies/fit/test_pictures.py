@@ -277,6 +277,22 @@ def test_images_keep_the_order_of_their_file_where_factors_form_a_grid(tmp_path:
     np.testing.assert_array_equal(prepare(source, tmp_path / "cache", 16).array(), images)
 
 
+def test_what_lies_here_comes_before_a_dataset_of_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    images = RNG.integers(0, 256, (FEWEST, 16, 16, 1), dtype=np.uint8)
+    (tmp_path / "square").mkdir()
+    np.save(tmp_path / "square" / IMAGES, images)
+    monkeypatch.chdir(tmp_path)
+    np.testing.assert_array_equal(prepare("square", tmp_path / "cache", 16).array(), images)
+
+
+@pytest.mark.parametrize("name", ["", "picturs"])
+def test_a_name_of_nothing_is_neither_a_dataset_nor_the_current_folder(name: str, folder: Path, tmp_path: Path):
+    assert (folder / "0000.png").exists()
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(ValueError, match=f"^unknown dataset '{name}'"):
+        patch.chdir(folder)
+        prepare(name, tmp_path / "cache", 16)
+
+
 def test_links_to_nothing_and_in_circles_are_named_and_left_out(folder: Path, tmp_path: Path):
     (folder / "gone.png").symlink_to(tmp_path / "nowhere.png")
     (folder / "round.png").symlink_to(folder / "round.png")

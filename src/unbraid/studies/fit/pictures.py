@@ -195,7 +195,7 @@ def _described(source: Any) -> str:
 
 
 def _lies_in_files(source: str | Path) -> bool:
-    return is_path(str(source), ()) or Path(source).expanduser().exists()
+    return is_path(str(source), ()) or (source != "" and Path(source).expanduser().exists())
 
 
 def _check_apart(source: Any, folder: Path) -> None:
@@ -220,7 +220,7 @@ def _others(folder: Path, kept: Pictures) -> ValueError:
 def _images(source: Any) -> _Source:
     if isinstance(source, str | Path):
         path = Path(source).expanduser()
-        if _lies_in_files(source):
+        if in_files := _lies_in_files(source):
             if not path.exists():
                 raise FileNotFoundError(f"{path}: no such file or folder")
             if path.is_dir() and not (path / "meta.json").exists() and not (path / IMAGES).exists():
@@ -228,7 +228,8 @@ def _images(source: Any) -> _Source:
                 return _Source(
                     len(files), partial(_read_files, path, files), _state_of(path, files), _side(path, files)
                 )
-        dataset = _in_order(open_dataset(str(source)))
+        # What lies here comes before a dataset of that name.
+        dataset = _in_order(open_dataset(str(path.resolve() if in_files else source)))
     else:
         dataset = images_of(source)
     if len(dataset.image_shape) != 3 or dataset.image_shape == NO_IMAGES:
