@@ -144,7 +144,9 @@ def test_results_are_added_to_a_head_or_make_one(card: ScoreCard, tmp_path: Path
     [
         ("---\n- a\n---\n", "what stands between the lines of --- must be keys with values"),
         ("---\na: [\n---\n", "is not readable as YAML"),
-        ("---\n{a: 1}\n---\n", "write the front matter with one key per line"),
+        ("---\n{a: 1}\n---\n", "write the front matter with one key per line and no indent"),
+        ("---\n  a: 1\n---\n", "write the front matter with one key per line and no indent"),
+        ("---\na: 1\n...\n---\n", "write the front matter with one key per line and no indent"),
         ("---\nmodel-index: 3\n---\n", "model-index must be a list of models with name and results"),
         ("---\nmodel-index: [{name: my-lab/beta, results: [{}]}]\n---\n", "model-index must be a list of models"),
     ],

@@ -128,7 +128,7 @@ def check_size(path: Path, file: OfficialFile) -> None:
     if file.size and size < file.size:
         raise ValueError(
             f"{path}: incomplete, {size:,} of {file.size:,} bytes; delete it and get it again from {file.address} "
-            "(or, if it is meant to be so, leave out the check with verify=False)"
+            "(or, if it is meant to be so, leave out the check with verify=False, --no-verify)"
         )
 
 

@@ -71,7 +71,7 @@ def _finish(file: OfficialFile, part: Path, path: Path, verify: bool) -> None:
         found = f"{algorithm}:{digest(part, algorithm)}"
         if found != file.checksum:
             raise ChecksumMismatch(
-                f"{mismatch(part, file, found)}. verify=False accepts it as it is; "
+                f"{mismatch(part, file, found)}. verify=False (--no-verify) accepts it as it is; "
                 f"or delete {part} and get it again from {file.address}"
             )
     part.replace(path)

@@ -31,7 +31,9 @@ def with_keys(text: str, values: Mapping[str, Any], where: str) -> str:
         ValueError: as `read_front_matter`; or it is written such that no key can be replaced alone.
     """
     known, head = read_front_matter(text, where), HEAD.match(text)
-    one_by_one = f"{where}: write the front matter with one key per line, so that single ones can be replaced"
+    one_by_one = (
+        f"{where}: write the front matter with one key per line and no indent, so that single ones can be replaced"
+    )
     newline = "\r\n" if "\r\n" in text else "\n"
     lines = head[2].splitlines(keepends=True) if head else []
     if _in_braces(lines):
@@ -41,7 +43,11 @@ def with_keys(text: str, values: Mapping[str, Any], where: str) -> str:
     opened, closed = (head[1], head[3]) if head else (f"---{newline}", f"---{newline}")
     rest = text[head.end() :] if head else newline + text if text else ""
     body = "".join(lines)
-    if parse_yaml(body, where) != {**known, **values}:
+    try:
+        whole = parse_yaml(body, where)
+    except ValueError:  # what stood there could be read: it is the new lines that do not fit
+        whole = None
+    if whole != {**known, **values}:
         raise ValueError(one_by_one)
     return f"{opened}{body}{closed}{rest}"
 
