@@ -144,9 +144,9 @@ def test_results_are_added_to_a_head_or_make_one(card: ScoreCard, tmp_path: Path
     [
         ("---\n- a\n---\n", "what stands between the lines of --- must be keys with values"),
         ("---\na: [\n---\n", "is not readable as YAML"),
-        ("---\n{a: 1}\n---\n", "write the front matter with one key per line and no indent"),
-        ("---\n  a: 1\n---\n", "write the front matter with one key per line and no indent"),
-        ("---\na: 1\n...\n---\n", "write the front matter with one key per line and no indent"),
+        ("---\n{a: 1}\n---\n", "write the front matter with one key per line, without indents and anchors"),
+        ("---\n  a: 1\n---\n", "write the front matter with one key per line, without indents and anchors"),
+        ("---\na: 1\n...\n---\n", "write the front matter with one key per line, without indents and anchors"),
         ("---\nmodel-index: 3\n---\n", "model-index must be a list of models with name and results"),
         ("---\nmodel-index: [{name: my-lab/beta, results: [{}]}]\n---\n", "model-index must be a list of models"),
     ],
@@ -182,5 +182,7 @@ def test_a_card_that_was_read_gives_the_same(card: ScoreCard, tmp_path: Path) ->
 def test_a_key_that_others_refer_to_is_not_replaced(card: ScoreCard, tmp_path: Path) -> None:
     path = tmp_path / "README.md"
     path.write_text("---\nmodel-index: &all\n- {name: a, results: []}\nmore: *all\n---\n")
-    with pytest.raises(ValueError, match="README.md is not readable as YAML: found undefined alias"):
+    with pytest.raises(
+        ValueError, match="README.md: write the front matter with one key per line, without indents and anchors"
+    ):
         card.to_hf(path, **NAMES)
