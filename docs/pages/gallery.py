@@ -15,21 +15,23 @@ from unbraid.figures import FIGURES, draw, open_source
 from unbraid.report.svg import inline_svg
 
 INTRODUCTION = """\
-Every figure is a function of `unbraid.plots`, and a command that writes it ready for print:
+Each figure is one command, ready for print:
 
 ```sh
-unbraid figure information --example --out information.pdf --theme light --data information.csv
+unbraid figure information --example --out information.pdf --data information.csv
 ```
 
-Figures are as wide as a column of a journal, 89 mm, or as a page, 183 mm, with text of 7 to 8 points, so that nothing
-has to be scaled in the paper; `--width` takes any other from 40 to 1,000 mm. Of more than 40 codes the 24 that matter
-most are shown, in `latents` as many as fit, and the figure says so; `--top 12` shows so many, `--codes z3,z7` or
-`--codes 3,7` those named, `--factors x,hue` these factors alone. The families of a study have one colour and mark in
-all of its figures.
+- **Width**: that of a journal's column (89 mm) or page (183 mm), with text of 7 to 8 points, so
+  that you need not scale it. `--width` takes 40 to 1,000 mm.
+- **Codes and factors**: of more than 40 codes the 24 most important are shown (in `latents`, as
+  many as fit), and the figure says so. `--top 12` shows the 12 most important, `--codes z3,z7` or
+  `--codes 3,7` those you name, and `--factors x,hue` only these factors.
+- **Formats**: `.pdf` with embedded fonts, `.svg` with text as outlines, or `.png` with 300 dots per
+  inch. `--theme dark` is for dark pages. `--data` writes the plotted numbers.
+- **Colours** can be told apart with all common kinds of colour vision. The families of a study have
+  the same colour and mark in all its figures.
 
-`.pdf` has its fonts embedded, `.svg` its text as outlines, `.png` 300 dots per inch. `--theme dark` is for dark pages,
-`--data` writes the numbers that the figure shows. Colours are told apart by all common kinds of colour vision. In
-Python, `unbraid.plots.save_figure(ax.figure, "f.pdf", width=89)` does so with whatever was drawn.
+In Python:
 
 ```python
 from unbraid.figures import draw, open_source
@@ -37,7 +39,13 @@ from unbraid.figures import draw, open_source
 drawn = draw("hinton", open_source("codes.npz"), {"metric": "dci_lasso"}, width=89, top=12)  # or a Representation
 drawn.save("hinton.pdf")
 drawn.figure, drawn.data  # a matplotlib Figure, and the columns of the .csv
-```"""
+```
+
+Each figure is drawn by a function of `unbraid.plots`, and `unbraid.plots.save_figure(figure,
+"f.pdf", width=89)` saves any matplotlib figure in this way.
+
+A figure of *codes* is drawn from a file of codes or from a run. *Selects* lists the options that it
+takes of `--codes`, `--factors` and `--top`."""
 KEPT = ROOT / "docs" / "images" / "figures"  # of a run or of a study, by docs/make_figure_pictures.py
 
 
@@ -96,7 +104,7 @@ def figures_overview() -> str:
         (f"`{name}`", row.needs, row.title, f"{row.width:g}", ", ".join(row.chooses), row.source)
         for name, row in FIGURES.items()
     )
-    return table("figure | of | what it shows | mm | choice of | after", "lllrll", rows)
+    return table("figure | of | what it shows | width, mm | selects | as in", "lllrll", rows)
 
 
 def figures() -> str:

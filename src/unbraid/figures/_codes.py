@@ -66,7 +66,7 @@ def _squares(source: Source, matrix: FloatArray, name: str, alignment: IntArray 
 
 
 def important_codes(source: Source, *, metric: str = "mig", seed: int = 0) -> Drawn:
-    """Each factor against the code that matters most to it."""
+    """Each factor against its most important code."""
     held = source.representation
     columns = source.chosen.columns(held)
     matrix = matrix_of(score(held, metrics=[metric], seed=seed)[metric])[:, columns]
@@ -90,7 +90,7 @@ def important_codes(source: Source, *, metric: str = "mig", seed: int = 0) -> Dr
 
 
 def latents(source: Source) -> Drawn:
-    """Mean of every live code at every level of every factor, positions as maps."""
+    """Mean of each code that is not dead at each level of each factor, positions as maps."""
     whole = source.representation
     alive = np.setdiff1d(np.arange(whole.codes.shape[1]), dead_codes(whole))
     if not len(alive):
@@ -146,7 +146,7 @@ def _means(panels: Any, codes: list[int | str], groups: list[str], places: Mappi
 
 
 def circles(source: Source) -> Drawn:
-    """Every cyclic factor in its plane of the codes, coloured by its angle, before and after it is turned back."""
+    """Each cyclic factor in its plane of the codes, coloured by its angle, before and after it is turned back."""
     held = _full_circles(source)
     try:
         result = d_lsbd(held.codes, held.factors, kinds=held.kinds, sizes=held.sizes)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def traversals(
     source: Source, *, rows: int = 3, steps: int = 9, seed: int = 0, columns: int = 0, dataset: str = ""
 ) -> Drawn:
-    """What each code does: it goes through its range while the others stay."""
+    """Latent traversals: each code moves through its range while the others stay fixed."""
     from unbraid.runs.traversals import traverse
 
     found = traverse(source.run, dataset or None, rows=rows, steps=steps, shown=2 * steps, seed=seed)
@@ -61,11 +61,11 @@ def rotation_traversal(source: Source, *, rows: int = 4, steps: int = 12, seed: 
 def object_interpolation(
     source: Source, *, pairs: int = 3, rows: int = 4, steps: int = 8, seed: int = 0, columns: int = 1
 ) -> Drawn:
-    """Images generated on the way from one object to another, a turn a row."""
+    """Images generated on the way from one object to another, one row per turn."""
     from unbraid.runs.interpolations import object_interpolation
 
     found = object_interpolation(source.run, pairs=pairs, rows=rows, steps=steps, seed=seed)
-    return _strips(source, found, "way", "share", "a turn a row", columns)
+    return _strips(source, found, "way", "share", "one row per turn", columns)
 
 
 def samples(source: Source, *, images: int = 16, seed: int = 0, columns: int = 0) -> Drawn:
@@ -107,7 +107,7 @@ def _larger(images: FloatArray) -> FloatArray:
 
 
 def reconstructions(source: Source, *, images: int = 20, columns: int = 10, seed: int = 0) -> Drawn:
-    """Images of the dataset, and what the model makes of them."""
+    """Images of the dataset and their reconstructions."""
     opened = source.run.dataset()
     if len(opened.image_shape) != 3:
         raise ValueError(f"{source.path}: trained on rows of a table; only images can be drawn")

@@ -20,7 +20,7 @@ DECADES = 8.0  # ratio of the largest to the smallest hyperparameter from which 
 
 
 def boxes(source: Source, *, column: str = "") -> Drawn:
-    """A score by setting: quartiles, extremes and the runs themselves."""
+    """Box plot of a score by setting: quartiles, extremes and each run."""
     result = quartiles(source.results, column or _score(source.results))
     axes = plot_box_per_setting(result, colours=_colours(source))
     rows = ((box.family, box.setting, float(value)) for box in result.boxes for value in box.values)
@@ -28,7 +28,7 @@ def boxes(source: Source, *, column: str = "") -> Drawn:
 
 
 def correlations(source: Source, *, columns: str = "", group: str = EVERYTHING, method: str = "spearman") -> Drawn:
-    """Which metrics agree with which, over runs; faded where chance may have made it."""
+    """Correlations of metrics over runs, faded where p > 0.05."""
     if method not in {"spearman", "pearson"}:
         raise ValueError(f"method of correlations must be spearman or pearson; got {method!r}")
     found = agreement(source.results, listed(columns) or None, method=method)  # pyright: ignore[reportArgumentType]
@@ -74,7 +74,7 @@ def hyperparameter(source: Source, *, x: str = "", y: str = "") -> Drawn:
 
 
 def tradeoff(source: Source, *, x: str = "elbo", y: str = "mig.score") -> Drawn:
-    """What a better score costs: ELBO against MIG, mean per setting, larger dots for later settings."""
+    """Trade-off of ELBO and MIG, mean per setting, larger dots for later settings."""
     return _means(source, with_elbo(source.results), x, y)
 
 
@@ -84,7 +84,7 @@ def total_correlation(source: Source, *, x: str = "elbo_terms.total_correlation"
 
 
 def similarity(source: Source, *, ranking: str = "") -> Drawn:
-    """How alike models are, two by two: the similarities that UDR is the median of."""
+    """Similarity of every two models; the UDR of a model is the median of its own."""
     frame = source.results  # first, since it is then that a study ranks its runs
     folder = source.snapshot.folder / FOLDER
     kept = sorted((each.stem for each in folder.glob("*.npz")), key=lambda name: (name != "lasso", name))
