@@ -31,7 +31,8 @@ def with_keys(text: str, values: Mapping[str, Any], where: str) -> str:
         ValueError: as `read_front_matter`; or it is written such that no key can be replaced alone.
     """
     known, head = read_front_matter(text, where), HEAD.match(text)
-    one_by_one = f"{where}: write the front matter with one key per line, without indents and anchors, so that single ones can be replaced"
+    how = "one key per line, without indents and anchors"
+    one_by_one = f"{where}: write the front matter with {how}, so that single ones can be replaced"
     newline = "\r\n" if "\r\n" in text else "\n"
     lines = head[2].splitlines(keepends=True) if head else []
     if _in_braces(lines):
