@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from unbraid import Representation, load_run, score, train
+from unbraid import Representation, load_run, rank, score, train
 from unbraid.cli.app import main
 from unbraid.datasets import ArrayDataset, load
 from unbraid.factors import FactorSpace
+from unbraid.runs.folder import read_codes
 from unbraid.runs.run import N_CODES
 from unbraid.scoring.encoding import drawn
 from unbraid.scoring.score import score_encoder
@@ -80,6 +81,17 @@ def test_added_codes_are_scored_ranked_and_compared_like_the_studys(study, tmp_p
     scores = json.loads((study.require_folder() / "added" / "mine-0" / "scores.json").read_text())
     assert scores["metrics"]["mig"]["values"]["score"] == pytest.approx(1.0)
     assert [entry["name"] for entry in scores["input"]["factors"]] == ["y", "x"]
+
+
+def test_what_was_added_is_a_model_among_others_by_its_folder(study, tmp_path, unbraid_cli):
+    given = Representation.of(PLACES, {"y": PLACES[:, 0], "x": PLACES[:, 1]})  # kinds are guessed, and a note says so
+    assert given.notes
+    given.save(tmp_path / "mine-0.npz")
+    runs = add(study, [tmp_path / "mine-0.npz", saved(tmp_path / "mine-1.npz", PLACES**3)], family="mine")
+    folders = [str(run.path) for run in runs]
+    assert read_codes(runs[0].path).notes == (), "kinds are those of the study"
+    assert rank(folders).families == ("mine", "mine")
+    assert "best model of mine" in unbraid_cli("rank", *folders, "--by", "family")[1]
 
 
 def test_codes_alone_are_given_the_factors_of_the_study(study, tmp_path):

@@ -27,20 +27,24 @@ def test_arrays_files_and_representations_may_be_mixed(tmp_path: Path) -> None:
     assert found.scores == pytest.approx(rank(MODELS, similarity="spearman").scores)
 
 
+@pytest.mark.parametrize("lie", ["{}.npz", "{}/codes.npz"])
 @pytest.mark.parametrize("top", [None, 2])
-def test_rows_of_files_count_whether_they_are_labelled_or_not(tmp_path: Path, top: int | None) -> None:
+def test_rows_of_files_count_whether_they_are_labelled_or_not(tmp_path: Path, top: int | None, lie: str) -> None:
+    """So do those of folders of models of other frameworks."""
+    paths = {name: tmp_path / lie.format(name) for name in MODELS}
+    files = {name: path if path.parent == tmp_path else path.parent for name, path in paths.items()}
     factors = RNG.integers(0, 3, size=(300, 2)).astype(float)
     factors[:250, 1] = np.nan
     for name, codes in MODELS.items():
-        np.savez(tmp_path / f"{name}.npz", codes=codes, factors=factors)
-    files = {name: tmp_path / f"{name}.npz" for name in MODELS}
+        paths[name].parent.mkdir(exist_ok=True)
+        np.savez(paths[name], codes=codes, factors=factors)
     expected = rank(MODELS, similarity="spearman", top=top)
     assert rank(files, similarity="spearman", top=top).scores == pytest.approx(expected.scores)
-    np.savez(tmp_path / "noise.npz", codes=MODELS["noise"], factors=np.where(factors == 0, 1, factors))
+    np.savez(paths["noise"], codes=MODELS["noise"], factors=np.where(factors == 0, 1, factors))
     if top is None:
         assert "not the samples of" in rank(files, similarity="spearman").left_out["noise"]
     factors[:, 1] = np.nan
-    np.savez(tmp_path / "noise.npz", codes=MODELS["noise"], factors=factors)
+    np.savez(paths["noise"], codes=MODELS["noise"], factors=factors)
     assert rank(files, similarity="spearman", top=top).scores == pytest.approx(expected.scores)
 
 

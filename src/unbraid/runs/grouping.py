@@ -9,6 +9,8 @@ from typing import Any
 from unbraid._utils.suggest import suggestion
 from unbraid.runs.folder import read_folder
 from unbraid.runs.foreign import config_columns, is_run
+from unbraid.storage.json_records import read_object
+from unbraid.storage.run_files import ADDED_CODES, CONFIG
 
 NUMBERED = re.compile(r"[-_.]?(seed)?[-_.]?\d+$")  # at the end of the names of models that differ in it alone
 
@@ -48,6 +50,10 @@ def run_columns(path: Path) -> dict[str, Any]:
     """
     if not is_run(path):
         return config_columns(path)
+    if (path / ADDED_CODES).is_file():
+        about = read_object(path / CONFIG)
+        own = {name: about[name] for name in ("family", "setting", "seed")}
+        return own | {f"hyper.{name}": value for name, value in about.get("hyperparameters", {}).items()}
     config, _ = read_folder(path)
     hyper = config["hyperparameters"]
     return {

@@ -339,7 +339,7 @@ def _checked(given: Representation, space: Space, where: str) -> Representation:
             "unbraid.studies.added.sample_of(study) gives their positions"
         )
     if not space.names:  # images alone
-        given = replace(given, factors=expected, names=(), kinds=(), sizes=None, levels=(), periods=())
+        given = replace(given, factors=expected, names=(), kinds=(), sizes=None, levels=(), periods=(), notes=())
         if not np.isfinite(given.codes).all():
             raise ValueError(f"{where}: codes must be finite")
         return given
@@ -361,7 +361,7 @@ def _checked(given: Representation, space: Space, where: str) -> Representation:
         raise ValueError(f"{where}: {error}") from None
     return replace(
         given, factors=expected, names=space.names, kinds=space.kinds, sizes=space.turns, levels=level_names(space),
-        periods=(),
+        periods=(), notes=(),
     )  # fmt: skip
 
 

@@ -26,9 +26,9 @@ from unbraid.ranking.ranking import (
 from unbraid.representation import Representation
 from unbraid.representation.representation import load_codes
 from unbraid.representation.row_index import match_rows
-from unbraid.runs.folder import find_codes, read_codes, read_folder
+from unbraid.runs.folder import find_codes, read_codes
 from unbraid.runs.foreign import is_run
-from unbraid.storage.run_files import CONFIG
+from unbraid.runs.grouping import run_columns
 from unbraid.storage.tables import read_sparse
 from unbraid.studies.opening import is_opened, study_at
 from unbraid.types import ArrayLike
@@ -258,8 +258,8 @@ def _candidate(name: str, model: Model) -> Candidate:
 
 
 def _of_path(name: str, path: Path) -> Candidate:
-    if not path.is_dir():
-        return _of_file(name, path)
+    if not path.is_dir() or not is_run(path):
+        return _of_file(name, find_codes(path))
     return Candidate.of(name, *_family_and_setting(path), read_codes(path))
 
 
@@ -280,7 +280,7 @@ def _of_file(name: str, path: Path) -> Candidate:
 def _family_and_setting(model: Model) -> tuple[str, str]:
     """Of a run or its folder; empty of all others."""
     path = _path_of(model)
-    if path is None or not (path / CONFIG).is_file() or not is_run(path):
+    if path is None or not is_run(path):
         return "", ""
-    config, _ = read_folder(path)
-    return config["family"], ", ".join(f"{key}={value}" for key, value in sorted(config["hyperparameters"].items()))
+    columns = run_columns(path)
+    return columns["family"], columns["setting"]
