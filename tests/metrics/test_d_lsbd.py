@@ -232,6 +232,18 @@ def test_the_scale_is_named() -> None:
     assert "released code" in score_of(torus(), norm="released").notes[0]
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_plane_that_variances_do_not_determine_is_noted(dtype: type) -> None:
+    level = np.arange(16)[:, None]
+    angle = level * 2 * np.pi / 16
+    both = np.hstack([np.cos(angle), np.sin(angle), np.cos(2 * angle), np.sin(2 * angle)]).astype(dtype)
+    tied = [d_lsbd(codes, level, kinds=("cyclic",)) for codes in (both, np.eye(16, dtype=dtype)[level[:, 0]])]
+    larger = d_lsbd(both * np.array([1.01, 1.01, 1.0, 1.0], dtype=dtype), level, kinds=("cyclic",))
+    assert larger.score == pytest.approx(0.0, abs=1e-9)
+    for result, noted in ((tied[0], True), (tied[1], True), (larger, False)):
+        assert any("depend on the order of the codes" in note for note in result.notes) == noted
+
+
 def test_a_single_code_spans_a_line() -> None:
     result = score_of(np.cos(ANGLES[:, :1]))
     np.testing.assert_allclose(result.per_subgroup, [0.5, 1.0], atol=1e-12)

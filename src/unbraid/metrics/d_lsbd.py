@@ -15,7 +15,7 @@ from unbraid.metrics._shared.flags import single_code
 from unbraid.metrics._shared.inputs import Inputs, NotDefined, check_inputs, in_unit
 from unbraid.metrics._shared.interventions import combinations
 from unbraid.metrics._shared.metric import GRID, Metric
-from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
+from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray, Kind
 
 Norm = Literal["unit", "axes", "released"]
 SCALES = {
@@ -25,6 +25,7 @@ SCALES = {
 }
 STANDING_STILL = 1e-24  # of the mean squared code: variance that is only rounding
 OVERLAP = np.pi / 4
+EQUAL = 1e-6  # of a variance, by which equal ones may differ: codes are often in single precision
 MAX_FREQUENCY = 10
 MOST_FREQUENCIES = 10_000
 
@@ -85,7 +86,8 @@ def d_lsbd(
         fits by luck, see `d_lsbd_of_noise`: .63 on the 8 levels of single objects. A factor that moves no code scores
         1. Unchanged by rotating the whole latent space; not by scaling single codes. It does not see variance outside
         the plane (`explained` does) nor whether two factors act in the same plane, which a note flags:
-        z = (cos A + cos 2B, sin A + sin 2B) scores 0.
+        z = (cos A + cos 2B, sin A + sin 2B) scores 0. Where codes vary as much along a third axis, as one-hot codes do,
+        the plane is not determined, and the score depends on the order of codes, which a note says.
         A single code spans a line, on which the best is .5; but one that only tells even from odd levels scores 0, by
         the frequency of half as many turns as levels, and a note says so.
 
@@ -146,6 +148,7 @@ def d_lsbd(
             *single_code(inputs, "it is a line and not a plane: the best possible score is .5"),
             *notes_on_closed(inputs, cyclic, lengths),
             *_notes_on_parity(cyclic, lengths, fits),
+            *_notes_on_ties(cyclic, fits),
             *_note_on_objects(len(rows), cyclic, sizes),
             *_notes(cyclic, lengths, max_frequency, moves[..., 0], plane_angles, pairs),
         ),
@@ -195,6 +198,7 @@ class _SubgroupFit:
     dispersion: FloatArray  # (n_objects, max_frequency + 1)
     explained: FloatArray  # (n_objects,)
     plane: FloatArray  # (n_objects, n_codes, 2)
+    tied: BoolArray  # (n_objects,) whether a third axis has as much variance as the second
     moves: FloatArray  # (n_objects, 2) 1 where there is variance along the axis, else 0
     projected: FloatArray  # (n_objects, n_cells, 2)
 
@@ -212,6 +216,7 @@ def _fit(embedding: FloatArray, subgroup: int, floor: FloatArray, max_frequency:
     along[:, : min(2, n_codes)] = variances[:, ::-1][:, :2]
     moves = along > floor[:, None]
     along = np.where(moves, along, 0.0)
+    third = variances[:, -3] if n_codes > 2 else np.zeros(n_objects)
     rows = flat.shape[1]
     axes = {"axes": 1.0, "released": 2 * rows / (rows - 1)}
     scale = axes[norm] * along if norm in axes else np.broadcast_to(along.sum(axis=1, keepdims=True), along.shape)
@@ -236,6 +241,7 @@ def _fit(embedding: FloatArray, subgroup: int, floor: FloatArray, max_frequency:
         dispersion=dispersion,
         explained=np.where(moves.any(axis=1), along.sum(axis=1) / np.where(total > 0, total, 1.0), 0.0),
         plane=plane,
+        tied=moves[:, 1] & (third >= (1 - EQUAL) * along[:, 1]),
         moves=moves.astype(float),
         projected=projected,
     )
@@ -275,6 +281,15 @@ def _notes_on_parity(cyclic: Sequence[int], lengths: Sequence[int], fits: Sequen
         "tells even from odd levels and nothing else"
         for factor, length, fit in zip(cyclic, lengths, fits, strict=True)
         if (2 * fit.frequency == length).any() and length > 2
+    )
+
+
+def _notes_on_ties(cyclic: Sequence[int], fits: Sequence[_SubgroupFit]) -> tuple[str, ...]:
+    return tuple(
+        f"factor {factor}: the codes vary as much along a third axis as along the second, so that its plane, and the "
+        "score, depend on the order of the codes"
+        for factor, fit in zip(cyclic, fits, strict=True)
+        if fit.tied.any()
     )
 
 
