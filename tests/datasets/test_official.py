@@ -673,10 +673,11 @@ def test_what_was_stored_unchecked_says_so(tmp_path: Path, monkeypatch: pytest.M
     file, _ = stored_arm(tmp_path, monkeypatch)
     for _ in range(2):
         datasets.load("mpi3d_real", tmp_path, file=file, verify=False)
-    with pytest.warns(
-        ChecksumWarning, match=r"made of a file that was not checked \(verify=False\); delete this folder"
-    ):
-        datasets.load("mpi3d_real", tmp_path)
+    for given in (None, file):
+        with pytest.warns(
+            ChecksumWarning, match=r"made of a file that was not checked \(verify=False\); delete this folder"
+        ):
+            datasets.load("mpi3d_real", tmp_path, file=given)
 
 
 def test_an_incomplete_file_is_refused_by_its_size(tmp_path: Path) -> None:

@@ -213,6 +213,7 @@ def _check_source(stored: StoredImages, given: Path | None, progress: ReadingPro
     if kept == UNVERIFIED:
         said = f"{stored.folder}: made of a file that was not checked (verify=False); delete this folder to check it"
         warnings.warn(said, ChecksumWarning, stacklevel=2)
+        return
     algorithm, _, known = kept.partition(":")
     if given is None or not given.is_file() or not known:
         return
