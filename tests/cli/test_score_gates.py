@@ -201,3 +201,12 @@ def test_what_sorts_is_asked_for_before_anything_is_scored_and_costs_no_scores(
     code, printed, error = unbraid_cli("score", grid, other, "--metrics", "sap,d_lsbd", "--sort", "sapp")
     assert (code, printed) == (2, "")
     assert error.startswith("unbraid: --sort sapp: 'sapp' is not among the metrics; did you mean 'sap'?")
+
+
+def test_values_that_mean_missing_are_looked_for_whatever_the_kind_of_a_factor(tmp_path: Path) -> None:
+    """Every row has an age of its own, which the file says is continuous."""
+    ages = np.arange(40.0)[:, None]
+    Representation(ages, ages, names=("age",), kinds=("continuous",)).save(tmp_path / "ages.npz")
+    held, _ = read_labelled(tmp_path / "ages.npz", Labels(missing=[7]))
+    assert held.factors[:, 0].tolist() == [age for age in range(40) if age != 7]
+    assert held.notes == ("39 of 40 rows are scored, those that lack no label (missing: age 1)",)

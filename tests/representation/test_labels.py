@@ -416,3 +416,22 @@ def test_dates_written_as_text_are_said_to_be_classes() -> None:
     assert not any(said in note for note in read_labels({"day": days}, kinds={"day": "categorical"}).notes)
     assert not any(said in note for note in read_labels({"day": [*days[:3], "later"]}).notes)
     assert read_labels({"day": np.array(days, dtype="datetime64[D]")}).factors[:, 0].tolist() == [0, 8, 0, 30]
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        ([f"img_{row}.png" for row in range(N)], "has 240 values in 240 rows: .*leave it out.*--key id.*categorical"),
+        ([f"img_{row // 2 if row < 40 else row}" for row in range(N)], "has 220 values in 240 rows"),
+        (np.arange(N)[::-1] * 7, "has 240 values in 240 rows: .*give the kind continuous"),
+        ([f"2024-01-01T{row // 60:02}:{row % 60:02}" for row in range(N)], "dates written as text"),
+    ],
+)
+def test_a_column_that_names_the_rows_is_refused_unless_its_kind_is_given(column: Any, said: str) -> None:
+    labels = {"id": column, "shape": SHAPE}
+    with pytest.raises(ValueError, match=said):
+        unbraid.score(CODES, labels, metrics="mig")
+    kind = "categorical" if isinstance(column, list) else "continuous"
+    assert Representation.of(CODES, labels, kinds={"id": kind}).names == ("id", "shape")
+    assert Representation.of(CODES, labels, columns=["shape"]).names == ("shape",)
+    assert Representation.of(CODES[:19], {"id": column[:19]}).names == ("id",)  # as in a trial of a few rows

@@ -124,7 +124,7 @@ def test_a_comparison_says_which_rows_lack_a_label_and_of_which_models() -> None
 def test_a_column_that_names_the_rows_is_named_where_it_cannot_be_scored() -> None:
     labels = {"size": FACTORS[:, 0], "id": [f"cell {row}" for row in range(200)]}
     said = "mig: failed: ValueError: factor id has one sample per value \\(200 values in 200 rows\\).*leave it out"
-    held = Representation.of(CODES, labels)
+    held = Representation.of(CODES, labels, kinds={"id": "categorical"})
     with pytest.raises(ValueError, match=said):
         score(held, metrics="mig")
     with pytest.raises(ValueError, match=said):

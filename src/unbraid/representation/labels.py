@@ -20,7 +20,10 @@ TURN = 2 * np.pi
 MOST_STEPS = 64  # of a circle: angles that lie on this many even steps, or fewer, are levels
 ON_A_STEP = 1e-5  # of a step: single precision leaves half of it of 2 pi on 64 steps
 SHOWN_LEVELS = 6
-_EPOCH = datetime.datetime(1970, 1, 1)
+FEWEST_NAMED, OWN_LEVEL = 20, 0.9  # rows, and the part of them with a level each, from which text names the rows
+DATES_AS_TEXT = (
+    "dates written as text, which are classes without order; dates of a data frame or of a .parquet file become days"
+)
 _NO_VALUE = {"NAType", "NaTType", "MaskedConstant"}  # of pandas and NumPy, which cannot be compared
 
 
@@ -93,7 +96,8 @@ def read_labels(
         Labels; rows that lack any of their labels are left out, and `notes` say how many and why.
 
     Raises:
-        ValueError: an unknown name or kind; a period that is none; text among numbers; no row has all labels.
+        ValueError: an unknown name or kind; a period that is none; text among numbers; no row has all labels; a column
+            whose kind is guessed names the rows.
     """
     series = columns_of(labels, names)
     chosen = list(series) if columns is None else list(map(str, columns))
@@ -202,6 +206,8 @@ def _factor(name: str, column: _Column, used: BoolArray, told: Any, period: Any)
             f"labels column {name!r} is constant over the {len(values)} rows in use: nothing can be measured against "
             "it; leave it out"
         )
+    if told is None and kind in ("categorical", "ordinal"):
+        _refuse_names_of_rows(name, values, column)
     notes: tuple[str, ...] = ()
     if told is None and column.said == "text" and (comma := numbers_with_commas(column.levels)) is not None:
         raise ValueError(f"labels column {name!r} holds {comma!r}; {WITH_POINTS}")
@@ -215,11 +221,8 @@ def _factor(name: str, column: _Column, used: BoolArray, told: Any, period: Any)
             values = np.array(column.places, dtype=float)[values.astype(int)]
             return _Factor(values, kind, column.declared, len(column.declared), _told(name, kind, column.declared))
         steps = len(column.levels) if kind == "cyclic" else 0
-        if told is None and column.said == "text" and len(_dates_in(column.levels)) == len(column.levels):
-            notes = (
-                f"{name} holds dates written as text, which are classes without order; dates of a data frame or of a "
-                ".parquet file become days",
-            )
+        if told is None and _are_dates(column):
+            notes = (f"{name} holds {DATES_AS_TEXT}",)
         return _Factor(values, kind, column.levels, steps, _told(name, kind, column.levels), notes)
     if kind == "cyclic" and (period is not None or not whole):
         return _angles(name, values, period)
@@ -233,6 +236,25 @@ def _factor(name: str, column: _Column, used: BoolArray, told: Any, period: Any)
     steps = int(values.max()) + 1 if kind == "cyclic" else 0
     circle = _note_on_steps(name, values, steps) if kind == "cyclic" else ""
     return _Factor(values, kind, (), steps, guessed(name, kind, values), notes, circle=circle)
+
+
+def _refuse_names_of_rows(name: str, values: FloatArray, column: _Column) -> None:
+    """Raises ValueError where nearly every row has a class, or every row a number, of its own.
+
+    Metrics of levels have no meaning then, and others would count the column as one more factor.
+    """
+    n_rows, n_values = len(values), len(np.unique(values))
+    if n_rows >= FEWEST_NAMED and n_values >= n_rows * (OWN_LEVEL if column.levels else 1):
+        kind = "these are classes, give the kind categorical" if column.levels else "measured, give the kind continuous"
+        how = f"it holds {DATES_AS_TEXT}" if _are_dates(column) else f"if {kind}"
+        raise ValueError(
+            f"labels column {name!r} has {n_values:,} values in {n_rows:,} rows: if it names the rows, leave it out, "
+            f"or match rows by it (--key {name}) where the table of codes has it, too; {how}"
+        )
+
+
+def _are_dates(column: _Column) -> bool:
+    return column.said == "text" and len(_dates_in(column.levels)) == len(column.levels)
 
 
 def _note_on_steps(name: str, values: FloatArray, steps: int) -> str:

@@ -350,7 +350,7 @@ class Representation(Shown):
 
         Raises:
             ValueError: shapes disagree; index or key name different rows; a name or kind is unknown; a period is none;
-                a column mixes text and numbers; no row has all labels.
+                a column mixes text and numbers, or names the rows and its kind is not given; no row has all labels.
 
         Example:
             >>> labels = {"shape": ["heart", "square", None, "square"], "hue": [0, 90, 180, 270]}

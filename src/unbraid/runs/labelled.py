@@ -128,11 +128,12 @@ def _own(path: Path, labels: Labels) -> tuple[Representation, tuple[str, ...]]:
 
 def _with_all_labels(held: Representation, missing: Sequence[float | str] | None) -> Representation:
     """The rows that lack no label, and a note on how many these are."""
-    read = read_labels({name: _as_labels(held, name) for name in held.names}, missing=missing)
+    levels = held.levels or ((),) * len(held.names)
+    kinds = {name: "categorical" if own else "continuous" for name, own in zip(held.names, levels, strict=True)}
+    read = read_labels({name: _as_labels(held, name) for name in held.names}, kinds=kinds, missing=missing)
     if read.used.all():
         return held
-    # Of its notes the first is on the rows; others guess at kinds, which the file says.
-    return replace(held.keep_rows(np.flatnonzero(read.used)), notes=(*held.notes, *read.notes[:1]))
+    return replace(held.keep_rows(np.flatnonzero(read.used)), notes=(*held.notes, *read.notes))
 
 
 def _retold(held: Representation, name: str, kind: Any, period: float | None) -> Representation:
