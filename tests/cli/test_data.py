@@ -238,7 +238,9 @@ def test_get_downloads_and_says_what_is_next(run: Cli, root: Path, monkeypatch: 
     assert code == 0
     assert str(root / "official" / "mpi3d_toy.npz") in printed
     assert "unbraid data render mpi3d_toy" in printed
-    assert run("get", "mpi3d_toy", "--file", DATASETS["mpi3d_toy"].files[1].name, "--no-verify")[0] == 0
+    early = DATASETS["mpi3d_toy"].files[1].name
+    code, printed, _ = run("get", "mpi3d_toy", "--file", early, "--no-verify")
+    assert (code, printed.splitlines()[1]) == (0, "next: unbraid data render mpi3d_toy --set release=early")
     assert asked == [
         ("mpi3d_toy.npz", root / "official", True),
         ("sim_toy_64x_ordered_without_heldout_factors.npz", root / "official", False),
@@ -259,6 +261,16 @@ def test_the_state_says_which_files_are_missing(root: Path) -> None:
     assert state("celeba", root) == "file is there"
     (root / "official" / "list_attr_celeba.txt").unlink()
     assert state("celeba", root) == "needs list_attr_celeba.txt"
+
+
+def test_the_file_of_an_option_is_got_by_its_name_and_is_not_that_of_others(run: Cli, root: Path) -> None:
+    early = DATASETS["mpi3d_toy"].files[1].name
+    code, _, said = run("render", "mpi3d_toy", "--set", "release=early")
+    assert (code, f"Run `unbraid data get mpi3d_toy --file {early}`, or put it at" in said) == (2, True)
+    (root / "official").mkdir()
+    (root / "official" / early).touch()
+    assert state("mpi3d_toy", root) == "needs its file"
+    assert [file.name for file in missing_files("mpi3d_toy", root)] == ["mpi3d_toy.npz"]
 
 
 def test_a_part_of_a_download_names_what_else_is_needed(run: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

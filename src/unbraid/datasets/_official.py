@@ -37,6 +37,7 @@ class OfficialFile:
     how: str = ""  # what to do where it cannot be downloaded
     folder: str = ""  # name of the folder it unpacks to, which is read as well
     beside: bool = False  # needed beside the first file of its dataset; otherwise it can stand in its place
+    option: str = ""  # of the dataset, with which alone this file is read: release=early
 
     @property
     def checksum(self) -> str:
@@ -100,7 +101,8 @@ def _wanted(name: str, files: tuple[OfficialFile, ...], root: Path) -> str:
     file = files[0]
     size = f", {file.size:,} bytes" if file.size else ""
     checksum = f", {file.checksum}" if file.checksum else ", no checksum known"
-    get = f"Run `unbraid data get {name}`, or put it" if file.downloads else f"{file.how or 'Get it by hand'}; put it"
+    command = f"unbraid data get {name}" + (f" --file {file.name}" if file.option else "")
+    get = f"Run `{command}`, or put it" if file.downloads else f"{file.how or 'Get it by hand'}; put it"
     others = "".join(f"; {other.name} will do as well" for other in files[1:])
     return f"It is {file.name} from {file.address}{size}{checksum}{others}. {get} at {root / FOLDER / file.name}"
 

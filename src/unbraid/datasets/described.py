@@ -37,12 +37,17 @@ def stored(name: str, root: Path) -> list[Stored]:
 
 def official_path(name: str, root: Path) -> Path | None:
     """Where the first of a dataset's official files is, if any is there."""
-    return next((path for _, path in files_there(DATASETS[name].files, root)), None)
+    return next((path for _, path in files_there(_usual_files(name), root)), None)
+
+
+def _usual_files(name: str) -> tuple[OfficialFile, ...]:
+    """Those that are read unless an option asks for others."""
+    return tuple(file for file in DATASETS[name].files if not file.option)
 
 
 def missing_files(name: str, root: Path) -> list[OfficialFile]:
     """The official files that have to be got before a dataset can be read: one of its forms, and what goes with it."""
-    files = DATASETS[name].files
+    files = _usual_files(name)
     there = {file.name for file, _ in files_there(files, root)}
     forms = [file for file in files if not file.beside]
     return [
@@ -53,7 +58,7 @@ def missing_files(name: str, root: Path) -> list[OfficialFile]:
 
 def _is_short(name: str, root: Path) -> bool:
     """Whether a file that is there is shorter than it should be, as a download cut short is."""
-    there = files_there(DATASETS[name].files, root)
+    there = files_there(_usual_files(name), root)
     return any(file.size and path.is_file() and path.stat().st_size < file.size for file, path in there)
 
 
@@ -104,6 +109,7 @@ def describe(name: str, root: Path) -> dict[str, Any]:
                 "checksum": file.checksum or None,
                 "downloads": file.downloads,
                 "how": file.how or None,
+                "option": file.option or None,
             }
             for file in row.files
         ],

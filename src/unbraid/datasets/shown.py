@@ -53,6 +53,7 @@ def summary_of(described: Mapping[str, Any]) -> Iterator[str]:
         size = f", {one['bytes']:,} bytes" if one["bytes"] else ""
         get = f"unbraid data get {described['name']}" + (f" --file {one['name']}" if number else "")
         how = get if one["downloads"] else (one["how"] or "by hand")
+        how += f"  (for --set {one['option']})" if one["option"] else ""
         facts.append(
             ("file", f"{one['name']}{size}, {one['checksum'] or 'no checksum known'}\n{one['address']}\n{how}")
         )

@@ -59,6 +59,7 @@ EARLY_FILES = {
         f"sim_{style}_64x_ordered_without_heldout_factors.npz",
         f"{_EARLY_ADDRESS}sim_{style}_64x_ordered_without_heldout_factors.npz",
         downloads=True,
+        option="release=early",
     )
     for name, style in (("mpi3d_toy", "toy"), ("mpi3d_realistic", "realistic"))
 }
