@@ -74,6 +74,11 @@ def test_holm_by_hand() -> None:
     assert holm([0.6, 0.7]) == [1.0, 1.0]
 
 
+def test_a_column_that_is_named_twice_is_compared_and_corrected_for_once() -> None:
+    frame = study()
+    assert compare_groups(frame, "family", ["mig.score"] * 2) == compare_groups(frame, "family", ["mig.score"])
+
+
 def test_a_difference_that_the_correction_takes_away_makes_no_group_better() -> None:
     frame = pd.DataFrame({
         "family": ["a"] * 4 + ["b"] * 4 + ["c"] * 4, "setting": "",

@@ -263,6 +263,16 @@ def test_a_column_has_numbers_or_text_whatever_each_table_made_of_it(tmp_path: P
     assert read_table(tmp_path / "t.parquet")[name].tolist() == ["10", "0.5", "wide"]
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_boolean_is_the_same_in_a_file_of_any_kind(suffix: str, tmp_path: Path) -> None:
+    name = "hyper.whiten"
+    given = table(row("a", **{name: True}), row("b"), row("c", **{name: False}))
+    save_frame(given, tmp_path / f"t{suffix}")
+    merged = in_all_orders(given, read_table(tmp_path / f"t{suffix}")).set_index("run")
+    assert merged[name].dropna().astype(str).to_dict() == {"a": "True", "c": "False"}
+    save_frame(in_all_orders(given, table(row("d", **{name: 4.0}))), tmp_path / "mixed.parquet")
+
+
 def run_of(**columns: Any) -> pd.DataFrame:
     cells = {"run": "r", "family": "vae", "setting": "", "seed": 0, "state": "finished", "content": "c"}
     return pd.DataFrame([{**cells, **columns}])

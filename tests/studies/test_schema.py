@@ -207,6 +207,7 @@ def test_values_are_taken_together_left_out_or_drawn() -> None:
         ({"random": {"n": 2, "beta": {"uniform": [-5, -1]}}}, r"families\[0\].beta must lie between 0 and"),
         ({"exclude": [{"beta": 9}]}, r"families\[0\].exclude\[0\]: no run has beta=9"),
         ({"exclude": [{"betta": 9}]}, r"families\[0\].exclude\[0\].betta: unknown; did you mean 'beta'"),
+        ({"exclude": [{"beta": "4"}]}, r"families\[0\].exclude\[0\].beta must be a number; got '4'"),
         ({"exclude": [{"beta": 4}]}, r"families\[0\].exclude: no run is left"),
         ({"exclude": {"beta": 4}}, r"families\[0\].exclude: input should be a valid list"),
     ],

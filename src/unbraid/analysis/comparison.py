@@ -166,7 +166,7 @@ def compare_groups(
     check_number("confidence", confidence, least=0)
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must be inside (0, 1); got {confidence}")
-    chosen = list(columns) if columns is not None else headline_columns(frame)
+    chosen = list(dict.fromkeys(columns)) if columns is not None else headline_columns(frame)
     if not chosen:
         raise ValueError("no column to compare: the study has no metrics")
     outer = [""] * len(frame) if within is None else texts(frame, within)
@@ -318,7 +318,7 @@ def _decided(shift: Shift, p_holm: float, alpha: float) -> Shift:
 
 def _left_out(group: str, of: Sequence[str], columns: Sequence[str]) -> str:
     """A group, and in which of the columns it is left out, if not in all."""
-    return group if len(set(of)) == len(set(columns)) else f"{group} (of {', '.join(dict.fromkeys(of))})"
+    return group if len(set(of)) == len(columns) else f"{group} (of {', '.join(dict.fromkeys(of))})"
 
 
 def _why_none(groups: Sequence[GroupOfRuns], within: str | None, left: str) -> str:

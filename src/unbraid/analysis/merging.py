@@ -215,11 +215,11 @@ def _plain(name: str, value: Any) -> Any:
 
 
 def _of_one_kind(rows: Sequence[tuple[str, Row]]) -> Sequence[tuple[str, Row]]:
-    """The rows, in which no column has numbers beside text."""
-    cells: dict[str, list[str | float]] = {}
+    """The rows, in which no column has numbers or booleans beside text."""
+    cells: dict[str, list[str | float | bool]] = {}
     for _, row in rows:
         for name, cell in row.items():
-            if name not in TEXTS and isinstance(cell, str | float):
+            if name not in TEXTS and isinstance(cell, str | float | bool):
                 cells.setdefault(name, []).append(cell)
     for name, own in cells.items():
         if len({type(cell) for cell in own}) > 1:

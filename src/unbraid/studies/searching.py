@@ -87,7 +87,10 @@ def without_excluded(section: FamilySection, row: Family, members: Sequence[Memb
         for name in entry:
             if name not in row.hyperparameters:
                 raise ValueError(f"{where}.{name}: unknown; {suggestion(name, row.hyperparameters)}")
-        wanted = {name: check_value(name, row.hyperparameters[name], value) for name, value in entry.items()}
+        try:
+            wanted = {name: check_value(name, row.hyperparameters[name], value) for name, value in entry.items()}
+        except ValueError as error:
+            raise ValueError(f"{where}.{error}") from None
         if not any(wanted.items() <= dict(member.hyper).items() for member in members):
             raise ValueError(f"{where}: no run has {', '.join(f'{name}={value}' for name, value in wanted.items())}")
         left = [member for member in left if not wanted.items() <= dict(member.hyper).items()]
