@@ -345,6 +345,14 @@ def test_coil100_names_the_missing_and_the_broken_picture(tmp_path: Path) -> Non
         stored(tmp_path, coil100.read(archive(tmp_path / "x.zip", files), OBJECTS))
 
 
+@pytest.mark.parametrize("form", ["coil-100.zip", "folder"])
+def test_a_second_copy_of_a_picture_is_not_taken_for_it(tmp_path: Path, form: str) -> None:
+    files = coil_files()
+    path = archive(tmp_path / form, files | {"coil-100/small/obj2__90.png": png(np.zeros((128, 128, 3), np.uint8))})
+    with pytest.raises(ValueError, match=r"obj2__90\.png and .*obj2__90\.png are two files for one; take one of them"):
+        stored(tmp_path, coil100.read(path, OBJECTS))
+
+
 CHAIRS = shrunk(chairs3d.SPACE, 2, 2, 3)
 
 
@@ -373,6 +381,14 @@ def test_chairs3d_can_be_resized_whole(tmp_path: Path) -> None:
     assert abs(int(image[20, 20, 0]) - 41) <= 1
     with pytest.raises(ValueError, match="preprocessing must be 'crop' or 'resize'; got 'zoom'"):
         datasets.load("chairs3d", tmp_path, preprocessing="zoom")
+
+
+def test_a_picture_smaller_than_its_middle_is_refused(tmp_path: Path) -> None:
+    files = {name: png(np.full((64, 64), 9, np.uint8)) for name in chair_files() if name.endswith(".png")}
+    with pytest.raises(ValueError, match=r"_r096\.png has 64 x 64 pixels, and the middle 400 x 400 were to be taken"):
+        stored(tmp_path, chairs3d.read(archive(tmp_path / "x.tar", files), "crop", CHAIRS))
+    whole = stored(tmp_path, chairs3d.read(tmp_path / "x.tar", "resize", CHAIRS))
+    assert (whole.images(np.array([0])) == 9).all()
 
 
 def test_chairs3d_names_the_incomplete_chair(tmp_path: Path) -> None:
@@ -408,6 +424,16 @@ def test_celeba(tmp_path: Path, form: str) -> None:
     for index, image in enumerate(dataset.images(np.arange(7))):
         assert_quarters(image, 10 * index)
         assert abs(int(image[1, 1, 0]) - 40 - 10 * index) <= 1  # nothing of the white margin is left
+
+
+def test_celeba_passes_over_other_files_of_one_name(tmp_path: Path) -> None:
+    path, attributes, _ = celeba_files(tmp_path, "folder")
+    for place in (path, path / "img_align_celeba"):
+        (place / "Thumbs.db").write_bytes(b"")
+    stored(tmp_path, celeba.read(path, attributes, "crop", 7))
+    (path / "000003.jpg").write_bytes((path / "img_align_celeba" / "000003.jpg").read_bytes())
+    with pytest.raises(ValueError, match="two files for one"):
+        stored(tmp_path, celeba.read(path, attributes, "crop", 7))
 
 
 def test_celeba_resized_keeps_the_whole_picture(tmp_path: Path) -> None:
@@ -608,7 +634,9 @@ def test_a_missing_extra_is_named_at_use(
 
 def test_the_public_door_refuses_a_file_of_another_size(tmp_path: Path) -> None:
     path = write_sprites_npz(tmp_path / dsprites.FILES[0].name)
-    with pytest.raises(ValueError, match=r"'latents_classes' is int64 \(144, 6\) where \(737280, 6\) was expected"):
+    with pytest.raises(
+        ValueError, match=r"'latents_classes' is int64 \(144, 6\) where whole numbers \(737280, 6\) were"
+    ):
         datasets.load("dsprites", tmp_path, verify=False)
     assert not [entry for entry in tmp_path.iterdir() if entry.is_dir()]
     assert path.exists()
@@ -745,7 +773,10 @@ def test_an_array_longer_than_its_header_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("images", "message"),
     [
-        (np.zeros((10, 64, 64, 3), np.uint8), r"'images' is uint8 \(10, 64, 64, 3\) where \(288, 64, 64, 3\) was"),
+        (
+            np.zeros((10, 64, 64, 3), np.uint8),
+            r"uint8 \(10, 64, 64, 3\) where unsigned whole numbers \(288, 64, 64, 3\) were expected",
+        ),
         (np.zeros((288, 64, 64, 3), np.float32), r"'images' is float32 \(288, 64, 64, 3\)"),
         (np.array([{}] * 288, dtype=object), "holds pickled objects, which are never loaded"),
         (np.zeros((3, 64, 64, 288), np.uint8).T, "Fortran order"),

@@ -10,7 +10,7 @@ from functools import partial
 from io import BytesIO
 from math import prod
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,8 @@ SLAB_BYTES = 1 << 26
 MOST_OF_16_BITS = 65535
 MOST_MEMBER = 1 << 20  # bytes of a member that nobody minds
 Convert = Callable[[Any], UInt8Array]
+Key = TypeVar("Key")
+NUMBERS = {"u": "unsigned whole numbers", "iu": "whole numbers", "f": "floats"}  # by kinds of their types
 
 
 @contextmanager
@@ -134,7 +136,8 @@ def _check_array(
     path: Path, member: str, found: tuple[int, ...], dtype: Any, shape: tuple[int, ...], dtypes: str
 ) -> None:
     if tuple(found) != tuple(shape) or dtype.kind not in dtypes:
-        raise ValueError(f"{path}: array {member!r} is {dtype} {tuple(found)} where {tuple(shape)} was expected")
+        expected = f"{NUMBERS[dtypes]} {tuple(shape)}"
+        raise ValueError(f"{path}: array {member!r} is {dtype} {tuple(found)} where {expected} were expected")
 
 
 def hdf5_slabs(
@@ -209,6 +212,19 @@ class Bundle(NamedTuple):
 
     names: list[str]
     read: Callable[[str], bytes]
+
+
+def file_of_each(path: Path, names: Iterable[str], key: Callable[[str], Key | None]) -> dict[Key, str]:
+    """The file that has each key, of those that have one.
+
+    Raises:
+        ValueError: two have the same, so that nobody knows which is meant.
+    """
+    found: dict[Key, str] = {}
+    for name in names:
+        if (its := key(name)) is not None and found.setdefault(its, name) != name:
+            raise ValueError(f"{path}: {found[its]} and {name} are two files for one; take one of them away")
+    return found
 
 
 def paths_below(folder: Path) -> Iterator[str]:
@@ -323,8 +339,15 @@ def resized(image: Any, size: tuple[int, int]) -> UInt8Array:
     return array[..., None] if array.ndim == 2 else array
 
 
-def centre_crop(image: Any, size: int) -> Any:
-    """The middle square of a Pillow image."""
+def centre_crop(image: Any, size: int, name: str) -> Any:
+    """The middle square of a Pillow image.
+
+    Raises:
+        ValueError: it is smaller.
+    """
+    if min(image.size) < size:
+        too_small = f"{name} has {image.width} x {image.height} pixels, and the middle {size} x {size} were to be taken"
+        raise ValueError(f"{too_small}; preprocessing='resize' takes the whole image")
     left, top = (image.width - size) // 2, (image.height - size) // 2
     return image.crop((left, top, left + size, top + size))
 

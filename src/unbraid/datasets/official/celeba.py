@@ -10,7 +10,7 @@ from unbraid._utils.arguments import check_choice
 from unbraid.datasets._official import OfficialFile, check, located, open_official
 from unbraid.datasets._store import Content
 from unbraid.datasets.base import FactorDataset, ReadingProgress
-from unbraid.datasets.containers import bundle, centre_crop, decoded, resized, stacked
+from unbraid.datasets.containers import bundle, centre_crop, decoded, file_of_each, resized, stacked
 from unbraid.factors import FactorTable
 from unbraid.types import IntArray, Kind, UInt8Array
 
@@ -118,9 +118,10 @@ def read_attributes(path: Path, n_images: int = N_IMAGES) -> tuple[list[str], In
 
 def _images(path: Path, names: list[str], preprocessing: str) -> Iterator[UInt8Array]:
     with bundle(path) as files:
-        inside = {PurePosixPath(name).name: name for name in files.names}
+        last, wanted = {name: PurePosixPath(name).name for name in files.names}, set(names)
+        inside = file_of_each(path, (name for name in files.names if last[name] in wanted), last.get)
         for name in names:
             if name not in inside:
                 raise ValueError(f"{path}: there is no {name}")
             image: Any = decoded(files.read(inside[name]), name)
-            yield resized(centre_crop(image, CROP) if preprocessing == "crop" else image, (64, 64))
+            yield resized(centre_crop(image, CROP, name) if preprocessing == "crop" else image, (64, 64))

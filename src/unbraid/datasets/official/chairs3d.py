@@ -9,7 +9,7 @@ from unbraid._utils.arguments import check_choice
 from unbraid.datasets._official import OfficialFile, open_official
 from unbraid.datasets._store import Content
 from unbraid.datasets.base import FactorDataset, ReadingProgress
-from unbraid.datasets.containers import Bundle, bundle, centre_crop, decoded, resized, stacked
+from unbraid.datasets.containers import Bundle, bundle, centre_crop, decoded, file_of_each, resized, stacked
 from unbraid.factors import FactorSpace
 from unbraid.types import UInt8Array
 
@@ -76,9 +76,8 @@ def _images(path: Path, preprocessing: str, space: FactorSpace) -> Iterator[UInt
     n_objects, n_elevations, n_azimuths = space.sizes
     with bundle(path) as files:
         objects: dict[str, dict[tuple[int, int], str]] = {}
-        for name in files.names:
-            if found := _NAME.search(name):
-                objects.setdefault(found[1], {})[int(found[2]), int(found[3])] = name
+        for (folder, *pose), name in file_of_each(path, files.names, _view_of).items():
+            objects.setdefault(folder, {})[pose[0], pose[1]] = name
         if len(objects) != n_objects:
             raise ValueError(f"{path}: there are {len(objects)} chairs where {n_objects} were expected")
         for folder, views in sorted(objects.items()):
@@ -92,6 +91,12 @@ def _images(path: Path, preprocessing: str, space: FactorSpace) -> Iterator[UInt
                 yield resized(_view(files, views[pose], preprocessing), (64, 64))
 
 
+def _view_of(name: str) -> tuple[str, int, int] | None:
+    """Folder, elevation and azimuth."""
+    found = _NAME.search(name)
+    return (found[1], int(found[2]), int(found[3])) if found else None
+
+
 def _view(files: Bundle, name: str, preprocessing: str) -> Any:
     image = decoded(files.read(name), name, "L")
-    return centre_crop(image, CROP) if preprocessing == "crop" else image
+    return centre_crop(image, CROP, name) if preprocessing == "crop" else image

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from unbraid.datasets._official import OfficialFile, official_opener
 from unbraid.datasets._store import Content
-from unbraid.datasets.containers import bundle, decoded, resized, stacked
+from unbraid.datasets.containers import bundle, decoded, file_of_each, resized, stacked
 from unbraid.factors import FactorSpace
 from unbraid.types import UInt8Array
 
@@ -37,10 +37,7 @@ def read(path: Path, space: FactorSpace = SPACE) -> Content:
 
 def _images(path: Path, space: FactorSpace) -> Iterator[UInt8Array]:
     with bundle(path) as files:
-        by_pose = {}
-        for name in files.names:
-            if found := _NAME.search(name):
-                by_pose[int(found[1]) - 1, int(found[2])] = name
+        by_pose = file_of_each(path, files.names, _pose)
         n_objects, n_views = space.sizes
         for number in range(n_objects):
             for view in range(n_views):
@@ -49,6 +46,11 @@ def _images(path: Path, space: FactorSpace) -> Iterator[UInt8Array]:
                     raise ValueError(f"{path}: there is no obj{number + 1}__{angle}.png")
                 name = by_pose[number, angle]
                 yield resized(decoded(files.read(name), name), (64, 64))
+
+
+def _pose(name: str) -> tuple[int, int] | None:
+    found = _NAME.search(name)
+    return (int(found[1]) - 1, int(found[2])) if found else None
 
 
 open_coil100 = official_opener("coil100", FILES, read, VERSION, {"size": 64, "resampling": "lanczos"})

@@ -63,7 +63,7 @@ def read(path: Path, space: FactorSpace = SPACE) -> Content:
         try:
             labels = arrays.whole(path, member, (len(space), len(space.sizes) + 1), "iu")
         except ValueError as error:
-            raise ValueError(f"{error}; a file of another size is yours: give its path as the dataset") from error
+            raise ValueError(f"{error}; if the file is your own, give its path as the dataset") from error
         check_levels(path, labels[:, 1:], space)
     slabs = arrays.slabs(path, "imgs", (len(space), 64, 64), "u", _white)
     return Content(space, (64, 64, 1), slabs, binary=True)

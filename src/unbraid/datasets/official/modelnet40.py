@@ -13,7 +13,7 @@ import numpy as np
 from unbraid.datasets._official import OfficialFile, official_opener
 from unbraid.datasets._store import Content
 from unbraid.datasets.airplanes import ELEVATION
-from unbraid.datasets.containers import Bundle, bundle
+from unbraid.datasets.containers import Bundle, bundle, file_of_each
 from unbraid.datasets.rendering.meshes import Mesh, fan_triangles, flat_mesh, unit_radius
 from unbraid.datasets.rendering.raster import orbit
 from unbraid.datasets.rendering.rendering import MILD, slabs, turned_objects
@@ -44,13 +44,18 @@ def read(path: Path, space: FactorSpace = SPACE) -> Content:
 def _slabs(path: Path, space: FactorSpace) -> Iterator[UInt8Array]:
     n_objects, n_rotations = space.sizes
     with bundle(path) as files:
-        meshes = {found[1]: name for name in files.names if (found := _NAME.search(name))}
+        meshes = file_of_each(path, files.names, _stem)
         if len(meshes) != n_objects:
             raise ValueError(f"{path}: there are {len(meshes)} train/airplane_*.off where {n_objects} were expected")
         names = [meshes[stem] for stem in sorted(meshes)]
         objects, rotation = space.grid().T
         views = orbit(rotation / n_rotations, ELEVATION / 360)
         yield from slabs(lambda number: _mesh(files, names[number]), objects, views, MILD)
+
+
+def _stem(name: str) -> str | None:
+    found = _NAME.search(name)
+    return found[1] if found else None
 
 
 def _mesh(files: Bundle, name: str) -> Mesh:
