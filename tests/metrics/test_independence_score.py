@@ -201,6 +201,26 @@ def test_unchanged_by_rotating_permuting_and_flipping_but_not_by_scaling_one_cod
     assert abs(score_of(codes * [1, 1, 5, 1]).score - before) > 0.01
 
 
+def test_dead_codes_leave_a_small_grid_defined() -> None:
+    grid = FactorSpace(("x", "y"), (3, 3), ("cyclic", "cyclic")).grid()
+    codes = np.random.default_rng(0).standard_normal((9, 4))
+    before = independence_score(codes, grid, kinds=("cyclic", "cyclic")).score
+    with_dead = np.column_stack([codes, np.full((9, 3), 0.3)])
+    assert independence_score(with_dead, grid, kinds=("cyclic", "cyclic")).score == pytest.approx(before, abs=1e-9)
+    with pytest.raises(NotDefined, match="too few rows with neighbours: 9 for factor 0"):
+        independence_score(np.random.default_rng(0).standard_normal((9, 5)), grid, kinds=("cyclic", "cyclic"))
+
+
+@pytest.mark.parametrize("kinds", [("ordinal", "ordinal"), ("cyclic", "ordinal")])
+def test_codes_of_few_dimensions_score_the_same_in_single_precision(kinds: tuple[Any, Any]) -> None:
+    """Two directions in four codes: what rounding leaves along the others is no move."""
+    grid = FactorSpace(("x", "y"), (3, 5), kinds).grid()
+    codes = grid @ np.random.default_rng(1).standard_normal((2, 4))
+    score = independence_score(codes, grid, kinds=kinds).score
+    assert independence_score(codes.astype(np.float32), grid, kinds=kinds).score == pytest.approx(score, abs=1e-5)
+    assert independence_score(codes * 1e-3 + 1e5, grid, kinds=kinds).score == pytest.approx(score, abs=1e-5)
+
+
 def test_dead_codes_change_nothing() -> None:
     codes = np.random.default_rng(0).standard_normal((len(GRID), 4)) + TORUS
     dead = np.column_stack([np.full(len(GRID), 0.1), codes])

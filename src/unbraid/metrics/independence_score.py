@@ -13,7 +13,7 @@ from unbraid.metrics._shared.interventions import combinations
 from unbraid.metrics._shared.metric import GRID, Metric
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
-STANDING_STILL = 1e-9  # length of a move, over the typical length of a code, that is only rounding
+STANDING_STILL = 1e-6  # length of a move, over the typical length of a code, that is only rounding (single precision)
 CHUNK = 8192  # rows whose directions are held at once
 NULL_DRAWS = 3
 
@@ -62,7 +62,7 @@ def independence_score(
 
     Raises:
         ValueError: what every metric refuses, or levels of a cyclic factor out of range.
-        NotDefined: fewer than two factors have steps from at least twice as many rows as there are codes.
+        NotDefined: fewer than two factors have steps from at least twice as many rows as codes that vary.
 
     Reference:
         Painter et al. 2020, "Linear Disentangled Representations and Unsupervised Action Estimation", as computed by
@@ -156,12 +156,13 @@ def _fits(inputs: Inputs, centred: FloatArray, sizes: Sequence[int] | None) -> t
     """Actions up and down along each factor that has enough steps, and a phrase about the others."""
     fits, few = {}, []
     cyclic, angles = inputs.steps, inputs.angles
+    least = 2 * max(1, int(np.count_nonzero(np.ptp(centred, axis=0))))
     wrap = dict(zip(cyclic, cyclic_sizes(inputs, cyclic, sizes), strict=True))
     for factor, kind in enumerate(inputs.kinds):
         if kind not in ("cyclic", "ordinal") or factor in angles:
             continue
         both = _neighbours(inputs.factors, centred, factor, wrap.get(factor))
-        if all(len(rows) >= 2 * inputs.n_codes for rows, _ in both):
+        if all(len(rows) >= least for rows, _ in both):
             fits[factor] = [_fit(centred, *step) for step in both]
         else:
             few.append(f"{min(len(rows) for rows, _ in both)} for factor {factor}")
@@ -203,7 +204,7 @@ def _fit(centred: FloatArray, rows: IntArray, landed: FloatArray) -> _Action:
     identity = np.eye(centred.shape[1])
     if moved <= STANDING_STILL**2 * (centred**2).sum():
         return _Action(len(rows), identity, 0.0, moves=False)
-    free = np.linalg.lstsq(start, move, rcond=1e-10)[0]
+    free = np.linalg.lstsq(start, move, rcond=STANDING_STILL)[0]
     # The triangular factor has the right singular vectors of the tall matrix.
     plane = np.linalg.svd(np.linalg.qr(start @ free, mode="r"))[2][:2].T
     best = free @ plane @ plane.T
@@ -229,7 +230,7 @@ METRIC = Metric(
     invariant_to=frozenset({"permute", "flip", "dead"}),
     aligned=False,
     linear=False,
-    version=3,
+    version=4,
     interval=GRID,
     cites=("painter2020linear",),
     formula=(
