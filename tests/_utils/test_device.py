@@ -1,6 +1,7 @@
 """Which devices are taken."""
 
 import pytest
+import torch
 
 from unbraid._utils.device import choose_device
 
@@ -11,6 +12,12 @@ def test_a_device_that_computes_nothing_here_is_refused_in_one_line(name: str) -
         choose_device(name)
     assert "\n" not in str(refused.value)
     assert len(str(refused.value)) < 300
+
+
+def test_what_is_no_name_of_a_device_is_refused() -> None:
+    with pytest.raises(ValueError, match="^device must be a name, such as 'auto', 'cpu' or 'cuda'; got None$"):
+        choose_device(None)  # pyright: ignore[reportArgumentType]
+    assert choose_device(torch.device("cpu")) == torch.device("cpu")  # pyright: ignore[reportArgumentType]
 
 
 def test_that_of_auto_computes() -> None:

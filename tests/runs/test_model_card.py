@@ -137,6 +137,14 @@ def test_images_by_their_path_are_not_named(unbraid_cli, tmp_path: Path) -> None
     assert (code, printed.splitlines()[-1]) == (0, f"note: {place}")
 
 
+def test_a_folder_may_end_in_a_number(trained: Run, unbraid_cli, tmp_path: Path) -> None:
+    code, printed, _ = unbraid_cli("export", trained.path, "--out", tmp_path / "vae-0.1")
+    assert (code, printed.splitlines()[0].split(";")[0]) == (0, f"wrote {tmp_path / 'vae-0.1'}")
+    assert (tmp_path / "vae-0.1" / "weights.safetensors").read_bytes() == (
+        trained.path / "weights.safetensors"
+    ).read_bytes()
+
+
 def test_it_says_what_each_latent_tells_and_which_are_unused(trained: Run) -> None:
     codes = trained.codes()
     parts = sections(model_card(trained, "a"))

@@ -5,9 +5,12 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -99,6 +102,48 @@ def test_an_encoder_can_be_differentiated(runs):
         moved = (encode(images + step)[0] - encode(images - step)[0]).sum() / 2
     assert images.grad is not None
     torch.testing.assert_close((images.grad * step).sum(), moved, rtol=0.02, atol=1e-4)
+
+
+@contextmanager
+def default_of(get: Callable[[], object], set_to: Callable[[Any], None], value: object) -> Iterator[None]:
+    before = get()
+    set_to(value)
+    try:
+        yield
+    finally:
+        set_to(before)
+
+
+SURROUNDINGS = {
+    "no gradients": torch.no_grad,
+    "inference": torch.inference_mode,
+    "autocast": lambda: torch.autocast("cpu", torch.bfloat16),
+    "double precision": lambda: default_of(torch.get_default_dtype, torch.set_default_dtype, torch.float64),
+    "another device": lambda: default_of(lambda: None, torch.set_default_device, "meta"),
+}
+
+
+def _asked(run: Run, images: Any, codes: Any) -> list[Any]:
+    return [each for one in (run, run.untrained()) for each in (one.encode(images), one.decode(codes))]
+
+
+@pytest.mark.parametrize("name", SURROUNDINGS)
+def test_what_a_program_has_set_in_torch_changes_no_run(runs, tmp_path, name):
+    """A notebook that has turned gradients off, or set a device or precision for all its tensors."""
+    images, codes = blocks().images(np.arange(20)), [[0.5, -1.0, 2.0]]
+    wanted = _asked(runs[0], images, codes)
+    with SURROUNDINGS[name]():
+        (again,) = train("beta_vae", blocks(), beta=1, learning_rate=1e-3, steps=30, out=tmp_path, **SMALL)
+        run = load_run(again.path)
+        found = _asked(run, images, codes)
+    assert again.path.name == runs[0].path.name
+    assert (again.path / WEIGHTS).read_bytes() == (runs[0].path / WEIGHTS).read_bytes()
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(one, other)
+    pixels = torch.rand(2, 1, 32, 32, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    run.encoder()(pixels)[0].sum().backward()  # as the run that is opened elsewhere
+    assert pixels.grad is not None
+    assert not any(each.requires_grad for one in (run, run.untrained()) for each in one.modules.parameters())
 
 
 def test_a_run_on_another_device_has_the_same_networks_on_the_cpu(runs, monkeypatch):

@@ -262,18 +262,22 @@ def test_a_diverged_member_is_recorded_and_not_tried_again(tmp_path):
     assert_same(again, done)
 
 
-def test_who_diverges_before_the_first_point_of_the_curves_has_the_steps_until_then(monkeypatch):
-    wild = member("vae", 1, network="dense", learning_rate=0.1)
-    plan = Plan("vae", 3000, 8, "cpu", "float32")
-    every_step = train_here(replace(plan, steps=500), [wild], DATASET)[0]
+@pytest.mark.parametrize("stacked", [False, True])
+def test_who_diverges_before_the_first_point_of_the_curves_has_the_steps_until_then(monkeypatch, stacked):
+    wild, tame = (member("vae", 1, network="dense", learning_rate=rate, rate_warmup=10) for rate in (1.0, 1e-4))
+    plan = Plan("vae", 20, 8, "cpu", "float32")
+    chosen = [tame, wild] if stacked else [wild]
+    every_step = train_here(plan, chosen, DATASET)[-1]
     assert every_step.diverged
     taken = every_step.diverged.step
     monkeypatch.setattr(loop, "CURVE_POINTS", 1)
-    done = train_here(plan, [wild], DATASET)[0]
-    assert done.diverged == every_step.diverged
-    assert done.curve_steps.tolist() == [taken] != [0]
-    for name, values in done.curves.items():
+    done = train_here(plan, chosen, DATASET)
+    assert done[-1].diverged == every_step.diverged
+    assert done[-1].curve_steps.tolist() == [taken]
+    assert taken > 5
+    for name, values in done[-1].curves.items():
         np.testing.assert_allclose(values, [every_step.curves[name][:taken].mean()], rtol=1e-6)
+    assert [each.curve_steps.tolist() for each in done[:-1]] == [[20]] * stacked
 
 
 def test_no_steps_leave_the_initial_weights():

@@ -5,7 +5,7 @@ import math
 import os
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -26,6 +26,8 @@ def choose_device(name: str = "auto") -> torch.device:
     """
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if not isinstance(name, str | torch.device):
+        raise ValueError(f"device must be a name, such as 'auto', 'cpu' or 'cuda'; got {name!r}")
     try:
         device = torch.device(name)
         torch.zeros(1, device=device).item()  # "meta" has room for no value
@@ -115,13 +117,17 @@ _restored = ExitStack()  # what was set before the first of them
 
 @contextmanager
 def reproducible(device: torch.device) -> Iterator[None]:
-    """One thread and deterministic kernels: the number of threads changes the order of sums, and so the result.
+    """What comes out within the block is the same whatever its surroundings have set in torch.
 
-    Torch has one setting of both for the process: of blocks that overlap, as in threads, the last one restores it.
+    One thread, since their number changes the order of sums; deterministic kernels; single precision and the CPU for
+    tensors of which nothing is said; no autocast. Torch has one number of threads and one precision for the process: of
+    blocks that overlap, as in threads, the last one restores them.
     """
     with _guard:
         if not _at_work:
             _restored.callback(torch.set_num_threads, torch.get_num_threads())
+            _restored.callback(torch.set_default_dtype, torch.get_default_dtype())
+            torch.set_default_dtype(torch.float32)
             for name, value in (("deterministic", True), ("benchmark", False)):
                 # Not by `cudnn.flags`, which turns cuDNN off and TF32 on unless told otherwise.
                 _restored.callback(setattr, torch.backends.cudnn, name, getattr(torch.backends.cudnn, name))
@@ -129,8 +135,11 @@ def reproducible(device: torch.device) -> Iterator[None]:
         if device.type == "cpu":
             torch.set_num_threads(1)
         _at_work.append(device)
+    # Where the default is the CPU, as nearly always, a context that says so would slow every operation down.
+    at_home = nullcontext() if torch.get_default_device().type == "cpu" else torch.device("cpu")
     try:
-        yield
+        with at_home, torch.autocast(device.type, enabled=False):
+            yield
     finally:
         with _guard:
             _at_work.remove(device)

@@ -76,7 +76,8 @@ def export(
 
     check_not_fitted(path)
     trust = trust_code or ()
-    folder = not out.suffix and not is_study(path) and not records and (path / CONFIG).is_file()
+    bare = not out.suffix or out.suffix[1:2].isdigit()  # "vae-0.1" is the name of a folder
+    folder = bare and not is_study(path) and not records and (path / CONFIG).is_file()
     if not folder and (name or chosen or scores):
         raise ValueError(
             f"--name, --chosen and --scores are for the model card of a run in a new folder, not for {out}"

@@ -266,9 +266,9 @@ class Run:
         """
         self._check_trust()
         fresh, shape = replace(self), tuple(self.config["dataset"]["image_shape"])
-        with self.described():
+        with self.described(), torch.inference_mode(False), reproducible(torch.device("cpu")):
             modules = build_member(self._family, shape, self._settings, self.config["seed"]).eval()
-        fresh.__dict__["modules"] = modules.to(choose_device(self.device))
+        fresh.__dict__["modules"] = modules.requires_grad_(False).to(choose_device(self.device))
         return fresh
 
     def _encoded(self, images: Any) -> Any:
@@ -368,6 +368,11 @@ class Run:
             ValueError: the weights are damaged, or are those of another architecture.
         """
         self._check_trust()
+        with torch.inference_mode(False), reproducible(torch.device("cpu")):  # whatever whoever asks first has set
+            modules = self._read_modules()
+        return modules.to(choose_device(self.device))
+
+    def _read_modules(self) -> nn.ModuleDict:
         path, shape = self.path / WEIGHTS, tuple(self.config["dataset"]["image_shape"])
         with self.described():
             weights = weights_of(self._family, shape, self._settings, self.config["seed"])
@@ -380,7 +385,7 @@ class Run:
         except (SafetensorError, OSError) as error:
             raise damaged(path, error) from None
         with self.described():
-            modules = self._built(weights)  # not in inference mode, so that `encoder()` can be differentiated
+            modules = self._built(weights)
         with self.described(), torch.inference_mode():
             dtype = _dtype_of(modules)
             images = torch.zeros(1, *(shape[2:] + shape[:2]), dtype=dtype)
@@ -390,7 +395,7 @@ class Run:
             self._family.decode(modules, torch.zeros(1, self.n_codes, dtype=dtype), self._settings)
         if self.config.get("probe"):
             self._check_probe(modules)
-        return modules.to(choose_device(self.device))
+        return modules
 
     def _built(self, weights: Mapping[str, Tensor]) -> nn.ModuleDict:
         shape = tuple(self.config["dataset"]["image_shape"])
@@ -412,7 +417,7 @@ class Run:
 
     def _check_probe(self, modules: nn.ModuleDict) -> None:
         """Raises ValueError where code of the user's does not give the codes that it gave when the run was trained."""
-        with torch.inference_mode(), reproducible(torch.device("cpu")):
+        with torch.inference_mode():
             probes = torch.from_numpy(probe_images(tuple(self.config["dataset"]["image_shape"])))
             images = as_floats(probes, _dtype_of(modules))
             codes = self._family.encode(modules, images, self._settings)[0].float().numpy()

@@ -153,7 +153,7 @@ def train_here(
     family = find_family(plan.family)
     images = divided(dataset, plan.hold_out)
     context = make_context(family, members, images.seen, batch_size=plan.batch_size, steps=plan.steps)
-    with reproducible(device), stop_requests() as asked:
+    with reproducible(device), torch.inference_mode(False), stop_requests() as asked:
         if family.fit is not None:
             return [_fitted(family, member, dataset, context) for member in members]
         plan = _settled(plan, family, members[0], images.whole.image_shape, context, folders)
@@ -263,6 +263,12 @@ class _Stretch:
         stopped = self.population.diverged()
         return [begin < step and not reason for begin, reason in zip(self.begins, stopped, strict=True)]
 
+    def _failed_at(self, step: int) -> list[int]:
+        found = zip(self.begins, self.population.diverged(), strict=True)
+        return [
+            index for index, (begin, reason) in enumerate(found) if begin <= step and reason and reason.step == step
+        ]
+
     def _catch_up(self, step: int) -> None:
         """Members that were ahead begin here."""
         for index, each in enumerate(self.progress):
@@ -285,8 +291,8 @@ class _Stretch:
             if step in ahead:
                 self._catch_up(step)
             logs = self.population.advance(step)
-            if alone and self.sums and not self.progress[0].curve_steps and self.population.diverged()[0]:
-                self._extend([0], step, self._means())  # what came before the step that failed is all that there is
+            if self.sums and step < self.every:  # who fails before the first point has what came before, and no more
+                self._extend(self._failed_at(step), step, self._means())
             for name, value in logs.items():
                 self.sums[name] = self.sums[name] + value if name in self.sums else value.clone()
                 self.counts[name] = self.counts.get(name, 0) + 1
