@@ -76,8 +76,8 @@ def test_real_numbers_that_never_repeat_are_no_levels() -> None:
 
 
 def test_kinds_and_grid_can_be_chosen() -> None:
-    chosen = from_array(numbered(6), shuffled_grid(), kinds={"size": "cyclic"})
-    assert chosen.space.kinds == ("cyclic", "categorical")
+    chosen = from_array(numbered(6), shuffled_grid(), kinds={"size": "categorical"})
+    assert chosen.space.kinds == ("categorical", "categorical")
     samples = from_array(numbered(6), shuffled_grid(), grid=False)
     assert isinstance(samples.space, FactorTable)
     assert samples.space.kinds == ("continuous", "categorical")

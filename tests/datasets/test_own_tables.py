@@ -54,9 +54,10 @@ def test_a_closing_level_of_a_circle_is_not_counted_twice() -> None:
     assert open_circle.turns == (4,)
 
 
-def test_a_circle_with_a_gap_is_refused() -> None:
+@pytest.mark.parametrize("angles", [[0, 90, 270, 0], [0, 90, 270]])  # the latter are a grid
+def test_a_circle_with_a_gap_is_refused(angles: list[int]) -> None:
     with pytest.raises(ValueError) as caught:
-        from_array(black(4), {"angle": [0, 90, 270, 0]}, kinds={"angle": "cyclic"})
+        from_array(black(len(angles)), {"angle": angles}, kinds={"angle": "cyclic"})
     assert str(caught.value) == (
         "factors: column 'angle' is cyclic, and its values must be evenly spaced; their steps are 90 to 180. Kind "
         "'continuous' takes any"

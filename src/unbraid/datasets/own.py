@@ -71,7 +71,7 @@ def from_array(
 
     Raises:
         ValueError: shapes disagree, a cell is empty, not finite or a whole number beyond 2^53, there is no grid, or
-            values of a cyclic factor that fill none are not evenly spaced; names row and column.
+            values of a cyclic factor are not evenly spaced; names row and column.
         FileNotFoundError: a file is not there.
 
     Example:
@@ -394,6 +394,7 @@ def _dataset(source: Rows, columns: list[Column], kinds: Kinds, grid: bool | Non
     levels, values, numbers = zip(*(column.levels(chosen.get(column.name)) for column in columns), strict=True)
     names = tuple(column.name for column in columns)
     found: tuple[Kind, ...] = tuple(column.kind(chosen.get(column.name)) for column in columns)
+    around = tuple(map(_around, columns, found, values))
     if grid is not False:
         refusal = _no_grid(columns, levels, found, chosen)
         if not refusal:
@@ -404,7 +405,6 @@ def _dataset(source: Rows, columns: list[Column], kinds: Kinds, grid: bool | Non
         if grid:
             raise ValueError(f"{columns[0].table} is no grid: {refusal}")
     table = [real if kind == "continuous" else level for real, level, kind in zip(numbers, levels, found, strict=True)]
-    around = tuple(map(_around, columns, found, values))
     kept = tuple(() if kind == "continuous" else each for each, kind in zip(values, found, strict=True))
     texts = tuple(map(named_levels, values))
     return OwnImages(source, FactorTable(names, found, np.stack(table, axis=1), None, texts, around, kept))
