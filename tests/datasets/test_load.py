@@ -54,6 +54,18 @@ def test_loading_says_what_is_wrong(tmp_path: Path, name: str, options: dict, me
     assert message in str(caught.value)
 
 
+def test_a_path_may_be_an_object_and_is_never_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    np.save(tmp_path / "images.npy", np.zeros((3, 4, 4, 1), dtype=np.uint8))
+    assert len(load(tmp_path)) == len(load(tmp_path / "images.npy", shrink=2)) == 3
+    with pytest.raises(ValueError, match="has no option 'kind'"):
+        load(tmp_path, kind=1)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileNotFoundError, match="square: no such file or folder"):
+        load(Path("square"))
+    with pytest.raises(ValueError, match="name must be that of a dataset, or the path of one; got a NoneType"):
+        load(None)  # pyright: ignore[reportArgumentType]
+
+
 def test_rows_are_found_by_name() -> None:
     assert len(find("sprites")) == 737_280
 

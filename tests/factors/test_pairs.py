@@ -5,7 +5,17 @@ import pytest
 
 from unbraid.datasets import DATASETS, load
 from unbraid.datasets.subset import SubsetDataset
-from unbraid.factors import FactorSpace, Series, labelled_pairs, turntables, walks, weak_pairs
+from unbraid.factors import (
+    FactorSpace,
+    Series,
+    all_objects,
+    labelled_pairs,
+    one_object,
+    turntables,
+    walks,
+    weak_pairs,
+    whole_objects,
+)
 from unbraid.scoring.encoding import encoded
 
 TORUS = FactorSpace(("y", "x"), (64, 64), ("cyclic", "cyclic"))
@@ -166,6 +176,24 @@ def test_the_published_rule_with_drawn_k() -> None:
 def test_pairs_say_what_is_wrong(call: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()  # pyright: ignore[reportCallIssue]
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda space: weak_pairs(space, 5),
+        lambda space: labelled_pairs(space, 1),
+        lambda space: turntables(space, "x"),
+        walks,
+        lambda space: whole_objects(space, 8),
+        all_objects,
+        one_object,
+    ],
+)
+def test_what_needs_a_grid_says_so_of_samples(draw: Any) -> None:
+    part = load("square", positions=8, without={"random": 3}).space
+    with pytest.raises(ValueError, match="needs a full grid of factors, a FactorSpace; these are samples"):
+        draw(part)
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,13 @@ def test_a_table_answers_like_a_grid() -> None:
     assert table.factors([2, 0]).tolist() == [[1, -1.0], [2, 0.5]]
 
 
+def test_a_table_is_made_of_lists_and_refuses_what_is_no_number() -> None:
+    assert FactorTable((1,), ("ordinal",), [[0], [2]]).factors([1]).tolist() == [[2]]  # pyright: ignore[reportArgumentType]
+    for table in (np.array([["x"]]), np.array([[1]], dtype=object), [[None]]):
+        with pytest.raises(ValueError, match="table must hold numbers, levels or real values; got dtype"):
+            FactorTable(("a",), ("ordinal",), table)  # pyright: ignore[reportArgumentType]
+
+
 def test_a_table_without_rows_still_has_names_and_kinds() -> None:
     table = FactorTable(("a", "b"), ("ordinal", "continuous"), np.empty((0, 2)))
     assert (len(table), table.sizes) == (0, (0, 0))

@@ -40,7 +40,7 @@ __all__ = [
 
 
 def load(
-    name: str,
+    name: str | Path,
     root: str | Path | None = None,
     *,
     progress: ReadingProgress | None = None,
@@ -67,6 +67,8 @@ def load(
         FileNotFoundError: there is nothing at the path.
         DatasetMissing: it needs a file that is not there; the message says which, and where to get it.
     """
+    if not isinstance(name, str | Path):
+        raise ValueError(f"name must be that of a dataset, or the path of one; got a {type(name).__name__}")
     if root is not None and not isinstance(root, str | Path):
         raise ValueError(f"root must be the path of a folder; got {root!r}")
     check_whole("shrink", shrink, 1)
@@ -78,9 +80,9 @@ def load(
 
 
 def _open(
-    name: str, root: str | Path | None, progress: ReadingProgress | None, options: dict[str, Any]
+    name: str | Path, root: str | Path | None, progress: ReadingProgress | None, options: dict[str, Any]
 ) -> FactorDataset:
-    if is_path(name, DATASETS):
+    if isinstance(name, Path) or is_path(name, DATASETS):
         _check_options(name, open_path, options)
         return open_path(name, **options)
     row = find(name)
@@ -88,7 +90,7 @@ def _open(
     return row.open(cache_root(root), progress=progress, **options)
 
 
-def _check_options(name: str, opener: Callable[..., FactorDataset], options: Mapping[str, Any]) -> None:
+def _check_options(name: str | Path, opener: Callable[..., FactorDataset], options: Mapping[str, Any]) -> None:
     """Raises ValueError for an option that the dataset does not have, or a value of another type than it asks for.
 
     Numbers are left to the dataset, which knows their range.
@@ -98,7 +100,7 @@ def _check_options(name: str, opener: Callable[..., FactorDataset], options: Map
     for option, value in options.items():
         if option not in known:
             there = ", ".join([*sorted(known), "shrink", "without"])
-            raise ValueError(f"dataset {name!r} has no option {option!r}; it has {there}")
+            raise ValueError(f"dataset {str(name)!r} has no option {option!r}; it has {there}")
         kind = parameters[option].annotation
         if kind in (int, float):
             continue
@@ -106,7 +108,7 @@ def _check_options(name: str, opener: Callable[..., FactorDataset], options: Map
             TypeAdapter(kind, config=ConfigDict(strict=True)).validate_python(value)
         except ValidationError as error:
             said = error.errors()[0]["msg"]
-            raise ValueError(f"dataset {name!r}: {option}: {said[0].lower()}{said[1:]}; got {value!r}") from None
+            raise ValueError(f"dataset {str(name)!r}: {option}: {said[0].lower()}{said[1:]}; got {value!r}") from None
 
 
 def find(name: str) -> Dataset:

@@ -5,7 +5,7 @@ from math import prod
 import numpy as np
 
 from unbraid._utils.arguments import check_whole, generator
-from unbraid.factors.space import FactorSpace, Space
+from unbraid.factors.space import FactorSpace, Space, check_grid
 from unbraid.types import IntArray
 
 
@@ -27,6 +27,7 @@ def all_objects(space: FactorSpace, *, seed: int = 0) -> IntArray:
     Raises:
         ValueError: no factor is cyclic.
     """
+    check_grid(space)
     cyclic = cyclic_columns(space)
     standing = [1 if k in cyclic else size for k, size in enumerate(space.sizes)]
     drawn = generator(seed).permutation(prod(standing))
@@ -48,6 +49,7 @@ def turned(space: FactorSpace, objects: IntArray) -> IntArray:
         >>> turned(space, np.array([[1, 0]])).tolist()
         [3, 4, 5]
     """
+    check_grid(space)
     cyclic = cyclic_columns(space)
     turns = np.indices([space.sizes[k] for k in cyclic]).reshape(len(cyclic), -1).T
     factors = np.repeat(objects, len(turns), axis=0)

@@ -13,7 +13,7 @@ import numpy as np
 from unbraid._utils.arguments import check_choice, check_draws, check_whole, generator
 from unbraid.factors.objects import cyclic_columns
 from unbraid.factors.sampling import rank_within
-from unbraid.factors.space import FactorSpace
+from unbraid.factors.space import FactorSpace, check_grid
 from unbraid.types import BoolArray, FloatArray, IntArray
 
 
@@ -81,6 +81,7 @@ def weak_pairs(
         Locatello et al. 2020, "Weakly-Supervised Disentanglement Without Compromises". The LSBD paper (appendix
         F.2) lets two factors change: changed=2.
     """
+    check_grid(space)
     n_factors = len(space.sizes)
     check_draws(n_factors, 0, n=n)
     if changed is not None:
@@ -131,6 +132,7 @@ def labelled_pairs(space: FactorSpace, n: int, *, seed: int = 0) -> Series:
         >>> pairs.index.shape, len(np.unique(pairs.index)), bool(pairs.steps[:, 0].any())
         ((256, 2), 512, False)
     """
+    check_grid(space)
     rng = generator(seed)
     order = rng.permutation(len(space))
     shared = space.factors(order)
@@ -161,6 +163,7 @@ def turntables(space: FactorSpace, factor: str, n: int | None = None, *, seed: i
     Raises:
         ValueError: the factor is unknown or not cyclic, or there are fewer objects.
     """
+    check_grid(space)
     column = space.column(factor)
     if space.kinds[column] != "cyclic":
         raise ValueError(f"factor {factor!r} is {space.kinds[column]} and does not turn")
@@ -193,6 +196,7 @@ def walks(space: FactorSpace, n: int = 50, length: int = 100, *, step: int = 1, 
         >>> paths.index.shape, sorted({int(s) for s in np.abs(np.diff(paths.steps, axis=1)).sum(axis=2).ravel()})
         ((50, 100), [3])
     """
+    check_grid(space)
     columns = np.asarray(cyclic_columns(space))
     check_draws(len(space.names), n=n, length=length)
     check_whole("length", length, 2)

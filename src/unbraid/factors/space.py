@@ -48,7 +48,7 @@ class FactorSpace:
     values: tuple[Values, ...] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "names", tuple(map(printable, self.names)))
+        object.__setattr__(self, "names", tuple(printable(str(name)) for name in self.names))
         object.__setattr__(self, "kinds", tuple(self.kinds))
         if not len(self.names) == len(self.sizes) == len(self.kinds):
             raise ValueError(
@@ -127,8 +127,9 @@ class FactorTable:
             Metrics read levels, never these.
 
     Raises:
-        ValueError: the shapes disagree, names repeat, a kind is unknown, a discrete factor holds anything but
-            whole numbers from 0, or levels, around or values are not one per factor, or fewer than there are levels.
+        ValueError: table holds no numbers, the shapes disagree, names repeat, a kind is unknown, a discrete factor
+            holds anything but whole numbers from 0, or levels, around or values are not one per factor, or fewer than
+            there are levels.
 
     Example:
         >>> table = FactorTable(("hue",), ("continuous",), np.array([[0.25], [0.75]]))
@@ -145,10 +146,13 @@ class FactorTable:
     values: tuple[Values, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "names", tuple(map(printable, self.names)))
+        object.__setattr__(self, "names", tuple(printable(str(name)) for name in self.names))
         object.__setattr__(self, "kinds", tuple(self.kinds))
         object.__setattr__(self, "around", tuple(map(int, self.around)))
         object.__setattr__(self, "values", _plain(self.values))
+        object.__setattr__(self, "table", np.asarray(self.table))
+        if self.table.dtype.kind not in "biuf":
+            raise ValueError(f"table must hold numbers, levels or real values; got dtype {self.table.dtype}")
         if self.table.ndim != 2 or not len(self.names) == len(self.kinds) == self.table.shape[1]:
             raise ValueError(
                 "names, kinds and the columns of table must be one per factor; "
@@ -203,6 +207,12 @@ class FactorTable:
 
 
 Space: TypeAlias = FactorSpace | FactorTable
+
+
+def check_grid(space: Space) -> None:
+    """Raises ValueError for samples, which do not hold every combination of the factors."""
+    if not isinstance(space, FactorSpace):
+        raise ValueError("this needs a full grid of factors, a FactorSpace; these are samples, a FactorTable")
 
 
 def _plain(values: Iterable[Iterable[Any]]) -> tuple[Values, ...]:
