@@ -2,6 +2,7 @@
 
 import csv
 import json
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import unbraid
 from unbraid.cli.app import app
 from unbraid.cli.show import print_line, print_table
 from unbraid.representation import Representation
+from unbraid.runs.scoring import score_path
 from unbraid.scoring.tables import score_table
 from unbraid.storage.table_formats import Table, latex
 
@@ -396,3 +398,39 @@ def test_names_between_colons_are_no_pictures(capsys: pytest.CaptureFixture[str]
     printed = capsys.readouterr().out
     assert "my_lab:ok: 4 models, my_lab:fire: 3" in printed
     assert all(each in printed for each in ("a:ok:", "b:fire:", "c:ok:"))
+
+
+def test_codes_of_several_models_are_not_all_in_memory(
+    home: Path, unbraid_cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is written of each model is what is written of it alone."""
+    files = [home / f"model{number}.npz" for number in range(3)]
+    for number, path in enumerate(files):
+        labels = {"shape": SHAPE, "hue": HUE}
+        Representation.of(CODES + number, labels, period={"hue": 360}, code_names=["a", "b", "c"]).save(path)
+    options = ("--metrics", "mig,mcc", "--json", "-")
+    alone = {path.stem: json.loads(unbraid_cli("score", path, *options)[1]) for path in files}
+    held: list[weakref.ref] = []
+
+    def scored(path: Path, *args: object, **kwargs: object) -> unbraid.ScoreCard:
+        in_memory.append(sum(each() is not None for each in held))
+        card = score_path(path, *args, **kwargs)
+        held.append(weakref.ref(card.representation.codes))
+        return card
+
+    in_memory: list[int] = []
+    monkeypatch.setattr("unbraid.runs.scoring.score_path", scored)
+    code, printed, error = unbraid_cli("score", *files, *options)
+    assert code == 0, error
+    assert in_memory == [0, 1, 1]  # those of the model before
+    together = json.loads(printed)["cards"]
+    for card in (*together.values(), *alone.values()):
+        for metric in card["metrics"].values():
+            del metric["seconds"]
+    assert together == alone
+
+
+def test_a_card_that_was_read_is_shown_with_its_rows(tmp_path: Path) -> None:
+    card = unbraid.score(CODES, {"shape": SHAPE}, metrics="mig")
+    card.save(tmp_path / "card.json")
+    assert repr(unbraid.ScoreCard.load(tmp_path / "card.json")) == repr(card)

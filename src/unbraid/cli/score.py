@@ -241,6 +241,7 @@ def score(
     from unbraid.representation.representation import example_path
     from unbraid.runs.foreign import is_run
     from unbraid.runs.scoring import check_baselines, score_path
+    from unbraid.scoring.card import without_samples
     from unbraid.scoring.score import choose
     from unbraid.scoring.unwanted import name_of
     from unbraid.storage.trust import trusting
@@ -277,15 +278,16 @@ def score(
     }  # fmt: skip
     cards: dict[str, ScoreCard] = {}
     kept: list[str | Exception] = []  # told once the scores are shown
-    trust = trusted(trust_code, trust_data)
+    trust, alone = trusted(trust_code, trust_data), len(paths) == 1 and by is None
     for number, path in enumerate(paths, start=1):
         with metric_progress(f"scoring {number}/{len(paths)}" if len(paths) > 1 else "scoring") as progress:
             card = score_path(path, about, baselines=baselines, trust=trust, progress=progress, **options)
         name = EXAMPLE if example else str(path)
-        cards[name] = replace(card, path=name)
+        card = replace(card, path=name)
         if path.is_dir() and is_run(path) and about.own and not about.taken and not blocked:
-            kept.append(_kept(path, cards[name]))
-    if len(cards) == 1 and by is None:
+            kept.append(_kept(path, card))
+        cards[name] = card if alone else without_samples(card)
+    if alone:
         card = next(iter(cards.values()))
         _show_one(card, to, how_many)
         if per_code is not None:

@@ -464,8 +464,7 @@ class ScoreCard(Mapping[str, Any]):
         raise ValueError(f"{path}: a score card is saved as .json or .html")
 
     def __repr__(self) -> str:
-        n_samples, n_codes = self.representation.codes.shape
-        n_codes = self.of_codes or n_codes
+        n_samples, n_codes = self.n_samples, self.of_codes or self.representation.codes.shape[1]
         scores = ", ".join(f"{name} {scored.headline:.3f}" for name, scored in list(self.scored.items())[:4])
         more = f" and {len(self) - 4} more" if len(self) > 4 else ""
         failed = f"; failed: {', '.join(self.failed)}" if self.failed else ""
@@ -563,6 +562,12 @@ def load_beside(path: str | Path) -> "ScoreCard":
     beside = (Path(path).with_name(f"codes{suffix}") for suffix in SUFFIXES)
     codes = next((each for each in beside if each.is_file()), None)
     return ScoreCard.load(path, None if codes is None else Representation.load(codes))
+
+
+def without_samples(card: ScoreCard) -> ScoreCard:
+    """The same card with no codes and factors in memory, as one that was read without them."""
+    described = card._input()
+    return replace(card, described=described, representation=_held(SavedInput.model_validate(described)))
 
 
 def fields_of(result: Any) -> list[tuple[str, Any]]:

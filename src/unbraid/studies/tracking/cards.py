@@ -54,6 +54,6 @@ def _record(model: str, card: ScoreCard, config: Mapping[str, Any]) -> TrackedRu
     values = {
         f"{metric}.{number}": value for metric, scored in card.scored.items() for number, value in scored.values.items()
     }
-    settings = {"codes": model, "rows": len(card.representation), "seed": card.seed}
+    settings = {"codes": model, "rows": card.n_samples, "seed": card.seed}
     settings |= {f"config.{key}" if key in settings else key: value for key, value in config.items()}
     return TrackedRun(EXPERIMENT, run, settings, np.zeros(0, dtype=np.int64), {}, 0, values)
