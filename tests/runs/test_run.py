@@ -104,6 +104,18 @@ def test_an_encoder_can_be_differentiated(runs):
     torch.testing.assert_close((images.grad * step).sum(), moved, rtol=0.02, atol=1e-4)
 
 
+def test_a_program_that_casts_by_itself_changes_no_training_in_bfloat16(tmp_path):
+    """Torch keeps cast weights until the outermost autocast ends; each step has other weights."""
+    settings = {**SMALL, "precision": "bfloat16", "learning_rate": 1e-2, "steps": 6}
+    (alone,) = train("vae", TINY, out=tmp_path / "alone", **settings)
+    with torch.autocast("cpu", torch.bfloat16):
+        (within,) = train("vae", TINY, out=tmp_path / "within", **settings)
+    assert (within.path / WEIGHTS).read_bytes() == (alone.path / WEIGHTS).read_bytes()
+    (half,) = train("vae", TINY, out=tmp_path, **{**settings, "steps": 3})
+    longer = unbraid.continue_run(half, 6, dataset=TINY, processes=0)
+    assert (longer.path / WEIGHTS).read_bytes() == (alone.path / WEIGHTS).read_bytes()
+
+
 @contextmanager
 def default_of(get: Callable[[], object], set_to: Callable[[Any], None], value: object) -> Iterator[None]:
     before = get()

@@ -5,7 +5,7 @@ import math
 import os
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -135,16 +135,19 @@ def reproducible(device: torch.device) -> Iterator[None]:
         if device.type == "cpu":
             torch.set_num_threads(1)
         _at_work.append(device)
-    # Where the default is the CPU, as nearly always, a context that says so would slow every operation down.
-    at_home = nullcontext() if torch.get_default_device().type == "cpu" else torch.device("cpu")
-    try:
-        with at_home, torch.autocast(device.type, enabled=False):
+    with ExitStack() as undone:
+        # Only where there is something to undo: these contexts slow operations down, or keep weights that are cast.
+        if torch.get_default_device().type != "cpu":
+            undone.enter_context(torch.device("cpu"))
+        if torch.is_autocast_enabled(device.type):
+            undone.enter_context(torch.autocast(device.type, enabled=False))
+        try:
             yield
-    finally:
-        with _guard:
-            _at_work.remove(device)
-            if not _at_work:
-                _restored.close()
+        finally:
+            with _guard:
+                _at_work.remove(device)
+                if not _at_work:
+                    _restored.close()
 
 
 def _multiplies_bfloat16() -> bool:

@@ -5,8 +5,8 @@ same to float precision whether it is trained alone or stacked, and whatever it 
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -506,6 +506,11 @@ def _spread(alive: Tensor, like: Tensor) -> Tensor:
     return alive.reshape(-1, *[1] * (like.dim() - 1))
 
 
-def _autocast(device: torch.device, precision: torch.dtype) -> AbstractContextManager[Any]:
-    half = precision in (torch.bfloat16, torch.float16)
-    return torch.autocast(device.type, precision) if half else nullcontext()
+@contextmanager
+def _autocast(device: torch.device, precision: torch.dtype) -> Iterator[None]:
+    if precision not in (torch.bfloat16, torch.float16):
+        yield
+        return
+    with torch.autocast(device.type, precision):
+        yield
+    torch.clear_autocast_cache()  # within an autocast of somebody else it would keep the weights of this step

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from unbraid._utils.arguments import check_number, check_whole
-from unbraid._utils.device import memory_advice, out_of_memory
+from unbraid._utils.device import memory_advice, out_of_memory, reproducible
 from unbraid._utils.signals import terminable
 from unbraid._utils.suggest import error_line, suggestion
 from unbraid._utils.threads import n_cores
@@ -368,6 +368,8 @@ def _check_norm(row: Family, dataset: FactorDataset, member: Member) -> None:
         raise ValueError(f"batch_size must be 2 or more for network={network!r}, which has batch norm; got 1")
 
 
+@torch.inference_mode(False)
+@reproducible(torch.device("cpu"))
 def dry_run_step(row: Family, dataset: FactorDataset, member: Member, batch_size: int = REHEARSED) -> None:
     """Take one step with code of the user's, encode an image and decode it; nothing of it is kept.
 
