@@ -266,6 +266,17 @@ def test_what_is_stopped_leaves_nothing_half_added(study, tmp_path, monkeypatch)
     assert list((study.require_folder() / "added").iterdir()) == []
 
 
+def test_what_a_killed_process_left_is_no_model_of_the_study(study, tmp_path, monkeypatch):
+    seen = []
+
+    def look(*_: object, **__: object) -> None:
+        seen.append([run.id for run in study.runs() if run.is_added])
+
+    monkeypatch.setattr("unbraid.studies.added.complete_scores", look)
+    add(study, [saved(tmp_path / "mine.npz")], family="mine")  # while it is scored the folder is what a kill leaves
+    assert seen == [[]]
+
+
 def test_what_is_scored_stays_where_the_ranking_is_stopped(tmp_path, monkeypatch, unbraid_cli):
     def stop(*_: object) -> None:
         raise KeyboardInterrupt

@@ -172,7 +172,7 @@ def no_longer_planned(folder: Path, planned: Collection[str], content: str, file
 def read_added(folder: Path, wanted: Mapping[str, Decision], files: ReadOnce) -> list[RunView]:
     """The representations that were added to a study, where these scores are wanted of them."""
     found = []
-    for path in sorted((folder / store.ADDED).glob("*/")):
+    for path in sorted((folder / store.ADDED).glob("[!.]*/")):  # hidden ones are not added yet, or were cut off
         if (path / CONFIG).is_file():
             about = files(_read_about, path / CONFIG)
             failure, scores = store.read_failure(folder, path.name, files), files(read_scores, path, SCORES)
