@@ -267,7 +267,8 @@ def pictures_below(folder: Path) -> tuple[str, ...]:
     found = sorted(name for name in paths_below(folder) if Path(name).suffix.lower() in PICTURES)
     if not found:
         described = " nor ".join(("meta.json", *TABLES))
-        raise ValueError(f"{folder}: no dataset; there is neither {described}, and no picture or images.npy")
+        kinds = ", ".join(sorted(PICTURES))
+        raise ValueError(f"{folder}: no dataset; there is neither {described}, and no picture ({kinds}) or images.npy")
     return tuple(found)
 
 

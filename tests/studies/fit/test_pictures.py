@@ -2,16 +2,17 @@
 
 import json
 import os
+import struct
 from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageOps
 
 import unbraid
 from unbraid.datasets import from_array
 from unbraid.studies.fit.hand_over import of_dataset, write_codes
-from unbraid.studies.fit.pictures import FEWEST, IMAGES, prepare, read_pictures
+from unbraid.studies.fit.pictures import FEWEST, IMAGES, prepare, read_picture, read_pictures
 
 RNG = np.random.default_rng(0)
 
@@ -81,6 +82,80 @@ def test_exif_turns_a_picture_upright(folder: Path, tmp_path: Path):
     exif[0x0112] = 6  # shown turned by 90 degrees, clockwise
     Image.fromarray(np.rot90(upright)).save(folder / "turned.png", exif=exif)
     np.testing.assert_array_equal(named(folder, tmp_path / "cache", "turned.png"), upright)
+
+
+@pytest.mark.parametrize("turn", range(1, 9))
+@pytest.mark.parametrize("name", ["turned.png", "turned.tif"])
+def test_each_orientation_is_turned_as_pillow_turns_it(folder: Path, name: str, turn: int):
+    exif = Image.Exif()
+    exif[0x0112] = turn
+    Image.fromarray(pixels(16, 16)).save(folder / name, exif=exif)
+    with Image.open(folder / name) as picture:
+        upright = np.asarray(ImageOps.exif_transpose(picture))
+    np.testing.assert_array_equal(read_picture(folder / name, (16, 16, 3))[0], upright)
+
+
+def test_odd_exif_data_neither_stop_it_nor_keep_a_picture_from_its_turn(folder: Path, tmp_path: Path):
+    """Data that are cut short; and an orientation, beside a width that is written as text."""
+    upright = pixels(16, 16)
+    Image.fromarray(upright).save(folder / "cut.png", exif=b"Exif\0\0MM\0*\0")
+    entries = [(0x0100, 2, 2, b"x\0\0\0"), (0x0112, 3, 1, struct.pack("<HH", 6, 0))]
+    odd = b"II*\0" + struct.pack("<IH", 8, len(entries))
+    odd += b"".join(struct.pack("<HHI", *each[:3]) + each[3] for each in entries) + bytes(4)
+    Image.fromarray(np.rot90(upright)).save(folder / "odd.png", exif=b"Exif\0\0" + odd)
+    with Image.open(folder / "odd.png") as picture, pytest.raises(struct.error):
+        ImageOps.exif_transpose(picture)
+    found = prepare(folder, tmp_path / "cache", 16)
+    assert not found.skipped
+    for name in ("cut.png", "odd.png"):
+        np.testing.assert_array_equal(found.array()[found.names.index(name)], upright)
+
+
+def test_a_picture_is_read_as_those_of_the_folder_were(folder: Path, tmp_path: Path):
+    """Also grey ones of 16 bits, transparent ones, and colours by a model of grey images: their brightness."""
+    deep = Image.fromarray((np.arange(400, dtype=np.uint16) * 160).reshape(20, 20))
+    clear = Image.fromarray(np.dstack([pixels(20, 28), pixels(20, 28)[..., :1]]))
+    deep.save(folder / "deep.png")
+    clear.save(folder / "clear.png")
+    found = prepare(folder, tmp_path / "cache", 16)
+    for name in ("deep.png", "clear.png", "0007.png"):
+        seen = found.array()[found.names.index(name)]
+        np.testing.assert_array_equal(read_picture(folder / name, (16, 16, 3)), seen[None])
+    red = Image.fromarray(np.zeros((20, 20, 3), dtype=np.uint8) + np.array([255, 0, 0], dtype=np.uint8))
+    red.save(folder / "red.png")
+    np.testing.assert_array_equal(read_picture(folder / "red.png", (16, 16, 1)), np.full((1, 16, 16, 1), 76))
+    with pytest.raises(ValueError, match="it is no file"):
+        read_picture(folder, (16, 16, 1))
+
+
+def test_what_is_not_read_is_told(folder: Path, tmp_path: Path):
+    assert prepare(folder, tmp_path / "pure", 16).remarks == ()
+    for number in range(3):
+        (folder / f"photo{number}.HEIC").touch()
+    (folder / "labels.csv").touch()
+    (folder / ".hidden.mov").touch()
+    (folder / "more.txt").mkdir()
+    frames = [Image.fromarray(pixels()[..., 0]) for _ in range(4)]
+    frames[0].save(folder / "000.tif", save_all=True, append_images=frames[1:])
+    others = "4 files of other kinds are left out: 3 .heic, 1 .csv"
+    found = prepare(folder, tmp_path / "cache", 16)
+    assert found.notes()[1:] == ["only the first frame of each file is read: 000.tif has 4 frames", others]
+    assert read_pictures(tmp_path / "cache") == found
+    for number in range(10):
+        (folder / f"{number:04}.png").unlink()
+    with pytest.raises(ValueError, match=f": 491 images; .* 500 or more; only the first frame .*; {others}"):
+        prepare(folder, tmp_path / "few", 16)
+
+
+@pytest.mark.parametrize(("most", "told"), [(4095, "hardly a pixel above 16 of 255"), (65535, "")])
+def test_dark_images_are_told_of_whatever_their_dead_pixels(tmp_path: Path, most: int, told: str):
+    deep = RNG.integers(0, most + 1, (FEWEST, 64, 64), dtype=np.uint16)
+    deep[:, 5, 5] = 65535
+    (tmp_path / "scans").mkdir()
+    for number, each in enumerate(deep):
+        Image.fromarray(each).save(tmp_path / "scans" / f"{number}.tif")
+    assert told in " ".join(prepare(tmp_path / "scans", tmp_path / "cache", 64).notes()[1:])
+    assert bool(prepare(tmp_path / "scans", tmp_path / "cache", 64).remarks) == bool(told)
 
 
 def test_transparency_lies_on_white(folder: Path, tmp_path: Path):
@@ -215,10 +290,10 @@ def test_a_table_of_labels_has_no_images(tmp_path: Path) -> None:
         unbraid.train("vae", tmp_path / "labels.csv", steps=1, out=tmp_path / "runs")
 
 
-@pytest.mark.parametrize(("side", "size"), [(9, 16), (20, 16), (28, 32), (45, 32), (46, 64), (300, 64)])
+@pytest.mark.parametrize(("side", "size"), [(9, 16), (20, 16), (28, 32), (45, 32), (46, 64), (90, 64)])
 def test_unasked_images_are_as_large_as_the_nearest_size(folder: Path, tmp_path: Path, side: int, size: int):
     for number, path in enumerate(sorted(folder.glob("*.png"))):
-        Image.fromarray(pixels(side + number % 3 * side, side)).save(path)  # the shorter side counts
+        Image.new("L", (side, side + number % 3 * side), number % 256).save(path)  # the shorter side counts
     assert prepare(folder, tmp_path / "cache", None).size == size
     rows = np.repeat(RNG.integers(0, 256, (FEWEST, side, 1, 1), dtype=np.uint8), side + 7, axis=2)
     assert prepare(rows, tmp_path / "rows", None).size == size
@@ -286,10 +361,11 @@ def test_what_lies_here_comes_before_a_dataset_of_its_name(tmp_path: Path, monke
 
 
 @pytest.mark.parametrize("name", ["", "picturs"])
-def test_a_name_of_nothing_is_neither_a_dataset_nor_the_current_folder(name: str, folder: Path, tmp_path: Path):
-    assert (folder / "0000.png").exists()
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(ValueError, match=f"^unknown dataset '{name}'"):
-        patch.chdir(folder)
+def test_a_name_of_nothing_is_neither_a_dataset_nor_the_current_folder(
+    name: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(folder)
+    with pytest.raises(ValueError, match=f"^unknown dataset '{name}'"):
         prepare(name, tmp_path / "cache", 16)
 
 

@@ -23,7 +23,7 @@ from unbraid.storage.json_records import read_object
 from unbraid.storage.yaml_files import read_text
 from unbraid.studies.fit.choose import Candidate, Choice, best_settings, choose
 from unbraid.studies.fit.hand_over import CODES, MODEL, REPORT, check_model, hand_over, read_labels
-from unbraid.studies.fit.pictures import ABOUT, SIZES, Pictures, as_bytes, prepare, read_pictures, square
+from unbraid.studies.fit.pictures import ABOUT, SIZES, Pictures, as_bytes, brightness, prepare, read_pictures, square
 from unbraid.studies.fit.pictures import IMAGES as ARRAY
 from unbraid.studies.fit.plan import (
     FAMILIES,
@@ -122,7 +122,7 @@ def as_seen(images: ArrayLike, shape: Sequence[int]) -> UInt8Array:
     draw = require("PIL.Image", "data", "resizing images").fromarray
     drawn = (draw(each[..., 0] if each.shape[-1] == 1 else each) for each in as_bytes(array))
     squares = (square(each, size) for each in drawn)
-    return np.stack([each if channels > 1 else np.asarray(draw(each).convert("L"))[..., None] for each in squares])
+    return np.stack([each if channels > 1 else brightness(each) for each in squares])
 
 
 def fit(

@@ -323,19 +323,12 @@ def _readme(choice: Choice, run: Run | None) -> str:
         "# A model chosen without labels\n\n"
         "Run this in the folder of this file:\n\n"
         f"```python\n{load_lines(run, MODEL)}```\n\n"
-        f"It takes images of {size} x {size} pixels, {'grey' if channels == 1 else 'in colour'}. A picture of any size "
-        "is made one like this:\n\n"
-        f"```python\n{resize_lines(size, channels)}```\n\n"
+        f"It takes images of {size} x {size} pixels, {'grey' if channels == 1 else 'in colour'}. A picture file of any "
+        "size is made one like this:\n\n"
+        "```python\n"
+        "from unbraid.studies.fit.pictures import read_picture\n\n"
+        f'codes = run.encode(read_picture("picture.png", ({size}, {size}, {channels})))\n'
+        "```\n\n"
         f"`{MODEL}/{README}` is its model card: how it was trained and chosen, and what it does not do.\n"
         f"`{CODES}` holds the codes of all images, `{REPORT}` what each of them does, and `study/` all models.\n"
-    )
-
-
-def resize_lines(size: int, channels: int) -> str:
-    """Python that makes an image of a picture file."""
-    return (
-        "from PIL import Image, ImageOps\n\n"
-        f'picture = Image.open("picture.png").convert("{"L" if channels == 1 else "RGB"}")\n'
-        f"picture = ImageOps.fit(picture, ({size}, {size}), Image.Resampling.LANCZOS)  # its middle, resized\n"
-        f"codes = run.encode(np.array(picture).reshape(1, {size}, {size}, {channels}))\n"
     )

@@ -2,7 +2,9 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+import struct
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
@@ -19,9 +21,9 @@ from unbraid._utils.optional import require
 from unbraid._utils.threads import n_cores
 from unbraid.datasets import load
 from unbraid.datasets.base import NO_IMAGES, FactorDataset
-from unbraid.datasets.containers import flattened, resized
+from unbraid.datasets.containers import flattened, paths_below, resized
 from unbraid.datasets.digest import content_digest
-from unbraid.datasets.own import OwnImages, images_of, is_path, pictures_below
+from unbraid.datasets.own import PICTURES, OwnImages, images_of, is_path, pictures_below
 from unbraid.factors import FactorTable
 from unbraid.runs.foreign import is_run, models_below
 from unbraid.storage.files import atomic_write, write_text
@@ -36,6 +38,14 @@ MEASURED = 100  # files whose sides are read, to know how large images are
 MOST_BAD = 0.01  # share of files that cannot be read
 SLAB = 256  # images read at a time
 NAMED = 5  # files, in one line
+DARK = 64  # of 255: what is below came from 12 or 14 bits that were kept in 16
+# What turns a picture upright, by the orientation in its EXIF data. Pillow's own function also writes these data anew,
+# and fails where a camera or an editor has left odd ones.
+ORIENTATION = 0x0112
+TURNS = {
+    2: "FLIP_LEFT_RIGHT", 3: "ROTATE_180", 4: "FLIP_TOP_BOTTOM", 5: "TRANSPOSE", 6: "ROTATE_270", 7: "TRANSVERSE",
+    8: "ROTATE_90",
+}  # fmt: skip
 
 Outcome: TypeAlias = tuple[str, UInt8Array | None, str]  # name, image, or why there is none
 
@@ -54,6 +64,7 @@ class Pictures:
     copies: int  # images that another one equals
     blank: int  # images of one colour
     digest: str  # of the pixels
+    remarks: tuple[str, ...] = ()  # on what was not read, and on dark images
 
     @property
     def path(self) -> Path:
@@ -77,7 +88,7 @@ class Pictures:
             lines.append(f"{self.copies} images equal another one")
         if self.blank:
             lines.append(f"{self.blank} images are of one colour")
-        return lines
+        return [*lines, *self.remarks]
 
 
 @dataclass(frozen=True)
@@ -88,6 +99,7 @@ class _Source:
     read: Callable[[int], Iterator[Outcome]]  # each in turn, by the size that is wanted
     state: str  # changes with any of them
     side: float  # the shorter one, in pixels; of files the median
+    remarks: tuple[str, ...] = ()  # on what will not be read
 
 
 def prepare(
@@ -122,13 +134,14 @@ def prepare(
     if same and kept is not None and kept.size != size and kept.source != described:
         raise _others(folder, kept)
     if total < FEWEST:
-        raise ValueError(f"{described}: {total} images; to find factors of variation takes {FEWEST} or more")
+        few = f"{described}: {total} images; to find factors of variation takes {FEWEST} or more"
+        raise ValueError("; ".join([few, *found.remarks]))
     folder.mkdir(parents=True, exist_ok=True)
     if (needed := 2 * total * size * size * 3) > (free := shutil.disk_usage(folder).free):
         raise OSError(f"{folder}: {total} images need {needed / 1e6:.0f} MB of disk, {free / 1e6:.0f} MB are free")
     raw = folder / f".{IMAGES}.raw"
     try:
-        names, skipped, seen, blank, grey = _write_raw(found.read(size), raw, total, progress)
+        names, skipped, seen, blank, grey, brightest = _write_raw(found.read(size), raw, total, progress)
         if len(skipped) > MOST_BAD * total:
             raise ValueError(
                 f"{described}: {len(skipped)} of {total} files cannot be read, more than {MOST_BAD:.0%}: "
@@ -158,6 +171,7 @@ def prepare(
         len(names) - len(seen),
         blank,
         digest,
+        found.remarks + _on_dark(brightest),
     )
     write_text(folder / ABOUT, json.dumps({**asdict(pictures), "folder": None}, indent=1))
     return pictures
@@ -167,11 +181,36 @@ def read_pictures(folder: Path) -> Pictures | None:
     """What `prepare` kept in a folder; None where it kept nothing that is whole."""
     try:
         content = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
-        pictures = Pictures(**{**content, "folder": folder, "names": tuple(content["names"])})
+        lists = {name: tuple(content[name]) for name in ("names", "remarks") if name in content}
+        pictures = Pictures(**{**content, "folder": folder, **lists})
         there = pictures.array().shape
     except (OSError, ValueError, TypeError, KeyError, EOFError):
         return None
     return pictures if there == (len(pictures.names), pictures.size, pictures.size, pictures.channels) else None
+
+
+def read_picture(path: str | Path, shape: Sequence[int]) -> UInt8Array:
+    """A picture file as a model of images of this shape sees it, read as `fit` reads the pictures of a folder.
+
+    Args:
+        path: of the file, of any size.
+        shape: of the model's images, (size, size, channels).
+
+    Returns:
+        (1, size, size, channels), to be encoded.
+
+    Raises:
+        ValueError: it is no file, or has pixels that are floats or of more than 16 bits.
+        OSError: it cannot be read as a picture.
+    """
+    size, _, channels = shape
+    seen = square(_opened(Path(path)), size)
+    return (seen if channels > 1 else brightness(seen))[None]
+
+
+def brightness(image: UInt8Array) -> UInt8Array:
+    """(height, width, 1) of an image (height, width, 3)."""
+    return np.asarray(require("PIL.Image", "data", "reading images").fromarray(image).convert("L"))[..., None]
 
 
 def as_bytes(images: Any) -> UInt8Array:
@@ -225,9 +264,11 @@ def _images(source: Any) -> _Source:
                 raise FileNotFoundError(f"{path}: no such file or folder")
             if path.is_dir() and not (path / "meta.json").exists() and not (path / IMAGES).exists():
                 files = _pictures(path)
+                side, stacks = _measured(path, files)
                 return _Source(
-                    len(files), partial(_read_files, path, files), _state_of(path, files), _side(path, files)
-                )
+                    len(files), partial(_read_files, path, files), _state_of(path, files), side,
+                    stacks + _on_others(path),
+                )  # fmt: skip
         # What lies here comes before a dataset of that name.
         dataset = _in_order(open_dataset(str(path.resolve() if in_files else source)))
     else:
@@ -279,25 +320,57 @@ def _state_of(folder: Path, files: tuple[str, ...]) -> str:
     return digest.hexdigest()
 
 
-def _side(folder: Path, files: tuple[str, ...]) -> float:
-    """The shorter side of pictures, the median of some; of the largest size where none can be read."""
-    images, sides = require("PIL.Image", "data", "reading image files"), []
+def _measured(folder: Path, files: tuple[str, ...]) -> tuple[float, tuple[str, ...]]:
+    """Of some pictures the shorter side, their median (the largest size where none can be read); and a remark."""
+    images, sides, stack = require("PIL.Image", "data", "reading image files"), [], ""
     for name in files[:: max(1, len(files) // MEASURED)]:
         try:
             with images.open(folder / name) if (folder / name).is_file() else nullcontext() as image:
                 sides += [] if image is None else [min(image.size)]
-        except (OSError, SyntaxError, ValueError, ArithmeticError, images.DecompressionBombError):
+                if image is not None and image.format == "TIFF" and image.n_frames > 1:
+                    stack = stack or f"{name} has {image.n_frames} frames"
+        except _unreadable():
             continue  # `_read_files` says which cannot be read, and why
-    return float(np.median(sides)) if sides else float(SIZES[-1])
+    remarks = (f"only the first frame of each file is read: {stack}",) if stack else ()
+    return float(np.median(sides)) if sides else float(SIZES[-1]), remarks
+
+
+def _on_others(folder: Path) -> tuple[str, ...]:
+    """A remark on files that are no pictures by the endings of their names."""
+    endings = Counter(
+        Path(name).suffix.lower() or "without ending"
+        for name in paths_below(folder)
+        if Path(name).suffix.lower() not in PICTURES and (folder / name).is_file()
+    )
+    if not endings:
+        return ()
+    listed = ", ".join(f"{count} {ending}" for ending, count in endings.most_common(NAMED))
+    return (f"{endings.total()} files of other kinds are left out: {listed}{' ...' * (len(endings) > NAMED)}",)
+
+
+def _on_dark(brightest: float) -> tuple[str, ...]:
+    """A remark where all images are dark, by their brightest pixels but for one in 1000, which may be dead."""
+    if brightest >= DARK:
+        return ()
+    return (
+        f"the images are dark, hardly a pixel above {brightest:.0f} of 255: if they have 12 or 14 bits in files of 16, "
+        "scale them first",
+    )
+
+
+def _unreadable() -> tuple[type[Exception], ...]:
+    """What Pillow raises of files that it cannot read."""
+    bomb = require("PIL.Image", "data", "reading image files").DecompressionBombError
+    return OSError, EOFError, SyntaxError, ValueError, TypeError, LookupError, ArithmeticError, struct.error, bomb
 
 
 def _read_files(folder: Path, files: tuple[str, ...], size: int) -> Iterator[Outcome]:
-    bomb = require("PIL.Image", "data", "reading image files").DecompressionBombError
+    unreadable = _unreadable()
 
     def read(name: str) -> Outcome:
         try:
             return name, square(_opened(folder / name), size), ""
-        except (OSError, SyntaxError, ValueError, ArithmeticError, bomb) as error:
+        except unreadable as error:
             said = str(error).replace(repr(str(folder / name)), repr(name))  # the page may be read elsewhere
             return name, None, said.splitlines()[0] if said else type(error).__name__
 
@@ -311,11 +384,14 @@ def _opened(path: Path) -> Any:
     """The first frame of a picture file, upright, 8 bits deep; of floats nothing says which one is white."""
     if not path.is_file():  # to open a pipe would wait for ever
         raise ValueError("it is a link to no file" if path.is_symlink() else "it is no file")
-    images, ops = require("PIL.Image", "data", "reading image files"), require("PIL.ImageOps", "data", "images")
+    images = require("PIL.Image", "data", "reading image files")
     with images.open(path) as image:
         image.load()
-        upright = ops.exif_transpose(image)
-        return flattened(upright, "RGB")
+        try:
+            turn = TURNS.get(image.getexif().get(ORIENTATION))
+        except _unreadable():  # by viewers, too, it is then shown as it is
+            turn = None
+        return flattened(image if turn is None else image.transpose(images.Transpose[turn]), "RGB")
 
 
 def _read_dataset(dataset: Any, size: int) -> Iterator[Outcome]:
@@ -330,12 +406,15 @@ def _read_dataset(dataset: Any, size: int) -> Iterator[Outcome]:
 
 def _write_raw(
     outcomes: Iterator[Outcome], raw: Path, total: int, progress: Progress | None
-) -> tuple[list[str], dict[str, str], set[bytes], int, bool]:
-    """All images one after the other, and of them: names, what was skipped, their digests, how many are blank, grey."""
+) -> tuple[list[str], dict[str, str], set[bytes], int, bool, float]:
+    """All images one after the other, and of them: names, what was skipped, digests, how many are blank, grey, light.
+
+    The last is the brightest pixel of the brightest image, one in 1000 left out.
+    """
     names: list[str] = []
     skipped: dict[str, str] = {}
     seen: set[bytes] = set()
-    blank, grey = 0, True
+    blank, grey, brightest = 0, True, 0.0
     with raw.open("wb") as file:
         for done, (name, image, reason) in enumerate(outcomes):
             if image is None:
@@ -346,9 +425,11 @@ def _write_raw(
                 seen.add(blake2b(image.tobytes(), digest_size=16).digest())
                 blank += int(image.min() == image.max())
                 grey = grey and bool((image == image[..., :1]).all())
+                if brightest < DARK:
+                    brightest = max(brightest, float(np.percentile(image, 99.9)))
             if progress and done % SLAB == 0:
                 progress("reading images", done, total)
-    return names, skipped, seen, blank, grey
+    return names, skipped, seen, blank, grey, brightest
 
 
 def _write_array(path: Path, raw: Path, shape: tuple[int, int, int, int], channels: int) -> str:
