@@ -43,7 +43,7 @@ def test_list_names_every_dataset_and_its_factors(run: Cli) -> None:
     for name, row in DATASETS.items():
         line = next(line for line in printed.splitlines() if line.split()[:1] == [name])
         assert f"{len(row):,}" in line
-        assert row.space.names[0] in line or "attributes" in line
+        assert row.space.names[0] in line or f"  {len(row.space.names)} factors" in line
         assert ("needs its file" in line) == bool(row.files)
 
 

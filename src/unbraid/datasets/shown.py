@@ -27,7 +27,7 @@ def dataset_tables(root: Path) -> list[Table]:
 
 def _row(name: str, row: Any, state: str | None) -> list[Any]:
     names = row.space.names
-    factors = ", ".join(names) if len(names) <= 8 else f"{len(names)} yes-or-no attributes"
+    factors = ", ".join(names) if len(names) <= 8 else f"{len(names)} factors"
     return [name, Cell(f"{len(row):,}", len(row)), factors, state]
 
 
