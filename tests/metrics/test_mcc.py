@@ -105,6 +105,16 @@ def test_no_monotone_change_moves_ranks() -> None:
     assert mcc(np.exp(3 * codes), FACTORS).score < plain - 0.1
 
 
+@pytest.mark.parametrize("kind", ["cyclic", "categorical", "ordinal"])
+def test_ranks_of_mirrored_codes_are_mirrored_in_halves_of_unequal_size(kind: Kind) -> None:
+    rng = np.random.default_rng(1)
+    levels = rng.integers(0, 3, (29, 1))
+    codes = levels + 0.2 * rng.standard_normal((29, 1))
+    plain = mcc(codes, levels, kinds=[kind], correlation="spearman").score
+    assert 0.3 < plain < 0.98
+    assert mcc(-codes, levels, kinds=[kind], correlation="spearman").score == pytest.approx(plain, abs=1e-12)
+
+
 def test_constant_codes_correlate_with_nothing() -> None:
     codes = np.column_stack([np.full(len(FACTORS), 0.1), perfect_codes(FACTORS)])
     assert mcc(codes, FACTORS).score == pytest.approx(1.0)

@@ -9,6 +9,7 @@ import numpy as np
 from unbraid._utils.arguments import check_choice
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.alignment import align
+from unbraid.metrics._shared.bins import places
 from unbraid.metrics._shared.chance import Noise, drawn
 from unbraid.metrics._shared.inputs import Inputs, check_inputs, mean_and_scale, standardised
 from unbraid.metrics._shared.metric import HALVES_AND_BIAS, Metric
@@ -181,12 +182,8 @@ def mcc_of_noise(inputs: Inputs, sizes: Sequence[int] | None = None, fit: Fit = 
 
 
 def _codes_of(codes: FloatArray, rows: IntArray, correlation: Correlation) -> FloatArray:
-    """These rows; by Spearman their ranks, as shares of the rows."""
-    if correlation == "pearson":
-        return codes[rows]
-    from scipy.stats import rankdata
-
-    return rankdata(codes[rows], axis=0) / len(rows)
+    """These rows; by Spearman their places, as shares of the rows: a mirrored code has 1 less these, in both halves."""
+    return codes[rows] if correlation == "pearson" else places(codes[rows]) / len(rows)
 
 
 def _columns_of(blocks: Blocks, rows: IntArray, correlation: Correlation) -> FloatArray:
@@ -323,7 +320,7 @@ METRIC = Metric(
     limitations="Does not see other codes' information. Linear: no single code fully predicts an unordered factor.",
     source="Khemakhem et al. 2020 (ICE-BeeM), experiments; Hyvärinen & Morioka 2016",
     stochastic=True,
-    version=4,
+    version=5,
     interval=HALVES_AND_BIAS,
     cites=("khemakhem2020ice", "hyvarinen2016unsupervised"),
     formula=(
