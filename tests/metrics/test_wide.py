@@ -296,3 +296,9 @@ def test_the_command_is_strict_with_sparse_codes_too(
     code, printed, error = unbraid_cli(*words)
     assert (code, "failed: ZeroDivisionError: division by zero" in printed) == (0, True), error
     assert unbraid_cli(*words, "--strict")[0] == 3
+
+
+def test_labels_of_other_rows_are_refused_with_the_shape_of_the_codes() -> None:
+    said = rf"got codes \({len(FACTORS)}, 60\) and labels of 69 rows"
+    with pytest.raises(ValueError, match=said):
+        score(sparse.csr_array(wide()), FACTORS[::7], metrics="mig")

@@ -435,3 +435,16 @@ def test_a_column_that_names_the_rows_is_refused_unless_its_kind_is_given(column
     assert Representation.of(CODES, labels, kinds={"id": kind}).names == ("id", "shape")
     assert Representation.of(CODES, labels, columns=["shape"]).names == ("shape",)
     assert Representation.of(CODES[:19], {"id": column[:19]}).names == ("id",)  # as in a trial of a few rows
+
+
+def test_one_column_may_be_named_alone_and_none_is_refused(tmp_path: Any) -> None:
+    labels = {"shape": SHAPE, "hue": np.rint(HUE)}
+    held = Representation.of(CODES, labels, columns="shape")
+    assert held.names == ("shape",)
+    assert unbraid.score(CODES, labels, columns="shape", metrics="mig").representation.names == ("shape",)
+    whole = Representation.of(CODES, labels)
+    whole.save(tmp_path / "codes.npz")
+    for one in (whole.keep_factors("shape"), Representation.load(tmp_path / "codes.npz", columns="shape")):
+        assert (one.names, one.factors.tolist()) == (held.names, held.factors.tolist())
+    with pytest.raises(ValueError, match="columns is empty"):
+        Representation.of(CODES, labels, columns=[])

@@ -142,6 +142,8 @@ def finite_sparse(values: Any) -> Any:
         indices, stored = cells.indices().numpy(), as_array(cells.values())
         stored = stored.astype(np.float32) if stored.dtype == np.float16 else stored  # which SciPy has no matrix of
         values = sparse.coo_array((stored, (indices[0], indices[1])), shape=tuple(values.shape))
+    elif values.dtype == np.float16:
+        values = values.astype(np.float32)
     by_rows = getattr(values, "format", "") == "csr"
     held = sparse.csr_array(values) if by_rows else sparse.csc_array(values)
     if held.dtype.kind == "f" and not (finite := np.isfinite(held.data)).all():

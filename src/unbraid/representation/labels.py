@@ -100,7 +100,9 @@ def read_labels(
             whose kind is guessed names the rows.
     """
     series = columns_of(labels, names)
-    chosen = list(series) if columns is None else list(map(str, columns))
+    chosen = list(series) if columns is None else list(map(str, one_or_more(columns)))
+    if not chosen:
+        raise ValueError("columns is empty; name at least one column of the labels")
     for name in chosen:
         if name not in series:
             raise ValueError(f"labels have no column {name!r}; {suggestion(name, series)}")
@@ -130,6 +132,11 @@ def read_labels(
         notes=tuple(notes),
         periods=tuple(each.period for each in found) if any(each.period for each in found) else (),
     )
+
+
+def one_or_more(names: str | Sequence[str]) -> Sequence[str]:
+    """The names, where one alone may stand for itself."""
+    return [names] if isinstance(names, str) else names
 
 
 def note_on_guesses(said: Sequence[str]) -> str:

@@ -29,6 +29,7 @@ from unbraid.representation.labels import (
     columns_of,
     guessed,
     note_on_guesses,
+    one_or_more,
     read_labels,
     rows_with_labels,
 )
@@ -279,6 +280,7 @@ class Representation(Shown):
         Raises:
             ValueError: a name is unknown.
         """
+        names = one_or_more(names)
         for name in names:
             if name not in self.names:
                 raise ValueError(f"no factor {name!r}; {suggestion(name, self.names)}")
@@ -339,7 +341,7 @@ class Representation(Shown):
             sizes: number of levels of each factor, where it exceeds those present.
             period: of angles, by name: {"hue": 360}. On at most 64 even steps they become levels, else radians.
             missing: a value, several, or a mapping from names to them, that stand for no label, as NaN and None do.
-            columns: names of the labels to use, in this order; default all.
+            columns: names of the labels to use, in this order, or of one; default all.
             log_variances, prior_kl, code_names, weights, code_blocks, factor_blocks, orbits: as for `Representation`,
                 of all rows.
             groups: likewise; or the name of a column of the labels, which is no factor then.
@@ -409,14 +411,15 @@ class Representation(Shown):
 
         Args:
             path: of the file.
-            columns: names of the factors to use, in this order; default all. A row that lacks a label of any of them is
-                left out, and `notes` count such rows.
+            columns: names of the factors to use, in this order, or of one; default all. A row that lacks a label of any
+                of them is left out, and `notes` count such rows.
 
         Raises:
             FileNotFoundError: there is no such file.
             ValueError: the file is not what its name says, or lacks `codes`; the message names it. There is no such
                 factor.
         """
+        columns = None if columns is None else one_or_more(columns)
         held, every = load_codes(path, columns)
         for name in columns or ():
             if name not in every:

@@ -13,6 +13,7 @@ from unbraid.metrics import Metric, NotDefined
 from unbraid.metrics._shared.provenance import decision
 from unbraid.metrics.wide import WIDE, WINDOW, one_pass
 from unbraid.representation import Representation
+from unbraid.representation.labels import read_labels
 from unbraid.scoring.card import FailedMetric, OnError, ScoreCard, Scored, none_computed
 from unbraid.scoring.engine import of_no_metric, validate
 from unbraid.scoring.memory import FACTOR
@@ -44,9 +45,13 @@ def score_wide(
         raise ValueError(f"{', '.join(skipped)} {why}; {', '.join(WIDE)} read sparse codes by columns")
     if labels is None:
         raise ValueError("these codes have no factors to score against: give labels")
-    # Rows that lack a label are left out, and which those are only `of` knows.
-    read = Representation.of(np.arange(codes.shape[0])[:, None], labels, **about)
-    rows = read.codes[:, 0]
+    read = read_labels(labels, **about)
+    if len(read.used) != codes.shape[0]:
+        raise ValueError(
+            f"codes and labels must have the same rows; got codes {tuple(codes.shape)} and labels of "
+            f"{len(read.used)} rows"
+        )
+    rows = np.flatnonzero(read.used)
     lost = codes.shape[0] - len(rows)
     stored = STORED * n_stored(codes) * _copies(codes, lost > 0) if is_sparse(codes) else 0
     at_once = min(AT_ONCE, max(2, CELLS // max(1, codes.shape[0])))
@@ -75,10 +80,10 @@ def score_wide(
         try:
             result = WIDE[name](found)
             seconds = shared + time.perf_counter() - started
-            each = Scored(chosen[name], result, seconds, factors=read.names, codes=names)
-            validate(name, each, len(read.names))
+            each = Scored(chosen[name], result, seconds, factors=kept.names, codes=names)
+            validate(name, each, len(kept.names))
         except NotDefined as reason:
-            skipped[name] = with_names(str(reason), read.names, names)
+            skipped[name] = with_names(str(reason), kept.names, names)
         except Exception as error:
             if of_no_metric(error):
                 raise

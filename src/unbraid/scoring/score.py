@@ -134,7 +134,7 @@ def score(
     unwanted, units = named(about.pop("unwanted", ())), about.pop("units", None)
     codes, about = _with_units(codes, about)
     if "columns" in about:
-        about["columns"] = list(dict.fromkeys([*about["columns"], *unwanted]))
+        about["columns"] = list(dict.fromkeys([*named(about["columns"]), *unwanted]))
     of_rows: tuple[str, ...] = ()
     if not isinstance(codes, Representation):
         rows = {"codes": codes, "factors": factors, **{name: about.get(name) for name in WITH_ROWS}}
