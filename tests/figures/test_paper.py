@@ -1,5 +1,6 @@
 """Figures for print: their width, their letters, and which of many codes they show."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -103,6 +104,24 @@ def test_names_that_leave_no_room_are_refused(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
     twice = fit_width(fit_width(plot_kl([1.0, 2.0]).figure, 89), 89)  # pyright: ignore[reportArgumentType]
     assert letters(twice) <= {7.0, 8.0}
+
+
+def test_names_of_sixty_letters_stand_beside_each_other_and_whole_in_the_data() -> None:
+    factors = np.stack(np.unravel_index(np.arange(120) % 24, (3, 8)), axis=1)
+    codes = np.column_stack([factors, factors[:, 1]]) + 0.1 * np.random.default_rng(0).standard_normal((120, 3))
+    names, heads = [[f"{11 * kind}_{number}" for number in range(3)] for kind in ("name_", "code_")]
+    levels = tuple(f"level {number} of thirty letters ..." for number in range(3))
+    held = Representation(
+        codes, factors, names=names[:2], kinds=("categorical", "ordinal"), levels=(levels, ()), code_names=heads
+    )
+    latents, information = draw("latents", held), draw("information", held)
+    for drawn in (latents, information):
+        assert set(drawn.data["factor"]) == set(names[:2])
+    texts = [axes.title for axes in latents.figure.axes[:3]]
+    assert [each.get_text()[-2:] for each in texts] == ["_0", "_1", "_2"]
+    boxes = [each.get_window_extent() for each in texts]
+    assert all(one.x1 < other.x0 for one, other in pairwise(boxes))
+    assert set(latents.data["group"]) == {"", *(f"{names[0]} {level}" for level in levels)}
 
 
 def test_the_best_code_of_every_factor_comes_before_all_others() -> None:

@@ -29,6 +29,15 @@ def test_the_power_of_ten_of_small_codes_lies_beside_the_heads() -> None:
     assert power.get_window_extent().x1 <= ax.get_window_extent().x0
 
 
+def test_names_of_factors_lie_left_of_the_numbers() -> None:
+    panels = plot_latents(0.02 * np.tile(CODES, 4), FACTORS, kinds=SPACE.kinds, factor_names=SPACE.names, width=183)
+    panels[0][0].figure.draw_without_rendering()  # pyright: ignore[reportAttributeAccessIssue]
+    for ax, *_ in panels:
+        numbers = [each for each in ax.get_yticklabels() if each.get_text()]
+        assert numbers
+        assert ax.yaxis.label.get_window_extent().x1 < min(each.get_window_extent().x0 for each in numbers)
+
+
 def test_a_line_is_the_mean_code_of_one_shape_at_each_size() -> None:
     panels = plot_latents(CODES, FACTORS, kinds=SPACE.kinds)
     lines = panels[1][2].lines[1:]  # the first is the zero line

@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 
 from unbraid.plots import plot_code_plane, plot_factor_code
-from unbraid.plots.style import CYCLIC, MUTED, PALETTE, cyclic_colours, thinned
+from unbraid.plots.style import CYCLIC, MUTED, PALETTE, cyclic_colours, new_panels, thinned
 from unbraid.types import FloatArray, Kind
 
 RNG = np.random.default_rng(0)
@@ -44,6 +44,19 @@ def test_a_category_has_its_own_colour_mean_and_bar() -> None:
     bars = [np.asarray(each.get_segments()[0]) for each in ax.collections[1:]]
     np.testing.assert_allclose(bars[0][:, 1], np.percentile(CODE[:50], (10, 90)))
     np.testing.assert_allclose(bars[1][:, 1], CODE[:50].mean())
+
+
+@pytest.mark.parametrize("kind", ["categorical", "ordinal"])
+def test_names_of_levels_are_cut_to_stand_beside_each_other_and_numbers_are_not(kind: Kind) -> None:
+    small = new_panels(1, 1, (1.0, 1.0), left=0.6)[0]
+    names = [f"{letter}-level with a long name" for letter in "abcd"]
+    plot_factor_code(CODE, LEVELS, kind=kind, levels=names, ax=small)
+    small.figure.draw_without_rendering()  # pyright: ignore[reportAttributeAccessIssue]
+    shown = small.get_xticklabels()
+    assert [each.get_text()[:2] for each in shown] == ["a-", "b-", "c-", "d-"]
+    assert all(one.get_window_extent().x1 < other.get_window_extent().x0 for one, other in pairwise(shown))
+    wide = plot_factor_code(CODE, 1e6 * LEVELS, kind=kind)
+    assert {each.get_text() for each in wide.get_xticklabels()} <= {"0", "1e+06", "2e+06", "3e+06"}
 
 
 def test_a_dead_code_is_grey() -> None:

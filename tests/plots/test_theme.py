@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from tests.examples import SPACE, entangled_codes, grid_factors
 from unbraid.metrics import mig
-from unbraid.plots import plot_factor_code, plot_hinton, plot_kl, plot_latents, save_figure, set_theme
+from unbraid.plots import fonts, plot_factor_code, plot_hinton, plot_kl, plot_latents, save_figure, set_theme
 from unbraid.plots.style import DIVERGING, GRID, INK, MUTED, PALETTE
 from unbraid.plots.theme import DARK, DARK_DIVERGING, DARK_PALETTE, PAGE
 
@@ -121,6 +121,26 @@ def test_the_same_figure_is_the_same_file(tmp_path: Path, suffix: str) -> None:
         save_figure(figure("kl"), tmp_path / f"{number}{suffix}", theme="dark")
     first, second = ((tmp_path / f"{number}{suffix}").read_bytes() for number in range(2))
     assert first == second
+
+
+def test_letters_come_from_any_font_that_has_them_and_those_of_none_are_named_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script_g, chinese = "\u210a", "\u5f62\u72b6"  # the first is in STIX, which comes with matplotlib, none in DejaVu
+    monkeypatch.setattr(fonts, "WIDE_FONTS", ("STIXGeneral",))
+    for suffix in (".svg", ".pdf"):
+        save_figure(figure_named(script_g), tmp_path / f"a{suffix}", width=89)
+    with pytest.warns(UserWarning, match="no font here has the letters") as said:
+        save_figure(figure_named(chinese + script_g, chinese), tmp_path / "b.png", width=89)
+    assert [str(each.message) for each in said] == [
+        f"b.png: no font here has the letters {chinese}; install Noto Sans CJK"
+    ]
+
+
+def figure_named(*names: str) -> Figure:
+    figure = plot_kl(np.arange(1.0, len(names) + 1), names=list(names)).figure
+    assert isinstance(figure, Figure)
+    return figure
 
 
 def test_what_cannot_be_saved_is_named(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from unbraid.metrics._shared.interventions import combinations
 from unbraid.metrics.d_lsbd import turned_back
 from unbraid.plots import plot_circles, plot_hinton, plot_important_codes, plot_kl, plot_latents
 from unbraid.plots.hinton import matrix_of
-from unbraid.plots.latents import colouring_factor, fitting_codes, steps_of
+from unbraid.plots.latents import colouring_factor, factor_rows, fitting_codes, steps_of
 from unbraid.plots.scatter import level_name
 from unbraid.plots.style import FONT_SIZE, INK, level_colours, thinned
 from unbraid.report.content import dead_codes
@@ -24,6 +24,8 @@ from unbraid.scoring.score import score
 from unbraid.types import FloatArray, IntArray
 
 DOTS = 2_000
+LETTERS = 0.55  # that a mm of a line of text holds
+SHORTEST, LONGEST = 8, 18  # letters of the name of a code above its panels
 LARGEST_SAMPLE = 20_000  # rows that a figure of means looks at
 LARGEST_GRID = 100_000  # images that are encoded for circles
 
@@ -55,7 +57,7 @@ def _squares(source: Source, matrix: FloatArray, name: str, alignment: IntArray 
     rows, caption = source.chosen.rows(labels, matrix[:, columns])
     axes = plot_hinton(
         matrix[:, columns], row_names=[short(each) for each in labels], codes=rows.tolist(),
-        column_names=[held.names[k] for k in columns], greyed=dead_codes(held).tolist(),
+        column_names=[short(held.names[k]) for k in columns], greyed=dead_codes(held).tolist(),
         alignment=None if alignment is None else alignment[columns],
     )  # fmt: skip
     cells = ((_called(held, code), held.names[k], float(matrix[code, k])) for code in rows for k in columns)
@@ -73,7 +75,8 @@ def important_codes(source: Source, *, metric: str = "mig", seed: int = 0) -> Dr
     shown = held.keep_factors([held.names[k] for k in columns])
     panels = plot_important_codes(
         matrix, shown.codes, shown.factors, kinds=shown.kinds, sizes=shown.sizes, levels=shown.levels,
-        periods=shown.periods, factor_names=shown.names, code_names=[short(each) for each in shown.code_labels()],
+        periods=shown.periods, factor_names=[short(each) for each in shown.names],
+        code_names=[short(each, 20) for each in shown.code_labels()],
         greyed=dead_codes(held).tolist(), max_points=DOTS, width=source.chosen.width,
     )  # fmt: skip
     rows, values = thinned(len(held), DOTS), shown.in_label_units()
@@ -104,35 +107,43 @@ def latents(source: Source) -> Drawn:
     codes, caption = source.chosen.rows(labels, weights, most=fitting, among=alive)
     rows = thinned(len(held), LARGEST_SAMPLE)
     factors = held.in_label_units()[rows]
+    letters = LETTERS * source.chosen.width
+    beside = max(len(short(name)) for name in held.names)
+    head = max(SHORTEST, min(LONGEST, int((letters - beside) / len(codes))))
     panels = plot_latents(
         held.codes[rows][:, codes], factors, kinds=held.kinds, factor_names=held.names,
-        code_names=[short(labels[code]) for code in codes], width=source.chosen.width,
+        code_names=[short(labels[code], head) for code in codes], width=source.chosen.width,
     )  # fmt: skip
     figure = figure_of(panels[0][0])
+    rows_of_panels = [[held.names[k] for k in row] for row in factor_rows(held.names, held.kinds)]
+    for row, names in zip(panels, rows_of_panels, strict=True):
+        row[0].yaxis.label.set_text("\n".join(map(short, names)))
     split = colouring_factor(factors, held.kinds)
     groups: list[str] = []
     if split is not None:
         named = held.levels[split] if held.levels else ()
-        groups = [f"{held.names[split]} {level_name(level, named)}" for level in np.unique(factors[:, split])]
+        present = np.unique(factors[:, split])
+        groups = [f"{held.names[split]} {level_name(level, named, longest=None)}" for level in present]
+        shown_groups = [f"{short(held.names[split])} {level_name(level, named)}" for level in present]
         handles = [Line2D([], [], color=colour, linewidth=2) for colour in level_colours(len(groups))]
+        fitting = int(letters / (6 + max(map(len, shown_groups))))  # a line of colour is as wide as 6 letters
         legend = figure.legend(
-            handles, groups, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=min(3, len(groups)), frameon=False,
-            fontsize=FONT_SIZE - 1, labelcolor=INK,
+            handles, shown_groups, loc="upper center", bbox_to_anchor=(0.5, 0.0),
+            ncols=max(1, min(3, len(groups), fitting)), frameon=False, fontsize=FONT_SIZE - 1, labelcolor=INK,
         )  # fmt: skip
         for text in legend.get_texts():
             text.set_parse_math(False)
     places = {
         name: steps_of(factors[:, k], held.kinds[k])[0] for k, name in enumerate(held.names)
     }  # fmt: skip
-    shown = _means(panels, [_called(held, code) for code in codes], groups, places)
+    shown = _means(zip(rows_of_panels, panels, strict=True), [_called(held, code) for code in codes], groups, places)
     data = long_form(shown, "factor", "level", "level_y", "group", "code", "mean")
     return Drawn(figure, data, caption)
 
 
 def _means(panels: Any, codes: list[int | str], groups: list[str], places: Mapping[str, FloatArray]) -> Any:
-    """What the panels show: points of lines and dots, and cells of maps."""
-    for row in panels:
-        names = row[0].get_ylabel().split("\n")
+    """What the panels of each row of factors show: points of lines and dots, and cells of maps."""
+    for names, row in panels:
         factor = " and ".join(names)
         for code, ax in zip(codes, row, strict=True):
             for number, line in enumerate(ax.lines[1:]):  # the first is the line of zero
@@ -167,7 +178,9 @@ def circles(source: Source) -> Drawn:
             for k, frequency in enumerate(frequencies)
         ]
     )
-    panels = plot_circles(result, names=names, rows=rows, back=back, only=drawn, width=source.chosen.width)
+    panels = plot_circles(
+        result, names=[short(each) for each in names], rows=rows, back=back, only=drawn, width=source.chosen.width
+    )
     data = long_form(
         (
             (name, float(result.angles[row, k]), *map(float, result.projected[k][row]), *map(float, back[k][place]))

@@ -85,7 +85,7 @@ def plot_latents(
             "\n".join(names[k] for k in row),
             rotation=0, ha="right", va="center", fontsize=FONT_SIZE, color=INK, parse_math=False,
         )  # fmt: skip
-        panels[0].yaxis.set_label_coords(-0.32, 0.5)
+    figure.align_ylabels(grid[:, 0])  # left of the widest numbers
     for ax, head in zip(grid[0], heads, strict=True):
         ax.set_title(head, fontsize=FONT_SIZE, color=INK, pad=5, parse_math=False)
     return Panels(list(panels) for panels in grid)

@@ -6,6 +6,7 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from unbraid._utils.arguments import check_number
+from unbraid.plots.fonts import give_fonts, without_glyph_warnings
 from unbraid.plots.style import MUTED
 
 COLUMN, PAGE = 89.0, 183.0  # mm
@@ -41,6 +42,12 @@ def fit_width(figure: Figure, width: float, *, caption: str = "") -> Figure:
         ValueError: the width is none, or names and numbers alone are wider.
     """
     wanted = inches(width) - 2 * MARGIN
+    give_fonts(figure)
+    with without_glyph_warnings():
+        return _fitted(figure, width, wanted, caption)
+
+
+def _fitted(figure: Figure, width: float, wanted: float, caption: str) -> Figure:
     _set_sizes(figure)
     own = figure.get_figwidth()
     square = any(axes.get_aspect() != "auto" for axes in figure.axes)
@@ -63,7 +70,8 @@ def fit_width(figure: Figure, width: float, *, caption: str = "") -> Figure:
 
 def paper_box(figure: Figure, width: float) -> Bbox:
     """What of a figure that fits is saved, in inches: all that is drawn, in the middle of exactly this width."""
-    box = _drawn(figure)
+    with without_glyph_warnings():
+        box = _drawn(figure)
     middle, half = (box.x0 + box.x1) / 2, inches(width) / 2
     return Bbox.from_extents(middle - half, box.y0 - MARGIN, middle + half, box.y1 + MARGIN)
 

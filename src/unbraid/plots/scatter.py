@@ -1,6 +1,7 @@
 """A factor against the code, or the two codes, that know most about it."""
 
 from collections.abc import Sequence
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,8 @@ BAND = (10, 90)  # percentiles
 BAND_BINS = 30  # steps of the band where a factor has more levels than that
 LARGEST_BAND_SAMPLE = 50_000
 MOST_TICKS = 8  # levels beyond which not each is marked
+FEWEST_LETTERS = 4  # of a level whose name is shortened
+LETTER = 4.4  # points that a letter of them is wide
 LONGEST_NAME = 12  # characters of a level beside its neighbours
 
 
@@ -152,7 +155,7 @@ def _cloud(
     ax.fill_between(centres, low, high, color=MUTED, alpha=0.18, linewidth=0, zorder=1)
     ax.plot(centres, mean, color=INK, linewidth=1.3, zorder=3)
     if kind != "continuous" and len(present) <= MOST_TICKS:
-        ax.set_xticks(present, [level_name(level, names) for level in present])
+        _mark_levels(ax, present.tolist(), present.tolist(), names)
 
 
 def _mark_angles(ax: Axes, present: FloatArray, names: Sequence[str], period: float) -> None:
@@ -187,13 +190,24 @@ def _strips(
         ax.vlines(place, low, high, color=INK, linewidth=1.3, zorder=3)
         ax.hlines(own.mean(), place - 0.2, place + 0.2, color=INK, linewidth=1.8, zorder=3)
     shown = range(len(present)) if len(present) <= 12 else np.linspace(0, len(present) - 1, 6).astype(int)
-    ax.set_xticks(list(shown), [level_name(present[i], names) for i in shown])
+    _mark_levels(ax, list(shown), present[shown].tolist(), names)
 
 
-def level_name(level: float, names: Sequence[str]) -> str:
+def level_name(level: float, names: Sequence[str], *, longest: int | None = LONGEST_NAME) -> str:
     """What a level is called: its name, shortened, or its number."""
-    name = names[int(level)] if 0 <= level < len(names) else f"{level:g}"
-    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+    if not 0 <= level < len(names):
+        return f"{level:g}"
+    name = names[int(level)]
+    return name if longest is None or len(name) <= longest else f"{name[: longest - 1]}…"
+
+
+def _mark_levels(ax: Axes, places: Sequence[float], levels: Sequence[float], names: Sequence[str]) -> None:
+    """Names as long as fit beside each other; where not even a few letters do, of every second level, ..."""
+    room = ax.bbox.width / ax.figure.dpi * 72 / LETTER / len(places)  # letters from one level to the next
+    least = max(len(level_name(level, names, longest=FEWEST_LETTERS)) for level in levels)
+    step = ceil(least / room)
+    longest = int(np.clip(room * step - 1, FEWEST_LETTERS, LONGEST_NAME))
+    ax.set_xticks(places[::step], [level_name(level, names, longest=longest) for level in levels[::step]])
 
 
 def _band(values: FloatArray, levels: FloatArray) -> tuple[FloatArray, ...]:

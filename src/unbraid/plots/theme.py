@@ -1,5 +1,6 @@
 """Figures for print and for pages: light or dark, saved with their fonts in them."""
 
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -16,6 +17,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.text import Text
 
+from unbraid.plots.fonts import give_fonts, without_glyph_warnings
 from unbraid.plots.paper import fit_width, paper_box
 from unbraid.plots.style import ACCENT, DIVERGING, GRID, INK, MARK, MUTED, PALETTE
 from unbraid.storage.files import atomic_write
@@ -97,8 +99,10 @@ def save_figure(figure: Figure, path: str | Path, *, theme: Theme = "light", wid
         ".svg": {"Date": None},
         ".png": {"Software": None},
     }
+    if lacking := give_fonts(figure):
+        warnings.warn(f"{path.name}: no font here has the letters {lacking}; install Noto Sans CJK", stacklevel=2)
     box = "tight" if width is None else paper_box(fit_width(figure, width), width)
-    with matplotlib.rc_context(settings), atomic_write(path) as temporary:
+    with matplotlib.rc_context(settings), without_glyph_warnings(), atomic_write(path) as temporary:
         set_theme(figure, theme).savefig(
             temporary, format=path.suffix[1:], dpi=DPI, bbox_inches=box, pad_inches=0.06,
             metadata=undated[path.suffix],

@@ -238,8 +238,8 @@ def _listed(metrics: Sequence[str], most: int = 4) -> str:
 
 
 def short(name: str, longest: int = 24) -> str:
-    """A name as it fits beside a row."""
-    return name if len(name) <= longest else name[: longest - 1] + "…"
+    """A name as it fits beside a row: its two ends, by which long names differ."""
+    return name if len(name) <= longest else f"{name[: longest // 2]}…{name[longest // 2 + 1 - longest :]}"
 
 
 def _cut(*parts: tuple[int, int, str]) -> str:

@@ -1,7 +1,6 @@
 """A matplotlib figure as an inline SVG element that takes on the colours and fonts of its page."""
 
 import io
-import warnings
 from typing import Any
 from xml.etree import ElementTree
 
@@ -9,6 +8,7 @@ import matplotlib
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
+from unbraid.plots.fonts import without_glyph_warnings
 from unbraid.plots.style import ACCENT, GRID, INK, MARK, MUTED
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -49,10 +49,8 @@ def inline_svg(figure: Figure, *, name: str, label: str, crop: bool = True) -> M
 def _save(figure: Figure, crop: bool) -> bytes:
     buffer = io.BytesIO()
     settings: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "unbraid", "image.composite_image": False}
-    with matplotlib.rc_context(settings), warnings.catch_warnings():
-        # The browser draws the text with its own fonts; what the font used for measuring lacks does not matter.
-        warnings.filterwarnings("ignore", message=r"Glyph .* missing from")
-        warnings.filterwarnings("ignore", message=r"Matplotlib currently does not support .* natively")
+    # The browser draws the text with its own fonts; what the font used for measuring lacks does not matter.
+    with matplotlib.rc_context(settings), without_glyph_warnings():
         figure.savefig(
             buffer, format="svg", dpi=RASTER_DPI, transparent=True,
             bbox_inches="tight" if crop else None, pad_inches=0.03,
