@@ -1,5 +1,6 @@
 """Threads that train at once: torch has one generator and one number of threads for all of them."""
 
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -12,7 +13,7 @@ import torch
 from torch import nn
 
 from unbraid._utils.device import reproducible
-from unbraid.families.building import build_member
+from unbraid.families.building import build_member, weights_of
 from unbraid.families.table import FAMILIES
 from unbraid.training.draws import seeded
 
@@ -54,6 +55,26 @@ def test_each_thread_draws_what_it_draws_alone(
 
     with ThreadPoolExecutor(2) as pool:
         assert list(pool.map(draw, (first, second), (1, 2))) == expected
+
+
+def test_threads_ask_for_networks_of_more_kinds_than_are_kept() -> None:
+    """A page of a study is asked for by several readers at once."""
+    before, barrier = sys.getswitchinterval(), threading.Barrier(4)
+    family = replace(FAMILIES["vae"], build=lambda _, settings: nn.ModuleDict({"layer": nn.Linear(1, settings["n"])}))
+    family.build.__module__ = "unbraid"  # as ours, which are kept
+
+    def ask(first: int) -> list[tuple[int, ...]]:
+        barrier.wait(30)
+        sizes = (1 + (7 * number + first) % 12 for number in range(150))
+        return [tuple(weights_of(family, (1,), {"n": size}, 0)["layer.bias"].shape) for size in sizes]
+
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            found = list(pool.map(ask, range(4)))
+    finally:
+        sys.setswitchinterval(before)
+    assert found == [[(1 + (7 * number + first) % 12,) for number in range(150)] for first in range(4)]
 
 
 def test_who_ends_first_changes_nothing_for_the_other() -> None:

@@ -104,18 +104,19 @@ def _without_memory(family: Family, shape: tuple[int, ...], settings: Mapping[st
     The next to ask gets the same: a page of a study asks for thousands of one kind.
     """
     key = repr((family.title, shape, sorted(settings.items()))) if _ours(family, settings) else None
-    if key not in _EMPTY:
-        try:
-            with torch.device("meta"):
-                built = build_member(family, shape, settings, 0)
-        except (RuntimeError, TypeError):
-            return None
-        if key is None:
-            return built
-        while len(_EMPTY) >= _MOST_EMPTY:
-            del _EMPTY[next(iter(_EMPTY))]
-        _EMPTY[key] = built
-    return _EMPTY[key]
+    with GENERATOR:  # which `build_member` takes; of threads that ask at once, one fills the table
+        if key not in _EMPTY:
+            try:
+                with torch.device("meta"):
+                    built = build_member(family, shape, settings, 0)
+            except (RuntimeError, TypeError):
+                return None
+            if key is None:
+                return built
+            while len(_EMPTY) >= _MOST_EMPTY:
+                del _EMPTY[next(iter(_EMPTY))]
+            _EMPTY[key] = built
+        return _EMPTY[key]
 
 
 def _ours(family: Family, settings: Mapping[str, Any]) -> bool:
