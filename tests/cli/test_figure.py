@@ -43,7 +43,7 @@ def test_the_list_has_every_figure(run) -> None:
     [
         ((), "give the name of a figure; unbraid figure --list shows them"),
         (("hintn", "--example", "--out", "f.pdf"), "unknown figure 'hintn'; did you mean 'hinton'?"),
-        (("kl", "--out", "f.pdf"), "give a RUN, a study's DIR or a FILE of codes, or --example for the shipped codes"),
+        (("kl", "--out", "f.pdf"), "give the folder of a run or a study, a file of codes, or --example"),
         (("kl", "--example"), "give --out F.pdf, F.svg or F.png"),
         (("kl", "--example", "--out", "f.jpg"), "--out f.jpg: the name must end in .png or .svg or .pdf"),
         (("kl", "--example", "--out", "no/f.pdf"), "--out no/f.pdf: the folder no does not exist"),

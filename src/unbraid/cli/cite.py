@@ -1,4 +1,4 @@
-"""`unbraid cite`: whom to cite."""
+"""`unbraid cite`: the BibTeX of what was used."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""`unbraid data`: what datasets there are, and everything that turns a file or a rule into images."""
+"""`unbraid data`: list, render, download and show datasets."""
 
 import warnings
 from pathlib import Path
@@ -53,7 +53,7 @@ def list_datasets(csv: Csv = None, latex: Latex = None, markdown: Markdown = Non
     names = [*DATASETS, *DATASETS.installed()] if json else []
     content = {name: {key: describe(name, root)[key] for key in keys} for name in names}
     whole = Table(HEADS, [row for table in tables for row in table.rows], "lrll")
-    lines = [*tables, "unbraid data info NAME tells more of one."]
+    lines = [*tables, "unbraid data info NAME shows the details of one."]
     show(lines, to, content=content, rows=whole, paper=whole)
 
 
@@ -196,7 +196,7 @@ def contact_sheet(
 ) -> None:
     """Draw a contact sheet, one row per factor.
 
-    In its row a factor goes through its levels while the others stay.
+    In each row, one factor goes through its levels while the others stay fixed.
 
     Examples:
 

@@ -1,4 +1,4 @@
-"""`unbraid figure`: one figure, ready to be printed."""
+"""`unbraid figure`: one figure, ready for print."""
 
 from contextlib import nullcontext
 from pathlib import Path
@@ -13,10 +13,10 @@ from unbraid.storage.table_formats import Table, save_table
 
 
 def figure(
-    name: Annotated[str | None, typer.Argument(help="Name of the figure (see --list).")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Name of the figure (see --list).")] = None,
     path: Annotated[
         Path | None,
-        typer.Argument(metavar="[STUDY|RUN|FILE]", help="Folder of a run or of a study, or a representation file."),
+        typer.Argument(metavar="[STUDY|RUN|FILE]", help="Folder of a run or of a study, or file of codes."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Output .png, .svg or .pdf file.")] = None,
     width: Annotated[
@@ -42,12 +42,16 @@ def figure(
             show_default="24, or as many as fit",
         ),
     ] = None,
-    theme: Annotated[Literal["light", "dark"], typer.Option(help="Background that the colours are for.")] = "light",
+    theme: Annotated[
+        Literal["light", "dark"], typer.Option(help="Colours for a light or a dark background.")
+    ] = "light",
     data: Annotated[Path | None, typer.Option(help="Write the plotted numbers to this .csv file.")] = None,
     sets: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="An option of the figure (see --list).")
     ] = None,
-    example: Annotated[bool, typer.Option("--example", help="Draw the shipped codes of a β-TCVAE instead.")] = False,
+    example: Annotated[
+        bool, typer.Option("--example", help="Use the codes of a β-TCVAE that ship with unbraid.")
+    ] = False,
     trust_code: TrustCode = None,
     trust_data: TrustData = None,
     show_list: Annotated[bool, typer.Option("--list", help="List the figures with their options, and exit.")] = False,
@@ -85,7 +89,7 @@ def figure(
 
     find_figure(name)
     if (path is None) != example:
-        raise ValueError("give a RUN, a study's DIR or a FILE of codes, or --example for the shipped codes")
+        raise ValueError("give the folder of a run or a study, a file of codes, or --example")
     if out is None:
         raise ValueError("give --out F.pdf, F.svg or F.png")
     check_output("--out", out, ".png", ".svg", ".pdf")
@@ -122,4 +126,4 @@ def _print_list() -> None:
         for name, row in FIGURES.items()
     ]  # fmt: skip
     print_table(Table(["figure", "of", "what it shows", "--set"], rows, "llll"))
-    say("of codes: a representation file, or a run, which holds codes")
+    say("A figure of codes is drawn from a file of codes or from a run.")
