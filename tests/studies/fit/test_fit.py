@@ -357,6 +357,7 @@ def test_nothing_chosen_leaves_no_earlier_choice(tmp_path: Path, monkeypatch: py
     nothing = Choice((), None, None, "they learned nothing", 0.0, 0.0)
     assert handing.hand_over(tmp_path, pictures(30), plan(), nothing) == (None, ())
     assert sorted(each.name for each in tmp_path.iterdir()) == ["README.md", "report.html"]
+    assert "\n\nThey learned nothing.\n\n" in (tmp_path / "README.md").read_text()
 
 
 def test_labels_that_cannot_score_are_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

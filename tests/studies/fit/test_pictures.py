@@ -124,6 +124,7 @@ def test_a_picture_is_read_as_those_of_the_folder_were(folder: Path, tmp_path: P
     red = Image.fromarray(np.zeros((20, 20, 3), dtype=np.uint8) + np.array([255, 0, 0], dtype=np.uint8))
     red.save(folder / "red.png")
     np.testing.assert_array_equal(read_picture(folder / "red.png", (16, 16, 1)), np.full((1, 16, 16, 1), 76))
+    assert read_picture(folder / "red.png", (20, 20, 3)).flags.writeable, "torch warns of others"
     with pytest.raises(ValueError, match="it is no file"):
         read_picture(folder, (16, 16, 1))
 

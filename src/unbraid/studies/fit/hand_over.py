@@ -317,7 +317,8 @@ def _by_labels(choice: Choice, judged: Mapping[str, Mapping[str, float]]) -> str
 
 def _readme(choice: Choice, run: Run | None) -> str:
     if run is None:
-        return f"# Nothing was chosen\n\n{choice.reason}.\n\n{REPORT} shows what was tried.\n"
+        reason = f"{choice.reason[0].upper()}{choice.reason[1:]}"
+        return f"# Nothing was chosen\n\n{reason}.\n\n`{REPORT}` shows what was tried.\n"
     size, _, channels = run.config["dataset"]["image_shape"]
     return (
         "# A model chosen without labels\n\n"

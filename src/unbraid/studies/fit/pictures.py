@@ -205,7 +205,7 @@ def read_picture(path: str | Path, shape: Sequence[int]) -> UInt8Array:
     """
     size, _, channels = shape
     seen = square(_opened(Path(path)), size)
-    return (seen if channels > 1 else brightness(seen))[None]
+    return np.stack([seen if channels > 1 else brightness(seen)])  # Pillow's own memory cannot be written to
 
 
 def brightness(image: UInt8Array) -> UInt8Array:
