@@ -5,6 +5,8 @@ import pytest
 from sklearn.metrics import mutual_info_score, roc_auc_score
 
 from unbraid.metrics import NotDefined, tad
+from unbraid.metrics._shared.inputs import check_inputs
+from unbraid.metrics.tad import tad_of_noise
 from unbraid.types import FloatArray, IntArray
 
 RNG = np.random.default_rng(0)
@@ -82,3 +84,17 @@ def test_other_than_two_values_are_refused() -> None:
     assert tad(BITS, BITS * 0.5 - 1).score == pytest.approx(tad(BITS, BITS).score)
     with pytest.raises(ValueError, match="least_auroc must be"):
         tad(BITS, BITS, least_auroc=0.4)
+
+
+@pytest.mark.parametrize(("n_samples", "n_rare"), [(30, 3), (60, 8), (500, 4), (900, 400)])
+def test_noise_scores_what_is_stated(n_samples: int, n_rare: int) -> None:
+    """Against shuffled rows, of codes with ties: a value of few rows is told by some code, by luck."""
+    rng = np.random.default_rng(n_samples)
+    codes = np.rint(3 * rng.standard_normal((n_samples, 3)))
+    factors = np.zeros((n_samples, 2), dtype=int)
+    factors[:n_rare, 0] = factors[-n_rare:, 1] = 1
+    stated = tad_of_noise(check_inputs(codes, factors))
+    scores = [tad(rng.permutation(codes), factors).score for _ in range(60)]
+    assert stated.score == pytest.approx(np.mean(scores), abs=0.03)
+    assert stated.spread == pytest.approx(np.std(scores), abs=0.03)
+    assert (stated.score == 0.0) == (n_rare == 400)

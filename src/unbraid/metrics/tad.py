@@ -9,12 +9,17 @@ import numpy as np
 from unbraid._utils.arguments import check_number
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.alignment import gaps
-from unbraid.metrics._shared.chance import zero_chance
+from unbraid.metrics._shared.bins import places
+from unbraid.metrics._shared.chance import Noise, drawn
 from unbraid.metrics._shared.information import factor_entropy, mutual_information
-from unbraid.metrics._shared.inputs import NotDefined, as_levels, check_inputs
+from unbraid.metrics._shared.inputs import Inputs, Levels, NotDefined, as_levels, check_inputs
 from unbraid.metrics._shared.metric import FEW_UNCHECKED_HALVES, Metric
 from unbraid.metrics.explicitness import roc_areas
 from unbraid.types import ArrayLike, FloatArray, Kind
+
+LEAST_AUROC, MOST_SHARED = 0.75, 0.2
+NULL_DRAWS = 50
+FAR = 6  # deviations that no code of noise is from an area of a half
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -35,8 +40,8 @@ def tad(
     kinds: Sequence[Kind] | None = None,
     seed: int = 0,
     weights: ArrayLike | None = None,
-    least_auroc: float = 0.75,
-    most_shared: float = 0.2,
+    least_auroc: float = LEAST_AUROC,
+    most_shared: float = MOST_SHARED,
 ) -> TAD:
     """How much better the best code alone predicts each binary attribute than the second best, summed.
 
@@ -55,8 +60,8 @@ def tad(
     Returns:
         TAD. `score` from 0 to half the number of attributes, higher is better; a sum, so that lists of other attributes
         do not compare (`mean_gap` does). A code that tells by small values tells as well as by large ones. Codes that
-        tell the same cost all: 0. With a single code the runner-up is .5, where copies in use take 0. Chance: 0.
-        Not invariant to rotation of codes.
+        tell the same cost all: 0. With a single code the runner-up is .5, where copies in use take 0. Chance: 0, and
+        more where few rows have one of the values, see `tad_of_noise`. Not invariant to rotation of codes.
 
     Raises:
         NotDefined: a factor has other than two values.
@@ -85,9 +90,7 @@ def tad(
         [roc_areas(inputs.codes, positive[:, [column]], inputs.weights) for column in range(inputs.n_factors)], axis=1
     )
     auroc = np.maximum(areas, 1.0 - areas)
-    removed = mutual_information(levels.levels, levels) / factor_entropy(levels)
-    np.fill_diagonal(removed, 0.0)
-    shared = removed.max(axis=0)
+    shared = _shared(levels)
     counts = (auroc.max(axis=0) >= least_auroc) & (shared <= most_shared)
     # Codes better than guessing by nothing: the runner-up of a single one is a guess.
     per_factor = np.where(counts, gaps(auroc - 0.5), 0.0)
@@ -106,6 +109,34 @@ def tad(
     )
 
 
+def _shared(levels: Levels) -> FloatArray:
+    """(n_factors,) largest share of an attribute's entropy that another removes."""
+    removed = mutual_information(levels.levels, levels) / factor_entropy(levels)
+    np.fill_diagonal(removed, 0.0)
+    return removed.max(axis=0)
+
+
+def tad_of_noise(inputs: Inputs) -> Noise:
+    """0 on many rows, more where few rows have one of the two values."""
+    n_samples, rng = inputs.n_samples, np.random.default_rng(0)
+    rarer = (inputs.factors > inputs.factors.min(axis=0)).sum(axis=0)
+    rarer = np.minimum(rarer, n_samples - rarer)
+    pairs = rarer * (n_samples - rarer)
+    # The deviation of an area under the curve of noise, Mann and Whitney.
+    near = FAR * np.sqrt((n_samples + 1) / (12 * pairs)) >= LEAST_AUROC - 0.5
+    counts = np.flatnonzero(near & (_shared(as_levels(inputs, bins=2)) <= MOST_SHARED))
+    if not len(counts):
+        return Noise(0.0)
+    ranks, above = places(inputs.codes), np.zeros((NULL_DRAWS, inputs.n_codes, len(counts)))
+    for draw in range(NULL_DRAWS):
+        for place, factor in enumerate(counts):
+            rows = rng.choice(n_samples, rarer[factor], replace=False)
+            wins = ranks[rows].sum(axis=0) - rarer[factor] ** 2 / 2
+            above[draw, :, place] = np.abs(wins / pairs[factor] - 0.5)
+    captured = above.max(axis=1) >= LEAST_AUROC - 0.5
+    return drawn(np.where(captured, gaps(above), 0.0).sum(axis=1))
+
+
 METRIC = Metric(
     tad,
     binary=True,
@@ -114,7 +145,7 @@ METRIC = Metric(
     claims={"score": ("compactness",)},
     best=1.0,  # of two attributes: half their number
     range=(0.0, math.inf),
-    chance=zero_chance,
+    chance=tad_of_noise,
     summary="How much better the best code predicts each binary attribute than the second best, summed.",
     limitations="A sum: not comparable between lists of attributes. An attribute in two codes adds nothing.",
     source="Yeats et al. 2022 (NashAE)",
