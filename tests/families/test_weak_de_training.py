@@ -87,3 +87,19 @@ def test_the_discriminator_is_shown_a_cube_and_then_the_classes() -> None:
         ROW.optimizer_steps[3].loss(modules, batch, {}, step, context)
     assert shown[1].tolist() == [[-1, 0], [1, -0.5], [0, 0]]
     assert shown[3].tolist() == [[10.5, 0.5], [20.5, 0.5], [10.5, 0.5]]
+
+
+def test_codes_too_large_for_their_covariance_stop_the_model_and_not_the_training() -> None:
+    """Two images in each class; beside codes of 1e9 the ridge is lost to rounding, and no Cholesky root is there."""
+    one = member("weak_de", 0, network="dense", classes="shade", labels=6, warmup=0.5)
+    context = make_context(ROW, [one], TINY, batch_size=8, steps=4)
+    for stacked in (False, True):
+        population = make_population(ROW, [one], TINY, context, device=torch.device("cpu"), stacked=stacked)
+        state = population.state(0)
+        state["model/encoder.5.weight"] *= 1e10
+        population.load_state(0, state)
+        population.advance(2)
+        (reason,) = population.diverged()
+        assert reason is not None
+        assert (reason.step, reason.reason) == (2, "the loss of the relations is not finite")
+        assert all(torch.isfinite(value).all() for name, value in population.state(0).items() if "roots" not in name)

@@ -1,5 +1,6 @@
 """WeakDE: a prior of one Gaussian per class, and what leads from class to class."""
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -44,6 +45,8 @@ class ClassPrior(nn.Module):
     def fit(self, codes: Tensor, classes: Tensor, spread: float) -> None:
         """Each class that has images becomes N(mean, spread * covariance + ridge) of its codes.
 
+        Codes too large for the ridge to be seen beside them give a class whose samples are NaN.
+
         Args:
             codes: (n, n_latents).
             classes: (n,) whole numbers.
@@ -57,7 +60,8 @@ class ClassPrior(nn.Module):
             centred = own - own.mean(0)
             covariance = centred.T @ centred / max(1, len(own) - 1)
             self.means[chosen] = own.mean(0).to(self.means)
-            self.roots[chosen] = torch.linalg.cholesky(spread * covariance + ridge).to(self.roots)
+            root, failed = torch.linalg.cholesky_ex(spread * covariance + ridge)
+            self.roots[chosen] = torch.where(failed > 0, math.nan, root).to(self.roots)
             self.known[chosen] = 1
 
     def choose(self, uniform: Tensor) -> Tensor:
