@@ -27,6 +27,7 @@ class Site:
     length: bool = True
     cut_after: list[int] = field(default_factory=list)  # bytes of the body, one entry per answer, then no more cuts
     status: int = 0
+    kind: str = "application/octet-stream"
     asked: list[str] = field(default_factory=list)  # the Range of each request
     address: str = ""
 
@@ -39,6 +40,11 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
         def do_GET(self) -> None:
             wanted = self.headers.get("Range") or ""
             site.asked.append(wanted)
+            if site.status == 302:
+                self.send_response(302)
+                self.send_header("Location", site.address)
+                self.end_headers()
+                return
             if site.status:
                 self.send_error(site.status)
                 return
@@ -57,6 +63,7 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
                 self.send_response(200)
             body = body[start:]
             self.send_header("ETag", site.tag)
+            self.send_header("Content-Type", site.kind)
             if site.length:
                 self.send_header("Content-Length", str(len(body)))
             self.end_headers()
@@ -214,11 +221,28 @@ def test_other_checksums_are_compared_as_well(tmp_path: Path, file: OfficialFile
         download(replace(file, sha256="", **{algorithm: right[::-1]}), tmp_path / "wrong")
 
 
+def test_a_page_that_asks_to_log_in_is_not_taken_for_the_file(tmp_path: Path, file: OfficialFile, site: Site) -> None:
+    site.data, site.kind = b"<html>Welcome to our network</html>", "text/html; charset=utf-8"
+    for known in (file, replace(file, sha256="")):
+        with pytest.raises(OSError, match="data.npz: the server sent a page and not the file"):
+            download(known, tmp_path)
+    site.data, site.kind = DATA, "application/zip"
+    assert_whole(download(file, tmp_path))
+    assert site.asked == ["", "", ""]
+
+
 def test_a_server_that_does_not_have_it_is_quoted(tmp_path: Path, file: OfficialFile, site: Site) -> None:
     site.status = 404
     with pytest.raises(OSError, match=r"/data.npz: the server answered 404 Not Found"):
         download(file, tmp_path)
     assert len(site.asked) == 1
+
+
+def test_a_server_that_leads_in_a_circle_is_one_line(tmp_path: Path, file: OfficialFile, site: Site) -> None:
+    site.status = 302
+    with pytest.raises(OSError, match="the server answered 302") as told:
+        download(file, tmp_path)
+    assert "\n" not in str(told.value)
 
 
 def test_a_server_that_is_not_there(tmp_path: Path, file: OfficialFile) -> None:

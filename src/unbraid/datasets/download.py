@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
+from unbraid._utils.suggest import one_line
 from unbraid._version import VERSION
 from unbraid.datasets._official import CHUNK, FOLDER, OfficialFile, check_size, digest, mismatch
 from unbraid.datasets.base import ReadingProgress
@@ -86,13 +87,13 @@ def _fetch(file: OfficialFile, part: Path, progress: ReadingProgress | None) -> 
             _one_attempt(file, part, progress)
         except HTTPError as error:
             error.close()
-            raise OSError(f"{file.address}: the server answered {error.code} {error.reason}") from error
+            raise OSError(f"{file.address}: the server answered {error.code} {one_line(error.reason)}") from error
         except (http.client.HTTPException, ConnectionError, TimeoutError, URLError) as error:
             failures = failures + 1 if _size(part) <= before else 1
             if failures >= ATTEMPTS:
                 reason = getattr(error, "reason", None) or error
                 raise OSError(
-                    f"{file.address}: {reason or type(error).__name__}; {_size(part):,} bytes are kept, "
+                    f"{file.address}: {one_line(reason) or type(error).__name__}; {_size(part):,} bytes are kept, "
                     "and the same command goes on from there"
                 ) from error
             time.sleep(PAUSE * failures)
@@ -126,12 +127,14 @@ def _one_attempt(file: OfficialFile, part: Path, progress: ReadingProgress | Non
         part.unlink()
         raise ConnectionError("the server has another file than the one begun") from error
     with answer:
+        if answer.headers.get_content_type() == "text/html":
+            raise OSError(f"{file.address}: the server sent a page and not the file, as one that asks to log in")
         resumed = answer.status == 206
         if resumed and not (answer.headers.get("Content-Range") or "").startswith(f"bytes {start}-"):
             raise ConnectionError("the server sent another part than the one asked for")
         start = start if resumed else 0
         length = answer.headers.get("Content-Length")
-        total = start + int(length) if length else 0
+        total = start + int(length) if length and length.isdecimal() else 0
         free = shutil.disk_usage(part.parent).free
         if total - start > free:
             raise OSError(f"{part}: needs {total - start:,} more bytes, but the disk has {free:,} left")
