@@ -139,6 +139,12 @@ def test_families_keep_their_colours_whichever_runs_a_figure_shows(tmp_path: Pat
     assert len(some) < len(whole)
     for each in some:
         np.testing.assert_array_equal(each.get_facecolor()[0], whole[each.get_label()])
+    long = "my_package.with_modules:FAMILY_OF_SIXTY_LETTERS_WHICH_GOES_ON"
+    source.results["family"] = source.results["family"].replace("beta_vae", long)
+    drawn = draw("scatter", source)
+    assert long in drawn.data["family"]
+    assert max(len(str(each.get_label())) for each in drawn.figure.axes[0].collections) == 20
+    assert drawn.figure.get_tightbbox().width * 25.4 <= 89
     marks = family_marks(["b", "a", "c"])
     alone = plot_against([1.0], [2.0], ["c"], colours=marks).collections[0]
     np.testing.assert_allclose(np.asarray(alone.get_facecolor())[0, :3], to_rgb(marks["c"][0]))

@@ -1,6 +1,9 @@
 """Figures of a study: many runs, compared."""
 
+from typing import Any
+
 import numpy as np
+from matplotlib.axes import Axes
 
 from unbraid._utils.printable import printable
 from unbraid.analysis.agreement import EVERYTHING, agreement
@@ -13,8 +16,10 @@ from unbraid.figures._source import Source
 from unbraid.plots import plot_against, plot_box_per_setting, plot_correlations, plot_similarity
 from unbraid.plots.style import family_marks
 from unbraid.ranking.cache import FOLDER, read_ranking
-from unbraid.types import DataFrame
+from unbraid.report.figures import short
+from unbraid.types import DataFrame, FloatArray
 
+LONGEST_FAMILY = 20  # letters of a name beside a plot
 MOST_NAMES = 20  # of settings beside a matrix; where there are more, families are named
 DECADES = 8.0  # ratio of the largest to the smallest hyperparameter from which its axis is logarithmic
 
@@ -114,9 +119,7 @@ def _dots(source: Source, x: str, y: str) -> Drawn:
     if not both.any():
         raise ValueError(f"{source.path}: no run has both {x} and {y}")
     own = frame[both]
-    axes = plot_against(
-        across[both], up[both], own["family"].tolist(), x_name=x, y_name=y, colours=_colours(source)
-    )  # fmt: skip
+    axes = _against(source, across[both], up[both], own["family"].tolist(), x_name=x, y_name=y)
     named = {name: own[name].tolist() for name in ("run", "family", "setting")}
     return Drawn(figure_of(axes), {**named, x: across[both], y: up[both]})
 
@@ -128,9 +131,14 @@ def _means(source: Source, frame: DataFrame, x: str, y: str) -> Drawn:
     families = [each.family for each in found.means]
     places = [families[:number].count(family) for number, family in enumerate(families)]
     across, up = np.array([[each.x, each.y] for each in found.means]).T
-    axes = plot_against(across, up, families, sizes=places, x_name=x, y_name=y, colours=_colours(source))
+    axes = _against(source, across, up, families, sizes=places, x_name=x, y_name=y)
     named = {"family": families, "setting": [each.setting for each in found.means], "n": [m.n for m in found.means]}
     return Drawn(figure_of(axes), {**named, x: across, y: up})
+
+
+def _against(source: Source, across: FloatArray, up: FloatArray, families: list[str], **how: Any) -> Axes:
+    colours = {short(family, LONGEST_FAMILY): mark for family, mark in _colours(source).items()}
+    return plot_against(across, up, [short(family, LONGEST_FAMILY) for family in families], colours=colours, **how)
 
 
 def _colours(source: Source) -> dict[str, tuple[str, str]]:
