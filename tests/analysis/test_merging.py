@@ -263,6 +263,12 @@ def test_a_column_has_numbers_or_text_whatever_each_table_made_of_it(tmp_path: P
     assert read_table(tmp_path / "t.parquet")[name].tolist() == ["10", "0.5", "wide"]
 
 
+def test_what_columns_there_are_is_said_once_for_all_tables() -> None:
+    few = pd.DataFrame({"run": ["a"], "family": "vae"})
+    with pytest.raises(ValueError, match="--without nope: no such column; there are run, family$"):
+        without_columns({"a": few, "b": few}, ["nope"])
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_a_boolean_is_the_same_in_a_file_of_any_kind(suffix: str, tmp_path: Path) -> None:
     name = "hyper.whiten"

@@ -173,7 +173,7 @@ def without_columns(tables: Mapping[str, DataFrame], names: Sequence[str]) -> di
     """
     left = dict(tables)
     for name in names:
-        known = [column for frame in tables.values() for column in frame.columns]
+        known = dict.fromkeys(column for frame in tables.values() for column in frame.columns)
         if not any(_belongs(column, name) for column in known):
             raise ValueError(f"--without {name}: no such column; {suggestion(name, known)}")
         left = {table: _without(frame, name) for table, frame in left.items()}
