@@ -146,6 +146,7 @@ def test_what_a_program_has_set_in_torch_changes_no_run(runs, tmp_path, name):
     wanted = _asked(runs[0], images, codes)
     with SURROUNDINGS[name]():
         (again,) = train("beta_vae", blocks(), beta=1, learning_rate=1e-3, steps=30, out=tmp_path, **SMALL)
+        train("vae", TINY, steps=1, out=tmp_path, **{**SMALL, "network": "unbraid.models.networks:dense_pair"})
         run = load_run(again.path)
         found = _asked(run, images, codes)
     assert again.path.name == runs[0].path.name

@@ -178,7 +178,9 @@ def checked_images(images: Any, name: str, alone: bool = False) -> UInt8Array:
         array = array.astype(np.uint8) * np.uint8(255)
     if array.dtype != np.uint8 and not (alone and array.dtype.kind == "f"):
         wanted = "uint8, 0 to 255" + (", or floats from 0 to 1" if alone else "")
-        raise ValueError(f"{name} must be {wanted}; got {array.dtype}. From 0 to 1: (images * 255).astype('uint8')")
+        made = {"f": "From 0 to 1: (images * 255)", "u2": "From 0 to 65535: (images // 257)"}
+        how = made.get(array.dtype.kind) or made.get(array.dtype.str[1:], "From 0 to 255: images")
+        raise ValueError(f"{name} must be {wanted}; got {array.dtype}. {how}.astype('uint8')")
     if alone and array.ndim == 2 and array.dtype.kind == "f" and 0 not in array.shape:
         return array
     if array.ndim == 3:
