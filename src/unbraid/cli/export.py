@@ -50,8 +50,9 @@ def export(
     The results of a study are a table with one row per run. With --records they are one JSON record per run, in a
     schema that many projects share.
 
-    If the output has no suffix, a run is copied into a new folder with a model card (README.md) that the Hugging Face
-    Hub reads: how the model was trained and chosen, its scores, what each latent does, its limits, and how to load it.
+    If the output has no suffix (a number such as in vae-0.1 is none), a run is copied into a new folder with a model
+    card (README.md) that the Hugging Face Hub reads: how the model was trained and chosen, its scores, what each latent
+    does, its limits, and how to load it.
 
     The decoder takes `codes` (n, n_codes) and gives `images` (n, channels, height, width). The encoder takes `images`,
     floats from 0 to 1, and gives `codes`, the posterior means, and `log_variances`.

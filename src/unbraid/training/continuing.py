@@ -101,6 +101,6 @@ def _check(begun: Run, plan: Plan, member: Member, longer: Plan) -> None:
         raise ValueError(f"{begun.path}: the source of {named} has changed since; train it again from the start")
     if not (begun.path / CHECKPOINT).is_file():
         raise ValueError(
-            f"{begun.path} keeps no {CHECKPOINT}, without which it cannot be continued; runs of studies keep none, nor do "
-            "exported ones"
+            f"{begun.path} keeps no {CHECKPOINT}, without which it cannot be continued; "
+            "runs of studies and exported ones keep none"
         )
