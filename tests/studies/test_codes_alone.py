@@ -60,8 +60,9 @@ def test_one_command_begins_the_study_and_another_adds_to_it(
         main()
 
     monkeypatch.chdir(place)
-    command("study add study runs/b1-0 --labels labels.csv --metrics mig --family f")
-    command("study add study runs/b4-0 --labels labels.csv --family f")
+    begin = "--labels labels.csv --metrics mig --kinds phase=cyclic --family f"
+    command(f"study add study runs/b1-0 {begin}")
+    command(f"study add study runs/b4-0 {begin}")
     assert [run.id for run in Study.load("study").runs()] == ["b1-0", "b4-0"]
     command("rank study")
     command("report study --out page.html")
@@ -69,6 +70,10 @@ def test_one_command_begins_the_study_and_another_adds_to_it(
     with pytest.raises(SystemExit):
         command("study add study runs/b4-1 --metrics sap --family f")
     assert "--metrics and --kinds are for a study that begins with --labels" in capsys.readouterr().err
+    for own, other, known in (("mig", "sap", "['mig']"), ("phase", "size", "{'phase': 'cyclic'}")):
+        with pytest.raises(SystemExit):
+            command(f"study add study runs/b4-1 {begin.replace(own, other)}")
+        assert f"is of a study that begins; study has begun with {known}" in capsys.readouterr().err
 
 
 def test_a_study_that_nothing_could_be_added_to_is_not_left_behind(

@@ -69,6 +69,7 @@ def add(
       unbraid study add new_study/ their_runs/ --labels labels.csv --metrics mig,dci_lasso
     """
     from unbraid.cli.study import opened
+    from unbraid.scoring.score import without_presets
     from unbraid.studies.added import METRICS, begin
     from unbraid.studies.added import add as add_files
     from unbraid.studies.store import ADDED, is_study
@@ -79,12 +80,19 @@ def add(
     if labels is None and not is_study(folder) and not folder.exists():
         raise FileNotFoundError(f"{folder}: no such study; --labels begins one of codes alone, without images")
     new, fresh = labels is not None and not is_study(folder), not folder.exists()
+    chosen: dict[str, object] = {}
     if labels is not None:
         trust = [*trust, str(labels.absolute())]
-    if labels is not None and new:
-        begin(folder, labels, metrics=listed(metrics) or METRICS, kinds=labels_of(labels, kinds=kinds).kinds)
+        named, known = list(without_presets(listed(metrics) or METRICS)), labels_of(labels, kinds=kinds).kinds
+        chosen = {"--metrics": metrics and named, "--kinds": kinds and known}
+        if new:
+            begin(folder, labels, metrics=named, kinds=known)
     try:
         with opened(folder, trust=trust) as study, stage_progress("reading") as progress:
+            own = {"--metrics": study.config.metrics, "--kinds": study.config.dataset.options.get("kinds")}
+            for option, value in chosen.items():
+                if value and value != own[option]:
+                    raise ValueError(f"{option} is of a study that begins; {folder} has begun with {own[option]}")
             runs = add_files(
                 study, files, family=family, setting=_setting(setting), seed=seed, names=name, progress=progress
             )
