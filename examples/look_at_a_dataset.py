@@ -1,7 +1,7 @@
-"""See what the factors of a dataset do.
+"""Show the factors of a dataset.
 
-One row per factor, which goes through its levels while the others stay. Sets that this
-package draws need no download.
+In each row, one factor goes through its levels while the others stay fixed. Datasets
+that unbraid draws need no download.
 """
 
 from unbraid import datasets

@@ -1,7 +1,7 @@
 """How scores fall with noise.
 
-Perfect codes with more and more noise. MIG and SNC fall at once, the FactorVAE score
-stays at 1: it saturates.
+Perfect codes with more and more noise: MIG and SNC fall at once, while the FactorVAE
+score stays at 1.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
-"""Which code is each factor's own.
+"""Find the own code of each factor.
 
-Mutual information of codes and factors; the frames are the one-to-one alignment by
-which SNC and NK pick the codes.
+Mutual information of codes and factors; frames mark the one-to-one alignment of codes
+and factors that SNC and NK use.
 """
 
 from unbraid import Representation, score

@@ -1,6 +1,6 @@
-"""Score codes and see which holds what.
+"""Score codes and show which code encodes which factor.
 
-A β-TCVAE's codes of dSprites, which ship with the package. The larger a square, the
+The codes of a β-TCVAE on dSprites, which ship with unbraid. The larger a square, the
 more important the code is for the factor.
 """
 

@@ -1,7 +1,7 @@
 """Cyclic factors as circles.
 
-The natural code of two angles is a torus in four dimensions. D_LSBD finds the plane
-that each factor turns, even when the whole space is rotated; colours go around once.
+The natural code of two angles is a torus in four dimensions. D_LSBD finds the plane in
+which each factor turns, even if the whole space is rotated. Colours show the angle.
 """
 
 import numpy as np

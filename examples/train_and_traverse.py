@@ -1,8 +1,7 @@
-"""Train a model and see what its codes do.
+"""Train a model and show what its codes do.
 
-Principal components of the white square, the quickest of all families: waves, not
-positions. Write "beta_vae" and some thousand steps in place of "pca" for codes that
-know better.
+Principal components of a moving white square: the quickest family, but its codes are
+waves and not positions. For better codes, train "beta_vae" for some thousand steps.
 """
 
 import unbraid
