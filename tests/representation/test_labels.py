@@ -448,3 +448,20 @@ def test_one_column_may_be_named_alone_and_none_is_refused(tmp_path: Any) -> Non
         assert (one.names, one.factors.tolist()) == (held.names, held.factors.tolist())
     with pytest.raises(ValueError, match="columns is empty"):
         Representation.of(CODES, labels, columns=[])
+
+
+@pytest.mark.parametrize("turns", [[0, 1, 3], [0.25, 2.25, -0.75], [1e-14, 0, 1]])
+def test_angles_that_are_one_angle_are_constant(turns: list[float]) -> None:
+    with pytest.raises(ValueError, match="labels column 'hue' is one angle of period 360 over the 3 rows in use"):
+        Representation.of(np.eye(3), {"hue": 360 * np.array(turns)}, period={"hue": 360})
+
+
+def test_a_lazy_frame_is_refused_in_one_line() -> None:
+    class Lazy:
+        columns = ("shape",)
+
+        def collect(self) -> None: ...
+
+    for read in (lambda: unbraid.score(CODES, Lazy()), lambda: read_labels(Lazy())):
+        with pytest.raises(ValueError, match=r"a lazy frame has no rows yet; give frame\.collect\(\)"):
+            read()

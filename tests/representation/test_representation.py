@@ -297,3 +297,9 @@ def test_codes_and_factors_have_the_same_rows() -> None:
         Representation(np.ones((3, 2)), np.ones((2, 3)))
     with pytest.raises(ValueError, match="labels have no rows"):
         Representation.of(np.ones((0, 2)), {"size": []})
+
+
+def test_codes_of_any_size_are_looked_at_without_a_warning() -> None:
+    codes = np.array([[1e300], [-1e300], [3.0]])
+    assert not Representation(codes).varies_little()
+    assert Representation(codes * 1e-304).varies_little()

@@ -225,3 +225,15 @@ def test_folders_of_models_have_a_column_with_an_arrow_down(files: list[str], un
     )
     assert code == 0, err
     assert "unwanted(batch) ↓" in out
+
+
+def test_a_column_that_groups_rows_is_no_factor(tmp_path: Path, unbraid_cli: Any) -> None:
+    said = "makes this column no factor: leave it out of"
+    for options in ({"unwanted": "batch"}, {"unwanted": (), "columns": ["shape", "batch"]}):
+        with pytest.raises(ValueError, match=f"groups='batch' {said} columns and unwanted"):
+            unbraid.score(CLEAN, LABELS, groups="batch", **options)
+    np.save(tmp_path / "codes.npy", CLEAN[:40])
+    (tmp_path / "labels.csv").write_text("shape,batch\n" + "".join(f"{row % 3},{row % 2}\n" for row in range(40)))
+    given = ("--labels", tmp_path / "labels.csv", "--factors", "shape", "--unwanted", "batch", "--groups", "batch")
+    code, _, error = unbraid_cli("score", tmp_path / "codes.npy", *given)
+    assert (code, error) == (2, f"unbraid: --groups batch {said} --factors and --unwanted\n")

@@ -48,8 +48,7 @@ def as_array(values: Any) -> npt.NDArray[Any]:
             yet, as in a lazy frame; a sparse matrix would take more than 256 MiB as a full array; a masked array has
             masked entries, below which lie values that nobody means.
     """
-    if _is_lazy(values):
-        raise ValueError("a lazy frame has no rows yet; give frame.collect()")
+    refuse_lazy(values)
     _refuse_no_array(values)
     _refuse_masked(values)
     if is_sparse(values):
@@ -226,6 +225,12 @@ def _instead(values: Any) -> str:
     if hasattr(values, "__getitem__") or hasattr(values, "__iter__"):
         return "read its rows into one array, such as numpy.stack([row for row in data])"
     return "give numbers"
+
+
+def refuse_lazy(values: Any) -> None:
+    """Raises ValueError for a lazy frame."""
+    if _is_lazy(values):
+        raise ValueError("a lazy frame has no rows yet; give frame.collect()")
 
 
 def _is_lazy(values: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from unbraid._utils.arguments import check_entries, check_number
-from unbraid._utils.arrays import as_array
+from unbraid._utils.arrays import as_array, refuse_lazy
 from unbraid._utils.rounding import MOST_ROUNDED, rounded_by
 from unbraid._utils.suggest import suggestion
 from unbraid.storage.tables import WITH_POINTS, numbers_with_commas
@@ -18,6 +18,7 @@ from unbraid.types import KIND_WORDS, KINDS, BoolArray, FloatArray, IntArray, Ki
 MOST_GUESSES, FIRST_GUESSES = 8, 4  # kinds that a note lists, and how many of more than these
 TURN = 2 * np.pi
 MOST_STEPS = 64  # of a circle: angles that lie on this many even steps, or fewer, are levels
+SAME_ANGLE = 1e-12  # of the circle
 ON_A_STEP = 1e-5  # of a step: single precision leaves half of it of 2 pi on 64 steps
 SHOWN_LEVELS = 6
 FEWEST_NAMED, OWN_LEVEL = 20, 0.9  # rows, and the part of them with a level each, from which text names the rows
@@ -64,6 +65,7 @@ class _NoLabel(NamedTuple):
 
 def is_plain(labels: Any) -> bool:
     """Whether these are finite numbers in a matrix, with nothing to be found out about them."""
+    refuse_lazy(labels)
     if hasattr(labels, "columns") or hasattr(labels, "column_names") or isinstance(labels, Mapping):
         return False
     if hasattr(labels, "to_numpy") and len(getattr(labels, "shape", ())) == 1:  # one column of a frame, by its name
@@ -284,6 +286,11 @@ def _angles(name: str, values: FloatArray, period: Any) -> _Factor:
         )
     length = TURN if period is None else check_number(f"period[{name!r}]", period, above=0)
     turns = np.mod(values / length, 1.0)
+    if np.ptp(np.mod(turns - turns[0] + 0.5, 1.0)) < SAME_ANGLE:
+        raise ValueError(
+            f"labels column {name!r} is one angle of period {length:g} over the {len(values)} rows in use: nothing can "
+            "be measured against it; leave it out"
+        )
     if steps := _steps_around(values, length):
         levels = tuple(f"{step * length / steps:.6g}" for step in range(steps))
         said = f"{name} cyclic ({steps} steps of {length / steps:g})"
@@ -359,6 +366,7 @@ def _by_name(given: Any, names: Sequence[str], what: str) -> dict[str, Any]:
 
 def columns_of(labels: Any, names: Sequence[str] | None) -> dict[str, Any]:
     """Name and content of each column."""
+    refuse_lazy(labels)
     if isinstance(labels, Mapping):
         pairs = [(str(name), labels[name]) for name in labels]
     elif hasattr(labels, "columns") or hasattr(labels, "column_names"):  # a pyarrow table has both

@@ -78,7 +78,8 @@ STORED = (
 
 def hardly_vary(codes: FloatArray) -> bool:
     """Whether no code of (n_samples, n_codes) has a standard deviation above .02."""
-    return bool((codes.std(axis=0, dtype=float) <= NARROWEST).all())
+    with np.errstate(over="ignore", invalid="ignore"):  # of codes as large as 1e200
+        return bool((codes.std(axis=0, dtype=float) <= NARROWEST).all())
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -250,6 +250,10 @@ def _check_options(path: Path, labels: Labels, cells: bool) -> None:
         raise ValueError(f"{path}: --codes names an embedding of a {H5AD} file; this file holds one matrix of codes")
     if labels.key is not None and labels.table is None:
         raise ValueError("--key matches the rows of --labels to those of the codes; give --labels, too")
+    for option, column in labels.taken.items():
+        if column in (labels.columns or ()):
+            told = "leave it out of --factors and --unwanted"
+            raise ValueError(f"--{option} {column} makes this column no factor: {told}")
 
 
 def _full(path: Path, labels: Labels) -> Representation | None:
