@@ -247,6 +247,20 @@ def test_get_downloads_and_says_what_is_next(run: Cli, root: Path, monkeypatch: 
     ]
 
 
+def test_a_file_that_was_there_is_said_not_to_be_fetched(run: Cli, root: Path) -> None:
+    (root / "official").mkdir(parents=True)
+    (root / "official" / "rendered_chairs.tar").write_bytes(b"damaged")
+    code, printed, _ = run("get", "chairs3d")
+    assert (code, printed.splitlines()) == (
+        0,
+        [
+            str(root / "official" / "rendered_chairs.tar"),
+            "it was there already; delete it to get it again",
+            "next: unbraid data render chairs3d",
+        ],
+    )
+
+
 def test_the_state_says_which_files_are_missing(root: Path) -> None:
     (root / "official").mkdir(parents=True)
     assert state("celeba", root) == "needs its file"

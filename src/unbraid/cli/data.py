@@ -160,12 +160,16 @@ def get(
     chosen = [one for one in files if file in {None, one.name}]
     if not chosen:
         raise ValueError(f"{name} has no file {file!r}; it has {', '.join(one.name for one in files)}")
+    there = (official_folder() / chosen[0].name).exists()
     with reading_progress(chosen[0].name, megabytes=True) as report:
         path = download(chosen[0], official_folder(), verify=not no_verify, progress=report)
     option = chosen[0].option
     missing = [one for one in missing_files(name, cache_root()) if one != chosen[0] and not option]
     also = f"{name} needs {missing[0].name} as well, see unbraid data info {name}" if missing else ""
-    say(f"{path}\nnext: {also or f'unbraid data render {name}' + (f' --set {option}' if option else '')}")
+    say(str(path))
+    if there:
+        say("it was there already; delete it to get it again")
+    say(f"next: {also or f'unbraid data render {name}' + (f' --set {option}' if option else '')}")
 
 
 @data_app.command("path")
