@@ -311,7 +311,7 @@ def test_compare_prints_means_and_differences_of_groups(
     expected = np.median(scores["beta_vae"].to_numpy()[:, None] - scores["pca"].to_numpy())
     assert pd.read_csv(tmp_path / "a.csv")["shift"].tolist() == pytest.approx([expected])
     content = json.loads(invoke("compare", study.require_folder(), "--by", "hyper.beta", "--json", "-"))
-    assert {each["group"] for each in content["groups"]} == {"1.0", "4.0"}
+    assert {each["group"] for each in content["groups"]} == {"1", "4"}
     assert content["differences"][0]["low"] is None, "two and two runs never tell"
 
 
