@@ -68,3 +68,14 @@ def test_the_page_names_the_images_and_not_the_place_where_they_lie(tmp_path: Pa
     pictures = prepare(IMAGES, tmp_path / "of-an-array", 16)
     page = fit_page(pictures, plan, Choice((), None, None, "no model", 1.0, 1.0), run=None, codes=None, judged={})
     assert "from <b>an array</b>" in page
+
+
+@pytest.mark.parametrize("study", ["search", "study"])
+def test_the_models_to_look_at_are_those_that_were_compared(tmp_path: Path, study: str):
+    """The last round has none that can be chosen, or was not reached in time."""
+    run = SimpleNamespace(path=tmp_path / study / "runs" / "abc", config={"dataset": {"image_shape": [16, 16, 1]}})
+    choice = Choice((Candidate(run, "vae", -9.0),), None, None, "one model", 1.0, 1.0)  # pyright: ignore[reportArgumentType]
+    plan: Any = SimpleNamespace(minutes=1, final=SimpleNamespace(size=16))
+    pictures = prepare(IMAGES, tmp_path / "cache", 16)
+    page = fit_page(pictures, plan, choice, run=None, codes=None, judged={})
+    assert f"Look at these models: <code>unbraid explore {study}</code>" in page

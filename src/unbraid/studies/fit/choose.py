@@ -52,6 +52,11 @@ class Choice:
         """Height and width of the images that they were trained on; None where there are no candidates."""
         return self.candidates[0].run.config["dataset"]["image_shape"][0] if self.candidates else None
 
+    @property
+    def study(self) -> str:
+        """The name of the folder of the study that they are of; "search" where there are no candidates."""
+        return self.candidates[0].run.path.parent.parent.name if self.candidates else "search"
+
     def udr(self, candidate: Candidate) -> float | None:
         if self.ranking is None or candidate.run.path.name not in self.ranking.runs:
             return None

@@ -331,5 +331,6 @@ def _readme(choice: Choice, run: Run | None) -> str:
         f'codes = run.encode(read_picture("picture.png", ({size}, {size}, {channels})))\n'
         "```\n\n"
         f"`{MODEL}/{README}` is its model card: how it was trained and chosen, and what it does not do.\n"
-        f"`{CODES}` holds the codes of all images, `{REPORT}` what each of them does, and `study/` all models.\n"
+        f"`{CODES}` holds the codes of all images, `{REPORT}` what each of them does, and\n"
+        f"`{choice.study}/` the models that it was chosen from.\n"
     )

@@ -48,6 +48,7 @@ def fit_page(
         "reason": choice.reason,
         "n_models": len(choice.candidates),
         "size": choice.size or plan.final.size,
+        "study": choice.study,
         "settings": settings_table(choice),
         "judged": judged_table(choice, judged),
         "on_labels": list(on_labels),
