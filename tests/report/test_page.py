@@ -542,6 +542,18 @@ def test_what_holds_for_every_bar_is_said_once_and_why_some_have_none() -> None:
     assert "confidence" not in plain
 
 
+def test_names_of_latents_are_cut_to_the_width_of_their_panels() -> None:
+    factors = np.repeat(np.arange(4), 30)[:, None]
+    codes = factors + np.random.default_rng(0).standard_normal((120, 10))
+    names = [f"{12 * 'code_'}{number}" for number in range(10)]
+    card = {"representation": Representation(codes, factors, kinds=("ordinal",), names=("size",), code_names=names)}
+    figure = latents_figure(card, [], np.array([], dtype=int))
+    assert figure is not None
+    heads = re.findall(r">(code_[^<]*_\d)<", str(figure["svg"]))
+    assert [head[-1] for head in heads] == list("0123456789")
+    assert max(map(len, heads)) * 9 * 0.55 < 9 / 10 * 72  # letters of 9 points, about 0.55 of that wide
+
+
 def test_latents_that_hold_a_factor_are_drawn_before_wider_ones() -> None:
     rng = np.random.default_rng(0)
     factors = np.arange(60)[:, None] % 5

@@ -30,6 +30,7 @@ SCATTERED_FACTORS = 16
 SUBGROUPS = 8
 LATENT_ROWS, LATENT_COLUMNS = 10, 10
 LATENT_WIDTH, WIDEST_PANEL = 9.0, 1.6  # inches
+LETTERS = 14  # in an inch of a line of text
 
 
 def hinton_figures(
@@ -118,14 +119,14 @@ def latents_figure(card: Card, aligned: Sequence[Mapping[str, Any]], dead: IntAr
     keep = sorted(k for row in factor_rows(all_names, all_kinds)[:LATENT_ROWS] for k in row)
     names, factors = [short(all_names[k]) for k in keep], factors[:, keep]
     kinds: list[Kind] = [all_kinds[k] for k in keep]
-    rows = factor_rows(names, kinds)
+    rows, panel = factor_rows(names, kinds), min(WIDEST_PANEL, LATENT_WIDTH / len(shown))
     axes = plot_latents(
         codes[:, shown],
         factors,
         kinds=kinds,
         factor_names=names,
-        code_names=[short(card["representation"].code_labels()[code]) for code in shown],
-        figure=new_grid(len(rows), len(shown), (min(WIDEST_PANEL, LATENT_WIDTH / len(shown)), 0.9)),
+        code_names=[short(card["representation"].code_labels()[code], int(LETTERS * panel) - 1) for code in shown],
+        figure=new_grid(len(rows), len(shown), (panel, 0.9)),
     )
     split = colouring_factor(factors, kinds)
     named = () if split is None or not card["representation"].levels else card["representation"].levels[keep[split]]
