@@ -1,9 +1,16 @@
 """Images of a small dataset are drawn or read once."""
 
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 
+import unbraid
+from tests.training.examples import SPACE, TINY
+from unbraid.datasets.base import ArrayDataset
 from unbraid.factors import FactorSpace
 from unbraid.training import draws
 from unbraid.types import IntArray, UInt8Array
@@ -49,3 +56,44 @@ def test_floats_count_as_many_bytes_as_they_take_on_a_device(
     dataset = Counted()
     dataset.array = dataset.array.astype(np.float32) / 255
     assert (draws.Images(dataset, torch.device("meta")).resident is not None) is copied
+
+
+@dataclass
+class Odd:
+    """A dataset of a user's own that hands out images as NumPy can hold them, and torch cannot."""
+
+    how: str
+    space, image_shape = SPACE, TINY.image_shape
+
+    def __len__(self) -> int:
+        return len(TINY)
+
+    def images(self, index: IntArray) -> Any:
+        images = TINY.images(index)
+        if self.how == "flipped":
+            return images[:, :, ::-1]
+        if self.how == "read only":
+            images.flags.writeable = False
+            return images
+        return (images / 255).astype(self.how)
+
+
+@pytest.mark.parametrize("how", ["flipped", "read only", ">f4"])
+def test_images_of_any_order_in_memory_are_those_of_the_same_values(
+    how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(draws, "KEPT_BYTES", 0)  # as of a large dataset
+    odd = Odd(how)
+    array = odd.images(np.arange(len(odd)))
+    plain = Odd("<f4") if how == ">f4" else ArrayDataset(array.copy(), SPACE)
+    settings: dict[str, Any] = {
+        "steps": 2, "batch_size": 8, "processes": 0, "network": "unbraid.models.networks:dense_pair", "hold_out": 40,
+        "hold_out_every": 1, "snapshots": 1,
+    }  # fmt: skip
+    one, other = (
+        unbraid.train("vae", dataset, out=tmp_path / name, **settings)[0]
+        for name, dataset in (("odd", odd), ("plain", plain))
+    )
+    assert (one.path / "weights.safetensors").read_bytes() == (other.path / "weights.safetensors").read_bytes()
+    assert one.held_out()["elbo"].tolist() == other.held_out()["elbo"].tolist()
+    np.testing.assert_array_equal(one.encode(array), other.codes().codes)

@@ -4,9 +4,11 @@ import math
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from unbraid.models.resnet import halved_sides, resnet_pair
@@ -131,6 +133,11 @@ def network_pair(name: str, shape: Shape, n_outputs: int, n_latents: int) -> Pai
 def promote(values: Tensor) -> Tensor:
     """At least single precision: sums over pixels and exponentials are never taken in bfloat16."""
     return values.float() if values.is_floating_point() and values.element_size() < 4 else values
+
+
+def as_tensor(images: NDArray[Any]) -> Tensor:
+    """The same images for torch, which takes no other order of bytes, flipped axis or read-only memory: then a copy."""
+    return torch.from_numpy(np.require(images, images.dtype.newbyteorder("="), "CW"))
 
 
 def as_floats(images: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:

@@ -25,7 +25,7 @@ from unbraid.datasets.base import FactorDataset
 from unbraid.families.base import Family, Part, check_value, code_parts
 from unbraid.families.building import Member, build_member, completed, filled_member, structural_settings, weights_of
 from unbraid.families.table import FAMILIES, find_family
-from unbraid.models.networks import PairBuilder, as_floats
+from unbraid.models.networks import PairBuilder, as_floats, as_tensor
 from unbraid.objectives.divergences import kl_by_quadrature
 from unbraid.representation import Representation
 from unbraid.runs.folder import damaged, read_codes, read_folder
@@ -91,8 +91,7 @@ class Run:
         codes, log_variances = [], []
         for start in range(0, max(len(array), 1), BATCH):
             part = array[start : start + BATCH]
-            native = np.uint8 if part.dtype == np.uint8 else np.float32  # torch takes no other order of bytes
-            batch = as_floats(torch.from_numpy(np.ascontiguousarray(part, dtype=native)))
+            batch = as_floats(as_tensor(part if part.dtype == np.uint8 else part.astype(np.float32, copy=False)))
             means, spreads = self._call(self.encoder(), batch)
             codes.append(means.float().cpu().numpy())
             if spreads is not None:
@@ -294,12 +293,19 @@ class Run:
         from unbraid.datasets.own import images_of
 
         source = self.config["dataset"]
+        trained = " x ".join(map(str, source["image_shape"]))
         if isinstance(dataset, str | Path):
-            return load(str(dataset))
+            opened = load(str(dataset))
+            if list(opened.image_shape) != source["image_shape"]:
+                shape = " x ".join(map(str, opened.image_shape))
+                raise ValueError(
+                    f"images of {str(dataset)!r} are {shape}, and {self.path} was trained on {trained} "
+                    f"({_as_opened(source)}): leave the dataset out for those, or give a dataset of this shape"
+                )
+            return opened
         if dataset is not None:
             opened = images_of(dataset)
             if opened is not dataset and content_digest(opened) != source["content"]:
-                trained = " x ".join(map(str, source["image_shape"]))
                 raise ValueError(
                     f"these images are not the {source['n_images']} of {trained} that {self.path} was trained on; of "
                     "others, give unbraid.datasets.from_array(images)"
@@ -496,6 +502,12 @@ def named_images(run: Run) -> dict[str, Any]:
         raise ValueError(f"{run.path} was trained on a dataset in memory, which no folder holds; give its images")
     check_recorded(name, run.path / CONFIG, f"give the dataset, or load_run(path, trust=[{name!r}])")
     return {"name": name, **of_everywhere(source["options"])}
+
+
+def _as_opened(source: Mapping[str, Any]) -> str:
+    """Name and options of the images of a training, as `unbraid.datasets.load` takes them."""
+    options = [f"{name}={value!r}" for name, value in source["options"].items()]
+    return ", ".join([str(source["name"] or "images in memory"), *options])
 
 
 def _check_whole(path: Path) -> None:

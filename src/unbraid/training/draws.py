@@ -13,7 +13,7 @@ from torch import Tensor
 from unbraid._utils.device import GENERATOR
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.base import Context, Draw, OptimizerStep, Supply
-from unbraid.models.networks import as_floats
+from unbraid.models.networks import as_floats, as_tensor
 from unbraid.training import batches
 from unbraid.types import IntArray
 
@@ -48,11 +48,11 @@ class Images:
         self.resident: Tensor | None = None
         first = dataset.images(np.arange(1))
         if device.type != "cpu" and len(dataset) * first.nbytes <= RESIDENT_BYTES:
-            sample = torch.from_numpy(first)
+            sample = as_tensor(first)
             self.resident = torch.empty((len(dataset), *sample.shape[1:]), dtype=sample.dtype, device=device)
             for start in range(0, len(dataset), 4096):
                 stop = min(start + 4096, len(dataset))
-                self.resident[start:stop] = torch.from_numpy(dataset.images(np.arange(start, stop))).to(device)
+                self.resident[start:stop] = as_tensor(dataset.images(np.arange(start, stop))).to(device)
         small = self.resident is None and len(dataset) * first.nbytes <= KEPT_BYTES
         self._kept = np.empty((len(dataset), *first.shape[1:]), first.dtype) if small else None
         self._seen = np.zeros(len(dataset), dtype=bool)
@@ -63,7 +63,7 @@ class Images:
         if self.resident is not None:
             images = self.resident[flat.to(self.device)]
         else:
-            images = torch.from_numpy(self._at(flat.cpu().numpy())).to(self.device)
+            images = as_tensor(self._at(flat.cpu().numpy())).to(self.device)
         return as_floats(images, self.dtype).reshape(*positions.shape, images.shape[-1], *images.shape[1:-1])
 
     def _at(self, positions: IntArray) -> Any:

@@ -14,7 +14,7 @@ from unbraid.datasets.base import FactorDataset
 from unbraid.datasets.subset import SubsetDataset
 from unbraid.families.base import Family, Settings, code_parts
 from unbraid.families.building import build_member
-from unbraid.models.networks import as_floats
+from unbraid.models.networks import as_floats, as_tensor
 from unbraid.objectives.divergences import gaussian_kl, kl_by_quadrature
 from unbraid.objectives.likelihoods import negative_log_likelihood
 from unbraid.training import batches
@@ -145,7 +145,7 @@ def held_out_elbo(
     totals = torch.zeros(2, dtype=torch.float64)
     for number, start in enumerate(range(0, len(dataset), BATCH)):
         positions = np.arange(start, min(start + BATCH, len(dataset)))
-        images = as_floats(torch.from_numpy(dataset.images(positions)), dtype).to(device)
+        images = as_floats(as_tensor(dataset.images(positions)), dtype).to(device)
         means, log_variances = family.encode(modules, images, settings)
         assert log_variances is not None  # `check_hold_out` lets no other family come here
         noise = batches.normal(key, number, tuple(means.shape))[0].to(means)

@@ -11,7 +11,7 @@ from torch import nn
 from unbraid._utils.arguments import check_whole
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.base import Family, Settings
-from unbraid.models.networks import as_floats
+from unbraid.models.networks import as_floats, as_tensor
 from unbraid.objectives.divergences import kl_by_quadrature
 from unbraid.representation import Representation
 from unbraid.scoring.encoding import encoded, encoded_objects
@@ -64,7 +64,7 @@ def snapshot(
     dtype = next(modules.parameters()).dtype
 
     def encode(images: Any) -> tuple[torch.Tensor, ...]:
-        batch = as_floats(torch.from_numpy(np.ascontiguousarray(images)), dtype).to(device)
+        batch = as_floats(as_tensor(images), dtype).to(device)
         codes, log_variances = family.encode(modules, batch, settings)
         if log_variances is None:
             return (codes.float(),)

@@ -29,7 +29,7 @@ from unbraid.families.building import (
 )
 from unbraid.families.table import FAMILIES, find_family
 from unbraid.metrics._shared.provenance import source_digest
-from unbraid.models.networks import as_floats
+from unbraid.models.networks import as_floats, as_tensor
 from unbraid.runs.folder import run_id, tidy
 from unbraid.runs.records import FORMAT
 from unbraid.runs.run import N_CODES, Run, open_run
@@ -385,7 +385,7 @@ def dry_run_step(row: Family, dataset: FactorDataset, member: Member, batch_size
     try:
         settings = structural_settings(row, [member], dataset.space)
         modules = build_member(row, shape, settings, member.seed)
-        images = as_floats(torch.from_numpy(dataset.images(np.arange(size))))
+        images = as_floats(as_tensor(dataset.images(np.arange(size))))
         n_codes = sum(part.size for part in code_parts(row, settings))
         with torch.no_grad():
             codes, spreads = row.encode(modules.eval(), images, settings)
