@@ -575,3 +575,15 @@ def test_unbraid_offers_training_without_importing_torch():
     assert done.stdout.split() == ["False", "True"]
     assert unbraid.train is train
     assert unbraid.Run is Run
+
+
+def test_images_of_another_shape_are_refused_with_those_of_the_training(runs):
+    height = blocks().image_shape[0]
+    images = {**runs[0].config["dataset"], "name": "square", "options": {"shrink": 2}}
+    for run, told in (
+        (runs[0], "images in memory"),
+        (replace(runs[0], config={**runs[0].config, "dataset": images}), "square, shrink=2"),
+    ):
+        said = rf"'square' are 64 x 64 x 1, and .* trained on {height} x .* \({told}\): leave the dataset out"
+        with pytest.raises(ValueError, match=said):
+            run.representation("square", n=20)
