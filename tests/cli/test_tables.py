@@ -4,6 +4,7 @@ import csv
 import json
 import weakref
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -412,7 +413,7 @@ def test_codes_of_several_models_are_not_all_in_memory(
     alone = {path.stem: json.loads(unbraid_cli("score", path, *options)[1]) for path in files}
     held: list[weakref.ref] = []
 
-    def scored(path: Path, *args: object, **kwargs: object) -> unbraid.ScoreCard:
+    def scored(path: Path, *args: Any, **kwargs: Any) -> unbraid.ScoreCard:
         in_memory.append(sum(each() is not None for each in held))
         card = score_path(path, *args, **kwargs)
         held.append(weakref.ref(card.representation.codes))

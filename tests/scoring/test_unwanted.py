@@ -229,7 +229,8 @@ def test_folders_of_models_have_a_column_with_an_arrow_down(files: list[str], un
 
 def test_a_column_that_groups_rows_is_no_factor(tmp_path: Path, unbraid_cli: Any) -> None:
     said = "makes this column no factor: leave it out of"
-    for options in ({"unwanted": "batch"}, {"unwanted": (), "columns": ["shape", "batch"]}):
+    both: list[dict[str, Any]] = [{"unwanted": "batch"}, {"columns": ["shape", "batch"]}]
+    for options in both:
         with pytest.raises(ValueError, match=f"groups='batch' {said} columns and unwanted"):
             unbraid.score(CLEAN, LABELS, groups="batch", **options)
     np.save(tmp_path / "codes.npy", CLEAN[:40])

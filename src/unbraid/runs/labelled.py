@@ -129,7 +129,9 @@ def _own(path: Path, labels: Labels) -> tuple[Representation, tuple[str, ...]]:
 def _with_all_labels(held: Representation, missing: Sequence[float | str] | None) -> Representation:
     """The rows that lack no label, and a note on how many these are."""
     levels = held.levels or ((),) * len(held.names)
-    kinds = {name: "categorical" if own else "continuous" for name, own in zip(held.names, levels, strict=True)}
+    kinds: dict[str, Any] = {
+        name: "categorical" if own else "continuous" for name, own in zip(held.names, levels, strict=True)
+    }
     read = read_labels({name: _as_labels(held, name) for name in held.names}, kinds=kinds, missing=missing)
     if read.used.all():
         return held
