@@ -137,7 +137,7 @@ def promote(values: Tensor) -> Tensor:
 
 def as_tensor(images: NDArray[Any]) -> Tensor:
     """The same images for torch, which takes no other order of bytes, flipped axis or read-only memory: then a copy."""
-    return torch.from_numpy(np.require(images, images.dtype.newbyteorder("="), "CW"))
+    return torch.from_numpy(np.require(images, images.dtype.newbyteorder("="), ["C", "W"]))
 
 
 def as_floats(images: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
