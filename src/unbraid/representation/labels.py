@@ -22,6 +22,7 @@ SAME_ANGLE = 1e-12  # of the circle
 ON_A_STEP = 1e-5  # of a step: single precision leaves half of it of 2 pi on 64 steps
 SHOWN_LEVELS = 6
 FEWEST_NAMED, OWN_LEVEL = 20, 0.9  # rows, and the part of them with a level each, from which text names the rows
+FEWEST_NUMBERED = 100  # rows from which numbers do, each its own; those of fewer rows often differ by chance
 DATES_AS_TEXT = (
     "dates written as text, which are classes without order; dates of a data frame or of a .parquet file become days"
 )
@@ -253,7 +254,8 @@ def _refuse_names_of_rows(name: str, values: FloatArray, column: _Column) -> Non
     Metrics of levels have no meaning then, and others would count the column as one more factor.
     """
     n_rows, n_values = len(values), len(np.unique(values))
-    if n_rows >= FEWEST_NAMED and n_values >= n_rows * (OWN_LEVEL if column.levels else 1):
+    fewest, share = (FEWEST_NAMED, OWN_LEVEL) if column.levels else (FEWEST_NUMBERED, 1)
+    if n_rows >= fewest and n_values >= n_rows * share:
         kind = "these are classes, give the kind categorical" if column.levels else "measured, give the kind continuous"
         how = f"it holds {DATES_AS_TEXT}" if _are_dates(column) else f"if {kind}"
         raise ValueError(
