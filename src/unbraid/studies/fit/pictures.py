@@ -386,12 +386,19 @@ def _opened(path: Path) -> Any:
         raise ValueError("it is a link to no file" if path.is_symlink() else "it is no file")
     images = require("PIL.Image", "data", "reading image files")
     with images.open(path) as image:
+        if image.format == "TIFF":
+            _turn(image)  # is kept: Pillow 10 closes a file of several frames when it reads the pixels
         image.load()
-        try:
-            turn = TURNS.get(image.getexif().get(ORIENTATION))
-        except _unreadable():  # by viewers, too, it is then shown as it is
-            turn = None
+        turn = _turn(image)
         return flattened(image if turn is None else image.transpose(images.Transpose[turn]), "RGB")
+
+
+def _turn(image: Any) -> str | None:
+    """What its EXIF data say to do; where they cannot be read viewers, too, show a picture as it is."""
+    try:
+        return TURNS.get(image.getexif().get(ORIENTATION))
+    except _unreadable():
+        return None
 
 
 def _read_dataset(dataset: Any, size: int) -> Iterator[Outcome]:
