@@ -47,7 +47,7 @@ def list_metrics(
         parts, arguments = [*_facts(name, row)], _arguments(row)
         if arguments.rows:
             first, default, _ = arguments.rows[0]
-            parts += [arguments, f'--metrics "{name}({first}={default})" chooses such an argument.']
+            parts += [arguments, f'Set them like this: --metrics "{name}({first}={default})"']
         show(parts, to, content={name: _described(name, row)}, rows=arguments, paper=arguments)
         return
     measures = {name: row for name, row in measures.items() if name in PRESETS.get(metric or "", measures)}

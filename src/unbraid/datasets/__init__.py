@@ -120,7 +120,7 @@ def find(name: str) -> Dataset:
     if name not in DATASETS:
         near = suggestion(name, DATASETS)
         raise ValueError(
-            f"unknown dataset {name!r}; {near}{'' if near.endswith('?') else '.'} As a path it is looked for in the "
-            "current folder, and is not there"
+            f"unknown dataset {name!r}; {near}{'' if near.endswith('?') else '.'} There is no such path in the "
+            "current folder either"
         )
     return DATASETS[name]
