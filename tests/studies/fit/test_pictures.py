@@ -131,9 +131,10 @@ def test_a_picture_is_read_as_those_of_the_folder_were(folder: Path, tmp_path: P
 
 def test_what_is_not_read_is_told(folder: Path, tmp_path: Path):
     assert prepare(folder, tmp_path / "pure", 16).remarks == ()
+    (folder / "labels.csv").touch()
+    assert prepare(folder, tmp_path / "labelled", 16).remarks == ()
     for number in range(3):
         (folder / f"photo{number}.HEIC").touch()
-    (folder / "labels.csv").touch()
     (folder / ".hidden.mov").touch()
     (folder / "more.txt").mkdir()
     frames = [Image.fromarray(pixels()[..., 0]) for _ in range(4)]

@@ -38,6 +38,7 @@ MEASURED = 100  # files whose sides are read, to know how large images are
 MOST_BAD = 0.01  # share of files that cannot be read
 SLAB = 256  # images read at a time
 NAMED = 5  # files, in one line
+BESIDE = frozenset({".csv", ".json", ".md", ".parquet", ".txt"})  # tables and notes, which hold no images
 DARK = 64  # of 255: what is below came from 12 or 14 bits that were kept in 16
 # What turns a picture upright, by the orientation in its EXIF data. Pillow's own function also writes these data anew,
 # and fails where a camera or an editor has left odd ones.
@@ -342,7 +343,7 @@ def _on_others(folder: Path) -> tuple[str, ...]:
         for name in paths_below(folder)
         if Path(name).suffix.lower() not in PICTURES and (folder / name).is_file()
     )
-    if not endings:
+    if endings.keys() <= BESIDE:
         return ()
     listed = ", ".join(f"{count} {ending}" for ending, count in endings.most_common(NAMED))
     return (f"{endings.total()} files of other kinds are left out: {listed}{' ...' * (len(endings) > NAMED)}",)
