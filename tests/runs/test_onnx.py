@@ -56,6 +56,14 @@ def test_the_encoder_gives_codes_and_log_variances(run: Run, tmp_path: Path) -> 
         assert one == pytest.approx(other, abs=1e-5)
 
 
+def test_a_default_device_of_the_users_changes_nothing(tmp_path: Path) -> None:
+    run = trained(tmp_path, network="dense")
+    with torch.device("meta"):
+        difference = export_onnx(run, tmp_path / "decoder.onnx")
+    assert difference is not None
+    assert difference < 1e-5
+
+
 @pytest.mark.lengthy
 def test_a_family_without_a_posterior_gives_codes_alone(tmp_path: Path) -> None:
     run = trained(tmp_path, "pca")

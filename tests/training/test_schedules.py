@@ -16,7 +16,14 @@ from unbraid.families.table import FAMILIES
 from unbraid.objectives.beta_vae import beta_vae
 from unbraid.objectives.likelihoods import bernoulli_nll
 from unbraid.training.population import Population, make_context, make_population
-from unbraid.training.schedules import clipped, new_plateau, plateau_step, rate_factor
+from unbraid.training.schedules import (
+    beta_factor,
+    check_schedules,
+    clipped,
+    new_plateau,
+    plateau_step,
+    rate_factor,
+)
 
 STEPS = 9
 FAMILY = FAMILIES["beta_vae"]
@@ -105,8 +112,14 @@ def test_only_norms_above_the_largest_are_cut() -> None:
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"rate_warmup": 20}, "rate_warmup must be less than the 20 steps of the training, or learning rates would"),
-        ({"beta_warmup": 100}, "beta_warmup must be less than the 20 steps of the training, or beta would never be"),
+        (
+            {"rate_warmup": 21},
+            "rate_warmup must be at most 20 in a training of 20 steps, or learning rates would",
+        ),
+        (
+            {"beta_warmup": 20},
+            "beta_warmup must be at most 19 in a training of 20 steps, or beta would never be",
+        ),
         ({"schedule": "cosin"}, "schedule must be one of constant, cosine, linear, plateau; got 'cosin'"),
         ({"clip": -1.0}, "clip must lie between 0"),
         ({"initialisation": "he"}, "initialisation must be one of pytorch, glorot; got 'he'"),
@@ -116,6 +129,12 @@ def test_what_cannot_be_followed_is_refused_before_anything_is_read(tmp_path, se
     with pytest.raises(ValueError, match=said):
         unbraid.train("beta_vae", str(tmp_path / "nowhere"), steps=20, out=tmp_path / "runs", **settings)
     assert not (tmp_path / "runs").exists()
+
+
+def test_warm_ups_may_end_with_the_last_step() -> None:
+    check_schedules({"rate_warmup": 4, "beta_warmup": 3}, 4)
+    assert [rate_factor(step, 4, "cosine", 4) for step in range(4)] == [0.25, 0.5, 0.75, 1.0]
+    assert beta_factor(3, 3) == 1.0
 
 
 def test_a_family_without_beta_has_no_warm_up_of_it() -> None:

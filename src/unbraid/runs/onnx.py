@@ -55,12 +55,13 @@ def export_onnx(run: Run, path: str | Path, *, part: Part = "decoder") -> float 
         require(package, "explore", "writing ONNX")
     import onnx
 
-    network, example, inputs, outputs = _network(run.on_cpu(), part)
-    try:
-        program = _exported(network, example, inputs, outputs)
-    except torch.onnx.errors.OnnxExporterError as error:
-        reason = str(error).strip().splitlines()[0]
-        raise ValueError(f"{run.path}: its {part} cannot be written as ONNX ({reason})") from error
+    with torch.device("cpu"):  # whatever the user's default device is
+        network, example, inputs, outputs = _network(run.on_cpu(), part)
+        try:
+            program = _exported(network, example, inputs, outputs)
+        except torch.onnx.errors.OnnxExporterError as error:
+            reason = str(error).strip().splitlines()[0]
+            raise ValueError(f"{run.path}: its {part} cannot be written as ONNX ({reason})") from error
     proto = program.model_proto
     onnx.helper.set_model_props(proto, {"unbraid": VERSION, "config": json.dumps(dict(run.config))})
     with atomic_write(path) as temporary:

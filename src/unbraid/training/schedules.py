@@ -16,10 +16,10 @@ from unbraid.families.base import Plateau
 
 def check_schedules(hyper: Mapping[str, Any], steps: int) -> None:
     """Raises ValueError for a warm-up that would not be over when a training of so many steps ends."""
-    for name, what in (("rate_warmup", "learning rates"), ("beta_warmup", "beta")):
-        if hyper.get(name, 0) >= steps > 0 and hyper[name]:
+    for name, what, most in (("rate_warmup", "learning rates", steps), ("beta_warmup", "beta", steps - 1)):
+        if steps and hyper.get(name, 0) > most:
             raise ValueError(
-                f"{name} must be less than the {steps} steps of the training, or {what} would never be reached; "
+                f"{name} must be at most {most} in a training of {steps} steps, or {what} would never be reached; "
                 f"got {hyper[name]}"
             )
 
