@@ -22,7 +22,7 @@ CODES = (
 LABELS = ("labels", "label", "factors", "factor", "targets", "ground_truth")
 CONFIGS = ("config.yaml", "config.yml", "config.json", "hparams.yaml", "hparams.json", ".hydra/config.yaml",
            "args.json", "args.yaml", "params.json", "params.yaml")  # fmt: skip
-FITTED = "plan.yaml"  # in the folder of `unbraid fit`
+FITTED, FITTED_IMAGES = "plan.yaml", Path("images", "images.npy")  # in the folder of `unbraid fit`
 PICKLED = (".pt", ".pth", ".pkl", ".pickle")
 OURS = {"format", "family", "hyperparameters", "dataset", "seed"}  # in config.json of a run of `unbraid.train`
 DEEPEST, MOST_COLUMNS = 4, 1_000
@@ -47,6 +47,16 @@ def check_not_fitted(folder: Path) -> None:
     if (folder / FITTED).is_file() and (folder / "search" / "study.yaml").is_file():
         there = " or ".join(str(folder / name) for name in ("model", "study", "search") if (folder / name).is_dir())
         raise ValueError(f"{folder} is a folder of `unbraid fit`, neither a model nor a study; give {there}")
+
+
+def fitted_images(run: Path, name: str) -> Path | None:
+    """The images that a folder of `unbraid fit` keeps, where a run in it was trained on them; it may have moved."""
+    for folder in run.resolve().parents[:3]:
+        images = folder / FITTED_IMAGES
+        there = (folder / FITTED).is_file() and images.is_file() and images.resolve() == images
+        if there and Path(name).parts[-2:] == images.parts[-2:]:
+            return images
+    return None
 
 
 def models_below(folder: Path, pattern: str | None = None, depth: int = DEEPEST) -> list[Path]:

@@ -29,6 +29,7 @@ from unbraid.models.networks import PairBuilder, as_floats, as_tensor
 from unbraid.objectives.divergences import kl_by_quadrature
 from unbraid.representation import Representation
 from unbraid.runs.folder import damaged, read_codes, read_folder
+from unbraid.runs.foreign import fitted_images
 from unbraid.runs.generating import between, drawn_by_parts, has_prior, noise
 from unbraid.scoring.encoding import encoded, encoded_objects
 from unbraid.scoring.pixels import baselines_of
@@ -492,7 +493,8 @@ def named_images(run: Run) -> dict[str, Any]:
     """Name and options of the images of a training.
 
     Raises:
-        ValueError: they have no name, or it is a path that the user did not give.
+        ValueError: they have no name, or it is a path that the user did not give, and no folder of `unbraid fit` around
+            the run has them.
     """
     from unbraid.datasets.recorded import check_recorded, of_everywhere
 
@@ -500,8 +502,10 @@ def named_images(run: Run) -> dict[str, Any]:
     name = source["name"]
     if name is None:
         raise ValueError(f"{run.path} was trained on a dataset in memory, which no folder holds; give its images")
-    check_recorded(name, run.path / CONFIG, f"give the dataset, or load_run(path, trust=[{name!r}])")
-    return {"name": name, **of_everywhere(source["options"])}
+    images = fitted_images(run.path, name)
+    if images is None:
+        check_recorded(name, run.path / CONFIG, f"give the dataset, or load_run(path, trust=[{name!r}])")
+    return {"name": name if images is None else str(images), **of_everywhere(source["options"])}
 
 
 def _as_opened(source: Mapping[str, Any]) -> str:

@@ -385,3 +385,23 @@ def test_floats_and_more_than_16_bits_are_left_out_with_a_reason(folder: Path, t
     skipped = prepare(folder, tmp_path / "cache", 16).skipped
     assert sorted(skipped) == ["deep.tif", "real.tif"]
     assert all("pixels of 8 or 16 bits were expected" in reason for reason in skipped.values())
+
+
+def test_models_find_the_images_of_their_fit_wherever_its_folder_is_moved(tmp_path: Path):
+    (tmp_path / "images").mkdir()
+    pictures = np.random.default_rng(0).integers(0, 256, (8, 16, 16, 1), dtype=np.uint8)
+    np.save(tmp_path / "images" / "images.npy", pictures)
+    (tmp_path / "plan.yaml").touch()
+    trained = unbraid.train(
+        "vae", str(tmp_path / "images" / "images.npy"), steps=1, batch_size=4, out=tmp_path / "study" / "runs",
+        processes=0, network="dense",
+    )[0]  # fmt: skip
+    moved = tmp_path / "moved"
+    moved.mkdir()
+    for name in ("images", "study", "plan.yaml"):
+        (tmp_path / name).rename(moved / name)
+    run = unbraid.load_run(moved / "study" / "runs" / trained.path.name)
+    np.testing.assert_array_equal(run.dataset().images(np.arange(8)), pictures)
+    (moved / "plan.yaml").unlink()
+    with pytest.raises(ValueError, match="names images by their path"):
+        run.dataset()
