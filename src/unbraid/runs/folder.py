@@ -31,7 +31,7 @@ from unbraid.storage.run_files import (
 )
 
 
-def read_folder(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+def read_folder(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Config and status of a finished run.
 
     Raises:
@@ -43,7 +43,7 @@ def read_folder(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     described, ended = f"{place}/{CONFIG}", f"{place}/{STATUS}"
     if place.endswith(WORKING) or not os.path.isfile(described):
         raise _no_run(place)
-    config, status = _read(described), _read(ended)
+    config, status = (read_object(each, advice="; delete the folder and train again") for each in (described, ended))
     if isinstance(found := config.get("format"), int) and found != FORMAT:
         raise ValueError(f"{path}: its format is {found}; this version of unbraid reads {FORMAT}")
     check_record(RunRecord, config, described)
@@ -137,13 +137,6 @@ def _size(file: str) -> int | None:
 def damaged(path: str | Path, reason: object) -> ValueError:
     """The error for a file of a run that cannot be used."""
     return ValueError(f"{path} is damaged ({one_line(reason)}); delete the folder and train again")
-
-
-def _read(path: str) -> dict[str, Any]:
-    try:
-        return read_object(path)
-    except ValueError as error:
-        raise ValueError(f"{error}; delete the folder and train again") from None
 
 
 def run_id(config: Mapping[str, Any]) -> str:

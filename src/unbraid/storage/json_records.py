@@ -42,8 +42,10 @@ class Record(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-def read_object(path: str | Path, *, checksummed: bool = False) -> dict[str, Any]:
+def read_object(path: str | Path, *, checksummed: bool = False, advice: str = "") -> dict[str, Any]:
     """The object in a JSON file without its checksum, which is right if it has one; with `checksummed` it must have.
+
+    `advice`, such as "; delete it", ends the error.
 
     Raises:
         ValueError: there is none: no such file, no JSON, not an object, too large, too deep, or not as it was written.
@@ -57,30 +59,31 @@ def read_object(path: str | Path, *, checksummed: bool = False) -> dict[str, Any
         if len(whole) > MOST_VALUES or whole.count(b"[") + whole.count(b"{") > DEEPEST:
             check_size(content)
         return without_checksum(content) if KEY in content else content
-    except RecursionError:
-        raise ValueError(f"{path} is damaged (it is nested too deeply)") from None
-    except FileNotFoundError:
-        raise ValueError(f"{path} is damaged (it is missing)") from None
-    except (OSError, ValueError) as error:
-        raise ValueError(f"{path} is damaged ({error})") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is damaged ({_REASONS.get(type(error), error)}){advice}") from None
 
 
-def check_record(record: type[BaseModel], content: Mapping[str, Any], path: str | Path) -> None:
+_REASONS = {RecursionError: "it is nested too deeply", FileNotFoundError: "it is missing"}
+
+
+def check_record(record: type[BaseModel], content: Mapping[str, Any], path: str | Path, advice: str = "") -> None:
     """Raises ValueError, one line with the file and the key, where the content is not such a record."""
     try:
         record.model_validate(content)
     except ValidationError as error:
-        raise ValueError(f"{path}: {explain(error)}") from None
+        raise ValueError(f"{path}: {explain(error)}{advice}") from None
 
 
-def read_record(path: str | Path, record: type[BaseModel], *, checksummed: bool = False) -> dict[str, Any]:
-    """The object in a JSON file that holds such a record; `checksummed` as for `read_object`.
+def read_record(
+    path: str | Path, record: type[BaseModel], *, checksummed: bool = False, advice: str = ""
+) -> dict[str, Any]:
+    """The object in a JSON file that holds such a record; `checksummed` and `advice` as for `read_object`.
 
     Raises:
         ValueError: as `read_object` and `check_record`.
     """
-    content = read_object(path, checksummed=checksummed)
-    check_record(record, content, path)
+    content = read_object(path, checksummed=checksummed, advice=advice)
+    check_record(record, content, path, advice)
     return content
 
 
@@ -92,7 +95,10 @@ def explain(error: ValidationError, hint: Callable[[Loc], str] = lambda _: "") -
     faults = error.errors()
     outer = _cleaned(faults[0]["loc"])
     # Of a value that may be one thing or a list, the branch that came furthest knows what is wrong.
-    first = max((one for one in faults if _cleaned(one["loc"])[: len(outer)] == outer), key=_depth)
+    first = max(
+        (one for one in faults if _cleaned(one["loc"])[: len(outer)] == outer),
+        key=lambda one: len(_cleaned(one["loc"])),
+    )
     path = key_path(_cleaned(first["loc"]))
     if first["type"] == "extra_forbidden":
         path = key_path((*_cleaned(first["loc"][:-1]), _quoted(first["loc"][-1])))
@@ -127,10 +133,6 @@ def _plainly(message: str) -> str:
 def _quoted(key: int | str) -> int | str:
     """A key that is no plain word, so that it can be told from the path before it."""
     return key if isinstance(key, int) or re.fullmatch(r"\w{1,100}", key) else repr(key[:100])
-
-
-def _depth(fault: Any) -> int:
-    return len(_cleaned(fault["loc"]))
 
 
 def _cleaned(loc: Loc) -> Loc:

@@ -110,7 +110,7 @@ def read_run(folder: Path, planned: Planned, wanted: Mapping[str, Decision], fil
     config, status, scores = planned.config, {}, NONE
     if os.path.exists(path):
         try:
-            config, status = files(_read_folder, path, CONFIG, STATUS)
+            config, status = files(read_folder, path, CONFIG, STATUS)
             scores = files(read_scores, path, SCORES)
         except ValueError:
             if failure is None:
@@ -165,7 +165,7 @@ def no_longer_planned(folder: Path, planned: Collection[str], content: str, file
         for name in names
         if not name.endswith(WORKING)
         and (runs / name / CONFIG).exists()
-        and files(_read_folder, runs / name, CONFIG, STATUS)[0]["dataset"]["content"] == content
+        and files(read_folder, runs / name, CONFIG, STATUS)[0]["dataset"]["content"] == content
     ]
 
 
@@ -192,10 +192,6 @@ def failed_beside(folder: Path, runs: Iterable[RunView], files: ReadOnce) -> lis
     listed = {run.id for run in runs}
     found = sorted(path.stem for path in (folder / store.FAILED).glob("*.json") if path.stem not in listed)
     return [failure for name in found if (failure := store.read_failure(folder, name, files))]
-
-
-def _read_folder(place: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    return read_folder(Path(place))
 
 
 def _read_about(path: str) -> dict[str, Any]:

@@ -72,10 +72,7 @@ def check_folder(folder: Path, files: ReadOnce) -> None:
 
 
 def _read_about(path: str) -> dict[str, Any]:
-    try:
-        about = read_object(path)
-    except ValueError as error:
-        raise ValueError(f"{error}; delete it, and unbraid study run writes it again") from None
+    about = read_object(path, advice="; delete it, and unbraid study run writes it again")
     if isinstance(found := about.get("format"), int) and found != FORMAT:
         raise ValueError(
             f"{Path(path).parent}: a study of format {found}; this version of unbraid reads {FORMAT}. Give another "
@@ -125,10 +122,7 @@ def read_failure(folder: Path, run: str, files: ReadOnce) -> Failure | None:
 
 
 def _read_failure(path: str) -> Failure:
-    try:
-        return Failure(**read_record(path, FailureRecord))
-    except ValueError as error:
-        raise ValueError(f"{error}; delete it") from None
+    return Failure(**read_record(path, FailureRecord, advice="; delete it"))
 
 
 def write_failure(folder: Path, failure: Failure) -> None:

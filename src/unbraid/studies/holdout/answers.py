@@ -66,12 +66,7 @@ def read_answers(folder: str | Path) -> dict[str, Any]:
         ValueError: it is damaged.
     """
     path = Path(folder) / FILE
-    if not path.exists():
-        return {}
-    try:
-        return read_record(path, AnswersRecord)
-    except ValueError as error:
-        raise ValueError(f"{error}; delete it and it is computed again") from None
+    return read_record(path, AnswersRecord, advice="; delete it and it is computed again") if path.exists() else {}
 
 
 def _answer(encode: Encode, dataset: FactorDataset, question: Question) -> dict[str, Any]:
