@@ -12,7 +12,7 @@ from unbraid.metrics._shared.information import binned_information
 from unbraid.metrics._shared.inputs import check_inputs
 from unbraid.metrics._shared.probes import perceptrons
 from unbraid.metrics._shared.sharing import sharing
-from unbraid.metrics._shared.train_test_split import accuracies, train_test_split
+from unbraid.metrics._shared.train_test_split import accuracies, guessing, train_test_split
 from unbraid.types import FloatArray, IntArray
 
 
@@ -189,3 +189,53 @@ def test_seeds_differ_by_no_more_than_the_table_says() -> None:
     rows = train_test_split(codes, factors, None, 0)
     spread = [accuracies(perceptrons(rows, seed).predicted, rows).mean() for seed in range(4)]
     assert 0 < np.ptp(spread) < METRICS["mlp_accuracy"].tolerance * 1.5
+
+
+def learnt(codes: FloatArray, factors: IntArray) -> tuple[list[bool], FloatArray, FloatArray]:
+    """Which perceptrons were trained in full, their accuracies, and those of guessing."""
+    rows = train_test_split(codes, factors, None, 0)
+    heads = probes._train(rows, (0, probes.FULL), [-1] * factors.shape[1])
+    return [each is not None for each in heads.parameters], accuracies(heads.predicted, rows), guessing(rows)
+
+
+def test_levels_are_guessed_where_a_perceptron_learns_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it learns is as before to the bit; noise and what another factor's codes tell cost a tenth."""
+    rng = np.random.default_rng(0)
+    signs = rng.integers(0, 2, (6000, 4))
+    parity = signs[:, :3].sum(axis=1) % 2  # no two codes tell anything of it
+    factors = np.stack([signs[:, 0], parity, rng.integers(0, 7, 6000)], axis=1)
+    codes = signs + rng.normal(0, 0.1, signs.shape)
+    trained, accuracy, blind = learnt(codes, factors)
+    assert trained == [True, True, False]
+    assert accuracy[:2].min() > 0.99
+    assert accuracy[2] == pytest.approx(blind[2], abs=4 * np.sqrt(blind[2] * (1 - blind[2]) / 1200))
+    monkeypatch.setattr(probes, "SAVING", np.inf)
+    always, as_before, _ = learnt(codes, factors)
+    assert always == [True, True, True]
+    np.testing.assert_array_equal(accuracy[:2], as_before[:2])
+
+
+def test_few_rows_and_uneven_levels_are_always_trained() -> None:
+    """There a short training would save little, and a perceptron on noise is right more often than guessing is."""
+    rng = np.random.default_rng(0)
+    few, many = rng.normal(size=(2000, 2)), rng.normal(size=(6000, 2))
+    assert learnt(few, rng.integers(0, 3, (2000, 1)))[0] == [True]
+    assert learnt(many, rng.integers(0, 3, (6000, 1)))[0] == [False]
+    uneven = (rng.random((6000, 1)) < 0.3).astype(int)
+    trained, accuracy, blind = learnt(many, uneven)
+    assert trained == [True]
+    assert accuracy[0] > blind[0] + 0.1  # .7 by the commonest, .58 by guessing
+
+
+def test_a_short_perceptron_is_judged_by_its_log_loss() -> None:
+    """That of PyTorch, for the weights as they lie: 5 codes, the bias and padding; then 7 levels and padding."""
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(0)
+    inputs, labels = np.zeros((30, 8), dtype=np.float32), rng.integers(0, 7, 30)
+    inputs[:, :5], inputs[:, 5] = rng.normal(size=(30, 5)), 1.0
+    parameters = probes._initial_state(rng, 5, 7, 5)[0]
+    weights = torch.tensor(parameters)
+    first, second = weights[: 8 * 256].reshape(8, 256), weights[8 * 256 : 16 * 256].reshape(8, 256)
+    logits = torch.relu(torch.tensor(inputs) @ first) @ second.T + weights[16 * 256 :]
+    expected = torch.nn.functional.cross_entropy(logits[:, :7], torch.tensor(labels))
+    assert probes._log_loss(inputs, labels, 7, parameters) == pytest.approx(float(expected), rel=1e-5)
