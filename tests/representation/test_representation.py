@@ -5,6 +5,7 @@ import os
 import pickle
 import tracemalloc
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -297,6 +298,13 @@ def test_codes_and_factors_have_the_same_rows() -> None:
         Representation(np.ones((3, 2)), np.ones((2, 3)))
     with pytest.raises(ValueError, match="labels have no rows"):
         Representation.of(np.ones((0, 2)), {"size": []})
+
+
+def test_none_is_what_was_not_given() -> None:
+    nothing: dict[str, Any] = dict.fromkeys(("names", "kinds", "levels", "notes", "code_names", "periods"))
+    held, plain = Representation(np.eye(3), np.eye(3), **nothing), Representation(np.eye(3), np.eye(3))
+    assert all(getattr(held, name) == getattr(plain, name) for name in nothing)
+    assert Representation.of(np.eye(3), np.eye(3), code_names=None).code_names == ()
 
 
 def test_codes_of_any_size_are_looked_at_without_a_warning() -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from unbraid import Representation, ScoreCard, compare, score
@@ -135,3 +136,28 @@ def test_a_column_that_names_the_rows_is_named_where_it_cannot_be_scored() -> No
 def test_metrics_that_name_none_are_refused(metrics: Any) -> None:
     with pytest.raises(ValueError, match=f"metrics must be a name, a function or a list of such; got {metrics}"):
         score(CODES, FACTORS, metrics=metrics)
+
+
+def test_a_factor_that_is_constant_is_called_by_its_name() -> None:
+    constant = FACTORS * [1, 0]
+    for codes, factors, names in (
+        (CODES, constant, {"names": ["x", "size"]}),
+        (Representation(CODES, constant, names=("x", "size")), None, {}),
+    ):
+        with pytest.raises(ValueError, match="^factor size is constant \\(always 0\\)"):
+            score(codes, factors, metrics="mig", **names)
+
+
+def test_a_column_of_a_matrix_that_numbers_the_rows_is_refused_once() -> None:
+    numbered = np.column_stack([np.arange(200), FACTORS[:, 0]])
+    with pytest.raises(ValueError, match="^labels column 'factor_0' has 200 values in 200 rows: .*leave it out; if m"):
+        score(CODES, numbered)
+    with pytest.raises(ValueError, match="^labels column 'id' has"):
+        score(CODES, numbered, names=["id", "x"])
+    assert "mig" in score(CODES, numbered, kinds=["continuous", "ordinal"], metrics="mig")
+
+
+def test_a_column_of_text_among_codes_is_named() -> None:
+    frame = pd.DataFrame({"first": CODES[:, 0], "cell": "x", "second": CODES[:, 1]})
+    with pytest.raises(ValueError, match="codes must be real numbers; .* in column 'cell'"):
+        score(frame, FACTORS)

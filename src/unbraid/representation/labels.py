@@ -217,7 +217,7 @@ def _factor(name: str, column: _Column, used: BoolArray, told: Any, period: Any)
             "it; leave it out"
         )
     if told is None and kind in ("categorical", "ordinal"):
-        _refuse_names_of_rows(name, values, column)
+        refuse_names_of_rows(name, values, column)
     notes: tuple[str, ...] = ()
     if told is None and column.said == "text" and (comma := numbers_with_commas(column.levels)) is not None:
         raise ValueError(f"labels column {name!r} holds {comma!r}; {WITH_POINTS}")
@@ -248,19 +248,23 @@ def _factor(name: str, column: _Column, used: BoolArray, told: Any, period: Any)
     return _Factor(values, kind, (), steps, guessed(name, kind, values), notes, circle=circle)
 
 
-def _refuse_names_of_rows(name: str, values: FloatArray, column: _Column) -> None:
+def refuse_names_of_rows(name: str, values: FloatArray, column: _Column | None = None) -> None:
     """Raises ValueError where nearly every row has a class, or every row a number, of its own.
+
+    A column of a matrix has no `column`: its values are whole numbers.
 
     Metrics of levels have no meaning then, and others would count the column as one more factor.
     """
     n_rows, n_values = len(values), len(np.unique(values))
-    fewest, share = (FEWEST_NAMED, OWN_LEVEL) if column.levels else (FEWEST_NUMBERED, 1)
+    text = column is not None and bool(column.levels)
+    fewest, share = (FEWEST_NAMED, OWN_LEVEL) if text else (FEWEST_NUMBERED, 1)
     if n_rows >= fewest and n_values >= n_rows * share:
-        kind = "these are classes, give the kind categorical" if column.levels else "measured, give the kind continuous"
-        how = f"it holds {DATES_AS_TEXT}" if _are_dates(column) else f"if {kind}"
+        kind = "these are classes, give the kind categorical" if text else "measured, give the kind continuous"
+        how = f"it holds {DATES_AS_TEXT}" if column is not None and _are_dates(column) else f"if {kind}"
+        key = f", or match rows by it (--key {name}) where the table of codes has it, too"
         raise ValueError(
-            f"labels column {name!r} has {n_values:,} values in {n_rows:,} rows: if it names the rows, leave it out, "
-            f"or match rows by it (--key {name}) where the table of codes has it, too; {how}"
+            f"labels column {name!r} has {n_values:,} values in {n_rows:,} rows: if it names the rows, leave it out"
+            f"{'' if column is None else key}; {how}"
         )
 
 

@@ -144,14 +144,18 @@ class Representation(Shown):
     def __post_init__(self) -> None:
         rows = ("codes", "factors", *POSTERIOR, "weights", "groups")
         matched, notes = match_rows({name: getattr(self, name) for name in rows})
-        for name, values in (*matched.items(), ("notes", (*self.notes, *notes))):
+        for name, values in matched.items():
             object.__setattr__(self, name, values)
-        object.__setattr__(self, "code_names", tuple(self.code_names) or column_names(self.codes))
+        for name in ("names", "kinds", "levels", "notes", "code_names", "periods"):
+            entries = getattr(self, name)
+            object.__setattr__(self, name, () if entries is None else tuple(entries))
+        object.__setattr__(self, "code_names", self.code_names or column_names(self.codes))
         for name in ("names", "code_names"):
             check_names(name, getattr(self, name))
         levels = tuple(tuple(_text(each, LONGEST_NAME) for each in own) for own in self.levels)
         levels = levels if any(levels) else ()
         object.__setattr__(self, "levels", levels)
+        object.__setattr__(self, "notes", (*self.notes, *notes))
         for name in ("names", "code_names", "notes"):  # from files: nothing in them steers a terminal or breaks a page
             object.__setattr__(self, name, tuple(_text(each, LONGEST_NOTE) for each in getattr(self, name)))
         for name in ("codes", "factors", *POSTERIOR):
@@ -320,7 +324,7 @@ class Representation(Shown):
         columns: Sequence[str] | None = None,
         log_variances: Any = None,
         prior_kl: Any = None,
-        code_names: Sequence[str] = (),
+        code_names: Sequence[str] | None = None,
         weights: Any = None,
         groups: Any = None,
         key: str | None = None,
@@ -366,7 +370,10 @@ class Representation(Shown):
         rows = {"codes": codes, "labels": labels, "log_variances": log_variances, "prior_kl": prior_kl}
         rows, notes = match_rows({**rows, "weights": weights, "groups": groups}, key)
         codes, labels, log_variances, prior_kl, weights, groups = rows.values()
-        about: dict[str, Any] = {"code_names": tuple(code_names) or column_names(codes), "orbits": orbits}
+        about: dict[str, Any] = {
+            "code_names": tuple(() if code_names is None else code_names) or column_names(codes),
+            "orbits": orbits,
+        }
         about |= {"code_blocks": code_blocks, "factor_blocks": factor_blocks}
         codes = as_array(as_full(codes) if dense else codes)
         posterior: dict[str, Any] = {

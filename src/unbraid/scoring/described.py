@@ -9,10 +9,11 @@ import numpy as np
 
 from unbraid._utils.arguments import check_entries
 from unbraid._utils.arrays import as_array, check_weights, column_names
+from unbraid._utils.repr import with_names
 from unbraid._utils.suggest import suggestion
 from unbraid.metrics._shared.inputs import check_inputs, finite_matrix
 from unbraid.representation import POSTERIOR, Representation
-from unbraid.representation.labels import check_groups, is_plain
+from unbraid.representation.labels import check_groups, is_plain, refuse_names_of_rows
 from unbraid.representation.representation import grouped_by
 from unbraid.scoring.blocks import blocks_of
 from unbraid.types import ArrayLike, FloatArray, IntArray
@@ -94,7 +95,11 @@ def _with_more(representation: Representation, factors: dict[str, Any], about: M
 
 def _of_numbers(codes: ArrayLike, factors: ArrayLike, about: Mapping[str, Any]) -> Representation:
     # Checked before the Representation is built, so that every wrong argument is named as score names it.
-    inputs = check_inputs(codes, factors, about.get("kinds"))
+    names = about.get("names")
+    try:
+        inputs = check_inputs(codes, factors, about.get("kinds"))
+    except ValueError as error:
+        raise ValueError(with_names(str(error), () if names is None else names)) from None
     for name in ("names", "sizes"):
         if name in about:
             check_entries(name, about[name], inputs.n_factors)
@@ -107,6 +112,10 @@ def _of_numbers(codes: ArrayLike, factors: ArrayLike, about: Mapping[str, Any]) 
             checked[name] = tuple(about[name])
     if "kinds" in about:
         checked["kinds"] = inputs.kinds
+    else:
+        for place, kind in enumerate(inputs.kinds):
+            if kind == "ordinal":
+                refuse_names_of_rows(f"factor_{place}" if names is None else names[place], inputs.factors[:, place])
     return Representation(_kept(inputs.held), as_array(factors), **checked)
 
 

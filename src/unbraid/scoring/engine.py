@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from unbraid._utils.repr import with_names
 from unbraid.factors import predicate
 from unbraid.metrics import Metric, NotDefined
 from unbraid.metrics._shared.compiled import interruptible
@@ -148,7 +149,10 @@ def inputs_of(representation: Representation) -> Inputs:
     if not representation.names:
         matrix = finite_matrix(codes, "codes", "n_codes")
         return Inputs(matrix, np.empty((len(matrix), 0)), ())
-    return check_inputs(codes, factors, representation.kinds, groups=representation.groups)
+    try:
+        return check_inputs(codes, factors, representation.kinds, groups=representation.groups)
+    except ValueError as error:
+        raise ValueError(with_names(str(error), representation.names)) from None
 
 
 def call(metric: Metric, inputs: Inputs, context: Mapping[str, Any], store: Store) -> Any:

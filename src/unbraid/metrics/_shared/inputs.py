@@ -10,7 +10,7 @@ import numba
 import numpy as np
 
 from unbraid._utils.arguments import check_entries, check_same_rows, check_whole
-from unbraid._utils.arrays import CELLS, ROWS, as_array, check_weights, row_slices
+from unbraid._utils.arrays import CELLS, ROWS, as_array, check_weights, column_names, row_slices
 from unbraid._utils.suggest import suggestion
 from unbraid.errors import UnbraidError
 from unbraid.metrics._shared.bins import bin_equal_width
@@ -173,7 +173,9 @@ def finite_matrix(values: ArrayLike, name: str, columns: str) -> FloatArray | In
     """`check_matrix` that leaves whole numbers, and floats of up to eight bytes, of the type that they have."""
     matrix = as_array(values)
     if matrix.dtype.kind not in "biuf":
-        raise ValueError(f"{name} must be real numbers; got dtype {matrix.dtype}")
+        others = [each for each in column_names(values) if as_array(values[each]).dtype.kind not in "biuf"]  # pyright: ignore[reportCallIssue, reportArgumentType]
+        of = f" in column {others[0]!r}" if others else ""
+        raise ValueError(f"{name} must be real numbers; got dtype {matrix.dtype}{of}")
     if matrix.ndim != 2:
         raise ValueError(
             f"{name} must be a matrix (n_samples, {columns}); got shape {matrix.shape}."
