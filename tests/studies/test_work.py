@@ -55,7 +55,7 @@ def test_what_is_trained_is_scored_where_its_device_is_not(tasks_of, monkeypatch
         raise ValueError(f"no {device} here")
 
     tasks, datasets = tasks_of("a")
-    perform(tasks[:1], datasets, lambda _: None)
+    perform(datasets, tasks[:1], lambda _: None)
     there = [replace(task, config={**task.config, "device": "cuda"}) for task in tasks[:2]]
     monkeypatch.setattr(local, "choose_device", refuse)
     (tasks[0].target / SCORES).unlink()
@@ -96,12 +96,12 @@ def test_runs_done_together_are_those_done_alone(tasks_of):
     """To float precision: a stack sums in another order."""
     together, datasets = tasks_of("together")
     told: list[TaskProgress] = []
-    outcomes = perform(together[:4], datasets, told.append)
+    outcomes = perform(datasets, together[:4], told.append)
     assert [outcome.id for outcome in outcomes] == [task.id for task in together[:4]]
     assert {step.id for step in told} == {task.id for task in together[:4]}
     alone, _ = tasks_of("alone")
     for task, other in zip(together[:4], alone[:4], strict=True):
-        assert perform([other], datasets, lambda _: None)[0].state == "finished"
+        assert perform(datasets, [other], lambda _: None)[0].state == "finished"
         np.testing.assert_allclose(
             load_run(task.target).codes().codes, load_run(other.target).codes().codes, rtol=1e-4, atol=1e-5
         )
@@ -119,7 +119,7 @@ def test_of_a_stack_that_fails_only_the_guilty_fail(tasks_of, monkeypatch):
         return real(plan, members, *given, **named)
 
     monkeypatch.setitem(perform.__globals__, "train_here", scarce)
-    outcomes = perform(tasks[:4], datasets, lambda _: None)
+    outcomes = perform(datasets, tasks[:4], lambda _: None)
     assert [outcome.state for outcome in outcomes] == ["finished", "finished", "failed", "finished"]
     assert outcomes[2].reason == (
         "out of memory: a smaller batch_size, smaller networks, or fewer processes at a time need less; "
@@ -165,8 +165,8 @@ def test_several_accelerators_share_the_runs(tasks_of, monkeypatch):
     monkeypatch.setattr(local, "run_jobs", here)
     outcomes = list(local.run(tasks, datasets, processes=2))
     each = [{"CUDA_VISIBLE_DEVICES": "0"}, {"CUDA_VISIBLE_DEVICES": "3"}]
-    assert begun[:2] == [("train_together", 2, each, [5, 1, 3]), ("train_together", 2, each, [1] * 5)]
-    assert {name for name, *_ in begun[2:]} == {"perform_alone"}
+    assert begun[:2] == [("train", 2, each, [5, 1, 3]), ("train", 2, each, [1] * 5)]
+    assert {name for name, *_ in begun[2:]} == {"perform"}
     assert sorted(outcome.id for outcome in outcomes) == sorted(task.id for task in tasks)
     assert {outcome.state for outcome in outcomes} == {"finished"}
     assert all((task.target / SCORES).exists() for task in tasks)
@@ -187,11 +187,11 @@ def test_a_full_disk_is_raised_and_is_no_failure_of_the_run(tasks_of, monkeypatc
 
     monkeypatch.setitem(perform.__globals__, "write_run", full)
     with pytest.raises(DiskFull, match="no space left; with more of it the same command continues"):
-        perform(tasks[:1], datasets, lambda _: None)
+        perform(datasets, tasks[:1], lambda _: None)
     monkeypatch.undo()
     monkeypatch.setitem(perform.__globals__, "complete_scores", full)
     with pytest.raises(DiskFull, match="no space left"):
-        perform(tasks[:1], datasets, lambda _: None)
+        perform(datasets, tasks[:1], lambda _: None)
 
 
 def test_reasons_are_one_line():

@@ -25,7 +25,7 @@ from unbraid.runs.run import N_CODES
 from unbraid.scoring.engine import score_each
 from unbraid.scoring.score import choose
 from unbraid.storage.marks import ReadOnce
-from unbraid.studies.execution import TaskLedger, check_tasks, needed_disk, ready, untrained_of
+from unbraid.studies.execution import TaskLedger, needed_disk, ready, untrained_of
 from unbraid.studies.executors import EXECUTORS, Task
 from unbraid.studies.executors.local import PACK, kinds, spread
 from unbraid.studies.executors.ray import asked
@@ -35,6 +35,7 @@ from unbraid.studies.shards import Shard
 from unbraid.training.loop import train_here
 from unbraid.training.train import (
     Prepared,
+    check_disk,
     check_images,
     check_members,
     check_out,
@@ -50,7 +51,6 @@ WARM_STEPS = {"cpu": 2, "cuda": 64}
 MORE_STEPS = {"cpu": (3, 12, 48), "cuda": (64, 256, 1024)}
 SECONDS = {"cpu": 0.5, "cuda": 1.0}
 COMPILING = 500  # rows that are scored first, since formulas are compiled once and not for each run
-ENCODING = 0.5  # of a step forward and back, for as many images
 
 
 # Whether runs are trained on a CPU, how many at once, which of them together, and what calls a function where they are.
@@ -140,9 +140,9 @@ def estimate(
     of = {task.id: task.questions[0]["of"] for task in own if task.questions}
     waiting = TaskLedger(study, found.planned, own, retry=retry, files=ReadOnce()).waiting
     untrained = untrained_of(waiting)
-    check_tasks(study.require_folder(), untrained, datasets)
+    disk = check_disk(study.require_folder(), len(untrained), needed_disk(untrained, datasets))
     settings = {each.id: each.setting for each in found.planned}
-    work = _Work(tasks, own, waiting, untrained, of, datasets, settings, needed_disk(untrained, datasets))
+    work = _Work(tasks, own, waiting, untrained, of, datasets, settings, disk)
     return _estimate(work, found.around.device, name, options, progress)
 
 

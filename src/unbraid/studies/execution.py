@@ -1,7 +1,6 @@
 """One `study run`: what is left to do goes to an executor, what comes back into the folder."""
 
 import inspect
-import shutil
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
@@ -26,8 +25,7 @@ from unbraid.studies.added_scores import score_added
 from unbraid.studies.baselines import score_baselines
 from unbraid.studies.executors import EXECUTORS, Outcome, Task, TaskProgress
 from unbraid.studies.expand import StudyEnvironment, check_metrics, check_snapshots, expand, metric_names
-from unbraid.studies.holdout.answers import FILE as ANSWERS
-from unbraid.studies.holdout.answers import missing_answers, read_answers
+from unbraid.studies.holdout.answers import ANSWERS, missing_answers, read_answers
 from unbraid.studies.holdout.results import write_generalisation
 from unbraid.studies.holdout.tasks import held_out_tasks
 from unbraid.studies.published import check_published
@@ -40,8 +38,8 @@ from unbraid.studies.shards import Shard, claimed_shard, last_of_shards
 from unbraid.studies.snapshot import Planned, RunView, StudySnapshot, read_run
 from unbraid.studies.status import keep_index
 from unbraid.studies.study_ranking import rank_when_done
-from unbraid.studies.tracking import Tracking, check_trackers, tracked
-from unbraid.training.train import check_images, check_members, needed_space, training_of
+from unbraid.studies.tracking import Tracking, check_names, tracked
+from unbraid.training.train import check_disk, check_images, check_members, needed_space, training_of
 from unbraid.types import Progress
 
 CHECKPOINTS = 6  # weights and two moments, and for a moment two of each
@@ -150,7 +148,7 @@ def ready(
     dataset, around = study.resolve_environment(read)
     around = _of_this_version(study, around, retrain=retrain)
     tasks, datasets, planned = all_tasks(study, dataset, around)
-    check_trackers(study)
+    check_names(study.config.track)
     return Ready(study, around, tasks, datasets, planned)
 
 
@@ -175,7 +173,8 @@ def run_ready(
             stack.enter_context(claim(folder, shard))
             _clean(tasks)
         ledger = TaskLedger(study, planned, tasks, retry=retry, progress=progress, files=files)
-        check_tasks(folder, untrained_of(ledger.waiting), found.datasets)
+        untrained = untrained_of(ledger.waiting)
+        check_disk(folder, len(untrained), needed_disk(untrained, found.datasets))
         working = EXECUTORS[executor](ledger.waiting, found.datasets, report=ledger.step, **options)
         # All that can be wrong with the study would have been said by now: from here on files are written.
         if not begun:
@@ -263,17 +262,6 @@ def untrained_of(tasks: Sequence[Task]) -> list[Task]:
     return [task for task in tasks if not task.target.exists()]
 
 
-def check_tasks(folder: Path, tasks: Sequence[Task], datasets: Mapping[str, FactorDataset]) -> None:
-    """Raises ValueError for networks or settings that do not fit the images, OSError where results would not fit."""
-    needed = needed_disk(tasks, datasets)
-    while not folder.exists():
-        folder = folder.parent
-    if (free := shutil.disk_usage(folder).free) < needed:
-        raise OSError(
-            f"{folder}: {len(tasks)} runs need about {needed / 1e6:.0f} MB of disk, {free / 1e6:.0f} MB are free"
-        )
-
-
 def needed_disk(tasks: Sequence[Task], datasets: Mapping[str, FactorDataset]) -> int:
     """Bytes of the run folders, and of the checkpoints on the way to them.
 
@@ -349,8 +337,9 @@ class TaskLedger:
             if task.id in self.planned:
                 self.runs[task.id] = run
             again = task.retry and (run.state == "failed" or run.failed_metrics)
-            unanswered = run.state == "finished" and self._unanswered(task)
-            if run.state != "waiting" and not again and not unanswered:
+            asked = task.questions if run.state == "finished" else ()
+            answers = self.files(read_answers, task.target, ANSWERS) if asked else {}
+            if run.state != "waiting" and not again and not missing_answers(answers, asked):
                 self.done[task.id] = run.state
         left = [task for task in self.tasks.values() if task.id not in self.done]
         self.waiting = sorted(left, key=lambda task: not task.working.exists())  # those begun come first
@@ -358,10 +347,6 @@ class TaskLedger:
 
     def _run(self, task: Task) -> RunView:
         return read_run(self.folder, self._planned(task), self.wanted[task.metrics, task.held_out], self.files)
-
-    def _unanswered(self, task: Task) -> bool:
-        answers = self.files(read_answers, task.target, ANSWERS) if task.questions else {}
-        return bool(missing_answers(answers, task.questions))
 
     def _planned(self, task: Task) -> Planned:
         if task.id in self.planned:

@@ -140,13 +140,10 @@ def remembered(folder: Path) -> list[StudyStatus] | None:
         parts.append(Part(entry["label"], entry["name"], place, entry["content"], entry["wanted"], runs, marks))
     if anew:
         remember(folder, parts)
-    return [status_of(part, files, [*part.runs, *_added(part, files)], {}) for part in parts]
-
-
-def _added(part: Part, files: ReadOnce) -> list[RunView]:
-    """Without what is planned as well, as in the snapshot."""
-    ids = {run.id for run in part.runs}
-    return [run for run in read_added(part.folder, part.wanted, files) if run.id not in ids]
+    return [
+        status_of(part, files, [*part.runs, *read_added(part.folder, part.wanted, files, part.runs)], {})
+        for part in parts
+    ]
 
 
 def remember(folder: Path, parts: Sequence[Part]) -> None:

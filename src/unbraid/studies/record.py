@@ -17,8 +17,7 @@ from unbraid.storage.score_file import Decision, SavedScores
 from unbraid.storage.trust import Trusted, UntrustedCode, UntrustedData, trusted_in
 from unbraid.studies import store
 from unbraid.studies.expand import expand, metric_names
-from unbraid.studies.holdout.answers import FILE as ANSWERS
-from unbraid.studies.holdout.answers import read_answers
+from unbraid.studies.holdout.answers import ANSWERS, read_answers
 from unbraid.studies.index import run_marks
 from unbraid.studies.kept_scores import read_scores
 from unbraid.studies.schema import StudyConfig
@@ -170,11 +169,10 @@ class StudyPart(InFolder):
         around, files = around or self.environment(), ReadOnce() if files is None else files
         marks = run_marks(folder)  # before the runs are read: what is written meanwhile is read again
         runs = read_runs(folder, expand(self.config, around), wanted, files)
-        ids = {run.id for run in runs}  # one that was added may be planned since
-        added = [run for run in read_added(folder, wanted, files) if run.id not in ids]
+        runs += read_added(folder, wanted, files, runs)
         return StudySnapshot(
-            self.label, self.config, self.text, folder, self.trusted, around, wanted,
-            [*runs, *added], marks, self._baselines(files), self._answers(files), files,
+            self.label, self.config, self.text, folder, self.trusted, around, wanted, runs, marks,
+            self._baselines(files), self._answers(files), files,
         )  # fmt: skip
 
     def _baselines(self, files: ReadOnce) -> dict[str, SavedScores]:

@@ -147,18 +147,9 @@ def _headline(metric: str) -> str:
 
 def ordered(rows: Iterable[Iterable[str]]) -> list[str]:
     """Columns of all rows, in the order in which the table has them."""
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    groups = ("hyper.", "train.")
-    return sorted(names, key=lambda name: _rank(name, groups, names))
-
-
-def _rank(name: str, groups: tuple[str, ...], names: list[str]) -> tuple[int, int]:
-    if "." not in name:
-        return 0, names.index(name)
-    for place, group in enumerate(groups, start=1):
-        if name.startswith(group):
-            return place, names.index(name)
-    return len(groups) + 1, names.index(name)
+    names = dict.fromkeys(name for row in rows for name in row)
+    places = {"hyper": 1, "train": 2}
+    return sorted(names, key=lambda name: places.get(name.partition(".")[0], 3) if "." in name else 0)
 
 
 def write_results(snapshot: StudySnapshot) -> None:

@@ -6,7 +6,7 @@ disjoint and complete, of nearly equal length and of all families, and the same 
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -68,11 +68,6 @@ def claimed_shard(lock: Path, shard: Shard) -> Iterator[None]:
         raise ValueError(f"{lock.parent}: {holder}") from None
 
 
-@contextmanager
-def last_of_shards(lock: Path, shard: Shard | None) -> Iterator[None]:
+def last_of_shards(lock: Path, shard: Shard | None) -> AbstractContextManager[object]:
     """Around what depends on all runs: shards do it one after the other, and none from what another has outdated."""
-    if shard is None:
-        yield
-        return
-    with locked(lock, (END,), wait="always"):
-        yield
+    return locked(lock, (END,), wait="always") if shard else nullcontext()

@@ -169,11 +169,16 @@ def no_longer_planned(folder: Path, planned: Collection[str], content: str, file
     ]
 
 
-def read_added(folder: Path, wanted: Mapping[str, Decision], files: ReadOnce) -> list[RunView]:
-    """The representations that were added to a study, where these scores are wanted of them."""
-    found = []
+def read_added(
+    folder: Path, wanted: Mapping[str, Decision], files: ReadOnce, runs: Iterable[RunView] = ()
+) -> list[RunView]:
+    """The representations that were added to a study, where these scores are wanted of them.
+
+    But for those that are among its `runs`: what was added may be planned since.
+    """
+    ids, found = {run.id for run in runs}, []
     for path in sorted((folder / store.ADDED).glob("[!.]*/")):  # hidden ones are not added yet, or were cut off
-        if (path / CONFIG).is_file():
+        if path.name not in ids and (path / CONFIG).is_file():
             about = files(_read_about, path / CONFIG)
             failure, scores = store.read_failure(folder, path.name, files), files(read_scores, path, SCORES)
             failed = failed_metrics(scores, wanted)

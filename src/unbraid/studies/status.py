@@ -51,7 +51,11 @@ def _damage_within(run: RunView) -> str | None:
 
 def keep_index(folder: Path, snapshots: Sequence[StudySnapshot]) -> None:
     """Keep how far the study in a folder is for `remembered`, where its files alone say that."""
-    if all(_can_be_kept(each) for each in snapshots):
+    told_by_files = (  # code of the user's own and hold-outs are not
+        (each.folder / store.ABOUT).is_file() and not each.config.own_code and not sections(each.config)
+        for each in snapshots
+    )
+    if all(told_by_files):
         remember(folder, [_part(each) for each in snapshots])
 
 
@@ -60,9 +64,3 @@ def _part(snapshot: StudySnapshot) -> Part:
     return Part(
         snapshot.label, snapshot.config.name, snapshot.folder, content, snapshot.wanted, snapshot.runs, snapshot.marks
     )
-
-
-def _can_be_kept(snapshot: StudySnapshot) -> bool:
-    """Whether nothing but the files of its runs, its YAML and study.json says how far it is."""
-    about, config = snapshot.folder / store.ABOUT, snapshot.config
-    return about.is_file() and not config.own_code and not sections(config)

@@ -423,12 +423,15 @@ def check_space(
     needed = needed_space(dataset, weights, members, row)
     # Each keeps a checkpoint, of weights and two moments, and of some there are two for a moment.
     needed += 3 * max(weights.values(), default=0) * (len(members) + min(len(members), n_cores()))
+    return check_disk(folder, len(members), needed)
+
+
+def check_disk(folder: Path, n_runs: int, needed: int) -> int:
+    """The bytes needed; OSError where the disk of a folder, which need not be there, has no room for them."""
     while not folder.exists():
         folder = folder.parent
     if (free := shutil.disk_usage(folder).free) < needed:
-        raise OSError(
-            f"{folder}: {len(members)} runs need about {needed / 1e6:.0f} MB of disk, {free / 1e6:.0f} MB are free"
-        )
+        raise OSError(f"{folder}: {n_runs} runs need about {needed / 1e6:.0f} MB of disk, {free / 1e6:.0f} MB are free")
     return needed
 
 

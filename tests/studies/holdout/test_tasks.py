@@ -24,7 +24,7 @@ from unbraid.storage.checksum import without_checksum
 from unbraid.studies import store
 from unbraid.studies.estimate import estimate
 from unbraid.studies.executors import work
-from unbraid.studies.holdout.answers import FILE, read_answers
+from unbraid.studies.holdout.answers import ANSWERS, read_answers
 from unbraid.studies.holdout.evaluation import evaluate_heads, evaluate_regressors, summary
 from unbraid.studies.results import product_from_0
 from unbraid.studies.schema import parse
@@ -72,7 +72,7 @@ def data(study: Study) -> Path:
 
 
 def held_out(study: Study) -> list[Path]:
-    return sorted(path.parent for path in (study.require_folder() / "runs").glob(f"*/{FILE}"))
+    return sorted(path.parent for path in (study.require_folder() / "runs").glob(f"*/{ANSWERS}"))
 
 
 def test_runs_without_some_images_are_no_rows(study):
@@ -100,7 +100,7 @@ def test_a_run_differs_from_the_one_it_belongs_to_in_its_images_alone(study):
     belong = []
     for path in held_out(study):
         config = load_run(path).config
-        for answer in without_checksum(json.loads((path / FILE).read_text())).values():
+        for answer in without_checksum(json.loads((path / ANSWERS).read_text())).values():
             whole = load_run(study.require_folder() / "runs" / answer["question"]["of"]).config
             assert {**config, "dataset": None} == {**whole, "dataset": None}
             assert answer["question"]["without"] == config["dataset"]["options"]["without"]
@@ -275,10 +275,10 @@ def times(study: Study, name: str) -> dict[str, int]:
 
 
 def test_nothing_is_done_twice(study):
-    before = times(study, "weights.safetensors"), times(study, FILE)
+    before = times(study, "weights.safetensors"), times(study, ANSWERS)
     table = study.results()
     study.run(processes=0)
-    assert (times(study, "weights.safetensors"), times(study, FILE)) == before
+    assert (times(study, "weights.safetensors"), times(study, ANSWERS)) == before
     assert study.results().equals(table)
 
 
@@ -307,7 +307,7 @@ def test_a_missing_answer_leaves_the_columns_out_until_it_is_there(tmp_path, stu
     shutil.copytree(study.require_folder(), folder)
     copy = Study.load(folder, trust=study.part().trusted)
     path = next(p for p in held_out(copy) if '"random"' not in (p / "config.json").read_text())
-    (path / FILE).unlink()
+    (path / ANSWERS).unlink()
     table, lost = copy.results().set_index("run"), "compositional.mlp.both"
     assert table[lost].isna().sum() == 1
     assert table["compositional.mlp.random_both"].notna().all()
@@ -315,7 +315,7 @@ def test_a_missing_answer_leaves_the_columns_out_until_it_is_there(tmp_path, stu
     copy.run(processes=0)
     assert times(copy, "weights.safetensors") == before
     assert copy.results().equals(study.results())
-    (path / FILE).write_text("{")
+    (path / ANSWERS).write_text("{")
     with pytest.raises(ValueError, match=r"held_out.json is damaged .*; delete it and it is computed again"):
         copy.results()
 
@@ -328,7 +328,7 @@ def test_answers_that_lack_a_head_are_given_again_and_hold_the_others_until_then
         answers = read_answers(path)
         for answer in answers.values():
             answer.get("accuracy", {}).pop("single", None)
-        store.write_json(path / FILE, answers)
+        store.write_json(path / ANSWERS, answers)
     table = copy.results()
     assert table["compositional.mlp.both"].notna().all()
     assert not any(name.startswith("compositional.single") for name in table)
@@ -341,9 +341,9 @@ def test_answers_that_lack_a_head_are_given_again_and_hold_the_others_until_then
 def test_a_larger_study_adds_only_what_is_new(tmp_path, study, data):
     shutil.copytree(study.require_folder(), tmp_path / "out")
     larger = opened(tmp_path, YAML.replace("n_combinations: 2, n_random: 1", "n_combinations: 3, n_random: 1"), data)
-    before = times(larger, FILE)
+    before = times(larger, ANSWERS)
     larger.run(processes=0)
-    after = times(larger, FILE)
+    after = times(larger, ANSWERS)
     assert len(after) == len(before) + 2
     assert {name: after[name] for name in before} == before
     assert larger.results()["compositional.mlp.both"].notna().all()

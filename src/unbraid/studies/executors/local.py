@@ -18,7 +18,7 @@ from unbraid.families import Family
 from unbraid.families.building import Member, structural_settings
 from unbraid.families.table import find_family
 from unbraid.studies.executors.task import Outcome, Task, TaskProgress
-from unbraid.studies.executors.work import died, out_of_time, perform, perform_alone, train, train_together
+from unbraid.studies.executors.work import died, out_of_time, perform, train
 from unbraid.studies.expand import setting_text
 from unbraid.training.train import training_of, weight_bytes
 from unbraid.training.workers import TookTooLong, WorkerDied, can_leave, run_jobs
@@ -77,16 +77,16 @@ def _run(
     yield from _on_devices(shared, apart, datasets, report, n_workers)
     workers = n_workers and can_leave(datasets, [*on_cpu, *chain(*stacked)])
     for tasks in stacked:
-        failures = train(tasks, datasets, report)
+        failures = train(datasets, tasks, report)
         yield from failures.values()
         left = [task for task in tasks if task.id not in failures]
         # Trained by now, they are only scored: by all cores at once.
-        yield from _in_workers(left, datasets, report, n_workers) if workers else perform(left, datasets, report)
+        yield from _in_workers(left, datasets, report, n_workers) if workers else perform(datasets, left, report)
     if workers:
         yield from _in_workers(on_cpu, datasets, report, n_workers)
     else:
         for task in on_cpu:
-            yield from perform([task], datasets, report)
+            yield from perform(datasets, [task], report)
 
 
 def _on_devices(
@@ -101,7 +101,7 @@ def _on_devices(
     while waiting:
         alone: list[list[Task]] = []  # of a pack whose process died, each is tried by itself
         working = run_jobs(
-            train_together, waiting, datasets, n_workers=len(devices), report=lambda _, step: report(step), tries=TRIES,
+            train, waiting, datasets, n_workers=len(devices), report=lambda _, step: report(step), tries=TRIES,
             variables=[{"CUDA_VISIBLE_DEVICES": name} for name in devices],
         )  # fmt: skip
         with closing(working) as results:
@@ -124,10 +124,10 @@ def _in_workers(
     tasks: Sequence[Task], datasets: Mapping[str, FactorDataset], report: Callable[[TaskProgress], None], n_workers: int
 ) -> Iterator[Outcome]:
     working = run_jobs(
-        perform_alone, tasks, datasets, n_workers=n_workers, report=lambda _, step: report(step), tries=TRIES,
-        limit=tasks[0].time_limit if tasks else None,
+        perform, [[task] for task in tasks], datasets, n_workers=n_workers, report=lambda _, step: report(step),
+        tries=TRIES, limit=tasks[0].time_limit if tasks else None,
     )  # fmt: skip
-    with closing(cast(Generator[tuple[int, Outcome | Exception], None, None], working)) as results:
+    with closing(cast(Generator[tuple[int, list[Outcome] | Exception], None, None], working)) as results:
         for number, result in results:
             if isinstance(result, TookTooLong):
                 yield Outcome(tasks[number].id, "failed", out_of_time(result))
@@ -136,7 +136,7 @@ def _in_workers(
             elif isinstance(result, Exception):
                 raise result
             else:
-                yield result
+                yield from result
 
 
 def kinds(tasks: Sequence[Task]) -> list[list[Task]]:

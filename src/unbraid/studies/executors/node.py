@@ -54,8 +54,8 @@ def work(order: Order, datasets: Mapping[str, FactorDataset], tell: Callable[[Ta
 
     def do(tasks: Sequence[Task]) -> Mapping[str, Outcome]:
         if not order.scored:
-            return train(tasks, datasets, tell)
-        return {outcome.id: outcome for outcome in perform(tasks, datasets, tell)}
+            return train(datasets, tasks, tell)
+        return {outcome.id: outcome for outcome in perform(datasets, tasks, tell)}
 
     if order.store is None and _shared(order):
         return Answer(do(order.tasks), {})

@@ -4,7 +4,6 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -24,22 +23,23 @@ AGAIN = "--retry failed goes on from its last checkpoint"
 
 
 def perform(
-    tasks: Sequence[Task], datasets: Mapping[str, FactorDataset], report: Callable[[TaskProgress], None]
+    datasets: Mapping[str, FactorDataset], tasks: Sequence[Task], report: Callable[[TaskProgress], None]
 ) -> list[Outcome]:
     """Bring tasks to their end; several are trained stacked, and agree in all that stacked members agree in.
 
     What is there already is not done again: a finished run is only scored, by the metrics that its scores lack.
+    `unbraid.training.workers.run_jobs` calls this and `train` as they are.
 
     Raises:
         DiskFull: no room for what has to be written.
         KeyboardInterrupt: stopped by SIGINT; checkpoints are saved.
     """
-    failures = train(tasks, datasets, report)
+    failures = train(datasets, tasks, report)
     return [failures.get(task.id) or _scored(task, datasets, report) for task in tasks]
 
 
 def train(
-    tasks: Sequence[Task], datasets: Mapping[str, FactorDataset], report: Callable[[TaskProgress], None]
+    datasets: Mapping[str, FactorDataset], tasks: Sequence[Task], report: Callable[[TaskProgress], None]
 ) -> dict[str, Outcome]:
     """The part of `perform` that needs the device; the outcomes of those that failed, by id."""
     try:
@@ -53,7 +53,7 @@ def train(
     # One of them, or all together, ask too much of the device: they fail alone, or not at all. What the attempt held
     # is free once the error is forgotten.
     middle = len(tasks) // 2
-    return {**train(tasks[:middle], datasets, report), **train(tasks[middle:], datasets, report)}
+    return {**train(datasets, tasks[:middle], report), **train(datasets, tasks[middle:], report)}
 
 
 def _train(
@@ -130,15 +130,3 @@ def _stop_if_full(error: Exception, folder: Path) -> None:
         raise error  # nobody waits for the outcome any more
     if disk_is_full(error):
         raise DiskFull(f"{folder}: no space left; with more of it the same command continues ({error})") from error
-
-
-def train_together(
-    datasets: Mapping[str, FactorDataset], tasks: Sequence[Task], report: Callable[[Any], None]
-) -> dict[str, Outcome]:
-    """`train`, as `unbraid.training.workers.run_jobs` calls it."""
-    return train(tasks, datasets, report)
-
-
-def perform_alone(datasets: Mapping[str, FactorDataset], task: Task, report: Callable[[Any], None]) -> Outcome:
-    """`perform` of one task, as `unbraid.training.workers.run_jobs` calls it."""
-    return perform([task], datasets, report)[0]

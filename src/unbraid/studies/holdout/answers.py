@@ -15,7 +15,7 @@ from unbraid.studies import store
 from unbraid.studies.holdout.evaluation import HEADS, Encode, evaluate_heads, evaluate_regressors
 from unbraid.studies.records import AnswersRecord
 
-FILE = "held_out.json"
+ANSWERS = "held_out.json"
 
 # What a run is asked, as plain data: `kind` ("compositional" or "zero_shot"), `of` (the run that saw all images),
 # `split`, `number` (within the split), `name`, `without` (of the hold-out), `terms` (what else decides the answer).
@@ -40,7 +40,7 @@ def complete_answers(
     encode = open_run(folder, device=device, trust=trust).encode
     for question in missing_answers(read_answers(folder), questions):
         answer = {"question": dict(question), **_answer(encode, dataset, question)}
-        store.write_json(folder / FILE, {**read_answers(folder), question_id(question): answer})
+        store.write_json(folder / ANSWERS, {**read_answers(folder), question_id(question): answer})
 
 
 def missing_answers(answers: Mapping[str, Any], questions: Iterable[Question]) -> list[Question]:
@@ -65,7 +65,7 @@ def read_answers(folder: str | Path) -> dict[str, Any]:
     Raises:
         ValueError: it is damaged.
     """
-    path = Path(folder) / FILE
+    path = Path(folder) / ANSWERS
     return read_record(path, AnswersRecord, advice="; delete it and it is computed again") if path.exists() else {}
 
 

@@ -52,13 +52,8 @@ class TrackingWarning(UserWarning):
     """A tracker was not told of a run; the run itself is whole."""
 
 
-def check_trackers(study: StudyPart) -> None:
-    """Raises ImportError where a tracker of the study is not installed, ValueError where there is none of its name."""
-    check_names(study.config.track)
-
-
 def check_names(names: Iterable[str]) -> None:
-    """The same of trackers by their names."""
+    """Raises ImportError where a tracker of this name is not installed, ValueError where there is none."""
     for name in names:
         if name not in TRACKERS:
             raise ValueError(f"track: unknown tracker {name!r}; {suggestion(name, TRACKERS)}")
