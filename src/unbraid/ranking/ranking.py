@@ -261,7 +261,8 @@ class Ranking(Shown):
         candidates = self._candidates(without)
         if isinstance(candidates, str):
             return candidates
-        lost = {self.families[at]: at for at in candidates if self._rotated_reach(at)}
+        reached = {run for run, (score, bound) in self.rotated.items() if score <= bound}
+        lost = {self.families[at]: at for at in candidates if self.runs[at] in reached}
         sound = [at for at in candidates if self.families[at] not in lost]
         if sound:
             return sound
@@ -306,10 +307,6 @@ class Ranking(Shown):
                 return f"no model scores above untrained ones among each other ({self.untrained:.3f})"
         return sound
 
-    def _rotated_reach(self, at: int) -> bool:
-        score, bound = self.rotated.get(self.runs[at], (1.0, 0.0))
-        return score <= bound
-
     def _key(self, at: int) -> tuple[str, str]:
         return self.families[at], self.settings[at]
 
@@ -329,9 +326,8 @@ class Ranking(Shown):
 
     def to_frame(self) -> DataFrame:
         """A pandas DataFrame, the best first: rank, run, family, setting, udr.score, udr.informative."""
-        pandas = require("pandas", "table", "to_frame")
         best_first = self.best_first
-        return pandas.DataFrame(
+        return require("pandas", "table", "to_frame").DataFrame(
             {
                 "rank": range(1, len(best_first) + 1),
                 "run": [self.runs[place] for place in best_first],
@@ -347,14 +343,13 @@ class Ranking(Shown):
 
         The median over seeds is what the paper chooses a setting by.
         """
-        pandas = require("pandas", "table", "per_setting")
         keys = list(zip(self.families, self.settings, strict=True))
         rows = []
         for family, setting in sorted(set(keys), key=lambda key: (key[0], natural(key[1]))):
             own = self.scores[[key == (family, setting) for key in keys]]
             numbers = {"median": self._median((family, setting)), "lowest": own.min(), "highest": own.max()}
             rows.append({"family": family, "setting": setting, "runs": len(own)} | numbers)
-        return pandas.DataFrame(rows)
+        return require("pandas", "table", "per_setting").DataFrame(rows)
 
     def to_dict(self) -> dict[str, Any]:
         """The ranking as plain numbers, strings, lists and dictionaries, without the matrices."""
@@ -654,24 +649,18 @@ def _nothing(reasons: Mapping[str, str]) -> str:
 
 
 def _notes(models: Sequence[Candidate], informative: IntArray, n_comparisons: int | None) -> tuple[str, ...]:
-    notes = []
-    silent = list(compress([model.run for model in models], informative == 0))
-    if silent:
-        notes.append(f"{_named(silent)} no informative latent and score 0")
-    whisper = [model.run for model, own in zip(models, informative, strict=True) if own and model.tells_nothing]
-    if whisper:
-        notes.append(
-            f"{_named(whisper)} latents that together have less than one bit of information on a sample: not chosen"
-        )
-    without = [model.run for model in models if model.kl is None]
-    if without:
-        notes.append(f"{_named(without)} no posterior: all latents count as informative")
-    narrow = [model.run for model in models if model.narrow]
-    if narrow:
-        notes.append(
-            f"{_named(narrow)} no posterior and no code with a standard deviation above {NARROWEST:g}: "
-            "perhaps collapsed"
-        )
+    told = list(zip(models, informative.tolist(), strict=True))
+    having = {
+        "no informative latent and score 0": [model.run for model, own in told if not own],
+        "latents that together have less than one bit of information on a sample: not chosen": [
+            model.run for model, own in told if own and model.tells_nothing
+        ],
+        "no posterior: all latents count as informative": [model.run for model in models if model.kl is None],
+        f"no posterior and no code with a standard deviation above {NARROWEST:g}: perhaps collapsed": [
+            model.run for model in models if model.narrow
+        ],
+    }
+    notes = [f"{_named(runs)} {what}" for what, runs in having.items() if runs]
     if n_comparisons is not None:
         notes.append(f"each run was compared with {n_comparisons} others drawn at random, or all where there are fewer")
     return tuple(notes)

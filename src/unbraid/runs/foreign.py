@@ -91,7 +91,7 @@ def code_file(folder: Path, pattern: str | None = None) -> Path | None:
             files = sorted(folder.glob(pattern))
         except (ValueError, NotImplementedError):
             raise ValueError(f"--codes {pattern}: no pattern of file names, such as 'z_*.npy'") from None
-        found = [each for each in files if each.is_file() and not _is_labels(each)]
+        found = [each for each in files if each.is_file() and each.stem.lower() not in LABELS]
     if len(found) > 1:
         names = ", ".join(os.path.relpath(each, folder) for each in found[:4])
         several = "several files" if pattern is None else f"{len(found)} files that --codes {pattern} names"
@@ -151,10 +151,6 @@ def foreign_files(folder: Path, stems: Sequence[str]) -> list[Path]:
         for each in folder.iterdir()
         if each.suffix.lower() in suffixes and each.stem.lower() in stems and each.is_file()
     )
-
-
-def _is_labels(path: Path) -> bool:
-    return path.stem.lower() in LABELS
 
 
 def config_columns(folder: Path) -> dict[str, Any]:

@@ -10,22 +10,18 @@ from unbraid.families.base import Family, Part
 from unbraid.types import FloatArray
 
 
-def drawn_by_parts(parts: Sequence[Part], normal: Tensor) -> Tensor | None:
+def drawn_by_parts(parts: Sequence[Part], normal: Tensor) -> Tensor:
     """Codes (n, n_codes) of the prior where the family has no other: standard normal, uniform on circles.
 
     Args:
-        parts: what the codes are.
+        parts: what the codes are; each has a prior.
         normal: (n, n_codes) standard normal.
-
-    Returns:
-        The codes; None where some part has no prior.
     """
-    pieces = []
-    for part, piece in zip(parts, normal.split([part.size for part in parts], dim=-1), strict=True):
-        if part.kind not in ("gaussian", "circle"):
-            return None
+    pieces = [
         # The direction of a Gaussian point is uniform.
-        pieces.append(piece / piece.norm(dim=-1, keepdim=True) if part.kind == "circle" else piece)
+        piece / piece.norm(dim=-1, keepdim=True) if part.kind == "circle" else piece
+        for part, piece in zip(parts, normal.split([part.size for part in parts], dim=-1), strict=True)
+    ]
     return torch.cat(pieces, dim=-1)
 
 

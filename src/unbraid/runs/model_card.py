@@ -78,7 +78,8 @@ def chosen_in(folder: Path) -> str | None:
 
 def load_lines(run: Run, folder: str) -> str:
     """Python that loads the model from a folder and uses it."""
-    shape, own = tuple(run.config["dataset"]["image_shape"]), _own_code(run)
+    shape = tuple(run.config["dataset"]["image_shape"])
+    own = [str(each) for each in trusted_in([run.config["family"], run.config["hyperparameters"]])]
     trust = f", trust={json.dumps(own)}" if own else ""
     is_image = len(shape) == 3
     images = f"np.zeros({(1, *shape)}, dtype=np.uint8)" if is_image else f"np.zeros({(1, *shape)})"
@@ -98,10 +99,6 @@ def data_name(config: Mapping[str, Any]) -> str:
     if name not in DATASETS:
         return "own data"
     return f"{name} (drawn by unbraid)" if DATASETS[name].rendered else name
-
-
-def _own_code(run: Run) -> list[str]:
-    return [str(each) for each in trusted_in([run.config["family"], dict(run.config["hyperparameters"])])]
 
 
 def _summary(run: Run) -> str:
@@ -208,6 +205,7 @@ def _limits(run: Run, codes: Representation, scores: SavedScores | None) -> Iter
     if run.status.get("note"):
         yield in_markdown(run.status["note"])
     yield f"It was trained on the data above alone, at {shape}, and was not tested on any other data."
+    used = codes.informative()
     if codes.tells_nothing():
         yield (
             "It has collapsed or learned nothing: all its latents together have less than one bit of information on an "
@@ -215,8 +213,9 @@ def _limits(run: Run, codes: Representation, scores: SavedScores | None) -> Iter
         )
     elif codes.varies_little():
         yield "It may have collapsed: none of its codes varies by more than 0.02."
-    else:
-        yield from _unused(codes)
+    elif used is not None and not used.all():
+        names = [label for label, each in zip(codes.code_labels(), used, strict=True) if not each]
+        yield f"It leaves {len(names)} of {len(used)} latents unused: {in_markdown(', '.join(names))}."
     if codes.names:
         yield "A latent that tells most of one factor can tell of others too; the table says of which second one."
     else:
@@ -233,13 +232,6 @@ def _limits(run: Run, codes: Representation, scores: SavedScores | None) -> Iter
         yield from (f"Note on the scores: {in_markdown(note)}." for note in scores.input.notes)
     if run.config.get("supervision"):
         yield "It was trained with the supervision above; without it, training would find other latents."
-
-
-def _unused(codes: Representation) -> Iterator[str]:
-    used = codes.informative()
-    if used is not None and not used.all():
-        names = [label for label, each in zip(codes.code_labels(), used, strict=True) if not each]
-        yield f"It leaves {len(names)} of {len(used)} latents unused: {in_markdown(', '.join(names))}."
 
 
 def _metadata(run: Run, name: str, scores: SavedScores | None) -> dict[str, Any]:

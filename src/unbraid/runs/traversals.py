@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -93,42 +94,13 @@ def traverse(
     check_whole("steps", steps, 2)
     check_whole("shown", shown, 0)
     representation = run.representation(opened, n, seed=seed)
-    kl, variances = representation.mean_kl(), representation.codes.var(axis=0)
-    informative = representation.informative()
-    ways = _ways(run.parts)
-    spread = np.array([variances[way.codes].sum() for way in ways])
-    ways = [ways[place] for place in np.argsort(-(spread if kl is None else kl), kind="stable")]
-    order = np.array([way.codes[0] for way in ways])
-    low, high = np.quantile(representation.codes, [0.02, 0.98], axis=0)
-    lines = np.linspace(low, high, steps, axis=1)
-    for way in ways:
-        if way.quantized:
-            taken = np.unique(representation.codes[:, way.codes[0]])
-            lines[way.codes[0]] = taken[np.linspace(0, len(taken) - 1, steps).round().astype(int)]
-    around = 2 * np.pi * np.arange(steps) / steps
-    values = np.stack([around if way.circle else lines[way.codes[0]] for way in ways])
-
     shown = min(max(rows, shown), len(opened))
-    chosen = np.random.default_rng(seed).choice(len(opened), shown, replace=False)
-    originals = opened.images(chosen)
+    originals = opened.images(np.random.default_rng(seed).choice(len(opened), shown, replace=False))
     codes = run.encode(originals)
-    moved = np.tile(codes[None, :rows, None], (len(order), 1, steps, 1))
-    for place, way in enumerate(ways):
-        _move(moved[place], way, values[place])
-    images = run.decode(moved.reshape(-1, codes.shape[1])).reshape(*moved.shape[:3], *opened.image_shape)
+    variances = representation.codes.var(axis=0)
+    found = _traversed(run.decode, representation, variances, _ways(run.parts), codes[:rows], steps)
     scaled = originals / 255 if originals.dtype == np.uint8 else originals
-    kept = None if kl is None else kl[order]
-    return Traversals(
-        scaled.astype(np.float32),
-        run.decode(codes),
-        images,
-        values,
-        order,
-        kept,
-        np.array([variances[way.codes].sum() for way in ways], dtype=np.float64),
-        tuple(way.circle for way in ways),
-        None if informative is None else informative[order],
-    )
+    return replace(found, originals=scaled.astype(np.float32), reconstructions=run.decode(codes))
 
 
 def traverse_codes(
@@ -176,16 +148,37 @@ def traverse_codes(
     check_whole("rows", rows, 1, n_samples)
     check_whole("steps", steps, 2)
     check_whole("seed", seed, 0)
-    kl, variances = held.mean_kl(), held.codes.var(axis=0, dtype=np.float64)
-    informative = held.informative()
-    order = np.argsort(-(variances if kl is None else kl), kind="stable")
-    low, high = np.quantile(held.codes, [0.02, 0.98], axis=0)
-    values = np.linspace(low, high, steps, axis=1)[order]
     seeds = held.codes[np.random.default_rng(seed).choice(n_samples, rows, replace=False)]
-    moved = np.tile(seeds[None, :, None].astype(np.float32), (n_codes, 1, steps, 1))
-    for place, code in enumerate(order):
-        moved[place, :, :, code] = values[place]
-    images = _decoded(decode, moved.reshape(-1, n_codes))
+    ways = [_Way([code]) for code in range(n_codes)]
+    return _traversed(partial(_decoded, decode), held, held.codes.var(axis=0, dtype=np.float64), ways, seeds, steps)
+
+
+def _traversed(
+    decode: Callable[[FloatArray], FloatArray],
+    held: Representation,
+    variances: FloatArray,
+    ways: Sequence["_Way"],
+    seeds: FloatArray,
+    steps: int,
+) -> Traversals:
+    """Without originals; `seeds` (n_rows, n_codes) are where the codes that do not move stay."""
+    kl, informative = held.mean_kl(), held.informative()
+    spread = np.array([variances[way.codes].sum() for way in ways], dtype=np.float64)
+    places = np.argsort(-(spread if kl is None else kl), kind="stable")
+    ways = [ways[place] for place in places]
+    order = np.array([way.codes[0] for way in ways])
+    low, high = np.quantile(held.codes, [0.02, 0.98], axis=0)
+    lines = np.linspace(low, high, steps, axis=1)
+    for way in ways:
+        if way.quantized:
+            taken = np.unique(held.codes[:, way.codes[0]])
+            lines[way.codes[0]] = taken[np.linspace(0, len(taken) - 1, steps).round().astype(int)]
+    around = 2 * np.pi * np.arange(steps) / steps
+    values = np.stack([around if way.circle else lines[way.codes[0]] for way in ways])
+    moved = np.tile(seeds[None, :, None].astype(np.float32), (len(ways), 1, steps, 1))
+    for place, way in enumerate(ways):
+        _move(moved[place], way, values[place])
+    images = decode(moved.reshape(-1, moved.shape[-1]))
     return Traversals(
         None,
         None,
@@ -193,8 +186,9 @@ def traverse_codes(
         values,
         order,
         None if kl is None else kl[order],
-        variances[order],
-        informative=None if informative is None else informative[order],
+        spread[places],
+        tuple(way.circle for way in ways),
+        None if informative is None else informative[order],
     )
 
 
@@ -250,6 +244,7 @@ def _move(codes: FloatArray, way: _Way, values: FloatArray) -> None:
         return
     first, end = way.sphere
     others = [code for code in range(first, end) if code not in way.codes]
-    left = np.sqrt(np.maximum((codes[..., others] ** 2).sum(-1), 1e-12))
-    codes[..., others] *= (np.sqrt(np.maximum(1 - values**2, 0)) / left)[..., None]
+    if others:
+        left = np.sqrt(np.maximum((codes[..., others] ** 2).sum(-1), 1e-12))
+        codes[..., others] *= (np.sqrt(np.maximum(1 - values**2, 0)) / left)[..., None]
     codes[..., way.codes[0]] = values
