@@ -3,7 +3,7 @@
 import math
 import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -39,12 +39,12 @@ from unbraid.training.draws import Images
 from unbraid.training.held_out import Divided, HoldOut, divided, held_out_elbo, is_best, is_over
 from unbraid.training.population import (
     Diverged,
-    MemberState,
     NotStackable,
     Population,
     Stacked,
     make_context,
     make_population,
+    part_of,
 )
 from unbraid.training.snapshots import Snapshots, snapshot
 from unbraid.types import FloatArray, IntArray
@@ -233,7 +233,12 @@ class _Stretch:
         self.latest: dict[str, FloatArray] = {}
         self._begin()
         hindmost = next(each for each in progress if each.step == self.start and not _done(each, plan))
-        self.sums: Logs = self._pending(hindmost.pending)
+        self.sums: Logs = {
+            name: torch.stack([each.pending.get(name, torch.zeros(())).reshape(()) for each in progress]).to(
+                self.device
+            )
+            for name in hindmost.pending
+        }
         self.counts = dict(hindmost.counts)  # steps in the sums: an optimizer step may wait
 
     def _begin(self) -> None:
@@ -252,16 +257,10 @@ class _Stretch:
             if (free := shutil.disk_usage(folder).free) < needed:
                 raise DiskFull(f"{folder}: checkpoints need {needed >> 20} MiB of disk, {free >> 20} MiB are free")
 
-    def _pending(self, names: Iterable[str]) -> Logs:
-        def of_all(name: str) -> Tensor:
-            return torch.stack([each.pending.get(name, torch.zeros(())).reshape(()) for each in self.progress])
-
-        return {name: of_all(name).to(self.device) for name in names}
-
-    def _at_work(self, step: int) -> list[bool]:
+    def _at_work(self, step: int) -> list[int]:
         """Whose doings by this step are their own: neither ahead, nor stopped."""
-        stopped = self.population.diverged()
-        return [begin < step and not reason for begin, reason in zip(self.begins, stopped, strict=True)]
+        found = zip(self.begins, self.population.diverged(), strict=True)
+        return [index for index, (begin, reason) in enumerate(found) if begin < step and not reason]
 
     def _failed_at(self, step: int) -> list[int]:
         found = zip(self.begins, self.population.diverged(), strict=True)
@@ -312,8 +311,8 @@ class _Stretch:
             # Asking which members of a stack diverged waits for the device.
             over = (point or not isinstance(self.population, Stacked)) and self._over()
             if self.report and (over or now - reported > REPORT_SECONDS or step + 1 == self.plan.steps):
-                reported = now
-                self._send(step + 1)
+                reported, diverged = now, tuple(self.population.diverged())
+                self.report(Report(tuple(range(len(diverged))), step + 1, self.plan.steps, self.latest, diverged))
             if over:
                 break
             if asked or now - saved > self.plan.checkpoint_seconds:
@@ -334,7 +333,7 @@ class _Stretch:
     def _close_point(self, step: int) -> None:
         # The first point after a resumption covers the same steps as it would have without: sums were kept.
         means = self._means()
-        self._extend([index for index, own in enumerate(self._at_work(step)) if own], step, means)
+        self._extend(self._at_work(step), step, means)
         self.latest, self.sums, self.counts = {**self.latest, **means}, {}, {}
 
     def _means(self) -> dict[str, FloatArray]:
@@ -354,9 +353,9 @@ class _Stretch:
     def _snapshot(self, step: int) -> None:
         if step not in self.due:
             return
-        at_work = self._at_work(step or 1)
-        for index, each in enumerate(self.progress):
-            if not at_work[index] or step in each.snapshots.get("step", ()):
+        for index in self._at_work(step or 1):
+            each = self.progress[index]
+            if step in each.snapshots.get("step", ()):
                 continue
             found = snapshot(*self._model(index), self.images.whole, self.plan.snapshots.metrics, self.device)
             for name, value in {"step": float(step), **found}.items() if found else ():
@@ -366,7 +365,7 @@ class _Stretch:
         """A copy of a member as it is, to be asked about images; with every hyperparameter among its settings."""
         family, settings, member = self.family, self.population.context.settings, self.population.members[index]
         modules = build_member(family, self.images.whole.image_shape, settings, member.seed).eval()
-        modules.load_state_dict(_weights(self.population.state(index)))
+        modules.load_state_dict(part_of(self.population.state(index), "model"))
         return family, modules.to(self.device), {**member.hyper, **settings}
 
     def _judge(self, step: int) -> list[int]:
@@ -374,10 +373,8 @@ class _Stretch:
         over: list[int] = []
         if self.images.unseen is None or not self.plan.hold_out.due(step):
             return over
-        at_work = self._at_work(step)
-        for index, each in enumerate(self.progress):
-            if not at_work[index]:
-                continue
+        for index in self._at_work(step):
+            each = self.progress[index]
             family, modules, settings = self._model(index)
             found = held_out_elbo(family, modules, settings, self.images.unseen, self.device)
             for name, value in {"step": float(step), **found}.items():
@@ -388,11 +385,6 @@ class _Stretch:
             each.stopped = is_over(elbos, patience)
             over += [index] * each.stopped
         return over
-
-    def _send(self, step: int) -> None:
-        if self.report:
-            diverged = tuple(self.population.diverged())
-            self.report(Report(tuple(range(len(diverged))), step, self.plan.steps, self.latest, diverged))
 
     def _store(self, step: int, elapsed: float, seconds: Sequence[float], *, on_disk: bool = True) -> None:
         diverged = self.population.diverged()
@@ -440,17 +432,13 @@ def _fitted(family: Family, member: Member, dataset: FactorDataset, context: Con
     return Trained(weights, np.zeros(0, dtype=np.int64), {}, None, 0, time.monotonic() - began, began=date)
 
 
-def _weights(state: MemberState) -> MemberState:
-    return {name.removeprefix("model/"): value for name, value in state.items() if name.startswith("model/")}
-
-
 def _trained(progress: Checkpoint, precision: str, together: int) -> Trained:
     curves, snapshots, held_out = (
         {name: np.array(values) for name, values in table.items()}
         for table in (progress.curves, progress.snapshots, progress.held_out)
     )
     return Trained(
-        progress.best or _weights(progress.state or {}), np.array(progress.curve_steps, dtype=np.int64), curves,
+        progress.best or part_of(progress.state or {}, "model"), np.array(progress.curve_steps, dtype=np.int64), curves,
         progress.diverged, progress.step, progress.seconds, snapshots, progress.origin, held_out, progress.stopped,
         precision, progress.began, together,
     )  # fmt: skip

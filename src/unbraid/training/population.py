@@ -266,9 +266,9 @@ class Stacked:
         """`_move`, recorded once for each that takes another way."""
 
         def taken(inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-            changed = _part(inputs, "hyper")
-            then = _Moment(**_part(inputs, "moment"), hyper={**self.hyper, **changed})
-            report, held = self._move(move, _part(inputs, "batch"), then, ends)
+            changed = part_of(inputs, "hyper")
+            then = _Moment(**part_of(inputs, "moment"), hyper={**self.hyper, **changed})
+            report, held = self._move(move, part_of(inputs, "batch"), then, ends)
             return {**_whole("report", report), **_whole("held", held)}
 
         key = move.name, ends and move.name in self.plateaus
@@ -285,7 +285,7 @@ class Stacked:
         }
         inputs = {**_whole("batch", batch), **_whole("hyper", moved), **_whole("moment", numbers)}
         made = self.captured[key](taken, inputs)
-        return _part(made, "report"), _part(made, "held")
+        return part_of(made, "report"), part_of(made, "held")
 
     def _move(self, move: OptimizerStep, batch: Batch, moment: "_Moment", ends: bool) -> tuple[Logs, Logs]:
         trained = self.trained[move.name]
@@ -395,8 +395,8 @@ def _whole(kind: str, values: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {f"{kind}/{name}": value for name, value in values.items()}
 
 
-def _part(values: Mapping[str, Tensor], kind: str) -> dict[str, Any]:
-    """What `_whole` put together under this name."""
+def part_of(values: Mapping[str, Tensor], kind: str) -> dict[str, Any]:
+    """The tensors whose names begin with this word and a slash, without it; see `MemberState`."""
     return {name.removeprefix(f"{kind}/"): value for name, value in values.items() if name.startswith(f"{kind}/")}
 
 
@@ -462,11 +462,10 @@ def _named(
     second: Mapping[str, MemberState],
     plateaus: Mapping[str, Tensor],
 ) -> MemberState:
-    named = {f"model/{name}": value for name, value in model.items()}
-    named |= {f"plateau/{move}": value for move, value in plateaus.items()}
+    named = {**_whole("model", model), **_whole("plateau", plateaus)}
     for moment, optimizer_steps in (("first", first), ("second", second)):
         for move, values in optimizer_steps.items():
-            named |= {f"{moment}/{move}/{name}": value for name, value in values.items()}
+            named |= _whole(f"{moment}/{move}", values)
     return named
 
 
