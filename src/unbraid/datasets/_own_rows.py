@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from unbraid._utils.suggest import one_line
-from unbraid.datasets.base import NO_IMAGES, ImageShape
+from unbraid.datasets.base import ImageShape
 from unbraid.datasets.containers import decoded, flattened
 from unbraid.storage.tables import DAMAGED
 from unbraid.types import IntArray, UInt8Array
@@ -39,23 +39,6 @@ class ArrayRows:
 
     def read(self, rows: IntArray) -> UInt8Array:
         return self.array[rows]
-
-
-@dataclass(frozen=True)
-class NoImages:
-    """Rows of a table of labels, each of an image without a pixel: such a dataset can be encoded by nobody."""
-
-    n_rows: int
-
-    @property
-    def image_shape(self) -> ImageShape:
-        return NO_IMAGES
-
-    def __len__(self) -> int:
-        return self.n_rows
-
-    def read(self, rows: IntArray) -> UInt8Array:
-        return np.empty((len(rows), *NO_IMAGES), dtype=np.uint8)
 
 
 class MappedRows(ArrayRows):

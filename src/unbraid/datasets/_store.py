@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from math import prod
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numba
 import numpy as np
@@ -102,7 +102,15 @@ def write(folder: Path, content: Content, progress: ReadingProgress | None = Non
     temporary = folder.parent / f"{_part_prefix(folder)}{secrets.token_hex(8)}"
     temporary.mkdir()
     try:
-        meta = _meta(content, _write_images(temporary / "images.npy", content, row, progress))
+        meta: dict[str, Any] = {
+            "format": FORMAT,
+            **described_space(content.space),
+            "n_images": len(content.space),
+            "image_shape": list(content.image_shape),
+            "packed": content.binary,
+            "sha256": _write_images(temporary / "images.npy", content, row, progress),
+            "about": dict(content.about),
+        }
         if isinstance(content.space, FactorTable):
             np.save(temporary / "factors.npy", content.space.table, allow_pickle=False)
             meta["factors_sha256"] = _digest_of(temporary / "factors.npy")
@@ -221,7 +229,8 @@ def _write_images(path: Path, content: Content, row: tuple[int, ...], progress: 
     if content.binary and prod(content.image_shape) % 8:
         raise ValueError(f"binary images must have a multiple of 8 pixels; got {content.image_shape}")
     with path.open("wb") as file:
-        _header(file, (n_images, *row))
+        about = {"descr": "|u1", "fortran_order": False, "shape": (n_images, *row)}
+        np.lib.format.write_array_header_1_0(file, about)
         for slab in content.slabs:
             if slab.dtype != np.uint8 or slab.shape[1:] != content.image_shape:
                 raise ValueError(f"images must be uint8 {content.image_shape}; got {slab.dtype} {slab.shape[1:]}")
@@ -242,22 +251,6 @@ def _pack(slab: UInt8Array) -> UInt8Array:
     if not ((slab == 0) | (slab == 255)).all():
         raise ValueError("binary images must have pixels of 0 and 255 alone")
     return np.packbits(slab.reshape(len(slab), -1), axis=1)
-
-
-def _header(file: BinaryIO, shape: tuple[int, ...]) -> None:
-    np.lib.format.write_array_header_1_0(file, {"descr": "|u1", "fortran_order": False, "shape": shape})
-
-
-def _meta(content: Content, digest: str) -> dict[str, Any]:
-    return {
-        "format": FORMAT,
-        **described_space(content.space),
-        "n_images": len(content.space),
-        "image_shape": list(content.image_shape),
-        "packed": content.binary,
-        "sha256": digest,
-        "about": dict(content.about),
-    }
 
 
 def _read_meta(folder: Path) -> dict[str, Any]:

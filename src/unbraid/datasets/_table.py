@@ -10,7 +10,8 @@ from unbraid._utils.plugins import Table
 from unbraid.datasets._official import OfficialFile
 from unbraid.datasets.airplane import SPACE as AIRPLANE_SPACE
 from unbraid.datasets.airplane import open_airplane
-from unbraid.datasets.airplanes import airplanes_space, open_airplanes
+from unbraid.datasets.airplanes import SPACE as AIRPLANES_SPACE
+from unbraid.datasets.airplanes import open_airplanes
 from unbraid.datasets.arrow import arrow_space, open_arrow
 from unbraid.datasets.base import FactorDataset, ImageShape
 from unbraid.datasets.cars import cars_space, open_cars_rendered
@@ -33,7 +34,8 @@ from unbraid.datasets.sprites import open_sprites, sprites_space
 from unbraid.datasets.square import open_square, square_space
 from unbraid.datasets.teapot import EMPTY as TEAPOT_SPACE
 from unbraid.datasets.teapot import open_teapot
-from unbraid.datasets.turntable import open_turntable, turntable_space
+from unbraid.datasets.turntable import SPACE as TURNTABLE_SPACE
+from unbraid.datasets.turntable import open_turntable
 from unbraid.factors import FactorTable, Space
 
 
@@ -109,14 +111,14 @@ DATASETS: Table[Dataset] = Table(
         "airplanes": DRAWN(
             open_airplanes,
             title="Many airplanes, each turned once around the vertical axis",
-            space=airplanes_space(),
+            space=AIRPLANES_SPACE,
             source="follows the ModelNet40 airplanes of LSBD (Tonnaer et al. 2022), with airplanes of our own",
             notes=("Quote it as rendered airplanes, not as ModelNet40. Its airplanes are in colour.",),
         ),
         "turntable": DRAWN(
             open_turntable,
             title="Vases, jugs and totems, each turned once on a turntable",
-            space=turntable_space(),
+            space=TURNTABLE_SPACE,
             source="follows COIL-100 (Nene et al. 1996), with objects of our own",
             notes=("Quote it as turntable, not as COIL-100: no photograph is in it.",),
         ),
@@ -225,7 +227,7 @@ DATASETS: Table[Dataset] = Table(
         "teapots_official": IN_COLOUR(
             teapots.open_teapots_official,
             title="A teapot at random angles and of random colours",
-            space=FactorTable(teapots.NAMES, teapots.KINDS, TEAPOT_SPACE.table),
+            space=TEAPOT_SPACE,
             n_images=teapots.N_IMAGES,
             source="Eastwood and Williams 2018",
             licence="none stated",

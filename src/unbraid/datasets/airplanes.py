@@ -11,7 +11,6 @@ from unbraid.datasets.base import ReadingProgress
 from unbraid.datasets.rendering.meshes import Mesh, join, lathe, slab
 from unbraid.datasets.rendering.raster import orbit
 from unbraid.datasets.rendering.rendering import MILD, SeededNumbers, cached_objects, check_count, turned_objects
-from unbraid.factors import FactorSpace
 
 VERSION = 1
 N_OBJECTS, N_ROTATIONS = 626, 64
@@ -23,6 +22,7 @@ _HULL = ((0.0, -1.0), (0.22, -0.93), (0.5, -0.78), (0.82, -0.55), (1.0, -0.3), (
 _HULL += ((0.42, 0.96), (0.0, 1.0))
 _ENGINE = ((0.0, -0.5), (0.55, -0.5), (0.9, -0.1), (1.0, 0.3), (0.8, 0.5), (0.0, 0.42))
 _COCKPIT = ((0.0, 0.62), (0.62, 0.68), (0.7, 0.76), (0.45, 0.84), (0.0, 0.88))
+SPACE = turned_objects(N_OBJECTS, N_ROTATIONS)
 
 
 def open_airplanes(
@@ -51,7 +51,7 @@ def open_airplanes(
         root,
         "airplanes",
         VERSION,
-        airplanes_space(n_objects),
+        turned_objects(n_objects, N_ROTATIONS),
         lambda factors: orbit(factors[:, 1] / N_ROTATIONS, ELEVATION / 360),
         partial(painted_airplane, seed),
         usual=N_OBJECTS,
@@ -60,10 +60,6 @@ def open_airplanes(
         scene=MILD,
         progress=progress,
     )
-
-
-def airplanes_space(n_objects: int = N_OBJECTS) -> FactorSpace:
-    return turned_objects(n_objects, N_ROTATIONS)
 
 
 def painted_airplane(seed: int, number: int) -> Mesh:

@@ -3,7 +3,6 @@
 import inspect
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +19,11 @@ COMMON_OPTIONS = {
 }
 
 
-@dataclass(frozen=True)
-class Stored:
-    """A cache folder."""
-
-    folder: Path
-    n_bytes: int
-
-
-def stored(name: str, root: Path) -> list[Stored]:
-    """The caches of a dataset, one per version and choice of options."""
+def stored(name: str, root: Path) -> list[dict[str, Any]]:
+    """The cache folders of a dataset with their bytes, one per version and choice of options."""
     pattern = re.compile(re.escape(name) + r"-v\d+(-|$)")
     folders = [path.parent for path in sorted(root.glob("*/meta.json")) if pattern.match(path.parent.name)]
-    return [Stored(folder, sum(file.stat().st_size for file in folder.iterdir())) for folder in folders]
+    return [{"folder": str(each), "bytes": sum(file.stat().st_size for file in each.iterdir())} for each in folders]
 
 
 def official_path(name: str, root: Path) -> Path | None:
@@ -115,7 +106,7 @@ def describe(name: str, root: Path) -> dict[str, Any]:
         ],
         "state": state(name, root),
         "file": str(path) if (path := official_path(name, root)) else None,
-        "stored": [{"folder": str(cache.folder), "bytes": cache.n_bytes} for cache in stored(name, root)],
+        "stored": stored(name, root),
     }
 
 

@@ -23,7 +23,8 @@ from unbraid.datasets.sprites import Sprites
 from unbraid.datasets.subset import SubsetDataset
 from unbraid.factors import FactorSpace
 from unbraid.storage.cache_folder import cache_root
-from unbraid.storage.files import read_whole, write_text
+from unbraid.storage.files import write_text
+from unbraid.storage.json_records import read_object
 from unbraid.types import FloatArray, IntArray, UInt8Array
 
 RULE = 1  # raised whenever the same images get another digest; notes of another rule are not read
@@ -138,20 +139,12 @@ def _stamps(folder: Path) -> dict[str, list[int]]:
 def _noted(place: Path, stamps: Mapping[str, Any], compute: Callable[[], str]) -> str:
     """The digest that is noted at `place` for these stamps; else it is computed, and noted where that can be."""
     about = {"rule": RULE, "files": dict(stamps)}
-    kept = _read(place)
-    if kept.get("about") == about and re.fullmatch("[0-9a-f]{16}", str(kept.get("content"))):
-        return kept["content"]
+    with suppress(ValueError):  # none that can be read: it can always be made again
+        kept = read_object(place)
+        if kept.get("about") == about and re.fullmatch("[0-9a-f]{16}", str(kept.get("content"))):
+            return kept["content"]
     found = compute()
     with suppress(OSError):  # a place that cannot be written: computed again next time
         place.parent.mkdir(parents=True, exist_ok=True)
         write_text(place, json.dumps({"content": found, "about": about}) + "\n")
     return found
-
-
-def _read(place: Path) -> dict[str, Any]:
-    """A note; {} where there is none that can be read, since it can always be made again."""
-    try:
-        kept = json.loads(read_whole(place, 4096))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return kept if isinstance(kept, dict) else {}

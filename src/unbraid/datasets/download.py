@@ -138,7 +138,9 @@ def _one_attempt(file: OfficialFile, part: Path, progress: ReadingProgress | Non
         free = shutil.disk_usage(part.parent).free
         if total - start > free:
             raise OSError(f"{part}: needs {total - start:,} more bytes, but the disk has {free:,} left")
-        tag.write_text(_strong_tag(answer.headers.get))
+        etag = answer.headers.get("ETag") or ""
+        strong = etag if not etag.startswith("W/") else ""
+        tag.write_text(strong or answer.headers.get("Last-Modified") or "")
         with part.open("ab" if resumed else "wb") as out:
             _copy(answer, out.write, start, total, progress)
 
@@ -157,11 +159,6 @@ def _copy(
             progress(done, total)
     if total and done < total:
         raise http.client.IncompleteRead(b"", total - done)
-
-
-def _strong_tag(header: Callable[[str], str | None]) -> str:
-    etag = header("ETag") or ""
-    return etag if etag and not etag.startswith("W/") else header("Last-Modified") or ""
 
 
 def _tag_of(part: Path) -> Path:

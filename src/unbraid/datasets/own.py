@@ -13,7 +13,6 @@ from unbraid._utils.suggest import one_line, suggestion
 from unbraid.datasets._own_rows import (
     ArrayRows,
     MappedRows,
-    NoImages,
     PictureRows,
     Rows,
     TorchRows,
@@ -22,7 +21,7 @@ from unbraid.datasets._own_rows import (
 )
 from unbraid.datasets._space_json import space_of
 from unbraid.datasets._store import StoredImages
-from unbraid.datasets.base import FactorDataset, ImageShape, check_index
+from unbraid.datasets.base import NO_IMAGES, FactorDataset, ImageShape, check_index
 from unbraid.datasets.containers import npz_arrays, npz_names, paths_below, unpacked_size
 from unbraid.datasets.factor_table import Column, matrix_columns, read_table, table_columns
 from unbraid.factors import FactorSpace, FactorTable, Space
@@ -278,7 +277,8 @@ def _open_file(path: Path, kinds: Kinds, grid: bool | None) -> FactorDataset:
         return from_array(path, kinds=kinds, grid=grid)
     if suffix in LABELS:
         columns = read_table(path)
-        return _dataset(NoImages(len(columns[0].cells)), columns, kinds, False if grid is None else grid)
+        none = np.empty((len(columns[0].cells), *NO_IMAGES), dtype=np.uint8)  # which nobody can encode
+        return _dataset(ArrayRows(none), columns, kinds, False if grid is None else grid)
     if suffix != ".npz":
         raise ValueError(
             f"{path}: a dataset is a folder, an .npz file with images and factors, an .npy file of images, or a .csv "

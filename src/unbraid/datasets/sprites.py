@@ -106,13 +106,9 @@ def open_sprites(
     return StoredImages(folder) if cache is None and folder.exists() else drawn
 
 
-def _steps_of_a_turn() -> tuple[FloatArray, FloatArray]:
-    # Rounded far above the last bit, where C libraries differ.
-    angles = 2 * np.pi * np.arange(TURN) / TURN
-    return np.round(np.cos(angles) * 2.0**40) / 2.0**40, np.round(np.sin(angles) * 2.0**40) / 2.0**40
-
-
-_COSINES, _SINES = _steps_of_a_turn()
+_ANGLES = 2 * np.pi * np.arange(TURN) / TURN
+# Rounded far above the last bit, where C libraries differ.
+_COSINES, _SINES = (np.round(wave(_ANGLES) * 2.0**40) / 2.0**40 for wave in (np.cos, np.sin))
 
 
 @numba.njit(cache=True)

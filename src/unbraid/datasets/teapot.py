@@ -1,6 +1,5 @@
 """Teapots at random angles and of random colours: a rendered substitute for the set of the DCI paper."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -64,7 +63,7 @@ def open_teapot(
 
     def content() -> Content:
         factors = draw_factors(n_images, seed)
-        slabs = _slabs(factors)
+        slabs = (draw_teapots(factors[start : start + SLAB]) for start in range(0, n_images, SLAB))
         about = {"rendered": True, "follows": "DCI teapot", "version": VERSION, "seed": seed}
         return Content(FactorTable(NAMES, KINDS, factors), (64, 64, 3), slabs, about)
 
@@ -82,8 +81,3 @@ def draw_teapots(factors: FloatArray) -> UInt8Array:
     views = orbit(factors[:, 0] / TAU, factors[:, 1] / TAU)
     layers = render(teapot_mesh(SEGMENTS), views, scene=SCENE, samples=SAMPLES)
     return compose(layers, factors[:, None, 2:])
-
-
-def _slabs(factors: FloatArray) -> Iterator[UInt8Array]:
-    for start in range(0, len(factors), SLAB):
-        yield draw_teapots(factors[start : start + SLAB])

@@ -11,13 +11,13 @@ from unbraid.datasets.base import ReadingProgress
 from unbraid.datasets.rendering.meshes import Mesh, circle, join, loft
 from unbraid.datasets.rendering.raster import orbit
 from unbraid.datasets.rendering.rendering import MILD, SeededNumbers, cached_objects, check_count, turned_objects
-from unbraid.factors import FactorSpace
 from unbraid.types import FloatArray
 
 VERSION = 1
 N_OBJECTS, N_ROTATIONS = 100, 72
 ELEVATION = 15.0  # degrees of the camera above the horizon
 N_AROUND, N_UP = 40, 24  # quadrilaterals of an object's skin
+SPACE = turned_objects(N_OBJECTS, N_ROTATIONS)
 
 
 def open_turntable(
@@ -46,7 +46,7 @@ def open_turntable(
         root,
         "turntable",
         VERSION,
-        turntable_space(n_objects),
+        turned_objects(n_objects, N_ROTATIONS),
         lambda factors: orbit(factors[:, 1] / N_ROTATIONS, ELEVATION / 360),
         partial(turntable_mesh, seed),
         usual=N_OBJECTS,
@@ -55,10 +55,6 @@ def open_turntable(
         scene=MILD,
         progress=progress,
     )
-
-
-def turntable_space(n_objects: int = N_OBJECTS) -> FactorSpace:
-    return turned_objects(n_objects, N_ROTATIONS)
 
 
 def turntable_mesh(seed: int, number: int) -> Mesh:

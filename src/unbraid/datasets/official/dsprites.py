@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
@@ -90,7 +91,5 @@ class SubGrid:
         return len(self.space)
 
     def images(self, index: IntArray) -> UInt8Array:
-        full = self.whole.space
-        if not isinstance(full, FactorSpace):
-            raise TypeError("a part of a grid needs a grid")
+        full = cast(FactorSpace, self.whole.space)
         return self.whole.images(full.index(self.space.factors(check_index(index, len(self)))))

@@ -12,7 +12,7 @@ import numpy as np
 
 from unbraid.datasets._official import OfficialFile, official_opener
 from unbraid.datasets._store import Content
-from unbraid.datasets.airplanes import ELEVATION
+from unbraid.datasets.airplanes import ELEVATION, N_OBJECTS, N_ROTATIONS
 from unbraid.datasets.containers import Bundle, bundle, file_of_each
 from unbraid.datasets.rendering.meshes import Mesh, fan_triangles, flat_mesh, unit_radius
 from unbraid.datasets.rendering.raster import orbit
@@ -21,7 +21,6 @@ from unbraid.factors import FactorSpace
 from unbraid.types import FloatArray, IntArray, UInt8Array
 
 VERSION = 1
-N_OBJECTS, N_ROTATIONS = 626, 64
 PAINT = (0.8, 0.8, 0.8)
 SPACE = turned_objects(N_OBJECTS, N_ROTATIONS, first=1)
 FILES = (

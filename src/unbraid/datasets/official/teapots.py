@@ -8,13 +8,12 @@ import numpy as np
 from unbraid.datasets._official import OfficialFile, official_opener
 from unbraid.datasets._store import Content
 from unbraid.datasets.containers import NPZ, npz_slabs
+from unbraid.datasets.teapot import KINDS, NAMES
 from unbraid.factors import FactorTable
-from unbraid.types import Kind, UInt8Array
+from unbraid.types import UInt8Array
 
 VERSION = 1
 N_IMAGES = 200_000
-NAMES = ("azimuth", "elevation", "red", "green", "blue")
-KINDS: tuple[Kind, ...] = ("continuous",) * 5
 FILES = (
     OfficialFile(
         "teapots.npz",
