@@ -41,7 +41,7 @@ def build_beta_tcvae(shape: Shape, settings: Settings) -> nn.ModuleDict:
 
 def beta_tcvae_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
     outputs, reconstruction = outputs_and_reconstruction(modules, batch, hyper, context)
-    loss, logs = beta_tcvae(
+    return *beta_tcvae(
         outputs,
         reconstruction,
         n_train=context.n_images,
@@ -50,8 +50,7 @@ def beta_tcvae_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: An
         gamma=hyper["gamma"],
         estimator=context.settings["estimator"],
         log_prior=modules["prior"](outputs.sample) if "prior" in modules else None,
-    )
-    return loss, logs, {}
+    ), {}
 
 
 def log_prior(modules: nn.ModuleDict, settings: Settings) -> LogDensity | None:

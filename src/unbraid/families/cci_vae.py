@@ -11,15 +11,14 @@ from unbraid.objectives.cci_vae import cci_vae
 
 def cci_vae_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
     outputs, reconstruction = outputs_and_reconstruction(modules, batch, hyper, context)
-    loss, logs = cci_vae(
+    return *cci_vae(
         outputs,
         reconstruction,
         step=step,
         gamma=hyper["gamma"],
         c_max=hyper["c_max"],
         capacity_steps=hyper["capacity_steps"],
-    )
-    return loss, logs, {}
+    ), {}
 
 
 CCI_VAE = vae_family(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 from torch import Tensor, nn
 
@@ -21,7 +21,7 @@ from unbraid.families.base import (
     whole,
 )
 from unbraid.models.gaussian_vae import GaussianVAE, VAEOutputs
-from unbraid.models.networks import Shape, network_pair
+from unbraid.models.networks import Shape, network_pair, promote
 from unbraid.objectives.likelihoods import decoded_images, negative_log_likelihood
 
 IMAGES = Draw("images", "images")
@@ -79,16 +79,17 @@ def build_vae(shape: Shape, settings: Settings) -> nn.ModuleDict:
 
 def encode_vae(modules: nn.ModuleDict, images: Tensor, settings: Settings) -> tuple[Tensor, Tensor]:
     """Posterior means and log-variances."""
-    vae = modules["vae"]
-    assert isinstance(vae, GaussianVAE)
-    return vae.encode(images)
+    return cast(GaussianVAE, modules["vae"]).encode(images)
 
 
 def decode_vae(modules: nn.ModuleDict, codes: Tensor, settings: Settings) -> Tensor:
     """The mean image."""
-    vae = modules["vae"]
-    assert isinstance(vae, GaussianVAE)
-    return decoded_images(vae.decode(codes), settings["likelihood"])
+    return decoded_images(cast(GaussianVAE, modules["vae"]).decode(codes), settings["likelihood"])
+
+
+def decode_plain(modules: nn.ModuleDict, codes: Tensor, settings: Settings) -> Tensor:
+    """The mean image by a network under the name "decoder"."""
+    return decoded_images(promote(modules["decoder"](codes)), settings["likelihood"])
 
 
 def outputs_and_reconstruction(

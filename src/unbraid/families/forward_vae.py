@@ -96,10 +96,9 @@ def forward_vae_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: A
     matrices = plane_matrices(blocks, settings["planes"], settings["latents"])[batch["transitions actions"].long()]
     predicted = (matrices @ sample[..., None]).squeeze(-1)
     squares = (vae.decode(sample).sigmoid() - images[:, 0]).square().flatten(1).mean(-1)
-    loss, logs = forward_vae(
+    return *forward_vae(
         squares, means[:, 0], log_deviations[:, 0], predicted, means[:, 1], beta=hyper["beta"], step=step
-    )
-    return loss, logs, {}
+    ), {}
 
 
 FORWARD_VAE = Family(

@@ -68,23 +68,21 @@ def of_critic(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, con
     fake = _spread(decode_info_gan(modules, codes, context.settings)).detach()
     fake_scores, means = _judged(modules, fake)
     penalty = gradient_penalty(lambda images: _judged(modules, images)[0], real, fake, batch["mix"])
-    loss, logs = critic_loss(
+    return *critic_loss(
         _judged(modules, real)[0],
         fake_scores,
         penalty,
         code_information(means, codes, code_entropy=ENTROPY[context.settings["code_prior"]]),
         gradient_weight=hyper["gradient_weight"],
         information_weight=hyper["information_weight"],
-    )
-    return loss, logs, {}
+    ), {}
 
 
 def of_generator(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
     codes = _codes("generator", batch, context.settings)
     scores, means = _judged(modules, _spread(decode_info_gan(modules, codes, context.settings)))
     information = code_information(means, codes, code_entropy=ENTROPY[context.settings["code_prior"]])
-    loss, logs = generator_loss(scores, information, information_weight=hyper["information_weight"])
-    return loss, logs, {}
+    return *generator_loss(scores, information, information_weight=hyper["information_weight"]), {}
 
 
 def _judged(modules: nn.ModuleDict, images: Tensor) -> tuple[Tensor, Tensor]:

@@ -26,7 +26,7 @@ from unbraid.families.base import (
     whole,
 )
 from unbraid.families.blocks import draw_blocks, log_blocks
-from unbraid.families.common import COMMON, IMAGES, always
+from unbraid.families.common import COMMON, IMAGES, always, decode_plain
 from unbraid.families.supervision import named_factors
 from unbraid.models.networks import Shape, network_pair, promote
 from unbraid.models.parted_vae import (
@@ -38,7 +38,7 @@ from unbraid.models.parted_vae import (
     relaxed_classes,
     sharpness,
 )
-from unbraid.objectives.likelihoods import decoded_images, negative_log_likelihood
+from unbraid.objectives.likelihoods import negative_log_likelihood
 from unbraid.objectives.parted_vae import class_cross_entropy, parted_vae
 
 
@@ -95,10 +95,6 @@ def encode_parted_vae(modules: nn.ModuleDict, images: Tensor, settings: Settings
     return posterior.codes(), posterior.log_variances()
 
 
-def decode_parted_vae(modules: nn.ModuleDict, codes: Tensor, settings: Settings) -> Tensor:
-    return decoded_images(promote(modules["decoder"](codes)), settings["likelihood"])
-
-
 def log_prior(modules: nn.ModuleDict, settings: Settings) -> LogDensity:
     """z is standard normal; u of each categorical comes from the Gaussian of any of its classes, all equally often."""
     priors, sizes = cast(ClassPriors, modules["priors"]), settings["sizes"]
@@ -130,7 +126,7 @@ def parted_vae_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: An
     sample = posterior.codes() + batch["noise"] * (0.5 * posterior.log_variances()).exp()
     decoded = promote(modules["decoder"](sample))
     priors = cast(ClassPriors, modules["priors"])
-    loss, logs = parted_vae(
+    return *parted_vae(
         posterior,
         priors.means,
         priors.log_variances(),
@@ -138,8 +134,7 @@ def parted_vae_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: An
         settings["sizes"],
         step=step,
         **{name: hyper[name] for name in OBJECTIVE},
-    )
-    return loss, logs, {}
+    ), {}
 
 
 def label_turn(step: int, context: Context) -> int | None:
@@ -196,7 +191,7 @@ PARTED_VAE = Family(
         **OBJECTIVE,
     },
     encode=encode_parted_vae,
-    decode=decode_parted_vae,
+    decode=decode_plain,
     log_prior=log_prior,
     draw_prior=draw_prior,
     by_length="its masks sharpen within half of all steps",

@@ -1,6 +1,5 @@
 """Principal components as a family without training."""
 
-from collections.abc import Iterable
 from typing import cast
 
 import torch
@@ -23,12 +22,7 @@ def fit_pca(modules: nn.ModuleDict, images: ImageSource, context: Context) -> No
     """From at most `fit_images` images, evenly spaced over the dataset."""
     n_fit = min(context.n_images, context.settings["fit_images"])
     positions = torch.arange(n_fit) * context.n_images // n_fit
-
-    def chunks() -> Iterable[Tensor]:
-        for some in positions.split(CHUNK):
-            yield images(some)
-
-    cast(PCA, modules["pca"]).fit(chunks)
+    cast(PCA, modules["pca"]).fit(lambda: (images(some) for some in positions.split(CHUNK)))
 
 
 def encode_pca(modules: nn.ModuleDict, images: Tensor, settings: Settings) -> tuple[Tensor, None]:

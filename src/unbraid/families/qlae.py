@@ -17,10 +17,10 @@ from unbraid.families.base import (
     Settings,
     whole,
 )
-from unbraid.families.common import COMMON, IMAGES, in_half_precision
+from unbraid.families.common import COMMON, IMAGES, decode_plain, in_half_precision
 from unbraid.models.networks import Shape, network_pair, promote
 from unbraid.models.quantized import Codebook, evenly_spaced, straight_through
-from unbraid.objectives.likelihoods import decoded_images, negative_log_likelihood
+from unbraid.objectives.likelihoods import negative_log_likelihood
 from unbraid.objectives.qlae import qlae
 
 
@@ -41,11 +41,6 @@ def encode_quantized(modules: nn.ModuleDict, images: Tensor, settings: Settings)
     return codebook_of(modules).nearest(promote(modules["encoder"](images))), None
 
 
-def decode_quantized(modules: nn.ModuleDict, codes: Tensor, settings: Settings) -> Tensor:
-    """The mean image; of any codes, as they are."""
-    return decoded_images(promote(modules["decoder"](codes)), settings["likelihood"])
-
-
 def draw_values(modules: nn.ModuleDict, settings: Settings, normal: Tensor, uniform: Tensor) -> Tensor:
     """Every value of a latent equally often."""
     return codebook_of(modules).draw(uniform)
@@ -60,15 +55,14 @@ def qlae_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, con
     latents = promote(modules["encoder"](images))
     quantized = codebook_of(modules).nearest(latents)
     decoded = promote(modules["decoder"](straight_through(latents, quantized)))
-    loss, logs = qlae(
+    return *qlae(
         latents,
         quantized,
         negative_log_likelihood(decoded, images, context.settings["likelihood"], hyper["sigma"]),
         images[0].numel(),
         quantization_weight=hyper["quantization_weight"],
         commitment_weight=hyper["commitment_weight"],
-    )
-    return loss, logs, {}
+    ), {}
 
 
 WEIGHT = "weight of the squared distance {}, per number in an image"
@@ -96,7 +90,7 @@ QLAE = Family(
         ),
     },
     encode=encode_quantized,
-    decode=decode_quantized,
+    decode=decode_plain,
     draw_prior=draw_values,
     source="Hsu et al. 2023, section 3",
     diverges_when_stacked=in_half_precision,

@@ -68,8 +68,7 @@ def quessard_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any,
     logits = promote(modules["decoder"](codes.flatten(0, 1)))
     errors = bernoulli_nll(logits, images.flatten(0, 1)).unflatten(0, images.shape[:2])
     n_pixels = images[0, 0].numel()
-    loss, logs = quessard(errors, rotations.angles, n_pixels=n_pixels, strength=hyper["entanglement_weight"])
-    return loss, logs, {}
+    return *quessard(errors, rotations.angles, n_pixels=n_pixels, strength=hyper["entanglement_weight"]), {}
 
 
 QUESSARD = Family(

@@ -17,8 +17,8 @@ from unbraid.families.base import (
     Settings,
     whole,
 )
-from unbraid.families.common import COMMON, IMAGES
-from unbraid.families.qlae import codebook_of, decode_quantized, draw_values, encode_quantized, quantized_parts
+from unbraid.families.common import COMMON, IMAGES, decode_plain
+from unbraid.families.qlae import codebook_of, draw_values, encode_quantized, quantized_parts
 from unbraid.models.networks import Shape, network_pair, promote
 from unbraid.models.quantized import Codebook
 from unbraid.objectives.likelihoods import negative_log_likelihood
@@ -65,7 +65,7 @@ QVAE = Family(
         "temperature": Hyperparameter(1.0, "of the Gumbel-softmax that draws values in training", 1e-3, 1e3),
     },
     encode=encode_quantized,
-    decode=decode_quantized,
+    decode=decode_plain,
     draw_prior=draw_values,
     source="Baykal et al. 2024",
     parts=quantized_parts,

@@ -13,8 +13,7 @@ from unbraid.objectives.beta_vae import beta_vae
 
 def vae_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
     outputs, reconstruction = outputs_and_reconstruction(modules, batch, hyper, context)
-    loss, logs = beta_vae(outputs, reconstruction, beta=hyper.get("beta", 1.0))
-    return loss, logs, {}
+    return *beta_vae(outputs, reconstruction, beta=hyper.get("beta", 1.0)), {}
 
 
 # The code of DCI 2018 (models/bvae/model.py) sums squared errors of pixels from -1 to 1, and does not halve them: with

@@ -26,11 +26,11 @@ from unbraid.families.base import (
     Supply,
     whole,
 )
-from unbraid.families.common import COMMON, IMAGES
+from unbraid.families.common import COMMON, IMAGES, decode_plain
 from unbraid.families.supervision import named_factors
 from unbraid.models.networks import Shape, network_pair, promote
 from unbraid.models.weak_de import ClassPrior, class_moves, relation_inputs, tanh_layers
-from unbraid.objectives.likelihoods import decoded_images, negative_log_likelihood
+from unbraid.objectives.likelihoods import negative_log_likelihood
 from unbraid.objectives.weak_de import discriminator_loss, generator_loss, relation_loss
 from unbraid.types import IntArray
 
@@ -92,10 +92,6 @@ def encode_weak_de(modules: nn.ModuleDict, images: Tensor, settings: Settings) -
     return promote(modules["encoder"](images)), None
 
 
-def decode_weak_de(modules: nn.ModuleDict, codes: Tensor, settings: Settings) -> Tensor:
-    return decoded_images(promote(modules["decoder"](codes)), settings["likelihood"])
-
-
 def warmup_steps(context: Context) -> int:
     return round(context.settings["warmup"] * context.steps)
 
@@ -141,8 +137,7 @@ def of_discriminator(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: A
     cube = 2 * batch["prior cube"] - 1
     begun = torch.as_tensor(step, device=cube.device) >= warmup_steps(context)
     samples = torch.where(begun, mixture, cube)
-    loss, logs = discriminator_loss(_judged(modules, batch["codes"]), _judged(modules, samples))
-    return loss, logs, {}
+    return *discriminator_loss(_judged(modules, batch["codes"]), _judged(modules, samples)), {}
 
 
 def _judged(modules: nn.ModuleDict, codes: Tensor) -> Tensor:
@@ -205,7 +200,7 @@ WEAK_DE = Family(
         "adversary_depth": whole(4, "hidden layers of both", 1, 100),
     },
     encode=encode_weak_de,
-    decode=decode_weak_de,
+    decode=decode_plain,
     by_length="its warm-up is a part of all steps",
     source="Valenti and Bacciu 2022",
     supervision=Supervision("labels", "factors with levels, whose combinations are classes", ("labels",), make_labels),

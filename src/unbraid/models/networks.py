@@ -81,8 +81,8 @@ def dense_pair(shape: Shape, n_outputs: int, n_latents: int) -> Pair:
     """
     inner = channels_first(shape)
     n_inputs = math.prod(inner)
-    encoder = nn.Sequential(nn.Flatten(), *_layers(n_inputs, HIDDEN, HIDDEN, n_outputs))
-    decoder = nn.Sequential(*_layers(n_latents, HIDDEN, HIDDEN, n_inputs), nn.Unflatten(1, inner))
+    encoder = nn.Sequential(nn.Flatten(), *_layers(n_inputs, HIDDEN, HIDDEN), nn.Linear(HIDDEN, n_outputs))
+    decoder = nn.Sequential(*_layers(n_latents, HIDDEN, HIDDEN), nn.Linear(HIDDEN, n_inputs), nn.Unflatten(1, inner))
     return encoder, decoder
 
 
@@ -93,23 +93,18 @@ def dense_norm_pair(shape: Shape, n_outputs: int, n_latents: int) -> Pair:
     """
     inner = channels_first(shape)
     n_inputs = math.prod(inner)
-    encoder = nn.Sequential(nn.Flatten(), *_normed(n_inputs, 512, 256), nn.Linear(256, n_outputs))
-    decoder = nn.Sequential(*_normed(n_latents, 256, 512), nn.Linear(512, n_inputs), nn.Unflatten(1, inner))
+    encoder = nn.Sequential(nn.Flatten(), *_layers(n_inputs, 512, 256, normed=True), nn.Linear(256, n_outputs))
+    decoder = nn.Sequential(
+        *_layers(n_latents, 256, 512, normed=True), nn.Linear(512, n_inputs), nn.Unflatten(1, inner)
+    )
     return encoder, decoder
 
 
-def _normed(*sizes: int) -> list[nn.Module]:
+def _layers(*sizes: int, normed: bool = False) -> list[nn.Module]:
     layers: list[nn.Module] = []
     for before, after in pairwise(sizes):
-        layers += [nn.Linear(before, after), nn.ReLU(inplace=True), nn.BatchNorm1d(after)]
+        layers += [nn.Linear(before, after), nn.ReLU(inplace=True), *([nn.BatchNorm1d(after)] if normed else [])]
     return layers
-
-
-def _layers(*sizes: int) -> list[nn.Module]:
-    layers: list[nn.Module] = []
-    for before, after in pairwise(sizes):
-        layers += [nn.Linear(before, after), nn.ReLU(inplace=True)]
-    return layers[:-1]
 
 
 NETWORKS: Mapping[str, PairBuilder] = MappingProxyType(

@@ -19,16 +19,24 @@ FEW = 4  # channels of the fine image, up to which windows of four blocks take l
 PARTS = 8  # of the pixels, at most, for the gradient of the weight of few channels
 
 
-class Halved(torch.autograd.Function):
+class _Product(torch.autograd.Function):
+    """Of two tensors, which the derivatives need; with stacked members it is itself."""
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:  # noqa: ARG004
+        ctx.save_for_backward(*inputs[:2])
+
+    @classmethod
+    def vmap(cls, info: Any, in_dims: tuple[int | None, ...], *inputs: Any) -> tuple[Tensor, int]:
+        return cls.apply(*_members_first(info.batch_size, in_dims, inputs)), 0
+
+
+class Halved(_Product):
     """From the fine image to the coarse one."""
 
     @staticmethod
     def forward(fine: Tensor, weight: Tensor) -> Tensor:
         return _stacked(halved, fine, weight)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:  # noqa: ARG004
-        ctx.save_for_backward(*inputs)
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
@@ -38,21 +46,13 @@ class Halved(torch.autograd.Function):
             Gradient.apply(fine, coarse) if wanted[1] else None,
         )
 
-    @staticmethod
-    def vmap(info: Any, in_dims: tuple[int | None, ...], *inputs: Tensor) -> tuple[Tensor, int]:
-        return Halved.apply(*_members_first(info.batch_size, in_dims, inputs)), 0
 
-
-class Doubled(torch.autograd.Function):
+class Doubled(_Product):
     """Its transpose: from the coarse image to a fine one of so many rows and columns."""
 
     @staticmethod
     def forward(coarse: Tensor, weight: Tensor, height: int, width: int) -> Tensor:
         return _stacked(doubled, coarse, weight, height, width)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:  # noqa: ARG004
-        ctx.save_for_backward(*inputs[:2])
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
@@ -64,21 +64,13 @@ class Doubled(torch.autograd.Function):
             None,
         )
 
-    @staticmethod
-    def vmap(info: Any, in_dims: tuple[int | None, ...], *inputs: Any) -> tuple[Tensor, int]:
-        return Doubled.apply(*_members_first(info.batch_size, in_dims, inputs)), 0
 
-
-class Gradient(torch.autograd.Function):
+class Gradient(_Product):
     """Of the weight, from the fine image and the gradient of the coarse one, or the other way round."""
 
     @staticmethod
     def forward(fine: Tensor, coarse: Tensor) -> Tensor:
         return _stacked(gradient, fine, coarse)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:  # noqa: ARG004
-        ctx.save_for_backward(*inputs)
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
@@ -87,10 +79,6 @@ class Gradient(torch.autograd.Function):
             Doubled.apply(coarse, weight, *fine.shape[-2:]) if wanted[0] else None,
             Halved.apply(fine, weight) if wanted[1] else None,
         )
-
-    @staticmethod
-    def vmap(info: Any, in_dims: tuple[int | None, ...], *inputs: Tensor) -> tuple[Tensor, int]:
-        return Gradient.apply(*_members_first(info.batch_size, in_dims, inputs)), 0
 
 
 def _members_first(members: int, in_dims: Sequence[int | None], inputs: Sequence[Any]) -> list[Any]:
