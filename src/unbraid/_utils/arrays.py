@@ -52,7 +52,11 @@ def as_array(values: Any) -> npt.NDArray[Any]:
     _refuse_no_array(values)
     _refuse_masked(values)
     if is_sparse(values):
-        check_width(values.shape)
+        if 8 * math.prod(values.shape) > MOST_BYTES:
+            raise ValueError(
+                f"sparse codes {in_full(values.shape)}; unbraid.score and unbraid.metrics.wide_scores read them by "
+                "columns, and .toarray() makes them full"
+            )
         values = finite_sparse(values).toarray()
     if hasattr(values, "detach"):
         values = values.detach()
@@ -90,18 +94,6 @@ def is_wide(values: Any) -> bool:
 def too_large(n_values: int) -> bool:
     """Whether so many numbers on the disk are too many to be read into memory."""
     return 8 * n_values > MOST_READ
-
-
-def check_width(shape: Sequence[int]) -> None:
-    """
-    Raises:
-        ValueError: a sparse matrix of this shape takes too much as a full array, for which nobody asked.
-    """
-    if 8 * math.prod(shape) > MOST_BYTES:
-        raise ValueError(
-            f"sparse codes {in_full(shape)}; unbraid.score and unbraid.metrics.wide_scores read them by columns, and "
-            ".toarray() makes them full"
-        )
 
 
 def in_full(shape: Sequence[int]) -> str:
@@ -287,3 +279,10 @@ def in_columns(codes: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], list[list[int
     if not n_units or not size:
         raise ValueError(f"codes of units must be (n_samples, n_units, size); got shape {codes.shape}")
     return codes.reshape(n_rows, n_units * size), np.arange(n_units * size).reshape(n_units, size).tolist()
+
+
+def side_by_side(tiles: npt.NDArray[Any], gap: int) -> npt.NDArray[Any]:
+    """(n_rows, n_columns, height, width, channels) as one image (y, x, channels), with so many pixels of 0 between."""
+    spaced = np.pad(tiles, ((0, 0), (0, 0), (0, gap), (0, gap), (0, 0)))
+    n_rows, n_columns, height, width, channels = spaced.shape
+    return spaced.swapaxes(1, 2).reshape(n_rows * height, n_columns * width, channels)[:-gap, :-gap]

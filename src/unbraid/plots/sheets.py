@@ -4,6 +4,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from unbraid._utils.arrays import side_by_side
 from unbraid.plots._shown import ShownFigure
 from unbraid.plots.paper import MARGIN as EDGE
 from unbraid.plots.paper import SMALL, inches
@@ -43,13 +44,7 @@ def sheet_of(tiles: FloatArray) -> FloatArray:
 
     Between images, and where an image is NaN, the sheet is clear: the page shows.
     """
-    n_rows, n_columns, height, width, channels = tiles.shape
-    tiles = tiles[..., :3] if channels >= 3 else tiles[..., :1]
-    sheet = np.zeros((n_rows * (height + GAP) - GAP, n_columns * (width + GAP) - GAP, 4))
-    for row in range(n_rows):
-        for column in range(n_columns):
-            y, x = row * (height + GAP), column * (width + GAP)
-            tile, seen = tiles[row, column], np.isfinite(tiles[row, column]).all(axis=-1)
-            sheet[y : y + height, x : x + width, :3] = np.clip(np.nan_to_num(tile), 0, 1)
-            sheet[y : y + height, x : x + width, 3] = seen
-    return sheet
+    tiles = tiles[..., :3] if tiles.shape[-1] >= 3 else tiles[..., :1]
+    seen = np.isfinite(tiles).all(axis=-1, keepdims=True)
+    colours = np.broadcast_to(np.clip(np.nan_to_num(tiles), 0.0, 1.0).astype(float), (*tiles.shape[:-1], 3))
+    return side_by_side(np.concatenate([colours, seen], axis=-1), GAP)

@@ -129,12 +129,8 @@ def _recolour(artist: Artist) -> None:
         face, edge = artist.get_markerfacecolor(), artist.get_markeredgecolor()
         artist.set(color=_dark(artist.get_color()), markerfacecolor=_dark(face), markeredgecolor=_dark(edge))
     elif isinstance(artist, Patch):
-        face, edge = artist.get_facecolor(), artist.get_edgecolor()
-        artist.set_facecolor(_dark(face))
-        artist.set_edgecolor(_dark(edge))
+        artist.set(facecolor=_dark(artist.get_facecolor()), edgecolor=_dark(artist.get_edgecolor()))
     elif isinstance(artist, Collection) and artist.get_array() is None:
-        faces, edges = artist.get_facecolor(), artist.get_edgecolor()
-        artist.set_facecolor(_dark_rows(faces))
-        artist.set_edgecolor(_dark_rows(edges))
+        artist.set(facecolor=_dark_rows(artist.get_facecolor()), edgecolor=_dark_rows(artist.get_edgecolor()))
     elif isinstance(artist, AxesImage) and artist.get_cmap().name == DIVERGING.name:
         artist.set_cmap(DARK_DIVERGING)

@@ -1,7 +1,7 @@
 """The figures of a score card's page, each with its caption."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from markupsafe import Markup
@@ -67,17 +67,16 @@ def hinton_figures(
                 ),
                 "wide": len(columns) > 8,
                 "heads": heads,
-                "rows": [(side, [_entry(v, largest) for v in row]) for side, row in zip(sides, shown, strict=True)]
+                # To three decimals, in which entries far below the largest vanish.
+                "rows": [
+                    (side, [number_text(0.0 if abs(v) < 5e-4 <= largest / 100 else float(v)) for v in row])
+                    for side, row in zip(sides, shown, strict=True)
+                ]
                 if shown.size <= LARGEST_TABLE
                 else [],
             }
         )
     return figures
-
-
-def _entry(number: float, largest: float) -> str:
-    """An entry of a matrix to three decimals, in which those far below the largest vanish."""
-    return number_text(0.0 if abs(number) < 5e-4 <= largest / 100 else float(number))
 
 
 def scatter_figures(card: Card, matrix: FloatArray | None, dead: IntArray) -> list[dict[str, Any]]:
@@ -88,18 +87,27 @@ def scatter_figures(card: Card, matrix: FloatArray | None, dead: IntArray) -> li
     held = card["representation"]
     levels, periods, labels = held.levels, held.periods, held.code_labels()
     figures = []
-    for k, (name, kind) in enumerate(_named_kinds(card)[:SCATTERED_FACTORS]):
+    for k, (name, kind) in enumerate(zip(held.names[:SCATTERED_FACTORS], held.kinds, strict=False)):
         related = [int(code) for code in np.argsort(-np.abs(matrix[:, k]), kind="stable")[:2] if matrix[code, k] != 0]
         if not related:
             figures.append({"title": name, "svg": None, "text": "No code is related to this factor."})
             continue
-        how: dict[str, Any] = {"kind": kind, "size": _size(card, k), "max_points": DOTS}
-        marked = {"levels": levels[k] if levels else (), "period": periods[k] if periods else 0.0}
-        own = how | marked
-        figures.append(_against_code(codes, factors[:, k], related[0], labels, f"scatter{k}", name, dead, own))
+        size = None if held.sizes is None else held.sizes[k]
+        how: dict[str, Any] = {"kind": kind, "size": size, "max_points": DOTS}
+        code, buried = related[0], related[0] in dead
+        axes = plot_factor_code(
+            codes[:, code], factors[:, k], greyed=buried, code_name=short(labels[code]), factor_name=short(name),
+            levels=levels[k] if levels else (), period=periods[k] if periods else 0.0, **how,
+        )  # fmt: skip
+        title, text = f"{name} in {labels[code]}", f"{kind.capitalize()}{'; this code is dead' if buried else ''}."
+        svg = _svg(axes, f"scatter{k}", f"Scatter plot of {labels[code]} against {name}", crop=False)
+        figures.append({"title": title, "svg": svg, "text": text})
         if kind == "cyclic" and len(related) == 2:
-            plane = _over_plane(codes, factors[:, k], related, labels, f"plane{k}", name, how)
-            figures.append(plane | {"text": f"Colours as in {figures[-1]['title']}."})
+            first, second = (short(labels[code]) for code in related)
+            axes = plot_code_plane(codes[:, related], factors[:, k], code_names=(first, second), **how)
+            label = f"Scatter plot of {first} against {second}, coloured by {name}"
+            svg, text = _svg(axes, f"plane{k}", label, crop=False), f"Colours as in {title}."
+            figures.append({"title": f"{name} over {first} and {second}", "svg": svg, "text": text})
     return figures
 
 
@@ -175,41 +183,6 @@ def first_object(held: Representation, cyclic: Sequence[int] | IntArray) -> IntA
     return np.flatnonzero((others == others[0]).all(axis=1))
 
 
-def _against_code(
-    codes: FloatArray,
-    factor: FloatArray,
-    code: int,
-    labels: Sequence[str],
-    figure: str,
-    name: str,
-    dead: IntArray,
-    how: dict[str, Any],
-) -> dict[str, Any]:
-    buried = code in dead
-    names = {"code_name": short(labels[code]), "factor_name": short(name)}
-    axes = plot_factor_code(codes[:, code], factor, greyed=buried, **names, **how)
-    return {
-        "title": f"{name} in {labels[code]}",
-        "svg": _svg(axes, figure, f"Scatter plot of {labels[code]} against {name}", crop=False),
-        "text": f"{how['kind'].capitalize()}{'; this code is dead' if buried else ''}.",
-    }
-
-
-def _over_plane(
-    codes: FloatArray,
-    factor: FloatArray,
-    pair: list[int],
-    labels: Sequence[str],
-    figure: str,
-    name: str,
-    how: dict[str, Any],
-) -> dict[str, Any]:
-    first, second = (short(labels[code]) for code in pair)
-    axes = plot_code_plane(codes[:, pair], factor, code_names=(first, second), **how)
-    label = f"Scatter plot of {first} against {second}, coloured by {name}"
-    return {"title": f"{name} over {first} and {second}", "svg": _svg(axes, figure, label, crop=False)}
-
-
 def _svg(axes: Axes, name: str, label: str, *, crop: bool = True) -> Markup:
     return inline_svg(axes.figure, name=name, label=label, crop=crop)  # pyright: ignore[reportArgumentType]
 
@@ -217,15 +190,6 @@ def _svg(axes: Axes, name: str, label: str, *, crop: bool = True) -> Markup:
 def _sample(card: Card) -> tuple[FloatArray, FloatArray]:
     rows = thinned(len(card["representation"]), LARGEST_SAMPLE)
     return card["representation"].codes[rows].astype(float), card["representation"].factors[rows].astype(float)
-
-
-def _named_kinds(card: Card) -> list[tuple[str, Kind]]:
-    return list(zip(card["representation"].names, card["representation"].kinds, strict=True))
-
-
-def _size(card: Card, factor: int) -> int | None:
-    sizes = card["representation"].sizes
-    return None if sizes is None else int(cast("tuple[int, ...]", sizes)[factor])
 
 
 def _largest(weights: FloatArray, count: int) -> IntArray:
