@@ -110,16 +110,12 @@ def serve(host: str, port: int, get: Get, post: Post, *, allow_remote: bool = Fa
             f"host {host} can be reached from other machines, and whoever reaches it reads the folder and starts "
             "work on this machine; --allow-remote (allow_remote=True) says that this is meant"
         )
+    # Names by which a browser may call this server; another means that somebody's page points its name here.
+    names = {host.lower()} | ({"localhost", "127.0.0.1", "::1"} if alone else {socket.gethostname().lower()})
     try:
-        return Server(family, (str(address[0]), port), get, post, _names(host, alone), alone, token)
+        return Server(family, (str(address[0]), port), get, post, frozenset(names), alone, token)
     except OSError as error:
         raise OSError(f"{host}, port {port}: {error.strerror}; choose another port") from None
-
-
-def _names(host: str, alone: bool) -> frozenset[str]:
-    """Names by which a browser may call this server; another means that somebody's page points its name here."""
-    own = {"localhost", "127.0.0.1", "::1"} if alone else {socket.gethostname().lower()}
-    return frozenset({host.lower(), *own})
 
 
 class Server(ThreadingMixIn, TCPServer):

@@ -3,7 +3,7 @@
 import hashlib
 import os
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +28,6 @@ from unbraid.studies.page import page_content, study_data
 from unbraid.studies.results import results
 from unbraid.studies.scores import complete_scores, wanted_scores
 from unbraid.studies.several_page import studies_page
-from unbraid.studies.snapshot import StudySnapshot
 from unbraid.studies.store import ADDED, RUNS, YAML
 from unbraid.studies.study import Study, open_study
 
@@ -112,7 +111,7 @@ class StudySite(RunSite):
     """
 
     def __init__(self, folder: Path, trust: Collection[str] = ()) -> None:
-        self._kept: dict[str, tuple[str, Reply]] = {}  # by what it is, with the tag of what it shows
+        self._kept: dict[str, tuple[str, Reply]] = {}  # by path, with the tag of what it shows
         super().__init__(folder, trust)
 
     def check(self) -> None:
@@ -123,15 +122,13 @@ class StudySite(RunSite):
         return open_study(self.folder, trust=self.trust)
 
     def kept(self, path: str) -> Reply | None:
-        tag, reply = self._kept.get({"/": "page", "/data": "data"}.get(path, ""), ("", None))
+        tag, reply = self._kept.get(path.removeprefix("/"), ("", None))
         return reply if reply and tag == self._tag() else None
 
     def page(self, path: str) -> Reply:
         kind, _, rest = path.removeprefix("/").partition("/")
-        if not kind:
-            return self._of_all("page", self._page_of_all)
-        if kind == "data":
-            return self._of_all("data", self._data_of_all)
+        if kind in ("", "data"):
+            return self._of_all(kind)
         if kind == "picture":
             folder = self.run_folder(rest)
             return as_json(picture_or_reason(lambda: open_run(folder, device="cpu", trust=self.trust)))
@@ -151,28 +148,19 @@ class StudySite(RunSite):
                     return folder
         raise Refused(404, "the study has no finished run of that name")
 
-    def _of_all(self, what: str, make: Callable[[dict[str, Any]], Reply]) -> Reply:
-        """What all runs are in, made again only when the study has changed."""
-        live = self._live()
-        if what not in self._kept or self._kept[what][0] != live["tag"]:
-            self._kept[what] = live["tag"], make(live)
-        return self._kept[what][1]
-
-    def _page_of_all(self, live: dict[str, Any]) -> Reply:
-        snapshot = self._snapshot()
-        return html(render("study.html", page_content(snapshot, results(snapshot), self.folder, live=live)))
-
-    def _data_of_all(self, live: dict[str, Any]) -> Reply:
-        snapshot = self._snapshot()
-        data = as_json(study_data(snapshot, results(snapshot), self.folder, live=live))
-        return replace(data, headers={"ETag": live["tag"]})
-
-    def _snapshot(self) -> StudySnapshot:
-        with self._opened() as study:
-            return study.snapshot()
-
-    def _live(self) -> dict[str, Any]:
-        return {"tag": self._tag(), "metrics": ON_DEMAND}
+    def _of_all(self, kind: str) -> Reply:
+        """The page of the study, or its data: made again only when the study has changed."""
+        live = {"tag": self._tag(), "metrics": ON_DEMAND}
+        if kind not in self._kept or self._kept[kind][0] != live["tag"]:
+            with self._opened() as study:
+                snapshot = study.snapshot()
+            about = snapshot, results(snapshot), self.folder
+            if kind == "data":
+                reply = replace(as_json(study_data(*about, live=live)), headers={"ETag": live["tag"]})
+            else:
+                reply = html(render("study.html", page_content(*about, live=live)))
+            self._kept[kind] = live["tag"], reply
+        return self._kept[kind][1]
 
     def _tag(self) -> str:
         """Another one whenever a run begins, ends or is scored, or the study is ranked or changed."""

@@ -45,7 +45,15 @@ def model_index(
             **{name: value for name, value in known.items() if value is not None},
             "args": about,
         },
-        "metrics": [_metric(number, scores.unbraid) for number in numbers_of(scores)],
+        "metrics": [
+            {
+                "type": each.column,
+                "name": each.title,
+                "value": each.value,
+                "args": dict(_arguments(each, scores.unbraid)),
+            }
+            for each in numbers_of(scores)
+        ],
     }
     return {KEY: [{"name": model, "results": [result]}]}
 
@@ -140,15 +148,6 @@ def _is_result(result: Any) -> bool:
         return False
     described = [result.get("task"), result.get("dataset"), *result["metrics"]]
     return all(isinstance(each, dict) and "type" in each for each in described)
-
-
-def _metric(number: Number, version: str) -> dict[str, Any]:
-    return {
-        "type": number.column,
-        "name": number.title,
-        "value": number.value,
-        "args": dict(_arguments(number, version)),
-    }
 
 
 def _arguments(number: Number, version: str) -> Iterator[tuple[str, Any]]:

@@ -245,14 +245,12 @@ def _entry(named: NamedRun, held: Representation, rows: int) -> tuple[dict[str, 
         "kl": None if kl is None else kl.tolist(),
         "informative": int(used_codes(held).sum()),
         "defects": [*(["untrained"] if named.untrained else []), *defects_of(held)],
-        "study_scores": {} if named.untrained else _headlines(run),
+        "study_scores": {}
+        if named.untrained
+        else {f"{name}.{each.headline}": each.values[each.headline] for name, each in run.scores.metrics.items()},
         "scores": scores_of(replace(kept, codes=unpacked(planes, centre, scale), log_variances=None, prior_kl=None)),
     }
     return entry, planes
-
-
-def _headlines(run: "RunView") -> dict[str, float]:
-    return {f"{name}.{each.headline}": each.values[each.headline] for name, each in run.scores.metrics.items()}
 
 
 def scores_of(held: Representation) -> dict[str, float]:
