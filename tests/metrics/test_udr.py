@@ -173,9 +173,10 @@ def test_spearman_compares_each_two_models_once(n_comparisons: int | None, monke
     monkeypatch.setattr(_pairs, "OTHERS_AT_ONCE", 2)
     compared, compare = [], _pairs._compare
 
-    def counted(targets: Any, others: Any, todo: Any, *more: Any) -> Any:
+    def counted(task: Any, stopped: Any) -> Any:
+        targets, others, todo, _ = task
         compared.extend((targets.models[i], others.models[j]) for i, j in np.argwhere(todo))
-        return compare(targets, others, todo, *more)
+        return compare(task, stopped)
 
     monkeypatch.setattr(_pairs, "_compare", counted)
     rng, told = np.random.default_rng(4), []

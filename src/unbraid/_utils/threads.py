@@ -13,6 +13,7 @@ from threadpoolctl import ThreadpoolController
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
+Value = TypeVar("Value")
 Work: TypeAlias = Callable[[Any, threading.Event], Any]
 Sharing: TypeAlias = Callable[[Work, Iterable[Any]], Generator[tuple[Any, Any], None, None]]
 
@@ -99,13 +100,18 @@ def shared_out(
 
 
 @contextmanager
-def sharing(how: Sharing) -> Iterator[None]:
-    """While the block runs, `shared_out` shares work out in this way, such as among the nodes of a cluster."""
-    before = _SHARING.set(how)
+def within(variable: ContextVar[Value], value: Value) -> Iterator[None]:
+    """While the block runs, the variable has this value."""
+    before = variable.set(value)
     try:
         yield
     finally:
-        _SHARING.reset(before)
+        variable.reset(before)
+
+
+def sharing(how: Sharing) -> AbstractContextManager[None]:
+    """While the block runs, `shared_out` shares work out in this way, such as among the nodes of a cluster."""
+    return within(_SHARING, how)
 
 
 _SHARING: ContextVar[Sharing] = ContextVar("sharing", default=in_threads)

@@ -1,6 +1,5 @@
 """DCI with random forests: which codes explain a factor, by whatever relation."""
 
-import threading
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -85,10 +84,11 @@ def forest_predicted(split: TrainValidTest, seed: int, importance: Importance) -
     rows = split.inputs
     scale = target_scale(rows.factors, split.train)
 
-    def of_factor(column: int, _: threading.Event) -> _Found:
-        return _one_factor(split, column, seed, importance, scale[column])
-
-    found = at_once(of_factor, range(rows.n_factors), [len(np.unique(column)) for column in rows.factors.T])
+    found = at_once(
+        lambda column, _: _one_factor(split, column, seed, importance, scale[column]),
+        range(rows.n_factors),
+        [len(np.unique(column)) for column in rows.factors.T],
+    )
     classified = [kind == "categorical" for kind in rows.kinds]
     rates = constant_rates(rows.factors[split.train], rows.factors[split.test])
     what = "share of impurity decrease" if importance == "impurity" else "share of splits"

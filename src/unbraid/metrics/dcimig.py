@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unbraid._utils.arguments import check_bins
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.alignment import gaps
 from unbraid.metrics._shared.bins import Binning
@@ -70,7 +69,6 @@ def dcimig(
         >>> round(dcimig(codes, grid, bins=5).score, 6)
         0.333333
     """
-    check_bins("bins", bins)
     inputs = check_inputs(codes, factors, kinds, seed, weights)
     found = tables(inputs, bins, binning, factor_bins)
     per_code, largest = _gaps(found.information)

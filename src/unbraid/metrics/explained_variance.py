@@ -63,13 +63,13 @@ def explained_variance(
             f"activations and reconstructions must have the same shape and at least two rows; got {x.shape} and "
             f"{decoded.shape}"
         )
-    sums = _sums(x, decoded)
-    varied = sums.variances > 0
-    per_dimension = np.where(varied, 1.0 - sums.errors / np.where(varied, sums.variances, 1.0), 0.0)
-    whole, constant = sums.variances.sum(), int((~varied).sum())
+    errors, offsets, variances, ratios = _sums(x, decoded)
+    varied = variances > 0
+    per_dimension = np.where(varied, 1.0 - errors / np.where(varied, variances, 1.0), 0.0)
+    whole, constant = variances.sum(), int((~varied).sum())
     score = {
-        "all": 1.0 - sums.errors.sum() / whole,
-        "rows": 1.0 - float(np.mean(sums.ratios)),
+        "all": 1.0 - errors.sum() / whole,
+        "rows": 1.0 - float(np.mean(ratios)),
         "dimensions": float(per_dimension[varied].mean()),
     }[average]
     if not math.isfinite(score):
@@ -78,22 +78,20 @@ def explained_variance(
     return ExplainedVariance(
         score=float(score),
         unexplained=float(1.0 - score),
-        without_offset=float(1.0 - (sums.errors - sums.offsets).sum() / whole),
+        without_offset=float(1.0 - (errors - offsets).sum() / whole),
         per_dimension=per_dimension,
         notes=(f"{constant} of {x.shape[1]} dimensions are constant{left_out}",) if constant else (),
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Sums:
-    errors: FloatArray  # (n_dimensions,) squared errors, summed over rows
-    offsets: FloatArray  # (n_dimensions,) what of these comes from the mean error
-    variances: FloatArray  # (n_dimensions,) squared distances from the mean, summed over rows; 0 where constant
-    ratios: FloatArray  # (n_rows that are not the mean,) squared error / squared distance from the mean
+def _sums(
+    x: FloatArray | IntArray, decoded: FloatArray | IntArray
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """(n_dimensions,) each, summed over rows: squared errors, what of these comes from the mean error, and squared
+    distances from the mean, 0 where constant; and of each row that is not the mean the error over that distance.
 
-
-def _sums(x: FloatArray | IntArray, decoded: FloatArray | IntArray) -> _Sums:
-    """In float64, a part of the rows at a time; all is divided by one power of two, so that squares stay in range."""
+    In float64, a part of the rows at a time; all is divided by one power of two, so that squares stay in range.
+    """
     lowest, highest = x.min(axis=0).astype(float), x.max(axis=0).astype(float)
     if not (highest > lowest).any():
         raise NotDefined("activations are constant: there is no variance to explain")
@@ -108,7 +106,7 @@ def _sums(x: FloatArray | IntArray, decoded: FloatArray | IntArray) -> _Sums:
         error, distance = (missed**2).sum(axis=1), (away**2).sum(axis=1)
         ratios.append(error[distance > 0] / distance[distance > 0])
     errors, missed_in_all, variances = totals
-    return _Sums(errors, missed_in_all**2 / len(x), variances, np.concatenate(ratios))
+    return errors, missed_in_all**2 / len(x), variances, np.concatenate(ratios)
 
 
 METRIC = Metric(

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from unbraid._utils.arguments import check_bins, check_choice
+from unbraid._utils.arguments import check_choice
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.bins import Binning
 from unbraid.metrics._shared.chance import Noise, drawn
@@ -75,7 +75,6 @@ def jemmig(
         0.75
     """
     check_choice("normalise", normalise, ("bins", "entropy"))
-    check_bins("bins", bins)
     inputs = check_inputs(codes, factors, kinds, seed, weights)
     found = tables(inputs, bins, binning, factor_bins)
     best, per_factor = _scores(found, bins, normalise)

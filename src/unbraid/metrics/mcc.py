@@ -136,6 +136,7 @@ def mcc(
     lost = 0 if alignment == "linear" else max(inputs.n_factors - inputs.n_codes, 0)
     reach = np.sqrt([variances.max() for variances in _variances(blocks, rows)])
     n_matched = inputs.n_factors - lost
+    how = f"have no code, and {'count 0' if unmatched == 'zero' else 'are left out'}"
     best = np.sort(reach)[::-1][:n_matched]
     # Each half may leave out other factors, as 0.
     n_counted = n_matched if unmatched == "drop" else inputs.n_factors
@@ -147,7 +148,7 @@ def mcc(
         alignment=matched,
         notes=(
             *notes_on_blocks(inputs),
-            *_notes_on_lost(lost, inputs, unmatched),
+            *((f"{inputs.n_codes} codes for {inputs.n_factors} factors: {lost} of them {how}",) if lost else ()),
             *(notes_on_parts(blocks, ways) if fit == "halves" else _notes_on_fit(inputs, sizes, alignment)),
         ),
     )
@@ -293,13 +294,6 @@ def _variances(blocks: Blocks, rows: IntArray) -> list[FloatArray]:
         variances = np.maximum(np.linalg.eigvalsh(np.atleast_2d(np.cov(columns.T, bias=True))), 0.0)
         shares.append(variances / variances.sum())
     return shares
-
-
-def _notes_on_lost(lost: int, inputs: Inputs, unmatched: Unmatched) -> tuple[str, ...]:
-    how = "count 0" if unmatched == "zero" else "are left out"
-    if not lost:
-        return ()
-    return (f"{inputs.n_codes} codes for {inputs.n_factors} factors: {lost} of them have no code, and {how}",)
 
 
 def _notes_on_fit(inputs: Inputs, sizes: Sequence[int] | None, alignment: Alignment) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from unbraid._utils.arguments import check_bins, check_choice
+from unbraid._utils.arguments import check_choice
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.alignment import gaps
 from unbraid.metrics._shared.bins import Binning
@@ -79,7 +79,6 @@ def mig_sup(
     """
     check_choice("normalise", normalise, ("code", "factor"))
     check_choice("weighting", weighting, ("codes", "active", "information"))
-    check_bins("bins", bins)
     inputs = check_inputs(codes, factors, kinds, seed, weights)
     found = tables(inputs, bins, binning, factor_bins)
     # Of factors the authors divide first, so that a code's two factors are those of the largest shares.

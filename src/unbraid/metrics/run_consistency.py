@@ -70,9 +70,7 @@ def run_consistency(
     if fit == "all":
         ways = [(every, every)]
     else:
-        numbered = None
-        if groups is not None:
-            numbered = check_groups(groups, n_samples)
+        numbered = None if groups is None else check_groups(groups, n_samples)
         halves = split_rows(n_samples, (0.5, 0.5), seed, numbered)
         ways = [halves, halves[::-1]]
     per_pair = np.eye(len(codes))

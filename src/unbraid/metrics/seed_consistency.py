@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 
@@ -78,13 +77,13 @@ def seed_consistency(
     per_pair, by_shape, chances, off = np.eye(len(rows)), {}, [], 0.0
     for one, other in combinations(range(len(rows)), 2):
         pair = sorted((rows[one], rows[other]), key=len)
-        found = _matched(pair[0], pair[1], top)
-        per_pair[one, other] = per_pair[other, one] = found.score
-        off = max(off, found.most - found.score)
+        score, most = _matched(pair[0], pair[1], top)
+        per_pair[one, other] = per_pair[other, one] = score
+        off = max(off, most - score)
         shapes = tuple(each.shape for each in pair)
         if shapes not in by_shape:
             random = ([unit_rows(rng.standard_normal(shape)) for shape in shapes] for _ in range(draws))
-            scores = [_matched(small, large, top).score for small, large in random]
+            scores = [_matched(small, large, top)[0] for small, large in random]
             by_shape[shapes] = float(np.mean(scores)) if draws else 0.0
         chances.append(by_shape[shapes])
     pairs = np.triu_indices(len(rows), 1)
@@ -99,13 +98,8 @@ def unit_rows(rows: FloatArray) -> FloatArray:
     return rows / np.where(lengths > 0, lengths, 1.0)
 
 
-class _Match(NamedTuple):
-    score: float
-    most: float  # that any match could have
-
-
-def _matched(one: FloatArray, other: FloatArray, top: int | None) -> _Match:
-    """Of at most as many rows as the other has."""
+def _matched(one: FloatArray, other: FloatArray, top: int | None) -> tuple[float, float]:
+    """The score of at most as many rows as the other has, and the most that any match could have."""
     from scipy.optimize import linear_sum_assignment  # a fifth of a second to import
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import min_weight_full_bipartite_matching
@@ -113,7 +107,7 @@ def _matched(one: FloatArray, other: FloatArray, top: int | None) -> _Match:
     if top is None:
         cosines = np.abs(one @ other.T)
         score = float(np.clip(cosines[linear_sum_assignment(cosines, maximize=True)].mean(), 0.0, 1.0))
-        return _Match(score, score)
+        return score, score
     rows, columns, cosines = _candidates(one, other, min(top, len(one)))
     best = np.zeros(len(one))
     np.maximum.at(best, rows, cosines)
@@ -129,22 +123,19 @@ def _matched(one: FloatArray, other: FloatArray, top: int | None) -> _Match:
     total = float(np.abs(np.einsum("nd,nd->n", one[own[found]], other[partner[found]])).sum())
     left = np.abs(one[lonely] @ other[free].T)
     total += float(left[linear_sum_assignment(left, maximize=True)].sum())
-    return _Match(float(np.clip(total / len(one), 0.0, 1.0)), float(np.clip(best.mean(), 0.0, 1.0)))
+    return float(np.clip(total / len(one), 0.0, 1.0)), float(np.clip(best.mean(), 0.0, 1.0))
 
 
 def _candidates(one: FloatArray, other: FloatArray, top: int) -> tuple[IntArray, IntArray, FloatArray]:
     """Rows, rows of the other and cosines of the `top` most alike of each row of either, each pair once."""
-    found = []
-    for start in range(0, len(one), AT_ONCE):
-        cosines = np.abs(one[start : start + AT_ONCE] @ other.T)
-        nearest = np.argpartition(cosines, -top, axis=1)[:, -top:]
-        found.append((np.repeat(np.arange(len(cosines)) + start, top), nearest.ravel()))
-    for start in range(0, len(other), AT_ONCE):
-        cosines = np.abs(other[start : start + AT_ONCE] @ one.T)
-        nearest = np.argpartition(cosines, -top, axis=1)[:, -top:]
-        found.append((nearest.ravel(), np.repeat(np.arange(len(cosines)) + start, top)))
-    rows, columns = (np.concatenate(each) for each in zip(*found, strict=True))
-    places = np.unique(rows * len(other) + columns)
+
+    def nearest(rows: FloatArray, others: FloatArray) -> IntArray:
+        """(n_rows * top,) of each row, one after the other."""
+        parts = (np.abs(rows[start : start + AT_ONCE] @ others.T) for start in range(0, len(rows), AT_ONCE))
+        return np.concatenate([np.argpartition(part, -top, axis=1)[:, -top:] for part in parts]).ravel()
+
+    own, theirs = (np.repeat(np.arange(len(each)), top) for each in (one, other))
+    places = np.unique(np.append(own * len(other) + nearest(one, other), nearest(other, one) * len(other) + theirs))
     rows, columns = np.divmod(places, len(other))
     cosines = np.empty(len(rows))
     for start in range(0, len(rows), AT_ONCE**2):  # of all at once the rows would be copied many times over

@@ -208,11 +208,11 @@ def rotated_udr(
             compare_pairs(columns, wanted, how, found)
         return np.nanmedian(found.values[judged], axis=1)
 
-    rotated = [medians([each @ _rotation(each.shape[1], rng) for each in held], judged).max() for _ in range(times)]
+    rotated = [medians([each @ rotation(each.shape[1], rng) for each in held], judged).max() for _ in range(times)]
     return float(medians(held, np.array([0]))[0]), np.array(rotated)
 
 
-def _rotation(n: int, rng: np.random.Generator) -> FloatArray:
+def rotation(n: int, rng: np.random.Generator) -> FloatArray:
     """A rotation or reflection, uniform over all."""
     axes, lengths = np.linalg.qr(rng.standard_normal((n, n)))
     return axes * np.sign(np.diag(lengths))

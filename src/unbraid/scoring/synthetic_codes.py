@@ -7,6 +7,7 @@ from typing import TypeAlias
 import numpy as np
 
 from unbraid.factors import FactorSpace
+from unbraid.metrics.udr import rotation
 from unbraid.representation import Representation
 from unbraid.scoring.processes import PROCESS_CASES
 from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray, Kind
@@ -29,12 +30,6 @@ def standard(factors: ArrayLike) -> FloatArray:
     """Each factor in one code of variance 1."""
     columns = np.asarray(factors, dtype=float)
     return (columns - columns.mean(axis=0)) / columns.std(axis=0)
-
-
-def rotation(n: int, rng: np.random.Generator) -> FloatArray:
-    """A random rotation, drawn evenly."""
-    turned, upper = np.linalg.qr(rng.standard_normal((n, n)))
-    return turned * np.sign(np.diag(upper))
 
 
 def rotated(factors: ArrayLike, rng: np.random.Generator) -> FloatArray:

@@ -222,24 +222,12 @@ def _walk(
 def exp_down(x: float) -> float:
     """exp(x) for -77 <= x <= 0 to a relative 1e-13, free of branches and calls so that loops over it vectorise."""
     x = x * (1.0 / 128) + 0.25
-    series = 1.0 + x * (1.0 / 11)
-    series = 1.0 + x * (1.0 / 10) * series
-    series = 1.0 + x * (1.0 / 9) * series
-    series = 1.0 + x * (1.0 / 8) * series
-    series = 1.0 + x * (1.0 / 7) * series
-    series = 1.0 + x * (1.0 / 6) * series
-    series = 1.0 + x * (1.0 / 5) * series
-    series = 1.0 + x * (1.0 / 4) * series
-    series = 1.0 + x * (1.0 / 3) * series
-    series = 1.0 + x * (1.0 / 2) * series
-    series = (1.0 + x * series) * 0.7788007830714049
-    series *= series
-    series *= series
-    series *= series
-    series *= series
-    series *= series
-    series *= series
-    series *= series
+    series = 1.0
+    for power in range(11, 0, -1):
+        series = 1.0 + x * (1.0 / power) * series
+    series *= 0.7788007830714049
+    for _ in range(7):
+        series *= series
     return series
 
 

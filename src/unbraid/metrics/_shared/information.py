@@ -47,6 +47,7 @@ class Tables(NamedTuple):
 
 def tables(inputs: Inputs, bins: int, binning: Binning, factor_bins: int | None) -> Tables:
     """Of codes in bins, and of factors as they are or, above `factor_bins` levels, in bins of equal width."""
+    check_bins("bins", bins)
     if factor_bins is not None:
         check_bins("factor_bins", factor_bins, 2)
     levels = as_levels(inputs)

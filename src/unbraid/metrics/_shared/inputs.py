@@ -16,7 +16,7 @@ from unbraid.errors import UnbraidError
 from unbraid.metrics._shared.bins import bin_equal_width
 from unbraid.metrics._shared.resampling import Numbers, permutation
 from unbraid.metrics._shared.sharing import P, R, alone, hand_out, shared
-from unbraid.representation.labels import check_groups
+from unbraid.representation.labels import TURN, check_groups
 from unbraid.representation.row_index import refuse_other_order
 from unbraid.types import KIND_WORDS, KINDS, ArrayLike, FloatArray, IntArray, Kind
 
@@ -24,7 +24,6 @@ CONTINUOUS_BINS = 20
 FEW = 64  # rows that seldom hide that a factor varies
 AT_ONCE = CELLS  # numbers of codes that are made float64 at a time, where a metric reads them by columns
 CELL = 8  # bytes of a float64
-TURN = 2 * np.pi  # of a cyclic factor whose values are not whole: an angle
 ON_EDGE = 1e-5  # of a bin of angles, up to which below its edge a value counts as on it: float32 and arctan2 round
 
 

@@ -148,7 +148,7 @@ def compare_pairs(
     total, done, symmetric = int(asked.sum()), 0, how.kind == SPEARMAN
     todo = np.triu(asked | asked.T) if symmetric else asked
 
-    with closing(shared_out(_compare_blocks, _blocks(columns, todo, how))) as results:
+    with closing(shared_out(_compare, _blocks(columns, todo, how))) as results:
         for (targets, others, *_), part in results:
             here, back = np.ix_(targets.models, others.models), np.ix_(others.models, targets.models)
             new = todo[here] & asked[here]
@@ -202,11 +202,8 @@ def _block(columns: Columns, models: IntArray, how: Comparison) -> _Block:
     return _Block(models, taken, edges, np.stack([part.sum(axis=1) for part in how.parts(taken)]))
 
 
-def _compare_blocks(task: _Task, stopped: threading.Event) -> _Found:
-    return _compare(*task, stopped)
-
-
-def _compare(targets: _Block, others: _Block, todo: BoolArray, how: Comparison, stopped: threading.Event) -> _Found:
+def _compare(task: _Task, stopped: threading.Event) -> _Found:
+    targets, others, todo, how = task
     cross = np.stack([x @ y.T for x, y in zip(how.parts(others.columns), how.parts(targets.columns), strict=True)])
     grams = np.zeros((*cross.shape[:2], int(np.diff(others.edges).max())))
     for low, high in pairwise(others.edges):

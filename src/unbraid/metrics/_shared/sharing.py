@@ -5,12 +5,14 @@ handed out again for the very same arguments (arrays by identity, everything els
 nobody writes to an array, so that functions of a user's own are called `alone`.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Mapping
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from functools import wraps
 from inspect import unwrap
 from typing import Any, ParamSpec, TypeVar
+
+from unbraid._utils.threads import within
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -20,14 +22,12 @@ _scope: ContextVar[Store | None] = ContextVar("unbraid_shared_work", default=Non
 _unread: ContextVar[bool] = ContextVar("unbraid_unread_notes", default=False)
 
 
-@contextmanager
-def sharing(store: Store | None = None) -> Iterator[None]:
+def sharing(store: Store | None = None) -> AbstractContextManager[None]:
     """Keep the results of `@shared` steps in `store`, by default until the block ends.
 
     Never `yield` within the block: whoever resumes a generator would work in its scope, and leave it out of turn.
     """
-    with _in_scope({} if store is None else store):
-        yield
+    return within(_scope, {} if store is None else store)
 
 
 def alone(function: Callable[P, R]) -> Callable[P, R]:
@@ -35,19 +35,10 @@ def alone(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def apart(*args: P.args, **kwargs: P.kwargs) -> R:
-        with _in_scope(None):
+        with within(_scope, None):
             return function(*args, **kwargs)
 
     return apart
-
-
-@contextmanager
-def _in_scope(store: Store | None) -> Iterator[None]:
-    token = _scope.set(store)
-    try:
-        yield
-    finally:
-        _scope.reset(token)
 
 
 def shared(function: Callable[P, R]) -> Callable[P, R]:
@@ -74,14 +65,9 @@ def hand_out(result: R, step: Callable[P, R], *args: P.args, **kwargs: P.kwargs)
         store[_key(unwrap(step), args, kwargs)] = (result, (args, kwargs))
 
 
-@contextmanager
-def notes_unread() -> Iterator[None]:
+def notes_unread() -> AbstractContextManager[None]:
     """Within the block `@remarks` are not made."""
-    token = _unread.set(True)
-    try:
-        yield
-    finally:
-        _unread.reset(token)
+    return within(_unread, True)
 
 
 def remarks(function: Callable[P, tuple[str, ...]]) -> Callable[P, tuple[str, ...]]:
