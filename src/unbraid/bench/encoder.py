@@ -8,7 +8,7 @@ from typing import Any
 from unbraid._utils.suggest import suggestion
 from unbraid.bench.scores import Numbers, baselines, numbers
 from unbraid.bench.suite import Suite, find_suite
-from unbraid.bench.trained import Trained, encoder, settings_of, trained_encoder, trained_family, why_not
+from unbraid.bench.trained import Trained, encoder, trained_encoder, trained_family, why_not
 from unbraid.datasets import load
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.table import FAMILIES
@@ -144,7 +144,7 @@ def _possible(
         raise ValueError(
             f"no family {family!r}; {suggestion(family, FAMILIES)}, or your own as package.module:function"
         )
-    settings = settings_of(family, suite, given)
+    settings = {**suite.settings.get(family, {}), **given}
     reasons = {label: why_not(family, settings, dataset.space) for label, dataset in datasets.items()}
     for label, reason in reasons.items():
         if reason:

@@ -136,11 +136,6 @@ def _encoded(encode: Callable[[Any], Any], dataset: FactorDataset) -> Representa
     return found.keep_rows(np.argsort(order))
 
 
-def settings_of(family: str, suite: Suite, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Hyperparameters of a family on a suite: its own, those given in their place."""
-    return {**suite.settings.get(family, {}), **given}
-
-
 def why_not(family: str, settings: Mapping[str, Any], space: Space) -> str:
     """Why a family cannot be trained on images with these factors; "" where it can."""
     row = FAMILIES[family]

@@ -177,17 +177,16 @@ def _array(given: Any) -> Any:
 def _core(x: FloatArray, decoded: FloatArray, found: FeatureRecovery, dictionary: FloatArray) -> dict[str, Any]:
     lengths, rebuilt = np.linalg.norm(x, axis=1), np.linalg.norm(decoded, axis=1)
     along = (x * decoded).sum(axis=1)
-    nothing = dict.fromkeys
     assert found.rate is not None
     assert found.l0 is not None
     often = {f"freq_over_{percent}_percent": found.rate > percent / 100 for percent in (1, 10)}
     all_rates = max(float(found.rate.sum()), 1e-300)
     told = (lengths > 0) & (rebuilt > 0)
     return {
-        "model_behavior_preservation": nothing(
+        "model_behavior_preservation": dict.fromkeys(
             ("kl_div_score", "kl_div_with_ablation", "kl_div_with_sae"), NOT_MEASURED
         ),
-        "model_performance_preservation": nothing(
+        "model_performance_preservation": dict.fromkeys(
             ("ce_loss_score", "ce_loss_with_ablation", "ce_loss_with_sae", "ce_loss_without_sae"), NOT_MEASURED
         ),
         "reconstruction_quality": {

@@ -709,17 +709,14 @@ def _described(representation: Representation) -> dict[str, Any]:
         "factor_names": list(representation.names),
         "factor_kinds": list(representation.kinds),
     }
-    if representation.sizes is not None:
-        described["factor_sizes"] = list(representation.sizes)
-    if representation.levels:
-        described["factor_levels"] = json.dumps(representation.levels)
-    if representation.periods:
-        described["factor_periods"] = list(map(float, representation.periods))
-    if representation.code_names:
-        described["code_names"] = list(representation.code_names)
-    if representation.notes:
-        described["notes"] = list(representation.notes)
-    return described
+    optional = {
+        "factor_sizes": None if representation.sizes is None else list(representation.sizes),
+        "factor_levels": json.dumps(representation.levels) if representation.levels else None,
+        "factor_periods": list(map(float, representation.periods)) or None,
+        "code_names": list(representation.code_names) or None,
+        "notes": list(representation.notes) or None,
+    }
+    return described | {name: each for name, each in optional.items() if each is not None}
 
 
 def _metadata(representation: Representation) -> dict[str, str]:

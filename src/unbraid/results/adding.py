@@ -10,7 +10,19 @@ from typing import Any
 from unbraid._utils.suggest import suggestion
 from unbraid.results.check import outside
 from unbraid.results.files import path_of, read, text_of
-from unbraid.results.schema import BESIDE, EXTERNAL, MODEL, SCHEMA, STUDY, Results, apart, beside, key_of, named
+from unbraid.results.schema import (
+    BESIDE,
+    EXTERNAL,
+    MODEL,
+    SCHEMA,
+    STUDY,
+    Results,
+    apart,
+    beside,
+    differing,
+    key_of,
+    named,
+)
 from unbraid.storage.files import write_text
 from unbraid.storage.json_records import check_record
 
@@ -68,8 +80,9 @@ def added(
         for fault in outside(score):
             raise ValueError(f"{path}: {named(score)}: {fault}")
         if before is not None and reason is None:
-            told = _differing(_undated(before), _undated(now), named(score))
-            raise ValueError(f"{path} has {told}; say why it is replaced: --reason")
+            name, then, new_one = differing(_undated(before), _undated(now))
+            of = named(score) if name == "value" else f"{name} of {named(score)}"
+            raise ValueError(f"{path} has {then!r} for {of}, now {new_one!r}; say why it is replaced: --reason")
         if apart(own):
             if reason is None:
                 raise ValueError(
@@ -100,13 +113,6 @@ def _date(content: Mapping[str, Any]) -> None:
     for score in content["scores"]:
         if "measured" in score:
             score["measured"].setdefault("date", content["history"][-1]["date"])
-
-
-def _differing(then: Mapping[str, Any], now: Mapping[str, Any], of: str) -> str:
-    """The first thing in which two measured numbers differ."""
-    name = next(name for name in {**then, **now} if then.get(name) != now.get(name))
-    of = of if name == "value" else f"{name} of {of}"
-    return f"{then.get(name, 'nothing')!r} for {of}, now {now.get(name, 'nothing')!r}"
 
 
 def _suggested(score: Mapping[str, Any], content: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from unbraid._utils.suggest import one_line
 from unbraid.results.files import paths, read
-from unbraid.results.schema import key_of, named
+from unbraid.results.schema import differing, key_of, named
 
 
 def changes(folder: Path, revision: str) -> list[str]:
@@ -56,12 +56,9 @@ def _of(then: Mapping[str, Any], path: Path | None) -> Iterator[str]:
             if left is None:
                 yield f"{named(score)}: the {kind} number {score[kind]['value']:g} has vanished"
             elif left != score[kind] and not told:
-                yield f"{named(score)}: {kind} has changed{_from_to(score[kind], left)} without a new entry in history"
-
-
-def _from_to(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    name = next(name for name in {**then, **now} if then.get(name) != now.get(name))
-    return f", {name} from {then.get(name, 'nothing')!r} to {now.get(name, 'nothing')!r},"
+                name, old, new = differing(score[kind], left)
+                changed = f"{kind} has changed, {name} from {old!r} to {new!r},"
+                yield f"{named(score)}: {changed} without a new entry in history"
 
 
 def _at(folder: Path, revision: str) -> dict[str, dict[str, Any]]:

@@ -130,6 +130,12 @@ def beside(measured: Collection[str]) -> bool:
     return any(name in measured for name in NEW)
 
 
+def differing(then: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, Any, Any]:
+    """The first thing in which two numbers differ: its name, what it was and what it is."""
+    name = next(name for name in {**then, **now} if then.get(name) != now.get(name))
+    return name, then.get(name, "nothing"), now.get(name, "nothing")
+
+
 def apart(score: Mapping[str, Any]) -> bool:
     """Whether the reported number lies outside the interval of the measured one, or is another where that has none."""
     reported, measured = score.get("reported"), score.get("measured")

@@ -38,13 +38,13 @@ def chosen(all_: Sequence[Entry], wanted: Mapping[str, str | None], *, options: 
 
 def _words(entry: Entry, name: str) -> tuple[str, ...]:
     """What names an entry for a filter, the usual word first."""
-    if name == "paper":
-        return (entry.org,)
-    if name == "model":
-        return entry.model.partition("__")[2], entry.model
-    if name == "dataset":
-        return (entry.score["dataset"],)
-    return entry.score["metric"], entry.score["metric"].rpartition(".")[0]
+    metric = entry.score["metric"]
+    return {
+        "paper": (entry.org,),
+        "model": (entry.model.partition("__")[2], entry.model),
+        "dataset": (entry.score["dataset"],),
+        "metric": (metric, metric.rpartition(".")[0]),
+    }[name]
 
 
 def table(some: Iterable[Entry]) -> Table:
@@ -89,10 +89,7 @@ def of_one(content: Mapping[str, Any]) -> list[Table | str]:
     source = content.get("source")
     paper = "" if source is None else f"{source['authors']} {source['year']}, {source['title']}"
     arxiv = f" (arXiv {source['arxiv']})" if source and source.get("arxiv") else ""
-    rows = [
-        [score["dataset"], score["metric"], score["setting"], reported_cell(score), measured_cell(score), place(score)]
-        for score in content["scores"]
-    ]
+    rows = [[*_of(score), reported_cell(score), measured_cell(score), place(score)] for score in content["scores"]]
     title = f"{content['model']}, {content['revision']}, {content['study']}"
     heads = ["dataset", "metric", "setting", "reported", "measured", "place"]
     reasons: dict[str, list[str]] = {}
@@ -127,5 +124,5 @@ def place(score: Mapping[str, Any]) -> str:
     return score["reported"]["place"] if "reported" in score else score["measured"]["study"]
 
 
-def _of(score: Mapping[str, Any]) -> tuple[str, str, str]:
-    return score["dataset"], score["metric"], score["setting"]
+def _of(score: Mapping[str, Any]) -> list[str]:
+    return [score[name] for name in ("dataset", "metric", "setting")]

@@ -118,12 +118,10 @@ class Scored:
                 notes.append(
                     f"{seeds} % of its variance comes from the metric's seed, {100 - seeds} % from sampling rows"
                 )
-        if self.no_interval:
-            notes.append(with_names(f"no interval: {self.no_interval}", self.factors, self.codes))
-        if self.no_null:
-            notes.append(with_names(f"no null: {self.no_null}", self.factors, self.codes))
-        for name, reason in self.no_baselines.items():
-            notes.append(with_names(f"no score of the baseline {name}: {reason}", self.factors, self.codes))
+        missing = {"interval": self.no_interval, "null": self.no_null}
+        missing |= {f"score of the baseline {name}": reason for name, reason in self.no_baselines.items()}
+        lost = [f"no {what}: {reason}" for what, reason in missing.items() if reason]
+        notes += [with_names(note, self.factors, self.codes) for note in lost]
         return tuple(dict.fromkeys(notes))  # a card that was read has them among those of its result
 
     def contents(self) -> dict[str, Any]:
@@ -445,8 +443,7 @@ class ScoreCard(Mapping[str, Any]):
             ValueError: the suffix is neither.
             FileNotFoundError: the folder does not exist.
         """
-        text = self.text(path)
-        write_text(path, text)
+        write_text(path, self.text(path))
 
     def text(self, path: str | Path) -> str:
         """What `save` writes to a file of this name.

@@ -170,8 +170,7 @@ class ModelComparison:
             ValueError: the suffix is another.
             FileNotFoundError: the folder does not exist.
         """
-        text = self.text(path)
-        write_text(path, text)
+        write_text(path, self.text(path))
 
     def text(self, path: str | Path) -> str:
         """What `save` writes to a file of this name; raises ValueError as it does."""

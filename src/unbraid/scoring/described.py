@@ -100,16 +100,14 @@ def _of_numbers(codes: ArrayLike, factors: ArrayLike, about: Mapping[str, Any]) 
         inputs = check_inputs(codes, factors, about.get("kinds"))
     except ValueError as error:
         raise ValueError(with_names(str(error), () if names is None else names)) from None
+    checked: dict[str, Any] = {"code_names": column_names(codes), **about}
     for name in ("names", "sizes"):
         if name in about:
             check_entries(name, about[name], inputs.n_factors)
-    checked: dict[str, Any] = {"code_names": column_names(codes), **about}
+            checked[name] = tuple(about[name])
     for name, check in (("weights", check_weights), ("groups", check_groups)):
         if name in about:
             checked[name] = check(about[name], inputs.n_samples)
-    for name in ("names", "sizes"):
-        if name in about:
-            checked[name] = tuple(about[name])
     if "kinds" in about:
         checked["kinds"] = inputs.kinds
     else:

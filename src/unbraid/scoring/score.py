@@ -185,7 +185,7 @@ def score(
     notes += next((found for found in others if found), ()) if alike and apart else alike
     if representation.groups is not None:
         blind = "takes no groups of rows: what it trains may be tested on groups that it was trained on"
-        notes += tuple(f"{name} {blind}" for name in _blind(chosen))
+        notes += tuple(f"{name} {blind}" for name, row in chosen.items() if row.own and not takes_groups(row))
     notes += _left_out(metrics, chosen)
     representation = replace(representation, notes=(*representation.notes, *notes))
     beside = {name: _baseline(name, each, codes, factors, about) for name, each in (baselines or {}).items()}
@@ -373,11 +373,6 @@ def _baseline(name: str, given: Any, codes: Any, factors: Any, about: Mapping[st
 def takes_groups(metric: Metric) -> bool:
     """Whether it parts rows, and keeps those of one group together."""
     return "groups" in inspect.signature(metric.function).parameters
-
-
-def _blind(chosen: Mapping[str, Metric]) -> list[str]:
-    """Metrics of the user's own that may part rows, and take no groups."""
-    return [name for name, metric in chosen.items() if metric.own and not takes_groups(metric)]
 
 
 def check_enough(representation: Representation) -> None:

@@ -2,7 +2,7 @@
 
 import functools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
@@ -285,21 +285,24 @@ def rows_named(metrics: Sequence[Named], *, higher_is_better: bool = True) -> di
 def _claims(claims: str | Sequence[str] | None) -> tuple[Claim, ...] | None:
     if claims is None:
         return None
-    given = (claims,) if isinstance(claims, str) else tuple(claims)
-    for claim in given:
-        if claim not in CLAIMS:
-            raise ValueError(f"unknown claim {claim!r}; {suggestion(str(claim), list(CLAIMS))}")
+    given = _known("claim", claims, CLAIMS)
     return tuple(claim for claim in CLAIMS if claim in given)
+
+
+def _known(what: str, given: str | Sequence[str], known: Iterable[str]) -> tuple[str, ...]:
+    """One or several of those that are known."""
+    names = (given,) if isinstance(given, str) else tuple(given)
+    for name in names:
+        if name not in known:
+            raise ValueError(f"unknown {what} {name!r}; {suggestion(str(name), known)}")
+    return names
 
 
 def _cases(groups: str | Sequence[str] | None) -> Mapping[str, Case]:
     """Those of these groups, behind perfect codes and noise, between which all others are placed."""
     if groups is None:
         return CASES
-    given = (groups,) if isinstance(groups, str) else tuple(groups)
-    for group in given:
-        if group not in GROUPS:
-            raise ValueError(f"unknown cases {group!r}; {suggestion(str(group), list(GROUPS))}")
+    given = _known("cases", groups, GROUPS)
     ends = {name: CASES[name] for name in ("perfect", "noise")}
     return ends | {name: case for group, cases in GROUPS.items() if group in given for name, case in cases.items()}
 

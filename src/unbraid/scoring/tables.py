@@ -46,18 +46,17 @@ def score_table(
         ((name, card),) = cards.items()
         rows = [[head, _cell(scored)] for head, scored in zip(_heads(metrics), card.scored.values(), strict=True)]
         return Table(["metric", name], rows, notes=notes)
-    named = dict(zip(cards, groups or [""] * len(cards), strict=True))
+    named, columns = dict(zip(cards, groups or [""] * len(cards), strict=True)), _columns(about)
     rows = [
         [
             name,
             *([named[name]] if groups else []),
-            *_of_columns(about, name),
+            *(about.get(name, {}).get(column, "") for column in columns),
             *(_cell(cards[name].scored.get(metric)) for metric in metrics),
         ]
         for name in _best_first(cards, sort)
     ]
     keys = 1 + bool(groups)
-    columns = _columns(about)
     heads = ["model", *([by] if groups else []), *columns, *_heads(metrics)]
     if not groups:
         rows.append(
@@ -72,11 +71,6 @@ def score_table(
 
 def _columns(about: Mapping[str, Mapping[str, Any]]) -> list[str]:
     return list(dict.fromkeys(name for columns in about.values() for name in columns))
-
-
-def _of_columns(about: Mapping[str, Mapping[str, Any]], model: str) -> list[Any]:
-    """The cells of a model; nothing where it does not say."""
-    return [about.get(model, {}).get(name, "") for name in _columns(about)]
 
 
 def group_table(
