@@ -52,15 +52,12 @@ class Commands(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Under the heading that each command names, in the order of their first commands."""
-        groups: dict[str, list[tuple[str, Any]]] = {}
+        sections: dict[str, list[tuple[str, str]]] = {}
+        width = formatter.width - 6 - max(len(name) for name in self.list_commands(ctx))
         for name in self.list_commands(ctx):
             command: Any = self.get_command(ctx, name)
-            heading = command.rich_help_panel
-            groups.setdefault(heading if isinstance(heading, str) else "Commands", []).append((name, command))
-        width = formatter.width - 6 - max(len(name) for name in self.list_commands(ctx))
-        for heading, commands in groups.items():
-            with formatter.section(heading):
-                formatter.write_dl([(name, command.get_short_help_str(width)) for name, command in commands])
+            sections.setdefault(_heading(command, "Commands"), []).append((name, command.get_short_help_str(width)))
+        _write(formatter, sections)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name = args[0]
@@ -79,11 +76,19 @@ class UnderHeadings(TyperCommand):
         for parameter in self.get_params(ctx):
             if (record := parameter.get_help_record(ctx)) is not None:
                 plain = "Arguments" if parameter.param_type_name == "argument" else "Options"
-                heading = getattr(parameter, "rich_help_panel", None)
-                sections.setdefault(heading if isinstance(heading, str) else plain, []).append(record)
-        for heading, records in sections.items():
-            with formatter.section(heading):
-                formatter.write_dl(records)
+                sections.setdefault(_heading(parameter, plain), []).append(record)
+        _write(formatter, sections)
+
+
+def _heading(of: Any, plain: str) -> str:
+    heading = getattr(of, "rich_help_panel", None)
+    return heading if isinstance(heading, str) else plain
+
+
+def _write(formatter: Any, sections: Mapping[str, list[tuple[str, str]]]) -> None:
+    for heading, rows in sections.items():
+        with formatter.section(heading):
+            formatter.write_dl(rows)
 
 
 def usage(error: Any) -> str:

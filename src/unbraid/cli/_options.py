@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from math import pi
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
@@ -126,10 +126,6 @@ RowGroups: TypeAlias = Annotated[
 StudyFolder: TypeAlias = Annotated[
     Path, typer.Argument(metavar="DIR", help="Folder of a study, as `unbraid study run` makes it.")
 ]
-Over: TypeAlias = Annotated[
-    Literal["runs", "settings"],
-    typer.Option(help="Sampling unit of a study: runs, or settings averaged over their seeds."),
-]
 
 
 def listed(text: str | None) -> list[str]:
@@ -160,6 +156,11 @@ def yaml_options(option: str, texts: list[str] | None) -> dict[str, Any]:
             said = one_line(getattr(error, "problem", None) or error)  # without the place, in a text of one line
             raise ValueError(f"{option} {name}={value}: cannot be read as YAML ({said})") from None
     return read
+
+
+def settings_of(option: str, texts: list[str] | None) -> dict[str, float | int | str]:
+    """What an option that may be repeated gives as NAME=VALUE."""
+    return {name: number_or_text(value) for name, value in (pair(option, text) for text in texts or ())}
 
 
 def number_or_text(text: str) -> float | int | str:

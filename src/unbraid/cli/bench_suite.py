@@ -3,10 +3,9 @@
 import re
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 from unbraid._utils.signals import terminable
-from unbraid.cli._options import listed, number_or_text, pair
+from unbraid.cli._options import listed, settings_of
 from unbraid.cli._progress import continuing, progress_bar
 from unbraid.cli.show import STDOUT, Files, check_output, say, show
 
@@ -43,7 +42,7 @@ def bench_suite(
     with continuing(), terminable(), progress_bar(what) as bar:
         found = bench_encoder(
             what, suite=suite, work=folder, sets=listed(sets) or None, seeds=_seeds(seeds),
-            settings=_settings(settings), processes=processes, training=study_report(what, bar),
+            settings=settings_of("--set", settings), processes=processes, training=study_report(what, bar),
             progress=lambda doing, done, total: bar(f"{what}: {doing}", done, total, f"{done}/{total}"),
         )  # fmt: skip
     content = record(found, whose, date.today())
@@ -63,7 +62,3 @@ def _seeds(text: str | None) -> list[int] | None:
         return [int(part) for part in listed(text)]
     except ValueError:
         raise ValueError(f"--seeds {text}: write which, such as 0,1") from None
-
-
-def _settings(texts: list[str] | None) -> dict[str, Any]:
-    return {name: number_or_text(value) for name, value in (pair("--set", text) for text in texts or ())}

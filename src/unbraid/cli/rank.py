@@ -190,6 +190,7 @@ def rank(
     files = expanded(paths, codes)
     if len(files) < 2:
         raise ValueError(f"rank compares models with each other; give two or more files (got {len(files)})")
+    from unbraid.ranking.page import ranking_page
     from unbraid.ranking.verdicts import group_verdicts, model_verdict
 
     with where:
@@ -201,7 +202,7 @@ def rank(
     show(
         [table.first(rows), *(group_verdicts if grouped else model_verdict)(ranking)], to, rows=table, paper=table,
         content=_content(ranking, similarity, top, grouped=grouped) if to.json else None,
-        html=_page(ranking, grouped=grouped) if to.html else None,
+        html=ranking_page(ranking, grouped=grouped) if to.html else None,
     )  # fmt: skip
 
 
@@ -282,9 +283,3 @@ def _content(ranking: "Ranking", similarity: str | None, top: int | None, *, gro
         "scores": dict(zip(ranking.runs, map(float, ranking.scores), strict=True)),
         "notes": list(ranking.notes), "pairs": pairs,
     }  # fmt: skip
-
-
-def _page(ranking: "Ranking", *, grouped: bool) -> str:
-    from unbraid.ranking.page import ranking_page
-
-    return ranking_page(ranking, grouped=grouped)

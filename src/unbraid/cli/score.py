@@ -240,6 +240,7 @@ def score(
         check_output("--per-code", per_code, ".csv", ".parquet")
     from unbraid.representation.representation import example_path
     from unbraid.runs.foreign import is_run
+    from unbraid.runs.grouping import group_names
     from unbraid.runs.scoring import check_baselines, score_path
     from unbraid.scoring.card import without_samples
     from unbraid.scoring.score import choose
@@ -268,7 +269,7 @@ def score(
         raise ValueError("--per-code is for one model; give one FILE")
     if per_code is not None and not dense:
         _check_full(paths[0], about)
-    names, configs = _groups(paths, by), _configs(paths, by)
+    names, configs = None if by is None else group_names(paths, by), _configs(paths, by)
     if baselines:
         check_baselines(paths, about)
     options: dict[str, Any] = {
@@ -308,12 +309,6 @@ def score(
         say(f"unbraid: {line}", err=True)
     if failures or (strict and any(card.failed for card in cards.values())):
         raise typer.Exit(3)
-
-
-def _groups(paths: Sequence[Path], by: str | None) -> list[str] | None:
-    from unbraid.runs.grouping import group_names
-
-    return None if by is None else group_names(paths, by)
 
 
 def _configs(paths: Sequence[Path], by: str | None) -> dict[str, dict[str, Any]]:
@@ -377,7 +372,8 @@ def _show_several(
     from unbraid.scoring.tables import group_rows, group_table, score_rows, score_table
 
     # Scores are not thrown away because no model has one of them.
-    unsorted = [f"note: no model has {sort}, and so it sorts none"] if sort and not _has(cards, sort) else []
+    lacking = sort and not any(sort in card for card in cards.values())
+    unsorted = [f"note: no model has {sort}, and so it sorts none"] if lacking else []
     named, how = called(cards), {"by": _column(by or ""), "sort": None if unsorted else sort}
     about = dict(zip(named, configs.values(), strict=True))
     varied = varying(list(about.values()))
@@ -395,10 +391,6 @@ def _show_several(
         content["means"] = group_rows(named, groups, **how).records
     content["cards"] = {name: card.to_dict() for name, card in named.items()}
     show([*tables, *notes], to, content=content, rows=rows, paper=tables[-1])
-
-
-def _has(cards: "Mapping[str, ScoreCard]", metric: str) -> bool:
-    return any(metric in card for card in cards.values())
 
 
 def _notes(cards: "Mapping[str, ScoreCard]") -> list[str]:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from unbraid.cli._options import Kinds, LabelTable, StudyFolder, labels_of, listed, number_or_text, pair
+from unbraid.cli._options import Kinds, LabelTable, StudyFolder, labels_of, listed, settings_of
 from unbraid.cli._progress import stage_progress
 from unbraid.cli._trust import TrustCode, TrustData, trusted
 from unbraid.cli.show import say
@@ -94,7 +94,13 @@ def add(
                 if value and value != own[option]:
                     raise ValueError(f"{option} is of a study that begins; {folder} has begun with {own[option]}")
             runs = add_files(
-                study, files, family=family, setting=_setting(setting), seed=seed, names=name, progress=progress
+                study,
+                files,
+                family=family,
+                setting=settings_of("--setting", setting) or None,
+                seed=seed,
+                names=name,
+                progress=progress,
             )
     except BaseException:
         # A study that nothing could be added to is none; what lay there before stays.
@@ -105,8 +111,3 @@ def add(
         say(f"added {' '.join(filter(None, (run.family, run.setting, f'seed {run.seed}')))}: {run.path}")
     for line in failed_metrics(runs):
         say(line)
-
-
-def _setting(texts: list[str] | None) -> dict[str, float | int | str] | None:
-    pairs = [pair("--setting", text) for text in texts or ()]
-    return {name: number_or_text(value) for name, value in pairs} or None

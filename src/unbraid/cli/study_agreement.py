@@ -2,7 +2,7 @@
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -10,9 +10,6 @@ from unbraid.cli._options import Csv, Json, Latex, Markdown, listed
 from unbraid.cli._trust import TrustCode
 from unbraid.cli.show import Files, show
 from unbraid.storage.table_formats import Table, table_of
-
-if TYPE_CHECKING:
-    from unbraid.types import DataFrame
 
 
 def agreement(
@@ -79,7 +76,7 @@ def agreement(
     to = Files(csv, latex, markdown, json)
     from unbraid.analysis import agreement as compared
     from unbraid.analysis import agreement_tables as tables
-    from unbraid.analysis.by_setting import quartiles, setting_means
+    from unbraid.analysis.by_setting import quartiles, setting_means, with_elbo
     from unbraid.analysis.by_setting import trend as means
     from unbraid.analysis.columns import by_label, together
     from unbraid.analysis.controversy import controversial as disputed
@@ -101,7 +98,7 @@ def agreement(
             parts["spread"] = quartiles(frame, box)
         if trend is not None:
             x, y = _two("--trend", trend)
-            parts["trend"] = means(_with_elbo(frame, x, y), x, y)
+            parts["trend"] = means(with_elbo(frame) if "elbo" in (x, y) else frame, x, y)
         if controversial is not None:
             parts["controversial"] = disputed(frame, *_two("--controversial", controversial), top=top)
     further = {
@@ -124,9 +121,3 @@ def _two(option: str, text: str) -> tuple[str, str]:
     if len(names) != 2:
         raise ValueError(f"{option} {text}: give two columns with a comma between them")
     return names[0], names[1]
-
-
-def _with_elbo(frame: "DataFrame", *names: str) -> "DataFrame":
-    from unbraid.analysis.by_setting import with_elbo
-
-    return with_elbo(frame) if "elbo" in names else frame
