@@ -346,9 +346,25 @@ def test_a_plan_that_is_refused_does_not_replace_an_earlier_one(tmp_path: Path, 
     assert read_plan(tmp_path / "plan.yaml") == plan()
 
 
-def test_fewer_minutes_than_the_plan_was_made_for_end_sooner():
-    training = fitting._Training(Path(), pictures(30), plan(), {}, 100.0, lambda *_: None, 0.5)
-    assert training.deadline(0.9) == 100 + 60 * 0.9 * 0.5
+def test_fewer_minutes_than_the_plan_was_made_for_end_sooner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Of half a minute from second 100, the search has 45 % and both rounds 95 %."""
+    now, ends, nothing = [100.0], [], Choice((), None, None, "nothing was trained", 0.0, 0.0)
+
+    class Endless:
+        def run(self, progress):
+            while True:
+                now[0] += 0.5
+                progress(SimpleNamespace(done_steps=0, taken={}, n_done=0, n_runs=1, steps=1))
+
+        def runs(self) -> list:
+            ends.append(now[0])
+            return []
+
+    monkeypatch.setattr(fitting, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(fitting.Study, "load", lambda *_: Endless())
+    monkeypatch.setattr(fitting, "_choice", lambda *_: nothing)
+    assert fitting.train_and_choose(tmp_path, pictures(30), plan(), {}, 100.0, lambda *_: None, 0.5) is nothing
+    assert ends == [100 + 14.0, 100 + 29.0], "half a second after 13.5 and 28.5"
 
 
 def test_nothing_chosen_leaves_no_earlier_choice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

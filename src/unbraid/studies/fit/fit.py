@@ -344,48 +344,6 @@ def _is_foreign(cache: Path) -> bool:
     return bool(there) and not (ABOUT in there and there <= {ABOUT, ARRAY})
 
 
-@dataclass(frozen=True)
-class _Training:
-    """What both rounds of a plan share."""
-
-    folder: Path
-    pictures: Pictures
-    plan: Plan
-    options: dict[str, Any]
-    began: float
-    report: Report
-    minutes: float
-
-    def deadline(self, share: float) -> float:
-        return self.began + 60 * share * self.minutes
-
-    def round(
-        self, name: str, planned: Round, seeds: range, settings: Sequence[Setting], deadline: float
-    ) -> list[Candidate]:
-        """The finished models of one round; those that the deadline left unfinished are not among them."""
-        text = study_of(
-            self.pictures.path.resolve(), self.plan.size, planned, seeds, settings, latents=self.plan.latents,
-            options=self.options, name=name,
-        )  # fmt: skip
-        file = self.folder / f"{name}.yaml"
-        write_text(file, text)
-        study = Study.load(file, self.folder / name)
-
-        def told(sent: StudyProgress) -> None:
-            if time.monotonic() > deadline:
-                raise OutOfTime
-            done = sent.done_steps + sum(sent.taken.values())
-            self.report(f"{name} {sent.n_done}/{sent.n_runs} models", done, sent.steps, "")
-
-        try:
-            runs = study.run(progress=told)
-        except OutOfTime:
-            runs = study.runs()
-        names = {each.id: called(each.family, each.hyperparameters) for each in runs}
-        finished = [load_run(each.path) for each in runs if each.state == "finished"]
-        return [Candidate(run, names[run.path.name], float(run.held_out()["elbo"].max())) for run in finished]
-
-
 def train_and_choose(
     folder: Path, pictures: Pictures, plan: Plan, options: dict[str, Any], began: float, report: Report,
     minutes: float | None = None,
@@ -395,16 +353,40 @@ def train_and_choose(
     Where none of its models can be called good, what the search alone would choose: larger models may have had too
     little time.
     """
-    training = _Training(folder, pictures, plan, options, began, report, minutes or plan.minutes)
+
+    def trained(name: str, planned: Round, seeds: range, settings: Sequence[Setting], share: float) -> list[Candidate]:
+        """The finished models of a round; not those that are unfinished after this share of the minutes."""
+        deadline, file = began + 60 * share * (minutes or plan.minutes), folder / f"{name}.yaml"
+        text = study_of(
+            pictures.path.resolve(), plan.size, planned, seeds, settings, latents=plan.latents, options=options,
+            name=name,
+        )  # fmt: skip
+        write_text(file, text)
+        study = Study.load(file, folder / name)
+
+        def told(sent: StudyProgress) -> None:
+            if time.monotonic() > deadline:
+                raise OutOfTime
+            done = sent.done_steps + sum(sent.taken.values())
+            report(f"{name} {sent.n_done}/{sent.n_runs} models", done, sent.steps, "")
+
+        try:
+            runs = study.run(progress=told)
+        except OutOfTime:
+            runs = study.runs()
+        names = {each.id: called(each.family, each.hyperparameters) for each in runs}
+        finished = [load_run(each.path) for each in runs if each.state == "finished"]
+        return [Candidate(run, names[run.path.name], float(run.held_out()["elbo"].max())) for run in finished]
+
     seeds = range(plan.seed, plan.seed + plan.search.seeds)
-    found = training.round(SEARCH, plan.search, seeds, plan.search.settings, training.deadline(SEARCH_LIMIT))
+    found = trained(SEARCH, plan.search, seeds, plan.search.settings, SEARCH_LIMIT)
     searched = _choice(found, pictures, plan.search.size, plan.seed, report)
     if searched.ranking is not None and not searched.ranking.learnt.any():
         return searched  # larger models of the same settings would not learn either
     by_name = {called(each.family, each.hyperparameters): each for each in plan.search.settings}
     best = [by_name[name] for name in best_settings(searched)] or list(plan.search.settings)
     seeds = range(seeds.stop, seeds.stop + plan.final.seeds)
-    final = training.round(STUDY, plan.final, seeds, plan.final.chosen(best), training.deadline(FINAL_LIMIT))
+    final = trained(STUDY, plan.final, seeds, plan.final.chosen(best), FINAL_LIMIT)
     if len(final) < 2:
         return searched
     chosen = _choice(final, pictures, plan.final.size, plan.seed, report)
