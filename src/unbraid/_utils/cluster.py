@@ -117,7 +117,8 @@ def _shared_out(
     try:
         for task in tasks:
             # What the task before had too is sent once.
-            sent = [(part, _sent_before(part, sent) or ray.put(part)) for part in task]
+            before = {id(part): reference for part, reference in sent}
+            sent = [(part, before.get(id(part)) or ray.put(part)) for part in task]
             running[remote.remote(work, VERSION, *(reference for _, reference in sent))] = task
             while len(running) > AHEAD * _n_cores(ray):
                 yield from _done(ray, running)
@@ -126,10 +127,6 @@ def _shared_out(
     finally:
         for reference in running:
             ray.cancel(reference, force=True)
-
-
-def _sent_before(part: Any, sent: list[tuple[Any, Any]]) -> Any:
-    return next((reference for other, reference in sent if other is part), None)
 
 
 def _done(ray: Any, running: dict[Any, tuple[Any, ...]]) -> Generator[tuple[tuple[Any, ...], Any], None, None]:

@@ -25,7 +25,8 @@ class Shown:
 
     def _told(self) -> list[tuple[str, str]]:
         values = {field.name: getattr(self, field.name) for field in fields(self)}  # pyright: ignore[reportArgumentType]
-        return [(name, told(value)) for name, value in values.items() if value is not None and not _empty(value)]
+        empty = {name for name, each in values.items() if isinstance(each, str | tuple | Mapping) and not each}
+        return [(name, told(each)) for name, each in values.items() if each is not None and name not in empty]
 
 
 def told(value: Any) -> str:
@@ -58,7 +59,3 @@ def with_names(text: str, factors: Sequence[str], codes: Sequence[str] = ()) -> 
 
     text = re.sub(r"\bfactors column (?=\d)", "factor ", text) if factors else text
     return replaced("code", codes, replaced("factor", factors, text)) if codes else replaced("factor", factors, text)
-
-
-def _empty(value: Any) -> bool:
-    return isinstance(value, str | tuple | Mapping) and not value

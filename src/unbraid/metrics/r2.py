@@ -106,6 +106,8 @@ def r2(
     forward = [explained(predict(z[fit], v[fit], z[rest], owner, fit), v[rest], owner) for fit, rest in ways]
     backward = [explained(predict(v[fit], z[fit], v[rest], each, fit), z[rest], each) for fit, rest in ways]
     per_factor, per_code = np.mean(forward, axis=0), np.mean(backward, axis=0)
+    fewest = min(len(fit) for fit, _ in ways)
+    free = regressor == "linear" and fewest < max(ROWS_PER_CODE * inputs.n_codes, inputs.n_codes + 4)
     return R2(
         score=float(per_factor.mean()),
         codes_from_factors=float(per_code.mean()),
@@ -114,7 +116,7 @@ def r2(
         notes=(
             *notes_on_blocks(inputs),
             *notes_on_parts(blocks, ways),
-            *(_notes_on_freedom(min(len(fit) for fit, _ in ways), inputs.n_codes) if regressor == "linear" else ()),
+            *((unreadable(f"least squares on {inputs.n_codes} codes fits any {fewest} rows"),) if free else ()),
         ),
     )
 
@@ -188,12 +190,6 @@ def _luck(fit: FloatArray, rest: FloatArray) -> tuple[float, float]:
     strays = np.linalg.pinv(fit.T @ fit, hermitian=True) @ (rest.T @ rest)
     mean, square = float(np.trace(strays)), float((strays * strays.T).sum())
     return 1 - (m + mean) / (m - 1), (4 * mean + 2 * square) / m**2
-
-
-def _notes_on_freedom(n_rows: int, n_codes: int) -> tuple[str, ...]:
-    if n_rows >= max(ROWS_PER_CODE * n_codes, n_codes + 4):
-        return ()
-    return (unreadable(f"least squares on {n_codes} codes fits any {n_rows} rows"),)
 
 
 METRIC = Metric(

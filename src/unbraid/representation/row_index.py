@@ -78,9 +78,9 @@ def order_of(first: str, first_names: Any, other: str, other_names: Any, key: st
     Raises:
         ValueError: they name different rows, or one row twice.
     """
-    if _same(first_names, other_names):
-        return None
     wanted, there = _list(first_names), _list(other_names)
+    if first_names.equals(other_names) if hasattr(first_names, "equals") else wanted == there:
+        return None
     by = "their index" if key is None else repr(key)
     by_position = "give both with .reset_index(drop=True)" if key is None else "leave the key out"
     place = {name: row for row, name in enumerate(there)}
@@ -165,7 +165,3 @@ def _without_key(content: Any, key: str) -> tuple[Any, Sequence[Hashable] | None
 
 def _list(names: Any) -> list[Any]:
     return names.tolist() if hasattr(names, "tolist") else list(names)
-
-
-def _same(first: Any, second: Any) -> bool:
-    return bool(first.equals(second)) if hasattr(first, "equals") else _list(first) == _list(second)

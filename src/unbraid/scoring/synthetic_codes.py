@@ -101,10 +101,6 @@ def grid_case(codes: Codes, repeats: int = REPEATS) -> Case:
     return case
 
 
-def _irrelevant(factors: IntArray, rng: np.random.Generator) -> FloatArray:
-    return np.column_stack([standard(factors), noise(factors, rng)])
-
-
 def _uneven(rng: np.random.Generator) -> IntArray:
     """Levels half as frequent as the one before."""
     shares = [0.5 ** np.arange(size) for size in SPACE.sizes]
@@ -188,7 +184,9 @@ GROUPS: Mapping[str, Mapping[str, Case]] = MappingProxyType(
     {
         "faults": {
             **{name: grid_case(make) for name, make in {**SITUATIONS, **CHANGES}.items()},
-            "beside codes of noise": grid_case(_irrelevant),
+            "beside codes of noise": grid_case(
+                lambda factors, rng: np.column_stack([standard(factors), noise(factors, rng)])
+            ),
         },
         "factors": {
             "uneven levels": lambda rng: coded(standard(factors := _uneven(rng)), factors),

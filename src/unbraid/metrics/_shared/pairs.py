@@ -144,7 +144,10 @@ def compare_pairs(
     """
     asked = wanted & np.isnan(found.values)
     if keep is not None:
-        asked |= wanted & keep & ~_kept(found)
+        missing = wanted & keep
+        for pair in found.matrices:
+            missing[pair] = False
+        asked |= missing
     total, done, symmetric = int(asked.sum()), 0, how.kind == SPEARMAN
     todo = np.triu(asked | asked.T) if symmetric else asked
 
@@ -171,13 +174,6 @@ def compare_pairs(
             done += int(new.sum() + mirrored.sum())
             if told is not None:
                 told(done, total)
-
-
-def _kept(found: Pairs) -> BoolArray:
-    kept = np.zeros(found.values.shape, dtype=bool)
-    for pair in found.matrices:
-        kept[pair] = True
-    return kept
 
 
 _Task: TypeAlias = tuple[_Block, _Block, BoolArray, Comparison]
