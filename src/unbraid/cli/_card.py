@@ -1,7 +1,7 @@
 """How a score card is printed: a line for each metric, what else it says below."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.padding import Padding
 
@@ -11,11 +11,6 @@ from unbraid.confidence.baselines import no_better, told
 
 if TYPE_CHECKING:
     from unbraid.scoring.card import ScoreCard, Scored
-
-
-def _n_codes(described: Mapping[str, Any]) -> str:
-    of = described.get("of_codes")
-    return str(described["n_codes"]) if of is None else f"{of:,}"
 
 
 def print_card(card: "ScoreCard", half_width: float | None) -> None:
@@ -28,7 +23,8 @@ def print_card(card: "ScoreCard", half_width: float | None) -> None:
         for factor in described["factors"]
     )
     console = Terminal()
-    size = f"{described['n_samples']:,} samples, {_n_codes(described)} codes"
+    of = described.get("of_codes")
+    size = f"{described['n_samples']:,} samples, {described['n_codes'] if of is None else f'{of:,}'} codes"
     console.print(f"{card.path}\n{size}; factors: {factors}\n")
     needed = {} if half_width is None else card.rows_needed(half_width)
     nulls = [scored.null for scored in card.scored.values() if scored.null is not None]

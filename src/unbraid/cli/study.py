@@ -88,7 +88,8 @@ def run(
         if dry_run:
             _estimate(study, executor, shard, options | {"retry": retry, "retrain": retrain})
             return
-        with continuing(), _progress(study.config.name) as report:
+        with continuing(), progress_bar(study.config.name) as bar:
+            report = study_report(study.config.name, bar)
             runs = study.run(executor, retry=retry, retrain=retrain, shard=shard, progress=report, **options)
     say(summary(study, runs, out))
 
@@ -105,12 +106,6 @@ def _estimate(study: "Study", executor: str | None, shard: str | None, options: 
         show([*estimated(found[-1], part.config.name if label else "")], Files())
     if len(found) > 1:
         say(in_all(found))
-
-
-@contextmanager
-def _progress(name: str) -> "Iterator[Callable[[StudyProgress], None]]":
-    with progress_bar(name) as bar:
-        yield study_report(name, bar)
 
 
 def study_report(name: str, bar: Show) -> "Callable[[StudyProgress], None]":

@@ -14,7 +14,6 @@ from unbraid.factors import FactorSpace
 from unbraid.types import BoolArray, FloatArray, IntArray, UInt8Array
 
 SIZE = 64
-VERSION = 1  # raised whenever any pixel changes
 
 # Half of the arrow that points to the right: (right, up) in pixels from the centre of the image. Nothing is
 # further out than 26, so that no rotation clips it.

@@ -47,12 +47,6 @@ def missing_files(name: str, root: Path) -> list[OfficialFile]:
     ]
 
 
-def _is_short(name: str, root: Path) -> bool:
-    """Whether a file that is there is shorter than it should be, as a download cut short is."""
-    there = files_there(_usual_files(name), root)
-    return any(file.size and path.is_file() and path.stat().st_size < file.size for file, path in there)
-
-
 def state(name: str, root: Path) -> str:
     """One phrase: what stands between the user and the images."""
     row = DATASETS[name]
@@ -62,7 +56,9 @@ def state(name: str, root: Path) -> str:
         missing = missing_files(name, root)
         if missing:
             return f"needs {missing[0].name}" if official_path(name, root) else "needs its file"
-        return "file is incomplete" if _is_short(name, root) else "file is there"
+        there = files_there(_usual_files(name), root)
+        short = any(file.size and path.is_file() and path.stat().st_size < file.size for file, path in there)
+        return "file is incomplete" if short else "file is there"
     return "drawn here"
 
 

@@ -344,7 +344,8 @@ def _code_cell(
 
 
 def _reproduce(card: Card) -> dict[str, str | None]:
-    blocks = _blocks(card)
+    decided = next((each for name, each in card.get("computed_with", {}).items() if name in BLOCKED), {})
+    blocks = {name: decided[name] for name in ("code_blocks", "factor_blocks") if name in decided}
     apart = card.get("unwanted", {})
     unwanted = list(apart.values())
     rows = (*card["scored"], *card["skipped"], *card["failed"])
@@ -396,11 +397,6 @@ def _reproduce(card: Card) -> dict[str, str | None]:
         call = f"unbraid.score(run.codes(){named}, orbits=run.objects, baselines=run.baselines(), {finish}"
         python = f"import unbraid\n\nrun = unbraid.load_run({card['path']!r})\ncard = {call}"
     return {"command": shlex.join(words), "python": python}
-
-
-def _blocks(card: Card) -> dict[str, str]:
-    decided = next((each for name, each in card.get("computed_with", {}).items() if name in BLOCKED), {})
-    return {name: decided[name] for name in ("code_blocks", "factor_blocks") if name in decided}
 
 
 def _again(card: Card) -> dict[str, str]:
