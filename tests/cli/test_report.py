@@ -52,6 +52,16 @@ def test_saved_scores_have_a_page_beside_them(unbraid_cli, scored: Path, tmp_pat
     assert 'id="score-mig"' in (tmp_path / "my scores.html").read_text(encoding="utf-8")
 
 
+def test_the_name_of_a_file_of_codes_may_end_in_capitals(
+    unbraid_cli, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run.codes().save(tmp_path / "codes.npz")
+    (tmp_path / "codes.npz").rename(tmp_path / "Z.NPZ")
+    monkeypatch.setattr("unbraid.scoring.score.PRESETS", {"standard": ("mig",)})
+    assert unbraid_cli("report", str(tmp_path / "Z.NPZ"))[0] == 0
+    assert 'id="score-mig"' in (tmp_path / "Z.html").read_text(encoding="utf-8")
+
+
 def test_two_runs_on_one_page(unbraid_cli, scored: Path, tmp_path: Path) -> None:
     other = unbraid.train("pca", blocks(), seeds=[5], steps=1, latents=3, out=tmp_path, processes=0)[0].path
     unbraid.score(unbraid.load_run(other).codes(), metrics=["mig"]).save(other / "scores.json")

@@ -1,5 +1,6 @@
 """A study of codes alone: labels without images, models that were trained elsewhere, nothing trained here."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -97,7 +98,8 @@ def test_labels_among_codes_are_not_taken_for_codes(place: Path) -> None:
     codes = pd.DataFrame(np.load(place / "runs" / "b1-0" / "codes.npy"), columns=["z0", "z1", "z2"])
     pd.concat([codes, LABELS[["size"]]], axis=1).to_csv(place / "beside.csv", index=False)
     LABELS[["size", "phase"]].to_csv(place / "labels2.csv", index=False)
-    for file in ("beside.csv", "labels2.csv"):
+    shutil.copyfile(place / "beside.csv", place / "UPPER.CSV")
+    for file in ("beside.csv", "labels2.csv", "UPPER.CSV"):
         with pytest.raises(ValueError, match=f"{file}: column 'size' is a factor of the study, and would count as"):
             added.add(study, [place / file], family="theirs")
     codes.to_csv(place / "alone.csv", index=False)

@@ -314,7 +314,7 @@ def _read(path: Path, space: Space) -> Representation:
     file = code_path(path)
     given = read_codes(file)
     among = [name for name in given.code_names if name in space.names]
-    if file.suffix in LABELS and among and not given.names:
+    if file.suffix.lower() in LABELS and among and not given.names:
         raise ValueError(
             f"{file}: column {among[0]!r} is a factor of the study, and would count as a code; leave labels out, or "
             "call the codes code_0, code_1, ..."

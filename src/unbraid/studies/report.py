@@ -52,7 +52,7 @@ def report_page(
         return _of_study(path, home, trust, progress)
     if run:
         return _of_run(path, compare, trust, progress)
-    if path.suffix in READABLE:
+    if path.suffix.lower() in READABLE:
         return replace(score_path(path, Labels(), progress=progress), path=str(path)).text("page.html")
     if path.is_file() or (path / SCORES).is_file():
         return page(load_beside(path if path.is_file() else path / SCORES).contents())
