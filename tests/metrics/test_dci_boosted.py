@@ -217,6 +217,33 @@ def test_halves_that_foretell_each_other_are_halves_with_groups_too(monkeypatch:
     assert sorted(trained) == [40, 40, 80]
 
 
+def test_only_factors_that_ten_iterations_foretell_get_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others are predicted by their commonest class; what is told has the same numbers as with all trees."""
+    module, trained = sys.modules[dci_boosted.__module__], list[int]()
+
+    def noted(codes: RankedCodes, classes: IntArray, **settings: Any) -> Boosted:
+        trained.append(settings["n_iterations"])
+        return boosted_classes(codes, classes, **settings)
+
+    monkeypatch.setattr(module, "boosted_classes", noted)
+    rng = np.random.default_rng(0)
+    codes = rng.normal(size=(3000, 3))
+    weakly = (codes[:, 0] + 2 * rng.normal(size=3000) > 0).astype(int)
+    factors = np.column_stack([weakly, (rng.random(3000) < 0.2).astype(int)])  # the second is noise
+    found = dci_boosted(codes, factors)
+    assert sorted(trained) == [10, 10, 10, 10, 100]
+    assert found.errors[1] == found.baseline[1] == pytest.approx(0.2, abs=0.03)
+    assert not found.importance[:, 1].any()
+    assert any(note.startswith("factor 1: held-out rows are predicted no better") for note in found.notes)
+    monkeypatch.setattr(module, "ENOUGH", 2001)
+    trained.clear()
+    as_before = dci_boosted(codes, factors)
+    assert trained.count(100) == 2
+    np.testing.assert_array_equal(found.importance, as_before.importance)
+    assert found.errors[0] == as_before.errors[0]
+    assert found.errors[1] == pytest.approx(as_before.errors[1], abs=0.02)
+
+
 def test_an_importance_below_0_by_rounding_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     """As of a code whose only splits gain nothing; it was refused as a negative importance."""
     monkeypatch.setattr(GradientBoostingClassifier, "feature_importances_", np.array([1.0, -8e-18]))

@@ -3,7 +3,7 @@
 import numba
 import numpy as np
 
-from unbraid.metrics._solvers.trees import below
+from unbraid.metrics._solvers.trees import STEP, below
 from unbraid.types import FloatArray, IntArray
 
 SIGNIFICANCE = 1e-3  # for all factors of a result together
@@ -25,17 +25,24 @@ def beats_luck(predicted: FloatArray, truth: tuple[IntArray, FloatArray], n_fact
         seed: of the shuffles.
     """
     columns, values = truth
-    if not len(columns):
+    if not beats_constant(predicted, truth):
         return False
     terms = predicted[np.arange(len(columns)), columns] * values
     agreement = float(terms.sum())
-    # Squared errors less the sum of the squared truth: predicted^2 - 2 agreement against that of the mean.
-    sums = np.bincount(columns, weights=values, minlength=predicted.shape[1])
-    if not 2.0 * agreement - (predicted**2).sum() > (sums**2).sum() / len(columns):
-        return False
     least = agreement - 1e-12 * float(np.abs(terms).sum())
     state = np.random.default_rng(seed).integers(0, 2**63, size=1).astype(np.uint64)
     return _above_shuffles(predicted, columns.copy(), values.copy(), least, round(n_factors / SIGNIFICANCE) - 1, state)
+
+
+def beats_constant(predicted: FloatArray, truth: tuple[IntArray, FloatArray]) -> bool:
+    """Whether these predictions have a smaller squared error than any constant; arguments as those of `beats_luck`."""
+    columns, values = truth
+    if not len(columns):
+        return False
+    agreement = float((predicted[np.arange(len(columns)), columns] * values).sum())
+    # Squared errors less the sum of the squared truth: predicted^2 - 2 agreement against that of the mean.
+    sums = np.bincount(columns, weights=values, minlength=predicted.shape[1])
+    return bool(2.0 * agreement - (predicted**2).sum() > (sums**2).sum() / len(columns))
 
 
 def unpredicted(factor: int) -> str:
@@ -51,13 +58,43 @@ def _above_shuffles(
     predicted: FloatArray, columns: IntArray, values: FloatArray, least: float, n_shuffles: int, state: IntArray
 ) -> bool:
     """Whether every shuffle of the truth, in place, agrees less than `least` with what is predicted."""
+    single, others = predicted[:, 0].copy(), np.empty(len(columns), dtype=np.uint32)
     for _ in range(n_shuffles):
-        total = 0.0
-        for row in range(len(columns) - 1, -1, -1):
-            other = below(row + 1, state)
-            columns[row], columns[other] = columns[other], columns[row]
-            values[row], values[other] = values[other], values[row]
-            total += predicted[row, columns[row]] * values[row]
+        _draw_partners(others, state)
+        if predicted.shape[1] > 1:  # values are all 1
+            for row in range(len(columns) - 1, -1, -1):
+                columns[row], columns[others[row]] = columns[others[row]], columns[row]
+            total = _picked(predicted, columns)
+        else:
+            for row in range(len(columns) - 1, -1, -1):
+                values[row], values[others[row]] = values[others[row]], values[row]
+            total = _product(single, values)
         if total >= least:
             return False
     return True
+
+
+@numba.njit(cache=True)
+def _draw_partners(others: IntArray, state: IntArray) -> None:
+    """`below` each row's number + 1, from the last row to the first."""
+    begun = state[0]
+    for row in range(len(others)):
+        state[0] = begun + np.uint64(len(others) - 1 - row) * STEP
+        others[row] = below(row + 1, state)
+    state[0] = begun + np.uint64(len(others)) * STEP
+
+
+@numba.njit(cache=True, fastmath={"reassoc", "nsz"})
+def _picked(predicted: FloatArray, columns: IntArray) -> float:
+    total = 0.0
+    for row in range(len(columns)):
+        total += predicted[row, columns[row]]
+    return total
+
+
+@numba.njit(cache=True, fastmath={"reassoc", "nsz"})
+def _product(one: FloatArray, other: FloatArray) -> float:
+    total = 0.0
+    for row in range(len(one)):
+        total += one[row] * other[row]
+    return total
