@@ -42,12 +42,8 @@ class SubsetDataset:
     def __reduce__(self) -> tuple[Any, ...]:
         return SubsetDataset, (self.dataset, self.positions)  # the table is made again from these
 
-    @property
-    def space(self) -> FactorTable:
-        return self._space
-
     @cached_property
-    def _space(self) -> FactorTable:
+    def space(self) -> FactorTable:
         whole = self.dataset.space
         table = whole.factors(self.positions)
         complete = _grid_of_levels(whole, self.positions, table) if isinstance(whole, FactorSpace) else None

@@ -27,7 +27,9 @@ class _Product(torch.autograd.Function):
         ctx.save_for_backward(*inputs[:2])
 
     @classmethod
-    def vmap(cls, info: Any, in_dims: tuple[int | None, ...], *inputs: Any) -> tuple[Tensor, int]:
+    def vmap(  # pyright: ignore[reportIncompatibleMethodOverride]
+        cls, info: Any, in_dims: tuple[int | None, ...], *inputs: Any
+    ) -> tuple[Tensor, int]:
         return cls.apply(*_members_first(info.batch_size, in_dims, inputs)), 0
 
 
