@@ -11,10 +11,14 @@ import numba
 import numpy as np
 
 from unbraid.metrics._solvers.trees import in_own_order, shuffle
-from unbraid.types import BoolArray, FloatArray, IntArray
+from unbraid.types import FloatArray, IntArray, UInt8Array
 
 Importance: TypeAlias = Literal["impurity", "splits"]
 MAX_DEPTH = 40
+AT_ONCE = 128  # cuts whose scores are found together
+NEAR = 1.0 - 1e-12  # rounding apart, scores below this share of the best cannot be it
+# Not "contract": one product and one sum in a single instruction would round otherwise than where there is none.
+VECTORISED = {"nnan", "ninf", "nsz", "reassoc"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +35,26 @@ class Target(NamedTuple):
     values: FloatArray  # (n_train,) what is regressed
     classes: IntArray  # (n_train,) what is classified
     n_classes: int  # 1 where values are regressed
+
+
+class Drawn(NamedTuple):
+    """The rows that a tree is grown on, each once, numbered in their order."""
+
+    rows: IntArray  # (n_drawn,)
+    weights: FloatArray  # (n_drawn,) how often each is drawn
+    values: FloatArray  # (n_drawn,)
+    sums: FloatArray  # (n_drawn,) values times weights
+    classes: IntArray  # (n_drawn,)
+
+
+class Room(NamedTuple):
+    """What is known of `AT_ONCE` cuts while the best is looked for."""
+
+    left: FloatArray  # (n_classes,) rows of each class on the left
+    n_left: FloatArray
+    squares_left: FloatArray  # (sum of targets)^2 on the left, of classes summed over them
+    squares_right: FloatArray
+    scores: FloatArray
 
 
 class Tree(NamedTuple):
@@ -88,8 +112,8 @@ def fit_forest(
     rng, units = np.random.default_rng(seed), np.arange(len(codes)) if groups is None else groups
     n_units = int(units.max()) + 1
     importance = np.zeros((MAX_DEPTH, len(columns)))
-    predictions = np.zeros((MAX_DEPTH, len(others), target.n_classes))
-    out_of_bag, votes = np.zeros((MAX_DEPTH, len(held_out), target.n_classes)), np.zeros(len(held_out))
+    predictions = np.zeros((len(others), MAX_DEPTH, target.n_classes))
+    out_of_bag, votes = np.zeros((len(held_out), MAX_DEPTH, target.n_classes)), np.zeros(len(held_out))
     for _ in range(n_trees):
         weights = np.bincount(rng.integers(0, n_units, n_units), minlength=n_units)[units]
         state = rng.integers(0, 2**63, size=1).astype(np.uint64)
@@ -102,7 +126,8 @@ def fit_forest(
     placed = np.zeros((MAX_DEPTH, codes.shape[1]))
     placed[:, order] = _shares(importance)[:, : len(order)]
     kept = held_out[votes > 0]
-    spared = out_of_bag[:, kept] / votes[kept, None]
+    predictions = np.ascontiguousarray(predictions.swapaxes(0, 1))
+    spared = np.ascontiguousarray(out_of_bag[kept].swapaxes(0, 1)) / votes[kept, None]
     return Forest(placed, predictions / n_trees * unit + centre, kept, spared * unit + centre)
 
 
@@ -128,13 +153,14 @@ def _importance(tree: Tree, n_codes: int, count_splits: bool) -> FloatArray:
 
 @numba.njit(cache=True, nogil=True)
 def _add_predictions(tree: Tree, codes: FloatArray, places: IntArray, predictions: FloatArray) -> None:
-    """Row r of `codes` adds to the predictions of row `places[r]`."""
+    """Row r of `codes` adds to the predictions (n_depths, n_classes) of row `places[r]`."""
     for row in range(len(codes)):
-        node = 0
+        node, found = 0, predictions[places[row]]
         for depth in range(MAX_DEPTH):
             if tree.code[node] >= 0:
                 node = tree.left[node] + int(codes[row, tree.code[node]] > tree.threshold[node])
-            predictions[depth, places[row]] += tree.output[node]
+            for column in range(found.shape[1]):
+                found[depth, column] += tree.output[node, column]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -143,17 +169,8 @@ def _grow(
 ) -> Tree:
     """One tree on the rows drawn `weights` (n_train,) times each."""
     n_codes = len(columns)
-    n_drawn = 0
-    for row in range(len(weights)):
-        n_drawn += weights[row] > 0
-    # The rows of a node are one stretch of each line of `rows`, in the order of that code.
-    rows = np.empty((n_codes, n_drawn), dtype=np.int32)
-    for code in range(n_codes):
-        filled = 0
-        for row in sorted_rows[code]:
-            if weights[row] > 0:
-                rows[code, filled] = row
-                filled += 1
+    drawn, lines = _draw(sorted_rows, target, weights)
+    n_drawn = len(drawn.rows)
     size = 2 * n_drawn - 1
     tree = Tree(
         np.full(size, -1, dtype=np.int32),
@@ -163,33 +180,52 @@ def _grow(
         np.zeros(size),
         np.zeros((size, target.n_classes)),
     )
-    begins, ends = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
-    ends[0] = n_drawn
-    counts = np.zeros((2, target.n_classes))
+    begins, ends, n_rows = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64), np.zeros(size)
+    grows = np.zeros(size, dtype=np.bool_)
+    room = Room(np.zeros(target.n_classes), np.empty(AT_ONCE), np.empty(AT_ONCE), np.empty(AT_ONCE), np.empty(AT_ONCE))
     order = np.arange(n_codes)
-    goes_left = np.zeros(len(weights), dtype=np.bool_)
-    kept = np.empty(n_drawn, dtype=np.int32)
+    goes_left = np.zeros(n_drawn, dtype=np.uint8)
+    ends[0] = n_drawn
+    grows[0] = not _summarise(drawn, lines[0, 0, :n_drawn], 0, tree.output, n_rows) and max_depth > 0
     n_nodes, node = 1, 0
     while node < n_nodes:
-        begin, end = begins[node], ends[node]
-        pure = _summarise(rows[0, begin:end], target, weights, tree.output[node])
-        if not pure and tree.depth[node] < max_depth:
+        if grows[node]:
+            begin, end, depth = begins[node], ends[node], tree.depth[node]
+            before, after = lines[depth % 2], lines[1 - depth % 2]
             shuffle(order, state)
-            code, place, gain = _best_split(columns, rows, begin, end, target, weights, order, counts)
+            code, place, gain = _best_split(
+                columns, before, begin, end, drawn, n_rows[node], tree.output[node], order, room
+            )
             if code >= 0:
-                low, high = columns[code, rows[code, place]], columns[code, rows[code, place + 1]]
-                middle = low + (high - low) / 2
+                line, middle = before[code], place + 1
+                low, high = columns[code, drawn.rows[line[place]]], columns[code, drawn.rows[line[middle]]]
+                halfway = low + (high - low) / 2
                 tree.code[node], tree.gain[node], tree.left[node] = code, gain, n_nodes
-                tree.threshold[node] = middle if middle < high else low
-                for at in range(begin, end):
-                    goes_left[rows[code, at]] = at <= place
-                for each in range(n_codes):
-                    _partition(rows[each, begin:end], goes_left, kept)
-                begins[n_nodes], ends[n_nodes] = begin, place + 1
-                begins[n_nodes + 1], ends[n_nodes + 1] = place + 1, end
-                tree.depth[n_nodes] = tree.depth[n_nodes + 1] = tree.depth[node] + 1
+                tree.threshold[node] = halfway if halfway < high else low
+                left, right = n_nodes, n_nodes + 1
                 n_nodes += 2
+                tree.depth[left] = tree.depth[right] = depth + 1
+                pure_left = _summarise(drawn, line[begin:middle], left, tree.output, n_rows)
+                pure_right = _summarise(drawn, line[middle:end], right, tree.output, n_rows)
+                grows[left] = not pure_left and depth + 1 < max_depth
+                grows[right] = not pure_right and depth + 1 < max_depth
+                begins[left], ends[left] = begin, middle
+                begins[right], ends[right] = middle, end
+                if grows[left] or grows[right]:
+                    for at in range(begin, end):
+                        goes_left[line[at]] = at <= place
+                if grows[left] and grows[right]:
+                    for each in range(n_codes):
+                        _part(before[each], begin, middle, end, goes_left, after[each])
+                elif grows[left] or grows[right]:
+                    if grows[right]:
+                        begins[right], ends[right] = begin, begin + end - middle
+                    for each in range(n_codes):
+                        _keep(before[each], begin, end, goes_left, np.uint8(grows[left]), after[each])
         node += 1
+    for each in range(n_nodes):
+        for column in range(target.n_classes):
+            tree.output[each, column] /= n_rows[each]
     return Tree(
         tree.code[:n_nodes], tree.threshold[:n_nodes], tree.left[:n_nodes], tree.depth[:n_nodes], tree.gain[:n_nodes],
         tree.output[:n_nodes],
@@ -197,81 +233,186 @@ def _grow(
 
 
 @numba.njit(cache=True)
-def _summarise(rows: IntArray, target: Target, weights: IntArray, output: FloatArray) -> bool:
-    """Fill in what a node predicts; whether all its rows agree."""
+def _draw(sorted_rows: IntArray, target: Target, weights: IntArray) -> tuple[Drawn, IntArray]:
+    """What is drawn, and `lines` (2, n_codes, n_drawn + 1): the drawn in the order of each code, and room for as many.
+
+    The rows of a node are one stretch of each line; those of its children are copied to the other lines.
+    """
+    n_codes, n_rows = sorted_rows.shape
+    numbers, n_drawn = np.empty(n_rows, dtype=np.uint32), 0
+    for row in range(n_rows):
+        numbers[row] = n_drawn
+        n_drawn += weights[row] > 0
+    lines = np.empty((2, n_codes, n_drawn + 1), dtype=np.uint32)
+    for code in range(n_codes):
+        filled = 0
+        for row in sorted_rows[code]:
+            lines[0, code, filled] = numbers[row]
+            filled += weights[row] > 0
+    drawn = Drawn(
+        np.empty(n_drawn, dtype=np.uint32),
+        np.empty(n_drawn),
+        np.empty(n_drawn),
+        np.empty(n_drawn),
+        np.empty(n_drawn, dtype=np.uint32),
+    )
+    for row in range(n_rows):
+        if weights[row] > 0:
+            number = numbers[row]
+            drawn.rows[number], drawn.weights[number] = row, weights[row]
+            drawn.values[number], drawn.classes[number] = target.values[row], target.classes[row]
+            drawn.sums[number] = weights[row] * target.values[row]
+    return drawn, lines
+
+
+@numba.njit(cache=True)
+def _summarise(drawn: Drawn, line: IntArray, node: int, sums: FloatArray, n_rows: FloatArray) -> bool:
+    """Fill in sums of the targets, or rows of each class, and rows of a node; whether all its rows agree."""
     pure, total = True, 0.0
-    for row in rows:
-        if target.n_classes > 1:
-            output[target.classes[row]] += weights[row]
-            pure &= target.classes[row] == target.classes[rows[0]]
-        else:
-            output[0] += weights[row] * target.values[row]
-            pure &= target.values[row] == target.values[rows[0]]
-        total += weights[row]
-    output /= total
+    if sums.shape[1] > 1:
+        first = drawn.classes[line[0]]
+        for each in line:
+            sums[node, drawn.classes[each]] += drawn.weights[each]
+            pure &= drawn.classes[each] == first
+            total += drawn.weights[each]
+    else:
+        value, summed = drawn.values[line[0]], 0.0
+        for each in line:
+            summed += drawn.sums[each]
+            pure &= drawn.values[each] == value
+            total += drawn.weights[each]
+        sums[node, 0] = summed
+    n_rows[node] = total
     return pure
 
 
 @numba.njit(cache=True)
 def _best_split(
     columns: FloatArray,
-    rows: IntArray,
+    lines: IntArray,
     begin: int,
     end: int,
-    target: Target,
-    weights: IntArray,
+    drawn: Drawn,
+    n_node: float,
+    sums: FloatArray,
     order: IntArray,
-    counts: FloatArray,
+    room: Room,
 ) -> tuple[int, int, float]:
     """Code (-1 if none can split), last place on the left, and decrease of the impurity times the rows.
 
     Both impurities lead to the sum over the two sides of (sum of targets)^2 / rows, for classes summed over them.
     """
-    left, right = counts[0], counts[1]
-    n_node, sum_node = 0.0, 0.0
-    counts[:] = 0.0
-    for row in rows[0, begin:end]:
-        n_node += weights[row]
-        sum_node += weights[row] * target.values[row]
-        right[target.classes[row]] += weights[row]
-    squares_node = float((right * right).sum()) if target.n_classes > 1 else sum_node * sum_node
-    best_score, best_unit, best_code, best_place = -1.0, 1.0, -1, -1
+    rows, n_classes = drawn.rows, len(sums)
+    squares_node = 0.0
+    for column in range(n_classes):
+        squares_node += sums[column] * sums[column]
+    best_score, best_unit, best_code, best_place, best = -1.0, 1.0, -1, -1, -1.0
     for code in order:
-        column, line = columns[code], rows[code]
-        if column[line[begin]] == column[line[end - 1]]:
+        if columns[code, rows[lines[code, begin]]] == columns[code, rows[lines[code, end - 1]]]:
             continue
         n_left, sum_left, squares_left, squares_right = 0.0, 0.0, 0.0, squares_node
-        for place in range(begin, end - 1):
-            row = line[place]
-            weight = float(weights[row])
-            n_left += weight
-            if target.n_classes > 1:
-                own = target.classes[row]
-                squares_left += weight * (2.0 * left[own] + weight)
-                squares_right -= weight * (2.0 * right[own] - weight)
-                left[own] += weight
-                right[own] -= weight
+        for start in range(begin, end - 1, AT_ONCE):
+            n = min(AT_ONCE, end - 1 - start)
+            if n_classes > 1:
+                for at in range(n):
+                    each = lines[code, start + at]
+                    weight, own = drawn.weights[each], drawn.classes[each]
+                    before = room.left[own]
+                    n_left += weight
+                    squares_left += weight * (2.0 * before + weight)
+                    squares_right -= weight * (2.0 * (sums[own] - before) - weight)
+                    room.left[own] = before + weight
+                    room.n_left[at], room.squares_left[at], room.squares_right[at] = n_left, squares_left, squares_right
             else:
-                sum_left += weight * target.values[row]
-                squares_left, squares_right = sum_left * sum_left, (sum_node - sum_left) * (sum_node - sum_left)
-            n_right = n_node - n_left
-            # Across, not divided: the same comparison, and what parts rows alike ties exactly, mirrored or not.
-            score, unit = squares_left * n_right + squares_right * n_left, n_left * n_right
-            if score * best_unit > best_score * unit and column[line[place + 1]] > column[row]:
-                best_score, best_unit, best_code, best_place = score, unit, code, place
-        if target.n_classes > 1:
-            right += left
-            left[:] = 0.0
+                for at in range(n):
+                    each = lines[code, start + at]
+                    n_left += drawn.weights[each]
+                    sum_left += drawn.sums[each]
+                    room.n_left[at], room.scores[at] = n_left, sum_left
+                _square(room.scores, room.squares_left, room.squares_right, n, sums[0])
+            if not _any_near(room.n_left, room.squares_left, room.squares_right, n, n_node, best * NEAR):
+                continue
+            highest = _score(room.n_left, room.squares_left, room.squares_right, room.scores, n, n_node)
+            least, found = max(highest, best) * NEAR, False
+            while True:
+                for at in range(n):
+                    if room.scores[at] < least:
+                        continue
+                    place = start + at
+                    if columns[code, rows[lines[code, place + 1]]] > columns[code, rows[lines[code, place]]]:
+                        found, n_right = True, n_node - room.n_left[at]
+                        # Across, not divided: the same comparison, and what parts rows alike ties exactly, mirrored
+                        # or not.
+                        score = room.squares_left[at] * n_right + room.squares_right[at] * room.n_left[at]
+                        unit = room.n_left[at] * n_right
+                        if score * best_unit > best_score * unit:
+                            best_score, best_unit, best_code, best_place = score, unit, code, place
+                            best = score / unit
+                if found or least <= best * NEAR or least < 0.0:
+                    break
+                least = best * NEAR  # between equal values there is no cut: a lower one may be the best
+        for column in range(n_classes):
+            room.left[column] = 0.0
     return best_code, best_place, max(float(best_score / best_unit - squares_node / n_node), 0.0)
 
 
+@numba.njit(cache=True, fastmath=VECTORISED, error_model="numpy")
+def _square(
+    sums_left: FloatArray, squares_left: FloatArray, squares_right: FloatArray, n: int, sum_node: float
+) -> None:
+    for at in range(n):
+        left, right = sums_left[at], sum_node - sums_left[at]
+        squares_left[at], squares_right[at] = left * left, right * right
+
+
+@numba.njit(cache=True, fastmath=VECTORISED, error_model="numpy")
+def _any_near(
+    n_left: FloatArray, squares_left: FloatArray, squares_right: FloatArray, n: int, n_node: float, least: float
+) -> bool:
+    """Whether any of the first `n` cuts scores at least `least`; without a division."""
+    found = 0
+    for at in range(n):
+        n_right = n_node - n_left[at]
+        found += squares_left[at] * n_right + squares_right[at] * n_left[at] >= least * (n_left[at] * n_right)
+    return found > 0
+
+
+@numba.njit(cache=True, fastmath=VECTORISED, error_model="numpy")
+def _score(
+    n_left: FloatArray,
+    squares_left: FloatArray,
+    squares_right: FloatArray,
+    scores: FloatArray,
+    n: int,
+    n_node: float,
+) -> float:
+    """Fill in the scores of the first `n` cuts, give the highest."""
+    highest = 0.0
+    for at in range(n):
+        n_right = n_node - n_left[at]
+        score = (squares_left[at] * n_right + squares_right[at] * n_left[at]) / (n_left[at] * n_right)
+        scores[at] = score
+        highest = score if score > highest else highest
+    return highest
+
+
 @numba.njit(cache=True)
-def _partition(rows: IntArray, goes_left: BoolArray, kept: IntArray) -> None:
-    """Move the rows that go left to the front, both sides staying in order."""
-    n_left, n_right = 0, 0
-    for row in rows:
-        kept[n_right] = row
-        rows[n_left] = row
-        n_left += goes_left[row]
-        n_right += not goes_left[row]
-    rows[n_left:] = kept[:n_right]
+def _part(before: IntArray, begin: int, middle: int, end: int, goes_left: UInt8Array, after: IntArray) -> None:
+    """Copy a stretch, those that go left from `begin` on and the others from `middle` on, both staying in order."""
+    left, right = begin, middle
+    for at in range(begin, end):
+        each = before[at]
+        goes = goes_left[each]
+        after[left if goes else right] = each
+        left += goes
+        right += 1 - goes
+
+
+@numba.njit(cache=True)
+def _keep(before: IntArray, begin: int, end: int, goes_left: UInt8Array, side: int, after: IntArray) -> None:
+    """Copy those of one side, in order, from `begin` on."""
+    filled = begin
+    for at in range(begin, end):
+        each = before[at]
+        after[filled] = each
+        filled += goes_left[each] == side
