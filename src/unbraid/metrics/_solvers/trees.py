@@ -11,6 +11,7 @@ from unbraid.types import FloatArray, IntArray
 
 ClassArray = TypeVar("ClassArray", FloatArray, IntArray)
 FIRST = 4096  # rows that tell most codes apart
+STEP = np.uint64(0x9E3779B97F4A7C15)  # of the SplitMix64 sequence
 
 
 def own_order(codes: FloatArray) -> tuple[IntArray, FloatArray]:
@@ -91,7 +92,7 @@ def coarse_bins(train_ranks: IntArray, max_bins: int) -> IntArray:
 @numba.njit(cache=True)
 def next_random(state: IntArray) -> np.uint64:
     """The next number of the SplitMix64 sequence; `state` is uint64 (1,)."""
-    state[0] += np.uint64(0x9E3779B97F4A7C15)
+    state[0] += STEP
     mixed = state[0]
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
