@@ -34,7 +34,7 @@ def in_browser(browser: Browser, folder: Path, program: Program, codes: Tensor) 
     page.write_text(f"<!doctype html><title>decoder</title><script>{SCRIPT}</script>", encoding="utf-8")
     with shown(browser, page) as tab:
         told = {"program": json.loads(json.dumps(program.to_dict())), "codes": codes.tolist()}
-        return torch.tensor(tab.evaluate(RUN, told), dtype=torch.float64).view(len(codes), *program.shape)
+        return torch.tensor(tab.evaluate(RUN, told), dtype=torch.float64).view(len(codes), *program.steps[-1].shape)
 
 
 def codes_for(n_codes: int) -> Tensor:

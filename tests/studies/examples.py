@@ -13,6 +13,10 @@ import torch
 from torch import Tensor, nn
 
 from unbraid.models.networks import dense_pair
+from unbraid.studies.expand import expand
+from unbraid.studies.record import StudyPart
+from unbraid.studies.schema import StudyConfig, checked, mapping
+from unbraid.studies.snapshot import Planned
 
 SMALL = """
 name: small
@@ -27,6 +31,16 @@ precision: float32
 device: cpu
 metrics: [mig, dci_lasso]
 """
+
+
+def parse(text: str, where: str = "study.yaml") -> StudyConfig:
+    """The study that a YAML text describes."""
+    return checked(StudyConfig, mapping(text, where), where)
+
+
+def planned_runs(part: StudyPart) -> list[Planned]:
+    """The runs of the YAML, done or not."""
+    return expand(part.config, part.environment())
 
 
 def written(folder: Path, text: str = SMALL) -> Path:

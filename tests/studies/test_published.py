@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.studies.examples import parse
 from tests.studies.test_schema import AROUND
 from unbraid.studies.expand import expand
-from unbraid.studies.schema import parse
 
 STUDIES = Path(__file__).parents[2] / "studies"
 CLAIMS = STUDIES / "claims"  # what papers claim of them, which is no study

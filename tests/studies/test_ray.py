@@ -21,7 +21,7 @@ from torch import nn
 
 from tests.conftest import MEMORY
 from tests.studies import ray_in_process
-from tests.studies.examples import SMALL, FailingLater, same_but_for_times, written
+from tests.studies.examples import SMALL, FailingLater, planned_runs, same_but_for_times, written
 from unbraid import Study
 from unbraid.cli import main
 from unbraid.models.networks import dense_pair
@@ -361,7 +361,7 @@ def test_a_dry_run_asks_the_cluster_and_not_the_machine_where_it_starts(
     monkeypatch.setattr("unbraid.studies.estimate.choose_device", nothing)
     study = Study.load(written(tmp_path, QUICK), out=tmp_path / "study")
     found = estimate(study.part(), "ray", gpus_per_run=0.25)
-    assert (found.processes, found.waiting) == (1, len(study.part().planned()))  # its node has one core
+    assert (found.processes, found.waiting) == (1, len(planned_runs(study.part())))  # its node has one core
     assert "places of the cluster" in found.assumed
     assert min(row.seconds for row in found.rows) > 0
     assert (found.memory_each or 0) > 1 << 20

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.studies.examples import SMALL
+from tests.studies.examples import SMALL, parse
 from unbraid.families.table import FAMILIES
 from unbraid.studies.executors import EXECUTORS
 from unbraid.studies.expand import check_metrics, expand, metric_names
 from unbraid.studies.record import StudyPart
-from unbraid.studies.schema import OPTIONS, StudyConfig, parse
+from unbraid.studies.schema import OPTIONS, StudyConfig
 from unbraid.studies.store import StudyEnvironment
 
 AROUND = StudyEnvironment(

@@ -13,7 +13,7 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 import unbraid
-from tests.studies.examples import same_but_for_times, written
+from tests.studies.examples import parse, same_but_for_times, written
 from unbraid import Representation, Study
 from unbraid.analysis.comparison import compare_groups
 from unbraid.datasets import DATASETS
@@ -29,7 +29,6 @@ from unbraid.studies import store
 from unbraid.studies.added import sample_of
 from unbraid.studies.record import StudyProgress
 from unbraid.studies.results import results
-from unbraid.studies.schema import parse
 from unbraid.studies.several import OWN, read
 from unbraid.studies.study import open_study
 

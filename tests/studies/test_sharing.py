@@ -10,13 +10,13 @@ import pytest
 
 from tests.cli.test_cli import digest
 from tests.sharing.test_every_eval_ever import check
+from tests.studies.examples import parse, planned_runs
 from tests.studies.test_schema import AROUND
 from unbraid import load_run
 from unbraid.sharing.every_eval_ever import record_path
 from unbraid.storage.json_records import read_object
 from unbraid.studies.expand import expand
 from unbraid.studies.published import check_published
-from unbraid.studies.schema import parse
 from unbraid.studies.sharing import write_records
 from unbraid.studies.store import write_json
 from unbraid.studies.study import Study
@@ -147,7 +147,7 @@ def test_a_number_of_a_paper_stands_beside_ours(study: Study, unbraid_cli, tmp_p
 )
 def test_what_cannot_be_compared_is_refused(study: Study, old: str, new: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
-        check_published(parse(study.text.replace(old, new), "study.yaml"), study.part().planned())
+        check_published(parse(study.text.replace(old, new), "study.yaml"), planned_runs(study.part()))
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_what_cannot_be_compared_is_refused(study: Study, old: str, new: str, sa
     ],
 )
 def test_what_can_be_compared_is_not(study: Study, old: str, new: str) -> None:
-    check_published(parse(study.text.replace(old, new), "study.yaml"), study.part().planned())
+    check_published(parse(study.text.replace(old, new), "study.yaml"), planned_runs(study.part()))
 
 
 def test_a_default_that_configs_leave_out_is_that_of_their_runs(study: Study) -> None:

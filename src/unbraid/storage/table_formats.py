@@ -104,8 +104,7 @@ def save_table(path: str | Path, table: Table) -> None:
         ValueError: the suffix is another.
         FileNotFoundError: the folder does not exist.
     """
-    text = table_text(table, Path(path).suffix, path)
-    write_text(path, text)
+    write_text(path, table_text(table, Path(path).suffix, path))
 
 
 def save_frame(frame: "DataFrame", path: Path) -> None:

@@ -26,6 +26,15 @@ GROUPS: Mapping[str, str] = {
     "hyper": "Hyperparameters",
     "run": "Run",
 }
+TOLD: Mapping[str, Mapping[str, Any]] = {  # of columns that are no numbers, and always shown
+    ABOVE: {
+        "label": "above baselines", "about": "Whether the run is better than its best baseline, by every metric",
+        "shown": True,
+    },
+    "collapsed": {
+        "about": "All latents together have less than one bit of information, whatever metrics score", "shown": True,
+    },
+}  # fmt: skip
 FIRST_SHOWN = 8  # columns of numbers that the ranking opens with
 LOSSES = ("train.loss", "train.reconstruction")
 DIGITS = 6  # significant ones that the page carries
@@ -48,12 +57,7 @@ def columns(frame: DataFrame) -> list[dict[str, Any]]:
     for each in [each for each in described if each["headline"]][:FIRST_SHOWN]:
         each["shown"] = True
     for each in described:
-        if each["id"] == ABOVE:
-            about = "Whether the run is better than its best baseline, by every metric"
-            each |= {"label": "above baselines", "about": about, "shown": True}
-        if each["id"] == "collapsed":
-            each |= {"about": "All latents together have less than one bit of information, whatever metrics score"}
-            each["shown"] = True
+        each |= TOLD.get(each["id"], {})
     return described
 
 

@@ -249,18 +249,14 @@ def _path_of(model: Model) -> Path | None:
 
 def _candidate(name: str, model: Model) -> Candidate:
     if (path := _path_of(model)) is not None:
-        return _of_path(name, path)
+        if not path.is_dir() or not is_run(path):
+            return _of_file(name, find_codes(path))
+        return Candidate.of(name, *_family_and_setting(path), read_codes(path))
     if isinstance(model, Representation):
         if model.weights is not None:
             raise ValueError(f"{name}: a ranking does not support weighted rows")
         return Candidate.of(name, "", "", model)
     return Candidate(name, "", "", as_array(model))
-
-
-def _of_path(name: str, path: Path) -> Candidate:
-    if not path.is_dir() or not is_run(path):
-        return _of_file(name, find_codes(path))
-    return Candidate.of(name, *_family_and_setting(path), read_codes(path))
 
 
 def _of_file(name: str, path: Path) -> Candidate:

@@ -22,7 +22,7 @@ from unbraid.studies.index import run_marks
 from unbraid.studies.kept_scores import read_scores
 from unbraid.studies.schema import StudyConfig
 from unbraid.studies.scores import wanted_scores
-from unbraid.studies.snapshot import Planned, StudySnapshot, read_added, read_runs
+from unbraid.studies.snapshot import StudySnapshot, read_added, read_runs
 from unbraid.studies.store import StudyEnvironment
 from unbraid.training.source import open_dataset, opened_dataset
 from unbraid.types import Progress
@@ -94,10 +94,6 @@ class StudyPart(InFolder):
         """Raises ValueError where the study cannot be kept in its folder: one of another kind, or another version."""
         if self.folder is not None:
             store.check_folder(self.folder, self.files)
-
-    def planned(self) -> list[Planned]:
-        """The runs of the YAML, done or not."""
-        return expand(self.config, self.environment())
 
     def environment(self) -> StudyEnvironment:
         """The dataset, device and precision of the runs: those the folder began with, else those met here.

@@ -73,22 +73,23 @@ def results(snapshot: StudySnapshot) -> DataFrame:
 
 def _row(run: RunView, images: Mapping[str, Any]) -> dict[str, Any]:
     """What is known of a run; one that was added is of the study's images."""
-    row: dict[str, Any] = {
+    status, made = run.status, run.status.get("provenance") or {}
+    return {
         "run": run.id,
         "family": run.family,
         "setting": run.setting,
         "seed": run.seed,
         "state": run.state,
         "reason": run.reason,
+        **conditions({**run.config, "dataset": images}),
+        "unbraid": status.get("unbraid"),
+        **{name: made.get(name) for name in MADE},
+        **dict.fromkeys(("computed_with", "ranked_by", "published", ABOVE)),
+        "seconds": status.get("seconds"),
+        N_ROWS: None,
+        **{f"hyper.{name}": value for name, value in run.hyperparameters.items()},
+        **{f"train.{name}": value for name, value in status.get("last", {}).items()},
     }
-    status = run.status
-    row |= conditions({**run.config, "dataset": images})
-    made = status.get("provenance") or {}
-    row |= {"unbraid": status.get("unbraid")} | {name: made.get(name) for name in MADE}
-    row |= {"computed_with": None, "ranked_by": None, "published": None, ABOVE: None, "seconds": status.get("seconds")}
-    row[N_ROWS] = None
-    row |= {f"hyper.{name}": value for name, value in run.hyperparameters.items()}
-    return row | {f"train.{name}": value for name, value in status.get("last", {}).items()}
 
 
 def conditions(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -260,21 +260,8 @@ class StudyConfig(Section):
         return given
 
 
-def parse(text: str, where: str) -> StudyConfig:
-    """The study that a YAML text describes.
-
-    Args:
-        text: YAML.
-        where: the file, for errors.
-
-    Raises:
-        ValueError: not YAML, or a key or value that a study does not have; one line with the path of the key.
-    """
-    return checked(StudyConfig, mapping(text, where), where)
-
-
 def mapping(text: str, where: str) -> dict[str, Any]:
-    """What a YAML text holds, which is a mapping; arguments and errors as for `parse`."""
+    """What a YAML text holds, which is a mapping; ValueError, with the file `where`, for anything else."""
     content = parse_yaml(text, where)
     if not isinstance(content, dict):
         raise ValueError(f"{where}: a study is a mapping with name, dataset, families, ...; see docs/studies.md")

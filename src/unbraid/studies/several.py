@@ -87,8 +87,8 @@ def read(path: Path) -> tuple[StudyConfig, str, list[StudyPart]]:
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: as `unbraid.studies.schema.parse`; or a label is no name of a folder, there twice, or kept for
-            something else.
+        ValueError: not YAML, or a key or value that a study does not have, with its path; or a label is no name of a
+            folder, there twice, or kept for something else.
     """
     text, where = read_text(path), str(path)
     content = mapping(text, where)

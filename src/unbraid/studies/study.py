@@ -247,5 +247,5 @@ def open_study(where: str | Path, out: str | Path | None = None, *, trust: Colle
 def _baselines(snapshot: StudySnapshot) -> "pandas.DataFrame":
     rows = beside_baselines(snapshot)
     columns = dict.fromkeys(["baseline", "codes", "id", "runs", *(name for row in rows for name in row["scores"])])
-    pandas = require("pandas", "table", "baselines of a study")
-    return pandas.DataFrame([{**row, **row["scores"]} for row in rows], columns=list(columns))
+    cells = [{**row, **row["scores"]} for row in rows]
+    return require("pandas", "table", "baselines of a study").DataFrame(cells, columns=list(columns))

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.studies.examples import parse
 from unbraid.studies.fit import plan as planning
 from unbraid.studies.fit.plan import Cost, FinalRound, Plan, Round, SearchRound, Setting, longer, make_plan, settings_of
-from unbraid.studies.schema import parse
 
 FAMILIES = ("beta_tcvae", "beta_vae")
 

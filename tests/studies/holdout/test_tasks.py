@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.studies.examples import parse
 from unbraid import load_run
 from unbraid.analysis.columns import agreement_columns, higher_is_better
 from unbraid.cli.app import main
@@ -27,7 +28,6 @@ from unbraid.studies.executors import work
 from unbraid.studies.holdout.answers import ANSWERS, read_answers
 from unbraid.studies.holdout.evaluation import evaluate_heads, evaluate_regressors, summary
 from unbraid.studies.results import product_from_0
-from unbraid.studies.schema import parse
 from unbraid.studies.study import Study
 
 YAML = """

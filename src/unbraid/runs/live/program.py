@@ -46,10 +46,6 @@ class Program:
     constants: tuple[Tensor, ...]  # weights, single precision, and indices
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        return self.steps[-1].shape
-
-    @property
     def multiplications(self) -> int:
         """Of weights with values, for one image."""
         return sum(self._multiplications(step) for step in self.steps)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TypeVar
 
 from unbraid._utils.optional import require
 from unbraid._utils.plugins import Table
@@ -26,6 +27,7 @@ from unbraid.studies.tracking import mlflow, tensorboard, wandb
 from unbraid.studies.tracking.record import TrackedRun, tracked_run
 
 FOLDER = "tracking"
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -83,9 +85,9 @@ class Tracking:
         if "wandb" not in self.study.config.track or run not in self.planned or not logs:
             return
         if run not in self.live:
-            self._asked("wandb", run, lambda: self._begin(run))
-        if (live := self.live.setdefault(run, None)) is not None:
-            self._asked("wandb", run, lambda: live.log(step, logs))
+            self.live[run] = self._asked("wandb", run, partial(self._begin, run))
+        if (live := self.live[run]) is not None:
+            self._asked("wandb", run, partial(live.log, step, logs))
 
     def leave(self) -> None:
         """The study stops: what still trains is continued under another sitting."""
@@ -93,18 +95,18 @@ class Tracking:
             if live is not None:
                 self._asked("wandb", run, live.leave)
 
-    def _begin(self, run: str) -> None:
+    def _begin(self, run: str) -> wandb.Live:
         place = self.folder / "wandb"
         place.mkdir(parents=True, exist_ok=True)
-        self.live[run] = wandb.Live(self.study.config.name, self.planned[run], place)
+        return wandb.Live(self.study.config.name, self.planned[run], place)
 
     def _tell(self, run: RunView, live: "wandb.Live | None") -> None:
-        names, records = self.study.config.track, list[TrackedRun]()
-        if not self._asked(", ".join(names), run.id, lambda: records.append(tracked_run(self.study.config.name, run))):
+        names = self.study.config.track
+        record = self._asked(", ".join(names), run.id, partial(tracked_run, self.study.config.name, run))
+        if record is None:
             if live is not None:
                 self._asked("wandb", run.id, live.leave)
             return
-        [record] = records
         content = hashlib.sha256(json.dumps([run.state, record.scores], sort_keys=True).encode()).hexdigest()[:16]
         for name in names:
             begun = live if name == "wandb" else None
@@ -120,17 +122,16 @@ class Tracking:
             TRACKERS[name].write(record, place)
         store.write_json(self.folder / f"{name}.json", {**_known(self.folder, name), record.run.id: content})
 
-    def _asked(self, name: str, run: str, ask: Callable[[], None]) -> bool:
-        """Whether the tracker did as it was asked; whatever it trips over must not stop the training of a study."""
+    def _asked(self, name: str, run: str, ask: Callable[[], Answer]) -> Answer | None:
+        """What the tracker answers; None where it failed, as whatever it trips over must not stop the training."""
         try:
-            ask()
+            return ask()
         except Exception as error:
             warnings.warn(
                 f"{name} was not told of run {run} ({error_line(error)}); `unbraid study run` tells it again",
                 TrackingWarning, stacklevel=2,
             )  # fmt: skip
-            return False
-        return True
+            return None
 
 
 @contextmanager
