@@ -1,6 +1,7 @@
 """Ada-GVAE and Ada-ML-VAE: trained on pairs of images that share some factors."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -43,7 +44,9 @@ def make_pairs(space: Space, settings: Settings, seed: int) -> Supply:
     return Supply({"pairs": Items(positions)}, {"pairs": settings["pairs"]})
 
 
-def ada_vae_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, context: Context, average: Average) -> LossOutput:
+def ada_vae_loss(
+    modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context, average: Average
+) -> LossOutput:
     vae = cast(GaussianVAE, modules["vae"])
     images = batch["pairs"].flatten(0, 1)
     mean, log_variance = (each.unflatten(0, (-1, 2)) for each in vae.encode(images))
@@ -56,18 +59,10 @@ def ada_vae_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, context: Co
     return loss, {**logs, "shared": same.to(loss.dtype).sum(-1).mean()}, {}
 
 
-def ada_gvae_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
-    return ada_vae_loss(modules, batch, hyper, context, "arithmetic")
-
-
-def ada_ml_vae_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
-    return ada_vae_loss(modules, batch, hyper, context, "harmonic")
-
-
 ADA_GVAE = Family(
     title="Ada-GVAE",
     build=build_vae,
-    optimizer_steps=(OptimizerStep("vae", ("vae",), ada_gvae_loss, (PAIRS, NOISE)),),
+    optimizer_steps=(OptimizerStep("vae", ("vae",), partial(ada_vae_loss, average="arithmetic"), (PAIRS, NOISE)),),
     hyperparameters={
         **COMMON,
         "beta": Hyperparameter(1.0, "weight of the KL divergence", 0.0, 1e6),
@@ -94,5 +89,5 @@ ADA_GVAE = Family(
 ADA_ML_VAE = replace(
     ADA_GVAE,
     title="Ada-ML-VAE",
-    optimizer_steps=(OptimizerStep("vae", ("vae",), ada_ml_vae_loss, (PAIRS, NOISE)),),
+    optimizer_steps=(OptimizerStep("vae", ("vae",), partial(ada_vae_loss, average="harmonic"), (PAIRS, NOISE)),),
 )

@@ -1,5 +1,7 @@
 """DIP-VAE I and II."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from torch import nn
@@ -9,14 +11,11 @@ from unbraid.families.common import DISENTANGLEMENT_LIB, outputs_and_reconstruct
 from unbraid.objectives.dip_vae import dip_vae_i, dip_vae_ii
 
 
-def dip_vae_i_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
+def dip_vae_loss(
+    modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context, objective: Callable[..., Any]
+) -> LossOutput:
     given = outputs_and_reconstruction(modules, batch, hyper, context)
-    return *dip_vae_i(*given, lambda_od=hyper["lambda_od"], lambda_d=hyper["lambda_d"]), {}
-
-
-def dip_vae_ii_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
-    given = outputs_and_reconstruction(modules, batch, hyper, context)
-    return *dip_vae_ii(*given, lambda_od=hyper["lambda_od"], lambda_d=hyper["lambda_d"]), {}
+    return *objective(*given, lambda_od=hyper["lambda_od"], lambda_d=hyper["lambda_d"]), {}
 
 
 UDR_LAMBDAS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
@@ -26,7 +25,7 @@ DIAGONAL = "weight of the distances of variances from 1"
 
 DIP_VAE_I = vae_family(
     "DIP-VAE I, covariance of posterior means",
-    dip_vae_i_loss,
+    partial(dip_vae_loss, objective=dip_vae_i),
     {"lambda_od": OFF_DIAGONAL, "lambda_d": Hyperparameter(100.0, DIAGONAL, 0.0, 1e6)},
     source="Kumar et al. 2018, eq. 6",
     presets={
@@ -37,7 +36,7 @@ DIP_VAE_I = vae_family(
 
 DIP_VAE_II = vae_family(
     "DIP-VAE II, covariance of the aggregate posterior",
-    dip_vae_ii_loss,
+    partial(dip_vae_loss, objective=dip_vae_ii),
     {"lambda_od": OFF_DIAGONAL, "lambda_d": Hyperparameter(10.0, DIAGONAL, 0.0, 1e6)},
     source="Kumar et al. 2018, eq. 7",
     presets={

@@ -137,11 +137,6 @@ def parted_vae_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: An
     ), {}
 
 
-def label_turn(step: int, context: Context) -> int | None:
-    """At every step, where there are labels."""
-    return step if context.passes["labelled"] else None
-
-
 OBJECTIVE = {
     "z_capacity": Hyperparameter(30.0, "nats that z may hold in the end", 0.0, 1e6),
     "u_capacity": Hyperparameter(5.0, "nats that u may hold in the end", 0.0, 1e6),
@@ -163,7 +158,7 @@ PARTED_VAE = Family(
             ("trunk", "classes"),
             label_loss,
             (Draw("labelled", "given"),),
-            turn=label_turn,
+            turn=lambda step, context: step if context.passes["labelled"] else None,  # where there are labels
             plateau=Plateau(threshold=1e-1, cooldown=2, epsilon=1e-6),
         ),
         OptimizerStep(

@@ -30,11 +30,6 @@ from unbraid.objectives.likelihoods import bernoulli_nll
 from unbraid.objectives.quessard import quessard, unroll
 
 
-def action_facts(space: Space, settings: Settings) -> dict[str, Any]:
-    """Two actions for each cyclic factor: up, down."""
-    return {"n_actions": 2 * len(cyclic_of(space))}
-
-
 def make_trajectories(space: Space, settings: Settings, seed: int) -> Supply:
     """Random walks whose actions are known."""
     n, length = settings["trajectories"], settings["trajectory_length"]
@@ -99,7 +94,7 @@ QUESSARD = Family(
     supervision=Supervision(
         "actions", "a full grid of factors, at least one of them cyclic", ("trajectories",), make_trajectories
     ),
-    facts=action_facts,
+    facts=lambda space, _: {"n_actions": 2 * len(cyclic_of(space))},  # of each factor up and down
     parts=lambda settings: (Part("z", "sphere", settings["latents"]),),
     notes=(
         "Only the first image of a trajectory is encoded; batch_size is not used. The loss is in nats per pixel, as "
