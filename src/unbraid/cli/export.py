@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from unbraid._utils.optional import require
 from unbraid.cli._options import refuse
 from unbraid.cli._trust import TrustCode
 from unbraid.cli.show import check_output, say
@@ -118,8 +119,6 @@ def _records(path: Path, out: Path, organisation: str, trust: Collection[str]) -
 
 
 def _model(run: Path, out: Path, part: Literal["decoder", "encoder"], trust: Collection[str]) -> None:
-    from unbraid._utils.optional import require
-
     require("torch", "train", "reading a run")
     from unbraid.runs.onnx import export_onnx
     from unbraid.runs.run import load_run
@@ -134,8 +133,6 @@ def _model(run: Path, out: Path, part: Literal["decoder", "encoder"], trust: Col
 def _folder(
     run: Path, out: Path, name: str | None, chosen: str | None, scores: Path | None, trust: Collection[str]
 ) -> None:
-    from unbraid._utils.optional import require
-
     require("torch", "train", "reading a run")
     from unbraid.runs.exported import export_folder, told_in_config
     from unbraid.studies.origin import origin_of

@@ -10,7 +10,7 @@ from unbraid.cli.show import Files, show
 from unbraid.storage.table_formats import Cell, Table
 
 if TYPE_CHECKING:
-    from unbraid.families import Family, Hyperparameter
+    from unbraid.families import Family
 
 
 def list_families(
@@ -56,9 +56,12 @@ def list_families(
 def _one(name: str, row: "Family") -> "Iterator[Table | str]":
     yield f"{name}: {row.title} ({row.source})"
     rows = [
-        [key, str(each.default), _end(each.low), _end(each.high), _help(each)]
+        [
+            key, str(each.default), _end(each.low), _end(each.high),
+            each.help + (f" ({', '.join(filter(None, each.choices))})" if any(each.choices) else ""),
+        ]
         for key, each in row.hyperparameters.items()
-    ]
+    ]  # fmt: skip
     yield Table(["--set", "default", "from", "to", "what it does"], rows, "llrrl")
     for preset, entries in row.presets.items():
         settings = "; ".join(", ".join(f"{key}={value}" for key, value in entry.items()) for entry in entries)
@@ -71,11 +74,6 @@ def _one(name: str, row: "Family") -> "Iterator[Table | str]":
 
 def _end(number: float) -> Cell:
     return Cell("") if abs(number) == float("inf") else Cell(f"{number:g}", number)
-
-
-def _help(row: "Hyperparameter") -> str:
-    choices = [choice for choice in row.choices if choice]
-    return row.help + (f" ({', '.join(choices)})" if choices else "")
 
 
 def _described(name: str, row: "Family") -> dict[str, Any]:

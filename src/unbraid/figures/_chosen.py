@@ -66,12 +66,9 @@ def _place(text: str, names: Sequence[str]) -> int:
         return list(names).index(text)
     if text.isdecimal() and int(text) < len(names):
         return int(text)
-    counted = f"give 0 to {len(names) - 1}" if names[0] == "code 0" else None
-    raise ValueError(f"no code {text!r}; {suggestion(text, names, few=counted or _few(names))}")
-
-
-def _few(names: Sequence[str]) -> str:
-    return f"there are {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}"
+    there = f"there are {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}"
+    few = f"give 0 to {len(names) - 1}" if names[0] == "code 0" else there
+    raise ValueError(f"no code {text!r}; {suggestion(text, names, few=few)}")
 
 
 def listed(text: str) -> list[str]:
