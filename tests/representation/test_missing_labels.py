@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from unbraid import Representation, score
-from unbraid.representation.labels import read_labels
+from unbraid.representation.labels import check_groups, read_labels
 from unbraid.runs.labelled import Labels, read_labelled
 
 pandas = pytest.importorskip("pandas")
@@ -248,3 +248,25 @@ def test_a_circle_is_doubted_where_fewer_than_half_of_its_steps_have_a_value(pre
         np.random.default_rng(0).standard_normal((len(labels["a"]), 2)), labels, kinds={"a": "cyclic"}
     )
     assert any("say its period if that is not so" in note for note in held.notes) == told
+
+
+def test_a_category_of_pyarrow_that_is_missing_is_no_category(tmp_path: Path) -> None:
+    """As the same column of pandas; pyarrow's own arrays have the last category in its place."""
+    pa, levels = pytest.importorskip("pyarrow"), ["T", "B", "NK"]
+    frame = pandas.DataFrame({"cell": pandas.Categorical(["T", "B", None, "T"] * 5, categories=levels, ordered=True)})
+    table = pa.Table.from_pandas(frame)
+    known, found = read_labels(frame), read_labels(pa.concat_tables([table[:7], table[7:]]))
+    assert found.used.tolist() == known.used.tolist() == [True, True, False, True] * 5
+    assert found.factors.tolist() == known.factors.tolist()
+    assert (found.levels, found.kinds, found.notes) == (known.levels, known.kinds, known.notes)
+    with pytest.raises(ValueError, match="row 2 has none"):
+        check_groups(table["cell"], 20)
+    path = tmp_path / "codes.parquet"
+    frame.rename(columns={"cell": "factor_cell"}).assign(code_0=np.arange(20.0)).to_parquet(path)
+    assert len(Representation.load(path)) == 15
+
+
+def test_a_lazy_frame_with_a_key_is_refused_in_one_line() -> None:
+    lazy = pytest.importorskip("polars").DataFrame({"key": [1, 2], "z": [0.0, 1.0]}).lazy()
+    with pytest.raises(ValueError, match="give frame.collect"):
+        Representation.of(lazy, {"key": [1, 2], "x": [0, 1]}, key="key")

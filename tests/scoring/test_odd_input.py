@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from unbraid import Representation, ScoreCard, compare, score
@@ -158,6 +157,6 @@ def test_a_column_of_a_matrix_that_numbers_the_rows_is_refused_once() -> None:
 
 
 def test_a_column_of_text_among_codes_is_named() -> None:
-    frame = pd.DataFrame({"first": CODES[:, 0], "cell": "x", "second": CODES[:, 1]})
+    frame = pytest.importorskip("pandas").DataFrame({"first": CODES[:, 0], "cell": "x", "second": CODES[:, 1]})
     with pytest.raises(ValueError, match="codes must be real numbers; .* in column 'cell'"):
         score(frame, FACTORS)

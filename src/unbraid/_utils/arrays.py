@@ -58,6 +58,8 @@ def as_array(values: Any) -> npt.NDArray[Any]:
                 "columns, and .toarray() makes them full"
             )
         values = finite_sparse(values).toarray()
+    if is_encoded(values):
+        values = values.cast(values.type.value_type)
     if hasattr(values, "detach"):
         values = values.detach()
         return (values.float() if str(values.dtype).endswith("bfloat16") else values).numpy(force=True)
@@ -69,6 +71,11 @@ def as_array(values: Any) -> npt.NDArray[Any]:
     array = np.asarray(values)
     # NumPy has no bfloat16 of its own; that of other packages is of no kind that it knows.
     return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
+
+
+def is_encoded(values: Any) -> bool:
+    """Whether it is a column of categories of pyarrow, whose `to_numpy` makes what is missing one of them."""
+    return str(getattr(values, "type", "")).startswith("dictionary<")
 
 
 def is_sparse(values: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from unbraid._utils.arguments import check_entries, check_number
-from unbraid._utils.arrays import as_array, refuse_lazy
+from unbraid._utils.arrays import as_array, is_encoded, refuse_lazy
 from unbraid._utils.rounding import MOST_ROUNDED, rounded_by
 from unbraid._utils.suggest import suggestion
 from unbraid.storage.tables import WITH_POINTS, numbers_with_commas
@@ -458,6 +458,10 @@ def _categories(content: Any) -> tuple[Any, list[Any], bool] | None:
     held = getattr(content, "cat", content)
     if hasattr(held, "codes") and hasattr(held, "categories"):  # pandas
         return np.asarray(held.codes), list(held.categories), bool(held.ordered)
+    if is_encoded(content):
+        held = content.combine_chunks() if hasattr(content, "combine_chunks") else content
+        codes = held.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        return codes, held.dictionary.to_pylist(), bool(held.type.ordered)
     if type(getattr(content, "dtype", None)).__name__ == "Enum" and hasattr(content, "to_physical"):  # polars
         return content.to_physical().cast(int).fill_null(-1).to_numpy(), list(content.dtype.categories), True
     return None

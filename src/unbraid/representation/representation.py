@@ -670,7 +670,7 @@ def _read_parquet(path: Path) -> Arrays:
 
 
 def _plain(column: Any) -> Any:
-    values = column.to_numpy()
+    values = as_array(column)
     return values if values.dtype.kind in "biufO" else values.astype(object)
 
 

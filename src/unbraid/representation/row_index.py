@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._utils.arrays import as_array, is_sparse
+from unbraid._utils.arrays import as_array, is_sparse, refuse_lazy
 from unbraid.types import IntArray
 
 SHOWN = 3  # names of rows in a message
@@ -150,6 +150,7 @@ def counts(names: Any) -> bool:
 
 def _without_key(content: Any, key: str) -> tuple[Any, Sequence[Hashable] | None]:
     """A frame or mapping without the column that names its rows, and these names."""
+    refuse_lazy(content)
     if isinstance(content, Mapping):
         if key not in content:
             return content, None
