@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +136,18 @@ def test_images_by_their_path_are_not_named(unbraid_cli, tmp_path: Path) -> None
     code, printed, _ = unbraid_cli("export", run.path, "--out", tmp_path / "mine")
     place = f"{tmp_path / 'mine' / 'config.json'} names the place of your images, {tmp_path / 'secret.npy'}"
     assert (code, printed.splitlines()[-1]) == (0, f"note: {place}")
+
+
+def test_a_run_beside_the_file_of_a_study_is_not_of_that_study(trained: Run, unbraid_cli, tmp_path: Path) -> None:
+    """Where `unbraid train --out runs` was called beside study.yaml, also with files that are no runs."""
+    (tmp_path / "study.yaml").write_text(YAML)
+    beside = tmp_path / "runs" / trained.path.name
+    shutil.copytree(trained.path, beside)
+    (tmp_path / "runs" / ".lock").touch()
+    code, printed, _ = unbraid_cli("export", beside, "--out", tmp_path / "mine")
+    assert (code, printed.splitlines()[0].split(";")[0]) == (0, f"wrote {tmp_path / 'mine'}")
+    text = (tmp_path / "mine" / "README.md").read_text(encoding="utf-8")
+    assert sections(text)["How it was chosen"].strip() == ALONE
 
 
 def test_a_folder_may_end_in_a_number(trained: Run, unbraid_cli, tmp_path: Path) -> None:

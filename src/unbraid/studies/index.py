@@ -186,7 +186,7 @@ def run_marks(folder: Path) -> dict[str, str]:
 def _run_mark(folder: Path, run: str, failed: Collection[str]) -> str:
     """`mark_of` of all that decides the state of a run; `failed` are the names of the files of failures."""
     files = []
-    with suppress(FileNotFoundError), os.scandir(f"{folder}/{store.RUNS}/{run}") as entries:
+    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(f"{folder}/{store.RUNS}/{run}") as entries:
         files = sorted(facts(entry.name, entry.stat()) for entry in entries)
     if (name := f"{run}.json") in failed:
         files.append(facts(name, os.stat(f"{folder}/{store.FAILED}/{name}")))
