@@ -10,7 +10,15 @@ from sklearn.ensemble import GradientBoostingClassifier
 
 from tests.examples import entangled_codes, grid_factors, noisy_codes, perfect_codes, rotated_codes
 from unbraid.metrics import dci_boosted
-from unbraid.metrics._solvers.boosting import MAX_BINS, Boosted, RankedCodes, _step, boosted_classes, ranked_codes
+from unbraid.metrics._solvers.boosting import (
+    MAX_BINS,
+    Boosted,
+    RankedCodes,
+    _bound,
+    _step,
+    boosted_classes,
+    ranked_codes,
+)
 from unbraid.metrics._solvers.trees import coarse_bins
 from unbraid.metrics.dci_boosted import Booster
 from unbraid.types import FloatArray, IntArray
@@ -34,7 +42,7 @@ def cloud(n_samples: int, n_classes: int, seed: int = 0) -> tuple[FloatArray, In
     return codes, np.digitize(target, np.quantile(target, np.arange(1, n_classes) / n_classes))
 
 
-@pytest.mark.parametrize("n_classes", [2, 3, 6])
+@pytest.mark.parametrize("n_classes", [2, 3, 6, 12])
 @pytest.mark.parametrize("n_iterations", [1, 10])
 def test_scikit_learn_to_many_digits(n_classes: int, n_iterations: int) -> None:
     """While no two splits are equally good, trees are the same; nodes of few rows draw between equals."""
@@ -60,6 +68,30 @@ def test_codes_of_few_values_leave_nothing_to_bins(n_classes: int) -> None:
     codes = np.rint(codes * 8)
     ours, _, theirs, _ = both(codes, classes, codes[:5], 20)
     np.testing.assert_allclose(ours, theirs, atol=2e-3)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_order_of_the_rows_of_a_bin_gains_more_than_its_bound(seed: int) -> None:
+    """All cuts within the bin and at its end, of rows as they come and of those above 0 first and last."""
+    rng, bits = np.random.default_rng(seed), 8
+    before, here, after = (int(n) for n in rng.integers((0, 1, 0), (6, 12, 6)) + [0, 1, 0])
+    n_node = before + here + after
+    residuals = rng.integers(-30, 1, n_node)
+    residuals[rng.random(n_node) < 0.3] += 100
+    bin_rows, total = residuals[before : before + here].copy(), int(residuals.sum())
+    left = int(residuals[: before + here].sum())
+    risen = float(bin_rows[bin_rows > 0].sum())
+    bound = _bound(
+        (int(bin_rows.sum()) << bits) + here, (left << bits) + before + here, risen, float(n_node), float(total), bits
+    )
+    greatest = 0.0
+    for ordered in (bin_rows, np.sort(bin_rows), np.sort(bin_rows)[::-1]):
+        residuals[before : before + here] = ordered
+        n_left = np.arange(max(before, 1), min(before + here, n_node - 1) + 1)
+        difference = n_node * residuals.cumsum()[n_left - 1] - n_left * total
+        greatest = max(greatest, float((difference**2 / (n_left * (n_node - n_left))).max()))
+    assert greatest <= bound * (1 + 1e-12)
+    assert bound < 30 * greatest
 
 
 NOISY, ROTATED = noisy_codes(FACTORS), rotated_codes(FACTORS, noise=0.3)

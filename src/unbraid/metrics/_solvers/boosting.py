@@ -21,6 +21,10 @@ MAX_BINS = 128
 # A bin is searched value by value where the cut at one of its ends, raised by this many standard deviations of a walk
 # of residuals through it, would be the best. At 1.5 no better cut inside another bin was missed in trials.
 SLACK = 1.5
+# For a class of at most one row in so many, it is worth the work to sum its residuals by themselves: see `_bound`.
+RARE = 8
+# From so many trees on, it is faster to sum the residuals of all of them in one pass over the rows.
+TOGETHER = 8
 # Probabilities stay away from 0 and Newton steps from overflow: only a class of a few samples comes near either.
 SMALLEST = 1e-60
 LARGEST_STEP = 100.0
@@ -44,20 +48,28 @@ class RankedCodes(NamedTuple):
     ranks: IntArray  # (n_codes, n_samples)
     bins: UInt8Array  # (n_train, n_codes)
     starts: IntArray  # (n_codes + 1,) where the bins of each code begin among all bins
-    sorted_rows: IntArray  # (n_codes, n_train) training rows by increasing code
+    sorted_rows: IntArray  # (n_codes, n_train) training rows by increasing code; unsigned: see `Work`
     ends: IntArray  # (n_bins of all codes,) how many training rows lie up to the end of each bin
 
 
 class Work(NamedTuple):
-    """Room for one tree. Nodes count as in a heap: the children of node i are 2i + 1 (left) and 2i + 2."""
+    """Room for one tree. Nodes count as in a heap: the children of node i are 2i + 1 (left) and 2i + 2.
+
+    What is an index into another array is unsigned, since numba would ask of each whether it is negative.
+    """
 
     count_bits: int
     histograms: IntArray  # (7, n_bins of all codes) sum of residuals and, in the low bits, count of rows
     squares: FloatArray  # (7,) sum of squared residuals
     lefts: IntArray  # (n_bins of all codes,) histogram summed up to the end of each bin
-    cuts: FloatArray  # (3, n_bins of all codes)
+    gains: FloatArray  # (1 + n_bins of all codes,) of the cuts between bins: that before each bin, that at its end
+    walks: FloatArray  # (n_bins of all codes,) how far a walk of residuals through each bin may raise a gain
+    risen: FloatArray  # (7, n_bins of all codes) sum of the residuals above 0, of rare classes
+    opened: BoolArray  # (n_bins of all codes,) whether a bin is searched value by value
+    inner_lefts: IntArray  # (n_train + 1,) sum and count up to and with each row of the node in one bin
+    places: IntArray  # (n_train + 1,) of these rows among the sorted ones
     nodes: UInt8Array  # (n_samples,) node of each row within the current level
-    members: IntArray  # (n_train,)
+    members: IntArray  # (n_train + 1,)
     order: IntArray  # (n_codes,)
     state: IntArray  # (1,) of the random numbers
 
@@ -76,7 +88,7 @@ def ranked_codes(train_codes: FloatArray, test_codes: FloatArray) -> RankedCodes
         ranks=np.stack(all_ranks).astype(np.int32),
         bins=np.stack(bins, axis=1).astype(np.uint8),
         starts=np.cumsum([0, *sizes]),
-        sorted_rows=np.stack(sorted_rows).astype(np.int32),
+        sorted_rows=np.stack(sorted_rows).astype(np.uint32),
         ends=np.concatenate(ends),
     )
 
@@ -119,6 +131,9 @@ def _boost(
     for tree in range(n_trees):
         odds[tree] = frequency[tree] if n_classes > 2 else frequency[1] / frequency[0]
 
+    by_class = np.argsort(labels, kind="mergesort").astype(np.uint32)
+    ends = np.zeros(n_classes + 1, dtype=np.int64)
+    ends[1:] = np.cumsum(np.bincount(labels, minlength=n_classes))
     importance = np.zeros(n_codes)
     by_tree = np.empty((n_trees, n_train), dtype=np.int32)
     by_row = np.empty((n_train, n_trees), dtype=np.int32)
@@ -129,9 +144,14 @@ def _boost(
         np.empty((7, n_slots), dtype=np.int64),
         np.empty(7),
         np.empty(n_slots, dtype=np.int64),
-        np.empty((3, n_slots)),
+        np.zeros(1 + n_slots),
+        np.empty(n_slots),
+        np.empty((7, n_slots)),
+        np.empty(n_slots, dtype=np.bool_),
+        np.empty(n_train + 1, dtype=np.int64),
+        np.empty(n_train + 1, dtype=np.int64),
         np.empty(n_samples, dtype=np.uint8),
-        np.empty(n_train, dtype=np.int32),
+        np.empty(n_train + 1, dtype=np.uint32),
         np.arange(n_codes),
         state,
     )
@@ -139,14 +159,16 @@ def _boost(
         if n_classes > 2:
             _normalise(odds, totals)
         _residuals(odds, labels, scale, by_tree, by_row)
-        _root_sums(codes, by_row, sums)
+        if n_trees < TOGETHER:
+            _root_sums_by_tree(codes, by_tree, sums)
+        else:
+            _root_sums(codes, by_row, sums)
         for tree in range(n_trees):
-            for code in range(n_codes):
-                before = 0
-                for slot in range(codes.starts[code], codes.starts[code + 1]):
-                    work.histograms[0, slot] = (sums[slot, tree] << count_bits) + codes.ends[slot] - before
-                    before = codes.ends[slot]
-            leaf_sums = _grow(codes, by_tree[tree], work, importance)
+            _root(codes, by_tree[tree], sums[:, tree], work)
+            rare = by_class[ends[tree] : ends[tree + 1]] if n_trees > 1 else by_class[:0]
+            if RARE * len(rare) > n_train:
+                rare = rare[:0]
+            leaf_sums = _grow(codes, by_tree[tree], rare, work, importance)
             _step(odds[tree], n_classes, work.nodes, leaf_sums / scale, n_train, newton, learning_rate)
     return importance, odds
 
@@ -196,10 +218,37 @@ def _root_sums(codes: RankedCodes, residuals: IntArray, sums: IntArray) -> None:
 
 
 @numba.njit(cache=True)
-def _grow(codes: RankedCodes, residuals: IntArray, work: Work, importance: FloatArray) -> FloatArray:
+def _root_sums_by_tree(codes: RankedCodes, residuals: IntArray, sums: IntArray) -> None:
+    """As `_root_sums`, which is slower for few trees: they are too few neighbours."""
+    sums[:] = 0
+    for code in range(codes.bins.shape[1]):
+        bins = codes.bins[:, code].copy()
+        for tree in range(len(residuals)):
+            own, those = sums[codes.starts[code] : codes.starts[code + 1], tree], residuals[tree]
+            for row in range(len(bins)):
+                own[bins[row]] += those[row]
+
+
+@numba.njit(cache=True, fastmath={"reassoc", "nsz"})
+def _root(codes: RankedCodes, residuals: IntArray, sums: IntArray, work: Work) -> None:
+    """Histogram and sum of squares of all rows."""
+    for code in range(len(work.order)):
+        before = 0
+        for slot in range(codes.starts[code], codes.starts[code + 1]):
+            work.histograms[0, slot] = (sums[slot] << work.count_bits) + codes.ends[slot] - before
+            before = codes.ends[slot]
+    squares = 0.0
+    for residual in residuals:
+        squares += float(residual) * float(residual)
+    work.squares[0] = squares
+
+
+@numba.njit(cache=True)
+def _grow(codes: RankedCodes, residuals: IntArray, rare: IntArray, work: Work, importance: FloatArray) -> FloatArray:
     """One tree of depth 3: sets `work.nodes` to leaves 0..7, adds to `importance`, returns the leaves' sums.
 
-    `work.histograms[0]` is filled.
+    Histogram and squares of the root are filled. `rare` are the rows of a rare class, the only ones with residuals
+    above 0; of other classes none are given.
     """
     mask = (np.int64(1) << work.count_bits) - 1
     split_code = np.zeros(7, dtype=np.int64)
@@ -207,14 +256,16 @@ def _grow(codes: RankedCodes, residuals: IntArray, work: Work, importance: Float
     packed = np.zeros(15, dtype=np.int64)  # sum and count of each node
     for slot in range(codes.starts[1]):
         packed[0] += work.histograms[0, slot]
-    work.squares[0] = 0.0
-    for row in range(len(residuals)):
-        work.squares[0] += float(residuals[row]) * float(residuals[row])
     work.nodes[:] = 0
     for depth in range(3):
         first = (1 << depth) - 1
+        if len(rare):
+            work.risen[first : 2 * first + 1] = 0.0
+            _rise(codes, residuals, rare, work.nodes, work.risen[first:])
         for node in range(first, 2 * first + 1):
-            code, rank, left, gain = _best_split(codes, residuals, work, node, node - first, packed[node])
+            code, rank, left, gain = _best_split(
+                codes, residuals, work, node, node - first, packed[node], len(rare) > 0
+            )
             packed[2 * node + 1], packed[2 * node + 2] = left, packed[node] - left
             if gain > 0.0:
                 split_code[node], split_rank[node] = code, rank
@@ -230,7 +281,7 @@ def _grow(codes: RankedCodes, residuals: IntArray, work: Work, importance: Float
 
 @numba.njit(cache=True)
 def _best_split(
-    codes: RankedCodes, residuals: IntArray, work: Work, node: int, in_level: int, packed: Whole
+    codes: RankedCodes, residuals: IntArray, work: Work, node: int, in_level: int, packed: Whole, bounded: bool
 ) -> tuple[Whole, Whole, Whole, float]:
     """Code, greatest rank on the left, packed sum and count of the left, and decrease of the squared error."""
     count_bits, lefts = work.count_bits, work.lefts
@@ -243,28 +294,28 @@ def _best_split(
     best, best_code, best_place, best_left = 0.0, 0, -1, packed
     for code in work.order:
         start = codes.starts[code]
+        ranks, rows, opened = codes.ranks[code], codes.sorted_rows[code], work.opened[start : codes.starts[code + 1]]
         for slot in range(start, codes.starts[code + 1]):
-            if work.cuts[0, slot] < enough:
+            if not opened[slot - start]:
+                continue
+            here, risen = work.histograms[node, slot], work.risen[node, slot]
+            if bounded and _bound(here, lefts[slot], risen, n_node, sum_node, count_bits) < enough:
                 continue
             begin, end = codes.ends[slot - 1] if slot > start else 0, codes.ends[slot]
-            left = lefts[slot - 1] if slot > start else np.int64(0)
-            last, last_rank = -1, -1
-            if codes.ranks[code, codes.sorted_rows[code, begin]] == codes.ranks[code, codes.sorted_rows[code, end - 1]]:
-                begin, last, left = end, end - 1, lefts[slot]
-            for place in range(begin, end):
-                row = codes.sorted_rows[code, place]
-                if work.nodes[row] != in_level:
+            if ranks[rows[begin]] == ranks[rows[end - 1]]:
+                work.inner_lefts[0], work.places[0], found = lefts[slot], end - 1, 1
+            else:
+                left = lefts[slot - 1] if slot > start else np.int64(0)
+                found = _walk(rows, begin, end, residuals, work, in_level, left)
+            inner_lefts, places = work.inner_lefts[:found], work.places[:found]
+            if not _any_better(inner_lefts, n_node, sum_node, count_bits, best):
+                continue
+            for cut in range(found):
+                if cut + 1 < found and ranks[rows[places[cut]]] == ranks[rows[places[cut + 1]]]:
                     continue
-                rank = codes.ranks[code, row]
-                if rank != last_rank and last >= 0:
-                    gain = _gain(left, n_node, sum_node, count_bits, best)
-                    if gain > best:
-                        best, best_code, best_place, best_left = gain, code, last, left
-                left += (np.int64(residuals[row]) << count_bits) + 1
-                last, last_rank = place, rank
-            gain = _gain(left, n_node, sum_node, count_bits, best)
-            if gain > best:
-                best, best_code, best_place, best_left = gain, code, last, left
+                gain = _gain(inner_lefts[cut], n_node, sum_node, count_bits, best)
+                if gain > best:
+                    best, best_code, best_place, best_left = gain, code, places[cut], inner_lefts[cut]
     if best_place < 0:
         return 0, 0, packed, 0.0
     return best_code, _middle(codes, work, best_code, best_place, in_level), best_left, best / n_node
@@ -272,38 +323,101 @@ def _best_split(
 
 @numba.njit(cache=True)
 def _search(codes: RankedCodes, work: Work, node: int, n_node: float, sum_node: float) -> float:
-    """What the best cut between bins gains; `work.cuts[0]` becomes what a cut within each bin might gain.
-
-    Both are roots of the gain, whose square is what a split is chosen by.
-    """
+    """What the best cut between bins gains; sets `work.opened` where a cut within a bin might gain more."""
     mask = (np.int64(1) << work.count_bits) - 1
-    histogram, lefts = work.histograms[node], work.lefts
-    might, score, n_left = work.cuts[0], work.cuts[1], work.cuts[2]
+    histogram, lefts, gains, walks = work.histograms[node], work.lefts, work.gains, work.walks
     for code in range(len(work.order)):
         left = np.int64(0)
         for slot in range(codes.starts[code], codes.starts[code + 1]):
             left += histogram[slot]
             lefts[slot] = left
+    squares = work.squares[node]
+    reach = SLACK * SLACK * squares * n_node if squares >= 0.0 else np.inf  # by subtraction, rounding may leave less
     for slot in range(len(lefts)):
-        n_left[slot] = float(lefts[slot] & mask)
-        score[slot] = float(lefts[slot] >> work.count_bits)
-        might[slot] = float(histogram[slot] & mask)
-    reach = SLACK * np.sqrt(work.squares[node] * n_node)
+        n_left = float(lefts[slot] & mask)
+        scale = 1.0 / max(n_left * (n_node - n_left), 0.5)
+        difference = n_node * float(lefts[slot] >> work.count_bits) - n_left * sum_node
+        gains[1 + slot] = difference * difference * scale
+        walks[slot] = reach * float(histogram[slot] & mask) * scale
+    enough = _greatest(gains) * (1.0 - 2e-9)
     for slot in range(len(lefts)):
-        here = might[slot]
-        scale = 1.0 / np.sqrt(max(n_left[slot] * (n_node - n_left[slot]), 0.5))
-        score[slot] = abs(n_node * score[slot] - n_left[slot] * sum_node) * scale
+        here, n_left = histogram[slot] & mask, lefts[slot] & mask
+        # Whether the roots of both add up to that of `enough`, without taking roots.
+        gain, walk = max(gains[slot], gains[1 + slot]), walks[slot]
+        lacking = enough - gain - walk
+        near = (lacking <= 0.0) | (lacking * lacking <= 4.0 * gain * walk)
         # In the first and the last bin a single row may be all that is cut off.
-        outer = (n_left[slot] == here) | (n_left[slot] == n_node)
-        might[slot] = -1.0 if here == 0.0 else (np.inf if outer else score[slot] + reach * np.sqrt(here) * scale)
-    best = 0.0
-    for slot in range(len(lefts)):
-        best = max(best, score[slot])
-    for code in range(len(work.order)):
-        for slot in range(codes.starts[code] + 1, codes.starts[code + 1]):
-            if might[slot] >= 0.0:
-                might[slot] += max(score[slot - 1] - score[slot], 0.0)
-    return best * (1.0 - 1e-9)
+        outer = (n_left == here) | (n_left == np.int64(n_node))
+        work.opened[slot] = (here > 0) & (outer | near)
+    return enough
+
+
+@numba.njit(cache=True)
+def _greatest(values: FloatArray) -> float:
+    """Of numbers not below 0, which are in the order of their bits: whole numbers are compared many at once."""
+    best = np.int64(0)
+    for value in values.view(np.int64):
+        best = max(best, value)
+    return np.int64(best).view(np.float64)
+
+
+@numba.njit(cache=True)
+def _rise(codes: RankedCodes, residuals: IntArray, rows: IntArray, nodes: UInt8Array, risen: FloatArray) -> None:
+    """Residuals above 0 summed over the rows of each bin of each node."""
+    starts = codes.starts.astype(np.uint32)
+    for row in rows:
+        histogram, bins = risen[nodes[row]], codes.bins[row]
+        for code in range(len(bins)):
+            histogram[starts[code] + bins[code]] += residuals[row]
+
+
+@numba.njit(cache=True, inline="always")
+def _bound(here: Whole, left: Whole, risen: float, n_node: float, sum_node: float, count_bits: int) -> float:
+    """What no cut within a bin, nor at its end, can gain more than, in whatever order its rows come.
+
+    As if all residuals above 0, whose sum is `risen`, came first or last. `here` is the sum and count of the bin,
+    `left` up to its end.
+    """
+    mask = (np.int64(1) << count_bits) - 1
+    n_here, n_end = float(here & mask), float(left & mask)
+    n_begin = n_end - n_here
+    begun = n_node * float((left - here) >> count_bits) - n_begin * sum_node
+    rise = n_node * risen + max(-sum_node, 0.0) * n_here
+    fall = n_node * (risen - float(here >> count_bits)) + max(sum_node, 0.0) * n_here
+    greatest = max(begun + rise, fall - begun)
+    n_begin, n_end = max(n_begin, 1.0), min(n_end, n_node - 1.0)
+    return greatest * greatest / min(n_begin * (n_node - n_begin), n_end * (n_node - n_end))
+
+
+@numba.njit(cache=True)
+def _walk(rows: IntArray, begin: int, end: int, residuals: IntArray, work: Work, in_level: int, left: Whole) -> int:
+    """How many of the sorted rows are the node's; sets `work.places` and `work.inner_lefts` of them.
+
+    Without a branch, which would be foretold wrongly for every other row.
+    """
+    found = 0
+    inside_rows = rows[begin:end]
+    for place in range(len(inside_rows)):
+        row = inside_rows[place]
+        inside = np.int64(work.nodes[row] == in_level)
+        left += ((np.int64(residuals[row]) << work.count_bits) + 1) & -inside
+        work.inner_lefts[found], work.places[found] = left, begin + place
+        found += inside
+    return found
+
+
+@numba.njit(cache=True)
+def _any_better(lefts: IntArray, n_node: float, sum_node: float, count_bits: int, best: float) -> bool:
+    """Whether any cut gains more than `best`, ties between values aside; the formula of `_gain`, many at once."""
+    mask = (np.int64(1) << count_bits) - 1
+    found = 0
+    for cut in range(len(lefts)):
+        n_left = float(lefts[cut] & mask)
+        n_right = n_node - n_left
+        sum_left = float(lefts[cut] >> count_bits)
+        difference = n_right * sum_left - n_left * (sum_node - sum_left)
+        found += difference * difference > best * (n_left * n_right)
+    return found > 0
 
 
 @numba.njit(cache=True)
@@ -336,23 +450,25 @@ def _descend(ranks: IntArray, code: IntArray, cut: IntArray, depth: int, nodes: 
     """Number of the node within the next level that each row falls into."""
     n_samples = len(nodes)
     if depth == 0:
-        column = ranks[code[0]]
+        column, end = ranks[code[0]], cut[0]
         for row in range(n_samples):
-            nodes[row] = np.uint8(column[row] > cut[0])
+            nodes[row] = np.uint8(column[row] > end)
     elif depth == 1:
         low, high = ranks[code[1]], ranks[code[2]]
+        low_end, high_end = cut[1], cut[2]
         for row in range(n_samples):
-            below = np.uint8(low[row] > cut[1])
-            above = np.uint8(2) + np.uint8(high[row] > cut[2])
+            below = np.uint8(low[row] > low_end)
+            above = np.uint8(2) + np.uint8(high[row] > high_end)
             nodes[row] = above if nodes[row] == 1 else below
     else:
         first, second, third, fourth = ranks[code[3]], ranks[code[4]], ranks[code[5]], ranks[code[6]]
+        first_end, second_end, third_end, fourth_end = cut[3], cut[4], cut[5], cut[6]
         for row in range(n_samples):
             node = nodes[row]
-            a = np.uint8(first[row] > cut[3])
-            b = np.uint8(2) + np.uint8(second[row] > cut[4])
-            c = np.uint8(4) + np.uint8(third[row] > cut[5])
-            d = np.uint8(6) + np.uint8(fourth[row] > cut[6])
+            a = np.uint8(first[row] > first_end)
+            b = np.uint8(2) + np.uint8(second[row] > second_end)
+            c = np.uint8(4) + np.uint8(third[row] > third_end)
+            d = np.uint8(6) + np.uint8(fourth[row] > fourth_end)
             low = b if node == 1 else a
             high = d if node == 3 else c
             nodes[row] = high if node > 1 else low
@@ -369,20 +485,25 @@ def _children(codes: RankedCodes, residuals: IntArray, work: Work, first: int, s
         if smaller[node]:
             work.histograms[first + node] = 0
             work.squares[first + node] = 0.0
-    for member in range(found):
-        row = work.members[member]
-        node = first + work.nodes[row]
-        histogram = work.histograms[node]
-        work.squares[node] += float(residuals[row]) * float(residuals[row])
-        value = (np.int64(residuals[row]) << work.count_bits) + 1
-        for code in range(codes.bins.shape[1]):
-            histogram[codes.starts[code] + codes.bins[row, code]] += value
+    _fill(codes, residuals, work, work.members[:found], first)
     for node in range(first, first + len(smaller)):
         if not smaller[node - first]:
             parent, sibling = (node - 1) // 2, ((node - 1) ^ 1) + 1
             work.squares[node] = work.squares[parent] - work.squares[sibling]
             for slot in range(work.histograms.shape[1]):
                 work.histograms[node, slot] = work.histograms[parent, slot] - work.histograms[sibling, slot]
+
+
+@numba.njit(cache=True)
+def _fill(codes: RankedCodes, residuals: IntArray, work: Work, rows: IntArray, first: int) -> None:
+    """Add rows to the histograms of their nodes."""
+    histograms, squares, starts = work.histograms[first:], work.squares[first:], codes.starts.astype(np.uint32)
+    for row in rows:
+        histogram, bins = histograms[work.nodes[row]], codes.bins[row]
+        squares[work.nodes[row]] += float(residuals[row]) * float(residuals[row])
+        value = (np.int64(residuals[row]) << work.count_bits) + 1
+        for code in range(len(bins)):
+            histogram[starts[code] + bins[code]] += value
 
 
 @numba.njit(cache=True)
