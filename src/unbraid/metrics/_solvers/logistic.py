@@ -50,31 +50,36 @@ def unpenalised_cross_entropy(codes: FloatArray, levels: IntArray, n_classes: in
     """
     from scipy.optimize import minimize  # a fifth of a second to import
 
-    inputs, chosen = np.column_stack([codes, np.ones(len(codes))]), np.eye(n_classes)[levels]
+    # Classes in rows: all that is done to a block runs along its samples, of which there are more.
+    inputs = np.vstack([codes.T, np.ones(len(codes))])
     worth = (1.0 / (n_classes * np.bincount(levels, minlength=n_classes)))[levels]
+    own = np.zeros((n_classes, len(inputs)))
+    np.add.at(own, levels, worth[:, None] * inputs.T)
 
     def fall(flat: FloatArray) -> tuple[float, FloatArray]:
-        weights, missed, slope = flat.reshape(-1, n_classes), 0.0, np.zeros((inputs.shape[1], n_classes))
-        for rows in _blocks(len(inputs)):
-            lacking, chances = _lacking(inputs[rows] @ weights, levels[rows])
+        weights, missed, slope = np.ascontiguousarray(flat.reshape(-1, n_classes).T), 0.0, -own
+        for rows in _blocks(len(codes)):
+            lacking, powers, sums = _lacking(weights @ inputs[:, rows], levels[rows])
             missed += float(worth[rows] @ lacking)
-            slope += inputs[rows].T @ (worth[rows, None] * (chances - chosen[rows]))
-        return missed, slope.ravel()
+            powers *= worth[rows] / sums
+            slope += powers @ inputs[:, rows].T
+        return missed, slope.T.ravel()
 
     with one_blas_thread():
         found = minimize(
-            fall, np.zeros(inputs.shape[1] * n_classes), jac=True, method="L-BFGS-B",
+            fall, np.zeros(len(inputs) * n_classes), jac=True, method="L-BFGS-B",
             options={"maxiter": steps, "maxls": 50, "gtol": 1e-4, "ftol": 64 * np.finfo(float).eps},
         )  # fmt: skip
-        return float(_lacking(inputs @ found.x.reshape(-1, n_classes), levels)[0].mean())
+        return float(_lacking(found.x.reshape(-1, n_classes).T @ inputs, levels)[0].mean())
 
 
-def _lacking(logits: FloatArray, levels: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Nats (n,) that each row lacks, and probabilities (n, n_classes)."""
-    logits = logits - logits.max(axis=1, keepdims=True)
-    powers = np.exp(logits)
-    sums = powers.sum(axis=1)
-    return np.log(sums) - logits[np.arange(len(logits)), levels], powers / sums[:, None]
+def _lacking(logits: FloatArray, levels: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Nats (n,) that each sample lacks, powers (n_classes, n), in the place of the logits, and their sums (n,)."""
+    logits -= logits.max(axis=0)
+    own = logits[levels, np.arange(len(levels))]
+    powers = np.exp(logits, out=logits)
+    sums = powers.sum(axis=0)
+    return np.log(sums) - own, powers, sums
 
 
 def softmax(logits: FloatArray) -> FloatArray:
