@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numba
 import numpy as np
@@ -172,7 +172,8 @@ def finite_matrix(values: ArrayLike, name: str, columns: str) -> FloatArray | In
     """`check_matrix` that leaves whole numbers, and floats of up to eight bytes, of the type that they have."""
     matrix = as_array(values)
     if matrix.dtype.kind not in "biuf":
-        others = [each for each in column_names(values) if as_array(values[each]).dtype.kind not in "biuf"]  # pyright: ignore[reportCallIssue, reportArgumentType]
+        frame: Any = values
+        others = [each for each in column_names(frame) if as_array(frame[each]).dtype.kind not in "biuf"]
         of = f" in column {others[0]!r}" if others else ""
         raise ValueError(f"{name} must be real numbers; got dtype {matrix.dtype}{of}")
     if matrix.ndim != 2:
