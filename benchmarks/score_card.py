@@ -3,6 +3,7 @@
     python benchmarks/score_card.py                 the shipped example, each metric and the sum
     python benchmarks/score_card.py --cores         the same on one core and on all, beside matrix products on one core
     python benchmarks/score_card.py --first         the first card of a process beside the second
+    python benchmarks/score_card.py --sure          --confidence .95 --null 100 of the standard card beside a plain one
     python benchmarks/score_card.py --large         peak memory at 100 000 samples of 64 codes
     python benchmarks/score_card.py --growth        seconds at 1e4, 1e5 and 1e6 samples, metrics that claim to be linear
     python benchmarks/score_card.py --growth mig    the same for some metrics (trained ones take minutes at 1e6)
@@ -86,6 +87,22 @@ def cores() -> None:
     print(f"{', '.join(LATER)} takes {earlier[0] / products:.2f} times as long")
 
 
+def sure() -> None:
+    """Intervals in full, and a tenth of the permutations; seconds of the processor, on any number of cores."""
+    given = Representation.example()
+    timed(given, "standard")
+    seconds = {}
+    for what, asked in (("plain", {}), ("confidence=.95", {"confidence": 0.95}), ("null=10", {"null": 10})):
+        started = time.process_time()
+        score(given, metrics="standard", **asked)
+        seconds[what] = time.process_time() - started
+    plain = seconds["plain"]
+    intervals, permutations = seconds["confidence=.95"] - plain, 10 * (seconds["null=10"] - plain)
+    print(f"a plain standard card takes {plain:.1f} s, its intervals {intervals:.1f} s more and 100 permutations")
+    print(f"{permutations:.1f} s; all together", end=" ")
+    print(f"{(plain + intervals + permutations) / plain:.1f} times as long as the plain card")
+
+
 def of_products() -> float:
     """Seconds of 4.6e11 floating-point operations of matrix products, by those of a tenth of them, the fastest of 3."""
     size = 1024
@@ -129,6 +146,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--first", action="store_true")
     parser.add_argument("--cores", action="store_true")
+    parser.add_argument("--sure", action="store_true")
     parser.add_argument("--large", action="store_true")
     parser.add_argument("--growth", nargs="*", metavar="METRIC")
     chosen = parser.parse_args()
@@ -138,5 +156,7 @@ if __name__ == "__main__":
         first()
     elif chosen.cores:
         cores()
+    elif chosen.sure:
+        sure()
     else:
         (large if chosen.large else example)()
