@@ -221,7 +221,7 @@ def _grow(
                     if grows[right]:
                         begins[right], ends[right] = begin, begin + end - middle
                     for each in range(n_codes):
-                        _keep(before[each], begin, end, goes_left, np.uint8(grows[left]), after[each])
+                        _keep(before[each], begin, end, goes_left, int(grows[left]), after[each])
         node += 1
     for each in range(n_nodes):
         for column in range(target.n_classes):
