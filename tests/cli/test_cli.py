@@ -250,7 +250,7 @@ NAN[4, 1] = np.nan
         ({"codes": CODES[:1], "factors": GOOD[:1]}, "at least two rows"),
         ({"codes": CODES[:, :0], "factors": GOOD}, "codes has no columns"),
         ({"codes": CODES, "factors": GOOD[:, :0]}, "these codes have no factors"),
-        ({"codes": CODES, "factors": np.ones((10, 2))}, "factors column 0 is constant (always 1)"),
+        ({"codes": CODES, "factors": np.ones((10, 2))}, "factor 0 is constant (always 1)"),
         ({"codes": CODES, "factors": np.arange(20).reshape(10, 2)}, "factor 0 has one sample per value"),
         ({"codes": CODES, "factors": GOOD, "factor_kinds": ["ordinal", "round"]}, "unknown kind 'round'"),
         ({"factors": GOOD}, "no array 'codes'"),

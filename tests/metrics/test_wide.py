@@ -170,8 +170,8 @@ def test_a_card_of_wide_codes_has_the_numbers_of_the_plain_one_and_the_codes_tha
     assert (again.of_codes, again.scored["mig"].headline) == (60, card.scored["mig"].headline)
     refused: list[tuple[dict[str, Any], str]] = [
         ({"metrics": "nk"}, "nk needs all codes at once.*dense=True.*mig, med"),
-        ({"metrics": "mig", "null": 3}, "null need a full array.*dense=True"),
-        ({"metrics": "mig", "confidence": 0.9}, "confidence need a full array"),
+        ({"metrics": "mig", "null": 3}, "a full array is needed for null.*dense=True"),
+        ({"metrics": "mig", "confidence": 0.9}, "a full array is needed for confidence"),
     ]
     for bad, said in refused:
         with pytest.raises(ValueError, match=said):

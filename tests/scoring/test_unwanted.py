@@ -145,7 +145,7 @@ def test_blocks_of_factors_are_the_others() -> None:
     [
         ({"unwanted": "bach"}, "unwanted names no factor 'bach'; did you mean 'batch'?"),
         ({"unwanted": ["batch", "size", "shape"]}, "unwanted names every factor .*: give labels that the codes should"),
-        ({"unwanted": "batch", "codes": sparse.csr_matrix(LEAKY)}, "unwanted need a full array, and codes"),
+        ({"unwanted": "batch", "codes": sparse.csr_matrix(LEAKY)}, "a full array is needed for unwanted, and codes"),
     ],
 )
 def test_a_mistake_is_one_line(options: dict[str, Any], said: str) -> None:

@@ -144,5 +144,5 @@ def test_what_takes_no_weights_refuses_them(tmp_path: Path) -> None:
     assert f"{first:.3f}" in CliRunner().invoke(app, ["score", *files, "n"]).stdout
     assert "no column 'm' for --weights; there are x, y, n" in str(CliRunner().invoke(app, ["compare", *files, "m"]))
     wide: Any = sparse.csc_array((400, 2_000_000))
-    with pytest.raises(ValueError, match="weights need a full array"):
+    with pytest.raises(ValueError, match="a full array is needed for weights"):
         unbraid.score(wide, FACTORS, metrics="mig", weights=counts)

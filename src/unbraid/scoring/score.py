@@ -152,7 +152,7 @@ def score(
         full |= {"unwanted": unwanted or None, "units": units}
         full |= {name: value for name, value in about.items() if name not in OF_LABELS}
         if found := [name for name, value in full.items() if value is not None]:
-            asked = f"{' and '.join(found)} need a full array"
+            asked = f"a full array is needed for {' and '.join(found)}"
             raise ValueError(
                 f"{asked}, and codes {in_full(np.shape(codes))}: give dense=True (--dense), or leave them out"
             )
