@@ -42,8 +42,12 @@ class SubsetDataset:
     def __reduce__(self) -> tuple[Any, ...]:
         return SubsetDataset, (self.dataset, self.positions)  # the table is made again from these
 
-    @cached_property
+    @property
     def space(self) -> FactorTable:
+        return self._space  # found once; type checkers do not take a cached property for one
+
+    @cached_property
+    def _space(self) -> FactorTable:
         whole = self.dataset.space
         table = whole.factors(self.positions)
         complete = _grid_of_levels(whole, self.positions, table) if isinstance(whole, FactorSpace) else None

@@ -390,7 +390,7 @@ def _bound(here: Whole, left: Whole, risen: float, n_node: float, sum_node: floa
 
 
 @numba.njit(cache=True)
-def _walk(rows: IntArray, begin: int, end: int, residuals: IntArray, work: Work, in_level: int, left: Whole) -> int:
+def _walk(rows: IntArray, begin: int, end: int, residuals: IntArray, work: Work, in_level: int, left: Whole) -> Whole:
     """How many of the sorted rows are the node's; sets `work.places` and `work.inner_lefts` of them.
 
     Without a branch, which would be foretold wrongly for every other row.
