@@ -83,6 +83,7 @@ def test_what_can_be_read_is_read(name: str) -> None:
     codes, factors, kinds = noise((4_000, 3, 3, False))
     result = score_of(name, codes, factors, kinds, -1.0)
     assert metric.chance is not None
-    notes = (*result.notes, *notes_on_noise(metric.chance(check_inputs(codes, factors, kinds))))
+    score = getattr(result, metric.headline)
+    notes = (*result.notes, *notes_on_noise(metric.chance(check_inputs(codes, factors, kinds)), score))
     assert not [note for note in notes if UNREADABLE in note]
-    assert np.isfinite(getattr(result, metric.headline))
+    assert np.isfinite(score)

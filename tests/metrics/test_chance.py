@@ -14,9 +14,14 @@ def test_the_spread_is_that_of_a_sample() -> None:
 
 
 def test_a_score_cannot_be_read_where_noise_strays_by_more_than_a_tenth() -> None:
-    assert notes_on_noise(Noise(0.3, 0.1)) == ()
-    (note,) = notes_on_noise(Noise(0.3, 0.101))
+    assert notes_on_noise(Noise(0.3, 0.1), 0.3) == ()
+    (note,) = notes_on_noise(Noise(0.3, 0.101), 0.7)
     assert note.endswith("independent noise would score 0.30, give or take 0.10")
+
+
+def test_a_score_that_noise_does_not_reach_can_be_read() -> None:
+    assert notes_on_noise(Noise(0.0, 0.13), 1.0) == notes_on_noise(Noise(0.0, 0.13), -0.53) == ()
+    assert notes_on_noise(Noise(0.0, 0.13), -0.51)
 
 
 def test_a_difference_of_two_heads_strays_by_the_root_of_two() -> None:

@@ -102,7 +102,7 @@ class Scored:
     @property
     def notes(self) -> tuple[str, ...]:
         """What to know before reading the number."""
-        told = (*getattr(self.result, "notes", ()), *notes_on_noise(self.chance))
+        told = (*getattr(self.result, "notes", ()), *notes_on_noise(self.chance, self.headline))
         notes = [with_names(note, self.factors, self.codes) for note in told]
         if self.objects is not None:
             notes.insert(0, f"on {len(self.objects):,} images of whole objects, encoded for it")

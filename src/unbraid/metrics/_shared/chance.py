@@ -17,6 +17,7 @@ from unbraid.types import FloatArray
 
 UNREADABLE = "cannot be read"
 UNSTEADY = 0.1  # spread of the scores of noise from which on a single score says little
+FAR = 4  # spreads from what noise scores: what lies further away can be read
 
 
 class Noise(NamedTuple):
@@ -54,9 +55,9 @@ def unreadable(why: str) -> str:
     return f"{UNREADABLE} at this size: {why}"
 
 
-def notes_on_noise(noise: Noise | None) -> tuple[str, ...]:
-    """That a score cannot be read where one draw of noise and another lie far apart."""
-    if noise is None or noise.spread <= UNSTEADY:
+def notes_on_noise(noise: Noise | None, score: float) -> tuple[str, ...]:
+    """That a score cannot be read where draws of noise lie far apart, and the score is not far from them."""
+    if noise is None or noise.spread <= UNSTEADY or abs(score - noise.score) > FAR * noise.spread:
         return ()
     return (unreadable(f"independent noise would score {noise.score:.2f}, give or take {noise.spread:.2f}"),)
 
