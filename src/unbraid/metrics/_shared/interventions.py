@@ -95,12 +95,8 @@ def draw_pairs(groups: Groups, n_points: int, batch_size: int, rng: np.random.Ge
     it: a row paired with itself differs in nothing, which would give a factor of few rows a level away.
     """
     fixed = rng.integers(len(groups.first) - 1, size=n_points)
-    by_level, by_one, by_other = np.moveaxis(rng.random((n_points, batch_size, 3)), -1, 0)
-    group = groups.first[fixed, None] + (by_level * _n_levels(groups)[fixed, None]).astype(np.int64)
-    one = (by_one * groups.counts[group]).astype(np.int64)
-    other = (by_other * (groups.counts[group] - 1)).astype(np.int64)
-    places = np.stack([one, other + (other >= one)], axis=-1)
-    return groups.rows[groups.starts[group, None] + places], fixed
+    uniform = rng.random((n_points, batch_size, 3))
+    return _pairs(groups.rows, groups.starts, groups.counts, groups.first, fixed, uniform), fixed
 
 
 def draw_batches(groups: Groups, n_points: int, batch_size: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
@@ -109,14 +105,47 @@ def draw_batches(groups: Groups, n_points: int, batch_size: int, rng: np.random.
     Factor uniform per batch, level uniform over that factor's levels, rows uniform within it.
     """
     fixed = rng.integers(len(groups.first) - 1, size=n_points)
-    group = groups.first[fixed] + (rng.random(n_points) * _n_levels(groups)[fixed]).astype(np.int64)
-    places = (rng.random((n_points, batch_size)) * groups.counts[group, None]).astype(np.int64)
-    return groups.rows[groups.starts[group, None] + places], fixed
+    level = rng.random(n_points)
+    uniform = rng.random((n_points, batch_size))
+    return _batches(groups.rows, groups.starts, groups.counts, groups.first, fixed, level, uniform), fixed
 
 
-def _n_levels(groups: Groups) -> IntArray:
-    """(n_factors,) of each factor that have groups."""
-    return np.diff(groups.first)
+@numba.njit(cache=True)
+def _pairs(
+    rows: IntArray, starts: IntArray, counts: IntArray, first: IntArray, fixed: IntArray, uniform: FloatArray
+) -> IntArray:
+    n_points, batch_size, _ = uniform.shape
+    drawn = np.empty((n_points, batch_size, 2), dtype=np.int64)
+    for point in range(n_points):
+        low = first[fixed[point]]
+        size = first[fixed[point] + 1] - low
+        for pair in range(batch_size):
+            group = low + int(uniform[point, pair, 0] * size)
+            one = int(uniform[point, pair, 1] * counts[group])
+            other = int(uniform[point, pair, 2] * (counts[group] - 1))
+            drawn[point, pair, 0] = rows[starts[group] + one]
+            drawn[point, pair, 1] = rows[starts[group] + other + (other >= one)]
+    return drawn
+
+
+@numba.njit(cache=True)
+def _batches(
+    rows: IntArray,
+    starts: IntArray,
+    counts: IntArray,
+    first: IntArray,
+    fixed: IntArray,
+    level: FloatArray,
+    uniform: FloatArray,
+) -> IntArray:
+    n_points, batch_size = uniform.shape
+    drawn = np.empty((n_points, batch_size), dtype=np.int64)
+    for point in range(n_points):
+        low = first[fixed[point]]
+        group = low + int(level[point] * (first[fixed[point] + 1] - low))
+        for place in range(batch_size):
+            drawn[point, place] = rows[starts[group] + int(uniform[point, place] * counts[group])]
+    return drawn
 
 
 @numba.njit(cache=True)
