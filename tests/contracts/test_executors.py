@@ -97,7 +97,7 @@ def test_what_goes_wrong_is_told_in_one_line(session: Session) -> None:
 def test_its_runs_are_those_of_this_process_to_the_bit(session: Session, tmp_path: Path) -> None:
     tasks, datasets = tasks_in(tmp_path, FEW.replace("seeds: 2", "seeds: 1"))
     for task in tasks:
-        perform([task], datasets, lambda _: None)
+        perform(datasets, [task], lambda _: None)
     for task, theirs in zip(tasks, session.tasks[2:], strict=True):
         assert task.id == theirs.id
         for name in (WEIGHTS, CODES):
