@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from time import perf_counter
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
@@ -142,8 +142,8 @@ def estimate(
     untrained = untrained_of(waiting)
     disk = check_disk(study.require_folder(), len(untrained), needed_disk(untrained, datasets))
     settings = {each.id: each.setting for each in found.planned}
-    todo = waiting, untrained
-    return _estimate(tasks, own, todo, of, datasets, settings, disk, found.around.device, name, options, progress)
+    work = _Work(tasks, own, waiting, untrained, of, datasets, settings, disk)
+    return _estimate(work, found.around.device, name, options, progress)
 
 
 def estimate_training(planned: Prepared, folder: Path, progress: Progress | None = None) -> Estimate:
@@ -166,39 +166,33 @@ def estimate_training(planned: Prepared, folder: Path, progress: Progress | None
     waiting = untrained_of(tasks)
     disk = check_space(folder, dataset, weights, [configs[task.id][1] for task in waiting], row)
     settings = {name: setting_of(plan.family, member.hyper) for name, (_, member) in configs.items()}
-    datasets = {described["content"]: dataset}
-    return _estimate(tasks, tasks, (waiting, waiting), {}, datasets, settings, disk, plan.device, "local", {}, progress)
+    work = _Work(tasks, tasks, waiting, waiting, {}, {described["content"]: dataset}, settings, disk)
+    return _estimate(work, plan.device, "local", {}, progress)
+
+
+class _Work(NamedTuple):
+    tasks: Sequence[Task]
+    own: Sequence[Task]  # that are to be told of
+    waiting: Sequence[Task]  # of these
+    untrained: Sequence[Task]  # of these again
+    of: Mapping[str, str]  # by runs without some images, the run that sees all of them
+    datasets: Mapping[str, FactorDataset]
+    settings: Mapping[str, str]  # by run
+    disk: int  # bytes
 
 
 def _estimate(
-    tasks: Sequence[Task],
-    own: Sequence[Task],
-    todo: tuple[Sequence[Task], Sequence[Task]],
-    of: Mapping[str, str],
-    datasets: Mapping[str, FactorDataset],
-    settings: Mapping[str, str],
-    disk: int,
-    device: str,
-    executor: str,
-    options: Mapping[str, Any],
-    progress: Progress | None,
+    work: _Work, device: str, executor: str, options: Mapping[str, Any], progress: Progress | None
 ) -> Estimate:
-    """What is told of the runs that are `own`.
-
-    Args:
-        todo: those of them that wait, and those of these that are to be trained.
-        of: by runs without some images, the run that sees all of them.
-        settings: by run.
-        disk: bytes.
-    """
-    waiting, new = ({task.id for task in each} for each in todo)
+    tasks, own, _, untrained, of, datasets, settings, disk = work
+    waiting, new = ({task.id for task in each} for each in (work.waiting, untrained))
     place = _on_cluster if executor == "ray" and tasks else partial(_here, executor)
     costly = {of.get(task.id, task.id) for task in own}
     found = [kind for kind in kinds([task for task in tasks if not task.questions]) if costly & {t.id for t in kind}]
     costs: dict[str, tuple[float, float, int]] = {}  # as `_cost`, and the runs of the stack that was measured
     used: list[int | None] = []
     with place(tasks, datasets, device, options) as (on_cpu, room, together, call):
-        groups = together(todo[1])
+        groups = together(untrained)
         for done, kind in enumerate(found):
             if progress:
                 progress(kind[0].config["family"], done, len(found))
