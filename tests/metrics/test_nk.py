@@ -1,5 +1,8 @@
 """NK against the cases that it exists for, and against what a perceptron of PyTorch learns."""
 
+import threading
+from typing import Any
+
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
@@ -194,8 +197,12 @@ def test_seeds_differ_by_no_more_than_the_table_says() -> None:
 def learnt(codes: FloatArray, factors: IntArray) -> tuple[list[bool], FloatArray, FloatArray]:
     """Which perceptrons were trained in full, their accuracies, and those of guessing."""
     rows = train_test_split(codes, factors, None, 0)
-    heads = probes._train(rows, (0, probes.FULL), [-1] * factors.shape[1])
+    heads = of_all_codes(codes, factors)
     return [each is not None for each in heads.parameters], accuracies(heads.predicted, rows), guessing(rows)
+
+
+def of_all_codes(codes: FloatArray, factors: IntArray) -> probes.Perceptrons:
+    return probes._train(train_test_split(codes, factors, None, 0), (0, probes.FULL), [-1] * factors.shape[1])
 
 
 def test_levels_are_guessed_where_a_perceptron_learns_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,24 +210,58 @@ def test_levels_are_guessed_where_a_perceptron_learns_nothing(monkeypatch: pytes
     rng = np.random.default_rng(0)
     signs = rng.integers(0, 2, (6000, 4))
     parity = signs[:, :3].sum(axis=1) % 2  # no two codes tell anything of it
-    factors = np.stack([signs[:, 0], parity, rng.integers(0, 7, 6000)], axis=1)
-    codes = signs + rng.normal(0, 0.1, signs.shape)
+    factors = np.stack([signs[:, 0], parity, rng.integers(0, 30, 6000)], axis=1)
+    codes = np.hstack([signs + rng.normal(0, 0.1, signs.shape), rng.normal(size=(6000, 4))])
     trained, accuracy, blind = learnt(codes, factors)
     assert trained == [True, True, False]
     assert accuracy[:2].min() > 0.99
     assert accuracy[2] == pytest.approx(blind[2], abs=4 * np.sqrt(blind[2] * (1 - blind[2]) / 1200))
+    heads = of_all_codes(codes, factors).parameters
     monkeypatch.setattr(probes, "SAVING", np.inf)
-    always, as_before, _ = learnt(codes, factors)
-    assert always == [True, True, True]
-    np.testing.assert_array_equal(accuracy[:2], as_before[:2])
+    always = of_all_codes(codes, factors).parameters
+    assert always[2] is not None
+    for told, as_before in zip(heads[:2], always[:2], strict=True):
+        np.testing.assert_array_equal(told, as_before)
 
 
-def test_few_rows_and_uneven_levels_are_always_trained() -> None:
-    """There a short training would save little, and a perceptron on noise is right more often than guessing is."""
+def test_what_only_the_knocked_out_code_tells_is_guessed_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The short training does not see that code either, nor do the rows that it is asked about."""
+    epoch, log_loss, hidden = probes.perceptron_epoch, probes._log_loss, list[int]()
+
+    def trained(*given: Any) -> int:
+        hidden.append(given[3])
+        return epoch(*given)
+
+    def asked(inputs: FloatArray, *given: Any) -> float:
+        assert not inputs[:, hidden[-1]].any()
+        return log_loss(inputs, *given)
+
+    monkeypatch.setattr(probes, "perceptron_epoch", trained)
+    monkeypatch.setattr(probes, "_log_loss", asked)
+    monkeypatch.setattr(probes, "at_once", lambda work, tasks, _: [work(task, threading.Event()) for task in tasks])
     rng = np.random.default_rng(0)
-    few, many = rng.normal(size=(2000, 2)), rng.normal(size=(6000, 2))
-    assert learnt(few, rng.integers(0, 3, (2000, 1)))[0] == [True]
-    assert learnt(many, rng.integers(0, 3, (6000, 1)))[0] == [False]
+    levels = rng.integers(0, 30, (6000, 2))
+    codes = np.hstack([levels, levels[:, 1:], np.zeros((6000, 5))]) + rng.normal(0, 0.1, (6000, 8))
+    rows = train_test_split(codes, levels, None, 0)
+    order = probes.live_codes(rows)[0].tolist()
+    heads = probes.knocked_out_perceptrons(rows, 0, (0, 1))
+    assert heads.knocked_out == (order.index(0), order.index(1))
+    assert [each is not None for each in heads.parameters] == [False, True]
+    lacking, doubled = accuracies(heads.predicted, rows)
+    assert lacking == pytest.approx(1 / 30, abs=0.03)
+    assert doubled > 0.7
+    assert set(hidden) == set(heads.knocked_out)
+
+
+def test_few_rows_and_uneven_levels_are_always_trained(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A short training would save little, hardly learn, or not tell how often a perceptron on noise is right."""
+    rng = np.random.default_rng(0)
+    many, noise = rng.normal(size=(6000, 8)), rng.integers(0, 30, (6000, 1))
+    assert learnt(many, noise)[0] == [False]
+    assert learnt(many[:2000], noise[:2000])[0] == [True]
+    with monkeypatch.context() as fewer:
+        fewer.setattr(probes, "PER_CODE", 401)  # 4 800 rows for 12 inputs, with the bias and three of padding
+        assert learnt(many, noise)[0] == [True]
     uneven = (rng.random((6000, 1)) < 0.3).astype(int)
     trained, accuracy, blind = learnt(many, uneven)
     assert trained == [True]

@@ -38,8 +38,9 @@ def mlp_accuracy(
     Returns:
         Accuracy. `score` in [0, 1], higher is better, computed as by `linear_accuracy`, which says what noise scores.
         It says how much the codes tell at all, in whatever tangle: rotated and entangled codes may score 1. Trained,
-        so it varies with the seed, by about .01. With 4 267 training rows or more and levels that occur about
-        equally often, a head that learns nothing in 1000 steps is not trained further: levels are guessed instead.
+        so it varies with the seed, by about .01. With 4 267 training rows or more, 100 or more for each code and
+        levels that occur about equally often, a head that learns nothing in 1000 steps is not trained further: levels
+        are guessed instead.
 
     Raises:
         ValueError: what every metric refuses, or `chance` is unknown.

@@ -73,8 +73,9 @@ def nk(
         naming the commonest, so that the difference stays below 1; notes name such factors. `drop` is the mean
         difference of the plain accuracies, which are kept in `accuracy` and `knocked_out_accuracy`. Chance: 0; see
         `nk_of_noise` for how far it strays. With fewer codes than factors those left without a code score 0. Trained,
-        so it varies with the seed, by about .01. With 4 267 training rows or more and levels that occur about
-        equally often, a head that learns nothing in 1000 steps is not trained further: levels are guessed instead.
+        so it varies with the seed, by about .01. With 4 267 training rows or more, 100 or more for each code and
+        levels that occur about equally often, a head that learns nothing in 1000 steps is not trained further: levels
+        are guessed instead.
 
     Raises:
         ValueError: what every metric refuses, or `chance` is unknown.
