@@ -1,5 +1,7 @@
 """The compiled steps of the probes against gradients and optimisers that we did not write."""
 
+import llvmlite.binding
+import numba
 import numpy as np
 import pytest
 
@@ -14,6 +16,7 @@ from unbraid.metrics._solvers.perceptron import (
     perceptron_gradient,
     softmax_errors,
 )
+from unbraid.metrics._solvers.vectors import aligned, widest_vectors
 from unbraid.types import FloatArray
 
 WIDTH, CLASSES, PADDED, ROWS = 8, 6, 8, 12  # 5 codes and the ones, in 8 columns; 10 of 12 rows count
@@ -81,19 +84,53 @@ def test_padding_rows_and_classes_get_no_gradient() -> None:
     assert not gradient[-2:].any()
 
 
+@pytest.mark.parametrize("n_classes", [1, 5, 16, 17, 40])  # the highest is sought 16 at a time
 @pytest.mark.parametrize("spread", [1.0, 30.0, 1e4])
-def test_softmax_errors_keep_single_precision(spread: float) -> None:
-    rng = np.random.default_rng(0)
-    logits = (rng.standard_normal((8, 12)) * spread).astype(np.float32)
-    labels = rng.integers(0, 5, 8)
-    exact = np.exp(logits[:, 3:8].astype(float) - logits[:, 3:8].max(axis=1, keepdims=True))
+def test_softmax_errors_keep_single_precision(spread: float, n_classes: int) -> None:
+    rng, rows, end = np.random.default_rng(0), 64, 3 + n_classes
+    logits = (rng.standard_normal((rows + 1, end + 4)) * spread).astype(np.float32)
+    labels = rng.integers(0, n_classes, rows + 1)
+    exact = np.exp(logits[:, 3:end].astype(float) - logits[:, 3:end].max(axis=1, keepdims=True))
     exact /= exact.sum(axis=1, keepdims=True)
-    exact[np.arange(8), labels] -= 1
+    exact[np.arange(rows + 1), labels] -= 1
     kept = logits.copy()
-    softmax_errors(logits, labels, 7, 3, 5, np.empty(5, np.int32))
-    np.testing.assert_allclose(logits[:7, 3:8], exact[:7] / 7, atol=1e-7)
-    assert not logits[7, 3:8].any()
-    np.testing.assert_array_equal(logits[:, [0, 1, 2, 8, 9, 10, 11]], kept[:, [0, 1, 2, 8, 9, 10, 11]])
+    softmax_errors(logits, labels, rows, 3, n_classes, np.empty(n_classes, np.int32))
+    np.testing.assert_allclose(logits[:rows, 3:end], exact[:rows] / rows, atol=1e-7 * 8 / rows)
+    assert not logits[rows, 3:end].any()
+    others = np.r_[:3, end : end + 4]
+    np.testing.assert_array_equal(logits[:, others], kept[:, others])
+
+
+@pytest.mark.parametrize("place", [0, 1, 15, 16, 17])
+def test_a_logit_that_is_no_number_leaves_no_gradient(place: int) -> None:
+    logits = np.zeros((2, 18), dtype=np.float32)
+    logits[0, place] = np.nan
+    softmax_errors(logits, np.zeros(2, int), 2, 0, 18, np.empty(18, np.int32))
+    assert np.isnan(logits[0]).all()
+    assert np.isfinite(logits[1]).all()
+
+
+def test_compiled_loops_are_as_wide_as_the_processor() -> None:
+    """On one with AVX-512 registers of 512 bits are used, where numba alone would take those of 256."""
+
+    @numba.njit
+    def doubled(numbers: FloatArray) -> None:
+        widest_vectors()
+        for place in range(len(numbers)):
+            numbers[place] *= np.float32(2.0)
+
+    numbers = np.ones(100, dtype=np.float32)
+    doubled(numbers)
+    assert (numbers == 2).all()
+    (compiled,) = doubled.inspect_asm().values()
+    assert ("zmm" in compiled) == bool(llvmlite.binding.get_host_cpu_features().get("avx512f"))
+
+
+def test_scratch_lies_from_the_start_of_a_line_of_the_cache_on() -> None:
+    kept = [aligned(3, columns) for columns in (5, 16, 33)]
+    assert [each.shape for each in kept] == [(3, 5), (3, 16), (3, 33)]
+    assert {each.ctypes.data % 64 for each in kept} == {0}
+    assert all(each.flags.c_contiguous and each.dtype == np.float32 for each in kept)
 
 
 def test_adam_is_that_of_torch() -> None:

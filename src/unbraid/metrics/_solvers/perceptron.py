@@ -8,6 +8,7 @@ sum is fixed, so the same seed trains the same probe on one core or many.
 import numba
 import numpy as np
 
+from unbraid.metrics._solvers.vectors import LINE, aligned, widest_vectors
 from unbraid.types import FloatArray, IntArray
 
 HIDDEN = 256
@@ -26,6 +27,7 @@ EXP2 = tuple(np.float32(np.log(2.0) ** k / f) for k, f in enumerate((1, 1, 2, 6,
 @numba.njit(cache=True, fastmath=VECTORISED, error_model="numpy")
 def _add_product(left: FloatArray, right: FloatArray, out: FloatArray) -> None:
     """out (rows, HIDDEN) += left (rows, inner) @ right (inner, HIDDEN); rows and inner are multiples of 4."""
+    widest_vectors()
     rows, inner = left.shape
     for i in range(0, rows, 4):
         for k in range(0, inner, 4):
@@ -44,6 +46,7 @@ def _add_product(left: FloatArray, right: FloatArray, out: FloatArray) -> None:
 @numba.njit(cache=True, fastmath=VECTORISED, error_model="numpy")
 def _dot_products(left: FloatArray, right: FloatArray, out: FloatArray) -> None:
     """out (rows, classes) = left (rows, HIDDEN) @ right.T (HIDDEN, classes); both counts are multiples of 4."""
+    widest_vectors()
     for i in range(0, len(left), 4):
         for k in range(0, len(right), 4):
             s00 = s01 = s02 = s03 = s10 = s11 = s12 = s13 = ZERO
@@ -78,6 +81,7 @@ def _perceptron(
     inputs: FloatArray, first: FloatArray, second: FloatArray, hidden: FloatArray, logits: FloatArray
 ) -> None:
     """hidden = max(0, inputs @ first) (rows, HIDDEN) and logits = hidden @ second.T (rows, classes), less the bias."""
+    widest_vectors()
     for i in range(0, len(inputs), 4):
         four = hidden[i : i + 4]
         four[:] = ZERO
@@ -96,26 +100,45 @@ def softmax_errors(
 
     Rows from `n_rows` on are padding and become 0. `powers` (n_classes or more,) int32 is scratch.
     """
+    widest_vectors()
     as_float = powers.view(np.float32)
     share = ONE / np.float32(n_rows)
+    lanes = np.empty(LINE, dtype=np.float32)
+    even = n_classes // LINE * LINE
     for row in range(n_rows):
-        highest = logits[row, start]
-        for c in range(start, start + n_classes):
-            highest = max(highest, logits[row, c])
+        own = logits[row, start : start + n_classes]
+        highest = own[0]
+        # LINE numbers at once, which the compiler does not find; as a function of its own it would be slower.
+        if even:
+            for lane in range(LINE):
+                lanes[lane] = own[lane]
+            for first in range(LINE, even, LINE):
+                for lane in range(LINE):
+                    value = own[first + lane]
+                    lanes[lane] = value if value > lanes[lane] else lanes[lane]
+            for half in (8, 4, 2, 1):
+                for lane in range(half):
+                    value = lanes[lane + half]
+                    lanes[lane] = value if value > lanes[lane] else lanes[lane]
+            highest = lanes[0]
+        for c in range(even, n_classes):
+            highest = max(highest, own[c])
         for c in range(n_classes):
-            exponent = max(logits[row, start + c] - highest, LOWEST) * LOG2_E
+            exponent = own[c] - highest
+            exponent = (LOWEST if exponent < LOWEST else exponent) * LOG2_E
             whole = np.floor(exponent + HALF)
             f = exponent - whole
             powers[c] = (np.int32(whole) + np.int32(127)) << np.int32(23)
             high = (EXP2[6] * f + EXP2[5]) * f + EXP2[4]
-            logits[row, start + c] = (((high * f + EXP2[3]) * f + EXP2[2]) * f + EXP2[1]) * f + EXP2[0]
+            own[c] = (((high * f + EXP2[3]) * f + EXP2[2]) * f + EXP2[1]) * f + EXP2[0]
         total = ZERO
         for c in range(n_classes):
-            logits[row, start + c] *= as_float[c]
-            total += logits[row, start + c]
-        for c in range(start, start + n_classes):
-            logits[row, c] *= share / total
-        logits[row, start + labels[row]] -= share
+            own[c] *= as_float[c]
+            total += own[c]
+        to_share = share / total
+        for c in range(n_classes):
+            own[c] *= to_share
+        own[labels[row]] -= share
     for row in range(n_rows, len(logits)):
         for c in range(start, start + n_classes):
             logits[row, c] = ZERO
@@ -138,6 +161,7 @@ def perceptron_gradient(
     `inputs` (rows, width) is padded with zeros to a multiple of 4 both ways, its bias column included; the first
     `n_rows` rows count. `hidden` (rows, HIDDEN), `errors` (rows, classes) and `powers` (classes,) are scratch.
     """
+    widest_vectors()
     rows, width = inputs.shape
     classes = errors.shape[1]
     split, end = width * HIDDEN, (width + classes) * HIDDEN
@@ -158,7 +182,7 @@ def perceptron_gradient(
         for c in range(classes):
             by_bias[c] += errors[row, c]
     _add_product(errors.T, hidden, by_second)
-    back = np.empty((4, HIDDEN), dtype=np.float32)
+    back = aligned(4, HIDDEN)
     for i in range(0, rows, 4):
         back[:] = ZERO
         _add_product(errors[i : i + 4], second, back)
@@ -173,6 +197,7 @@ def adam(
     parameters: FloatArray, gradient: FloatArray, mean: FloatArray, square: FloatArray, step: int, rate: float
 ) -> None:
     """One step of Adam in place; `step` counts from 1."""
+    widest_vectors()
     length = np.float32(rate / (1.0 - DECAY_MEAN**step))
     root = np.float32(1.0 / np.sqrt(1.0 - DECAY_SQUARE**step))
     keep_mean, keep_square, epsilon = np.float32(DECAY_MEAN), np.float32(DECAY_SQUARE), np.float32(EPSILON)
@@ -201,11 +226,12 @@ def perceptron_epoch(
     if not negative, reads as 0.
     """
     width = inputs.shape[1]
-    parameters, mean, square = state[0], state[1], state[2]
+    parameters, mean, square = aligned(1, state.shape[1])[0], state[1], state[2]
+    parameters[:] = state[0]
     classes = (len(parameters) - width * HIDDEN) // (HIDDEN + 1)
     chosen, chosen_labels = np.empty((batch, width), dtype=np.float32), np.empty(batch, dtype=np.int64)
-    hidden, errors = np.empty((batch, HIDDEN), dtype=np.float32), np.empty((batch, classes), dtype=np.float32)
-    powers, gradient = np.empty(classes, dtype=np.int32), np.empty(len(parameters), dtype=np.float32)
+    hidden, errors = aligned(batch, HIDDEN), aligned(batch, classes)
+    powers, gradient = np.empty(classes, dtype=np.int32), aligned(1, len(parameters))[0]
     for start in range(0, len(order), batch):
         n_rows = min(batch, len(order) - start)
         if n_rows < batch:
@@ -220,6 +246,7 @@ def perceptron_epoch(
         perceptron_gradient(chosen, chosen_labels, n_rows, n_classes, parameters, gradient, hidden, errors, powers)
         step += 1
         adam(parameters, gradient, mean, square, step, rate)
+    state[0] = parameters
     return step
 
 
