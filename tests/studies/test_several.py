@@ -194,7 +194,7 @@ def test_datasets_are_compared_on_as_many_rows_of_each(wide: Path) -> None:
 def test_a_study_is_compared_by_its_folder_or_its_table_as_well(wide: Path, tmp_path: Path) -> None:
     found = unbraid.compare(wide, by="family", columns=["mig.score"])
     assert found.to_dict() == Study.load(wide).compare("family", ["mig.score"]).to_dict()
-    assert unbraid.compare(Study.load(wide), columns=["mig.score"]).to_dict() == found.to_dict()
+    assert unbraid.compare(Study.load(wide), columns="mig.score").to_dict() == found.to_dict()
     save_frame(Study.load(wide).results(), tmp_path / "wide.csv")
     assert unbraid.compare(str(tmp_path / "wide.csv"), columns=["mig.score"]).shifts == found.shifts
     for compared in (unbraid.compare, unbraid.rank):

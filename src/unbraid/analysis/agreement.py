@@ -29,6 +29,7 @@ from unbraid.analysis.correlation import (
     correlation_interval,
     p_of_few,
 )
+from unbraid.representation.labels import one_or_more
 from unbraid.types import BoolArray, DataFrame, FloatArray, IntArray
 
 __all__ = ["Agreement", "Correlation", "LeftOut", "Prediction", "Predictors", "agreement", "predictors"]
@@ -100,7 +101,7 @@ class Agreement:
 
 def agreement(
     frame: DataFrame,
-    columns: Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
     *,
     method: Method = "spearman",
     by: str | None = "family",
@@ -111,8 +112,9 @@ def agreement(
     Args:
         frame: the results of a study (pandas), one row per run. Runs that lack either of two columns, such as those
             that diverged, do not count for that pair.
-        columns: default the headline of every metric, udr.score, the columns of compositional and zero-shot
-            generalisation, and the numeric hyperparameters that vary. Two hyperparameters are not compared.
+        columns: their names, or that of one; default the headline of every metric, udr.score, the columns of
+            compositional and zero-shot generalisation, and the numeric hyperparameters that vary. Two hyperparameters
+            are not compared.
         method: "spearman" for order, "pearson" for straight lines (SNC/NK).
         by: column that groups the runs; None: all runs together only.
         confidence: of the intervals, in (0, 1).
@@ -131,7 +133,7 @@ def agreement(
         Duan et al. 2020 (UDR), tables 1 and 6; Mahon et al. 2023 (SNC/NK), table 4 and figure 14.
     """
     check_number("confidence", confidence, above=0, below=1)
-    chosen = tuple(agreement_columns(frame) if columns is None else dict.fromkeys(columns))
+    chosen = tuple(agreement_columns(frame) if columns is None else dict.fromkeys(one_or_more(columns)))
     table = {name: numbers(frame, name) for name in chosen}
     hyper = set(hyperparameter_columns(frame))
     found: list[Correlation] = []
@@ -202,7 +204,7 @@ class Predictors:
 def predictors(
     frame: DataFrame,
     target: str,
-    columns: Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
     *,
     method: Method = "pearson",
     test: Test = "dependent",
@@ -212,7 +214,8 @@ def predictors(
     Args:
         frame: results, one row per run; `setting_means` gives one per setting, as the paper has.
         target: column to be predicted.
-        columns: default as for `agreement`, without hyperparameters and without other columns of the target's kind.
+        columns: their names; default as for `agreement`, without hyperparameters and without other columns of the
+            target's kind.
         method: "pearson" as the paper, or "spearman".
         test: of the difference of two correlations; see `correlation_difference`.
 
@@ -229,7 +232,7 @@ def predictors(
         Mahon et al. 2023 (SNC/NK), section 5.3 and appendix I.
     """
     check_columns(frame, [target])
-    named = _predicting(frame, target) if columns is None else columns
+    named = _predicting(frame, target) if columns is None else one_or_more(columns)
     chosen = [name for name in dict.fromkeys(named) if name != target]
     if len(chosen) < 2:
         raise ValueError(f"two columns are needed to predict {target!r}; there are {', '.join(chosen) or 'none'}")

@@ -16,6 +16,7 @@ from unbraid._version import VERSION
 from unbraid.analysis.alike import check_alike, check_rows
 from unbraid.analysis.by_setting import means_with
 from unbraid.analysis.columns import check_columns, headline_columns, higher_is_better, mean_interval, numbers, texts
+from unbraid.representation.labels import one_or_more
 from unbraid.types import ArrayLike, DataFrame, FloatArray, IntArray
 
 __all__ = ["Comparison", "GroupOfRuns", "Shift", "compare_groups", "holm", "rank_test", "shift_interval"]
@@ -128,7 +129,7 @@ class Comparison:
 def compare_groups(
     frame: DataFrame,
     by: str,
-    columns: Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
     *,
     over: str = "runs",
     within: str | None = None,
@@ -139,7 +140,7 @@ def compare_groups(
     Args:
         frame: the results of a study, one row per run.
         by: column whose values make the groups, such as "family" or "hyper.beta".
-        columns: what is compared; default the metrics' headlines.
+        columns: names of what is compared, or one; default the metrics' headlines.
         over: "runs", or "settings" to compare means of settings over their runs, as `setting_means` gives them.
         within: column of which a group has one value, such as "label" of several datasets; only groups of the same
             value are compared, and named by it: "sprites beta_vae".
@@ -166,7 +167,7 @@ def compare_groups(
     check_number("confidence", confidence, least=0)
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must be inside (0, 1); got {confidence}")
-    chosen = list(dict.fromkeys(columns)) if columns is not None else headline_columns(frame)
+    chosen = list(dict.fromkeys(one_or_more(columns))) if columns is not None else headline_columns(frame)
     if not chosen:
         raise ValueError("no column to compare: the study has no metrics")
     outer = [""] * len(frame) if within is None else texts(frame, within)

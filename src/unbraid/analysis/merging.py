@@ -14,6 +14,7 @@ from unbraid._utils.suggest import suggestion
 from unbraid.analysis.columns import BASELINE, N_ROWS, PUBLISHED, in_words
 from unbraid.metrics import METRICS
 from unbraid.metrics._shared.arguments import find_metric
+from unbraid.representation.labels import one_or_more
 from unbraid.storage.files import check_file
 from unbraid.storage.json_records import MOST
 from unbraid.storage.tables import read_parquet
@@ -165,14 +166,14 @@ def merge_tables(tables: Mapping[str, DataFrame], *, prefer_first: bool = False)
     return require("pandas", "table", "merging").DataFrame(rows, columns=columns)
 
 
-def without_columns(tables: Mapping[str, DataFrame], names: Sequence[str]) -> dict[str, DataFrame]:
+def without_columns(tables: Mapping[str, DataFrame], names: str | Sequence[str]) -> dict[str, DataFrame]:
     """The tables without columns, or all those of a metric, "mig" for "mig.score" and the others; "udr" likewise.
 
     Raises:
         ValueError: none of them has such a column.
     """
     left = dict(tables)
-    for name in names:
+    for name in one_or_more(names):
         known = dict.fromkeys(column for frame in tables.values() for column in frame.columns)
         if not any(_belongs(column, name) for column in known):
             raise ValueError(f"--without {name}: no such column; {suggestion(name, known)}")

@@ -49,7 +49,7 @@ def compare(models: Any, **options: Any) -> Comparison | ModelComparison:
 def _of_table(
     path: Path,
     by: str = "family",
-    columns: Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
     *,
     within: str | None = None,
     **options: Any,

@@ -177,7 +177,7 @@ class Study(InFolder):
     def compare(
         self,
         by: str = "family",
-        columns: Sequence[str] | None = None,
+        columns: str | Sequence[str] | None = None,
         *,
         over: Literal["runs", "settings"] = "runs",
         within: str | None = None,

@@ -10,6 +10,7 @@ import numpy as np
 from unbraid.analysis.alike import AS_MANY, unequal_rows
 from unbraid.analysis.columns import N_ROWS, check_columns, depends_on_rows, headline_columns
 from unbraid.analysis.comparison import Comparison, compare_groups, usual_within
+from unbraid.representation.labels import one_or_more
 from unbraid.scoring.card import Scored
 from unbraid.scoring.engine import score_each
 from unbraid.scoring.equal_rows import subsets
@@ -26,7 +27,7 @@ SEED = 0  # of the metrics, as in a study, and of the subsets
 def compare_runs(
     snapshots: Sequence[StudySnapshot],
     by: str,
-    columns: Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
     *,
     over: Literal["runs", "settings"] = "runs",
     within: str | None = None,
@@ -48,7 +49,7 @@ def compare_runs(
     """
     frame, notes = all_results(snapshots), []
     within = usual_within(frame, by) if within is None else within
-    chosen = list(columns or headline_columns(frame))
+    chosen = list(one_or_more(columns or headline_columns(frame)))
     check_columns(frame, [by, *chosen, *(() if within is None else [within])])
     unequal = [
         rows
