@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import rankdata
 
 from unbraid.metrics import factor_leakage, med, mig, modularity
-from unbraid.metrics._shared.bins import bin_equal_mass, bin_equal_width
+from unbraid.metrics._shared.bins import bin_equal_mass, bin_equal_width, places
 from unbraid.types import FloatArray, IntArray
 
 COUNTS = st.sampled_from([1, 2, 3, 7, 20])
@@ -83,6 +84,16 @@ def test_bins_of_equal_mass_are_those_of_quantiles(seed: int) -> None:
     column = np.random.default_rng(seed).standard_cauchy(400)
     edges = np.quantile(column, np.linspace(0, 1, 21)[1:-1])
     assert bin_equal_mass(column[:, None], 20)[:, 0].tolist() == np.searchsorted(edges, column).tolist()
+
+
+def test_places_are_the_mean_ranks_of_scipy() -> None:
+    """Of equals as of others; with weights those of rows that are there so often."""
+    rng = np.random.default_rng(0)
+    values = np.stack([rng.standard_normal(300), rng.integers(-3, 4, 300), np.full(300, 0.1)], axis=1)
+    np.testing.assert_array_equal(places(values), rankdata(values, axis=0) - 0.5)
+    weights = rng.integers(0, 4, 300)
+    repeated = np.repeat(np.arange(300), weights)
+    np.testing.assert_allclose(places(values, weights.astype(float))[repeated], places(values[repeated]), atol=1e-9)
 
 
 def test_equal_values_share_a_bin_of_equal_mass() -> None:

@@ -64,17 +64,12 @@ def places(values: FloatArray, weights: FloatArray | None = None) -> FloatArray:
 
     With `weights` (n_samples,) those of a column in which each row is there as often as its weight says.
     """
-    from scipy.stats import rankdata  # half a second to import, which no command waits for in vain
-
-    if weights is None:
-        return np.ascontiguousarray(rankdata(values, axis=0)) - 0.5
-    return np.stack([_weighted_places(column, weights) for column in values.T], axis=1)
-
-
-def _weighted_places(column: FloatArray, weights: FloatArray) -> FloatArray:
-    present, place = np.unique(column, return_inverse=True)
-    mass = np.bincount(place, weights=weights, minlength=len(present))
-    return (np.cumsum(mass) - mass / 2)[place]
+    found = np.empty(values.shape)
+    for column, own in zip(values.T, found.T, strict=True):
+        present, place = np.unique(column, return_inverse=True)
+        mass = np.bincount(place, weights=weights, minlength=len(present))
+        own[:] = (np.cumsum(mass) - mass / 2)[place]
+    return found
 
 
 def _extent(values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
