@@ -94,6 +94,13 @@ def test_bins_merge_levels_beyond_their_number() -> None:
     assert merged.score == pytest.approx(1 - 0.5 / 19.5)  # two levels in each bin, .5 from their mean
 
 
+def test_bins_of_a_continuous_factor_are_noted() -> None:
+    values = np.linspace(0.0, 1.0, 50)
+    factors = np.column_stack([values, np.tile(np.arange(5), 10)])
+    result = irs(values[:, None], factors, kinds=("continuous", "ordinal"), factor_bins=7)
+    assert result.notes == ("factor 0 is continuous: cut into 7 bins of equal width",)
+
+
 @pytest.mark.parametrize("turn", [np.pi, -0.3, -0.001])
 def test_an_arc_scores_alike_wherever_on_the_circle_it_lies(turn: float) -> None:
     """Cut from its least to its largest value, an arc across angle 0 came to two bins, and .77 to .03."""
@@ -104,7 +111,7 @@ def test_an_arc_scores_alike_wherever_on_the_circle_it_lies(turn: float) -> None
     turned = np.column_stack([arc + turn, other])
     result = irs(codes, turned, kinds=("cyclic", "ordinal"))
     assert result.score == pytest.approx(expected, abs=1e-12)
-    assert result.notes == ()
+    assert result.notes == ("factor 0 is an angle: cut into 20 bins of equal width",)
     inputs = check_inputs(codes, turned, ("cyclic", "ordinal"))
     part = Part(inputs, lambda: None, np.arange(600))
     assert irs_of_parts(inputs, 0)(part).values["score"] == pytest.approx(expected, abs=1e-12)

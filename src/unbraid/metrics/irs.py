@@ -82,7 +82,7 @@ def irs(
         check_bins("factor_bins, where not None,", factor_bins, 2)
     levels = as_levels(inputs)
     groups = _groups(inputs, factor_bins)
-    notes = levels.notes if factor_bins is None else _merged(groups, levels.sizes, inputs)
+    notes = levels.notes if factor_bins is None else _notes_on_bins(groups, levels.sizes, inputs, factor_bins)
     largest = _largest_of(inputs)
     moving = largest > 0.0
     robustness = np.zeros((inputs.n_codes, inputs.n_factors))
@@ -245,13 +245,16 @@ def _weighted(per_code: FloatArray, largest: FloatArray) -> float:
     return float((weights * per_code).sum() / weights.sum())
 
 
-def _merged(binned: IntArray, sizes: tuple[int, ...], inputs: Inputs) -> tuple[str, ...]:
-    present, angles = [len(np.unique(column)) for column in binned.T], inputs.angles
-    return tuple(
-        f"factor {factor}: {size} levels merged into {bins} bins"
-        for factor, (bins, size, kind) in enumerate(zip(present, sizes, inputs.kinds, strict=True))
-        if kind != "continuous" and factor not in angles and bins < size
-    )
+def _notes_on_bins(binned: IntArray, sizes: tuple[int, ...], inputs: Inputs, factor_bins: int) -> tuple[str, ...]:
+    notes = []
+    for factor, (column, size, kind) in enumerate(zip(binned.T, sizes, inputs.kinds, strict=True)):
+        if kind == "continuous":
+            notes.append(f"factor {factor} is continuous: cut into {factor_bins} bins of equal width")
+        elif factor in inputs.angles:
+            notes.append(f"factor {factor} is an angle: cut into {factor_bins} bins of equal width")
+        elif (bins := len(np.unique(column))) < size:
+            notes.append(f"factor {factor}: {size} levels merged into {bins} bins")
+    return tuple(notes)
 
 
 def _by_group(groups: IntArray) -> tuple[IntArray, IntArray]:
