@@ -35,6 +35,9 @@ MISTAKES = {
     "data download shapes3d": "did you mean 'get'?",
     "data ls": "did you mean 'list'?",
     "xyzzy": "no command 'xyzzy'; there are score, compare, metrics, ",
+    # files
+    "data show ~nosuchuser/images --out a.png": "~nosuchuser/images: no such file or folder",
+    "fit ~nosuchuser/images --minutes 1 --out fitted": "~nosuchuser/images: no such file or folder",
     # metrics
     "score codes.npz --metrics MIG": "unknown metric 'MIG'; did you mean 'mig'?",
     "score codes.npz --metrics migg": "did you mean 'mig'?",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from unbraid.storage.files import atomic_write, below, on_disk
+from unbraid.storage.files import atomic_write, below, on_disk, with_home
 
 
 @pytest.mark.parametrize("name", ["a", "a/b.png", "a b/c", "./a/b", "a//b", "ä.png", "a..b/c...", "12:30.png", "a/"])
@@ -87,3 +87,10 @@ def test_a_file_has_the_mode_that_the_user_gives_his_files_and_no_other_thread_s
         assert (tmp_path / "a").stat().st_mode & 0o777 == 0o640
     finally:
         os.umask(before)
+
+
+def test_a_home_is_found_and_the_home_of_nobody_stays_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))  # of Windows
+    assert with_home("~/images") == tmp_path / "images"
+    assert with_home("~no such user/images") == Path("~no such user/images")

@@ -15,7 +15,7 @@ from unbraid.datasets._store import Content, StoredImages, cache_folder, cached
 from unbraid.datasets.base import ReadingProgress
 from unbraid.errors import UnbraidError
 from unbraid.factors import FactorSpace
-from unbraid.storage.files import check_file, write_text
+from unbraid.storage.files import check_file, with_home, write_text
 
 FOLDER = "official"  # under the folder of all datasets; what `unbraid data get` downloads goes there
 CHUNK = 1 << 20
@@ -67,7 +67,7 @@ def located(
         ValueError: the user's path has a name that none of the files has.
     """
     if given is not None:
-        path = Path(given).expanduser()
+        path = with_home(given)
         check_file(path)
         if not path.exists():
             raise DatasetMissing(f"{path}: no such file. {_wanted(name, files, root)}")

@@ -9,6 +9,7 @@ import numpy as np
 from unbraid._utils.suggest import one_line
 from unbraid.datasets.base import ImageShape
 from unbraid.datasets.containers import decoded, flattened
+from unbraid.storage.files import with_home
 from unbraid.storage.tables import DAMAGED
 from unbraid.types import IntArray, UInt8Array
 
@@ -45,7 +46,7 @@ class MappedRows(ArrayRows):
     """The rows of an .npy file; a worker process maps the file anew."""
 
     def __init__(self, path: Path, alone: bool = False) -> None:
-        self.path, self.alone = path.expanduser(), alone
+        self.path, self.alone = with_home(path), alone
         if not self.path.is_file():
             raise FileNotFoundError(f"{self.path}: no such file")
         try:

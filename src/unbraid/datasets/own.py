@@ -28,7 +28,7 @@ from unbraid.factors import FactorSpace, FactorTable, Space
 from unbraid.factors.space import Values, named_levels, spans_a_turn
 from unbraid.storage.cache_folder import cache_root
 from unbraid.storage.checksum import check_content
-from unbraid.storage.files import below, check_file, check_unpacked
+from unbraid.storage.files import below, check_file, check_unpacked, with_home
 from unbraid.types import KIND_WORDS, KINDS, ArrayLike, IntArray, Kind, UInt8Array
 
 PICTURES_PACK = 200  # times: dSprites' own file takes 115 times its length
@@ -145,7 +145,7 @@ def from_folder(
         ValueError: as in `from_array`, a file is no picture, or a path is hidden or leads out of the folder.
         FileNotFoundError: the folder, the table or a picture is not there.
     """
-    folder = Path(folder).expanduser()
+    folder = with_home(folder)
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder}: no such folder")
     pictures, factors = _pictures(folder, _columns(table, None), file_column)
@@ -176,7 +176,7 @@ def is_path(name: str, names: Iterable[str]) -> bool:
     return (
         bool(name)
         and name not in names
-        and (name.endswith((".npz", ".npy", *LABELS)) or "/" in name or os.sep in name or Path(name).exists())
+        and (name.lower().endswith((".npz", ".npy", *LABELS)) or "/" in name or os.sep in name or Path(name).exists())
     )
 
 
@@ -199,7 +199,7 @@ def open_path(path: str | Path, *, kinds: Kinds = None, grid: bool | None = None
         ValueError: the content is not such.
         FileNotFoundError: it is not there.
     """
-    path = Path(path).expanduser()
+    path = with_home(path)
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file or folder")
     check_file(path)
@@ -367,7 +367,7 @@ class OwnImages:
 
 def _columns(factors: Any, names: Sequence[str] | None) -> list[Column]:
     if isinstance(factors, str | Path):
-        return read_table(Path(factors).expanduser())
+        return read_table(with_home(factors))
     # A data frame answers to keys() and [] as a mapping does.
     if hasattr(factors, "keys"):
         names = [str(name) for name in factors.keys()]  # noqa: SIM118

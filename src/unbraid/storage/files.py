@@ -81,6 +81,11 @@ def _stays(link: Path, folder: Path) -> bool:
     return not any(part.startswith(".") for part in found.parts)
 
 
+def with_home(path: str | Path) -> Path:
+    """The path with the home that a leading ~ or ~user stands for; as in a shell, one of no user stays as it is."""
+    return Path(os.path.expanduser(path))  # Path.expanduser would raise a RuntimeError
+
+
 def check_file(path: Path) -> None:
     """Raises ValueError for what is neither a file nor a folder, such as a pipe, on which a reader would wait."""
     if path.exists() and not path.is_file() and not path.is_dir():

@@ -24,6 +24,7 @@ from unbraid.runs.grouping import is_seed, name_of, varying
 from unbraid.runs.run import N_CODES
 from unbraid.scoring.encoding import drawn, encoded
 from unbraid.scoring.score import without_presets
+from unbraid.storage.files import with_home
 from unbraid.storage.json_records import check_record
 from unbraid.storage.remote import address_of, changing
 from unbraid.storage.run_files import ADDED_CODES, CONFIG, WORKING
@@ -71,8 +72,8 @@ def begin(
     """
     if is_study(folder):
         raise ValueError(f"{folder}: there is a study already; its labels cannot be chosen")
-    path = Path(labels).expanduser().absolute()
-    if path.suffix not in LABELS:
+    path = with_home(labels).absolute()
+    if path.suffix.lower() not in LABELS:
         raise ValueError(f"{labels}: labels of a study are a {' or '.join(LABELS)} file")
     options = {} if kinds is None else {"kinds": dict(kinds)}
     named = [metrics] if isinstance(metrics, str) else list(metrics)

@@ -26,7 +26,7 @@ from unbraid.datasets.digest import content_digest
 from unbraid.datasets.own import PICTURES, OwnImages, images_of, is_path, pictures_below
 from unbraid.factors import FactorTable
 from unbraid.runs.foreign import is_run, models_below
-from unbraid.storage.files import atomic_write, write_text
+from unbraid.storage.files import atomic_write, with_home, write_text
 from unbraid.studies.store import is_study
 from unbraid.training.source import open_dataset
 from unbraid.types import Progress, UInt8Array
@@ -231,18 +231,18 @@ def _described(source: Any) -> str:
     """The path of files, the name of a dataset, or what holds the images in memory."""
     if not isinstance(source, str | Path):
         return type(source).__name__
-    return str(Path(source).expanduser().resolve()) if _lies_in_files(source) else str(source)
+    return str(with_home(source).resolve()) if _lies_in_files(source) else str(source)
 
 
 def _lies_in_files(source: str | Path) -> bool:
-    return is_path(str(source), ()) or (source != "" and Path(source).expanduser().exists())
+    return is_path(str(source), ()) or (source != "" and with_home(source).exists())
 
 
 def _check_apart(source: Any, folder: Path) -> None:
     """Raises ValueError where the cache would be written among the images that it is read from, or over them."""
     if not isinstance(source, str | Path) or not _lies_in_files(source):
         return
-    own, cache = Path(source).expanduser().resolve(), folder.expanduser().resolve()
+    own, cache = with_home(source).resolve(), with_home(folder).resolve()
     if own.is_relative_to(cache) or (own.is_dir() and cache.is_relative_to(own)):
         raise ValueError(
             f"{source}: what is made of the images would be written among them, to {cache}; give a folder elsewhere "
@@ -259,7 +259,7 @@ def _others(folder: Path, kept: Pictures) -> ValueError:
 
 def _images(source: Any) -> _Source:
     if isinstance(source, str | Path):
-        path = Path(source).expanduser()
+        path = with_home(source)
         if in_files := _lies_in_files(source):
             if not path.exists():
                 raise FileNotFoundError(f"{path}: no such file or folder")
