@@ -11,7 +11,7 @@ import pytest
 
 from unbraid.analysis.by_setting import quartiles, setting_means, trend
 from unbraid.analysis.comparison import compare_groups
-from unbraid.analysis.merging import merge_tables, read_table, without_columns
+from unbraid.analysis.merging import is_table, merge_tables, read_table, without_columns
 from unbraid.storage.table_formats import save_frame
 
 RULES = {"mig": {"version": 2}}
@@ -298,3 +298,11 @@ def test_the_name_of_the_images_is_taken_from_whichever_table_has_it() -> None:
     one, other = run_of(seconds=10.0), run_of(seconds=12.0, dataset="sprites", commit="a" * 40)
     (row,) = merge_tables({"a": one, "b": other}).to_dict("records")
     assert row["dataset"] == "sprites"
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_table_may_have_its_suffix_in_capitals(suffix: str, tmp_path: Path) -> None:
+    save_frame(A, tmp_path / f"t{suffix}")
+    shouted = (tmp_path / f"t{suffix}").rename(tmp_path / f"T{suffix.upper()}")
+    assert is_table(shouted)
+    assert read_table(shouted)["run"].tolist() == A["run"].tolist()

@@ -11,8 +11,10 @@ import pytest
 import typer.main
 
 import unbraid
+from unbraid.cli._paths import expanded
 from unbraid.cli.app import app
 from unbraid.cli.show import print_line, print_table
+from unbraid.datasets.own import is_path
 from unbraid.representation import Representation
 from unbraid.runs.scoring import score_path
 from unbraid.scoring.tables import score_table
@@ -299,6 +301,15 @@ def test_many_models_have_a_row_each_the_best_first_and_means_of_groups(unbraid_
     assert f"low & 3 & {np.mean(low):.3f} $\\pm$ {np.std(low, ddof=1):.3f} & " in outs[2].read_text()
     assert outs[3].read_text().startswith("| name | models | mig ↑ | factor_leakage ↓ |\n")
     assert "means by name" in printed
+
+
+def test_a_folder_of_codes_whose_suffixes_are_capitals_is_read(tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("a.NPZ", "b.Npy", "c.CSV")]
+    for path in (*files, tmp_path / "notes.txt"):
+        path.touch()
+    assert expanded([tmp_path]) == files
+    assert not is_path("no such.csvx", ())
+    assert is_path("no such.CSV", ())
 
 
 @pytest.mark.parametrize(("by", "groups"), [("folder", {"models"}), ("(low|mid|high)", {"low", "mid", "high"})])

@@ -52,7 +52,7 @@ ENDED = ("seconds", "unbraid", N_ROWS)  # of these a run has one once it was tra
 
 def is_table(path: str | Path) -> bool:
     """Whether a path names such a file, and not the folder of a study."""
-    return Path(path).suffix in (".csv", ".parquet") and not Path(path).is_dir()
+    return Path(path).suffix.lower() in (".csv", ".parquet") and not Path(path).is_dir()
 
 
 def read_table(path: str | Path, needed: Sequence[str] = NEEDED) -> DataFrame:
@@ -66,9 +66,10 @@ def read_table(path: str | Path, needed: Sequence[str] = NEEDED) -> DataFrame:
     check_file(path)
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file")
-    if path.suffix == ".parquet":
+    suffix = path.suffix.lower()
+    if suffix == ".parquet":
         frame = read_parquet(path).to_pandas()
-    elif path.suffix == ".csv":
+    elif suffix == ".csv":
         frame = pandas.DataFrame(_read_csv(path))
     else:
         raise ValueError(f"{path}: a table of results ends in .csv or .parquet")
@@ -77,7 +78,7 @@ def read_table(path: str | Path, needed: Sequence[str] = NEEDED) -> DataFrame:
         why = f"it has no column {lacking[0]!r}; unbraid export writes one"
         raise ValueError(f"{path}: not the table of a study ({why})")
     frame["setting"] = frame["setting"].fillna("")
-    _check_cells(frame, str(path), first=2 if path.suffix == ".csv" else 1)
+    _check_cells(frame, str(path), first=2 if suffix == ".csv" else 1)
     return frame
 
 

@@ -42,7 +42,7 @@ def _inside(path: Path, codes: str | None) -> list[Path]:
         return [path]
     check_not_fitted(path)
     labels = foreign_files(path, LABELS)
-    files = sorted(each for each in path.iterdir() if each.suffix in READABLE and each not in labels)
+    files = sorted(each for each in path.iterdir() if each.suffix.lower() in READABLE and each not in labels)
     described = labels or len(files) == 1 or any((path / name).is_file() for name in CONFIGS)
     if codes is None and files and not (described and foreign_files(path, CODES)):
         return files

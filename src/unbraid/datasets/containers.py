@@ -204,7 +204,7 @@ NPZ, HDF5 = Arrays(npz_names, npz_slabs), Arrays(hdf5_names, hdf5_slabs)
 
 def arrays_of(path: Path) -> Arrays:
     """As .npz if the file is called so, else as HDF5."""
-    return NPZ if path.suffix == ".npz" else HDF5
+    return NPZ if path.suffix.lower() == ".npz" else HDF5
 
 
 class Bundle(NamedTuple):

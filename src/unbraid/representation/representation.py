@@ -612,7 +612,7 @@ def read_wide(path: Path) -> Any:
     """The codes of a file, where they are read by columns: sparse, or in a .npy file that is too large; else None."""
     if not path.is_file():
         return None
-    full = path.suffix == ".npy" and too_large(path.stat().st_size)  # a number takes a byte at least
+    full = path.suffix.lower() == ".npy" and too_large(path.stat().st_size)  # a number takes a byte at least
     held = map_npy(path) if full else read_sparse(path)
     return held if held is not None and is_wide(held) else None
 

@@ -84,7 +84,7 @@ def find_codes(path: Path, status: Mapping[str, Any] | None = None) -> Path:
     Raises:
         FileNotFoundError, ValueError: as `read_folder`; and where the run diverged.
     """
-    if path.is_file() or path.suffix in READABLE:
+    if path.is_file() or path.suffix.lower() in READABLE:
         return path
     if (path / ADDED_CODES).is_file():
         return path / ADDED_CODES
