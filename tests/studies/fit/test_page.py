@@ -29,6 +29,7 @@ def of_components(n: int) -> Any:
 @pytest.mark.parametrize("n", [1, 5, 20])
 def test_principal_components_explain_what_principal_components_explain(n: int):
     found = explained(of_components(n), from_array(IMAGES), n)
+    assert found is not None
     assert found["n"] == n
     assert found["model"] == pytest.approx(found["pca"], abs=2e-3), "pixels are cut to 0 .. 1"
     assert 0 < found["pca"] < 1
@@ -37,7 +38,14 @@ def test_principal_components_explain_what_principal_components_explain(n: int):
 def test_the_mean_image_explains_nothing():
     mean = (IMAGES / 255).mean(0)
     run: Any = SimpleNamespace(encode=lambda images: images, decode=lambda codes: np.tile(mean, (len(codes), 1, 1, 1)))
-    assert explained(run, from_array(IMAGES), 1)["model"] == pytest.approx(0, abs=1e-9)
+    found = explained(run, from_array(IMAGES), 1)
+    assert found is not None
+    assert found["model"] == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize("value", [0, 77])
+def test_equal_images_have_no_variance_to_explain(value: int):
+    assert explained(of_components(1), from_array(np.full_like(IMAGES, value)), 1) is None
 
 
 def test_images_at_the_ends_of_a_latent_are_those_of_least_and_most_code(tmp_path: Path):

@@ -143,10 +143,15 @@ def judged_table(choice: Choice, judged: Mapping[str, Mapping[str, float]]) -> l
     ]
 
 
-def explained(run: Run, dataset: FactorDataset, n_latents: int) -> dict[str, float]:
-    """Shares of the variance of pixels: by the model, and by as many principal components as it uses latents."""
+def explained(run: Run, dataset: FactorDataset, n_latents: int) -> dict[str, float] | None:
+    """Shares of the variance of pixels: by the model, and by as many principal components as it uses latents.
+
+    None where the images drawn are all equal, which have no variance.
+    """
     rows = np.random.default_rng(0).permutation(len(dataset))[:N_PCA]
     images = dataset.images(np.sort(rows))
+    if (images == images[0]).all():
+        return None
     pixels = images.reshape(len(images), -1) / 255.0
     centred = pixels - pixels.mean(0)
     whole = float((centred**2).sum())
