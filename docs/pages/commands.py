@@ -14,7 +14,7 @@ def page() -> str:
     parts = [
         "# Commands",
         "Exit codes: 0 done, 2 bad input (one line says what), 3 a metric failed (--strict) or is worse than "
-        "--fail-under, 130 interrupted, 1 internal error, please report.",
+        "--fail-under, 130 interrupted, 143 stopped by SIGTERM, 1 internal error, please report.",
     ]
     for path, command in _commands(typer.main.get_command(app), "unbraid"):
         context = click.Context(command, info_name=path, terminal_width=80, max_content_width=80)
