@@ -121,6 +121,22 @@ def test_the_ceiling_of_dependent_factors_is_what_they_score_themselves() -> Non
     assert note.startswith(f"factors 0 and 1 depend on each other (normalised mutual information {told:.2f}")
 
 
+def test_a_code_of_what_one_factor_has_beyond_the_other_scores_above_the_ceiling_and_it_is_said() -> None:
+    """b is a, flipped in a tenth of the rows. The flips alone, as the second code, tell of neither factor alone.
+
+    So a has nothing lost to a second code, and b what a tells of it: 1 and 1 - H(.1), where as codes both factors have
+    1 - (1 - H(.1)) = H(.1).
+    """
+    first, flips = np.repeat([0, 1], 1000), np.tile(np.arange(1000) < 100, 2).astype(int)
+    factors = np.column_stack([first, first ^ flips])
+    lost = -0.1 * np.log2(0.1) - 0.9 * np.log2(0.9)
+    result = mig(np.column_stack([first, flips]).astype(float), factors)
+    assert result.ceiling == pytest.approx(lost)
+    assert result.score == pytest.approx((1 + 1 - lost) / 2)
+    assert len([note for note in result.notes if "above its ceiling" in note]) == 1
+    assert not [note for note in mig(factors, factors).notes if "above its ceiling" in note]
+
+
 def test_the_mean_ceiling_weighs_factors_alike() -> None:
     """2 levels in 20 bins lose nothing, 40 lose .1879: mean .906, where a ratio of sums would give .842."""
     factors = np.tile(FactorSpace(("a", "b"), (2, 40), ("ordinal", "ordinal")).grid(), (5, 1))

@@ -21,6 +21,8 @@ from unbraid.metrics._shared.inputs import Inputs, as_levels, check_inputs
 from unbraid.metrics._shared.metric import FIFTHS_AND_BIAS, Metric
 from unbraid.types import ArrayLike, FloatArray, Kind
 
+VISIBLE = 5e-4  # a difference that three decimals show
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MIG(Shown):
@@ -57,9 +59,10 @@ def mig(
     Returns: MIG. `score` in [0, 1], higher is better, mean of `per_factor`. With a single code the runner-up is 0.
         `ceiling` is what the levels of the factors, numbered 0, 1, ..., would score as codes: below 1 when a factor has
         more levels than there are bins (0.85 for 32 equally frequent levels in 20 bins), and when factors depend on
-        each other. Chance: what the bias of plug-in estimates leaves between the two best of n_codes, see
-        `mig_of_noise`: about 0 on many rows, more with a single code. Notes tell of rows that are too few, codes that
-        outliers squeeze into one bin, and dependent factors. Not invariant to rotation of codes.
+        each other. It is no bound: of dependent factors, a code of what one has beyond another can score more.
+        Chance: what the bias of plug-in estimates leaves between the two best of n_codes, see `mig_of_noise`: about 0
+        on many rows, more with a single code. Notes tell of rows that are too few, codes that outliers squeeze into
+        one bin, and dependent factors. Not invariant to rotation of codes.
 
     Raises:
         ValueError: what every metric refuses, or `bins` is out of range.
@@ -81,9 +84,11 @@ def mig(
     entropies = factor_entropy(levels)
     per_factor = gaps(information) / entropies
     own = mutual_information(bin_codes(levels.levels.astype(float), bins, binning, inputs.weights), levels)
+    score, ceiling = float(per_factor.mean()), float(np.mean(gaps(own) / entropies))
+    above = "the score is above its ceiling, which is what the factors themselves score as codes, and no bound"
     return MIG(
-        score=float(per_factor.mean()),
-        ceiling=float(np.mean(gaps(own) / entropies)),
+        score=score,
+        ceiling=ceiling,
         per_factor=per_factor,
         mutual_information=information,
         factor_entropy=entropies,
@@ -92,6 +97,7 @@ def mig(
             *single_code(inputs, "the runner-up of every gap is 0"),
             *notes_on_bins(inputs, bins, binning),
             *notes_on_dependence(levels),
+            *([above] if score > ceiling + VISIBLE else []),
         ),
     )
 

@@ -417,6 +417,10 @@ class Representation(Shown):
         holds codes in every column, which keep their names. An .npz or .safetensors of a single array holds the codes,
         whatever it is called; an .npz of scipy.sparse.save_npz holds sparse codes.
 
+        Beside `codes` and `factors`, an .npz may hold what `save` writes there: `factor_names`, `factor_kinds`,
+        `factor_sizes`, `factor_levels` and `factor_periods`; `code_names`, `groups`, `log_variances`, `prior_kl` and
+        `notes`. Arrays of other names are left unread.
+
         Args:
             path: of the file.
             columns: names of the factors to use, in this order, or of one; default all. A row that lacks a label of any
