@@ -122,7 +122,9 @@ def test_gaps_punish_copies_and_nothing_else_does() -> None:
 
 def test_a_lost_factor_is_invisible_to_some() -> None:
     lost = TABLE["one lost"]
-    assert all(lost[name] > 0.99 for name in ("modularity", "irs", "med", "beta_vae_score", "udr"))
+    assert all(
+        lost[name] > 0.99 for name in ("modularity", "irs", "med", "mig_sup", "infomec", "beta_vae_score", "udr")
+    )
     assert all(lost[name] > 0.99 for name in ("dci_lasso", "dci_forest", "dci_boosted"))
     assert all(lost[name] < 0.8 for name in ("mig", "snc", "nk", "mlp_accuracy"))
 
@@ -156,6 +158,7 @@ def test_pages_count_the_metrics_that_there_are(page: str, said: str) -> None:
 def test_noise_is_not_nothing_to_some() -> None:
     assert TABLE["noise"]["modularity"] == pytest.approx(0.76, abs=0.005)
     assert TABLE["noise"]["irs"] == pytest.approx(0.35, abs=0.005)
+    assert TABLE["noise"]["infomec"] == pytest.approx(0.66, abs=0.005)
 
 
 def test_generated_parts_are_up_to_date(monkeypatch: pytest.MonkeyPatch) -> None:
