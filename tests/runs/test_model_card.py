@@ -194,9 +194,8 @@ def test_how_it_was_chosen_is_told_and_handed_on(study: Study, trained: Run, unb
     places = {row[0]: row[1:] for row in rows(chosen)}
     leakage = frame["factor_leakage.nm_auc"]
     assert places["`factor_leakage.nm_auc`"] == [
-        f"{leakage[worst]:.3f}", f"{(leakage < leakage[worst]).sum() + 1} of 4", f"{leakage.median():.3f}",
-        f"{leakage.min():.3f}",
-    ]  # fmt: skip
+        f"{leakage[worst]:.3f}", "3 to 4 of 4", f"{leakage.median():.3f}", f"{leakage.min():.3f}",
+    ]  # fmt: skip  # PCA of any seed is the same: the two runs of the worse setting share its two places
     assert places["`mig.score`"][3] == f"{frame['mig.score'].max():.3f}"
     assert "`udr.score`" in places
     export_folder(first, tmp_path / "second")

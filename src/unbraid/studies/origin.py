@@ -56,7 +56,7 @@ def _told(snapshot: StudySnapshot, run: str) -> str:
 
 
 def _place(rows: Sequence[Mapping[Any, Any]], run: str, column: str) -> list[str] | None:
-    """By a column of results: the value of a run, how many others are better, and what they have; None without it."""
+    """By a column of results: the value of a run, its place, and what the others have; None without it."""
     values = {str(row["run"]): float(row[column]) for row in rows if isinstance(row[column], int | float)}
     values = {name: value for name, value in values.items() if math.isfinite(value)}
     higher = higher_is_better(column)
@@ -65,4 +65,6 @@ def _place(rows: Sequence[Mapping[Any, Any]], run: str, column: str) -> list[str
     own, all_ = values[run], list(values.values())
     ahead = sum(each > own if higher else each < own for each in all_)
     best = max(all_) if higher else min(all_)
-    return [f"`{column}`", f"{own:.3f}", f"{ahead + 1} of {len(all_)}", f"{median(all_):.3f}", f"{best:.3f}"]
+    # Of runs with the same value, as where none has an informative latent, none is ahead of the others.
+    place = f"{ahead + 1}" if all_.count(own) == 1 else f"{ahead + 1} to {ahead + all_.count(own)}"
+    return [f"`{column}`", f"{own:.3f}", f"{place} of {len(all_)}", f"{median(all_):.3f}", f"{best:.3f}"]
