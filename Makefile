@@ -35,7 +35,8 @@ mutants: $(INSTALLED)
 
 # The numbers, with the kernels of a processor without AVX-512: what is red on other machines is red here.
 check-kernel: $(INSTALLED)
-	OPENBLAS_CORETYPE=Haswell ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 $(BIN)/python $(PYTEST) \
+	OPENBLAS_CORETYPE=Haswell ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 \
+	  NUMBA_CPU_NAME=haswell NUMBA_CPU_FEATURES=+avx2 $(BIN)/python $(PYTEST) \
 	  tests/analysis tests/contracts tests/families tests/metrics tests/models tests/objectives tests/plots
 
 # With the oldest versions that pyproject.toml names, and with anndata, which cannot live beside pandas 3; torch alone is the one that constraints.txt names.
