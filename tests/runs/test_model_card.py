@@ -184,7 +184,7 @@ def test_a_model_that_learned_nothing_is_called_so(tmp_path: Path) -> None:
 def test_how_it_was_chosen_is_told_and_handed_on(study: Study, trained: Run, unbraid_cli, tmp_path: Path) -> None:
     assert sections(model_card(trained, "a"))["How it was chosen"].strip() == ALONE
     frame = study.results().set_index("run")
-    worst = frame["factor_leakage.nm_auc"].idxmax()
+    worst = str(frame["factor_leakage.nm_auc"].idxmax())
     path, first = study.require_folder() / "runs" / worst, tmp_path / "first"
     code, printed, _ = unbraid_cli("export", path, "--out", first, "--chosen", "By *hand*.", "--name", "mine")
     assert (code, printed) == (0, f"wrote {first}; its model card is {first / 'README.md'}\n")
