@@ -322,7 +322,7 @@ def test_udr_ranks_files_and_refuses_other_samples(unbraid_cli, tmp_path: Path) 
     assert [line for line in printed.splitlines() if ".npz" in line][-2].strip().endswith("turned.npz"), "the last row"
     # The others are copies of each other, so that rounding decides between them.
     assert printed.splitlines()[-1].startswith(tuple(f"best model: {file} (" for file in files[1:]))
-    assert "no posterior: all latents count as informative" in error
+    assert "no posterior: all latents that vary count as informative" in error
     Representation(codes, 2 - factors).save(tmp_path / "other.npz")
     code, _, error = unbraid_cli("rank", files[0], str(tmp_path / "other.npz"))
     assert code == 2

@@ -282,7 +282,25 @@ def test_dead_latents_and_models_without_informative_ones_are_never_nan(argument
     assert np.isfinite(result.scores).all()
     assert np.isfinite(result.pairs[off]).all()
     assert result.scores[2] == result.scores[3] == 0
-    assert result.notes == ("models 3 have no informative latent and score 0",)
+    assert result.notes == ("no informative latent, and so a score of 0: model 3",)
+
+
+@pytest.mark.parametrize("constant", [0.0, 0.3, 1e200])
+@pytest.mark.parametrize("arguments", [{}, {"alpha": 0.1}, {"similarity": "spearman"}, {"aggregate": "dlib"}])
+def test_without_kl_a_constant_code_changes_no_score(arguments: dict, constant: float) -> None:
+    """It is no latent to be matched: eq. 2 over the codes that vary, as if it were not there."""
+    models = population()[:3]
+    longer = [np.column_stack([model[:, :place], np.full(N, constant), model[:, place:]]) for place, model in
+              enumerate(models)]  # fmt: skip
+    result = udr(longer, **arguments)
+    np.testing.assert_array_equal(result.pairs, udr(models, **arguments).pairs)
+    assert result.informative.tolist() == [4, 4, 4]
+
+
+def test_notes_name_the_first_models_of_which_they_are() -> None:
+    result = udr([BASE, *[np.ones_like(BASE)] * 6], similarity="spearman")
+    named = "model 1, model 2, model 3, model 4, model 5 and 1 more"
+    assert result.notes == (f"no informative latent, and so a score of 0: {named}",)
 
 
 # Populations
@@ -363,7 +381,7 @@ def test_comparisons_are_drawn_without_replacement_and_by_the_seed() -> None:
 def test_fewer_others_than_asked_for_are_all_taken_and_noted() -> None:
     result = udr(population()[:3], alpha=0.1, n_comparisons=5)
     assert (~np.isnan(result.pairs)).sum() == 6
-    assert "3 models have fewer than 5 others" in result.notes[0]
+    assert result.notes == ("fewer than 5 others to compare with, all of which were used: 3 of 3 models",)
 
 
 def test_progress_counts_models() -> None:

@@ -288,9 +288,30 @@ def test_models_without_posterior_count_all_latents_and_silent_ones_score_0() ->
     assert ranking.scores.tolist() == pytest.approx([1.0, 1.0, 0.0, 0.0], abs=0.2)
     assert ranking.notes[:2] == (
         "dead has no informative latent and score 0",
-        "pca0, pca1 have no posterior: all latents count as informative",
+        "pca0, pca1 have no posterior: all latents that vary count as informative",
     )
     assert ranking.notes[2].startswith("every seed of pca gives the same codes")
+
+
+@pytest.mark.parametrize("informative", ["signal", "kl"])
+def test_a_constant_code_of_a_model_without_posterior_changes_no_score(informative: Any) -> None:
+    models = [each.astype("float32") for each in (BASE, -BASE[:, ::-1], BASE @ rotation(0))]
+    options = RankingOptions(informative=informative)
+    alone = rank_models([candidate(f"m{place}", codes) for place, codes in enumerate(models)], options)
+    dead = [np.column_stack([np.full(len(codes), 0.3, dtype="float32"), codes]) for codes in models]
+    found = rank_models([candidate(f"m{place}", codes) for place, codes in enumerate(dead)], options)
+    np.testing.assert_array_equal(found.pairs, alone.pairs)
+    assert [latents.tolist() for latents in found.latents] == [[1, 2, 3, 4]] * 3
+    assert found.best == alone.best
+    flat = rank_models([candidate("none", np.full_like(BASE, 0.3)), *[candidate("a", BASE), candidate("b", BASE)]])
+    assert flat.scores[0] == 0
+    assert flat.informative.tolist() == [0, 4, 4]
+
+
+def test_codes_without_rows_or_columns_are_refused_by_name() -> None:
+    for shape in ((0, 3), (5, 0)):
+        with pytest.raises(ValueError, match=r"empty: codes must be \(n_samples, n_codes\) numbers; got float64"):
+            candidate("empty", np.zeros(shape))
 
 
 def test_a_candidate_knows_its_samples_and_kl() -> None:

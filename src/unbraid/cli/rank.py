@@ -139,7 +139,7 @@ def rank(
 
     Unsupervised Disentanglement Ranking (UDR) takes models to be disentangled if their latents match those of the
     others one to one. Files hold codes of the same samples in the same order, and need no labels. Uninformative latents
-    are left out; in a file without log_variances all count as informative.
+    are left out; in a file without log_variances these are the constant ones.
 
     Of a study, the best setting has the highest median, and the best model the highest score among those that can be
     called good. Metrics that need labels are shown too, if there are any, and so are the baselines without training

@@ -11,7 +11,7 @@ import numpy as np
 from unbraid._utils.arguments import check_choice, check_number, check_whole
 from unbraid._utils.memory import check_memory
 from unbraid._utils.repr import Shown
-from unbraid.metrics._shared.inputs import NotDefined, check_matrix, standardised
+from unbraid.metrics._shared.inputs import NotDefined, check_matrix, mean_and_scale, standardised
 from unbraid.metrics._shared.metric import Metric
 from unbraid.metrics._shared.pairs import (
     FIXED,
@@ -76,8 +76,8 @@ def udr(
             10 000 samples for the lasso and 1 000 for Spearman; here all rows given are used. A sequence that reads
             its arrays as they are asked for is asked for each of them twice.
         factors: none. A score card calls every metric with codes and factors of one model; here it gets NotDefined.
-        kl: one (n_codes,) array per model, mean KL of each latent to the prior in nats. None: every latent counts as
-            informative.
+        kl: one (n_codes,) array per model, mean KL of each latent to the prior in nats. None: every latent that varies
+            counts as informative.
         similarity: "lasso": absolute weights of linear regressions that predict the latents of i from those of j
             (UDR-L). "spearman": absolute rank correlations (UDR-S), the same in both directions.
         alpha: "cv": one multi-task lasso for all targets, its penalty the best of 100 by five-fold cross-validation, as
@@ -123,11 +123,11 @@ def udr(
     if factors is not None:
         raise NotDefined("needs the codes of several models")
     check_number_of_models(len(codes))
-    n_rows, widths = _check_models(codes)
+    n_rows, varied = _check_models(codes)
     _check_choices(similarity, alpha, aggregate, n_comparisons)
     check_number("kl_threshold", kl_threshold)
     check_whole("seed", seed, 0)
-    informative, n_models = _informative(widths, kl, kl_threshold), len(codes)
+    informative, n_models = _informative(varied, kl, kl_threshold), len(codes)
     rng = np.random.default_rng(seed)
     order = rng.permutation(n_rows)
     silent = [model for model, keep in enumerate(informative) if not keep.any()]
@@ -157,8 +157,7 @@ def udr(
             columns.put(model, (_ranks(kept) if similarity == "spearman" else standardised(kept))[order])
         keep_of = np.full(wanted.shape, keep_matrices) if isinstance(keep_matrices, bool) else keep_matrices
         compare_pairs(columns, wanted, how, found, keep=keep_of if keep_of.any() else None, told=tell)
-    if silent:
-        notes += (f"models {', '.join(map(str, silent))} have no informative latent and score 0",)
+    notes += note_on_models("no informative latent, and so a score of 0", silent)
     values, penalties, largest = (_only(each, wanted) for each in (found.values, found.penalties, found.largest))
     converged = found.converged | ~wanted
     names = [f"model {place}" for place in range(n_models)]
@@ -279,20 +278,27 @@ def _listed(heavy: Mapping[str, float]) -> str:
     return ", ".join(named[:NAMED]) + (f" and {len(named) - NAMED} more" if len(named) > NAMED else "")
 
 
-def _check_models(codes: Sequence[ArrayLike]) -> tuple[int, list[int]]:
-    """The number of rows, and of the columns of each."""
-    shapes, first = [], codes[0]
+def varying(codes: FloatArray) -> BoolArray:
+    """(n_codes,) which columns of (n_samples, n_codes) are not constant up to rounding."""
+    return np.isfinite(mean_and_scale(np.asarray(codes, dtype=float))[1])
+
+
+def _check_models(codes: Sequence[ArrayLike]) -> tuple[int, list[BoolArray]]:
+    """The number of rows, and which columns of each vary."""
+    rows, varied, first = [], [], codes[0]
     for place in range(len(codes)):
         each = first if place == 0 else codes[place]
         refuse_other_order(**{"codes[0]": first, f"codes[{place}]": each})
-        shapes.append(check_matrix(each, f"codes[{place}]", "n_codes").shape)
-    n_rows = shapes[0][0]
-    for place, (rows, _) in enumerate(shapes):
-        if rows != n_rows:
-            raise ValueError(f"codes must have the same samples; codes[0] has {n_rows} rows, codes[{place}] {rows}")
-    if n_rows < 2:
-        raise ValueError(f"codes must have at least two rows (samples); got {n_rows}")
-    return n_rows, [width for _, width in shapes]
+        matrix = check_matrix(each, f"codes[{place}]", "n_codes")
+        rows.append(len(matrix))
+        if rows[place] != rows[0]:
+            raise ValueError(
+                f"codes must have the same samples; codes[0] has {rows[0]} rows, codes[{place}] {rows[place]}"
+            )
+        if rows[0] < 2:
+            raise ValueError(f"codes must have at least two rows (samples); got {rows[0]}")
+        varied.append(varying(matrix))
+    return rows[0], varied
 
 
 def _check_choices(similarity: str, alpha: Any, aggregate: str, n_comparisons: int | None) -> None:
@@ -304,17 +310,17 @@ def _check_choices(similarity: str, alpha: Any, aggregate: str, n_comparisons: i
         check_whole("n_comparisons, where not None,", n_comparisons, 1)
 
 
-def _informative(widths: Sequence[int], kl: Sequence[ArrayLike] | None, threshold: float) -> list[BoolArray]:
+def _informative(varied: list[BoolArray], kl: Sequence[ArrayLike] | None, threshold: float) -> list[BoolArray]:
     if kl is None:
-        return [np.ones(width, dtype=bool) for width in widths]
-    if len(kl) != len(widths):
-        raise ValueError(f"kl must have one array per model ({len(widths)}); got {len(kl)}")
+        return varied
+    if len(kl) != len(varied):
+        raise ValueError(f"kl must have one array per model ({len(varied)}); got {len(kl)}")
     informative = []
-    for place, (width, divergences) in enumerate(zip(widths, kl, strict=True)):
+    for place, (own, divergences) in enumerate(zip(varied, kl, strict=True)):
         divergences = np.asarray(divergences, dtype=float)
-        if divergences.shape != (width,) or not np.isfinite(divergences).all():
+        if divergences.shape != own.shape or not np.isfinite(divergences).all():
             raise ValueError(
-                f"kl[{place}] must be {width} finite numbers, one per code of that model; got {divergences}"
+                f"kl[{place}] must be {len(own)} finite numbers, one per code of that model; got {divergences}"
             )
         informative.append(divergences > threshold)
     return informative
@@ -363,8 +369,14 @@ def _comparisons(
             short += len(others) < n_comparisons
             others = rng.permutation(others)[:n_comparisons]
         wanted[model, others] = True
-    note = f"{short} models have fewer than {n_comparisons} others to compare with: all of these were used"
+    note = f"fewer than {n_comparisons} others to compare with, all of which were used: {short} of {n_models} models"
     return wanted, (note,) if short else ()
+
+
+def note_on_models(what: str, places: Sequence[int]) -> tuple[str, ...]:
+    """What is so of the models at these places; none where there are none."""
+    more = f" and {len(places) - NAMED} more" if len(places) > NAMED else ""
+    return (f"{what}: {', '.join(f'model {place}' for place in places[:NAMED])}{more}",) if places else ()
 
 
 def _ranks(columns: FloatArray) -> FloatArray:
@@ -384,6 +396,7 @@ METRIC = Metric(
     limitations="Models that agree for another reason also score high, such as PCA of the same data.",
     source="Duan et al. 2020 (UDR), eq. 2-3",
     needs="needs the codes of several models",
+    version=2,
     stochastic=True,
     interval="it compares all models at once",
     cites=("duan2020unsupervised",),

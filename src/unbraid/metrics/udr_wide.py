@@ -10,7 +10,7 @@ from unbraid._utils.arguments import check_choice, check_whole
 from unbraid._utils.arrays import as_array, finite_sparse, is_sparse, n_stored
 from unbraid._utils.memory import check_memory
 from unbraid.metrics._shared.inputs import check_matrix
-from unbraid.metrics.udr import UDR, compared
+from unbraid.metrics.udr import UDR, compared, note_on_models
 from unbraid.representation.row_index import refuse_other_order
 from unbraid.types import FloatArray
 
@@ -82,9 +82,7 @@ def wide_udr(
         agreed = _agreement(held[one], held[other], top, at_once)
         (pairs[one, other], least[one, other]) = (pairs[other, one], least[other, one]) = agreed
     informative = np.array([each.n_codes for each in held])
-    silent = [str(place) for place, number in enumerate(informative) if not number]
-    if silent:
-        notes += (f"models {', '.join(silent)} have only constant codes and score 0",)
+    notes += note_on_models("constant codes alone, and so a score of 0", np.flatnonzero(informative == 0).tolist())
     notes += (f"by the {top} most correlated codes of each",)
     scores = np.array([np.median(row[others]) for row, others in zip(pairs, wanted, strict=True)])
     absent, sound = np.full(pairs.shape, np.nan), np.ones(pairs.shape, dtype=bool)

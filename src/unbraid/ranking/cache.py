@@ -23,7 +23,7 @@ from unbraid.storage.tables import UNREADABLE
 from unbraid.types import FloatArray
 
 FORMAT = 1
-MADE = 7  # raised where a ranking of the same codes comes out otherwise, its notes included: kept ones are made again
+MADE = 8  # raised where a ranking of the same codes comes out otherwise, its notes included: kept ones are made again
 FOLDER, LOCK = "udr", ".lock"
 FOUND = "values", "penalties", "largest", "converged"  # of all pairs
 READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)

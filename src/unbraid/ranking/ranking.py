@@ -14,7 +14,7 @@ from unbraid._utils.optional import require
 from unbraid._utils.repr import Shown
 from unbraid.errors import UnbraidError
 from unbraid.metrics import udr
-from unbraid.metrics.udr import Pairs, Similarity, heavy_models, notes_on_lasso, rotated_udr
+from unbraid.metrics.udr import Pairs, Similarity, heavy_models, notes_on_lasso, rotated_udr, varying
 from unbraid.representation import Representation
 from unbraid.representation.representation import BIT, NARROWEST, hardly_vary
 from unbraid.types import BoolArray, DataFrame, FloatArray, IntArray
@@ -54,6 +54,7 @@ class Candidate:
     finite: bool = field(init=False)
     digest: str = field(init=False)  # of the codes
     narrow: bool = field(init=False)  # whether it has no posterior, and codes that hardly vary
+    varied: BoolArray = field(init=False)  # (n_codes,) which of its codes do; all where it has a posterior
 
     def __post_init__(self) -> None:
         codes = np.ascontiguousarray(self.matrix())
@@ -61,6 +62,8 @@ class Candidate:
         object.__setattr__(self, "n_codes", codes.shape[1])
         object.__setattr__(self, "finite", bool(np.isfinite(codes).all()))
         object.__setattr__(self, "narrow", self.kl is None and self.finite and hardly_vary(codes))
+        known = self.kl is not None or not self.finite
+        object.__setattr__(self, "varied", np.ones(self.n_codes, dtype=bool) if known else varying(codes))
         content = hashlib.sha256(f"{codes.dtype} {codes.shape}".encode() + codes.tobytes())
         object.__setattr__(self, "digest", content.hexdigest())
 
@@ -382,7 +385,7 @@ def rank_models(
 ) -> Ranking:
     """Rank models without labels by Unsupervised Disentanglement Ranking.
 
-    Models without a posterior (PCA) count all their latents as informative.
+    Models without a posterior (PCA) count all their latents that vary as informative.
 
     Args:
         candidates: the models, with codes of the same samples in the same order.
@@ -604,9 +607,9 @@ def _computed_with(options: RankingOptions) -> tuple[object, ...]:
 
 
 def _nats(model: Candidate, options: RankingOptions) -> FloatArray:
-    """What decides which latents are informative; above any threshold where a model has no posterior."""
+    """What decides which latents are informative; of a model without a posterior above any threshold if they vary."""
     known = model.signal if options.informative == "signal" else model.kl
-    return np.full(model.n_codes, options.kl_threshold + 1.0) if known is None else known
+    return options.kl_threshold + model.varied if known is None else known
 
 
 def _unsound(models: Sequence[Candidate]) -> dict[str, str]:
@@ -635,7 +638,7 @@ def _alone(models: Sequence[Candidate], options: RankingOptions) -> dict[str, st
 
 
 def _check_codes(run: str, codes: Any) -> None:
-    if codes.ndim != 2 or codes.dtype.kind not in "biuf":
+    if codes.ndim != 2 or codes.dtype.kind not in "biuf" or not all(codes.shape):
         raise ValueError(f"{run}: codes must be (n_samples, n_codes) numbers; got {codes.dtype} {codes.shape}")
 
 
@@ -655,7 +658,7 @@ def _notes(models: Sequence[Candidate], informative: IntArray, n_comparisons: in
         "latents that together have less than one bit of information on a sample: not chosen": [
             model.run for model, own in told if own and model.tells_nothing
         ],
-        "no posterior: all latents count as informative": [model.run for model in models if model.kl is None],
+        "no posterior: all latents that vary count as informative": [model.run for model in models if model.kl is None],
         f"no posterior and no code with a standard deviation above {NARROWEST:g}: perhaps collapsed": [
             model.run for model in models if model.narrow
         ],
