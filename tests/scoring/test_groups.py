@@ -50,6 +50,8 @@ def test_labels_of_any_sort_become_numbers(labels: list[Any]) -> None:
     ("labels", "said"),
     [
         (["a", None, "b"], "groups must have a label in every row; row 1 has none"),
+        (["a", np.nan, "b"], "groups must have a label in every row; row 1 has none"),
+        (np.array(["a", "b", " "]), "groups must have a label in every row; row 2 has none"),
         ([1.0, 2.0, np.nan], "groups must have a label in every row; row 2 has none"),
         ([1, 2], r"groups must be one label per row, \(3,\); got shape \(2,\)"),
         (np.zeros((3, 2)), r"groups must be one label per row, \(3,\); got shape \(3, 2\)"),
@@ -58,6 +60,16 @@ def test_labels_of_any_sort_become_numbers(labels: list[Any]) -> None:
 def test_groups_that_are_none_are_told(labels: Any, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         score(np.eye(3), [[0], [1], [1]], groups=labels)
+
+
+@pytest.mark.parametrize("absent", [None, np.nan, ""])
+def test_a_row_that_is_left_out_for_its_label_needs_no_group(absent: Any) -> None:
+    labels, groups = {"x": ["a", None, "b", "a"]}, ["p", absent, "q", "p"]
+    held = Representation.of(np.eye(4), labels, groups=groups)
+    assert held.groups is not None
+    assert held.groups.tolist() == [0, 1, 0]
+    with pytest.raises(ValueError, match="groups must have a label in every row; row 3 has none"):
+        Representation.of(np.eye(4), labels, groups=[*groups[:3], absent])
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".safetensors", ".parquet"])

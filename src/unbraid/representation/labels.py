@@ -159,13 +159,17 @@ def guessed(name: str, kind: Kind, values: FloatArray) -> str:
     return f"{name} {kind}" + (" (two levels; categorical if they are classes)" if two else "")
 
 
-def check_groups(groups: Any, n_samples: int) -> IntArray:
+def check_groups(groups: Any, n_samples: int, used: BoolArray | None = None) -> IntArray:
     """(n_samples,) numbers 0, 1, ... without gaps in place of labels of any sort; numbers that are so already, as such.
+
+    Rows that are not `used` (default: all are) may lack a label.
 
     Raises:
         ValueError: they are not one label per row; the message names the first row that has none.
     """
     labels = as_array(groups)
+    if labels.dtype.kind == "U":  # NumPy writes what is missing in a list of text as text
+        labels = np.array(groups if isinstance(groups, list | tuple) else labels, dtype=object)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.shape != (n_samples,):
@@ -177,6 +181,8 @@ def check_groups(groups: Any, n_samples: int) -> IntArray:
         labels = np.array([str(each) for each in labels], dtype=object)
     else:
         absent = labels != labels  # NaN, and no date
+    if used is not None:
+        absent &= used
     if absent.any():
         raise ValueError(f"groups must have a label in every row; row {int(np.argmax(absent))} has none")
     known = labels.dtype == np.int64 and labels.min(initial=0) >= 0 and labels.max(initial=0) < n_samples

@@ -384,10 +384,8 @@ class Representation(Shown):
         if isinstance(groups, str):
             labels, groups = _without(labels, groups, names)
             names = None
-        if groups is not None:
-            about["groups"] = check_groups(groups, len(codes))
         if labels is None:
-            return cls(codes, notes=notes, **posterior, **about)
+            return cls(codes, notes=notes, groups=groups, **posterior, **about)
         read = read_labels(
             labels, names=names, kinds=kinds, period=period, missing=missing, columns=columns, sizes=sizes
         )
@@ -399,6 +397,8 @@ class Representation(Shown):
                     f"{name} and labels must have the same rows; got {name} {array.shape} and labels of "
                     f"{len(read.used)} rows"
                 )
+        if groups is not None:
+            about["groups"] = check_groups(groups, len(codes), read.used)
         if not read.used.all():
             codes = codes[read.used]
             posterior = {name: array[read.used] for name, array in posterior.items()}
