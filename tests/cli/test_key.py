@@ -55,6 +55,20 @@ def test_rows_are_matched_by_the_column_named(suffix: str, frames: Frames, tmp_p
     assert mig(CODES, FACTORS[ORDER]).score < right / 2  # as it would be by position
 
 
+def test_models_are_compared_with_their_rows_matched(frames: Frames, tmp_path: Path) -> None:
+    codes, labels = frames
+    cells = np.array(CELLS)[ORDER]
+    files = written(tmp_path, codes.assign(cell=CELLS), labels.assign(cell=cells), ".csv")[1:4]
+    other = CODES + np.random.default_rng(1).standard_normal(CODES.shape)
+    pd.DataFrame(other).assign(cell=CELLS).iloc[::-1].to_csv(tmp_path / "other.csv", index=False)
+    out = tmp_path / "compared.json"
+    options = ["--key", "cell", "--metrics", "mig", "--resamples", "2", "--json", str(out)]
+    told = CliRunner().invoke(app, ["compare", files[0], str(tmp_path / "other.csv"), *files[1:], *options])
+    assert told.exit_code == 0, told.exception or told.output
+    apart = json.loads(out.read_text())["differences"][0]["difference"]
+    assert apart == pytest.approx(mig(CODES, FACTORS).score - mig(other, FACTORS).score)
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_the_index_that_pandas_wrote_to_both_is_taken_without_a_key(
     suffix: str, frames: Frames, tmp_path: Path

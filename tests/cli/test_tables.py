@@ -82,6 +82,22 @@ def test_labels_beside_codes_are_scored_as_in_python(unbraid_cli, home: Path) ->
     assert "180 of 200 rows are scored" in printed
 
 
+def test_models_are_compared_by_some_of_the_labels_beside_them(unbraid_cli, home: Path) -> None:
+    other = CODES + np.random.default_rng(1).standard_normal(CODES.shape)
+    np.save(home / "other.npy", other)
+    code, _, error = unbraid_cli(
+        "compare", str(home / "codes.npy"), str(home / "other.npy"), "--labels", str(home / "labels.csv"),
+        "--factors", "shape,hue", "--period", "hue=360", "--missing", str(NAMES[0]), "--metrics", "mig",
+        "--resamples", "2", "--json", str(home / "compared.json"),
+    )  # fmt: skip
+    assert code == 0, error
+    used = (np.arange(N) % 10 > 0) & (SHAPE != 0)
+    labels = {"shape": NAMES[SHAPE][used], "hue": HUE[used]}
+    scores = [unbraid.score(z[used], labels, period={"hue": 360}, metrics="mig")["mig"].score for z in (CODES, other)]
+    compared = json.loads((home / "compared.json").read_text())
+    assert compared["differences"][0]["difference"] == pytest.approx(scores[0] - scores[1], abs=1e-12)
+
+
 @pytest.mark.parametrize("suffix", [".npz", ".safetensors", ".parquet"])
 def test_codes_are_not_taken_for_labels(unbraid_cli, home: Path, suffix: str) -> None:
     held = Representation(CODES, np.column_stack([SHAPE, 1 - SHAPE]))

@@ -9,14 +9,18 @@ import typer
 
 from unbraid.cli._options import (
     HOW_SURE,
+    LABELS,
     Csv,
     Embedding,
     Html,
     Json,
+    Key,
     Kinds,
     LabelTable,
     Latex,
     Markdown,
+    Missing,
+    Period,
     Resamples,
     RowGroups,
     Unwanted,
@@ -50,8 +54,14 @@ def compare(
         ),
     ],
     labels: LabelTable = None,
-    kinds: Kinds = None,
+    key: Key = None,
     codes: Embedding = None,
+    factors: Annotated[
+        str | None, typer.Option(rich_help_panel=LABELS, help="Comma-separated factors to score against; default all.")
+    ] = None,
+    kinds: Kinds = None,
+    period: Period = None,
+    missing: Missing = None,
     metrics: Annotated[
         str | None,
         typer.Option(
@@ -147,8 +157,9 @@ def compare(
     """
     to = Files(csv, latex, markdown, json, html)
     of_models = {
-        "labels": labels, "kinds": kinds, "codes": codes, "metrics": metrics, "unwanted": unwanted,
-        "resamples": resamples, "paired": paired, "weights": weights, "groups": groups, "seed": seed, "html": html,
+        "labels": labels, "key": key, "codes": codes, "factors": factors, "kinds": kinds, "period": period,
+        "missing": missing, "metrics": metrics, "unwanted": unwanted, "resamples": resamples, "paired": paired,
+        "weights": weights, "groups": groups, "seed": seed, "html": html,
     }  # fmt: skip
     of_study = {"by": by, "columns": columns, "over": over, "within": within}
     from unbraid.analysis.merging import is_table
@@ -162,7 +173,7 @@ def compare(
     check_there(paths)
     refuse({**of_study, "trust-code": trust_code}, "is for a study; these are models")
     interval = interval_of(confidence, resamples)
-    about = labels_of(labels, None, kinds, weights=weights, groups=groups, codes=codes)
+    about = labels_of(labels, factors, kinds, period, missing, weights=weights, groups=groups, key=key, codes=codes)
     chosen = {"metrics": listed(metrics or "standard"), "unwanted": listed(unwanted)}
     _of_models(expanded(paths, codes), about, to, chosen, interval, paired, seed)
 
