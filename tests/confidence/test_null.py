@@ -14,7 +14,8 @@ from unbraid import Representation
 from unbraid.cli.app import app
 from unbraid.confidence.null import Null, Shuffle, null_of
 from unbraid.factors import FactorSpace
-from unbraid.metrics import METRICS, mig, sap
+from unbraid.metrics import METRICS, mig, mig_exact, sap
+from unbraid.scoring import uncertainty
 from unbraid.scoring.tables import footnote, score_table
 
 RNG = np.random.default_rng(0)
@@ -106,6 +107,23 @@ def test_the_same_seed_gives_the_same_null_and_metrics_without_factors_have_none
     assert first == same != other
     assert cards[0].scored["elbo_terms"].null is None
     assert unbraid.score(given, metrics="mig").scored["mig"].null is None
+
+
+def test_shuffles_that_share_their_work_are_those_of_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exact MIG takes several orders at once, without draws; the loop scores each alone."""
+    monkeypatch.setattr(uncertainty, "ORDERED", 3 * FACTORS.size)
+    sharp = np.random.default_rng(1).uniform(-5, 0, CODES.shape)
+    given = Representation(CODES, FACTORS, log_variances=sharp)
+    null = unbraid.score(given, metrics="mig_exact", null=7, seed=2).scored["mig_exact"].null
+    assert null is not None
+    alone = [
+        mig_exact(each.codes, each.factors, log_variances=each.log_variances, method="quadrature")
+        for each in (given, *(Shuffle("rows", 7).of(given, 2, which) for which in range(7)))
+    ]
+    assert null.score == pytest.approx(alone[0].score, abs=1e-12)
+    assert null.scores == pytest.approx([each.score for each in alone[1:]], abs=1e-12)
+    higher = np.array([each.per_factor >= alone[0].per_factor for each in alone[1:]])
+    assert null.p_per_factor == pytest.approx((1 + higher.sum(axis=0)) / 8)
 
 
 def test_whole_objects_are_shuffled_among_themselves() -> None:

@@ -22,10 +22,11 @@ FEWEST_GROUPS = 5  # that can be shuffled: four have but 24 orders, one of which
 class Null:
     """A headline beside those of moved rows.
 
-    `score` is what moved rows are compared with: the headline or, where rows are shifted, that of the middle half of
-    the rows; `scores` (n_shuffles,); `p` the share of them that are at least as good, the rows as they are counted as
-    one of them, so that it is never below 1 / (n_shuffles + 1); `above` (score - mean) / (best - mean), 1 for the best
-    value of the metric and 0 for the mean of the null, None where the metric has no best value beyond that mean.
+    `score` is what moved rows are compared with: the headline, found as theirs is (of `mig_exact` by quadrature), or,
+    where rows are shifted, that of the middle half of the rows; `scores` (n_shuffles,); `p` the share of them that are
+    at least as good, the rows as they are counted as one of them, so that it is never below 1 / (n_shuffles + 1);
+    `above` (score - mean) / (best - mean), 1 for the best value of the metric and 0 for the mean of the null, None
+    where the metric has no best value beyond that mean.
     """
 
     score: float

@@ -100,8 +100,8 @@ def mig_exact(
     variances = check_log_variances(log_variances, inputs.held.shape)
     entropies = factor_entropy(levels)
     rng = np.random.default_rng(seed) if method == "monte_carlo" else None
-    information, errors = _information(inputs, variances, levels, rng, n_samples)
-    information = np.clip(information, 0.0, entropies)
+    found = _information(inputs, variances, levels.levels, levels.sizes, rng, n_samples)
+    information, errors = np.clip(found[0], 0.0, entropies), found[1]
 
     nothing = np.zeros((1, inputs.n_factors))
     order = np.argsort(np.vstack([nothing, information]), axis=0, kind="stable")[-2:]
@@ -156,17 +156,37 @@ class _Slices(NamedTuple):
     draws: FloatArray | None  # (n_values, n_samples) from each q(z given v); None: by quadrature
 
 
+def mig_exact_of_shuffles(
+    inputs: Inputs, orders: IntArray, *, log_variances: FloatArray | IntArray
+) -> list[tuple[float, FloatArray]]:
+    """Score and `per_factor` by quadrature, row i of the factors beside row `orders[t, i]` of the codes.
+
+    All orders that are given at once share the work on the codes, which is most of it.
+    """
+    levels = as_levels(inputs)
+    entropies, variances = factor_entropy(levels), check_log_variances(log_variances, inputs.held.shape)
+    moved = np.empty((inputs.n_samples, len(orders), inputs.n_factors), dtype=np.int64)
+    for number, order in enumerate(orders):
+        moved[order, number] = levels.levels
+    columns, sizes = moved.reshape(inputs.n_samples, -1), levels.sizes * len(orders)
+    information, _ = _information(inputs, variances, columns, sizes, None, n_samples=1)
+    apart = information.reshape(inputs.n_codes, *moved.shape[1:]).transpose(1, 0, 2)
+    per_factor = gaps(np.clip(apart, 0.0, entropies)) / entropies
+    return [(float(each.mean()), each) for each in per_factor]
+
+
 def _information(
     inputs: Inputs,
     log_variances: FloatArray | IntArray,
-    levels: Levels,
+    levels: IntArray,
+    sizes: Sequence[int],
     rng: np.random.Generator | None,
     n_samples: int,
 ) -> tuple[FloatArray, FloatArray]:
-    """(n_codes, n_factors) mutual information of each code with each factor, and its standard error."""
-    first = np.concatenate([[0], np.cumsum(levels.sizes)])
-    # One number per value of any factor: the values of factor k are first[k] .. first[k + 1] - 1.
-    values = levels.levels + first[:-1]
+    """(n_codes, n_columns) mutual information of each code with each column of levels, and its standard error."""
+    first = np.concatenate([[0], np.cumsum(sizes)])
+    # One number per value of any column: the values of column k are first[k] .. first[k + 1] - 1.
+    values = levels + first[:-1]
     share = np.bincount(values.ravel(), minlength=first[-1]) / inputs.n_samples
     divergence, variance = np.zeros((2, inputs.n_codes, first[-1]))
     tasks = _all_slices(inputs, log_variances, values, share, rng, n_samples)
@@ -186,16 +206,21 @@ def _all_slices(
 ) -> Iterator[_Slices]:
     """Those of all codes, in the order in which they are drawn."""
     step = max(1, DRAWS // n_samples)
+    spans = [slice(start, min(start + step, len(share))) for start in range(0, len(share), step)]
+    members = [_members(values, span) for span in spans]
     for code in range(inputs.n_codes):
         scales = deviations(inputs.code(code), log_variances[:, code].astype(np.float64))
         means = inputs.code(code) - np.median(inputs.code(code))
-        for start in range(0, len(share), step):
-            stop = min(start + step, len(share))
-            members = np.where((values >= start) & (values < stop), values - start + 1, -1)
-            members = np.ascontiguousarray(members[:, (members > 0).any(axis=0)])
-            largest = np.concatenate([[np.inf], -np.log(share[start:stop])])
-            draws = None if rng is None else _draws(means, scales, members, stop - start, n_samples, rng)
-            yield _Slices(code, slice(start, stop), means, scales, members, largest, draws)
+        for span, own in zip(spans, members, strict=True):
+            largest = np.concatenate([[np.inf], -np.log(share[span])])
+            draws = None if rng is None else _draws(means, scales, own, len(share[span]), n_samples, rng)
+            yield _Slices(code, span, means, scales, own, largest, draws)
+
+
+def _members(values: IntArray, span: slice) -> IntArray:
+    """Of `_Slices`, without columns in which no row has any of these values."""
+    members = np.where((values >= span.start) & (values < span.stop), values - span.start + 1, -1)
+    return np.ascontiguousarray(members[:, (members > 0).any(axis=0)])
 
 
 def _divergences(given: _Slices, _: threading.Event) -> tuple[FloatArray, FloatArray]:
@@ -241,6 +266,7 @@ METRIC = Metric(
     slow=True,
     tolerance=0.01,
     interval=FEW_UNCHECKED_HALVES,
+    of_shuffles=mig_exact_of_shuffles,
     cites=("chen2018isolating",),
     formula=(
         r"I(z_j; v_k) = \sum_{v} p(v) \, \mathrm{KL}\left( q(z_j | v_k = v) \,\|\, q(z_j) \right), \qquad "

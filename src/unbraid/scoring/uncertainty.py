@@ -1,5 +1,6 @@
 """Score the rows of a card again: shuffled, for what luck would score, and in parts, for how sure a score is."""
 
+import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -9,14 +10,16 @@ from unbraid.confidence.baselines import Baseline
 from unbraid.confidence.interval import Intervals, intervals, shares_of_seeds
 from unbraid.confidence.null import IN_WORDS, Null, Shuffle, null_of
 from unbraid.metrics import Metric, NotDefined
+from unbraid.metrics._shared.compiled import interruptible
 from unbraid.metrics._shared.resampling import Numbers, Resampling, draw_part
 from unbraid.representation import Representation
 from unbraid.scoring.card import OnError, Scored, kept
-from unbraid.scoring.engine import Gap, gap_of_rows, score_each
+from unbraid.scoring.engine import Gap, context_of, gap_of_rows, inputs_of, score_each
 from unbraid.scoring.resampled import numbers_of, part_scorer
 from unbraid.storage.score_file import storable
 from unbraid.types import FloatArray, Progress
 
+ORDERED = 500_000  # levels in all orders that `of_shuffles` is given at once
 SEEDS = 5  # under which a metric that draws is scored, to say how much its own luck moves it
 
 
@@ -55,7 +58,9 @@ def with_nulls(
     apart = [name for name in draws if scored[name].objects is not None]
     kept, _ = shuffle.rows(representation.groups, len(representation), how.seed, 0)
     gap = how.held_out if kept is None else gap_of_rows(how.held_out, len(representation), kept)
-    sources = [(representation, shuffle, [name for name in draws if name not in apart], gap)]
+    plain = shuffle.moved == "rows" and representation.weights is None
+    together = [name for name in draws if plain and name not in apart and scored[name].metric.of_shuffles is not None]
+    sources = [(representation, shuffle, [name for name in draws if name not in (*apart, *together)], gap)]
     # Whole objects were encoded for it: no trial and no series.
     sources += [
         (held, Shuffle("rows", 1), [name], None) for name in apart if (held := scored[name].objects) is not None
@@ -73,6 +78,12 @@ def with_nulls(
                 missing[name] = storable(each) if isinstance(each, NotDefined) else how.on_error(name, each).reason
         return found
 
+    for name in together:
+        try:
+            held_against[name], *moved = _of_shuffles(representation, scored[name].metric, shuffle, how)
+            draws[name], of_factors[name] = [each for each, _ in moved], [each for _, each in moved]
+        except Exception as error:
+            missing[name] = how.on_error(name, error).reason
     if shuffle.moved == "shift":
         middle = shuffle.unmoved(representation)
         held_against |= again(middle, sources[0][2], gap, how.telling("middle half of the rows", 0, 1))
@@ -90,6 +101,27 @@ def with_nulls(
             beside = (own, np.array(of_factors[name])) if len(own) else None
             nulls[name] = null_of(scored[name].metric, headline, np.array(each), moved, beside)
     return {name: replace(each, null=nulls.get(name), no_null=missing.get(name, "")) for name, each in scored.items()}
+
+
+def _of_shuffles(
+    representation: Representation, metric: Metric, shuffle: Shuffle, how: Again
+) -> list[tuple[float, FloatArray]]:
+    """The headline and what the metric says of each factor: of the rows as they are, and of each shuffle of them."""
+    assert metric.of_shuffles is not None
+    inputs, n_samples = inputs_of(representation), len(representation)
+    asked = inspect.signature(metric.of_shuffles).parameters
+    context = context_of(representation, how.seed, how.held_out)
+    given = {name: value for name, value in context.items() if name in asked}
+    at_once = max(1, ORDERED // (n_samples * inputs.n_factors))
+    found: list[tuple[float, FloatArray]] = [*metric.of_shuffles(inputs, np.arange(n_samples)[None], **given)]
+    for first in range(0, shuffle.times, at_once):
+        if (told := how.telling(IN_WORDS[shuffle.moved], first, shuffle.times)) is not None:
+            told(metric.name, 0, 1)
+        which = range(first, min(first + at_once, shuffle.times))
+        orders = [shuffle.rows(None, n_samples, how.seed, number)[1] for number in which]
+        with interruptible():
+            found += metric.of_shuffles(inputs, np.array(orders), **given)
+    return found
 
 
 def _to_be_moved(scored: Scored) -> tuple[float, FloatArray]:

@@ -128,8 +128,9 @@ def with_arguments(name: str) -> tuple[str, Metric]:
         raise ValueError(f"{name}: {refused}")
     span = next((row.ranges[word] for word in words if word in row.ranges), row.range)
     return f"{metric}({text})", replace(
-        row, function=function, title=f"{row.title} ({text})", range=span, chance=None, of_parts=None
-    )
+        row, function=function, title=f"{row.title} ({text})", range=span, chance=None, of_parts=None,
+        of_shuffles=None,
+    )  # fmt: skip
 
 
 def _refused(function: Callable[..., Any], known: Collection[str]) -> str:

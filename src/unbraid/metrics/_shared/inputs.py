@@ -370,6 +370,9 @@ class Part:
 
 # Of all rows and the seed: what a metric says of parts of them.
 OfParts: TypeAlias = Callable[[Inputs, int], Callable[[Part], Numbers]]
+# Of all rows, (n_orders, n_samples) orders and those of the metric's arguments that it names: headline and `per_factor`
+# with row i of the factors beside row orders[t, i] of the codes, found in the same way for every order.
+OfShuffles: TypeAlias = Callable[..., list[tuple[float, FloatArray]]]
 
 
 def levels_by_value(inputs: Inputs) -> Levels | None:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 from unbraid.metrics._shared.chance import Chance
-from unbraid.metrics._shared.inputs import OfParts
+from unbraid.metrics._shared.inputs import OfParts, OfShuffles
 from unbraid.metrics._shared.resampling import Resampling
 
 HALVES = Resampling()
@@ -76,6 +76,7 @@ class Metric:
     binary: bool = False  # reads attributes of two values only
     whole_objects: bool = False  # judges every turn of an object, which images drawn at random do not hold
     of_parts: OfParts | None = None  # a quicker way to the numbers of many parts
+    of_shuffles: OfShuffles | None = None  # a quicker way to the headlines of many shuffles
     # What it is given: codes and factors of one model, their blocks, codes of several models, or reconstructions.
     of: Literal["codes", "blocks", "models", "reconstructions"] = "codes"
     own: bool = False  # a function of the user's, which is given arrays that it cannot change and shares nothing
