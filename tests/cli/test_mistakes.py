@@ -38,6 +38,11 @@ MISTAKES = {
     # files
     "data show ~nosuchuser/images --out a.png": "~nosuchuser/images: no such file or folder",
     "fit ~nosuchuser/images --minutes 1 --out fitted": "~nosuchuser/images: no such file or folder",
+    # given twice
+    "score codes.npy --labels labels.csv --labels labels.csv": "--labels takes one value; it is given 2 times",
+    "score codes.npz -h --seed 1 --seed=2 --seed 3": "--seed takes one value; it is given 3 times",
+    "data show sprites --out a.png --out b.png": "--out takes one value; it is given 2 times",
+    "study run study.yaml --out a --out b": "--out takes one value; it is given 2 times",
     # metrics
     "score codes.npz --metrics MIG": "unknown metric 'MIG'; did you mean 'mig'?",
     "score codes.npz --metrics migg": "did you mean 'mig'?",

@@ -1,6 +1,7 @@
 """Help under headings, and the one line that answers a command or a value that is unknown, with what was meant."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -62,7 +63,10 @@ class Commands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name = args[0]
         if ctx.resilient_parsing or name.startswith("-") or self.get_command(ctx, name) is not None:
-            return super().resolve_command(ctx, args)
+            found = super().resolve_command(ctx, args)
+            if not ctx.resilient_parsing and isinstance(found[1], TyperCommand):
+                _check_once(found[1], ctx, found[2])
+            return found
         if other := ELSEWHERE.get(self.name or "", {}).get(name):
             raise ValueError(f"no command {name!r} here; write {other.format(name)}")
         raise ValueError(f"no command {name!r}; {suggestion(name, self.list_commands(ctx), words=WORDS)}")
@@ -78,6 +82,18 @@ class UnderHeadings(TyperCommand):
                 plain = "Arguments" if parameter.param_type_name == "argument" else "Options"
                 sections.setdefault(_heading(parameter, plain), []).append(record)
         _write(formatter, sections)
+
+
+def _check_once(command: TyperCommand, ctx: Any, args: list[str]) -> None:
+    """
+    Raises:
+        ValueError: an option that takes one value is given twice, of which Click would take the last.
+    """
+    own: Any = command.context_class(command, parent=ctx, **command.context_settings)
+    given: Counter[Any] = Counter(command.make_parser(own).parse_args(args=list(args))[2])
+    for each, times in given.items():
+        if times > 1 and each.param_type_name == "option" and not (each.multiple or each.is_flag):
+            raise ValueError(f"{each.opts[0]} takes one value; it is given {times} times")
 
 
 def _heading(of: Any, plain: str) -> str:
