@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from unbraid._utils.counted import counted
 from unbraid.cli._progress import continuing, progress_bar
 from unbraid.cli.show import say
 
 if TYPE_CHECKING:
     from unbraid.studies.fit.fit import Fitted
-    from unbraid.studies.fit.pictures import Pictures
     from unbraid.studies.fit.plan import Plan, Round
 
 
@@ -38,7 +38,9 @@ def fit(
         typer.Option(help="Table (.csv, .parquet) with a column `file`: the models are scored by it after the choice."),
     ] = None,
     plan: Annotated[Path | None, typer.Option(help="Repeat this plan.yaml exactly, however long it takes.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan; train nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the plan and check the labels; train nothing.")
+    ] = False,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     executor: Annotated[str, typer.Option(help="local (this machine) or ray.")] = "local",
 ) -> None:
@@ -59,6 +61,7 @@ def fit(
       unbraid fit images/ --plan fitted/plan.yaml --out again
     """
     from unbraid.studies.fit.fit import carry_out, planned_for
+    from unbraid.studies.fit.hand_over import read_labels
 
     began = math.inf if plan else time.monotonic()
     names = [name.strip() for name in families.split(",") if name.strip()]
@@ -67,38 +70,40 @@ def fit(
             images, out, minutes=minutes, size=size, families=names, latents=latents, seed=seed, plan=plan,
             device=device, executor=executor, report=show,
         )  # fmt: skip
-    _say_plan(pictures, planned)
+    known = None if labels is None else read_labels(labels, pictures)
+    on_labels = () if known is None else known.notes
+    for line in (*pictures.notes(), *on_labels, _plan_line(planned)):
+        say(line)
     if plan is None and minutes < planned.minutes:
-        say(f"this call stops training to end within {minutes:g} minutes; repeat it with more --minutes to continue")
+        limit = counted(minutes, "minute")
+        say(f"this call stops training to end within {limit}; repeat it with more --minutes to continue")
     if dry_run:
         return
     with continuing(), progress_bar("fit", left=True) as show:
         found = carry_out(
-            out, pictures, planned, began=began, minutes=minutes, labels=labels, device=device, executor=executor,
+            out, pictures, planned, began=began, minutes=minutes, labels=known, device=device, executor=executor,
             report=show,
         )  # fmt: skip
-    _say_found(found)
+    _say_found(found, [note for note in found.notes if note not in on_labels])
 
 
-def _say_plan(pictures: "Pictures", plan: "Plan") -> None:
-    for line in pictures.notes():
-        say(line)
+def _plan_line(plan: "Plan") -> str:
     search, final = plan.search, plan.final
-    say(
+    return (
         f"plan: {_round(search, len(search.settings))}; then {_round(final, final.settings * len(final.multiples))}: "
-        f"about {plan.minutes:g} minutes"
+        f"about {counted(plan.minutes, 'minute')}"
     )
 
 
 def _round(planned: "Round", n_settings: int) -> str:
     layers = "convolutions" if planned.network == "conv" else "dense layers"
     return (
-        f"{n_settings} settings x {planned.seeds} seeds, {layers} at {planned.size} x {planned.size}, "
-        f"{planned.steps} steps"
+        f"{counted(n_settings, 'setting')} x {counted(planned.seeds, 'seed')}, {layers} at {planned.size} x "
+        f"{planned.size}, {counted(planned.steps, 'step')}"
     )
 
 
-def _say_found(found: "Fitted") -> None:
+def _say_found(found: "Fitted", notes: list[str]) -> None:
     chosen, choice = found.choice.chosen, found.choice
     if chosen is None:
         say(f"nothing was chosen: {choice.reason}")
@@ -112,6 +117,6 @@ def _say_found(found: "Fitted") -> None:
             f"when the models are resampled, {again}"
         )
         say(f"model: {found.folder / 'model'}, codes: {found.folder / 'codes.csv'}")
-    for note in found.notes:
+    for note in notes:
         say(note)
     say(f"report: {found.report()}")

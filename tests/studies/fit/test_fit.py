@@ -232,6 +232,28 @@ def pictures(n: int) -> Pictures:
     return Pictures(Path("cache"), "here", "", 16, 1, tuple(f"sub/{row}.png" for row in range(n)), {}, 0, 0, "")
 
 
+def test_a_dry_run_reads_the_labels(tmp_path: Path, unbraid_cli: Cli):
+    np.save(tmp_path / "own.npy", np.random.default_rng(0).integers(0, 256, (500, 16, 16, 1), dtype=np.uint8))
+    write_plan(plan(), tmp_path / "plan.yaml")
+    labels = tmp_path / "labels.csv"
+    given = ("fit", str(tmp_path / "own.npy"), "--out", str(tmp_path / "fitted"), "--plan", str(tmp_path / "plan.yaml"))
+    dry = (*given, "--dry-run", "--labels", str(labels))
+    code, printed, error = unbraid_cli(*dry)
+    assert (code, printed) == (2, "")
+    assert f"{labels}: no such file" in error
+    labels.write_text("file,x\n" + "".join(f"{row},{row % 3}\n" for row in range(480, 510)))
+    code, printed, error = unbraid_cli(*dry)
+    assert (code, error) == (0, "")
+    assert printed.splitlines() == [
+        "500 images, 16 x 16, grey",
+        "10 rows of the labels left out: no image is called as their files",
+        "20 of 500 images have labels",
+        "plan: 1 setting x 2 seeds, dense layers at 16 x 16, 400 steps; then 1 setting x 4 seeds, dense layers at "
+        "16 x 16, 1,500 steps: about 1 minute",
+    ]
+    assert [each.name for each in (tmp_path / "fitted").iterdir()] == ["images"]
+
+
 def test_labels_of_some_images_are_matched_by_file(tmp_path: Path):
     rows = "".join(f"{row / 2},sub/{row}.png,{'box' if row % 2 else 'disc'}\n" for row in range(29, -1, -1))
     (tmp_path / "labels.csv").write_text(f"size,file,shape\n{rows}7,gone.png,box\n")
@@ -240,7 +262,7 @@ def test_labels_of_some_images_are_matched_by_file(tmp_path: Path):
     assert found.columns["size"] == [row / 2 for row in found.rows]
     assert found.columns["shape"] == ["box" if row % 2 else "disc" for row in found.rows]
     assert found.notes == (
-        "1 rows of the labels name files that are not among the images",
+        "1 row of the labels left out: no image is called as their files",
         "30 of 40 images have labels",
     )
 
@@ -252,7 +274,7 @@ def test_images_that_lack_a_label_are_left_out(tmp_path: Path, empty: str):
     found = read_labels(tmp_path / "labels.csv", pictures(30))
     assert found.rows == [row for row in range(30) if row not in (3, 5)]
     assert found.columns == {"x": [row % 4 for row in found.rows]}
-    assert found.notes[0] == "2 images lack a label and are left out"
+    assert found.notes[0] == "2 images left out for lack of a label"
     given = {"x": [None if cell == empty else float(cell) for cell in cells]}
     assert read_labels(given, pictures(30)) == found
 
@@ -262,7 +284,7 @@ UNFIT = {
     "constant": ({"file": FILES, "x": [3] * 30}, "column 'x' is 3 for all 30 images, so that nothing can be measured"),
     "infinite": ({"file": FILES, "x": [*range(29), np.inf]}, "row 29, column 'x' is inf, which is no finite number"),
     "names alone": ({"file": FILES}, "there is no column of labels beside 'file'"),
-    "few": ({"file": FILES[:2], "x": [1, 2]}, "2 images have all labels; to score models takes 20 or more"),
+    "few": ({"file": FILES[:2], "x": [1, 2]}, "all labels are known of 2 images; to score models takes 20 or more"),
     "twice": ({"file": [*FILES, FILES[4]], "x": range(31)}, r"'sub/4\.png' stands twice in the column 'file'"),
     "an array": (
         np.zeros((30, 2)),

@@ -22,7 +22,7 @@ from unbraid.storage.files import write_text
 from unbraid.storage.json_records import read_object
 from unbraid.storage.yaml_files import read_text
 from unbraid.studies.fit.choose import Candidate, Choice, best_settings, choose
-from unbraid.studies.fit.hand_over import CODES, MODEL, REPORT, check_model, hand_over, read_labels
+from unbraid.studies.fit.hand_over import CODES, MODEL, REPORT, Labels, check_model, hand_over, read_labels
 from unbraid.studies.fit.pictures import ABOUT, SIZES, Pictures, as_bytes, brightness, prepare, read_pictures, square
 from unbraid.studies.fit.pictures import IMAGES as ARRAY
 from unbraid.studies.fit.plan import (
@@ -186,8 +186,8 @@ def fit(
         device=device, executor=executor, report=told,
     )  # fmt: skip
     return carry_out(
-        folder, pictures, planned, labels=labels, device=device, executor=executor, report=told,
-        began=began if plan is None else math.inf, minutes=minutes,
+        folder, pictures, planned, labels=None if labels is None else read_labels(labels, pictures), device=device,
+        executor=executor, report=told, began=began if plan is None else math.inf, minutes=minutes,
     )  # fmt: skip
 
 
@@ -198,7 +198,7 @@ def carry_out(
     *,
     began: float,
     minutes: float | None = None,
-    labels: Any = None,
+    labels: Labels | None = None,
     device: str = "auto",
     executor: str | Mapping[str, Any] = "local",
     report: Report,
@@ -207,13 +207,12 @@ def carry_out(
 
     `minutes` is the limit where it is another than the plan's. A plan that is refused does not replace an earlier one.
     """
-    known = None if labels is None else read_labels(labels, pictures)
     options = {"device": device, "executor": executor}
     with _put_back(folder, FILE, f"{SEARCH}.yaml", f"{STUDY}.yaml"):
         write_plan(plan, folder / FILE)
         choice = train_and_choose(folder, pictures, plan, options, began, report, minutes)
     run, notes = hand_over(
-        folder, pictures, plan, choice, labels=known, progress=lambda what, done, total: report(what, done, total, "")
+        folder, pictures, plan, choice, labels=labels, progress=lambda what, done, total: report(what, done, total, "")
     )
     return Fitted(folder, plan, choice, run, notes)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from unbraid._utils.counted import counted
 from unbraid._utils.suggest import one_line
 from unbraid.datasets import DATASETS
 from unbraid.datasets.factor_table import Column, read_table, table_columns
@@ -139,12 +140,13 @@ def read_labels(given: Any, pictures: Pictures) -> Labels:
     kept = [place for place in known if place not in lacks]
     if len(kept) < FEWEST_LABELLED:
         raise ValueError(
-            f"{where}: {len(kept)} images have all labels; to score models takes {FEWEST_LABELLED} or more"
+            f"{where}: all labels are known of {counted(len(kept), 'image')}; to score models takes {FEWEST_LABELLED} "
+            "or more"
         )
     found = {name: _checked(column, kept) for name, column in columns.items()}
     notes = (
-        f"{len(rows) - len(known)} rows of the labels name files that are not among the images",
-        f"{len(lacks)} images lack a label and are left out",
+        f"{counted(len(rows) - len(known), 'row')} of the labels left out: no image is called as their files",
+        f"{counted(len(lacks), 'image')} left out for lack of a label",
         f"{len(kept)} of {len(pictures.names)} images have labels",
     )
     counts = (len(rows) - len(known), len(lacks), len(pictures.names) - len(kept))
@@ -262,7 +264,7 @@ def how_chosen(choice: Choice, judged: Mapping[str, Mapping[str, float]]) -> str
     """
     assert choice.chosen is not None
     settings = choice.settings
-    among = f"{len(settings)} setting{'s' * (len(settings) > 1)} ({', '.join(settings)})"
+    among = f"{counted(len(settings), 'setting')} ({', '.join(settings)})"
     udr = choice.udr(choice.chosen)
     assert udr is not None
     return (
