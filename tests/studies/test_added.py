@@ -232,7 +232,9 @@ def test_names_must_be_free_and_names(study, tmp_path):
     add(study, [file], family="mine")
     with pytest.raises(ValueError, match=r"the study has 'mine' already; give another name, or delete .*added/mine"):
         add(study, [file], family="mine")
-    with pytest.raises(ValueError, match="has 'twice' already"):
+    with pytest.raises(
+        ValueError, match=rf"{file} and {file} would both be called 'twice'; give each a name of its own"
+    ):
         add(study, [file, file], family="mine", names=["twice", "twice"])
     for name in ("../up", ".hidden", "", "a/b"):
         with pytest.raises(ValueError, match="is no name for a folder"):
@@ -374,5 +376,5 @@ def test_folders_of_models_of_another_framework_bring_setting_and_seed(study, tm
     (tmp_path / "empty").mkdir()
     with pytest.raises(FileNotFoundError, match="neither it nor a folder in it holds codes.npy"):
         add(study, [tmp_path / "empty"], family="theirs")
-    with pytest.raises(ValueError, match="1 names for 4 models"):
+    with pytest.raises(ValueError, match=r"names \(--name\) must be one per model \(4\); got 1"):
         add(study, [tmp_path / "theirs"], family="theirs", names=["one"])

@@ -139,7 +139,7 @@ def add(
     paths = [model for file in files for model in _models(Path(file))]
     names = names_of(paths) if names is None else list(names)
     if len(names) != len(paths):
-        raise ValueError(f"{len(names)} names for {len(paths)} models")
+        raise ValueError(f"names (--name) must be one per model ({len(paths)}); got {len(names)}")
     snapshot = part.snapshot()
     _check_names(snapshot, names, paths)
     abouts = _abouts(snapshot, paths, family, setting, seed)
@@ -223,8 +223,13 @@ def names_of(paths: Sequence[Path]) -> list[str]:
 
 
 def _check_names(snapshot: StudySnapshot, names: Sequence[str], files: Sequence[Path]) -> None:
-    taken = {run.id for run in snapshot.runs}
+    taken, given = {run.id for run in snapshot.runs}, dict[str, Path]()
     for name, file in zip(names, files, strict=True):
+        if name in given:
+            raise ValueError(
+                f"{given[name]} and {file} would both be called {name!r}; give each a name of its own by names (--name)"
+            )
+        given[name] = file
         if not NAME.fullmatch(name):
             raise ValueError(f"{file}: {name!r} is no name for a folder; give a name of letters, digits, - _ + .")
         if name in taken:
@@ -232,7 +237,6 @@ def _check_names(snapshot: StudySnapshot, names: Sequence[str], files: Sequence[
             if url := address_of(snapshot.folder):  # what is gone on one side comes back from the other
                 place = f"both {place} and {url}/{store.ADDED}/{name}"
             raise ValueError(f"{file}: the study has {name!r} already; give another name, or delete {place}")
-        taken.add(name)
 
 
 def _abouts(
