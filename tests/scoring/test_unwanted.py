@@ -144,7 +144,10 @@ def test_blocks_of_factors_are_the_others() -> None:
     ("options", "said"),
     [
         ({"unwanted": "bach"}, "unwanted names no factor 'bach'; did you mean 'batch'?"),
-        ({"unwanted": ["batch", "size", "shape"]}, "unwanted names every factor .*: give labels that the codes should"),
+        (
+            {"unwanted": ["batch", "size", "shape"]},
+            r"every factor \(batch, size, shape\): give labels .* the metric explicitness \(metrics=, --metrics\)",
+        ),
         ({"unwanted": "batch", "codes": sparse.csr_matrix(LEAKY)}, "a full array is needed for unwanted, and codes"),
     ],
 )

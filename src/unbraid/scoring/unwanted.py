@@ -110,7 +110,7 @@ def set_apart(
     if not wanted:
         raise ValueError(
             f"unwanted names every factor ({', '.join(names)}): give labels that the codes should tell of as well, "
-            "or score these by metrics='explicitness'"
+            "or score these by the metric explicitness (metrics=, --metrics)"
         )
     blocks = None if representation.factor_blocks is None else blocks_of(representation)
     note = f"unwanted, read by no other metric: {', '.join(names)}"
