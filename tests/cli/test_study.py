@@ -73,7 +73,7 @@ def test_what_failed_is_told_and_ends_with_0(run, unbraid_cli, tmp_path: Path) -
     assert "seed 0): RuntimeError: the network will not" in printed
     run(SMALL.replace("beta: [1, 4]", "beta: 1"))
     code, printed, _ = unbraid_cli("study", "status", str(tmp_path / "out"))
-    assert "1 runs in the folder are no longer in the YAML; they stay, outside the results" in printed
+    assert "1 run in the folder but no longer in the YAML: kept, outside the results" in printed
 
 
 def test_a_metric_that_fails_is_counted_with_its_reason(run, unbraid_cli, tmp_path: Path, monkeypatch) -> None:

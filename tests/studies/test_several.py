@@ -187,7 +187,7 @@ def test_datasets_are_compared_on_as_many_rows_of_each(wide: Path) -> None:
     means = {each.group: each.mean for each in found.groups if each.column == "mig.score"}
     assert means == pytest.approx({"whole": np.mean(again), "part": as_they_are[4:].mean()})
     assert means["whole"] != pytest.approx(as_they_are[:4].mean())
-    assert any("4 runs of 16 rows are scored on disjoint subsets of 12 rows" in note for note in found.notes)
+    assert any("scores of 4 runs of 16 rows are means over disjoint subsets of 12 rows" in note for note in found.notes)
     assert not any("subsets" in note for note in study.compare("family").notes), "all are of one dataset"
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from statistics import mean, stdev
 from typing import Any
 
+from unbraid._utils.counted import counted
 from unbraid.analysis.settings import brief_settings
 from unbraid.cli._options import Csv, Json, Latex, Markdown, StudyFolder
 from unbraid.cli._trust import TrustCode
@@ -45,7 +46,7 @@ def generalisation(
     for label, content in found.items():
         for kind, (done, expected) in answered(snapshots[label]).items():
             shown.append(_table(kind, content[kind], label))
-            shown.append(f"{done} of {expected} runs without some images have been asked")
+            shown.append(f"scored {done} of {counted(expected, 'run')} trained without some images")
     show(shown, to, content=found.get("", found))
 
 

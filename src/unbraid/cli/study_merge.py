@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from unbraid._utils.counted import counted
 from unbraid.cli._trust import TrustCode
 from unbraid.cli.show import check_output, say
 
@@ -47,4 +48,4 @@ def merge(
     merged = merge_tables(frames, prefer_first=prefer_first)
     save_frame(merged, out)
     held = sum(len(frame) for frame in frames.values())
-    say(f"wrote {out}: {len(merged)} runs of {held} rows in {len(frames)} tables")
+    say(f"wrote {out}: {counted(len(merged), 'run')} of {counted(held, 'row')} in {counted(len(frames), 'table')}")

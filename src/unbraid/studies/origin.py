@@ -6,6 +6,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from unbraid._utils.counted import counted
 from unbraid.analysis.columns import headline_columns, higher_is_better
 from unbraid.sharing.numbers import in_markdown, markdown_table
 from unbraid.studies.results import results
@@ -39,7 +40,7 @@ def _told(snapshot: StudySnapshot, run: str) -> str:
     settings = {(row["family"], row["setting"]) for row in finished}
     label = f", dataset {in_markdown(snapshot.label)}" if snapshot.label else ""
     one = (
-        f"It is one of {len(finished)} finished runs of {len(settings)} setting{'s' * (len(settings) > 1)} in the "
+        f"It is one of {counted(len(finished), 'finished run')} of {counted(len(settings), 'setting')} in the "
         f"study *{in_markdown(snapshot.config.name)}*{label}. The study does not say by which rule it was picked."
     )
     columns = [each for each in frame.columns if each == UDR] + [

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from unbraid._utils.counted import counted
 from unbraid.analysis.settings import brief_settings
 from unbraid.storage.table_formats import Cell, Table
 
@@ -48,8 +49,8 @@ def failed_metrics(runs: "Sequence[RunView]") -> list[str]:
     lines = []
     for name, own in reasons.items():
         others = len(set(own)) - 1
-        more = f" (and {others} other reasons)" if others else ""
-        lines.append(f"metric {name} failed for {len(own)} of {len(runs)} runs: {own[0]}{more}")
+        more = f" (and {counted(others, 'other reason')})" if others else ""
+        lines.append(f"metric {name} failed for {len(own)} of {counted(len(runs), 'run')}: {own[0]}{more}")
     return lines
 
 
@@ -76,9 +77,9 @@ def status_of(status: "StudyStatus") -> "Iterator[Table | str]":
     yield from (_why("failed", failure) for failure in status.beside)
     yield from failed_metrics(runs)
     for kind, (done, expected) in status.answered.items():
-        yield f"{kind}: {done} of {expected} runs without some images have been asked"
+        yield f"{kind}: scored {done} of {counted(expected, 'run')} trained without some images"
     if status.left:
-        yield f"{status.left} runs in the folder are no longer in the YAML; they stay, outside the results"
+        yield f"{counted(status.left, 'run')} in the folder but no longer in the YAML: kept, outside the results"
 
 
 def _why(state: str, run: "RunView | Failure") -> str:
@@ -113,8 +114,8 @@ def in_all(found: "Sequence[Estimate]") -> str:
     to_do, runs, steps = (sum(getattr(each, name) for each in found) for name in ("waiting", "runs", "steps"))
     seconds, disk = sum(each.seconds for each in found), sum(each.disk for each in found)
     return (
-        f"in all {to_do} of {runs} runs to do, {steps:,} steps: about {duration(seconds)} and {disk / 1e6:,.0f} MB "
-        f"of disk for {len(found)} datasets"
+        f"in all {to_do} of {counted(runs, 'run')} to do, {steps:,} steps: about {duration(seconds)} and "
+        f"{disk / 1e6:,.0f} MB of disk for {len(found)} datasets"
     )
 
 
@@ -136,7 +137,7 @@ def estimated(found: "Estimate", title: str = "") -> "Iterator[Table | str]":
 
 def sentences(found: "Estimate") -> Iterable[str]:
     """The totals, and what they rest on."""
-    yield f"{found.waiting} of {found.runs} runs to do, {found.steps:,} steps"
+    yield f"{found.waiting} of {counted(found.runs, 'run')} to do, {found.steps:,} steps"
     yield f"time      about {duration(found.seconds)} with {found.processes} at a time"
     if found.memory is not None and found.memory_each is not None:
         yield f"memory    about {found.memory / 1e9:.1f} GB in all, {found.memory_each / 1e9:.2f} GB for each at work"

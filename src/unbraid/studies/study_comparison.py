@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from unbraid._utils.counted import counted
 from unbraid.analysis.alike import AS_MANY, unequal_rows
 from unbraid.analysis.columns import N_ROWS, check_columns, depends_on_rows, headline_columns
 from unbraid.analysis.comparison import Comparison, compare_groups, usual_within
@@ -98,8 +99,8 @@ def _on_equal_rows(
     sizes = sorted(int(each) for each in larger[N_ROWS].unique())
     of = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
     notes = [
-        f"scores depend on the number of rows: {len(larger)} runs of {of} rows are scored on disjoint subsets of "
-        f"{fewest:,} rows, drawn with seed {SEED}, as others have no more, and their scores are means over them"
+        f"scores depend on the number of rows: the scores of {counted(len(larger), 'run')} of {of} rows are "
+        f"means over disjoint subsets of {fewest:,} rows, drawn with seed {SEED}, as others have no more"
     ]
     return notes + [f"{name} has no score of a run on {fewest:,} of its rows: {why}" for name, why in unable.items()]
 

@@ -61,7 +61,7 @@ def test_models_that_find_no_axes_are_not_chosen_among(monkeypatch):
 
 def test_one_model_is_no_choice():
     found = choose([candidate("one", FACTORS, "a", -1.0)], [], 0)
-    assert found.reason == "1 models were trained; to choose takes two or more"
+    assert found.reason == "1 trained model; to choose takes two or more"
 
 
 def test_how_sure_it_is():

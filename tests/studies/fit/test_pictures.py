@@ -139,7 +139,7 @@ def test_what_is_not_read_is_told(folder: Path, tmp_path: Path):
     (folder / "more.txt").mkdir()
     frames = [Image.fromarray(pixels()[..., 0]) for _ in range(4)]
     frames[0].save(folder / "000.tif", save_all=True, append_images=frames[1:])
-    others = "4 files of other kinds are left out: 3 .heic, 1 .csv"
+    others = "4 files of other kinds left out: 3 .heic, 1 .csv"
     found = prepare(folder, tmp_path / "cache", 16)
     assert found.notes()[1:] == ["only the first frame of each file is read: 000.tif has 4 frames", others]
     assert read_pictures(tmp_path / "cache") == found
@@ -187,7 +187,7 @@ def test_what_cannot_be_read_is_named_and_left_out_up_to_one_in_a_hundred(folder
     found = prepare(folder, tmp_path / "cache", 16)
     assert sorted(found.skipped) == ["cut.png", "empty.png"]
     assert len(found.names) == FEWEST
-    assert "2 files cannot be read and are left out" in " ".join(found.notes())
+    assert "2 files left out: " in " ".join(found.notes())
     assert found.skipped["empty.png"] == "cannot identify image file 'empty.png'"  # the folder is named once, above
     for number in range(4):
         (folder / f"text{number}.png").write_text("no picture")

@@ -76,9 +76,9 @@ def test_a_size_that_was_asked_for_is_kept_whatever_the_network_of_the_search(pl
 
 
 def test_too_few_minutes_are_refused_with_what_is_needed(plan):
-    with pytest.raises(ValueError, match=r"0\.5 minutes are too few here: give 2 or more"):
+    with pytest.raises(ValueError, match=r"minutes \(--minutes\) must be 2 or more here; got 0\.5"):
         plan(0.5, {16: 0.5})
-    with pytest.raises(ValueError, match=r"10 minutes are too few here: give 3334 or more"):
+    with pytest.raises(ValueError, match=r"minutes \(--minutes\) must be 3334 or more here; got 10"):
         plan(10, {16: 0.005, 64: 2.0}, fixed=True)
 
 

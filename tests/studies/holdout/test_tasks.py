@@ -171,12 +171,12 @@ def test_the_command_shows_means_over_seeds(study, monkeypatch, capsys):
     assert line.split()[-3:] == [f"{row[f'compositional.mlp.{name}']:.3f}" for name in ("y", "x", "both")]
     line = next(line for line in shown.splitlines() if "latents=1" in line and "lasso" in line)
     assert line.split()[-3:] == [f"{row[f'zero_shot.lasso.{name}']:.3f}" for name in ("gap", "ordinary", "cost")]
-    assert "6 of 6 runs without some images have been asked" in shown
+    assert "scored 6 of 6 runs trained without some images" in shown
     monkeypatch.setattr("sys.argv", ["unbraid", "study", "status", str(folder)])
     main()
     said = capsys.readouterr().out
-    assert "compositional: 6 of 6 runs without some images have been asked" in said
-    assert "zero_shot: 2 of 2 runs" in said
+    assert "compositional: scored 6 of 6 runs trained without some images" in said
+    assert "zero_shot: scored 2 of 2 runs" in said
     assert [_short(each).text for each in ([0.1, None, 0.3], [0.25], [None])] == ["0.200 ± 0.141", "0.250", "-"]
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import KDTree
 
+from unbraid._utils.counted import counted
 from unbraid.ranking.ranking import NothingToRank, Ranking
 from unbraid.runs.run import Run
 from unbraid.studies.rank import rank
@@ -79,7 +80,7 @@ def choose(
     """
     kept = tuple(candidates)
     if len(kept) < 2:
-        return Choice(kept, None, None, f"{len(kept)} models were trained; to choose takes two or more", 0.0, 0.0)
+        return Choice(kept, None, None, f"{counted(len(kept), 'trained model')}; to choose takes two or more", 0.0, 0.0)
     try:
         ranking = rank({each.run.path.name: each.run for each in kept}, untrained=list(untrained), progress=progress)
     except NothingToRank as error:

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.lib.format import open_memmap
 
+from unbraid._utils.counted import counted
 from unbraid._utils.optional import require
 from unbraid._utils.threads import n_cores
 from unbraid.datasets import load
@@ -84,11 +85,11 @@ class Pictures:
         n = len(self.names)
         lines = [f"{n} images, {self.size} x {self.size}, {'grey' if self.channels == 1 else 'in colour'}"]
         if self.skipped:
-            lines.append(f"{len(self.skipped)} files cannot be read and are left out: {_listed(self.skipped)}")
+            lines.append(f"{counted(len(self.skipped), 'file')} left out: {_listed(self.skipped)}")
         if self.copies:
-            lines.append(f"{self.copies} images equal another one")
+            lines.append(f"images that equal another one: {self.copies}")
         if self.blank:
-            lines.append(f"{self.blank} images are of one colour")
+            lines.append(f"images of one colour: {self.blank}")
         return [*lines, *self.remarks]
 
 
@@ -135,7 +136,7 @@ def prepare(
     if same and kept is not None and kept.size != size and kept.source != described:
         raise _others(folder, kept)
     if total < FEWEST:
-        few = f"{described}: {total} images; to find factors of variation takes {FEWEST} or more"
+        few = f"{described}: {counted(total, 'image')}; to find factors of variation takes {FEWEST} or more"
         raise ValueError("; ".join([few, *found.remarks]))
     folder.mkdir(parents=True, exist_ok=True)
     if (needed := 2 * total * size * size * 3) > (free := shutil.disk_usage(folder).free):
@@ -346,7 +347,7 @@ def _on_others(folder: Path) -> tuple[str, ...]:
     if endings.keys() <= BESIDE:
         return ()
     listed = ", ".join(f"{count} {ending}" for ending, count in endings.most_common(NAMED))
-    return (f"{endings.total()} files of other kinds are left out: {listed}{' ...' * (len(endings) > NAMED)}",)
+    return (f"{counted(endings.total(), 'file')} of other kinds left out: {listed}{' ...' * (len(endings) > NAMED)}",)
 
 
 def _on_dark(brightest: float) -> tuple[str, ...]:

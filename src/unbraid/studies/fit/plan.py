@@ -269,7 +269,7 @@ def make_plan(
         sizes = sorted((each for each in SIZES if each <= size), reverse=True)
     final, final_seconds = _final(cost, sizes, search, FINAL_SHARE * seconds)
     if (needed := max(search_seconds / SEARCH_SHARE, final_seconds / FINAL_SHARE)) > seconds:
-        raise ValueError(f"{minutes:g} minutes are too few here: give {needed / 60 + 0.5:.0f} or more")
+        raise ValueError(f"minutes (--minutes) must be {needed / 60 + 0.5:.0f} or more here; got {minutes:g}")
     return Plan(minutes=minutes, seed=seed, latents=latents, size=size, search=search, final=final)
 
 
