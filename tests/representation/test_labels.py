@@ -224,6 +224,11 @@ def test_metrics_of_steps_leave_angles_out() -> None:
         ({"a": [1, "x"] * 120}, {}, "mixes numbers (1, row 0) and text ('x', row 1)"),
         ({"a": [{}] * N}, {}, "holds dict"),
         ({"a": [1.0] * N}, {}, "'a' is constant"),
+        (
+            {"a": [1.0] * N, "b": range(N), "c": ["x"] * N},
+            {},
+            "columns 'a', 'c' are constant",
+        ),
         ({"a": [np.inf, *HUE[1:]]}, {}, "row 0 is inf"),
         ({"shape": NAMES[SHAPE]}, {"kinds": {"shape": "cyclic"}}, "cannot be cyclic"),
         ({"hue": HUE}, {"kinds": {"hue": "ordinal"}}, "must hold whole numbers; row 0"),

@@ -118,6 +118,7 @@ def read_labels(
     if len(set(lengths.values())) > 1:
         raise ValueError(f"columns of labels must have one length; got {_listed(lengths)}")
     used = _used(read)
+    _refuse_constant(read, used)
     found = [_factor(name, read[name], used, told.get(name), periods.get(name)) for name in chosen]
     guessed = [each.said for name, each in zip(chosen, found, strict=True) if name not in told and name not in periods]
     notes = [*_note_on_rows(read, used), *(note for each in found for note in each.notes)]
@@ -217,11 +218,6 @@ def _factor(name: str, column: _Column, used: BoolArray, told: Any, period: Any)
         raise ValueError(f"kinds[{name!r}] is {kind!r}; {suggestion(str(kind), KINDS, words=KIND_WORDS)}")
     if period is not None and kind != "cyclic":
         raise ValueError(f"{name!r} has a period and is {kind}; only numbers of kind cyclic have one")
-    if (values == values[0]).all():
-        raise ValueError(
-            f"labels column {name!r} is constant over the {len(values)} rows in use: nothing can be measured against "
-            "it; leave it out"
-        )
     if told is None and kind in ("categorical", "ordinal"):
         refuse_names_of_rows(name, values, column)
     notes: tuple[str, ...] = ()
@@ -252,6 +248,17 @@ def _factor(name: str, column: _Column, used: BoolArray, told: Any, period: Any)
     steps = int(values.max()) + 1 if kind == "cyclic" else 0
     circle = _note_on_steps(name, values, steps) if kind == "cyclic" else ""
     return _Factor(values, kind, (), steps, guessed(name, kind, values), notes, circle=circle)
+
+
+def _refuse_constant(read: Mapping[str, _Column], used: BoolArray) -> None:
+    values = {name: column.values[used] for name, column in read.items()}
+    constant = [repr(name) for name, own in values.items() if (own == own[0]).all()]
+    if constant:
+        columns, are, them = ("column", "is", "it") if len(constant) == 1 else ("columns", "are", "them")
+        raise ValueError(
+            f"labels {columns} {', '.join(constant)} {are} constant over the {used.sum()} rows in use: nothing can be "
+            f"measured against {them}; leave {them} out"
+        )
 
 
 def refuse_names_of_rows(name: str, values: FloatArray, column: _Column | None = None) -> None:
