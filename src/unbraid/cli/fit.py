@@ -37,7 +37,13 @@ def fit(
         Path | None,
         typer.Option(help="Table (.csv, .parquet) with a column `file`: the models are scored by it after the choice."),
     ] = None,
-    plan: Annotated[Path | None, typer.Option(help="Repeat this plan.yaml exactly, however long it takes.")] = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option(
+            help="Repeat this plan.yaml exactly, however long it takes. Minutes, size, families, latents and seed are "
+            "its own."
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the plan and check the labels; train nothing.")
     ] = False,

@@ -15,8 +15,10 @@ def read_text(path: Path) -> str:
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: it is not text.
+        ValueError: it is a folder, or not text.
     """
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; a YAML file was expected")
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file")
     try:

@@ -283,6 +283,7 @@ FILES = [f"sub/{row}.png" for row in range(30)]
 UNFIT = {
     "constant": ({"file": FILES, "x": [3] * 30}, "column 'x' is 3 for all 30 images, so that nothing can be measured"),
     "infinite": ({"file": FILES, "x": [*range(29), np.inf]}, "row 29, column 'x' is inf, which is no finite number"),
+    "a name of its own": ({"x": [f"image {n}" for n in range(30)]}, "has 30 values in 30 rows: .* leave it out"),
     "names alone": ({"file": FILES}, "there is no column of labels beside 'file'"),
     "few": ({"file": FILES[:2], "x": [1, 2]}, "all labels are known of 2 images; to score models takes 20 or more"),
     "twice": ({"file": [*FILES, FILES[4]], "x": range(31)}, r"'sub/4\.png' stands twice in the column 'file'"),
@@ -320,6 +321,7 @@ def test_labels_that_nothing_can_be_measured_by_are_refused_when_they_are_read(g
         ({"families": []}, "families must be one or more of"),
         ({"seed": -1}, "seed must be a whole number, 0"),
         ({"plan": "nowhere.yaml"}, "nowhere.yaml: no such file"),
+        ({"plan": Path(__file__).parent}, "is a folder; a YAML file was expected"),
     ],
 )
 def test_impossible_settings_are_refused_before_anything_is_written(

@@ -122,17 +122,19 @@ def read_labels(given: Any, pictures: Pictures) -> Labels:
         FileNotFoundError: there is no such file.
         ValueError: no name in `file` is that of an image, or one stands there twice; or there is no such column, and
             not a row per image; or nothing can be measured: too few images have labels, there are none, or they are
-            the same for all images or not finite.
+            the same for all images, another one for each, or not finite.
     """
     table = read_table(Path(given)) if isinstance(given, str | Path) else table_columns(_columns(given), "labels")
     where, columns = table[0].table, {column.name: column for column in table}
-    files = _files(columns, pictures)
+    files = _files(where, columns, pictures)
     places = {name: place for place, name in enumerate(pictures.names)}
     rows = [places.get(name, -1) for name in files]
     if max(rows, default=-1) < 0:
         raise ValueError(f"{where}: no name in the column 'file' is that of an image, such as {pictures.names[0]!r}")
-    if any(len(column.cells) != len(rows) for column in columns.values()):
-        raise ValueError(f"labels must have a row for each of the {len(rows)} images, or a column 'file'")
+    for column in columns.values():
+        if len(column.cells) != len(rows):
+            wanted = f"a row for each of the {len(rows)} images, or a column 'file'"
+            raise ValueError(f"{where} must have {wanted}; got {counted(len(column.cells), 'row')}")
     if not columns:
         raise ValueError(f"{where}: there is no column of labels beside 'file'")
     known = [place for place, row in enumerate(rows) if row >= 0]
@@ -144,6 +146,10 @@ def read_labels(given: Any, pictures: Pictures) -> Labels:
             "or more"
         )
     found = {name: _checked(column, kept) for name, column in columns.items()}
+    try:
+        Representation.of(np.zeros((len(kept), 1)), found)
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
     notes = (
         f"{counted(len(rows) - len(known), 'row')} of the labels left out: no image is called as their files",
         f"{counted(len(lacks), 'image')} left out for lack of a label",
@@ -165,15 +171,15 @@ def _columns(given: Any) -> dict[str, list[Any]]:
     return {str(name): list(column) for name, column in columns.items()}
 
 
-def _files(columns: dict[str, Column], pictures: Pictures) -> list[str]:
+def _files(where: str, columns: dict[str, Column], pictures: Pictures) -> list[str]:
     """The names in the column `file`, which is taken out; without one those of all images."""
     if FILE_COLUMN in columns:
         files = [str(name) for name in columns.pop(FILE_COLUMN).cells]
         if twice := [name for name, count in Counter(files).items() if count > 1]:
-            raise ValueError(f"labels: {twice[0]!r} stands twice in the column 'file'; a row per image was expected")
+            raise ValueError(f"{where}: {twice[0]!r} stands twice in the column 'file'; a row per image was expected")
         return files
     if near := [name for name in columns if name.lower() == FILE_COLUMN]:
-        raise ValueError(f"labels: the column with the names of the images must be called 'file'; got {near[0]!r}")
+        raise ValueError(f"{where}: the column with the names of the images must be called 'file'; got {near[0]!r}")
     return list(pictures.names)
 
 
