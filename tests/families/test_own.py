@@ -153,7 +153,7 @@ BAD_FAMILIES = {
     "no optimizer step": ("FAMILY = replace(SPARSE_VAE, optimizer_steps=())", "has neither optimizer steps nor fit"),
     "no loss": (
         "FAMILY = replace(SPARSE_VAE, optimizer_steps=('vae',))",
-        "an optimizer step must be a OptimizerStep with a loss; got 'vae'",
+        "an optimizer step must be an OptimizerStep with a loss; got 'vae'",
     ),
     "no number of codes": (
         "FAMILY = replace(SPARSE_VAE, hyperparameters={'learning_rate': Hyperparameter(.1, 'of Adam')})",

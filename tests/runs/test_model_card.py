@@ -90,6 +90,8 @@ def test_the_lines_that_load_it_run(
     assert names["codes"].shape == (1, names["run"].n_codes)
     assert names["images"].shape == (1, *run.config["dataset"]["image_shape"])
     assert ModelCard(text).data.to_dict()["tags"][-1] == family
+    needed = re.findall(r"^It needs this code, which is not in the folder .*: `(.*)`\.$", text, flags=re.MULTILINE)
+    assert needed == ([NETWORK] if settings.get("network") == NETWORK else [])
     assert ("It was trained with the supervision above" in text) is (family in ("lsbd_vae", "weak_de"))
 
 

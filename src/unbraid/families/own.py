@@ -85,7 +85,7 @@ def _check(row: Family, name: str) -> None:
     for move in row.optimizer_steps:
         if not isinstance(move, OptimizerStep) or not callable(move.loss):
             raise ValueError(
-                f"family {name!r}: an optimizer step must be a OptimizerStep with a loss; got {move!r:.100}"
+                f"family {name!r}: an optimizer step must be an OptimizerStep with a loss; got {move!r:.100}"
             )
         rates = (getattr(move.adam, each) for each in Adam.__dataclass_fields__)
         for rate in rates:

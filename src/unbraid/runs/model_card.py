@@ -50,7 +50,7 @@ def model_card(
     held = _scores(scores or run.path / SCORES, codes, given=scores is not None)
     sections = [
         f"# {in_markdown(name)}\n\n{_summary(run)}\n",
-        f"## Load it\n\n```python\n{load_lines(run, folder or run.path.name)}```\n",
+        f"## Load it\n\n```python\n{load_lines(run, folder or run.path.name)}```\n{_code_needed(run)}",
         f"## Training\n\n{markdown_table(('', ''), list(_facts(run)))}",
         f"## {CHOSEN}\n\n{chosen.strip()}\n",
         scores_section(held) if held else f"## Scores\n\n{_not_scored(codes)}\n",
@@ -78,8 +78,7 @@ def chosen_in(folder: Path) -> str | None:
 
 def load_lines(run: Run, folder: str) -> str:
     """Python that loads the model from a folder and uses it."""
-    shape = tuple(run.config["dataset"]["image_shape"])
-    own = [str(each) for each in trusted_in([run.config["family"], run.config["hyperparameters"]])]
+    shape, own = tuple(run.config["dataset"]["image_shape"]), _own_code(run)
     trust = f", trust={json.dumps(own)}" if own else ""
     is_image = len(shape) == 3
     images = f"np.zeros({(1, *shape)}, dtype=np.uint8)" if is_image else f"np.zeros({(1, *shape)})"
@@ -91,6 +90,17 @@ def load_lines(run: Run, folder: str) -> str:
         f"codes = run.encode({images})  # {about}\n"
         f"images = run.decode(codes)  # of codes (n, {run.n_codes})\n"
     )
+
+
+def _own_code(run: Run) -> list[str]:
+    return [str(each) for each in trusted_in([run.config["family"], run.config["hyperparameters"]])]
+
+
+def _code_needed(run: Run) -> str:
+    if not (own := _own_code(run)):
+        return ""
+    names = ", ".join(f"`{name}`" for name in own)
+    return f"\nIt needs this code, which is not in the folder and which Python must be able to import: {names}.\n"
 
 
 def data_name(config: Mapping[str, Any]) -> str:
