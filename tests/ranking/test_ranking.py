@@ -220,6 +220,7 @@ def test_comparisons_are_drawn_without_replacement() -> None:
     full = rank_models(models, SPEARMAN).pairs
     assert ranking.scores == pytest.approx([np.median(row[has]) for row, has in zip(full, taken, strict=True)])
     assert "3 others drawn at random" in ranking.notes[-1]
+    assert "1 other drawn at random" in rank_models(models, replace(SPEARMAN, n_comparisons=1)).notes[-1]
 
 
 @pytest.mark.parametrize("compare", ["all", "same-family"])
@@ -262,7 +263,7 @@ def test_what_cannot_be_compared_is_left_out_with_the_reason() -> None:
         "exploded": "diverged: step 30: the loss is not finite",
         "nan": "its codes or their KL are not finite",
         "other": "its rows are not the samples of good0 (same factors, same order)",
-        "lonely": "the only run of its setting, with no other to be compared with",
+        "lonely": "there is no other run of its setting to compare it with",
     }
     everything = rank_models(models, replace(SPEARMAN, compare="all"))
     assert everything.runs == ("good0", "good1", "lonely")
@@ -270,7 +271,7 @@ def test_what_cannot_be_compared_is_left_out_with_the_reason() -> None:
 
 def test_nothing_to_compare_is_refused_with_the_reasons() -> None:
     lonely = [candidate(f"run{n}", BASE, f"beta={n}") for n in range(3)]
-    with pytest.raises(NothingToRank, match="compared: run0, run1, run2: the only run of its setting"):
+    with pytest.raises(NothingToRank, match="compared: run0, run1, run2: there is no other run of its setting"):
         rank_models(lonely, PAPER)
     with pytest.raises(NothingToRank, match="no two models can be compared: there are none"):
         rank_models([])

@@ -48,6 +48,17 @@ def test_rows_of_files_count_whether_they_are_labelled_or_not(tmp_path: Path, to
     assert rank(files, similarity="spearman", top=top).scores == pytest.approx(expected.scores)
 
 
+def test_codes_alone_do_not_hide_that_labelled_files_are_of_other_samples() -> None:
+    """They are taken to be of the samples that most others are of."""
+    factors = RNG.integers(0, 3, size=(300, 2))
+    labelled = {"a": Representation(CODES, factors), "b": Representation(-CODES, factors)}
+    found = rank({**labelled, "turned": Representation(CODES[::-1], factors[::-1]), "bare": CODES})
+    assert found.runs == ("a", "b", "bare")
+    assert found.left_out == {"turned": "its rows are not the samples of a (same factors, same order)"}
+    assert rank({"short": CODES[:50], **labelled}).runs == ("a", "b")
+    assert rank({"x": CODES[:50], "y": CODES[:50] + 1, "z": -CODES[:50], **labelled}).runs == ("x", "y", "z")
+
+
 def test_groups_are_not_compared_with_each_other() -> None:
     found = rank([CODES, -CODES, *RNG.normal(size=(2, 300, 3))], groups=["a", "a", "b", "b"], similarity="spearman")
     assert np.isnan(found.pairs[:2, 2:]).all()

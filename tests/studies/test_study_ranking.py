@@ -181,7 +181,7 @@ def test_unfinished_diverged_and_unreadable_runs_are_left_out_with_the_reason(st
     ranking = rank_study(study.snapshot())
     assert set(ranking.families) == {"pca"}
     assert ranking.left_out[runs[0].id] == "diverged: step 3: the loss is not finite"
-    assert ranking.left_out[runs[1].id] == "the only run of its setting, with no other to be compared with"
+    assert ranking.left_out[runs[1].id] == "there is no other run of its setting to compare it with"
     assert "codes.safetensors" in ranking.left_out[runs[2].id]
     assert ranking.left_out[runs[3].id] == "not finished"
     shown = invoke("rank", study.require_folder())

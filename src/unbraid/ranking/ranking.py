@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from unbraid._utils.counted import counted
 from unbraid._utils.natural_order import natural
 from unbraid._utils.optional import require
 from unbraid._utils.repr import Shown
@@ -629,9 +630,9 @@ def _unsound(models: Sequence[Candidate]) -> dict[str, str]:
 
 def _alone(models: Sequence[Candidate], options: RankingOptions) -> dict[str, str]:
     sizes = Counter(options.group(model.family, model.setting) for model in models)
-    where = {"same-hyperparameters": "setting", "same-family": "family", "all": "study"}[options.compare]
+    where = {"same-hyperparameters": " of its setting", "same-family": " of its family", "all": ""}[options.compare]
     return {
-        model.run: f"the only run of its {where}, with no other to be compared with"
+        model.run: f"there is no other run{where} to compare it with"
         for model in models
         if sizes[options.group(model.family, model.setting)] == 1
     }
@@ -665,7 +666,8 @@ def _notes(models: Sequence[Candidate], informative: IntArray, n_comparisons: in
     }
     notes = [f"{_named(runs)} {what}" for what, runs in having.items() if runs]
     if n_comparisons is not None:
-        notes.append(f"each run was compared with {n_comparisons} others drawn at random, or all where there are fewer")
+        drawn = counted(n_comparisons, "other")
+        notes.append(f"each run was compared with {drawn} drawn at random, or with all where there are fewer")
     return tuple(notes)
 
 

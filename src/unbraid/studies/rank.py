@@ -1,5 +1,6 @@
 """Which of many models is best, without labels: arrays, files, runs or a whole study."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -133,10 +134,7 @@ def rank(
         others = set(chosen) - {"similarity", "seed"}
         found = _rank_wide(named, groups, similarity or "spearman", top, others, untrained, progress)
         return replace(found, notes=(*found.notes, *of_rows))
-    candidates = [_candidate(name, model) for name, model in named.items()]
-    # Codes alone do not say which samples they are of.
-    if any(not each.samples or each.samples.endswith(" rows") for each in candidates):
-        candidates = [replace(each, samples=f"{len(each.matrix())} rows") for each in candidates]
+    candidates = _of_samples([_candidate(name, model) for name, model in named.items()])
     if groups is not None:
         candidates = [replace(each, family=str(group)) for each, group in zip(candidates, groups, strict=True)]
     default = "all" if groups is None else "same-family"
@@ -257,6 +255,18 @@ def _candidate(name: str, model: Model) -> Candidate:
             raise ValueError(f"{name}: a ranking does not support weighted rows")
         return Candidate.of(name, "", "", model)
     return Candidate(name, "", "", as_array(model))
+
+
+def _of_samples(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Codes alone do not say which samples they are of: those that most of as many rows are of that do say it."""
+    alone = [not each.samples or each.samples.endswith(" rows") for each in candidates]
+    n_rows = [len(each.matrix()) for each in candidates] if any(alone) else []
+    said = Counter((rows, each.samples) for rows, each, no in zip(n_rows, candidates, alone, strict=False) if not no)
+    usual = {rows: samples for (rows, samples), _ in reversed(said.most_common())}  # the last of a key stays
+    return [
+        replace(each, samples=usual.get(n_rows[place], f"{n_rows[place]} rows")) if alone[place] else each
+        for place, each in enumerate(candidates)
+    ]
 
 
 def _of_file(name: str, path: Path) -> Candidate:
