@@ -202,7 +202,7 @@ def learnt(codes: FloatArray, factors: IntArray) -> tuple[list[bool], FloatArray
 
 
 def of_all_codes(codes: FloatArray, factors: IntArray) -> probes.Perceptrons:
-    return probes._train(train_test_split(codes, factors, None, 0), (0, probes.FULL), [-1] * factors.shape[1])
+    return probes.perceptrons(train_test_split(codes, factors, None, 0), 0)
 
 
 def test_levels_are_guessed_where_a_perceptron_learns_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,7 +233,7 @@ def test_what_only_the_knocked_out_code_tells_is_guessed_without_it(monkeypatch:
         return epoch(*given)
 
     def asked(inputs: FloatArray, *given: Any) -> float:
-        assert not inputs[:, hidden[-1]].any()
+        assert hidden[-1] < 0 or not inputs[:, hidden[-1]].any()
         return log_loss(inputs, *given)
 
     monkeypatch.setattr(probes, "perceptron_epoch", trained)
@@ -250,7 +250,29 @@ def test_what_only_the_knocked_out_code_tells_is_guessed_without_it(monkeypatch:
     lacking, doubled = accuracies(heads.predicted, rows)
     assert lacking == pytest.approx(1 / 30, abs=0.03)
     assert doubled > 0.7
-    assert set(hidden) == set(heads.knocked_out)
+    assert set(hidden) == {-1, *heads.knocked_out}, "all codes are looked at first"
+
+
+def test_shuffled_rows_are_not_all_guessed_alike() -> None:
+    """Guesses are right as often as n draws are: a mean of p, and a spread of the root of p (1 - p) / n."""
+    rng = np.random.default_rng(0)
+    codes, levels = rng.normal(size=(6000, 1)), rng.permutation(np.arange(6000) % 30)[:, None]
+    found = [learnt(codes[rng.permutation(6000)], levels) for _ in range(12)]
+    assert not any(trained[0] for trained, _, _ in found)
+    accuracy = np.array([accuracy[0] for _, accuracy, _ in found])
+    spread = np.sqrt(1 / 30 * 29 / 30 / 1200)
+    assert accuracy.mean() == pytest.approx(1 / 30, abs=4 * spread / np.sqrt(12))
+    assert 0.4 * spread < accuracy.std(ddof=1) < 1.8 * spread
+
+
+def test_what_all_codes_do_not_tell_is_guessed_without_one_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even where the short training without it would go on by luck."""
+    monkeypatch.setattr(probes, "_worth_training", lambda *given: given[3] >= 0 or given[4] == 2)
+    rng = np.random.default_rng(0)
+    levels = np.stack([rng.integers(0, 2, 400), rng.integers(0, 3, 400)], axis=1)
+    rows = train_test_split(levels + rng.normal(0, 0.1, (400, 2)), levels, None, 0)
+    heads = probes.knocked_out_perceptrons(rows, 0, (0, 1))
+    assert [each is not None for each in heads.parameters] == [True, False]
 
 
 def test_few_rows_and_uneven_levels_are_always_trained(monkeypatch: pytest.MonkeyPatch) -> None:

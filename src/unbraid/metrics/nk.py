@@ -74,8 +74,8 @@ def nk(
         difference of the plain accuracies, which are kept in `accuracy` and `knocked_out_accuracy`. Chance: 0; see
         `nk_of_noise` for how far it strays. With fewer codes than factors those left without a code score 0. Trained,
         so it varies with the seed, by about .01. With 4 267 training rows or more, 100 or more for each code and
-        levels that occur about equally often, a head that learns nothing in 1000 steps is not trained further: levels
-        are guessed instead.
+        levels that occur about equally often, a head that learns nothing in 1000 steps is not trained further, nor is
+        that which lacks a code besides: levels are guessed instead.
 
     Raises:
         ValueError: what every metric refuses, or `chance` is unknown.
@@ -141,7 +141,7 @@ METRIC = Metric(
     summary="How much accuracy a perceptron on all codes loses without the factor's own code.",
     limitations="Near 0 both when the codes have no information and when they have all of it twice.",
     source="Mahon et al. 2023 (SNC/NK), section 4.3",
-    version=6,
+    version=7,
     stochastic=True,
     slow=True,
     tolerance=0.03,

@@ -63,18 +63,24 @@ class Perceptrons:
 @shared
 def perceptrons(split: TrainTestSplit, seed: int) -> Perceptrons:
     """Perceptrons on all codes."""
-    return _train(split, (seed, FULL), [-1] * len(split.sizes))
+    return _train(split, (seed, FULL), [-1] * len(split.sizes), [True] * len(split.sizes))
 
 
 @shared
 def knocked_out_perceptrons(split: TrainTestSplit, seed: int, alignment: tuple[int, ...]) -> Perceptrons:
-    """Perceptrons that each lack one code, alignment[k]. Where this is -1 or a dead code, nothing is lacking."""
+    """Perceptrons that each lack one code, alignment[k]. Where this is -1 or a dead code, nothing is lacking.
+
+    Levels that all codes tell nothing of are guessed.
+    """
     places = {int(code): place for place, code in enumerate(live_codes(split)[0])}
     lacking = [places.get(code, -1) for code in alignment]
-    return _train(split, (seed, KNOCKED_OUT), lacking)
+    told = [weights is not None for weights in perceptrons(split, seed).parameters]
+    return _train(split, (seed, KNOCKED_OUT), lacking, told)
 
 
-def _train(split: TrainTestSplit, seed: tuple[int, int], knocked_out: Sequence[int]) -> Perceptrons:
+def _train(
+    split: TrainTestSplit, seed: tuple[int, int], knocked_out: Sequence[int], told: Sequence[bool]
+) -> Perceptrons:
     inputs, (levels, names) = _padded_inputs(split), renumbered(split)
     n_live = standardised_codes(split).shape[1]
     # Each from the same seed, so that no factor depends on which others stand before it.
@@ -86,7 +92,8 @@ def _train(split: TrainTestSplit, seed: tuple[int, int], knocked_out: Sequence[i
 
     def trained(factor: int, stopped: threading.Event) -> FloatArray | None:
         hidden, size, state = knocked_out[factor], split.sizes[factor], states[factor]
-        if not _worth_training(inputs, labels[factor], split.train, hidden, size, state, (*seed, SHORT)):
+        short = (*seed, SHORT)
+        if not told[factor] or not _worth_training(inputs, labels[factor], split.train, hidden, size, state, short):
             return None
         rng, step = np.random.default_rng((*seed, SHUFFLES)), 0
         for _ in range(EPOCHS):
@@ -101,7 +108,9 @@ def _train(split: TrainTestSplit, seed: tuple[int, int], knocked_out: Sequence[i
         if weights is not None:
             return perceptron_classes(test, hidden, size, weights)
         shares = class_shares(labels[factor][split.train], size)
-        return np.random.default_rng((*seed, GUESSES)).choice(size, len(test), p=shares)
+        guesses = np.random.default_rng((*seed, GUESSES)).choice(size, len(test), p=shares)
+        # In the order of a code, so that shuffled rows are not all guessed alike.
+        return guesses[np.argsort(np.argsort(test[:, 0], kind="stable"))]
 
     parameters = tuple(at_once(trained, range(len(labels)), split.sizes))
     test = inputs[split.test]
