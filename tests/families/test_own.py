@@ -169,11 +169,15 @@ BAD_FAMILIES = {
     "nothing": ("OTHER = 1", "cannot be imported: module 'mine' has no attribute 'FAMILY'"),
     "its loss fails": (
         "def FAMILY(modules, batch, hyper, step, context): return batch['pictures'], {}, {}",
-        "VAE by mine:FAMILY does not fit images .8, 8, 1.: KeyError: 'pictures'",
+        "VAE by mine:FAMILY cannot be trained on images .8, 8, 1.: KeyError: 'pictures'",
     ),
     "its loss is no number": (
         "def FAMILY(modules, batch, hyper, step, context): return sparse(modules, batch, hyper, step, context)[0]",
-        "VAE by mine:FAMILY does not fit images",
+        r"VAE by mine:FAMILY cannot be trained on images .*: its loss must return \(loss, logs, kept\); .* Tensor",
+    ),
+    "its logs are no tensors": (
+        "def FAMILY(modules, batch, hyper, step, context): return batch['images'].mean(), {'bits': 1.5}, {}",
+        "cannot be trained on images .*: logs of its loss must be tensors; 'bits' is float",
     ),
     "codes of another width": (
         "FAMILY = replace(SPARSE_VAE, encode=lambda modules, images, settings: (torch.zeros(len(images), 7), None))",
@@ -216,13 +220,23 @@ def test_a_family_that_lacks_something_is_refused_before_anything_is_trained(
 ) -> None:
     text, said = BAD_FAMILIES[case]
     module(text)
-    given: dict[str, Any] = {"network": "dense"} if "does not fit" in said else {}
+    tried = "images" in said  # and not only read
+    given: dict[str, Any] = {"network": "dense"} if tried else {}
     with pytest.raises(ValueError, match=said):
         train("mine:FAMILY", TINY, out="runs", steps=2, **given)
     assert not Path("runs").exists()
-    if "does not fit" not in said:
+    if not tried:
         code, _, error = unbraid_cli("train", "mine:FAMILY", "square", "--data", "positions=8", "--out", "runs")
         assert (code, error.count("\n"), error.startswith("unbraid: ")) == (2, 1, True)
+
+
+def test_an_objective_that_fails_is_not_taken_for_a_network_that_does_not_fit(
+    module: Callable[[str], None],
+) -> None:
+    module("def FAMILY(modules, batch, hyper, step, context): return batch['pictures'], {}, {}")
+    said = r"VAE by mine:FAMILY with network 'mine:small_pair' cannot be trained on images .*: KeyError: 'pictures'"
+    with pytest.raises(ValueError, match=said):
+        train("mine:FAMILY", TINY, out="runs", steps=2, network="mine:small_pair")
 
 
 @pytest.mark.parametrize("case", BAD_NETWORKS)

@@ -430,9 +430,10 @@ class Run:
             codes = self._family.encode(modules, images, self._settings)[0].float().numpy()
         kept = np.array(self.config["probe"], dtype=np.float32)
         if kept.shape != codes.shape or np.abs(codes - kept).max() > PROBED * (1 + np.abs(kept).max()):
-            named = " and ".join(trusted_in([self.config["family"], dict(self.config["hyperparameters"])]))
+            own = trusted_in([self.config["family"], dict(self.config["hyperparameters"])])
             raise ValueError(
-                f"{self.path}: {named} is not the code that this run was trained with: the same images have other codes"
+                f"{self.path}: {' and '.join(own)} {'is' if len(own) == 1 else 'are'} not the code that this run was "
+                "trained with: the same images have other codes"
             )
 
     @contextmanager

@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -17,7 +17,7 @@ from unbraid._utils.signals import terminable
 from unbraid._utils.suggest import error_line, suggestion
 from unbraid._utils.threads import n_cores
 from unbraid.datasets.base import NO_IMAGES, FactorDataset
-from unbraid.families.base import Family, Settings, check_value, code_parts
+from unbraid.families.base import Family, LossOutput, OptimizerStep, Settings, check_value, code_parts
 from unbraid.families.building import (
     Member,
     build_member,
@@ -379,8 +379,8 @@ def dry_run_step(row: Family, dataset: FactorDataset, member: Member, batch_size
         ValueError: something does not fit; one line says what.
     """
     name = member.hyper.get("network", "")
-    what = f"network {name!r}" if is_code(str(name)) else row.title
-    shape = tuple(dataset.image_shape)
+    network, shape = f"network {name!r}" if is_code(str(name)) else "", tuple(dataset.image_shape)
+    said = f"{network or row.title} does not fit images {shape}"
     size = min(REHEARSED, len(dataset))
     try:
         settings = structural_settings(row, [member], dataset.space)
@@ -396,13 +396,30 @@ def dry_run_step(row: Family, dataset: FactorDataset, member: Member, batch_size
             if decoded.shape != images.shape:
                 raise ValueError(f"the decoder gives {tuple(decoded.shape)}, expected {tuple(images.shape)}")
         if row.fit is None:
+            said = f"{row.title}{' with ' * bool(network)}{network} cannot be trained on images {shape}"
+            row = replace(row, optimizer_steps=tuple(map(_with_checked_loss, row.optimizer_steps)))
             context = make_context(row, [member], dataset, batch_size=min(REHEARSED, batch_size), steps=1)
             cpu = torch.device("cpu")
             make_population(row, [member], dataset, context, device=cpu, precision=torch.float32).advance(0)
     except Exception as error:  # whatever the user's code raises
         if out_of_memory(error):
             return  # as the training will say, with advice
-        raise ValueError(f"{what} does not fit images {shape}: {error_line(error, ValueError)}") from error
+        raise ValueError(f"{said}: {error_line(error, ValueError)}") from error
+
+
+def _with_checked_loss(move: OptimizerStep) -> OptimizerStep:
+    """The same step, of which a loss that returns anything else than it must is told."""
+
+    def loss(*given: Any) -> LossOutput:
+        output = move.loss(*given)
+        if not isinstance(output, tuple) or len(output) != 3:
+            raise ValueError(f"its loss must return (loss, logs, kept); it returns {type(output).__name__}")
+        for name, each in output[1].items():
+            if not isinstance(each, torch.Tensor):
+                raise ValueError(f"logs of its loss must be tensors; {name!r} is {type(each).__name__}")
+        return output
+
+    return replace(move, loss=loss)
 
 
 def weight_bytes(row: Family, dataset: FactorDataset, member: Member) -> int:
