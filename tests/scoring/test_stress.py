@@ -1,5 +1,6 @@
 """The stress suite, by metrics that are wrong on purpose: each is caught where it is wrong, and nowhere else."""
 
+import csv
 import json
 from pathlib import Path
 
@@ -306,6 +307,24 @@ def test_the_command_prints_and_writes_every_check(unbraid_cli, tmp_path: Path, 
     for process in PROCESSES:  # the longest names do not touch the next column
         assert f"{named(process, 'Gaussian noise')}  " in printed, process
     assert isinstance(stress("med")[0], Stressed)
+
+
+def largest(codes, factors):
+    """Of one factor, so that it passes some tests and not others."""
+    return float(np.abs(np.corrcoef(codes.T, factors[:, 0])[:-1, -1]).max())
+
+
+def test_a_table_of_several_metrics_tells_how_many_tests_and_why_all_fail(unbraid_cli, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("my_lab_failing.py").write_text("def broken(codes, factors):\n    raise KeyError('x')\n")
+    names = "my_lab_failing:broken", f"{__name__}:largest"
+    code, printed, error = unbraid_cli("stress", *names, "--claim", "compactness", "--cases", "faults", "--csv", "-")
+    assert code == 0, error
+    broken, other = csv.DictReader(printed.splitlines())
+    assert (broken["passed"], broken["failed at"]) == ("0", "all: KeyError: 'x'")
+    (checked,) = stress(largest, claims=["compactness"], cases=["faults"])
+    assert 0 < checked.n_passed < int(other["of"]) == checked.n_passed + len(checked.failed) == int(broken["of"])
+    assert other["failed at"].split("; ") == [check.situation for check in checked.failed]
 
 
 def test_the_command_judges_a_function_of_another_package(unbraid_cli, tmp_path: Path, monkeypatch) -> None:

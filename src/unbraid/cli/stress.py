@@ -8,7 +8,7 @@ import typer
 from unbraid.cli._options import Csv, Json, Latex, Markdown, Seed
 from unbraid.cli._progress import stage_progress
 from unbraid.cli.show import Files, show
-from unbraid.storage.table_formats import Cell, Table
+from unbraid.storage.table_formats import Table
 
 if TYPE_CHECKING:
     from unbraid.scoring.stress import Stressed
@@ -97,10 +97,21 @@ def stress(
 def _summary(results: "Sequence[Stressed]") -> Table:
     rows = [
         [
-            each.metric, each.value, ", ".join(each.claims),
-            Cell(f"{each.n_passed} of {each.n_passed + len(each.failed)}", each.n_passed),
-            ", ".join(dict.fromkeys(check.situation for check in each.failed))
+            each.metric,
+            each.value,
+            ", ".join(each.claims),
+            each.n_passed,
+            each.n_passed + len(each.failed),
+            _failed(each),
         ]
         for each in results
-    ]  # fmt: skip
-    return Table(["metric", "value", "claims", "passed", "failed at"], rows, "lllrl")
+    ]
+    return Table(["metric", "value", "claims", "passed", "of", "failed at"], rows, "lllrrl")
+
+
+def _failed(result: "Stressed") -> str:
+    """The situations, whose names hold commas; or the error that is the same in all of them."""
+    errors = {check.why for check in result.failed}
+    if not result.n_passed and len(errors) == 1 and (error := errors.pop()):
+        return f"all: {error.removeprefix('failed: ')}"
+    return "; ".join(dict.fromkeys(check.situation for check in result.failed))
