@@ -8,7 +8,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from tests.examples import SPACE, entangled_codes, grid_factors, noisy_codes, perfect_codes, rotated_codes
 from unbraid.metrics import dci_forest
 from unbraid.metrics._shared.inputs import split_rows
-from unbraid.metrics._solvers.forest import fit_forest
+from unbraid.metrics._solvers.forest import fit_forest, sorted_codes
 from unbraid.types import Kind
 
 FACTORS = grid_factors()
@@ -31,11 +31,11 @@ def test_one_tree_is_scikit_learns_at_every_depth(depth: int, n_codes: int, n: i
     rows = drawn(7, n)
     if classes:
         labels = np.digitize(target, np.quantile(target, [0.2, 0.4, 0.7]))
-        forest = fit_forest(codes, labels, others, classify=True, n_trees=1, seed=7)
+        forest = fit_forest(sorted_codes(codes, others), labels, classify=True, n_trees=1, seed=7)
         tree = DecisionTreeClassifier(max_depth=depth, random_state=0).fit(codes[rows], labels[rows])
         expected = tree.predict_proba(others)
     else:
-        forest = fit_forest(codes, target, others, classify=False, n_trees=1, seed=7)
+        forest = fit_forest(sorted_codes(codes, others), target, classify=False, n_trees=1, seed=7)
         tree = DecisionTreeRegressor(max_depth=depth, random_state=0).fit(codes[rows], target[rows])
         expected = tree.predict(others)[:, None]
     np.testing.assert_allclose(forest.predictions[depth - 1], expected, atol=1e-9)
@@ -47,7 +47,7 @@ def test_each_tree_has_an_equal_say() -> None:
     rng = np.random.default_rng(0)
     codes = rng.standard_normal((400, 3))
     target = codes[:, 0] + rng.standard_t(1.5, 400)
-    forest = fit_forest(codes, target, codes[:1], classify=False, n_trees=5, seed=7)
+    forest = fit_forest(sorted_codes(codes, codes[:1]), target, classify=False, n_trees=5, seed=7)
     stream, importances, total = np.random.default_rng(7), [], []
     for _ in range(5):
         rows = stream.integers(0, 400, 400)
@@ -66,7 +66,7 @@ def test_out_of_bag_predictions_are_of_the_trees_grown_without_a_row(classes: in
     target = codes[:, 0] + 0.5 * rng.standard_normal(150)
     labels = np.digitize(target, [-0.5, 0.5])
     known = labels if classes else target
-    forest = fit_forest(codes, known, codes[:1], classify=classes > 0, n_trees=4, seed=7, n_held_out=100)
+    forest = fit_forest(sorted_codes(codes, codes[:1]), known, classify=classes > 0, n_trees=4, seed=7, n_held_out=100)
     stream, sums, votes = np.random.default_rng(7), np.zeros((150, classes or 1)), np.zeros(150)
     for _ in range(4):
         rows = stream.integers(0, 150, 150)
@@ -88,7 +88,7 @@ def test_shares_of_splits_are_those_of_scikit_learn() -> None:
     rng = np.random.default_rng(0)
     codes = rng.standard_normal((3000, 4))
     target = codes[:, 0] + 0.3 * rng.standard_normal(3000)
-    forest = fit_forest(codes, target, codes[:1], classify=False, n_trees=1, seed=7, by="splits")
+    forest = fit_forest(sorted_codes(codes, codes[:1]), target, classify=False, n_trees=1, seed=7, by="splits")
     rows = drawn(7, 3000)
     for depth in (1, 4):
         splits = DecisionTreeRegressor(max_depth=depth, random_state=0).fit(codes[rows], target[rows]).tree_.feature
@@ -121,7 +121,7 @@ def test_the_depth_is_the_one_that_validates_best() -> None:
     train, valid, test = split_rows(len(codes), (0.8, 0.1, 0.1), 4)
     for column in range(3):
         values = FACTORS[:, column].astype(float)
-        forest = fit_forest(codes[train], values[train], codes, classify=False, n_trees=10, seed=4)
+        forest = fit_forest(sorted_codes(codes[train], codes), values[train], classify=False, n_trees=10, seed=4)
         squared = (forest.predictions[:, :, 0] - values) ** 2
         best = squared[:, valid].mean(axis=1).argmin()
         assert 1 < best + 1 == result.tuned[column] < 40

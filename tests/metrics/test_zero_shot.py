@@ -18,7 +18,7 @@ from unbraid.datasets import from_array
 from unbraid.datasets.subset import left_out
 from unbraid.metrics import NotDefined, dci_lasso, zero_shot
 from unbraid.metrics._shared.inputs import split_rows
-from unbraid.metrics._solvers.forest import fit_forest
+from unbraid.metrics._solvers.forest import fit_forest, sorted_codes
 from unbraid.metrics.zero_shot import Gap, Regressor
 from unbraid.types import BoolArray, FloatArray
 
@@ -62,7 +62,7 @@ def test_the_depth_of_a_forest_is_picked_outside_the_gap() -> None:
     train, valid, _ = (rows[~corner(FACTORS[rows])] for rows in split_rows(len(codes), (0.8, 0.1, 0.1), 3))
     for column in range(3):
         values = FACTORS[:, column].astype(float)
-        forest = fit_forest(codes[train], values[train], codes, classify=False, n_trees=10, seed=3)
+        forest = fit_forest(sorted_codes(codes[train], codes), values[train], classify=False, n_trees=10, seed=3)
         squared = (forest.predictions[:, :, 0] - values) ** 2
         depth = squared[:, valid].mean(axis=1).argmin()
         expected = np.sqrt(squared[depth, corner(FACTORS)].mean()) / values[train].std()

@@ -15,9 +15,9 @@ from unbraid.metrics._shared.metric import DCI_CLAIMS, DCI_FORMULA, FEW_UNCHECKE
 from unbraid.metrics._shared.sharing import shared
 from unbraid.metrics._shared.train_test_split import constant_rates
 from unbraid.metrics._shared.train_valid_test import TrainValidTest, train_valid_test
-from unbraid.metrics._solvers.forest import Importance
+from unbraid.metrics._solvers.forest import Importance, SortedCodes, sorted_codes
 from unbraid.metrics.dci import DCI, Completeness, Predicted, constant_nrmse, dci_result, target_scale
-from unbraid.types import ArrayLike, FloatArray, Kind
+from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 N_TREES = 10
 
@@ -84,8 +84,10 @@ def forest_predicted(split: TrainValidTest, seed: int, importance: Importance) -
     rows = split.inputs
     scale = target_scale(rows.factors, split.train)
 
+    asked = np.concatenate([split.valid, split.test])
+    codes = sorted_codes(rows.codes[split.train], rows.codes[asked])
     found = at_once(
-        lambda column, _: _one_factor(split, column, seed, importance, scale[column]),
+        lambda column, _: _one_factor(split, codes, asked, column, seed, importance, scale[column]),
         range(rows.n_factors),
         [len(np.unique(column)) for column in rows.factors.T],
     )
@@ -116,14 +118,22 @@ class _Found(NamedTuple):
     depth: int
 
 
-def _one_factor(split: TrainValidTest, column: int, seed: int, importance: Importance, scale: float) -> _Found:
+def _one_factor(
+    split: TrainValidTest,
+    codes: SortedCodes,
+    asked: IntArray,
+    column: int,
+    seed: int,
+    importance: Importance,
+    scale: float,
+) -> _Found:
     rows, n_valid = split.inputs, len(split.valid)
     centre = float(mean_and_deviation(rows.factors[split.train, column, None])[0][0])
     forest = factor_forest(
         split,
         column,
-        rows.codes,
-        np.concatenate([split.valid, split.test]),
+        codes,
+        asked,
         centre=centre,
         scale=scale,
         n_trees=N_TREES,

@@ -11,7 +11,7 @@ from unbraid._utils.arguments import check_choice
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.inputs import Inputs, NotDefined, check_inputs, mean_and_deviation, split_rows
 from unbraid.metrics._shared.metric import FEW_UNCHECKED_HALVES, Metric
-from unbraid.metrics._solvers.forest import fit_forest
+from unbraid.metrics._solvers.forest import fit_forest, sorted_codes
 from unbraid.metrics.dci import notes_on_kinds
 from unbraid.metrics.dci_forest import N_TREES
 from unbraid.metrics.dci_lasso import fit_lasso
@@ -183,7 +183,8 @@ def _by_forest(
     asked = inputs.codes[np.concatenate([valid, others])]
     for column in range(inputs.n_factors):
         values = inputs.factors[:, column]
-        forest = fit_forest(inputs.codes[train], values[train], asked, classify=False, n_trees=N_TREES, seed=seed)
+        known = sorted_codes(inputs.codes[train], asked)
+        forest = fit_forest(known, values[train], classify=False, n_trees=N_TREES, seed=seed)
         answers = forest.predictions[:, :, 0]
         errors = ((answers[:, : len(valid)] - values[valid]) ** 2).mean(axis=1)
         predicted[:, column] = answers[np.argmin(errors), len(valid) :]

@@ -13,7 +13,7 @@ from unbraid.metrics._shared.inputs import mean_and_deviation, mean_and_scale, s
 from unbraid.metrics._shared.luck import N_HELD_OUT, beats_luck
 from unbraid.metrics._shared.regression import least_squares
 from unbraid.metrics._shared.train_valid_test import TrainValidTest
-from unbraid.metrics._solvers.forest import MAX_DEPTH
+from unbraid.metrics._solvers.forest import MAX_DEPTH, SortedCodes, sorted_codes
 from unbraid.metrics._solvers.logistic import softmax, softmax_regression
 from unbraid.metrics._solvers.network import perceptron
 from unbraid.metrics._solvers.trees import as_seen
@@ -63,7 +63,10 @@ def by_forests(split: TrainValidTest, seed: int, n_trees: int, depths: Sequence[
     """One forest a factor, read at every depth; importance is the share of impurity."""
     factors = split.inputs.factors.T
     costs = [len(np.unique(each)) for each in factors]
-    found = at_once(lambda column, _: _forest(split, column, seed, n_trees, depths), range(len(factors)), costs)
+    # Values that differ by rounding alone are one value: no cut goes between them.
+    rounded = np.round(standardised(split.inputs.codes), DIGITS)
+    codes = sorted_codes(rounded[split.train], rounded[split.test])
+    found = at_once(lambda column, _: _forest(split, codes, column, seed, n_trees, depths), range(len(factors)), costs)
     losses, baselines, importances, lucky = zip(*found, strict=True)
     return Curves(
         np.array(depths, dtype=float),
@@ -75,10 +78,9 @@ def by_forests(split: TrainValidTest, seed: int, n_trees: int, depths: Sequence[
 
 
 def _forest(
-    split: TrainValidTest, column: int, seed: int, n_trees: int, depths: Sequence[int]
+    split: TrainValidTest, codes: SortedCodes, column: int, seed: int, n_trees: int, depths: Sequence[int]
 ) -> tuple[FloatArray, float, FloatArray, bool]:
-    # Values that differ by rounding alone are one value: no cut goes between them.
-    codes, values = np.round(standardised(split.inputs.codes), DIGITS), split.inputs.factors[:, column]
+    values = split.inputs.factors[:, column]
     centre, scale = (float(each[0]) for each in mean_and_deviation(values[:, None]))
     forest = factor_forest(
         split,

@@ -6,7 +6,7 @@ import numpy as np
 
 from unbraid.metrics._shared.luck import N_HELD_OUT, beats_luck
 from unbraid.metrics._shared.train_valid_test import TrainValidTest
-from unbraid.metrics._solvers.forest import MAX_DEPTH, Importance, fit_forest
+from unbraid.metrics._solvers.forest import MAX_DEPTH, Importance, SortedCodes, fit_forest
 from unbraid.metrics._solvers.trees import as_seen
 from unbraid.types import FloatArray, IntArray
 
@@ -27,7 +27,7 @@ class FactorForest(NamedTuple):
 def factor_forest(
     split: TrainValidTest,
     column: int,
-    codes: FloatArray,
+    codes: SortedCodes,
     asked: IntArray,
     *,
     centre: float,
@@ -42,7 +42,7 @@ def factor_forest(
     Args:
         split: of the rows; the forest grows on those to train on.
         column: of the factor.
-        codes: (n_samples, n_codes) of all rows.
+        codes: of the rows to train on and of those asked.
         asked: (n_asked,) rows to predict.
         centre, scale: of the numbers, so that rounding does not drown what varies.
         n_trees, seed, by, max_depth: as for `fit_forest`.
@@ -51,9 +51,8 @@ def factor_forest(
     learnt, classify = values[split.train], split.inputs.kinds[column] == "categorical"
     present, classes = as_seen(learnt)
     forest = fit_forest(
-        codes[split.train],
+        codes,
         classes if classify else learnt,
-        codes[asked],
         classify=classify,
         n_trees=n_trees,
         seed=seed,

@@ -16,6 +16,7 @@ from unbraid.types import FloatArray, IntArray, UInt8Array
 Importance: TypeAlias = Literal["impurity", "splits"]
 MAX_DEPTH = 40
 AT_ONCE = 128  # cuts whose scores are found together
+FEW = 32  # rows up to which that is not worth it
 NEAR = 1.0 - 1e-12  # rounding apart, scores below this share of the best cannot be it
 # Not "contract": one product and one sum in a single instruction would round otherwise than where there is none.
 VECTORISED = {"nnan", "ninf", "nsz", "reassoc"}
@@ -31,6 +32,17 @@ class Forest:
     out_of_bag: FloatArray  # (n_depths, n_held_out, n_classes) predictions of those rows by those trees
 
 
+class SortedCodes(NamedTuple):
+    """Codes of training rows and of rows to predict, those that vary in an order of their own."""
+
+    n_codes: int  # with those that do not vary
+    order: IntArray  # (n_live,)
+    known: FloatArray  # (n_train, n_live), a column of zeros where no code varies
+    asked: FloatArray  # (n_asked, n_live)
+    columns: FloatArray  # (n_live, n_train)
+    sorted_rows: IntArray  # (n_live, n_train) training rows by increasing code
+
+
 class Target(NamedTuple):
     values: FloatArray  # (n_train,) what is regressed
     classes: IntArray  # (n_train,) what is classified
@@ -41,9 +53,8 @@ class Drawn(NamedTuple):
     """The rows that a tree is grown on, each once, numbered in their order."""
 
     rows: IntArray  # (n_drawn,)
-    weights: FloatArray  # (n_drawn,) how often each is drawn
+    pairs: FloatArray  # (n_drawn, 2) how often each is drawn, and its value times that
     values: FloatArray  # (n_drawn,)
-    sums: FloatArray  # (n_drawn,) values times weights
     classes: IntArray  # (n_drawn,)
 
 
@@ -84,10 +95,17 @@ def _regressed(values: FloatArray | IntArray) -> tuple[Target, float, float]:
     return Target(whole, np.zeros(len(values), dtype=np.int64), 1), centre, unit * largest
 
 
+def sorted_codes(codes: FloatArray, others: FloatArray) -> SortedCodes:
+    """What forests of any answers need of the codes (n_train, n_codes) to learn from and of those to predict from."""
+    order, known, asked = in_own_order(codes, others)
+    columns = np.ascontiguousarray(known.T)
+    sorted_rows = np.argsort(columns, axis=1, kind="stable").astype(np.int32)
+    return SortedCodes(codes.shape[1], order, known, asked, columns, sorted_rows)
+
+
 def fit_forest(
-    codes: FloatArray,
+    codes: SortedCodes,
     answers: FloatArray | IntArray,
-    others: FloatArray,
     *,
     classify: bool,
     n_trees: int,
@@ -97,7 +115,7 @@ def fit_forest(
     groups: IntArray | None = None,
     max_depth: int = MAX_DEPTH,
 ) -> Forest:
-    """Fit codes (n_train, n_codes) to answers (n_train,), predict the rows of `others`.
+    """Fit the codes to answers (n_train,), predict the rows asked.
 
     Answers are values, split by squared error, or with `classify` classes 0, 1, ..., split by Gini impurity.
     Out-of-bag predictions are made of at most `n_held_out` training rows, the first. Each tree draws as many rows as
@@ -105,26 +123,24 @@ def fit_forest(
     that those of a smaller `max_depth` are the same up to there; entries beyond it are those of that depth.
     """
     target, centre, unit = _classified(answers) if classify else _regressed(answers)
-    order, known, asked = in_own_order(codes, others)
-    columns = np.ascontiguousarray(known.T)
-    sorted_rows = np.argsort(columns, axis=1, kind="stable").astype(np.int32)
-    held_out = np.arange(min(n_held_out, len(codes)))
-    rng, units = np.random.default_rng(seed), np.arange(len(codes)) if groups is None else groups
+    known, asked, columns = codes.known, codes.asked, codes.columns
+    held_out = np.arange(min(n_held_out, len(known)))
+    rng, units = np.random.default_rng(seed), np.arange(len(known)) if groups is None else groups
     n_units = int(units.max()) + 1
     importance = np.zeros((MAX_DEPTH, len(columns)))
-    predictions = np.zeros((len(others), MAX_DEPTH, target.n_classes))
+    predictions = np.zeros((len(asked), MAX_DEPTH, target.n_classes))
     out_of_bag, votes = np.zeros((len(held_out), MAX_DEPTH, target.n_classes)), np.zeros(len(held_out))
     for _ in range(n_trees):
         weights = np.bincount(rng.integers(0, n_units, n_units), minlength=n_units)[units]
         state = rng.integers(0, 2**63, size=1).astype(np.uint64)
-        tree = _grow(columns, sorted_rows, target, weights, state, max_depth)
+        tree = _grow(columns, codes.sorted_rows, target, weights, state, max_depth)
         importance += _shares(_importance(tree, len(columns), by == "splits"))
-        _add_predictions(tree, asked, np.arange(len(others)), predictions)
+        _add_predictions(tree, asked, np.arange(len(asked)), predictions)
         spared = held_out[weights[held_out] == 0]
         votes[spared] += 1
         _add_predictions(tree, known[spared], spared, out_of_bag)
-    placed = np.zeros((MAX_DEPTH, codes.shape[1]))
-    placed[:, order] = _shares(importance)[:, : len(order)]
+    placed = np.zeros((MAX_DEPTH, codes.n_codes))
+    placed[:, codes.order] = _shares(importance)[:, : len(codes.order)]
     kept = held_out[votes > 0]
     predictions = np.ascontiguousarray(predictions.swapaxes(0, 1))
     spared = np.ascontiguousarray(out_of_bag[kept].swapaxes(0, 1)) / votes[kept, None]
@@ -163,73 +179,78 @@ def _add_predictions(tree: Tree, codes: FloatArray, places: IntArray, prediction
                 found[depth, column] += tree.output[node, column]
 
 
-@numba.njit(cache=True, nogil=True)
+# From here to the end, whole arrays and indices are passed rather than views, and nothing raises an error ("numpy"):
+# else references to arrays are counted within loops, which takes longer than to search nodes of few rows.
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _grow(
     columns: FloatArray, sorted_rows: IntArray, target: Target, weights: IntArray, state: IntArray, max_depth: int
 ) -> Tree:
     """One tree on the rows drawn `weights` (n_train,) times each."""
     n_codes = len(columns)
     drawn, lines = _draw(sorted_rows, target, weights)
-    n_drawn = len(drawn.rows)
+    rows, pairs, values, classes = drawn.rows, drawn.pairs, drawn.values, drawn.classes
+    n_drawn, n_classes = len(rows), target.n_classes
     size = 2 * n_drawn - 1
-    tree = Tree(
-        np.full(size, -1, dtype=np.int32),
-        np.zeros(size),
-        np.zeros(size, dtype=np.int32),
-        np.zeros(size, dtype=np.int32),
-        np.zeros(size),
-        np.zeros((size, target.n_classes)),
-    )
+    codes, thresholds, lefts = np.full(size, -1, dtype=np.int32), np.zeros(size), np.zeros(size, dtype=np.int32)
+    depths, gains, outputs = np.zeros(size, dtype=np.int32), np.zeros(size), np.zeros((size, n_classes))
     begins, ends, n_rows = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64), np.zeros(size)
     grows = np.zeros(size, dtype=np.bool_)
-    room = Room(np.zeros(target.n_classes), np.empty(AT_ONCE), np.empty(AT_ONCE), np.empty(AT_ONCE), np.empty(AT_ONCE))
+    room = Room(np.zeros(n_classes), np.empty(AT_ONCE), np.empty(AT_ONCE), np.empty(AT_ONCE), np.empty(AT_ONCE))
     order = np.arange(n_codes)
     goes_left = np.zeros(n_drawn, dtype=np.uint8)
     ends[0] = n_drawn
-    grows[0] = not _summarise(drawn, lines[0, 0, :n_drawn], 0, tree.output, n_rows) and max_depth > 0
+    if n_classes > 1:
+        pure = _count(pairs, classes, lines, 0, 0, 0, n_drawn, 0, outputs, n_rows)
+    else:
+        pure = _add(pairs, values, lines, 0, 0, 0, n_drawn, 0, outputs, n_rows)
+    grows[0] = not pure and max_depth > 0
     n_nodes, node = 1, 0
     while node < n_nodes:
         if grows[node]:
-            begin, end, depth = begins[node], ends[node], tree.depth[node]
-            before, after = lines[depth % 2], lines[1 - depth % 2]
+            begin, end, depth = begins[node], ends[node], depths[node]
+            level = depth % 2  # which of the lines hold the node
             shuffle(order, state)
-            code, place, gain = _best_split(
-                columns, before, begin, end, drawn, n_rows[node], tree.output[node], order, room
-            )
+            if n_classes == 1 and end - begin <= FEW:
+                code, place, gain = _best_of_few(
+                    columns, rows, pairs, lines, level, begin, end, n_rows[node], outputs[node, 0], order
+                )
+            else:
+                code, place, gain = _best_split(
+                    columns, rows, pairs, classes, lines, level, begin, end, n_rows[node], outputs, node, order, room
+                )
             if code >= 0:
-                line, middle = before[code], place + 1
-                low, high = columns[code, drawn.rows[line[place]]], columns[code, drawn.rows[line[middle]]]
+                middle = place + 1
+                low = columns[code, rows[lines[level, code, place]]]
+                high = columns[code, rows[lines[level, code, middle]]]
                 halfway = low + (high - low) / 2
-                tree.code[node], tree.gain[node], tree.left[node] = code, gain, n_nodes
-                tree.threshold[node] = halfway if halfway < high else low
+                codes[node], gains[node], lefts[node] = code, gain, n_nodes
+                thresholds[node] = halfway if halfway < high else low
                 left, right = n_nodes, n_nodes + 1
                 n_nodes += 2
-                tree.depth[left] = tree.depth[right] = depth + 1
-                pure_left = _summarise(drawn, line[begin:middle], left, tree.output, n_rows)
-                pure_right = _summarise(drawn, line[middle:end], right, tree.output, n_rows)
+                depths[left] = depths[right] = depth + 1
+                if n_classes > 1:
+                    pure_left = _count(pairs, classes, lines, level, code, begin, middle, left, outputs, n_rows)
+                    pure_right = _count(pairs, classes, lines, level, code, middle, end, right, outputs, n_rows)
+                else:
+                    pure_left = _add(pairs, values, lines, level, code, begin, middle, left, outputs, n_rows)
+                    pure_right = _add(pairs, values, lines, level, code, middle, end, right, outputs, n_rows)
                 grows[left] = not pure_left and depth + 1 < max_depth
                 grows[right] = not pure_right and depth + 1 < max_depth
                 begins[left], ends[left] = begin, middle
                 begins[right], ends[right] = middle, end
-                if grows[left] or grows[right]:
-                    for at in range(begin, end):
-                        goes_left[line[at]] = at <= place
                 if grows[left] and grows[right]:
-                    for each in range(n_codes):
-                        _part(before[each], begin, middle, end, goes_left, after[each])
+                    _part(lines, level, code, begin, middle, end, goes_left)
                 elif grows[left] or grows[right]:
                     if grows[right]:
                         begins[right], ends[right] = begin, begin + end - middle
-                    for each in range(n_codes):
-                        _keep(before[each], begin, end, goes_left, int(grows[left]), after[each])
+                    _keep(lines, level, code, begin, middle, end, goes_left, grows[left])
         node += 1
     for each in range(n_nodes):
-        for column in range(target.n_classes):
-            tree.output[each, column] /= n_rows[each]
+        for column in range(n_classes):
+            outputs[each, column] /= n_rows[each]
     return Tree(
-        tree.code[:n_nodes], tree.threshold[:n_nodes], tree.left[:n_nodes], tree.depth[:n_nodes], tree.gain[:n_nodes],
-        tree.output[:n_nodes],
-    )  # fmt: skip
+        codes[:n_nodes], thresholds[:n_nodes], lefts[:n_nodes], depths[:n_nodes], gains[:n_nodes], outputs[:n_nodes]
+    )
 
 
 @numba.njit(cache=True)
@@ -251,50 +272,111 @@ def _draw(sorted_rows: IntArray, target: Target, weights: IntArray) -> tuple[Dra
             filled += weights[row] > 0
     drawn = Drawn(
         np.empty(n_drawn, dtype=np.uint32),
-        np.empty(n_drawn),
-        np.empty(n_drawn),
+        np.empty((n_drawn, 2)),
         np.empty(n_drawn),
         np.empty(n_drawn, dtype=np.uint32),
     )
     for row in range(n_rows):
         if weights[row] > 0:
             number = numbers[row]
-            drawn.rows[number], drawn.weights[number] = row, weights[row]
+            drawn.rows[number] = row
+            drawn.pairs[number, 0], drawn.pairs[number, 1] = weights[row], weights[row] * target.values[row]
             drawn.values[number], drawn.classes[number] = target.values[row], target.classes[row]
-            drawn.sums[number] = weights[row] * target.values[row]
     return drawn, lines
 
 
-@numba.njit(cache=True)
-def _summarise(drawn: Drawn, line: IntArray, node: int, sums: FloatArray, n_rows: FloatArray) -> bool:
-    """Fill in sums of the targets, or rows of each class, and rows of a node; whether all its rows agree."""
+@numba.njit(cache=True, error_model="numpy")
+def _count(
+    pairs: FloatArray,
+    classes: IntArray,
+    lines: IntArray,
+    level: int,
+    code: int,
+    begin: int,
+    end: int,
+    node: int,
+    sums: FloatArray,
+    n_rows: FloatArray,
+) -> bool:
+    """Fill in the rows of each class, and of all, of a node, one stretch of a line; whether all are of one class."""
     pure, total = True, 0.0
-    if sums.shape[1] > 1:
-        first = drawn.classes[line[0]]
-        for each in line:
-            sums[node, drawn.classes[each]] += drawn.weights[each]
-            pure &= drawn.classes[each] == first
-            total += drawn.weights[each]
-    else:
-        value, summed = drawn.values[line[0]], 0.0
-        for each in line:
-            summed += drawn.sums[each]
-            pure &= drawn.values[each] == value
-            total += drawn.weights[each]
-        sums[node, 0] = summed
+    first = classes[lines[level, code, begin]]
+    for at in range(begin, end):
+        each = lines[level, code, at]
+        sums[node, classes[each]] += pairs[each, 0]
+        pure &= classes[each] == first
+        total += pairs[each, 0]
     n_rows[node] = total
     return pure
 
 
-@numba.njit(cache=True)
-def _best_split(
-    columns: FloatArray,
+@numba.njit(cache=True, error_model="numpy")
+def _add(
+    pairs: FloatArray,
+    values: FloatArray,
     lines: IntArray,
+    level: int,
+    code: int,
     begin: int,
     end: int,
-    drawn: Drawn,
-    n_node: float,
+    node: int,
     sums: FloatArray,
+    n_rows: FloatArray,
+) -> bool:
+    """As `_count`, of values their sum."""
+    pure, total, summed, value = True, 0.0, 0.0, values[lines[level, code, begin]]
+    for at in range(begin, end):
+        each = lines[level, code, at]
+        summed += pairs[each, 1]
+        pure &= values[each] == value
+        total += pairs[each, 0]
+    sums[node, 0] = summed
+    n_rows[node] = total
+    return pure
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _best_of_few(
+    columns: FloatArray,
+    rows: IntArray,
+    pairs: FloatArray,
+    lines: IntArray,
+    level: int,
+    begin: int,
+    end: int,
+    n_node: float,
+    sum_node: float,
+    order: IntArray,
+) -> tuple[int, int, float]:
+    """As `_best_split` for values, cut by cut."""
+    best_score, best_unit, best_code, best_place = -1.0, 1.0, -1, -1
+    for code in order:
+        n_left, sum_left = 0.0, 0.0
+        for at in range(begin, end - 1):
+            each = lines[level, code, at]
+            n_left += pairs[each, 0]
+            sum_left += pairs[each, 1]
+            n_right, sum_right = n_node - n_left, sum_node - sum_left
+            score, unit = sum_left * sum_left * n_right + sum_right * sum_right * n_left, n_left * n_right
+            better = score * best_unit > best_score * unit
+            if better and columns[code, rows[lines[level, code, at + 1]]] > columns[code, rows[each]]:
+                best_score, best_unit, best_code, best_place = score, unit, code, at
+    return best_code, best_place, max(best_score / best_unit - sum_node * sum_node / n_node, 0.0)
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _best_split(
+    columns: FloatArray,
+    rows: IntArray,
+    pairs: FloatArray,
+    classes: IntArray,
+    lines: IntArray,
+    level: int,
+    begin: int,
+    end: int,
+    n_node: float,
+    outputs: FloatArray,
+    node: int,
     order: IntArray,
     room: Room,
 ) -> tuple[int, int, float]:
@@ -302,34 +384,34 @@ def _best_split(
 
     Both impurities lead to the sum over the two sides of (sum of targets)^2 / rows, for classes summed over them.
     """
-    rows, n_classes = drawn.rows, len(sums)
+    n_classes = outputs.shape[1]
     squares_node = 0.0
     for column in range(n_classes):
-        squares_node += sums[column] * sums[column]
+        squares_node += outputs[node, column] * outputs[node, column]
     best_score, best_unit, best_code, best_place, best = -1.0, 1.0, -1, -1, -1.0
     for code in order:
-        if columns[code, rows[lines[code, begin]]] == columns[code, rows[lines[code, end - 1]]]:
+        if columns[code, rows[lines[level, code, begin]]] == columns[code, rows[lines[level, code, end - 1]]]:
             continue
         n_left, sum_left, squares_left, squares_right = 0.0, 0.0, 0.0, squares_node
         for start in range(begin, end - 1, AT_ONCE):
             n = min(AT_ONCE, end - 1 - start)
             if n_classes > 1:
                 for at in range(n):
-                    each = lines[code, start + at]
-                    weight, own = drawn.weights[each], drawn.classes[each]
+                    each = lines[level, code, start + at]
+                    weight, own = pairs[each, 0], classes[each]
                     before = room.left[own]
                     n_left += weight
                     squares_left += weight * (2.0 * before + weight)
-                    squares_right -= weight * (2.0 * (sums[own] - before) - weight)
+                    squares_right -= weight * (2.0 * (outputs[node, own] - before) - weight)
                     room.left[own] = before + weight
                     room.n_left[at], room.squares_left[at], room.squares_right[at] = n_left, squares_left, squares_right
             else:
                 for at in range(n):
-                    each = lines[code, start + at]
-                    n_left += drawn.weights[each]
-                    sum_left += drawn.sums[each]
+                    each = lines[level, code, start + at]
+                    n_left += pairs[each, 0]
+                    sum_left += pairs[each, 1]
                     room.n_left[at], room.scores[at] = n_left, sum_left
-                _square(room.scores, room.squares_left, room.squares_right, n, sums[0])
+                _square(room.scores, room.squares_left, room.squares_right, n, outputs[node, 0])
             if not _any_near(room.n_left, room.squares_left, room.squares_right, n, n_node, best * NEAR):
                 continue
             highest = _score(room.n_left, room.squares_left, room.squares_right, room.scores, n, n_node)
@@ -339,7 +421,8 @@ def _best_split(
                     if room.scores[at] < least:
                         continue
                     place = start + at
-                    if columns[code, rows[lines[code, place + 1]]] > columns[code, rows[lines[code, place]]]:
+                    low, high = rows[lines[level, code, place]], rows[lines[level, code, place + 1]]
+                    if columns[code, high] > columns[code, low]:
                         found, n_right = True, n_node - room.n_left[at]
                         # Across, not divided: the same comparison, and what parts rows alike ties exactly, mirrored
                         # or not.
@@ -353,7 +436,7 @@ def _best_split(
                 least = best * NEAR  # between equal values there is no cut: a lower one may be the best
         for column in range(n_classes):
             room.left[column] = 0.0
-    return best_code, best_place, max(float(best_score / best_unit - squares_node / n_node), 0.0)
+    return best_code, best_place, max(best_score / best_unit - squares_node / n_node, 0.0)
 
 
 @numba.njit(cache=True, fastmath=VECTORISED, error_model="numpy")
@@ -397,22 +480,30 @@ def _score(
 
 
 @numba.njit(cache=True)
-def _part(before: IntArray, begin: int, middle: int, end: int, goes_left: UInt8Array, after: IntArray) -> None:
-    """Copy a stretch, those that go left from `begin` on and the others from `middle` on, both staying in order."""
-    left, right = begin, middle
+def _part(lines: IntArray, level: int, split: int, begin: int, middle: int, end: int, goes_left: UInt8Array) -> None:
+    """Copy a stretch of all lines to the others: those that go left from `begin` on, the rest from `middle` on."""
     for at in range(begin, end):
-        each = before[at]
-        goes = goes_left[each]
-        after[left if goes else right] = each
-        left += goes
-        right += 1 - goes
+        goes_left[lines[level, split, at]] = at < middle
+    for code in range(lines.shape[1]):
+        left, right = np.uint64(begin), np.uint64(middle)
+        for at in range(begin, end):
+            each = lines[level, code, at]
+            goes = np.uint64(goes_left[each])
+            lines[1 - level, code, left if goes else right] = each
+            left += goes
+            right += np.uint64(1) - goes
 
 
 @numba.njit(cache=True)
-def _keep(before: IntArray, begin: int, end: int, goes_left: UInt8Array, side: int, after: IntArray) -> None:
+def _keep(
+    lines: IntArray, level: int, split: int, begin: int, middle: int, end: int, goes_left: UInt8Array, side: int
+) -> None:
     """Copy those of one side, in order, from `begin` on."""
-    filled = begin
     for at in range(begin, end):
-        each = before[at]
-        after[filled] = each
-        filled += goes_left[each] == side
+        goes_left[lines[level, split, at]] = at < middle
+    for code in range(lines.shape[1]):
+        filled = np.uint64(begin)
+        for at in range(begin, end):
+            each = lines[level, code, at]
+            lines[1 - level, code, filled] = each
+            filled += np.uint64(goes_left[each] == side)
