@@ -180,11 +180,10 @@ def _by_forest(
 ) -> tuple[FloatArray, tuple[str, ...]]:
     """Prediction (n_others, n_factors) by the depth of least validation error, and notes."""
     predicted = np.empty((len(others), inputs.n_factors))
-    asked = inputs.codes[np.concatenate([valid, others])]
+    codes = sorted_codes(inputs.codes[train], inputs.codes[np.concatenate([valid, others])])
     for column in range(inputs.n_factors):
         values = inputs.factors[:, column]
-        known = sorted_codes(inputs.codes[train], asked)
-        forest = fit_forest(known, values[train], classify=False, n_trees=N_TREES, seed=seed)
+        forest = fit_forest(codes, values[train], classify=False, n_trees=N_TREES, seed=seed)
         answers = forest.predictions[:, :, 0]
         errors = ((answers[:, : len(valid)] - values[valid]) ** 2).mean(axis=1)
         predicted[:, column] = answers[np.argmin(errors), len(valid) :]
