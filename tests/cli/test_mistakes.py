@@ -42,6 +42,8 @@ MISTAKES = {
     "score codes.npy --labels labels.csv --labels labels.csv": "--labels takes one value; it is given 2 times",
     "score codes.npz -h --seed 1 --seed=2 --seed 3": "--seed takes one value; it is given 3 times",
     "data show sprites --out a.png --out b.png": "--out takes one value; it is given 2 times",
+    "score codes.npy --labels labels.csv --kinds hue=ordinal,hue=cyclic": "--kinds hue=cyclic: hue is given twice",
+    "figure hinton codes.npz --out a.png --set width=1 --set width=2": "--set width=2: width is given twice",
     "study run study.yaml --out a --out b": "--out takes one value; it is given 2 times",
     # metrics
     "score codes.npz --metrics MIG": "unknown metric 'MIG'; did you mean 'mig'?",

@@ -75,6 +75,11 @@ def test_one_command_begins_the_study_and_another_adds_to_it(
         with pytest.raises(SystemExit):
             command(f"study add study runs/b4-1 {begin.replace(own, other)}")
         assert f"is of a study that begins; study has begun with {known}" in capsys.readouterr().err
+    shutil.copy("labels.csv", "others.csv")
+    with pytest.raises(SystemExit):
+        command(f"study add study runs/b4-1 {begin.replace('labels.csv', 'others.csv')}")
+    said = f"--labels is of a study that begins; study has begun with {place / 'labels.csv'}"
+    assert said in capsys.readouterr().err
 
 
 def test_a_study_that_nothing_could_be_added_to_is_not_left_behind(
@@ -163,6 +168,13 @@ def test_nothing_is_trained_without_images(place: Path, dataset: str, rest: str,
     with pytest.raises(ValueError, match=words):
         Study.load(place / "s.yaml", out=place / "out").run()
     assert not (place / "out").exists()
+
+
+def test_a_column_that_is_the_same_in_all_rows_is_named_before_anything_is_written(place: Path) -> None:
+    LABELS.assign(phase=2).to_csv(place / "labels.csv", index=False)
+    with pytest.raises(ValueError, match=r"labels\.csv: column 'phase' is the same in all rows"):
+        added.begin(place / "study", place / "labels.csv", metrics=METRICS)
+    assert not (place / "study").exists()
 
 
 def test_a_study_is_not_begun_twice_or_of_something_else(place: Path) -> None:

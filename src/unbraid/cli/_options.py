@@ -1,7 +1,7 @@
 """Options that several commands have, each said once, and how the texts of options are read."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from math import pi
 from pathlib import Path
@@ -141,11 +141,26 @@ def pair(option: str, text: str, wanted: str = "NAME=VALUE", *, last: bool = Fal
     return name, value
 
 
+def pairs(option: str, texts: Iterable[str], wanted: str = "NAME=VALUE") -> dict[str, str]:
+    """The two sides of each NAME=VALUE.
+
+    Raises:
+        ValueError: one is written otherwise, or a name is given twice.
+    """
+    found: dict[str, str] = {}
+    for text in texts:
+        name, value = pair(option, text, wanted)
+        if name in found:
+            raise ValueError(f"{option} {text}: {name} is given twice")
+        found[name] = value
+    return found
+
+
 def yaml_options(option: str, texts: list[str] | None) -> dict[str, Any]:
     """Options of a dataset, each given as OPTION=VALUE."""
     import yaml
 
-    options = dict(pair(option, text, "OPTION=VALUE") for text in texts or ())
+    options = pairs(option, texts or (), "OPTION=VALUE")
     for name in options.keys() & {"name", "progress"}:
         raise ValueError(f"{option} {name}={options[name]}: a dataset has no such option")
     read: dict[str, Any] = {}
@@ -160,7 +175,7 @@ def yaml_options(option: str, texts: list[str] | None) -> dict[str, Any]:
 
 def settings_of(option: str, texts: list[str] | None) -> dict[str, float | int | str]:
     """What an option that may be repeated gives as NAME=VALUE."""
-    return {name: number_or_text(value) for name, value in (pair(option, text) for text in texts or ())}
+    return {name: number_or_text(value) for name, value in pairs(option, texts or ()).items()}
 
 
 def number_or_text(text: str) -> float | int | str:
@@ -204,12 +219,7 @@ def labels_of(
 
 
 def _by_name(option: str, text: str | None) -> dict[str, str] | None:
-    if text is None:
-        return None
-    try:
-        return dict(pair(option, part) for part in listed(text))
-    except ValueError:
-        raise ValueError(f"{option} {text}: write NAME=VALUE, with commas between") from None
+    return None if text is None else pairs(option, listed(text), "NAME=VALUE, with commas between")
 
 
 def _numbers(option: str, text: str | None) -> dict[str, float] | None:

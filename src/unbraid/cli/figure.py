@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from unbraid.cli._options import Key, Kinds, LabelTable, Missing, Period, labels_of, listed, pair
+from unbraid.cli._options import Key, Kinds, LabelTable, Missing, Period, labels_of, listed, pairs
 from unbraid.cli._trust import TrustCode, TrustData, trusted
 from unbraid.cli.show import check_output, print_table, say
 from unbraid.storage.table_formats import Table, save_table
@@ -95,7 +95,7 @@ def figure(
     check_output("--out", out, ".png", ".svg", ".pdf")
     if data is not None:
         check_output("--data", data, ".csv")
-    options = dict(pair("--set", text) for text in sets or ())
+    options = pairs("--set", sets or ())
     about = labels_of(labels, None, kinds, period, missing, key=key)
     with nullcontext() if path is None else at_hand(path) as here:
         if here and (key is not None or not about.own):

@@ -70,6 +70,7 @@ def add(
     """
     from unbraid.cli.study import opened
     from unbraid.scoring.score import without_presets
+    from unbraid.storage.files import with_home
     from unbraid.studies.added import METRICS, begin
     from unbraid.studies.added import add as add_files
     from unbraid.studies.store import ADDED, is_study
@@ -84,12 +85,14 @@ def add(
     if labels is not None:
         trust = [*trust, str(labels.absolute())]
         named, known = list(without_presets(listed(metrics) or METRICS)), labels_of(labels, kinds=kinds).kinds
-        chosen = {"--metrics": metrics and named, "--kinds": kinds and known}
+        table = str(with_home(labels).absolute())
+        chosen = {"--labels": table, "--metrics": metrics and named, "--kinds": kinds and known}
         if new:
             begin(folder, labels, metrics=named, kinds=known)
     try:
         with opened(folder, trust=trust) as study, stage_progress("reading") as progress:
-            own = {"--metrics": study.config.metrics, "--kinds": study.config.dataset.options.get("kinds")}
+            begun = study.config.dataset
+            own = {"--labels": begun.name, "--metrics": study.config.metrics, "--kinds": begun.options.get("kinds")}
             for option, value in chosen.items():
                 if value and value != own[option]:
                     raise ValueError(f"{option} is of a study that begins; {folder} has begun with {own[option]}")

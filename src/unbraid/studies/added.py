@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import yaml
 
+from unbraid._utils.counted import counted
 from unbraid.datasets.own import LABELS
 from unbraid.factors import Space
 from unbraid.factors.space import level_names
@@ -68,7 +69,8 @@ def begin(
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: it holds no labels, or the folder holds a study, or something else, already.
+        ValueError: it holds no labels, or a column that is the same in all rows; or the folder holds a study, or
+            something else, already.
     """
     if is_study(folder):
         raise ValueError(f"{folder}: there is a study already; its labels cannot be chosen")
@@ -88,6 +90,12 @@ def begin(
         file = Path(place) / store.YAML
         file.write_text(yaml.safe_dump(content, sort_keys=False, allow_unicode=True), encoding="utf-8")
         study = Study.load(file, out=folder)
+        space = study.part().dataset().space
+        for name, levels in zip(space.names, space.factors(np.arange(len(space))).T, strict=True):
+            if (levels == levels[0]).all():
+                raise ValueError(
+                    f"{labels}: column {name!r} is the same in all rows: nothing can be measured against it"
+                )
         study.run()
     return study
 
@@ -340,7 +348,7 @@ def _checked(given: Representation, space: Space, where: str) -> Representation:
     if len(given) != len(expected):
         of_all = "" if len(space) == len(rows) else f" (or all {len(space):,})"
         raise ValueError(
-            f"{where}: {len(given)} rows; runs of this study are encoded on {len(expected)} images{of_all}. "
+            f"{where}: {counted(len(given), 'row')}; runs of this study are encoded on {len(expected)} images{of_all}. "
             "unbraid.studies.added.sample_of(study) gives their positions"
         )
     if not space.names:  # images alone
