@@ -463,6 +463,22 @@ def finite(card: ScoreCard) -> ScoreCard:
     return replace(card, scored={**card.scored, "my:trees": Scored(own(), result, 0.1, chance=Noise(0.1))})
 
 
+def test_a_number_of_another_version_of_its_metric_says_so(tmp_path: Path) -> None:
+    score(CODES, FACTORS, metrics=["mig", "mig(bins=5)", "med"]).save(tmp_path / "now.json")
+    saved = json.loads((tmp_path / "now.json").read_text(encoding="utf-8"))
+    version = METRICS["mig"].version
+    saved["metrics"]["mig"]["version"] = version - 1
+    saved["metrics"]["mig(bins=5)"]["version"] = version + 1
+    (tmp_path / "then.json").write_text(json.dumps(saved), encoding="utf-8")
+
+    told = [
+        f"computed by version {version - 1} of mig; this unbraid has version {version}",
+        f"computed by version {version + 1} of mig(bins=5); this unbraid has version {version}",
+    ]
+    assert re.findall("computed by version [^<]*", saved_page(tmp_path / "then.json")) == told
+    assert "computed by version" not in saved_page(tmp_path / "now.json")
+
+
 def test_saved_scores_alone_have_a_page_without_figures_of_samples(finite: ScoreCard, tmp_path: Path) -> None:
     finite.save(tmp_path / "scores.json")
     html = saved_page(tmp_path / "scores.json")
