@@ -231,7 +231,12 @@ def test_metrics_of_steps_leave_angles_out() -> None:
         ),
         ({"a": [np.inf, *HUE[1:]]}, {}, "row 0 is inf"),
         ({"shape": NAMES[SHAPE]}, {"kinds": {"shape": "cyclic"}}, "cannot be cyclic"),
-        ({"hue": HUE}, {"kinds": {"hue": "ordinal"}}, "must hold whole numbers; row 0"),
+        ({"hue": HUE}, {"kinds": {"hue": "ordinal"}}, "must hold whole numbers; row 0 is "),
+        (
+            {"a": [0.1, 1, 10] * 80},
+            {"kinds": {"a": "ordinal"}},
+            "row 0 is 0.1. Number its levels: 0, 1, 2 for .1, 1, 10",
+        ),
         ({}, {}, "no columns"),
     ],
 )

@@ -240,7 +240,10 @@ def _factor(name: str, column: _Column, used: BoolArray, told: Any, period: Any)
         return _angles(name, values, period)
     if kind != "continuous" and not whole:
         row = int(np.flatnonzero(used)[np.argmax(values != np.rint(values))])
-        raise ValueError(f"{name!r} is {kind} and must hold whole numbers; row {row} is {column.values[row]:g}")
+        raise ValueError(
+            f"{name!r} is {kind} and must hold whole numbers; row {row} is {column.values[row]:g}. Number its levels: "
+            "0, 1, 2 for .1, 1, 10"
+        )
     if told is None and whole and (values == -1).any() and values.min() == -1:
         notes = (
             f"{name} is -1 in {int((values == -1).sum()):,} rows, which count as a level; missing=-1 leaves them out",
