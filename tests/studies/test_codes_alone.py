@@ -66,6 +66,10 @@ def test_one_command_begins_the_study_and_another_adds_to_it(
     command(f"study add study runs/b4-0 {begin}")
     assert [run.id for run in Study.load("study").runs()] == ["b1-0", "b4-0"]
     command("rank study")
+    with pytest.raises(SystemExit):
+        command("rank study runs/b1-0")
+    said = "study is a study; rank takes one study alone, or files and folders of models"
+    assert said in capsys.readouterr().err
     command("report study --out page.html")
     assert "b4-0" in Path("page.html").read_text(encoding="utf-8")
     with pytest.raises(SystemExit):

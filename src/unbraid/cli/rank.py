@@ -176,14 +176,16 @@ def rank(
         "similarity": similarity, "alpha": None if alpha is None else penalty(alpha), "informative": informative,
         "kl_threshold": kl_threshold, "n_comparisons": n_comparisons, "seed": seed,
     }  # fmt: skip
-    if len(paths) == 1 and is_study(paths[0]):
+    if (study := next(filter(is_study, paths), None)) is not None and len(paths) > 1:
+        raise ValueError(f"{study} is a study; rank takes one study alone, or files and folders of models")
+    if study is not None:
         of_files = {"codes": codes, "by": by, "top": top, "untrained": untrained or None}
-        refuse(of_files, f"is for files; {paths[0]} is a study")
-        refuse({"html": html}, f"is for files; unbraid report {paths[0]} makes the page of a study")
+        refuse(of_files, f"is for files; {study} is a study")
+        refuse({"html": html}, f"is for files; unbraid report {study} makes the page of a study")
         if similarity == "pearson":
-            raise ValueError(f"--similarity pearson needs --top, which is for files; {paths[0]} is a study")
+            raise ValueError(f"--similarity pearson needs --top, which is for files; {study} is a study")
         with where:
-            _rank_study(paths[0], given | {"compare": compare}, metric, rows or 20, to, trust_code)
+            _rank_study(study, given | {"compare": compare}, metric, rows or 20, to, trust_code)
         return
     check_there(paths)
     refuse({"compare": compare, "metric": metric, "trust-code": trust_code}, "is for a study; these are files")
