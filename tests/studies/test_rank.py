@@ -156,6 +156,14 @@ def test_untrained_models_count_beside_top_too() -> None:
         rank(MODELS, top=2, untrained=[CODES, CODES[:5]])
 
 
+@pytest.mark.parametrize("top", [None, 2])
+def test_models_that_never_vary_are_nothing_that_others_are_compared_with(top: int | None) -> None:
+    flat = {f"flat {n}": np.full((300, 3), n) for n in range(3)}
+    found = rank({**MODELS, **flat}, top=top)
+    assert found.scores == pytest.approx([*rank(MODELS, top=top).scores, 0, 0, 0], abs=1e-12)
+    assert found.informative.tolist() == [3, 3, 3, 0, 0, 0]
+
+
 def test_copies_of_one_model_are_looked_for_beside_top_too() -> None:
     models = [CODES, -CODES[:, ::-1], CODES[:, [1, 2, 0]], turned(CODES, 0), turned(CODES, 1)]
     found = rank(models, groups=["copies"] * 3 + ["seeds"] * 2, top=2)

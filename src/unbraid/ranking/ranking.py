@@ -469,7 +469,7 @@ def rank_models(
     scores = result.scores
     if options.compare != "same-hyperparameters" and result.informative.any():
         # What is compared with models of all settings would be 0 wherever half of them learnt nothing.
-        scores = _medians(np.where(result.informative > 0, result.pairs, np.nan))
+        scores = median_scores(result.pairs, result.informative)
     silent = tuple(model.run for model in models if model.tells_nothing)
     made = ranking(
         scores, result.pairs, result.matrices, *notes, doubted=doubted, silent=silent,
@@ -551,12 +551,13 @@ def with_caution(found: Ranking) -> Ranking:
     return replace(found, notes=(*found.notes, note))
 
 
-def _medians(pairs: FloatArray) -> FloatArray:
-    """Of each row what is known; 0 where nothing is."""
-    known = np.isfinite(pairs).any(axis=1)
-    medians = np.zeros(len(pairs))
-    medians[known] = np.nanmedian(pairs[known], axis=1)
-    return medians
+def median_scores(pairs: FloatArray, informative: IntArray) -> FloatArray:
+    """(n_models,) of each row of pairs, over models that have informative latents; 0 where none is known."""
+    compared = np.where(informative > 0, pairs, np.nan)
+    known = np.isfinite(compared).any(axis=1)
+    scores = np.zeros(len(pairs))
+    scores[known] = np.nanmedian(compared[known], axis=1)
+    return scores
 
 
 def _kept_matrices(models: Sequence[Candidate], latents: Sequence[IntArray]) -> BoolArray:

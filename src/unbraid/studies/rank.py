@@ -21,6 +21,7 @@ from unbraid.ranking.ranking import (
     Ranking,
     RankingOptions,
     check_untrained,
+    median_scores,
     rank_models,
     without_copies,
 )
@@ -185,7 +186,8 @@ def _rank_wide(
     return without_copies(
         Ranking(
             runs=tuple(named), families=tuple(labels), settings=tuple(setting for _, setting in about),
-            scores=found.scores, latents=tuple(np.arange(number) for number in found.informative), pairs=found.pairs,
+            scores=median_scores(found.pairs, found.informative), pairs=found.pairs,
+            latents=tuple(np.arange(number) for number in found.informative),
             matrices={}, left_out={}, least=found.least,
             options=RankingOptions(similarity="spearman", compare="all" if groups is None else "same-family"),
             notes=(f"{similarity} correlation {found.notes[-1]}", *found.notes[:-1], NOT_ROTATED, *alone),
