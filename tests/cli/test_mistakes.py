@@ -95,6 +95,7 @@ MISTAKES = {
     # options of another input
     "rank codes.npz codes.npy --metric mig.score": "--metric is for a study; these are files",
     "compare codes.npz codes.npy --by family": "--by is for a study; these are models",
+    "compare codes.npz codes.npy --columns x": "--columns is for a study; these are models, of which --factors names",
     "rank nope": "nope: no such folder",
     "rank nope --metric mig.score": "nope: no such folder",
     "compare nope --by family": "nope: no such folder",

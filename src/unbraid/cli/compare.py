@@ -171,6 +171,7 @@ def compare(
         _of_study(paths[0], to, by or "family", listed(columns) or None, over or "runs", within, confidence, trust_code)
         return
     check_there(paths)
+    refuse({"columns": columns}, "is for a study; these are models, of which --factors names the factors")
     refuse({**of_study, "trust-code": trust_code}, "is for a study; these are models")
     interval = interval_of(confidence, resamples)
     about = labels_of(labels, factors, kinds, period, missing, weights=weights, groups=groups, key=key, codes=codes)
