@@ -105,12 +105,23 @@ def test_it_is_a_metric_as_torchmetrics_wants_one() -> None:
         (lambda: CodeMetric("mgi"), "unknown metric 'mgi'"),
         (lambda: CodeMetric("mig", bin=3), "mig takes no argument 'bin'"),
         (lambda: CodeMetric("mig").update(torch.zeros(3, 2), torch.zeros(4, 2)), r"got \(3, 2\) and \(4, 2\)"),
+        (
+            lambda: CodeMetric("mig").update((torch.zeros(3, 2),), torch.zeros(3, 2)),
+            "codes must be a tensor; got tuple",
+        ),
+        (lambda: CodeMetric("mig").update(torch.zeros(3, 2), FACTORS[:3]), "factors must be a tensor; got ndarray"),
     ],
 )
 def test_a_mistake_is_one_line(wrong: Any, said: str) -> None:
     with pytest.raises(ValueError, match=said) as error:
         wrong()
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.filterwarnings("ignore:The ``compute`` method")
+def test_no_rows_have_no_number() -> None:
+    with pytest.raises(ValueError, match="there are no rows yet: call update first"):
+        CodeMetric("mig").compute()
 
 
 def of_process(rank: int, folder: str) -> None:

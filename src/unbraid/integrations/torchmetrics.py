@@ -46,7 +46,10 @@ class CodeMetric(torchmetrics.Metric):
         self.add_state("factors", default=[], dist_reduce_fx="cat")
 
     def update(self, codes: Any, factors: Any) -> None:
-        """Add rows: codes (n, n_codes), factors (n, n_factors) or (n,)."""
+        """Add rows: codes (n, n_codes), factors (n, n_factors) or (n,); tensors."""
+        for name, each in (("codes", codes), ("factors", factors)):
+            if not isinstance(each, torch.Tensor):
+                raise ValueError(f"{name} must be a tensor; got {type(each).__name__}")
         if codes.ndim != 2 or factors.ndim not in (1, 2) or len(codes) != len(factors):
             raise ValueError(
                 f"codes must be (n, n_codes) and factors (n, n_factors); got {tuple(codes.shape)} and "
@@ -57,6 +60,8 @@ class CodeMetric(torchmetrics.Metric):
 
     def compute(self) -> Any:
         """The number of all rows, a tensor ()."""
+        if not len(self.codes):
+            raise ValueError("there are no rows yet: call update first")
         gathered = [torchmetrics.utilities.dim_zero_cat(each) for each in (self.codes, self.factors)]
         return torch.tensor(self._number.of(*gathered), dtype=torch.float32, device=self.device)
 
