@@ -1,5 +1,6 @@
 """A table with a row for each code: its best factor, how much it tells of it, and whether that could be luck."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from unbraid.types import DataFrame, FloatArray, IntArray, Progress
 
 BINS = 20  # of codes, as for `mig`
 CODES_AT_ONCE = 256  # whose information of all shuffles is in memory
+ORDERS_AT_ONCE = 20  # of the rows, for which codes are read once
 
 
 def per_code(
@@ -74,14 +76,31 @@ def per_code(
         whole = mutual_information(binned, levels)
         compared = whole if fixed is None else mutual_information(binned[fixed], _at(levels, fixed))
         moved = np.empty((shuffle.times, *whole.shape))
-        for which in range(shuffle.times):
+        for start in range(0, shuffle.times, ORDERS_AT_ONCE):
             if progress is not None:
                 progress("per code", done, shuffle.times * len(parts))
-            kept, rows = shuffle.rows(representation.groups, n_samples, seed, which)
-            moved[which] = mutual_information(binned[rows], levels if kept is None else _at(levels, kept))
-            done += 1
+            which = range(start, min(start + ORDERS_AT_ONCE, shuffle.times))
+            orders = [shuffle.rows(representation.groups, n_samples, seed, number) for number in which]
+            moved[start : which.stop] = _moved(binned, levels, orders, turned=shuffle.moved == "rows")
+            done += len(which)
         found.append(_judged(whole, compared, moved, entropies))
     return _table(pandas, representation, np.concatenate(found))
+
+
+def _moved(
+    binned: IntArray, levels: Levels, orders: Sequence[tuple[IntArray | None, IntArray]], *, turned: bool
+) -> FloatArray:
+    """(n_orders, n_codes, n_factors) information of codes in these orders; `turned` if all are of all rows."""
+    if not turned:
+        return np.array(
+            [mutual_information(binned[rows], levels if kept is None else _at(levels, kept)) for kept, rows in orders]
+        )
+    # The rows of the levels the other way, so that those of the codes stay: what is known of them serves all orders.
+    columns = np.empty((len(binned), len(orders), len(levels.sizes)), dtype=levels.levels.dtype)
+    for number, (_, rows) in enumerate(orders):
+        columns[rows, number] = levels.levels
+    together = Levels(columns.reshape(len(binned), -1), levels.sizes * len(orders), levels.notes, None)
+    return mutual_information(binned, together).reshape(-1, *columns.shape[1:]).swapaxes(0, 1)
 
 
 def _at(levels: Levels, rows: IntArray) -> Levels:
