@@ -96,11 +96,11 @@ def _moved(
             [mutual_information(binned[rows], levels if kept is None else _at(levels, kept)) for kept, rows in orders]
         )
     # The rows of the levels the other way, so that those of the codes stay: what is known of them serves all orders.
-    columns = np.empty((len(binned), len(orders), len(levels.sizes)), dtype=levels.levels.dtype)
-    for number, (_, rows) in enumerate(orders):
-        columns[rows, number] = levels.levels
-    together = Levels(columns.reshape(len(binned), -1), levels.sizes * len(orders), levels.notes, None)
-    return mutual_information(binned, together).reshape(-1, *columns.shape[1:]).swapaxes(0, 1)
+    columns = np.empty((len(orders), len(levels.sizes), len(binned)), dtype=levels.levels.dtype)
+    for own, (_, rows) in zip(columns, orders, strict=True):
+        own[:, rows] = levels.levels.T
+    together = Levels(columns.reshape(-1, len(binned)).T, levels.sizes * len(orders), levels.notes, None)
+    return mutual_information(binned, together).reshape(-1, *columns.shape[:2]).swapaxes(0, 1)
 
 
 def _at(levels: Levels, rows: IntArray) -> Levels:
