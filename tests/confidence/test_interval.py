@@ -91,6 +91,15 @@ def test_no_interval_ends_beyond_the_range_or_leaves_out_its_score() -> None:
     assert beyond.low <= 1.3 <= beyond.high
 
 
+def test_the_interval_of_a_ceiling_ends_at_the_top_of_the_range_too() -> None:
+    """Of few rows with two uneven factors, as the score of the factors themselves is uncertain, yet at most 1."""
+    few = np.random.default_rng(0).integers(0, [2, 7], (40, 2))
+    found = unbraid.score(few + 0.1, few, metrics="mig", confidence=0.95).scored["mig"].intervals
+    assert found is not None
+    assert found.values["ceiling"].high == 1.0
+    assert found.values["ceiling"].deviation > 0.03
+
+
 @pytest.mark.parametrize("n_samples", [400, 413])
 def test_of_parts_in_turn_each_lacks_another_block(n_samples: int) -> None:
     method, groups = Resampling(times=40, in_turn=True).on(n_samples), np.arange(n_samples) // 7

@@ -246,7 +246,7 @@ def _intervals(scored: Scored, parts: Parts, confidence: float) -> Intervals:
     names = [name for name in values if name in parts.values]
     whole = np.array([*(values[name] for name in names), *per_factor])
     resampled = np.column_stack([*(parts.values[name] for name in names), parts.per_factor])
-    bounded = [name == scored.metric.headline for name in names] + [True] * len(per_factor)
+    bounded = [name in (scored.metric.headline, "ceiling") for name in names] + [True] * len(per_factor)
     low, high = (
         np.where(bounded, end, other) for end, other in zip(scored.metric.range, (-np.inf, np.inf), strict=True)
     )
