@@ -362,7 +362,7 @@ def test_a_dry_run_asks_the_cluster_and_not_the_machine_where_it_starts(
     study = Study.load(written(tmp_path, QUICK), out=tmp_path / "study")
     found = estimate(study.part(), "ray", gpus_per_run=0.25)
     assert (found.processes, found.waiting) == (1, len(planned_runs(study.part())))  # its node has one core
-    assert "places of the cluster" in found.assumed
+    assert "1 place of the cluster" in found.assumed
     assert min(row.seconds for row in found.rows) > 0
     assert (found.memory_each or 0) > 1 << 20
     with pytest.raises(ValueError, match="no cpu here"):
