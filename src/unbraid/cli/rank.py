@@ -168,6 +168,7 @@ def rank(
         raise ValueError(f"--rows must be at least 1; got {rows}")
     to = Files(csv, latex, markdown, json, html)
     from unbraid.runs.folder import check_there
+    from unbraid.runs.foreign import check_not_fitted
     from unbraid.studies.rank import executed
     from unbraid.studies.store import is_study
 
@@ -177,6 +178,7 @@ def rank(
         "kl_threshold": kl_threshold, "n_comparisons": n_comparisons, "seed": seed,
     }  # fmt: skip
     if (study := next(filter(is_study, paths), None)) is not None and len(paths) > 1:
+        check_not_fitted(study)
         raise ValueError(f"{study} is a study; rank takes one study alone, or files and folders of models")
     if study is not None:
         of_files = {"codes": codes, "by": by, "top": top, "untrained": untrained or None}
