@@ -233,7 +233,7 @@ def test_what_only_the_knocked_out_code_tells_is_guessed_without_it(monkeypatch:
         return epoch(*given)
 
     def asked(inputs: FloatArray, *given: Any) -> float:
-        assert hidden[-1] < 0 or not inputs[:, hidden[-1]].any()
+        assert not inputs[:, hidden[-1]].any()
         return log_loss(inputs, *given)
 
     monkeypatch.setattr(probes, "perceptron_epoch", trained)
@@ -244,13 +244,13 @@ def test_what_only_the_knocked_out_code_tells_is_guessed_without_it(monkeypatch:
     codes = np.hstack([levels, levels[:, 1:], np.zeros((6000, 5))]) + rng.normal(0, 0.1, (6000, 8))
     rows = train_test_split(codes, levels, None, 0)
     order = probes.live_codes(rows)[0].tolist()
-    heads = probes.knocked_out_perceptrons(rows, 0, (0, 1))
+    heads = probes.knocked_out_perceptrons(rows, 0, (0, 1), (True, True))
     assert heads.knocked_out == (order.index(0), order.index(1))
     assert [each is not None for each in heads.parameters] == [False, True]
     lacking, doubled = accuracies(heads.predicted, rows)
     assert lacking == pytest.approx(1 / 30, abs=0.03)
     assert doubled > 0.7
-    assert set(hidden) == {-1, *heads.knocked_out}, "all codes are looked at first"
+    assert set(hidden) == set(heads.knocked_out)
 
 
 def test_shuffled_rows_are_not_all_guessed_alike() -> None:
@@ -266,13 +266,21 @@ def test_shuffled_rows_are_not_all_guessed_alike() -> None:
 
 
 def test_what_all_codes_do_not_tell_is_guessed_without_one_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even where the short training without it would go on by luck."""
-    monkeypatch.setattr(probes, "_worth_training", lambda *given: given[3] >= 0 or given[4] == 2)
+    """Even where the short training without it would go on by luck; and all codes are looked at once."""
+    looked = list[int]()
+
+    def worth(_inputs: FloatArray, _labels: IntArray, _rows: IntArray, hidden: int, size: int, *_: Any) -> bool:
+        looked.append(hidden)
+        return hidden >= 0 or size == 2
+
+    monkeypatch.setattr(probes, "_worth_training", worth)
     rng = np.random.default_rng(0)
     levels = np.stack([rng.integers(0, 2, 400), rng.integers(0, 3, 400)], axis=1)
-    rows = train_test_split(levels + rng.normal(0, 0.1, (400, 2)), levels, None, 0)
-    heads = probes.knocked_out_perceptrons(rows, 0, (0, 1))
-    assert [each is not None for each in heads.parameters] == [True, False]
+    found = nk(levels + rng.normal(0, 0.1, (400, 2)), levels)
+    assert [each < 0 for each in looked] == [True, True, False], "of the second factor all codes told nothing"
+    assert found.accuracy[0] > 0.99
+    guessing = 1 / 3
+    assert [found.accuracy[1], found.knocked_out_accuracy[1]] == pytest.approx([guessing, guessing], abs=0.2)
 
 
 def test_few_rows_and_uneven_levels_are_always_trained(monkeypatch: pytest.MonkeyPatch) -> None:

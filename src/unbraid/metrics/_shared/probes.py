@@ -59,6 +59,11 @@ class Perceptrons:
     knocked_out: tuple[int, ...]  # live code hidden from each, or -1
     predicted: IntArray  # (n_test, n_factors) levels
 
+    @property
+    def told(self) -> tuple[bool, ...]:
+        """Whether the codes tell anything of each factor."""
+        return tuple(weights is not None for weights in self.parameters)
+
 
 @shared
 def perceptrons(split: TrainTestSplit, seed: int) -> Perceptrons:
@@ -67,14 +72,15 @@ def perceptrons(split: TrainTestSplit, seed: int) -> Perceptrons:
 
 
 @shared
-def knocked_out_perceptrons(split: TrainTestSplit, seed: int, alignment: tuple[int, ...]) -> Perceptrons:
+def knocked_out_perceptrons(
+    split: TrainTestSplit, seed: int, alignment: tuple[int, ...], told: tuple[bool, ...]
+) -> Perceptrons:
     """Perceptrons that each lack one code, alignment[k]. Where this is -1 or a dead code, nothing is lacking.
 
-    Levels that all codes tell nothing of are guessed.
+    `told` says which factors all codes tell something of; levels of the others are guessed.
     """
     places = {int(code): place for place, code in enumerate(live_codes(split)[0])}
     lacking = [places.get(code, -1) for code in alignment]
-    told = [weights is not None for weights in perceptrons(split, seed).parameters]
     return _train(split, (seed, KNOCKED_OUT), lacking, told)
 
 
