@@ -84,6 +84,10 @@ def test_one_command_begins_the_study_and_another_adds_to_it(
         command(f"study add study runs/b4-1 {begin.replace('labels.csv', 'others.csv')}")
     said = f"--labels is of a study that begins; study has begun with {place / 'labels.csv'}"
     assert said in capsys.readouterr().err
+    Path("link.csv").symlink_to("labels.csv")
+    for number, same in enumerate((f"../{place.name}/labels.csv", "link.csv")):
+        command(f"study add study runs/b4-1 --name {number} {begin.replace('labels.csv', same)}")
+    assert {"0", "1"} <= {run.id for run in Study.load("study").runs()}
 
 
 def test_a_study_that_nothing_could_be_added_to_is_not_left_behind(

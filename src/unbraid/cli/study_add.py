@@ -81,18 +81,20 @@ def add(
     if labels is None and not is_study(folder) and not folder.exists():
         raise FileNotFoundError(f"{folder}: no such study; --labels begins one of codes alone, without images")
     new, fresh = labels is not None and not is_study(folder), not folder.exists()
-    chosen: dict[str, object] = {}
+    chosen, table = dict[str, object](), None
     if labels is not None:
-        trust = [*trust, str(labels.absolute())]
+        table = with_home(labels)
+        trust = [*trust, str(table.absolute()), str(table.resolve())]
         named, known = list(without_presets(listed(metrics) or METRICS)), labels_of(labels, kinds=kinds).kinds
-        table = str(with_home(labels).absolute())
-        chosen = {"--labels": table, "--metrics": metrics and named, "--kinds": kinds and known}
+        chosen = {"--metrics": metrics and named, "--kinds": kinds and known}
         if new:
             begin(folder, labels, metrics=named, kinds=known)
     try:
         with opened(folder, trust=trust) as study, stage_progress("reading") as progress:
             begun = study.config.dataset
-            own = {"--labels": begun.name, "--metrics": study.config.metrics, "--kinds": begun.options.get("kinds")}
+            if table is not None and table.resolve() != Path(begun.name).resolve():
+                raise ValueError(f"--labels is of a study that begins; {folder} has begun with {begun.name}")
+            own = {"--metrics": study.config.metrics, "--kinds": begun.options.get("kinds")}
             for option, value in chosen.items():
                 if value and value != own[option]:
                     raise ValueError(f"{option} is of a study that begins; {folder} has begun with {own[option]}")
