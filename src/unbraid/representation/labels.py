@@ -169,8 +169,8 @@ def check_groups(groups: Any, n_samples: int, used: BoolArray | None = None) -> 
         ValueError: they are not one label per row; the message names the first row that has none.
     """
     labels = as_array(groups)
-    if labels.dtype.kind == "U":  # NumPy writes what is missing in a list of text as text
-        labels = np.array(groups if isinstance(groups, list | tuple) else labels, dtype=object)
+    if labels.dtype.kind == "U" and isinstance(groups, list | tuple):  # of which NumPy writes what is missing as text
+        labels = np.array(groups, dtype=object)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.shape != (n_samples,):
@@ -180,6 +180,8 @@ def check_groups(groups: Any, n_samples: int, used: BoolArray | None = None) -> 
     if labels.dtype.kind == "O":
         absent = np.array([_is_missing(each) or not str(each).strip() for each in labels], dtype=bool)
         labels = np.array([str(each) for each in labels], dtype=object)
+    elif labels.dtype.kind == "U":
+        absent = np.char.strip(labels) == ""
     else:
         absent = labels != labels  # NaN, and no date
     if used is not None:
