@@ -11,6 +11,7 @@ from sklearn.metrics import mutual_info_score
 import unbraid
 from tests.conftest import Cli
 from unbraid import Representation
+from unbraid.confidence.null import Shuffle
 from unbraid.scoring.per_code import per_code
 
 RNG = np.random.default_rng(0)
@@ -50,6 +51,18 @@ def test_it_is_that_of_a_plain_loop() -> None:
     assert column(table, "p")[:2].tolist() == [1 / 200] * 2
     assert table.iloc[3][["factor", "information", "share", "second", "p"]].tolist() == ["", 0, 0, "", 1]
     assert column(table, "deviation") == pytest.approx(CODES.std(axis=0), abs=1e-12)
+
+
+def test_its_shuffles_are_those_that_scores_are_compared_with() -> None:
+    """In more orders than are looked at together."""
+    table, n_times = per_code(HELD, null=25, seed=3), 25
+    orders = [np.arange(300), *(Shuffle("rows", n_times).rows(None, 300, 3, which)[1] for which in range(n_times))]
+    found = np.array([[mutual_info_score(CODES[rows, 1], factor) for factor in FACTORS.T] for rows in orders])
+    entropy = np.array([mutual_info_score(factor, factor) for factor in FACTORS.T])
+    shares = (found - found.mean(axis=0)) / (entropy - found.mean(axis=0))
+    assert table["share"][1] == pytest.approx(shares[0, 0], abs=1e-12)
+    assert table["second_share"][1] == pytest.approx(shares[0, 1], abs=1e-12)
+    assert table["p"][1] == (shares.max(axis=1) >= shares[0].max() - 1e-12).sum() / 26
 
 
 def test_q_is_that_of_benjamini_and_hochberg() -> None:

@@ -90,7 +90,7 @@ def nk(
     rows = train_test_split(codes, factors, kinds, seed, test_codes, test_factors, groups=groups)
     full = perceptrons(rows, seed)
     alignment, notes = _alignment(rows, full, seed)
-    lacking = knocked_out_perceptrons(rows, seed, tuple(alignment.tolist()), full.told)
+    lacking = knocked_out_perceptrons(rows, seed, tuple(alignment.tolist()), full.trained)
     predicted = np.where(np.array(lacking.knocked_out) >= 0, lacking.predicted, full.predicted)
     blind = blind_accuracy(rows, chance)
     accuracy, knocked_out = accuracies(full.predicted, rows), accuracies(predicted, rows)

@@ -14,7 +14,7 @@ from unbraid.metrics._shared.compiled import interruptible
 from unbraid.metrics._shared.resampling import Numbers, Resampling, draw_part
 from unbraid.representation import Representation
 from unbraid.scoring.card import OnError, Scored, kept
-from unbraid.scoring.engine import Gap, context_of, gap_of_rows, inputs_of, score_each
+from unbraid.scoring.engine import Gap, context_of, gap_of_rows, inputs_of, of_no_metric, score_each
 from unbraid.scoring.resampled import numbers_of, part_scorer
 from unbraid.storage.score_file import storable
 from unbraid.types import FloatArray, Progress
@@ -83,6 +83,8 @@ def with_nulls(
             held_against[name], *moved = _of_shuffles(representation, scored[name].metric, shuffle, how)
             draws[name], of_factors[name] = [each for each, _ in moved], [each for _, each in moved]
         except Exception as error:
+            if of_no_metric(error):
+                raise
             missing[name] = how.on_error(name, error).reason
     if shuffle.moved == "shift":
         middle = shuffle.unmoved(representation)
@@ -115,8 +117,8 @@ def _of_shuffles(
     at_once = max(1, ORDERED // (n_samples * inputs.n_factors))
     found: list[tuple[float, FloatArray]] = [*metric.of_shuffles(inputs, np.arange(n_samples)[None], **given)]
     for first in range(0, shuffle.times, at_once):
-        if (told := how.telling(IN_WORDS[shuffle.moved], first, shuffle.times)) is not None:
-            told(metric.name, 0, 1)
+        if (progress := how.telling(IN_WORDS[shuffle.moved], first, shuffle.times)) is not None:
+            progress(metric.name, 0, 1)
         which = range(first, min(first + at_once, shuffle.times))
         orders = [shuffle.rows(None, n_samples, how.seed, number)[1] for number in which]
         with interruptible():
@@ -246,6 +248,7 @@ def _intervals(scored: Scored, parts: Parts, confidence: float) -> Intervals:
     names = [name for name in values if name in parts.values]
     whole = np.array([*(values[name] for name in names), *per_factor])
     resampled = np.column_stack([*(parts.values[name] for name in names), parts.per_factor])
+    # A ceiling is what the headline could be at most, so it has the same range.
     bounded = [name in (scored.metric.headline, "ceiling") for name in names] + [True] * len(per_factor)
     low, high = (
         np.where(bounded, end, other) for end, other in zip(scored.metric.range, (-np.inf, np.inf), strict=True)

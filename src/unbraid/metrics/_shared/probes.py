@@ -60,8 +60,8 @@ class Perceptrons:
     predicted: IntArray  # (n_test, n_factors) levels
 
     @property
-    def told(self) -> tuple[bool, ...]:
-        """Whether the codes tell anything of each factor."""
+    def trained(self) -> tuple[bool, ...]:
+        """Of each factor, False where its levels are guessed."""
         return tuple(weights is not None for weights in self.parameters)
 
 
@@ -73,19 +73,19 @@ def perceptrons(split: TrainTestSplit, seed: int) -> Perceptrons:
 
 @shared
 def knocked_out_perceptrons(
-    split: TrainTestSplit, seed: int, alignment: tuple[int, ...], told: tuple[bool, ...]
+    split: TrainTestSplit, seed: int, alignment: tuple[int, ...], trainable: tuple[bool, ...]
 ) -> Perceptrons:
     """Perceptrons that each lack one code, alignment[k]. Where this is -1 or a dead code, nothing is lacking.
 
-    `told` says which factors all codes tell something of; levels of the others are guessed.
+    Levels of factors that are not `trainable`, as all codes together are uninformative, are guessed.
     """
     places = {int(code): place for place, code in enumerate(live_codes(split)[0])}
     lacking = [places.get(code, -1) for code in alignment]
-    return _train(split, (seed, KNOCKED_OUT), lacking, told)
+    return _train(split, (seed, KNOCKED_OUT), lacking, trainable)
 
 
 def _train(
-    split: TrainTestSplit, seed: tuple[int, int], knocked_out: Sequence[int], told: Sequence[bool]
+    split: TrainTestSplit, seed: tuple[int, int], knocked_out: Sequence[int], trainable: Sequence[bool]
 ) -> Perceptrons:
     inputs, (levels, names) = _padded_inputs(split), renumbered(split)
     n_live = standardised_codes(split).shape[1]
@@ -98,8 +98,9 @@ def _train(
 
     def trained(factor: int, stopped: threading.Event) -> FloatArray | None:
         hidden, size, state = knocked_out[factor], split.sizes[factor], states[factor]
-        short = (*seed, SHORT)
-        if not told[factor] or not _worth_training(inputs, labels[factor], split.train, hidden, size, state, short):
+        if not trainable[factor]:
+            return None
+        if not _worth_training(inputs, labels[factor], split.train, hidden, size, state, (*seed, SHORT)):
             return None
         rng, step = np.random.default_rng((*seed, SHUFFLES)), 0
         for _ in range(EPOCHS):
