@@ -379,7 +379,7 @@ def mlp_accuracy_of_scikit_learn() -> Pairs:
 
     for codes, factors in on_the_grid("noisy", "rotated"):
         known, levels, judged, truth = parts(codes, factors)
-        ours = metrics.mlp_accuracy(known, levels, test_codes=judged, test_factors=truth)
+        ours = metrics.mlp_accuracy(known, levels, training="paper", test_codes=judged, test_factors=truth)
         mean, spread = known.mean(axis=0), known.std(axis=0)
         settings: Any = {"batch_size": 64, "alpha": 0.0, "max_iter": 75, "n_iter_no_change": 75, "random_state": 0}
         for k in range(factors.shape[1]):

@@ -221,7 +221,7 @@ def test_linear_heads_start_within_one_over_the_root_of_the_inputs(
     rows = train_test_split(np.random.default_rng(0).standard_normal((60, 25)), np.arange(60)[:, None] % 5, None, 0)
     started, epoch = [], probes.linear_epoch
     monkeypatch.setattr(probes, "linear_epoch", lambda *args: started.append(args[5][0].copy()) or epoch(*args))
-    monkeypatch.setattr(probes, "EPOCHS", 1)
+    monkeypatch.setattr(probes, "EPOCHS_OF_PAPER", 1)
     probes.adam_linear_predictions(rows, 0)
     assert 0.98 / 5 < np.abs(started[0]).max() <= 1 / 5 * (1 + 1e-6)
 

@@ -43,11 +43,26 @@ def two_digit_codes() -> tuple[FloatArray, IntArray]:
     return (coarse + (fine + 0.5) / 2) / 2, (coarse + np.roll(fine, -1, axis=1)) % 2
 
 
-def test_ten_epochs_would_not_learn_it(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("training", "epochs", "fewer"), [("annealed", "EPOCHS", 3), ("paper", "EPOCHS_OF_PAPER", 10)])
+def test_fewer_epochs_would_not_learn_it(
+    training: probes.Training, epochs: str, fewer: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rows = train_test_split(*two_digit_codes(), None, 0)
-    assert accuracies(perceptrons(rows, 0).predicted, rows).min() > 0.98
-    monkeypatch.setattr(probes, "EPOCHS", 10)
-    assert accuracies(perceptrons(rows, 0).predicted, rows).max() < 0.75
+    assert accuracies(perceptrons(rows, 0, training).predicted, rows).min() > 0.98
+    monkeypatch.setattr(probes, epochs, fewer)
+    assert accuracies(perceptrons(rows, 0, training).predicted, rows).max() < 0.75
+
+
+def test_what_is_hard_to_learn_is_learnt_as_well_as_by_the_training_of_the_paper() -> None:
+    """Two spirals, and the parity of three codes among six: far from a line, and few rows."""
+    rng = np.random.default_rng(0)
+    angle, arm = rng.uniform(0.5, 3.5, 4000) * np.pi, rng.integers(0, 2, 4000)
+    spirals = np.stack([angle * np.cos(angle + arm * np.pi), angle * np.sin(angle + arm * np.pi)], axis=1)
+    spirals = np.hstack([spirals + rng.normal(0, 0.1, spirals.shape), rng.normal(size=(4000, 4))])
+    noise = rng.normal(size=(2000, 6))
+    for codes, factors in ((spirals, arm[:, None]), (noise, (noise[:, :3] > 0).sum(axis=1)[:, None] % 2)):
+        annealed, paper = (mlp_accuracy(codes, factors, training=each).accuracy[0] for each in ("annealed", "paper"))
+        assert annealed > max(0.8, paper - 0.02)
 
 
 def test_theorem_3_1() -> None:
@@ -100,7 +115,7 @@ def test_knockout_equals_a_perceptron_that_never_saw_the_code() -> None:
     factors = grid_factors(8)
     result = nk(perfect_codes(factors), factors)
     assert result.alignment.tolist() == [2, 1, 0]
-    np.testing.assert_allclose(result.knocked_out_accuracy, [1 / 3, 1 / 4, 1 / 8], atol=0.12)
+    np.testing.assert_allclose(result.knocked_out_accuracy, [1 / 3, 1 / 4, 1 / 8], atol=0.14)
     assert result.score > 0.85
 
 
@@ -136,21 +151,26 @@ def test_one_code_and_no_code_left() -> None:
 
 
 @pytest.mark.lengthy
+@pytest.mark.parametrize("training", ["annealed", "paper"])
 @pytest.mark.parametrize(("seeds", "near"), [((0,), 0.03), pytest.param((0, 1, 2), 0.02, marks=pytest.mark.slow)])
-def test_perceptrons_learn_what_those_of_torch_learn(seeds: tuple[int, ...], near: float) -> None:
+def test_perceptrons_learn_what_those_of_torch_learn(
+    seeds: tuple[int, ...], near: float, training: probes.Training
+) -> None:
     torch = pytest.importorskip("torch")
     factors = grid_factors()
     codes = rotated_codes(factors, noise=0.4)
     own, peer = [], []
     for seed in seeds:
         rows = train_test_split(codes, factors, None, seed)
-        own.append(accuracies(perceptrons(rows, seed).predicted, rows)[2])
+        own.append(accuracies(perceptrons(rows, seed, training).predicted, rows)[2])
         standard = torch.tensor(probes.standardised_codes(rows), dtype=torch.float32)
         labels = torch.tensor(rows.levels.levels[:, 2])
         torch.manual_seed(seed)
         head = torch.nn.Sequential(torch.nn.Linear(3, 256), torch.nn.ReLU(), torch.nn.Linear(256, 8))
-        optimizer = torch.optim.Adam(head.parameters(), lr=1e-3)
-        for _ in range(75):
+        optimizer = torch.optim.Adam(head.parameters())
+        rates = [1e-3] * 75 if training == "paper" else np.linspace(0.01, 0, 41)[1::2]  # middles of 20 parts
+        for rate in rates:
+            optimizer.param_groups[0]["lr"] = float(rate)
             for batch in torch.tensor(np.random.default_rng(seed).permutation(rows.train)).split(64):
                 optimizer.zero_grad()
                 torch.nn.functional.cross_entropy(head(standard[batch]), labels[batch]).backward()
@@ -166,7 +186,7 @@ def test_a_score_card_trains_the_perceptrons_on_all_codes_once(monkeypatch: pyte
     codes, factors = entangled_codes(grid_factors(2)), grid_factors(2)
     trained = []
     train = probes._train
-    monkeypatch.setattr(probes, "_train", lambda *args: trained.append(args[2]) or train(*args))
+    monkeypatch.setattr(probes, "_train", lambda *args: trained.append(args[3]) or train(*args))
     with sharing():
         together = nk(codes, factors), mlp_accuracy(codes, factors)
     assert len(trained) == 2
@@ -190,7 +210,7 @@ def test_seeds_differ_by_no_more_than_the_table_says() -> None:
     factors = grid_factors()
     codes = entangled_codes(factors)
     rows = train_test_split(codes, factors, None, 0)
-    spread = [accuracies(perceptrons(rows, seed).predicted, rows).mean() for seed in range(4)]
+    spread = [accuracies(perceptrons(rows, seed, "annealed").predicted, rows).mean() for seed in range(4)]
     assert 0 < np.ptp(spread) < METRICS["mlp_accuracy"].tolerance * 1.5
 
 
@@ -202,20 +222,20 @@ def learnt(codes: FloatArray, factors: IntArray) -> tuple[list[bool], FloatArray
 
 
 def of_all_codes(codes: FloatArray, factors: IntArray) -> probes.Perceptrons:
-    return probes.perceptrons(train_test_split(codes, factors, None, 0), 0)
+    return probes.perceptrons(train_test_split(codes, factors, None, 0), 0, "annealed")
 
 
 def test_levels_are_guessed_where_a_perceptron_learns_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it learns is as before to the bit; noise and what another factor's codes tell cost a tenth."""
+    """What it learns is as before to the bit."""
     rng = np.random.default_rng(0)
-    signs = rng.integers(0, 2, (6000, 4))
+    signs = rng.integers(0, 2, (9000, 4))
     parity = signs[:, :3].sum(axis=1) % 2  # no two codes tell anything of it
-    factors = np.stack([signs[:, 0], parity, rng.integers(0, 30, 6000)], axis=1)
-    codes = np.hstack([signs + rng.normal(0, 0.1, signs.shape), rng.normal(size=(6000, 4))])
+    factors = np.stack([signs[:, 0], parity, rng.integers(0, 30, 9000)], axis=1)
+    codes = np.hstack([signs + rng.normal(0, 0.1, signs.shape), rng.normal(size=(9000, 24))])
     trained, accuracy, blind = learnt(codes, factors)
     assert trained == [True, True, False]
     assert accuracy[:2].min() > 0.99
-    assert accuracy[2] == pytest.approx(blind[2], abs=4 * np.sqrt(blind[2] * (1 - blind[2]) / 1200))
+    assert accuracy[2] == pytest.approx(blind[2], abs=4 * np.sqrt(blind[2] * (1 - blind[2]) / 1800))
     heads = of_all_codes(codes, factors).parameters
     monkeypatch.setattr(probes, "SAVING", np.inf)
     always = of_all_codes(codes, factors).parameters
@@ -224,27 +244,36 @@ def test_levels_are_guessed_where_a_perceptron_learns_nothing(monkeypatch: pytes
         np.testing.assert_array_equal(told, as_before)
 
 
+def test_the_parity_of_three_codes_among_thirty_is_learnt() -> None:
+    """A perceptron needs hundreds of steps before it foretells the level better than the shares of the levels do."""
+    codes = np.random.default_rng(0).normal(size=(10_000, 30))
+    factors = (codes[:, :3] > 0).sum(axis=1)[:, None] % 2
+    trained, accuracy, _ = learnt(codes, factors)
+    assert trained == [True]
+    assert accuracy[0] > 0.8
+
+
 def test_what_only_the_knocked_out_code_tells_is_guessed_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """The short training does not see that code either, nor do the rows that it is asked about."""
-    epoch, log_loss, hidden = probes.perceptron_epoch, probes._log_loss, list[int]()
+    epoch, probabilities, hidden = probes.perceptron_epoch, probes._probabilities, list[int]()
 
     def trained(*given: Any) -> int:
         hidden.append(given[3])
         return epoch(*given)
 
-    def asked(inputs: FloatArray, *given: Any) -> float:
+    def asked(inputs: FloatArray, *given: Any) -> FloatArray:
         assert not inputs[:, hidden[-1]].any()
-        return log_loss(inputs, *given)
+        return probabilities(inputs, *given)
 
     monkeypatch.setattr(probes, "perceptron_epoch", trained)
-    monkeypatch.setattr(probes, "_log_loss", asked)
+    monkeypatch.setattr(probes, "_probabilities", asked)
     monkeypatch.setattr(probes, "at_once", lambda work, tasks, _: [work(task, threading.Event()) for task in tasks])
     rng = np.random.default_rng(0)
-    levels = rng.integers(0, 30, (6000, 2))
-    codes = np.hstack([levels, levels[:, 1:], np.zeros((6000, 5))]) + rng.normal(0, 0.1, (6000, 8))
+    levels = rng.integers(0, 30, (9000, 2))
+    codes = np.hstack([levels, levels[:, 1:], np.zeros((9000, 5))]) + rng.normal(0, 0.1, (9000, 8))
     rows = train_test_split(codes, levels, None, 0)
     order = probes.live_codes(rows)[0].tolist()
-    heads = probes.knocked_out_perceptrons(rows, 0, (0, 1), (True, True))
+    heads = probes.knocked_out_perceptrons(rows, 0, "annealed", (0, 1), (True, True))
     assert heads.knocked_out == (order.index(0), order.index(1))
     assert [each is not None for each in heads.parameters] == [False, True]
     lacking, doubled = accuracies(heads.predicted, rows)
@@ -256,11 +285,11 @@ def test_what_only_the_knocked_out_code_tells_is_guessed_without_it(monkeypatch:
 def test_shuffled_rows_are_not_all_guessed_alike() -> None:
     """Guesses are right as often as n draws are: a mean of p, and a spread of the root of p (1 - p) / n."""
     rng = np.random.default_rng(0)
-    codes, levels = rng.normal(size=(6000, 1)), rng.permutation(np.arange(6000) % 30)[:, None]
-    found = [learnt(codes[rng.permutation(6000)], levels) for _ in range(12)]
+    codes, levels = rng.normal(size=(9000, 1)), rng.permutation(np.arange(9000) % 30)[:, None]
+    found = [learnt(codes[rng.permutation(9000)], levels) for _ in range(12)]
     assert not any(trained[0] for trained, _, _ in found)
     accuracy = np.array([accuracy[0] for _, accuracy, _ in found])
-    spread = np.sqrt(1 / 30 * 29 / 30 / 1200)
+    spread = np.sqrt(1 / 30 * 29 / 30 / 1800)
     assert accuracy.mean() == pytest.approx(1 / 30, abs=4 * spread / np.sqrt(12))
     assert 0.4 * spread < accuracy.std(ddof=1) < 1.8 * spread
 
@@ -286,27 +315,49 @@ def test_what_all_codes_do_not_tell_is_guessed_without_one_of_them(monkeypatch: 
 def test_few_rows_and_uneven_levels_are_always_trained(monkeypatch: pytest.MonkeyPatch) -> None:
     """A short training would save little, hardly learn, or not tell how often a perceptron on noise is right."""
     rng = np.random.default_rng(0)
-    many, noise = rng.normal(size=(6000, 8)), rng.integers(0, 30, (6000, 1))
+    many, noise = rng.normal(size=(9000, 8)), rng.integers(0, 30, (9000, 1))
     assert learnt(many, noise)[0] == [False]
     assert learnt(many[:2000], noise[:2000])[0] == [True]
     with monkeypatch.context() as fewer:
-        fewer.setattr(probes, "PER_CODE", 401)  # 4 800 rows for 12 inputs, with the bias and three of padding
+        fewer.setattr(probes, "PER_CODE", 601)  # 7 200 rows for 12 inputs, with the bias and three of padding
         assert learnt(many, noise)[0] == [True]
-    uneven = (rng.random((6000, 1)) < 0.3).astype(int)
+    uneven = (rng.random((9000, 1)) < 0.3).astype(int)
     trained, accuracy, blind = learnt(many, uneven)
     assert trained == [True]
     assert accuracy[0] > blind[0] + 0.1  # .7 by the commonest, .58 by guessing
 
 
-def test_a_short_perceptron_is_judged_by_its_log_loss() -> None:
-    """That of PyTorch, for the weights as they lie: 5 codes, the bias and padding; then 7 levels and padding."""
+def test_a_short_perceptron_gives_the_probabilities_of_torch() -> None:
+    """For the weights as they lie: 5 codes, the bias and padding; then 7 levels and padding."""
     torch = pytest.importorskip("torch")
     rng = np.random.default_rng(0)
-    inputs, labels = np.zeros((30, 8), dtype=np.float32), rng.integers(0, 7, 30)
+    inputs = np.zeros((30, 8), dtype=np.float32)
     inputs[:, :5], inputs[:, 5] = rng.normal(size=(30, 5)), 1.0
     parameters = probes._initial_state(rng, 5, 7, 5)[0]
     weights = torch.tensor(parameters)
     first, second = weights[: 8 * 256].reshape(8, 256), weights[8 * 256 : 16 * 256].reshape(8, 256)
     logits = torch.relu(torch.tensor(inputs) @ first) @ second.T + weights[16 * 256 :]
-    expected = torch.nn.functional.cross_entropy(logits[:, :7], torch.tensor(labels))
-    assert probes._log_loss(inputs, labels, 7, parameters) == pytest.approx(float(expected), rel=1e-5)
+    np.testing.assert_allclose(
+        probes._probabilities(inputs, 7, parameters), torch.softmax(logits[:, :7], dim=1), rtol=1e-5
+    )
+
+
+def test_noise_goes_along_with_levels_by_a_standard_normal_deviate_however_sure_it_is() -> None:
+    rng = np.random.default_rng(0)
+    sure = rng.dirichlet([0.1, 0.2, 0.1, 0.05], 400)
+    levels = rng.choice(4, (500, 400), p=[0.4, 0.3, 0.2, 0.1])
+    of_noise = np.array([probes._going_along(sure, each) for each in levels])
+    assert of_noise.mean() == pytest.approx(0.0, abs=4 / np.sqrt(500))
+    assert of_noise.std() == pytest.approx(1.0, abs=0.15)
+    assert 0.005 < (of_noise > probes.TELLING).mean() < 0.05
+    # By hand: of levels 0, 0, 1 the shares are 2/3 and 1/3; the centred rows are .3, -.1 and -.2 for level 0.
+    probabilities, three = np.array([[0.9, 0.1], [0.5, 0.5], [0.4, 0.6]]), np.array([0, 0, 1])
+    above = np.array([0.3 * 2 / 3, -0.1 * 2 / 3, 0.2 * 4 / 3])
+    assert probes._going_along(probabilities, three) == pytest.approx(above.mean() / (above.std() / np.sqrt(3)))
+    assert probes._going_along(np.full((3, 2), 0.5), three) == 0.0
+
+
+@pytest.mark.parametrize("metric", [nk, mlp_accuracy])
+def test_an_unknown_training_is_refused(metric) -> None:
+    with pytest.raises(ValueError, match="training"):
+        metric(np.eye(20), np.arange(20)[:, None] % 2, training="fast")

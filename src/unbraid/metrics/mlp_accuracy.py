@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
+from unbraid._utils.arguments import check_choice
 from unbraid.metrics._shared.accuracy import Accuracy, accuracy_of, noisy_perceptrons
 from unbraid.metrics._shared.chance import Noise, drawn
 from unbraid.metrics._shared.inputs import Inputs
 from unbraid.metrics._shared.metric import FEW_UNCHECKED_HALVES, Metric
-from unbraid.metrics._shared.probes import perceptrons
+from unbraid.metrics._shared.probes import TRAININGS, Training, perceptrons
 from unbraid.metrics._shared.train_test_split import ChanceRule, check_chance, train_test_split
 from unbraid.types import ArrayLike, Kind
 
@@ -19,6 +20,7 @@ def mlp_accuracy(
     seed: int = 0,
     groups: ArrayLike | None = None,
     chance: ChanceRule = "guessing",
+    training: Training = "annealed",
     test_codes: ArrayLike | None = None,
     test_factors: ArrayLike | None = None,
 ) -> Accuracy:
@@ -32,26 +34,29 @@ def mlp_accuracy(
         groups: (n_samples,) group of each row (trial, animal, video or session); no group is in two parts.
         chance: accuracy that scores 0. "guessing" guesses levels as often as they occur in training (eq. 4).
             "commonest" is that or always naming the commonest level, whichever is right more often.
+        training: "annealed" takes 20 epochs of Adam at a rate that falls from .01 to 0, "paper" 75 at .001.
         test_codes: rows to test on instead; `codes` are then all used for training.
         test_factors: levels of `test_codes`.
 
     Returns:
         Accuracy. `score` in [0, 1], higher is better, computed as by `linear_accuracy`, which says what noise scores.
         It says how much the codes tell at all, in whatever tangle: rotated and entangled codes may score 1. Trained,
-        so it varies with the seed, by about .01. With 4 267 training rows or more, 100 or more for each code and
-        levels that occur about equally often, a head that learns nothing in 1000 steps is not trained further: levels
+        so it varies with the seed, by about .01. "annealed" with 6 400 training rows or more, 200 or more for each code
+        and levels that occur about equally often does not train a head further that learns nothing in 400 steps: levels
         are guessed instead.
 
     Raises:
-        ValueError: what every metric refuses, or `chance` is unknown.
+        ValueError: what every metric refuses, or `chance` or `training` is unknown.
 
     Reference:
-        Mahon et al. 2023, "Correcting Flaws in Common Disentanglement Metrics", eq. 3, eq. 4 and Table 2; training
-        as in its section 5 (one hidden layer of 256, Adam at .001, 75 epochs) on standardised codes, in batches of 64.
+        Mahon et al. 2023, "Correcting Flaws in Common Disentanglement Metrics", eq. 3, eq. 4 and Table 2; the
+        head is that of its section 5 (one hidden layer of 256), on standardised codes and in batches of 64. Its
+        training is "paper"; "annealed" learns as much in a quarter of the time.
     """
     check_chance(chance)
+    check_choice("training", training, TRAININGS)
     rows = train_test_split(codes, factors, kinds, seed, test_codes, test_factors, groups=groups)
-    return accuracy_of(perceptrons(rows, seed).predicted, rows, chance)
+    return accuracy_of(perceptrons(rows, seed, training).predicted, rows, chance)
 
 
 def mlp_of_noise(inputs: Inputs) -> Noise:
@@ -68,7 +73,7 @@ METRIC = Metric(
     summary="How well a perceptron on all codes predicts each factor's level, above chance.",
     limitations="Blind to any entanglement that a perceptron can undo. Noise scores above 0 with unequal classes.",
     source="Mahon et al. 2023 (SNC/NK), eq. 3 and Table 2",
-    version=5,
+    version=6,
     stochastic=True,
     slow=True,
     tolerance=0.02,

@@ -135,7 +135,7 @@ def head_accuracies(
     with sharing():
         rows = train_test_split(codes, factors, kinds, seed, test_codes, test_factors)
         predicted = {
-            "mlp": perceptrons(rows, seed).predicted,
+            "mlp": perceptrons(rows, seed, "paper").predicted,
             "linear": best_linear_predictions(rows),
             "single": single_code_predictions(rows),
         }
