@@ -17,6 +17,7 @@ from unbraid.metrics._shared.inputs import check_inputs
 from unbraid.metrics._shared.train_test_split import adjusted, guessing, standardised_codes, train_test_split
 from unbraid.metrics._solvers.logistic import one_vs_rest_regression, softmax_regression
 from unbraid.metrics.linear_accuracy import linear_of_noise
+from unbraid.metrics.mlp_accuracy import mlp_of_noise
 from unbraid.types import FloatArray, IntArray
 
 FACTORS = grid_factors(6)
@@ -254,7 +255,7 @@ def test_continuous_factors_are_cut_into_bins_and_said_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("n_samples", "n_codes", "freedom"), [(50, 4, 0.04), (500, 64, 0.2), (32_000, 4, 0.02), (32_000, 128, 0.4)]
+    ("n_samples", "n_codes", "freedom"), [(50, 4, 0.04), (500, 64, 0.2), (32_000, 64, 0.32), (32_000, 128, 0.4)]
 )
 def test_perceptrons_of_32_times_the_rows_are_half_as_free(
     n_samples: int, n_codes: int, freedom: float, monkeypatch: pytest.MonkeyPatch
@@ -263,3 +264,14 @@ def test_perceptrons_of_32_times_the_rows_are_half_as_free(
     monkeypatch.setattr(accuracy, "noisy_scores", lambda _, given: given)
     inputs = check_inputs(np.zeros((n_samples, n_codes)), np.arange(n_samples)[:, None] % 2, ["categorical"])
     assert noisy_perceptrons(inputs) == pytest.approx(freedom)
+
+
+def test_many_rows_of_few_codes_that_are_noise_teach_a_perceptron_the_commonest_level() -> None:
+    """Of shares .6 and .4 always naming the first scores .08 / .48; on fewer rows much less is scored."""
+    rng = np.random.default_rng(0)
+    codes, factors = rng.standard_normal((30_000, 8)), (rng.random((30_000, 1)) < 0.4).astype(int)
+    expected, spread = mlp_of_noise(check_inputs(codes, factors))
+    assert mlp_accuracy(codes, factors).score == pytest.approx(expected, abs=3 * spread)
+    assert expected == pytest.approx(0.08 / 0.48, abs=0.03)
+    fewer, _ = mlp_of_noise(check_inputs(codes[:1000], factors[:1000]))
+    assert fewer < 0.09

@@ -18,6 +18,7 @@ from unbraid.metrics._shared.train_test_split import (
 from unbraid.types import FloatArray, IntArray
 
 NULL_DRAWS = 500
+MANY_ROWS = 4000  # from which on few codes teach a perceptron nothing but the commonest level
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,9 +41,12 @@ def accuracy_of(predicted: IntArray, rows: TrainTestSplit, chance: ChanceRule, n
 
 def noisy_perceptrons(inputs: Inputs) -> FloatArray:
     """`noisy_scores` of perceptrons, which more rows hardly keep from learning noise: their epochs take more steps."""
-    # Measured on 50 to 20 000 rows of 1 to 128 codes that are noise, with even and uneven classes.
+    # Measured on 50 to 50 000 rows of 1 to 128 codes that are noise, with even and uneven classes.
     longer = max(1.0, inputs.n_samples / 1000) ** 0.2
-    return noisy_scores(inputs, min(0.01 * inputs.n_codes / longer, 0.2 * longer))
+    freedom = min(0.01 * inputs.n_codes / longer, 0.2 * longer)
+    if inputs.n_samples > MANY_ROWS:
+        freedom = min(freedom, 0.0012 * inputs.n_codes**2 / (inputs.n_samples / MANY_ROWS) ** 0.9)
+    return noisy_scores(inputs, freedom)
 
 
 def noisy_scores(inputs: Inputs, freedom: float) -> FloatArray:
