@@ -188,6 +188,16 @@ def prose(text: str) -> list[str]:
     return [line for line in text.splitlines() if not re.match(r"\s*(\||!\[|#|<)", line) and len(line.split()) > 2]
 
 
+def test_the_changelog_names_the_version_of_every_metric_above_the_first() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split("### Values changed")[1]
+    listed = {
+        name: int(version)
+        for version, names in re.findall(r"^- version (\d+): (.*?)[;.]$", text, re.DOTALL | re.MULTILINE)
+        for name in re.findall(r"`(\w+)`", names)
+    }
+    assert listed == {name: metric.version for name, metric in METRICS.items() if metric.version > 1}
+
+
 PAGES = [
     ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "benchmarks/README.md")
 ]
