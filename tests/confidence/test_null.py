@@ -36,6 +36,24 @@ def test_p_and_distance_by_hand() -> None:
     assert Null(0.3, np.array([0.0, 1.0]), 0.5, None).spread == pytest.approx(np.sqrt(0.5))
 
 
+def test_orders_that_come_to_the_same_are_as_good_however_their_sums_are_rounded() -> None:
+    """Of six animals, three of each kind, one order in ten keeps or exchanges the two kinds."""
+    null = null_of(METRICS["sap"], 0.3, np.array([0.3 - 1e-16, 0.1 + 0.2, 0.29]))
+    assert null.p == pytest.approx(3 / 4)
+    assert null_of(METRICS["irs"], 0.0, np.zeros(3)).p == 1.0
+    animal = np.repeat(np.arange(6), 20)
+    kind = (animal >= 3).astype(int)[:, None]
+    for seed in range(3):
+        codes = 2.0 * kind + 0.5 * np.random.default_rng(seed).standard_normal((120, 3))
+        given = unbraid.Representation.of(codes, kind, groups=animal)
+        card = unbraid.score(given, metrics=["irs", "med", "tad"], null=199)
+        same = 0
+        for which in range(199):
+            order = np.random.default_rng([0, which]).permutation(6)
+            same += len(set((order[:3] >= 3).tolist())) == 1
+        assert all(each.null is not None and each.null.p >= (1 + same) / 200 for each in card.scored.values())
+
+
 def test_each_factor_has_its_own_p() -> None:
     """Of the first factor a code tells and of the second none: shuffled by hand, the same shares are as good."""
     card = unbraid.score(CODES, FACTORS, names=["told", "untold"], metrics=["mig", "sap"], null=49)

@@ -16,6 +16,7 @@ IN_WORDS: Mapping[Moved, str] = {"rows": "shuffled", "groups": "shuffled by grou
 SHIFTS = 100
 SHORTEST = 10  # rows of a series that can be shifted
 FEWEST_GROUPS = 5  # that can be shuffled: four have but 24 orders, one of which is their own
+ROUNDING = 1e-9  # of the largest score: orders of the rows that come to the same differ by the order of their sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,5 +247,6 @@ def null_of(
 
 
 def _chance(own: FloatArray, drawn: FloatArray) -> FloatArray:
-    """The share of draws, along the first axis, that are at least as great; the rows as they are count as one."""
-    return (1 + (drawn >= own).sum(axis=0)) / (1 + len(drawn))
+    """The share of draws, along the first axis, that are as great or greater, but for rounding; `own` counts as one."""
+    largest = np.maximum(np.abs(own), np.abs(drawn).max(axis=0, initial=0.0))
+    return (1 + (drawn >= own - ROUNDING * largest).sum(axis=0)) / (1 + len(drawn))
