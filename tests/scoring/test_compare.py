@@ -15,8 +15,9 @@ import unbraid
 from unbraid import Representation
 from unbraid.cli.app import app
 from unbraid.metrics import irs, mig, mig_sup, r2
-from unbraid.metrics._shared.resampling import part_of_rows, permutation
-from unbraid.scoring.compare import Difference, _decided
+from unbraid.metrics._shared.resampling import Resampling, part_of_rows, permutation
+from unbraid.scoring.compare import Difference, _decided, _difference
+from unbraid.scoring.equal_rows import Sampled
 from unbraid.storage.table_formats import Table, comma_separated, latex, markdown
 from unbraid.types import FloatArray
 
@@ -98,6 +99,19 @@ def test_p_values_are_corrected_over_all_comparisons_and_alike_models_are_no_bet
     least = min(found.differences, key=lambda each: each.p)
     assert least.p_holm == pytest.approx(min(1, 9 * least.p))
     assert found.differences[1].better == "a"
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_what_differs_by_rounding_alone_is_the_same(paired: bool) -> None:
+    """The squared correlations of codes in another unit: each part of the rows differs by the same last digit."""
+    method, parts = Resampling(), np.linspace(0.6, 0.7, 20)
+    first, second = Sampled(method, [0.65 + 4e-16], [parts + 2e-16]), Sampled(method, [0.65], [parts])
+    found = _difference("sap", ("a", "b"), {"a": {"sap": first}, "b": {"sap": second}}, 0.95, paired, (0.0, 1.0))
+    assert (found.difference, found.p) == (0.0, 1.0)
+    further = Sampled(method, [0.65 + 4e-6], [parts + 4e-6])
+    found = _difference("sap", ("a", "b"), {"a": {"sap": further}, "b": {"sap": second}}, 0.95, paired, (0.0, 1.0))
+    assert found.difference == pytest.approx(4e-6)
+    assert (found.p < 0.05) == paired
 
 
 def difference(metric: str, first: str, second: str, apart: float, p: float) -> Difference:

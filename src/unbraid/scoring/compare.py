@@ -34,6 +34,8 @@ from unbraid.types import DataFrame, FloatArray, IntArray, Progress
 
 Models = Mapping[str, Representation | str | Path] | Sequence[str | Path]
 
+ROUNDING = 1e-12  # of the larger score: codes in another order or unit differ so far, and always to the same side
+
 
 @dataclass(frozen=True)
 class ComparedScore:
@@ -411,6 +413,8 @@ def _difference(
 
     first, second = (models[name][metric] for name in pair)
     apart = first.score - second.score
+    if abs(apart) <= ROUNDING * max(abs(first.score), abs(second.score)):
+        apart = 0.0
     if paired:
         between = first.parts[0] - second.parts[0]
         deviation, freedom = float(np.sqrt(first.method.variance(between))), float(first.method.degrees(between))
