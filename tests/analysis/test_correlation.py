@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from unbraid.analysis.correlation import correlation, correlation_difference, correlation_interval, p_value, t_value
+from unbraid.analysis.correlation import (
+    correlation,
+    correlation_difference,
+    correlation_interval,
+    p_value,
+    ranks,
+    t_value,
+)
 
 # SNC/NK, table 4: correlation of each metric with compositional generalisation.
 METRICS = ("SNC", "NK", "MIG", "SAP", "IRS", "D", "C", "I", "DCI", "MED")
@@ -60,6 +67,15 @@ def test_a_correlation_has_no_unit(unit: float) -> None:
     x, y = np.array([1.0, 2.0, 0.3, -4.0]), np.array([3.0, 1.0, 2.0, -1.0])
     expected = stats.pearsonr(x, y)
     assert correlation(x * unit, y, "pearson") == pytest.approx((expected.statistic, expected.pvalue), rel=1e-9)
+
+
+def test_what_differs_by_rounding_alone_shares_a_rank() -> None:
+    """Two of four models are perfect: which of them has the last digit less says nothing of their order."""
+    scores = np.array([0.2, 1.0, 0.5, 1.0])
+    rounded = scores - [0.0, 0.0, 0.0, 2e-16]
+    assert ranks(rounded).tolist() == [1.0, 3.5, 2.0, 3.5]
+    assert correlation(rounded, [1, 3, 2, 4]) == correlation(scores, [1, 3, 2, 4])
+    assert ranks(1e-300 * rounded).tolist() == ranks(1e300 * rounded).tolist() == [1.0, 3.5, 2.0, 3.5]
 
 
 def test_three_runs_in_order_prove_little() -> None:

@@ -16,6 +16,7 @@ from unbraid._version import VERSION
 from unbraid.analysis.alike import check_alike, check_rows
 from unbraid.analysis.by_setting import means_with
 from unbraid.analysis.columns import check_columns, headline_columns, higher_is_better, mean_interval, numbers, texts
+from unbraid.analysis.correlation import ranks
 from unbraid.representation.labels import one_or_more
 from unbraid.types import ArrayLike, DataFrame, FloatArray, IntArray
 
@@ -216,13 +217,14 @@ def rank_test(first: ArrayLike, second: ArrayLike) -> float:
         first: (n,) real.
         second: (m,) real.
     """
-    from scipy.stats import mannwhitneyu, rankdata
+    from scipy.stats import mannwhitneyu
 
-    x, y = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
-    together = np.concatenate([x, y])
+    n = len(np.asarray(first))
+    together = ranks(np.concatenate([np.asarray(first, dtype=float), np.asarray(second, dtype=float)]))
+    x, y = together[:n], together[n:]
     tied = len(np.unique(together)) < len(together)
     if tied and len(together) <= TIED:
-        return _p_of_ties(np.rint(2 * rankdata(together)).astype(int), len(x))
+        return _p_of_ties(np.rint(2 * together).astype(int), n)
     method = "asymptotic" if tied or len(x) * len(y) > EXACT else "exact"
     found: Any = mannwhitneyu(x, y, alternative="two-sided", method=method)
     return float(found.pvalue) if np.isfinite(found.pvalue) else 1.0  # all equal: no rank tells anything

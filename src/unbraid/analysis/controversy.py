@@ -7,6 +7,7 @@ import numpy as np
 
 from unbraid._utils.optional import require
 from unbraid.analysis.columns import check_columns, higher_is_better, numbers
+from unbraid.analysis.correlation import ranks
 from unbraid.types import DataFrame
 
 __all__ = ["Controversial", "Controversy", "controversial"]
@@ -67,8 +68,6 @@ def controversial(frame: DataFrame, first: str, second: str, *, top: int = 5) ->
     Reference:
         Chen et al. 2018 (β-TCVAE), section 5.10.1.
     """
-    from scipy.stats import rankdata
-
     if top < 1:
         raise ValueError(f"top must be at least 1; got {top}")
     check_columns(frame, ["run", "family", "setting"])
@@ -77,16 +76,16 @@ def controversial(frame: DataFrame, first: str, second: str, *, top: int = 5) ->
     n = int(both.sum())
     if n < 2:
         raise ValueError(f"{first} and {second} are both known of {n} runs; two are needed to disagree")
-    ranks = [
-        rankdata(-values[both] if higher_is_better(name) is False else values[both])
+    ranked = [
+        ranks(-values[both] if higher_is_better(name) is False else values[both])
         for name, values in ((first, x), (second, y))
     ]
     places = np.flatnonzero(both)
-    order = np.argsort(-(ranks[0] - ranks[1]), kind="stable")[:top]
+    order = np.argsort(-(ranked[0] - ranked[1]), kind="stable")[:top]
     models = []
     for each in order:
         row = frame.iloc[places[each]]
-        high, low = float(ranks[0][each]), float(ranks[1][each])
+        high, low = float(ranked[0][each]), float(ranked[1][each])
         models.append(
             Controversial(
                 str(row["run"]), str(row["family"]), str(row["setting"]),

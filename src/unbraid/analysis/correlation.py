@@ -15,6 +15,7 @@ __all__ = ["Difference", "correlation", "correlation_difference", "correlation_i
 Method = Literal["spearman", "pearson"]
 Test = Literal["dependent", "independent", "paper"]
 EXACT = 8  # runs up to which every order is gone through
+ROUNDING = 1e-12  # of the largest value
 
 
 def t_value(correlation: float, n: int) -> float:
@@ -68,13 +69,11 @@ def correlation(first: ArrayLike, second: ArrayLike, method: Method = "spearman"
         The correlation in [-1, 1], and p by Student's t as in `scipy.stats`. For ranks of at most 8 runs, where that
         is far too small, p is exact: the share of all orders with a correlation at least as strong.
     """
-    from scipy.stats import rankdata
-
     if method not in get_args(Method):
         raise ValueError(f"method must be one of {', '.join(get_args(Method))}; got {method!r}")
     x, y = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
     if method == "spearman":
-        x, y = rankdata(x), rankdata(y)
+        x, y = ranks(x), ranks(y)
     x, y = _unit(x), _unit(y)
     value = _cosine(x, y)
     if method == "spearman" and len(x) <= EXACT:
@@ -82,6 +81,14 @@ def correlation(first: ArrayLike, second: ArrayLike, method: Method = "spearman"
         # Sums of the same numbers in another order differ in the last place.
         return value, float((np.abs(x[_orders(len(x))] @ y) >= abs(value) - 1e-9).mean())
     return value, p_value(value, len(x))
+
+
+def ranks(values: FloatArray) -> FloatArray:
+    """(n,) from 1; equals share their mean rank, and so does what differs by no more than rounding, 1 and 1 - 1e-16."""
+    from scipy.stats import rankdata
+
+    in_unit = np.ldexp(values, -np.frexp(np.abs(values).max(initial=0.0))[1])
+    return rankdata(np.rint(in_unit / ROUNDING))
 
 
 def correlation_interval(
