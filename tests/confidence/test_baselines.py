@@ -169,6 +169,8 @@ def test_a_score_no_better_than_its_best_baseline_is_marked_in_every_view() -> N
     assert no_better(lower.higher_is_better, 0.3, {"a": 0.5, "b": 0.3})
     assert not no_better(lower.higher_is_better, 0.2, {"a": 0.5, "b": 0.3})
     assert not no_better(lower.higher_is_better, 0.2, {})
+    assert no_better(True, 0.1 + 0.2, {"PCA": 0.3}), "the same codes, turned, but for rounding"
+    assert not no_better(True, 0.3001, {"PCA": 0.3})
 
 
 def test_baselines_that_are_not_of_the_rows_are_refused_and_weights_and_gaps_are_theirs_too() -> None:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:  # half a second, which no command waits for in vain
 PROJECTION, COMPONENTS, UNTRAINED = "random projection", "PCA", "untrained encoder"
 NO_BETTER, MARK = "no better than its best baseline", "†"  # beside a score that a baseline has as well
 ABOVE = "above_baselines"  # the column of a study's results that says so of a run
+ROUNDING = 1e-12  # of the larger score: a rotation of the same codes scores the same by many a metric, but for this
 
 
 class Baseline(NamedTuple):
@@ -34,7 +35,10 @@ def best_baseline(higher_is_better: bool, scores: Mapping[str, float]) -> float 
 def no_better(higher_is_better: bool, headline: float, scores: Mapping[str, float]) -> bool:
     """Whether one of the baselines scores as well."""
     best = best_baseline(higher_is_better, scores)
-    return best is not None and (headline <= best if higher_is_better else headline >= best)
+    if best is None:
+        return False
+    ahead = headline - best if higher_is_better else best - headline
+    return ahead <= ROUNDING * max(abs(headline), abs(best))
 
 
 def told(higher_is_better: bool, headline: float, scores: Mapping[str, float]) -> tuple[str, ...]:
