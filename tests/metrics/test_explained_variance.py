@@ -62,6 +62,12 @@ def test_an_offset_costs_its_square_and_is_told() -> None:
     assert explained_variance(ACTIVATIONS, DECODED).without_offset == pytest.approx(variances)
 
 
+@pytest.mark.parametrize("offset", [1e4, 1e8])
+def test_beside_a_large_offset_the_rest_is_what_it_was(offset: float) -> None:
+    known = explained_variance(ACTIVATIONS, DECODED).without_offset
+    assert explained_variance(ACTIVATIONS, DECODED + offset).without_offset == pytest.approx(known, abs=1e-6)
+
+
 @pytest.mark.parametrize("scale", [1e-200, 1e200])
 def test_neither_scale_nor_precision_change_it(scale: float) -> None:
     known = explained_variance(ACTIVATIONS, DECODED).score

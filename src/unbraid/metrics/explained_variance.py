@@ -63,7 +63,7 @@ def explained_variance(
             f"activations and reconstructions must have the same shape and at least two rows; got {x.shape} and "
             f"{decoded.shape}"
         )
-    errors, offsets, variances, ratios = _sums(x, decoded)
+    errors, apart, variances, ratios = _sums(x, decoded)
     varied = variances > 0
     per_dimension = np.where(varied, 1.0 - errors / np.where(varied, variances, 1.0), 0.0)
     whole, constant = variances.sum(), int((~varied).sum())
@@ -78,7 +78,7 @@ def explained_variance(
     return ExplainedVariance(
         score=float(score),
         unexplained=float(1.0 - score),
-        without_offset=float(1.0 - (errors - offsets).sum() / whole),
+        without_offset=float(1.0 - apart.sum() / whole),
         per_dimension=per_dimension,
         notes=(f"{constant} of {x.shape[1]} dimensions are constant{left_out}",) if constant else (),
     )
@@ -87,8 +87,8 @@ def explained_variance(
 def _sums(
     x: FloatArray | IntArray, decoded: FloatArray | IntArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """(n_dimensions,) each, summed over rows: squared errors, what of these comes from the mean error, and squared
-    distances from the mean, 0 where constant; and of each row that is not the mean the error over that distance.
+    """(n_dimensions,) each, summed over rows: squared errors, the same about the mean error, and squared distances from
+    the mean, 0 where constant; and of each row that is not the mean the error over that distance.
 
     In float64, a part of the rows at a time; all is divided by one power of two, so that squares stay in range.
     """
@@ -97,16 +97,19 @@ def _sums(
         raise NotDefined("activations are constant: there is no variance to explain")
     unit = np.ldexp(1.0, np.frexp((highest / 2 - lowest / 2).max())[1])
     mean = x.mean(axis=0, dtype=np.float64)
-    totals, ratios = np.zeros((3, x.shape[1])), []
+    # Errors are counted from the first: beside the square of a large mean error nothing would be left of their spread.
+    first = (x[0].astype(np.float64) - decoded[0]) / unit
+    totals, ratios = np.zeros((4, x.shape[1])), []
     for rows in row_slices(x):
         part = x[rows].astype(np.float64)
         missed, away = (part - decoded[rows]) / unit, (part - mean) / unit
         away[:, highest == lowest] = 0.0
-        totals += np.stack([(missed**2).sum(axis=0), missed.sum(axis=0), (away**2).sum(axis=0)])
+        rest = missed - first
+        totals += [(missed**2).sum(axis=0), rest.sum(axis=0), (rest**2).sum(axis=0), (away**2).sum(axis=0)]
         error, distance = (missed**2).sum(axis=1), (away**2).sum(axis=1)
         ratios.append(error[distance > 0] / distance[distance > 0])
-    errors, missed_in_all, variances = totals
-    return errors, missed_in_all**2 / len(x), variances, np.concatenate(ratios)
+    errors, in_all, squares, variances = totals
+    return errors, np.maximum(squares - in_all**2 / len(x), 0.0), variances, np.concatenate(ratios)
 
 
 METRIC = Metric(
@@ -117,6 +120,7 @@ METRIC = Metric(
     summary="How much of the variance of activations their reconstructions explain; the mean activation scores 0.",
     limitations="Dimensions of large variance decide. Says nothing about the codes, or what is lost downstream.",
     source="Gao et al. 2024 (normalised MSE); Karvonen et al. 2025 (SAEBench)",
+    version=2,
     needs="needs activations and their reconstructions",
     interval="it is not scored from codes and factors",
     cites=("gao2024scaling", "karvonen2025saebench"),
