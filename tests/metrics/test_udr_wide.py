@@ -129,3 +129,17 @@ def test_bad_input_is_one_line(unbraid_cli, tmp_path: Path, monkeypatch: pytest.
 def test_codes_far_from_zero_correlate_as_those_around_it(offset: float) -> None:
     codes = np.random.default_rng(0).standard_normal((200, 3))
     assert wide_udr([codes, offset + codes], correlation="pearson", top=1).scores == pytest.approx([1, 1], abs=1e-6)
+
+
+@pytest.mark.parametrize("offset", [49.0, 1e6, 1e8])
+def test_a_sparse_code_without_zeros_is_that_of_a_full_array(offset: float) -> None:
+    """One that is constant, 49 times 1/49 not being 1, and one that varies far from 0."""
+    rng = np.random.default_rng(0)
+    one, other = rng.standard_normal((2, 200, 30)) * (rng.random((2, 200, 30)) < 0.05)
+    one[:, 3], other[:, 5] = offset + rng.standard_normal((2, 200))
+    one[:, 4] = offset
+    full, stored = (
+        wide_udr([held(one), held(other)], correlation="pearson", top=3) for held in (np.asarray, sparse.csr_array)
+    )
+    np.testing.assert_allclose(stored.scores, full.scores, atol=1e-6)
+    assert stored.informative.tolist() == full.informative.tolist() == [29, 30]

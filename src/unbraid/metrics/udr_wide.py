@@ -138,7 +138,11 @@ class _Held:
                 offset = matrix.mean(axis=0)
                 matrix -= offset  # before squares are taken: of codes far from 0 nothing would be left of their spread
             else:  # its product with a row would be held by cells, of which columns cannot be taken
-                matrix.data *= np.repeat(unit, np.diff(matrix.indptr))
+                stored = np.diff(matrix.indptr)
+                matrix.data *= np.repeat(unit, stored)
+                full = stored == self.n_rows  # others have zeros, which are as far from the rest as 0 is
+                offset[full] = np.asarray(matrix[:, full].mean(axis=0)).ravel()
+                matrix.data -= np.repeat(offset, stored)
         mean = np.asarray(matrix.mean(axis=0)).ravel()
         squares = np.asarray((matrix * matrix).mean(axis=0)).ravel()
         deviation = np.sqrt(np.maximum(squares - mean**2, 0.0))
