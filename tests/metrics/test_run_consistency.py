@@ -33,6 +33,10 @@ def test_cebra_prints_as_much_for_noise() -> None:
     result = run_consistency([one, other], fit="all")
     assert sorted(result.per_pair[[0, 1], [1, 0]]) == pytest.approx([0.429, 0.431], abs=6e-4)
     assert run_consistency([one, other]).score < 0.0
+    narrow = np.column_stack([other[:, :2], np.ones(300), other[:, :1]])
+    result = run_consistency([one, narrow], fit="all")
+    assert result.score == pytest.approx((128 + 2) / 2 / 299, abs=0.02)
+    assert "noise would score 0.22" in result.notes[0], "of runs of 128 codes and of two that vary for themselves"
 
 
 @pytest.mark.parametrize("groups", [None, np.repeat(np.arange(12), 10)])

@@ -78,8 +78,8 @@ def run_consistency(
         per_pair[one, other] = np.mean([_told(codes[one], codes[other], *way) for way in ways])
     pairs = ~np.eye(len(codes), dtype=bool)
     chance = "fitted to the rows that are judged: noise would score {:.2f}"
-    widest = max(each.shape[1] for each in codes)
-    notes = (chance.format(min(widest / (n_samples - 1), 1.0)),) if fit == "all" else ()
+    luck = [np.linalg.matrix_rank(standardised(each)) / (n_samples - 1) for each in codes]
+    notes = (chance.format(np.mean(luck)),) if fit == "all" else ()
     return RunConsistency(float(per_pair[pairs].mean()), per_pair, notes)
 
 
