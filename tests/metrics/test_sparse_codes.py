@@ -133,6 +133,14 @@ def test_no_direction_is_too_short_or_too_long(scale: float) -> None:
     assert (found.full, found.fraction) == (1.0, 1.0)
 
 
+@pytest.mark.parametrize("scale", [1e200, 1e-4])
+def test_shrinkage_has_no_unit(scale: float) -> None:
+    """Rows of lengths 5 and 1, rebuilt at lengths 4 and .5."""
+    x, decoded = scale * np.array([[3.0, 4.0], [1.0, 0.0]]), scale * np.array([[0.0, 4.0], [0.3, 0.4]])
+    found = feature_recovery(np.eye(2), np.eye(2), activations=x, reconstructions=decoded)
+    assert found.shrinkage == pytest.approx((4 / 5 + 1 / 2) / 2)
+
+
 def test_shrinkage_of_activations_without_length_is_not_known() -> None:
     x = np.random.default_rng(0).standard_normal((50, 4)) * 1e-8
     found = feature_recovery(np.eye(4), np.eye(4), activations=x, reconstructions=x)

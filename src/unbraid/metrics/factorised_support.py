@@ -60,7 +60,8 @@ def factorised_support(
         any factor is known; constant codes and a single code score 0. Not invariant to rotation of codes.
 
     Raises:
-        ValueError: values not finite, fewer than two rows, `batch_size` below 2 or above 4096, `n_pairs` below 1.
+        ValueError: values not finite, or so large that squared distances are not; fewer than two rows, `batch_size`
+            below 2 or above 4096, `n_pairs` below 1.
 
     Reference:
         Roth et al. 2023, "Disentanglement of Correlated Factors via Hausdorff Factorized Support". Differs:
@@ -101,6 +102,8 @@ def factorised_support(
     per_pair = np.zeros((n_codes, n_codes))
     per_pair[firsts[drawn], seconds[drawn]] = per_pair[seconds[drawn], firsts[drawn]] = distances
     mean = float(distances.mean()) if len(drawn) else 0.0
+    if not math.isfinite(mean * len(firsts)):
+        raise ValueError("codes are so large that their squared distances overflow: leave standardise=True")
     notes = () if len(firsts) else ("one code: there is nothing to recombine, and the score is 0",)
     return FactorisedSupport(mean * len(firsts), mean, per_pair, float(n_batches), notes)
 
