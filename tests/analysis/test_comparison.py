@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import mannwhitneyu, ttest_1samp
 
 from unbraid.analysis.agreement import agreement
+from unbraid.analysis.columns import mean_interval
 from unbraid.analysis.comparison import _critical, compare_groups, holm, rank_test, shift_interval
 
 RNG = np.random.default_rng(0)
@@ -67,6 +68,8 @@ def test_means_of_scores_have_intervals_within_the_range_of_their_metric() -> No
     whole: Any = ttest_1samp(frame["mig.score"][:6], 0).confidence_interval(0.95)
     assert whole.low < 0
     assert (group.low, group.high) == (0, pytest.approx(whole.high))
+    for highest in (1.0, 1.0 + 1e-15):  # a perfect score, and one that rounding has lifted
+        assert mean_interval("mig.score", np.array([highest, 0.97, 0.96]), 0.95)[1] == 1.0
 
 
 def test_holm_by_hand() -> None:
@@ -247,6 +250,12 @@ def test_groups_within_a_column_are_compared_as_they_are_alone() -> None:
 )
 def test_equal_values_are_judged_by_all_orders_of_their_mean_ranks(first: list, second: list, p: float) -> None:
     assert rank_test(first, second) == pytest.approx(p)
+
+
+def test_what_differs_by_rounding_alone_is_equal() -> None:
+    perfect = np.ones(6)
+    assert rank_test(perfect, perfect - 2e-16) == 1.0
+    assert rank_test(perfect, perfect - 2e-9) == pytest.approx(2 / 924)
 
 
 def test_p_of_ties_is_that_of_every_choice() -> None:

@@ -1,11 +1,14 @@
 """MIG against a worked example, a twin in plain loops, and the faults of implementations in use."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
 from tests.examples import entangled_codes, grid_factors, perfect_codes
 from unbraid.factors import FactorSpace
-from unbraid.metrics import mig
+from unbraid.metrics import dcimig, jemmig, mig, mig_sup
 from unbraid.types import FloatArray, IntArray
 
 
@@ -175,3 +178,15 @@ def test_dependence_is_what_is_left_when_luck_has_had_its_part() -> None:
     same, differ = 0.35 + 0.065, 0.065
     told = same * np.log(10 * same) + 9 * differ * np.log(10 * differ)
     assert np.mean(shares) == pytest.approx(told / np.log(10), abs=0.012)
+
+
+@pytest.mark.parametrize("metric", [mig, jemmig, dcimig, mig_sup])
+def test_no_rounding_lifts_perfect_codes_above_1(metric: Callable[..., Any]) -> None:
+    """The information of a code that is the factor and the entropy of the factor are sums in another order."""
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        levels = rng.integers(0, rng.integers(2, 6), (int(rng.integers(6, 200)), 1))
+        if np.ptp(levels):
+            result = metric(levels, levels)
+            assert result.score <= 1.0
+            assert getattr(result, "per_factor", np.ones(1)).max() <= 1.0

@@ -16,6 +16,7 @@ PUBLISHED, BASELINE = "published.", "baseline."  # before a column: of a paper, 
 HELD_OUT = "held_out"  # of a metric: of the factors of held-out combinations alone
 N_ROWS = "n_rows"  # that the scores of a run are of
 LEAST_RUNS = 3  # of a correlation
+ROUNDING = 1e-9  # by which a score may lie beyond the range of its metric
 
 
 def headline_columns(frame: DataFrame) -> list[str]:
@@ -80,7 +81,7 @@ def within_range(column: str, values: FloatArray, low: float, high: float) -> tu
     if known is None or value not in (known.headline, HELD_OUT):
         return low, high
     least, most = known.range
-    inside = least <= values.min() and values.max() <= most
+    inside = least - ROUNDING <= values.min() and values.max() <= most + ROUNDING
     return (max(low, least), min(high, most)) if inside else (low, high)
 
 

@@ -73,8 +73,8 @@ def dcimig(
     found = tables(inputs, bins, binning, factor_bins)
     per_code, largest = _gaps(found.information)
     return DCIMIG(
-        score=float(largest.sum() / found.factor_entropy.sum()),
-        per_factor=largest / found.factor_entropy,
+        score=float(min(largest.sum() / found.factor_entropy.sum(), 1.0)),
+        per_factor=np.minimum(largest / found.factor_entropy, 1.0),
         per_code=per_code,
         mutual_information=found.information,
         factor_entropy=found.factor_entropy,

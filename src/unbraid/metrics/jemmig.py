@@ -105,7 +105,8 @@ def _scores(found: Tables, bins: int, normalise: Normalise) -> tuple[IntArray, F
     held = entropy[best]
     most = np.maximum(np.log(bins), held) if normalise == "bins" else held
     scale = found.factor_entropy + most
-    return best, 1.0 - (held + found.factor_entropy - 2 * told + others) / scale
+    left = np.maximum(held + found.factor_entropy - 2 * told + others, 0.0)  # below which rounding may be
+    return best, 1.0 - left / scale
 
 
 def jemmig_of_noise(inputs: Inputs) -> Noise:

@@ -82,9 +82,9 @@ def mig(
     levels = as_levels(inputs)
     information = binned_information(inputs, bins, binning)
     entropies = factor_entropy(levels)
-    per_factor = gaps(information) / entropies
+    per_factor = np.minimum(gaps(information) / entropies, 1.0)  # which rounding may exceed
     own = mutual_information(bin_codes(levels.levels.astype(float), bins, binning, inputs.weights), levels)
-    score, ceiling = float(per_factor.mean()), float(np.mean(gaps(own) / entropies))
+    score, ceiling = float(per_factor.mean()), float(np.minimum(gaps(own) / entropies, 1.0).mean())
     above = "the score is above its ceiling, which is what the factors themselves score as codes, and no bound"
     return MIG(
         score=score,

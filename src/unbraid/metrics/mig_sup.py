@@ -115,7 +115,8 @@ def mig_sup_of_noise(inputs: Inputs) -> Noise:
 
 def _per_code(information: FloatArray, entropy: FloatArray) -> FloatArray:
     """(..., n_codes); 0 for a code that is constant."""
-    return gaps(np.swapaxes(information, -1, -2)) / np.where(entropy > 0, entropy, 1.0)
+    shares = gaps(np.swapaxes(information, -1, -2)) / np.where(entropy > 0, entropy, 1.0)
+    return np.minimum(shares, 1.0)  # which rounding may exceed
 
 
 METRIC = Metric(

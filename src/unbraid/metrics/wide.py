@@ -150,9 +150,9 @@ def one_pass(
 def _mig(found: OnePass) -> MIG:
     levels, entropies = found.levels, factor_entropy(found.levels)
     own = mutual_information(bin_codes(levels.levels.astype(float), BINS, "width"), levels)
-    per_factor, ceiling = gaps(found.information) / entropies, float(np.mean(gaps(own) / entropies))
+    per_factor, ceiling = (np.minimum(gaps(each) / entropies, 1.0) for each in (found.information, own))
     information = found.information[found.leading]
-    return MIG(float(per_factor.mean()), ceiling, per_factor, information, entropies, levels.notes)
+    return MIG(float(per_factor.mean()), float(ceiling.mean()), per_factor, information, entropies, levels.notes)
 
 
 def _med(found: OnePass) -> MED:
