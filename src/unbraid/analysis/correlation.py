@@ -15,7 +15,7 @@ __all__ = ["Difference", "correlation", "correlation_difference", "correlation_i
 Method = Literal["spearman", "pearson"]
 Test = Literal["dependent", "independent", "paper"]
 EXACT = 8  # runs up to which every order is gone through
-ROUNDING = 1e-12  # of the largest value
+ROUNDING = 2e-13  # of the largest value: less than half of what is called constant
 
 
 def t_value(correlation: float, n: int) -> float:
