@@ -3,6 +3,7 @@
 import io
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import unbraid
 from unbraid import Representation
 from unbraid.cli._progress import metric_progress
 from unbraid.cli.app import app
-from unbraid.confidence.interval import intervals, rows_needed
+from unbraid.confidence.interval import intervals, rows_needed, student
 from unbraid.metrics import METRICS
 from unbraid.metrics._shared.inputs import split_rows
 from unbraid.metrics._shared.resampling import Resampling, all_but_a_block, draw_part, part_of_rows
@@ -29,6 +30,12 @@ FACTORS = np.stack([RNG.integers(0, size, 400) for size in (3, 4)], axis=1)
 CODES = np.hstack([FACTORS[:, :1] + 0.3 * RNG.standard_normal((400, 1)), RNG.standard_normal((400, 3))])
 ROOT = Path(__file__).parents[2]
 UNBOUNDED = (np.array([-np.inf]), np.array([np.inf]))
+
+
+@dataclass(frozen=True)
+class Shares:
+    score: float
+    auc: float  # that of somebody else, which may be anything
 
 
 def parts(
@@ -382,3 +389,31 @@ def test_the_bar_says_how_much_time_is_left(monkeypatch: pytest.MonkeyPatch) -> 
         unbraid.score(CODES, FACTORS, metrics="mig", confidence=(0.9, 3), progress=progress)
     assert "mig, resampled rows" in shown.getvalue()
     assert " left " in shown.getvalue()
+
+
+def test_intervals_of_other_values_end_at_the_ends_of_their_ranges() -> None:
+    """Compactness is at most 1, the mean error of a regression at least 0; of one's own function nothing is known."""
+    rng = np.random.default_rng(0)
+    factors = rng.integers(0, [3, 4], (300, 2))
+    codes = factors + 0.05 * rng.standard_normal((300, 2))
+
+    def own(codes: FloatArray, factors: FloatArray) -> Shares:
+        return Shares(0.5, 3.0 + float((codes - factors).std()))
+
+    asked = (("infomec", "compactness", 1.0), ("latent_matching", "msgs_smi", 1.0), (own, "auc", None))
+    for metric, value, most in asked:
+        (scored,) = unbraid.score(codes, factors, metrics=[metric], confidence=0.95).scored.values()
+        assert scored.intervals is not None
+        found = scored.intervals.values[value]
+        assert found.low <= scored.values[value] <= found.high
+        assert found.degrees is not None
+        free = scored.values[value] + float(student(0.95, found.degrees)) * found.deviation
+        assert found.high == pytest.approx(free if most is None else most)
+        assert most is None or free > 1
+    rows = {name: METRICS[name] for name in ("dci_lasso", "factor_leakage", "infomec", "explicitness")}
+    assert rows["dci_lasso"].range_of("completeness") == (0.0, 1.0)
+    assert rows["dci_lasso"].range_of("nrmse") == (0.0, np.inf)
+    assert rows["factor_leakage"].range_of("norm_mean") == (0.0, 1.0)
+    assert rows["infomec"].range_of("explicitness") == (-np.inf, 1.0)
+    assert rows["explicitness"].range_of("score") == (-1.0, 1.0)
+    assert rows["explicitness"].range_of("auc") == (0.0, 1.0)

@@ -78,9 +78,9 @@ def within_range(column: str, values: FloatArray, low: float, high: float) -> tu
     """An interval of the mean of a column, cut off at the ends of the metric's range, in which all values lie."""
     metric, _, value = column.removeprefix(PUBLISHED).removeprefix(BASELINE).rpartition(".")
     known = find_metric(metric)
-    if known is None or value not in (known.headline, HELD_OUT):
+    if known is None:
         return low, high
-    least, most = known.range
+    least, most = known.range_of(known.headline if value == HELD_OUT else value)
     inside = least - ROUNDING <= values.min() and values.max() <= most + ROUNDING
     return (max(low, least), min(high, most)) if inside else (low, high)
 

@@ -248,11 +248,8 @@ def _intervals(scored: Scored, parts: Parts, confidence: float) -> Intervals:
     names = [name for name in values if name in parts.values]
     whole = np.array([*(values[name] for name in names), *per_factor])
     resampled = np.column_stack([*(parts.values[name] for name in names), parts.per_factor])
-    # A ceiling is what the headline could be at most, so it has the same range.
-    bounded = [name in (scored.metric.headline, "ceiling") for name in names] + [True] * len(per_factor)
-    low, high = (
-        np.where(bounded, end, other) for end, other in zip(scored.metric.range, (-np.inf, np.inf), strict=True)
-    )
+    ranges = [*map(scored.metric.range_of, names), *[scored.metric.range] * len(per_factor)]
+    low, high = np.array(ranges).reshape(-1, 2).T
     made = intervals(whole, resampled, (low, high), parts.method, confidence)
     of_factors = tuple(made[len(names) :]) if len(per_factor) else None
     return Intervals(confidence, len(resampled), dict(zip(names, made, strict=False)), of_factors)

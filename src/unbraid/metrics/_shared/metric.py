@@ -1,6 +1,7 @@
 """One row of the table of metrics, which stands at the end of the metric's own file."""
 
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -40,6 +41,13 @@ LOWER = (
     "informativeness", "nrmse", "error_rate", "error", "ordinary", "nm_auc", "mean", "norm_mean", "index_code_mi",
     "total_correlation", "leakage",
 )  # fmt: skip
+# Their ranges; what is not here may be any number.
+SHARES = (
+    "disentanglement", "completeness", "compactness", "auc", "mean_accuracy", "train_accuracy", "error_rate",
+    "norm_mean", "msas_smi", "msgs_smi", "lms_spn", "msas_spn", "msgs_spn",
+)  # fmt: skip
+ERRORS = ("nrmse", "ordinary")  # 0 or more
+AT_MOST_1 = ("explicitness", "r2", "r2_active", "codes_from_factors")
 
 
 @dataclass(frozen=True)
@@ -96,6 +104,14 @@ class Metric:
         if value in HIGHER or value in self.claims:
             return True
         return False if value in LOWER else None
+
+    def range_of(self, value: str) -> tuple[float, float]:
+        """Of a value of its result, with infinities where it is unbounded or not known."""
+        if value in (self.headline, "ceiling"):  # a ceiling is what the headline could be at most
+            return self.range
+        if self.own:
+            return -math.inf, math.inf
+        return 0.0 if value in SHARES + ERRORS else -math.inf, 1.0 if value in SHARES + AT_MOST_1 else math.inf
 
     @property
     def needs_factors(self) -> bool:
