@@ -16,7 +16,7 @@ IN_WORDS: Mapping[Moved, str] = {"rows": "shuffled", "groups": "shuffled by grou
 SHIFTS = 100
 SHORTEST = 10  # rows of a series that can be shifted
 FEWEST_GROUPS = 5  # that can be shuffled: four have but 24 orders, one of which is their own
-ROUNDING = 1e-9  # of the largest score: orders of the rows that come to the same differ by the order of their sums
+ROUNDING = 1e-11  # of the largest score: orders of the rows that come to the same differ by the order of their sums
 
 
 @dataclass(frozen=True, eq=False)
