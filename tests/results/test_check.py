@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.results.examples import COMMIT, measured, of_paper, of_study, put
-from unbraid.results.check import faults
+from unbraid.results.check import faults, outside
 from unbraid.results.earlier import changes, latest
 
 
@@ -80,6 +80,11 @@ def test_each_fault_is_one_line_that_names_the_file(unbraid_cli, tmp_path: Path,
     assert printed.startswith(f"{path}: ")
     assert said in printed
     assert printed.count("\n") == 1
+
+
+def test_a_perfect_score_that_rounding_has_lifted_is_not_outside_its_range() -> None:
+    assert [*outside({"metric": "sap.score", "reported": {"value": 1.0 + 4e-16}})] == []
+    assert len([*outside({"metric": "sap.score", "reported": {"value": 1.0 + 4e-6}})]) == 1
 
 
 def test_a_reason_makes_a_reported_number_outside_the_interval_sound(tmp_path: Path) -> None:

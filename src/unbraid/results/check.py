@@ -6,7 +6,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from unbraid.analysis.columns import HELD_OUT
+from unbraid.analysis.columns import HELD_OUT, ROUNDING
 from unbraid.metrics import MEASURES
 from unbraid.metrics._shared.arguments import find_metric
 from unbraid.results.files import path_of, paths, read, text_of
@@ -95,7 +95,7 @@ def outside(score: Mapping[str, Any]) -> Iterator[str]:
         held = score.get(kind, {})
         numbers = {name: held[name] for name in ("value", "low", "high", "chance") if name in held}
         for name, number in {**numbers, **held.get("baselines", {})}.items():
-            if not least <= number <= most:
+            if not least - ROUNDING <= number <= most + ROUNDING:
                 span = f"{least:g} to {most:g}".replace("inf", "∞")
                 of = "" if name == "value" else f"{name} "
                 yield f"{kind} {of}{number:g} lies outside the range of {metric}, {span}"
