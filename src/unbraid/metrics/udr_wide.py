@@ -141,8 +141,9 @@ class _Held:
                 stored = np.diff(matrix.indptr)
                 matrix.data *= np.repeat(unit, stored)
                 full = stored == self.n_rows  # others have zeros, which are as far from the rest as 0 is
-                offset[full] = np.asarray(matrix[:, full].mean(axis=0)).ravel()
-                matrix.data -= np.repeat(offset, stored)
+                if full.any():
+                    offset[full] = np.asarray(matrix[:, full].mean(axis=0)).ravel()
+                    matrix.data -= np.repeat(offset, stored)
         mean = np.asarray(matrix.mean(axis=0)).ravel()
         squares = np.asarray((matrix * matrix).mean(axis=0)).ravel()
         deviation = np.sqrt(np.maximum(squares - mean**2, 0.0))
