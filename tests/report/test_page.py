@@ -13,6 +13,7 @@ import pytest
 from tests.examples import SPACE, entangled_codes, grid_factors
 from unbraid import Representation, ScoreCard, score
 from unbraid._utils.printable import printable
+from unbraid._version import VERSION
 from unbraid.factors import FactorSpace
 from unbraid.metrics import METRICS, Metric
 from unbraid.metrics._shared.chance import Noise
@@ -472,11 +473,37 @@ def test_a_number_of_another_version_of_its_metric_says_so(tmp_path: Path) -> No
     (tmp_path / "then.json").write_text(json.dumps(saved), encoding="utf-8")
 
     told = [
-        f"computed by version {version - 1} of mig; this unbraid has version {version}",
-        f"computed by version {version + 1} of mig(bins=5); this unbraid has version {version}",
+        f"computed by version {version - 1} of mig; unbraid {VERSION} has version {version}",
+        f"computed by version {version + 1} of mig(bins=5); unbraid {VERSION} has version {version}",
     ]
     assert re.findall("computed by version [^<]*", saved_page(tmp_path / "then.json")) == told
-    assert "computed by version" not in saved_page(tmp_path / "now.json")
+    then = ScoreCard.load(tmp_path / "then.json")
+    assert re.findall("    (computed by version .*)", str(then)) == told
+    then.to_hf(tmp_path / "README.md", model="lab/beta", dataset="sprites")
+    assert re.findall("- (computed by version .*)", (tmp_path / "README.md").read_text(encoding="utf-8")) == told
+    now = ScoreCard.load(tmp_path / "now.json")
+    now.to_hf(tmp_path / "NOW.md", model="lab/beta", dataset="sprites")
+    for text in (saved_page(tmp_path / "now.json"), str(now), (tmp_path / "NOW.md").read_text(encoding="utf-8")):
+        assert "computed by version" not in text
+
+
+def test_what_is_said_of_another_version_is_not_kept_in_the_file(tmp_path: Path) -> None:
+    score(CODES, FACTORS, metrics=["mig"]).save(tmp_path / "now.json")
+    saved = json.loads((tmp_path / "now.json").read_text(encoding="utf-8"))
+    saved["metrics"]["mig"]["version"] += 1
+    (tmp_path / "then.json").write_text(json.dumps(saved), encoding="utf-8")
+    assert ScoreCard.load(tmp_path / "then.json").to_dict()["metrics"]["mig"] == saved["metrics"]["mig"]
+
+
+def test_an_unwanted_factor_has_the_version_of_explicitness(tmp_path: Path) -> None:
+    score(CODES, FACTORS, metrics=["mig"], unwanted="factor_0").save(tmp_path / "now.json")
+    saved = json.loads((tmp_path / "now.json").read_text(encoding="utf-8"))
+    assert "computed by" not in str(ScoreCard.load(tmp_path / "now.json"))
+    version = METRICS["explicitness"].version
+    saved["metrics"]["unwanted(factor_0)"]["version"] = version + 1
+    (tmp_path / "then.json").write_text(json.dumps(saved), encoding="utf-8")
+    (note,) = re.findall("computed by .*", str(ScoreCard.load(tmp_path / "then.json")))
+    assert note == (f"computed by version {version + 1} of unwanted(factor_0); unbraid {VERSION} has version {version}")
 
 
 def test_saved_scores_alone_have_a_page_without_figures_of_samples(finite: ScoreCard, tmp_path: Path) -> None:

@@ -222,18 +222,10 @@ def _row(name: str, scored: Mapping[str, Any], factor_names: Sequence[str]) -> d
             if key not in known
         ],
         "per_factor": _per_factor(scored, factor_names),
-        "notes": [*scored["notes"], *_of_another_version(name, metric)],
+        "notes": list(scored["notes"]),
         "seconds": f"{scored['seconds']:.2g}" if scored["seconds"] < 10 else f"{scored['seconds']:.0f}",
         "seeded": metric.stochastic,
     }
-
-
-def _of_another_version(name: str, metric: Metric) -> list[str]:
-    """The note on a number of a file that this version of the metric has not computed."""
-    known = METRICS.get(name.partition("(")[0])
-    if known is None or known.version == metric.version:
-        return []
-    return [f"computed by version {metric.version} of {name}; this unbraid has version {known.version}"]
 
 
 def _null(null: Null) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from unbraid.confidence.interval import Interval, Intervals, rows_needed
 from unbraid.confidence.null import Null
 from unbraid.metrics import BLOCKED, METRICS, Metric
 from unbraid.metrics._shared.chance import Noise, notes_on_noise
+from unbraid.metrics._shared.provenance import of_another_version
 from unbraid.metrics._shared.resampling import UNCHECKED, Resampling
 from unbraid.representation import SUFFIXES, Representation
 from unbraid.representation.representation import NARROWEST
@@ -77,6 +78,7 @@ class Scored:
     no_baselines: Mapping[str, str] = field(default_factory=dict)  # by name, why a baseline could not be scored
     factors: tuple[str, ...] = ()  # their names, by which notes call them; none where the notes do so already
     codes: tuple[str, ...] = ()  # likewise
+    other_version: str = ""  # what to say where a file holds the number of another version of the metric
 
     @property
     def headline(self) -> float:
@@ -106,6 +108,8 @@ class Scored:
         notes = [with_names(note, self.factors, self.codes) for note in told]
         if self.objects is not None:
             notes.insert(0, f"on {len(self.objects):,} images of whole objects, encoded for it")
+        if self.other_version:
+            notes.insert(0, self.other_version)
         if self.null is not None:
             notes.append(self.null.note)
         notes += baselines_told(self.metric.higher_is_better, self.headline, self.baselines)
@@ -263,7 +267,8 @@ class ScoreCard(Mapping[str, Any]):
         where none was asked for or there is none; null, the mean of the headline with rows moved, p and above_null, of
         headlines for which a null was asked (p also of each factor), else NaN; what each baseline scores, by its name,
         where there are any, NaN beside what is no headline; direction, "higher" or "lower" where one is better, ""
-        where neither is; headline, whether it is the metric's score; version and seconds of the metric.
+        where neither is; headline, whether it is the metric's score; version and seconds of the metric that computed
+        it: on a card that was read the version may be another than that in `unbraid.metrics.METRICS`.
 
         Raises:
             ImportError: pandas is not installed.
@@ -591,7 +596,7 @@ def metric_entry(scored: Scored, factor_names: Sequence[str]) -> dict[str, Any]:
     }
     if per_factor is not None:
         described["per_factor"] = {name: float(v) for name, v in zip(factor_names, per_factor, strict=True)}
-    described["notes"] = list(scored.notes)
+    described["notes"] = list(replace(scored, other_version="").notes)  # whoever reads the file compares versions
     # What there is for each row says nothing without the rows, and those of whole objects are not kept.
     of_rows = len(scored.objects) if scored.objects is not None else -1
     small = {
@@ -621,6 +626,7 @@ def _scored(name: str, saved: SavedMetric, factors: tuple[str, ...]) -> Scored:
         _row(name, saved), result, saved.seconds, chance=chance, null=null,
         intervals=_intervals(name, saved, factors), no_interval=saved.no_interval, no_null=saved.no_null,
         baselines=saved.baselines, no_baselines=saved.no_baselines,
+        other_version=of_another_version(name, saved.version),
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from unbraid.metrics._shared.provenance import of_another_version
 from unbraid.sharing.front_matter import read_front_matter, with_keys
 from unbraid.sharing.numbers import Number, in_markdown, numbers_of, score_table, slug
 from unbraid.storage.files import atomic_write
@@ -94,7 +95,9 @@ def scores_section(scores: SavedScores) -> str:
         said += f" Intervals ({100 * confidence:g} %) are over rows, not over trainings with other seeds."
     if any(each.by_chance is not None for each in numbers):
         said += " *By chance* is what the metric gives codes that have nothing to do with the factors."
-    return f"## Scores\n\n{score_table(numbers)}\n{said}\n"
+    others = [of_another_version(name, each.version) for name, each in scores.metrics.items()]
+    listed = "".join(f"- {in_markdown(each)}\n" for each in others if each)
+    return f"## Scores\n\n{score_table(numbers)}\n{said}\n" + (listed and f"\n{listed}")
 
 
 def merged(existing: Any, entry: Mapping[str, Any], where: str) -> list[dict[str, Any]]:

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from unbraid.metrics import METRICS
+from unbraid._version import VERSION
+from unbraid.metrics import BLOCKED, METRICS
 from unbraid.metrics._shared.metric import Metric
 from unbraid.storage.score_file import Decision
 
@@ -36,6 +37,16 @@ def decision(name: str, metric: Metric | None, *, seed: int = 0, held_out: str |
             "package": package,
         }
     return {key: value for key, value in found.items() if value is not None}
+
+
+def of_another_version(name: str, version: int) -> str:
+    """What to say of a stored number that this version of its metric has not computed; "" of all others."""
+    metric = name.partition("(")[0]
+    # The row of an unwanted factor, unwanted(batch), is the explicitness of that factor.
+    known = METRICS.get("explicitness" if metric == "unwanted" else metric) or BLOCKED.get(metric)
+    if known is None or known.version == version:
+        return ""
+    return f"computed by version {version} of {name}; unbraid {VERSION} has version {known.version}"
 
 
 def source_digest(name: str, function: Callable[..., Any]) -> str:
