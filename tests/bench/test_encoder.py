@@ -21,7 +21,7 @@ from unbraid.bench.leaderboard import of_set, standings
 from unbraid.bench.record import check_whole, model_of, record
 from unbraid.bench.shown import table
 from unbraid.bench.suite import LAPTOP
-from unbraid.metrics import mcc
+from unbraid.metrics import METRICS, mcc
 from unbraid.results.check import faults
 from unbraid.results.files import text_of
 from unbraid.results.schema import Results
@@ -262,8 +262,10 @@ def test_results_refuse_a_record_that_lacks_something(unbraid_cli, tmp_path: Pat
 def test_files_of_the_first_schema_hold_no_chance(tmp_path: Path) -> None:
     content = record(bench("constant", tmp_path), "a__b", TODAY)
     assert content["schema"] == 2
+    versions = {each["metric"].partition(".")[0]: each["measured"]["metric_version"] for each in content["scores"]}
+    assert versions == {name: METRICS[name].version for name in versions}
     Results.model_validate(content)
-    with pytest.raises(ValueError, match="chance, baselines, seconds, supervision, date are of schema 2"):
+    with pytest.raises(ValueError, match="supervision, date, metric_version are of schema 2"):
         Results.model_validate(content | {"schema": 1})
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from tests.results.examples import COMMIT, of_paper, put
 from unbraid import score
+from unbraid.metrics import METRICS
 from unbraid.results.check import faults
 
 pandas = pytest.importorskip("pandas")
@@ -64,6 +65,31 @@ def test_a_table_gives_means_with_students_interval(add, table: Path, tmp_path: 
     assert path.read_bytes() == before
 
 
+def test_a_table_says_by_which_version_of_each_metric_its_numbers_are(add, tmp_path: Path) -> None:
+    told = [json.dumps({"mig": {"version": 2}, "sap": {"version": 3}})] * 5
+    table, path = tmp_path / "t.csv", tmp_path / "results" / "unbraid__beta_vae" / COMMIT[:12] / "t.json"
+
+    def versions(computed_with: list[str] | None, *words: str) -> list[int | None]:
+        rows = frame(MIG, **{"sap.score": MIG, "udr.score": MIG})
+        (rows if computed_with is None else rows.assign(computed_with=computed_with)).to_csv(table, index=False)
+        code, _, error = add(table, *words)
+        assert code == 0, error
+        assert faults(tmp_path / "results") == []
+        return [each["measured"].get("metric_version") for each in read(path)["scores"]]
+
+    assert versions(None) == [None, None, None]  # as tables of before
+    assert (read(path)["schema"], versions(told)) == (1, [None, None, None])  # the same numbers: left as they are
+    path.unlink()
+    assert versions(["", *told[1:]]) == [None, None, None]  # one run does not say
+    path.unlink()
+    assert (versions(told), read(path)["schema"]) == ([2, 3, None], 2)
+    assert versions(told) == [2, 3, None]
+    later = [text.replace("2", "4") for text in told]
+    assert versions(later, "--reason", "mig has changed") == [4, 3, None]
+    table.write_text(table.read_text(encoding="utf-8").replace(": 4}", ": 5}"), encoding="utf-8")
+    assert "has 4 for metric_version of mig.score of square (beta=4), now 5; say why" in add(table)[2]
+
+
 def test_a_number_is_replaced_for_a_reason_alone(add, table: Path, tmp_path: Path) -> None:
     add(table)
     path = tmp_path / "results" / "unbraid__beta_vae" / COMMIT[:12] / "small.json"
@@ -105,8 +131,10 @@ def test_runs_of_no_single_clean_commit_have_a_folder_of_their_own(
 
 
 def test_models_of_each_dataset_are_ranked_and_scored_by_themselves(add, tmp_path: Path) -> None:
-    one = frame(MIG, label="a", ranked_by='{"models": "1"}', computed_with='{"mig": 1}')
-    other = frame([0.5] * 5, label="b", ranked_by='{"models": "2"}', computed_with='{"mig": 2}', content="b")
+    one = frame(MIG, label="a", ranked_by='{"models": "1"}', computed_with='{"mig": {"version": 1}}')
+    other = frame(
+        [0.5] * 5, label="b", ranked_by='{"models": "2"}', computed_with='{"mig": {"version": 2}}', content="b"
+    )
     both = pandas.concat([one, other]).assign(run=[f"{place:016x}" for place in range(10)], **{"udr.score": 0.25})
     both.to_csv(tmp_path / "small.csv", index=False)
     assert add(tmp_path / "small.csv") == (
@@ -296,6 +324,9 @@ def test_a_score_card_gives_its_headlines_and_intervals(add, tmp_path: Path) -> 
         [card["mig"].score, interval.low, interval.high], rel=1e-5
     )
     assert (held["units"], held["unit"], held["seeds"]) == (240, "row", [0])
+    assert [each["measured"]["metric_version"] for each in content["scores"]] == [
+        METRICS["mig"].version, METRICS["sap"].version,
+    ]  # fmt: skip
     assert faults(tmp_path / "results") == []
     assert add(*given, "--columns", "mig.ceiling")[0] == 0
     assert len(read(tmp_path / "results" / "my-lab__axes" / COMMIT[:12] / "card.json")["scores"]) == 3

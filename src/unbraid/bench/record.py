@@ -12,6 +12,7 @@ import numpy as np
 from unbraid.bench.encoder import Bench, Scored
 from unbraid.bench.suite import PREFIX, SUITES, TRIAL, Suite
 from unbraid.families.table import FAMILIES
+from unbraid.metrics import METRICS
 from unbraid.results.measured import commit_of, mean_of, rounded
 from unbraid.results.schema import BESIDE, MODEL, key_of, named
 from unbraid.storage.trust import is_code
@@ -82,6 +83,7 @@ def _measured(bench: Bench, label: str, own: Sequence[Scored], column: str, comm
         "seconds": rounded(fmean(each.model.seconds for each in own)),
         **({"supervision": supervision} if supervision else {}),
         "date": max(str(each.model.made["ended"]) for each in own)[:10],
+        "metric_version": METRICS[column.rpartition(".")[0]].version,
     }
 
 

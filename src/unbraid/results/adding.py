@@ -72,7 +72,8 @@ def added(
         if revision == EXTERNAL and "reported" not in own:
             raise ValueError(f"{path} has no reported number for {named(score)}; {_suggested(score, content)}")
         before, now = own.get("measured"), score["measured"]
-        if before is not None and _undated(before) == _undated(now):
+        then, current = _comparable(before or {}, now)
+        if before is not None and then == current:
             same.append(score)
             continue
         (new if before is None else replaced).append(score)
@@ -80,9 +81,9 @@ def added(
         for fault in outside(score):
             raise ValueError(f"{path}: {named(score)}: {fault}")
         if before is not None and reason is None:
-            name, then, new_one = differing(_undated(before), _undated(now))
+            name, old, new_one = differing(then, current)
             of = named(score) if name == "value" else f"{name} of {named(score)}"
-            raise ValueError(f"{path} has {then!r} for {of}, now {new_one!r}; say why it is replaced: --reason")
+            raise ValueError(f"{path} has {old!r} for {of}, now {new_one!r}; say why it is replaced: --reason")
         if apart(own):
             if reason is None:
                 raise ValueError(
@@ -104,8 +105,11 @@ def added(
     return Added(path, content, len(new), len(replaced), len(same))
 
 
-def _undated(measured: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in measured.items() if name != "date"}
+def _comparable(then: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Two numbers without their dates, and without versions of the metric where the older one is of before these."""
+    aside = {"date"} if "metric_version" in then else {"date", "metric_version"}
+    old, new = ({name: value for name, value in each.items() if name not in aside} for each in (then, now))
+    return old, new
 
 
 def _date(content: Mapping[str, Any]) -> None:

@@ -1,7 +1,8 @@
 """What was measured, as records: means over the seeds of each setting of a study, and the numbers of a score card."""
 
+import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,6 +74,7 @@ def in_table(frame: DataFrame, study: str, columns: Sequence[str] | None = None)
                 measured = {
                     **mean_of(column, values[np.isfinite(values)]), "units": len(own), "unit": "seed", "commit": commit,
                     "study": study, "seeds": sorted(map(int, own["seed"].dropna())), "machine": _machine(own),
+                    **_version(_decisions(own), column),
                 }  # fmt: skip
                 score = {"metric": column, "dataset": dataset, "setting": setting, "measured": measured}
                 yield Found(family, revision, score)
@@ -127,7 +129,7 @@ def in_card(
             measured |= {"low": rounded(interval.low), "high": rounded(interval.high)}
         measured |= {
             "units": card.input.n_samples, "unit": "row", "commit": commit, "study": study, "seeds": [card.seed],
-            "machine": "",
+            "machine": "", **_version([card.decisions()], column),
         }  # fmt: skip
         scores.append({"metric": column, "dataset": dataset, "setting": setting, "measured": measured})
     return scores
@@ -151,6 +153,21 @@ def commit_of(commits: Iterable[Any]) -> tuple[str, str]:
     if not known or not all(re.fullmatch(COMMIT, each) for each in known):
         return "", UNCLEAN
     return ("", SEVERAL) if len(known) > 1 else (known[0], known[0][:SHORT])
+
+
+def _decisions(rows: DataFrame) -> list[Mapping[str, Any]]:
+    """Of each run, what decided its numbers; nothing of runs of before that was kept."""
+    if "computed_with" not in rows.columns:
+        return [{}]
+    return [json.loads(text) if isinstance(text, str) else {} for text in rows["computed_with"]]
+
+
+def _version(decisions: Iterable[Mapping[str, Any]], column: str) -> dict[str, int]:
+    """The version of the metric of a column, where all of them name the same."""
+    metric = column.rpartition(".")[0]
+    found = {held.get(metric, {}).get("version") for held in decisions}
+    version = found.pop() if len(found) == 1 else None
+    return {} if version is None else {"metric_version": version}
 
 
 def _machine(rows: DataFrame) -> str:

@@ -8,7 +8,7 @@ from pydantic_core import PydanticCustomError
 
 from unbraid.storage.json_records import LONGEST, Count, Natural, Record, Seconds, Text
 
-SCHEMA, BESIDE = 1, 2  # BESIDE: what `unbraid bench` measures beside a number may stand with it
+SCHEMA, BESIDE = 1, 2  # BESIDE: what is known beside a number, such as its chance level, may stand with it
 # In place of a commit: of a paper, of code that was never committed, of runs of more than one commit.
 EXTERNAL, UNCLEAN, SEVERAL = "external", "unclean", "several"
 COMMIT = "[0-9a-f]{40}"
@@ -20,7 +20,14 @@ Said: TypeAlias = Annotated[str, Field(max_length=LONGEST, pattern=r"\S")]  # mo
 Name: TypeAlias = Annotated[str, Field(max_length=200, pattern=f"^{STUDY}$")]
 Width: TypeAlias = Annotated[FiniteFloat, Field(ge=0)]
 Day: TypeAlias = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
-NEW = ("chance", "baselines", "seconds", "supervision", "date")  # of a measured number, in files of schema BESIDE
+NEW = (
+    "chance",
+    "baselines",
+    "seconds",
+    "supervision",
+    "date",
+    "metric_version",
+)  # of a measured number, in files of schema BESIDE
 
 
 class Source(Record):
@@ -60,6 +67,7 @@ class Measured(Record):
     seconds: Seconds | None = None  # of one training
     supervision: Said | None = None  # what it was told: "512 pairs"
     date: Day | None = None  # on which the last training ended
+    metric_version: Count | None = None  # of the metric that computed it; older records, and own metrics, have none
 
 
 class Score(Record):

@@ -62,7 +62,7 @@ def whole_table(some: Iterable[Entry]) -> Table:
     reported = ("value", "spread", "spread_is", "n", "printed", "place")
     measured = (
         "value", "low", "high", "units", "unit", "commit", "study", "machine", "chance", "seconds", "supervision",
-        "date",
+        "date", "metric_version",
     )  # fmt: skip
     heads = [
         "model", "revision", "study", "dataset", "metric", "setting",
