@@ -158,3 +158,20 @@ def test_a_column_of_text_among_codes_is_named() -> None:
     frame = pytest.importorskip("pandas").DataFrame({"first": CODES[:, 0], "cell": "x", "second": CODES[:, 1]})
     with pytest.raises(ValueError, match="codes must be real numbers; .* in column 'cell'"):
         score(frame, FACTORS)
+
+
+@pytest.mark.parametrize("labels", [lambda factors: factors, lambda factors: {"x": factors[:, 0], "y": factors[:, 1]}])
+def test_codes_of_rows_without_a_label_need_not_be_numbers(labels: Any) -> None:
+    codes, factors = CODES.copy(), FACTORS.astype(float)
+    factors[[3, 7], 0] = np.nan
+    codes[3, 1], codes[7, 0] = np.nan, np.inf
+    used = ~np.isnan(factors[:, 0])
+    there = score(codes[used], labels(factors[used]), metrics="mig")["mig"]
+    for card in (
+        score(codes, labels(factors), metrics="mig"),
+        score(Representation.of(codes, labels(factors)), metrics="mig"),
+    ):
+        assert card["mig"].score == pytest.approx(there.score)
+    codes[9, 1] = np.nan
+    with pytest.raises(ValueError, match=r"codes must be finite; row 9, column 1 is nan \(1 such values in all\)"):
+        score(codes, labels(factors), metrics="mig")

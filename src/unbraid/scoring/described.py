@@ -11,7 +11,7 @@ from unbraid._utils.arguments import check_entries
 from unbraid._utils.arrays import as_array, check_weights, column_names
 from unbraid._utils.repr import with_names
 from unbraid._utils.suggest import suggestion
-from unbraid.metrics._shared.inputs import check_inputs, finite_matrix
+from unbraid.metrics._shared.inputs import all_finite, check_inputs, finite_matrix, real_matrix
 from unbraid.representation import POSTERIOR, Representation
 from unbraid.representation.labels import check_groups, is_plain, refuse_names_of_rows
 from unbraid.representation.representation import grouped_by
@@ -73,8 +73,14 @@ def _representation(codes: ArrayLike | Representation, factors: Any, about: Mapp
     plain = about.keys() <= {*PLAIN} and not isinstance(groups, str) and not isinstance(kinds, Mapping)
     if factors is not None and plain and is_plain(factors):
         return _of_numbers(codes, factors, about)
-    matrix = _kept(finite_matrix(codes, "codes", "n_codes"))
-    return Representation.of(matrix, factors, **{"code_names": column_names(codes), **about})
+    matrix = _kept(real_matrix(codes, "codes", "n_codes"))
+    held = Representation.of(matrix, factors, **{"code_names": column_names(codes), **about})
+    if not all_finite(held.codes):  # only rows that have all labels count, and the error names one as it was given
+        counted = np.zeros_like(matrix)
+        rows = rows_kept(matrix, factors, {name: each for name, each in about.items() if name != "weights"})
+        counted[rows] = matrix[rows]
+        finite_matrix(counted, "codes", "n_codes")
+    return held
 
 
 def _with_more(representation: Representation, factors: dict[str, Any], about: Mapping[str, Any]) -> Representation:

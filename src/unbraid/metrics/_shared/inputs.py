@@ -170,6 +170,24 @@ def check_matrix(values: ArrayLike, name: str, columns: str) -> FloatArray:
 
 def finite_matrix(values: ArrayLike, name: str, columns: str) -> FloatArray | IntArray:
     """`check_matrix` that leaves whole numbers, and floats of up to eight bytes, of the type that they have."""
+    matrix = real_matrix(values, name, columns)
+    if not all_finite(matrix):
+        finite = np.isfinite(matrix)
+        row, column = np.argwhere(~finite)[0]
+        raise ValueError(
+            f"{name} must be finite; row {row}, column {column} is {matrix[row, column]} "
+            f"({int((~finite).sum())} such values in all)"
+        )
+    return matrix
+
+
+def all_finite(matrix: FloatArray | IntArray) -> bool:
+    """Whether every number of a matrix is, looked at some rows at a time."""
+    return all(np.isfinite(matrix[rows]).all() for rows in row_slices(matrix))
+
+
+def real_matrix(values: ArrayLike, name: str, columns: str) -> FloatArray | IntArray:
+    """`finite_matrix` that lets NaN and infinity pass."""
     matrix = as_array(values)
     if matrix.dtype.kind not in "biuf":
         frame: Any = values
@@ -184,15 +202,7 @@ def finite_matrix(values: ArrayLike, name: str, columns: str) -> FloatArray | In
     if matrix.shape[1] == 0:
         raise ValueError(f"{name} has no columns; got shape {matrix.shape}")
     longer = matrix.dtype.kind == "f" and matrix.itemsize > CELL
-    matrix = np.ascontiguousarray(matrix, dtype=np.float64 if longer else None)
-    if not all(np.isfinite(matrix[rows]).all() for rows in row_slices(matrix)):
-        finite = np.isfinite(matrix)
-        row, column = np.argwhere(~finite)[0]
-        raise ValueError(
-            f"{name} must be finite; row {row}, column {column} is {matrix[row, column]} "
-            f"({int((~finite).sum())} such values in all)"
-        )
-    return matrix
+    return np.ascontiguousarray(matrix, dtype=np.float64 if longer else None)
 
 
 def check_kinds(kinds: Sequence[Kind] | None, factors: FloatArray, name: str = "factors") -> tuple[Kind, ...]:
