@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from unbraid._utils.arrays import CELLS, finite_sparse, gigabytes, is_sparse, n_stored
+from unbraid._utils.counted import counted
 from unbraid._utils.memory import check_memory
 from unbraid._utils.repr import with_names
 from unbraid.metrics import Metric, NotDefined
 from unbraid.metrics._shared.provenance import decision
 from unbraid.metrics.wide import WIDE, WINDOW, one_pass
 from unbraid.representation import Representation
-from unbraid.representation.labels import read_labels
+from unbraid.representation.labels import Labels, read_labels
 from unbraid.scoring.card import FailedMetric, OnError, ScoreCard, Scored, none_computed
 from unbraid.scoring.engine import of_no_metric, validate
 from unbraid.scoring.memory import FACTOR
@@ -83,7 +84,8 @@ def score_wide(
             each = Scored(chosen[name], result, seconds, factors=kept.names, codes=names)
             validate(name, each, len(kept.names))
         except NotDefined as reason:
-            skipped[name] = with_names(str(reason), kept.names, names)
+            hint = _without_machines(read) if name == "sap" else ""
+            skipped[name] = with_names(str(reason), kept.names, names) + hint
         except Exception as error:
             if of_no_metric(error):
                 raise
@@ -94,6 +96,19 @@ def score_wide(
         raise none_computed(skipped, failed)
     computed_with = {name: decision(name, metric, seed=seed, held_out=None) for name, metric in chosen.items()}
     return ScoreCard(kept, scored, skipped, seed, failed=failed, computed_with=computed_with, of_codes=held.shape[1])
+
+
+def _without_machines(read: Labels) -> str:
+    """How `sap` scores the factors all the same, where they are categorical for no other reason than that of booleans.
+
+    Of two levels a straight line tells as much as classes do, and a text of two words cannot be ordinal.
+    """
+    labels = [place for place, kind in enumerate(read.kinds) if kind == "categorical"]
+    if not labels or any(read.levels[place] != ("False", "True") for place in labels):
+        return ""
+    first = read.names[labels[0]]
+    others = f", likewise for the {counted(len(labels) - 1, 'other')}" if len(labels) > 1 else ""
+    return f"; --kinds {first}=ordinal (kinds={{{first!r}: 'ordinal'}}) scores it by squared correlation{others}"
 
 
 def _copies(codes: Any, some_lost: bool) -> float:
