@@ -13,6 +13,7 @@ from unbraid import Representation, ScoreCard
 from unbraid.confidence.baselines import Baseline
 from unbraid.metrics import explicitness, mig, r2
 from unbraid.scoring.compare import compare
+from unbraid.scoring.tables import footnote, score_table
 
 N = 1200
 RNG = np.random.default_rng(0)
@@ -241,3 +242,16 @@ def test_a_column_that_groups_rows_is_no_factor(tmp_path: Path, unbraid_cli: Any
     given = ("--labels", tmp_path / "labels.csv", "--factors", "shape", "--unwanted", "batch", "--groups", "batch")
     code, _, error = unbraid_cli("score", tmp_path / "codes.npy", *given)
     assert (code, error) == (2, f"unbraid: --groups batch {said} --factors and --unwanted\n")
+
+
+def test_the_mark_of_a_score_within_its_null_says_that_it_is_wished_of_an_unwanted_factor() -> None:
+    clean, noise = card_of(CLEAN, null=19), card_of(RNG.standard_normal((N, 2)), null=19)
+    of_noise = "° not significantly better than shuffled rows (p > 0.05)"
+    wished = (
+        "° of an unwanted factor: codes tell of it not significantly more than shuffled rows, as it should be "
+        "(p > 0.05)"
+    )
+    (row,) = [cells for cells in score_table({"clean": clean}).texts if cells[0].startswith("unwanted(batch)")]
+    assert row[1].endswith("°")
+    assert f"; {of_noise}; {wished}; seed" in footnote({"noise": noise})
+    assert "unwanted" not in footnote({"mig": unbraid.score(CLEAN, WANTED, metrics="mig", null=19)})

@@ -199,8 +199,13 @@ def footnote(cards: "Mapping[str, ScoreCard]") -> str:
         percent = " or ".join(f"{100 * each:g}" for each in confidences)
         said.append(f"± half of the {percent} % interval for the mean on fresh rows, as many")
     said += unchecked(cards)
-    if nulls := dict.fromkeys(each.null.of_what for each in scored if each.null is not None):
-        said.append(f"{WITHIN_NULL} not significantly better than {' or '.join(nulls)} (p > {WITHIN:g})")
+    for unwanted, what in (
+        (False, "not significantly better than {}"),
+        (True, "of an unwanted factor: codes tell of it not significantly more than {}, as it should be"),
+    ):
+        held = [each for each in scored if (each.metric.question == "unwanted") == unwanted]
+        if nulls := dict.fromkeys(each.null.of_what for each in held if each.null is not None):
+            said.append(f"{WITHIN_NULL} {what.format(' or '.join(nulls))} (p > {WITHIN:g})")
     if beside := dict.fromkeys(name for each in scored for name in each.baselines):
         said.append(f"{MARK} no better than the best of {', '.join(beside)}")
     said.append(f"seed {', '.join(map(str, seeds))} of the metrics")
