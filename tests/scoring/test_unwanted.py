@@ -144,6 +144,8 @@ def test_blocks_of_factors_are_the_others() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
+        ({"unwanted": 3}, "unwanted must be a name or a list of names; got 3"),
+        ({"columns": 3}, "columns must be a name or a list of names; got 3"),
         ({"unwanted": "bach"}, "unwanted names no factor 'bach'; did you mean 'batch'?"),
         (
             {"unwanted": ["batch", "size", "shape"]},

@@ -61,7 +61,7 @@ def score(
         ImportError: pandas is not installed.
         ValueError: no such embedding or column, unsound input, or `uns[key_added]` holds something else.
     """
-    names, apart = list(named(factors)), named(unwanted)
+    names, apart = list(named(factors, "factors")), named(unwanted)
     columns = {name: options[name] for name in ("groups", "weights") if isinstance(options.get(name), str)}
     _check_names("adata.obsm", [obsm_key], adata.obsm)
     _check_names("adata.obs", [*names, *apart, *columns.values()], adata.obs)
@@ -108,7 +108,8 @@ class Benchmarker:
         key_added: str = "unbraid",
         **options: Any,
     ) -> None:
-        self._adata, self._factors, self._embeddings = adata, factors, named(embedding_obsm_keys)
+        self._adata, self._factors = adata, factors
+        self._embeddings = named(embedding_obsm_keys, "embedding_obsm_keys")
         about = {"unwanted": unwanted, "kinds": kinds, "metrics": metrics, "key_added": key_added}
         self._options: dict[str, Any] = {**about, **options}
         self.cards: dict[str, ScoreCard] = {}

@@ -133,10 +133,13 @@ def score(
     about = known_about(about)
     unwanted, units = named(about.pop("unwanted", ())), about.pop("units", None)
     codes, about = _with_units(codes, about)
-    if isinstance(column := about.get("groups"), str) and column in (*named(about.get("columns", ())), *unwanted):
+    if isinstance(column := about.get("groups"), str) and column in (
+        *named(about.get("columns", ()), "columns"),
+        *unwanted,
+    ):
         raise ValueError(f"groups={column!r} makes this column no factor: leave it out of columns and unwanted")
     if "columns" in about:
-        about["columns"] = list(dict.fromkeys([*named(about["columns"]), *unwanted]))
+        about["columns"] = list(dict.fromkeys([*named(about["columns"], "columns"), *unwanted]))
     of_rows: tuple[str, ...] = ()
     if not isinstance(codes, Representation):
         rows = {"codes": codes, "factors": factors, **{name: about.get(name) for name in WITH_ROWS}}

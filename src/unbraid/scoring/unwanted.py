@@ -4,7 +4,7 @@ Each has a row of its own on a card, `unwanted(batch)`: the explicitness of that
 No other metric sees such a factor.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from unbraid._utils.repr import Shown
@@ -85,9 +85,15 @@ def check_seen(held_out: str, every: Sequence[str], wanted: Sequence[str]) -> No
         ) from None
 
 
-def named(unwanted: str | Sequence[str]) -> tuple[str, ...]:
-    """Each name once."""
-    return tuple(dict.fromkeys((unwanted,) if isinstance(unwanted, str) else unwanted))
+def named(names: str | Sequence[str], what: str = "unwanted") -> tuple[str, ...]:
+    """Each name once.
+
+    Raises:
+        ValueError: it is neither a name nor several; the message calls it `what`.
+    """
+    if not isinstance(names, str | Iterable):
+        raise ValueError(f"{what} must be a name or a list of names; got {names!r}")
+    return tuple(dict.fromkeys((names,) if isinstance(names, str) else names))
 
 
 def set_apart(
