@@ -92,7 +92,7 @@ def test_rotation_within_a_block_is_no_matter_and_across_blocks_is() -> None:
 def test_factors_without_a_block_of_codes_count_nothing() -> None:
     result = block_mcc(FACTORS, FACTORS, code_blocks=[[0, 1]], factor_blocks=[[0, 1], [2]])
     assert result.score == pytest.approx(0.5)
-    assert "1 have none, and count 0" in result.notes[-1]
+    assert "1 without one, counted as 0" in result.notes[-1]
 
 
 @pytest.mark.parametrize(

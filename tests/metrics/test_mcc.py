@@ -60,7 +60,7 @@ def test_more_factors_than_codes() -> None:
     assert lost.ceiling == pytest.approx(2 / 3)
     assert dropped.score == pytest.approx(1.0)
     assert (lost.alignment == [-1, 1, 0]).all()
-    assert "1 of them have no code" in lost.notes[-1]
+    assert "1 of them without a code" in lost.notes[-1]
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -72,7 +72,7 @@ def test_perfect_noisy_rotated_come_in_this_order_and_idle_codes_cost() -> None:
     assert omes(idle, FACTORS).score < 0.8 * perfect
     dead = omes(np.column_stack([perfect_codes(FACTORS), 0.01 * idle[:, 3:]]), FACTORS)
     assert dead.score == pytest.approx(perfect)
-    assert "3 codes have a standard deviation below .05" in dead.notes[-1]
+    assert "not counted: 3 codes with a standard deviation below .05" in dead.notes[-1]
 
 
 def test_levels_never_meet_themselves() -> None:

@@ -67,7 +67,7 @@ def test_masks_decide_where_they_are_given() -> None:
         assert worth[tuple(matched.alignment[image].tolist())] == pytest.approx(max(worth.values()))
         np.testing.assert_array_equal(matched.codes[3 * image : 3 * image + 3], slots[image, matched.alignment[image]])
     hidden = match_slots(slots, OBJECTS[:40], true_masks=np.minimum(true, 2), predicted_masks=predicted)
-    assert hidden.notes == ("40 objects have no pixel, and are matched with the remaining slots",)
+    assert hidden.notes == ("matched with the remaining slots: 40 objects without a pixel",)
 
 
 def test_classes_and_circles_match_as_well() -> None:

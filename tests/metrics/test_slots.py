@@ -31,7 +31,7 @@ def test_the_index_is_that_of_scikit_learn(background: int) -> None:
 def test_images_without_a_foreground_are_left_out() -> None:
     result = fg_ari([[0, 0, 0], [1, 1, 2]], [[1, 2, 3], [7, 7, 1]])
     assert result.score == 1.0
-    assert "1 images without a foreground" in result.notes[0]
+    assert "left out: 1 image without a foreground" in result.notes[0]
     with pytest.raises(NotDefined, match="foreground"):
         fg_ari([[0, 0]], [[0, 1]])
 

@@ -72,7 +72,7 @@ def test_fewer_codes_than_factors_is_said() -> None:
     result = tmex(entangled_codes(FACTORS)[:, :1], FACTORS)
     assert result.expected.sum() == 1
     assert result.score >= 2.0
-    assert "2 have none, and count 1" in " ".join(result.notes)
+    assert "2 without one, counted as 1" in " ".join(result.notes)
 
 
 @pytest.mark.parametrize(

@@ -182,7 +182,7 @@ def test_a_card_of_wide_codes_has_the_numbers_of_the_plain_one_and_the_codes_tha
     monkeypatch.setattr(unbraid._utils.arrays, "MOST_COLUMNS", 59)
     mapped = np.load(tmp_path / "codes.npy", mmap_mode="r")
     assert score(mapped, FACTORS, metrics="mig").of_codes == 60
-    with pytest.raises(ValueError, match="1 rows have no label: of codes that are read from the disk leave them out"):
+    with pytest.raises(ValueError, match="1 row without a label: leave such rows out of codes that are read"):
         score(mapped, labels, metrics="mig")
     codes[7, 3] = np.inf
     with pytest.raises(ValueError, match="codes must be finite; row 7, column 3 is inf"):

@@ -116,7 +116,7 @@ def test_nan_in_a_plain_matrix_leaves_its_row_out() -> None:
 
 def test_a_minus_one_that_nobody_declared_is_pointed_at() -> None:
     labels = {"shape": np.where(np.arange(N) < 9, -1, SHAPE)}
-    assert Representation.of(CODES, labels).notes[0].startswith("shape is -1 in 9 rows, which count as a level")
+    assert Representation.of(CODES, labels).notes[0].startswith("shape is -1 in 9 rows, counted as a level")
     assert Representation.of(CODES, labels, missing=-1).notes[0].startswith("231 of 240 rows are scored")
 
 

@@ -76,7 +76,7 @@ def test_each_fault_is_one_line_that_names_the_file(unbraid_cli, tmp_path: Path,
     edit(content)
     path.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     code, printed, error = unbraid_cli("results", "check", "--folder", tmp_path)
-    assert (code, error) == (2, f"unbraid: {tmp_path}: 1 fault in 1 files\n")
+    assert (code, error) == (2, f"unbraid: {tmp_path}: 1 fault in 1 file\n")
     assert printed.startswith(f"{path}: ")
     assert said in printed
     assert printed.count("\n") == 1
@@ -187,7 +187,7 @@ def test_what_vanished_or_changed_in_silence_is_told(unbraid_cli, kept: Path) ->
         f"{path}: agreement_of_seeds of square: the reported number 0.5 has vanished",
         f"{other}: sap.score of disk: the measured number 0.3 has vanished",
     ]
-    assert (code, error) == (2, f"unbraid: {kept}: 3 faults in 1 files\n")
+    assert (code, error) == (2, f"unbraid: {kept}: 3 faults in 1 file\n")
 
 
 def test_a_new_entry_lets_a_number_change_and_none_lets_it_vanish(kept: Path) -> None:

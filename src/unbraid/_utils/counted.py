@@ -3,4 +3,4 @@
 
 def counted(number: float, thing: str) -> str:
     """Such as `1 image` and `30 images`."""
-    return f"{number:,.10g} {thing}{'s' * (number != 1)}"
+    return f"{number:,.10g} {thing}{'' if number == 1 else 's'}"

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from unbraid._utils.arguments import check_number
+from unbraid._utils.counted import counted
 from unbraid._utils.natural_order import natural
 from unbraid._utils.optional import require
 from unbraid.analysis.columns import (
@@ -252,7 +253,7 @@ def predictors(
         )
         n, units = len(x), len(np.unique(settings[known]))
         if fault or units < LEAST_RUNS + 1:
-            few = f"{units} setting{'s' * (units != 1)} with all three; {LEAST_RUNS + 1} are needed"
+            few = f"{counted(units, 'setting')} with all three; {LEAST_RUNS + 1} are needed"
             missing.append(LeftOut(EVERYTHING, (first, second), fault or few))
             continue
         a, b, between = (correlation(*pair, method)[0] for pair in ((x, z), (y, z), (x, y)))

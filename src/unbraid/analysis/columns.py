@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from unbraid._utils.counted import counted
 from unbraid._utils.optional import require
 from unbraid._utils.suggest import suggestion
 from unbraid.metrics._shared.arguments import find_metric, lower_is_better
@@ -117,7 +118,7 @@ def why_not(values: FloatArray) -> str:
     """Why a column cannot be correlated; empty where it can."""
     known = values[np.isfinite(values)]
     if len(known) < LEAST_RUNS:
-        return f"has {len(known)} value{'s' * (len(known) != 1)}; {LEAST_RUNS} are needed"
+        return f"has {counted(len(known), 'value')}; {LEAST_RUNS} are needed"
     if np.ptp(known) <= 1e-12 * np.abs(known).max():
         return f"is constant ({known[0]:g})"
     return ""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from unbraid._utils.arguments import check_number
+from unbraid._utils.counted import counted
 from unbraid._utils.natural_order import natural
 from unbraid._utils.optional import require
 from unbraid._version import VERSION
@@ -107,7 +108,7 @@ class Comparison:
         seeds = f" of {self.n_seeds} seeds" if self.n_seeds else ""
         return (
             f"{each} {self.over}{seeds} per {self.by}; mean ± half of its {100 * self.confidence:g} % interval "
-            f"(Student's t); bold: better than all others (rank test, Holm over {n} comparison{'s' * (n != 1)}); "
+            f"(Student's t); bold: better than all others (rank test, Holm over {counted(n, 'comparison')}); "
             f"unbraid {VERSION}."
         )
 

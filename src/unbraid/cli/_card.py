@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from rich.padding import Padding
 
+from unbraid._utils.counted import counted
 from unbraid._utils.repr import WITHIN
 from unbraid.cli.show import Terminal, say
 from unbraid.confidence.baselines import no_better, told
@@ -23,8 +24,8 @@ def print_card(card: "ScoreCard", half_width: float | None) -> None:
         for factor in described["factors"]
     )
     console = Terminal()
-    of = described.get("of_codes")
-    size = f"{described['n_samples']:,} samples, {described['n_codes'] if of is None else f'{of:,}'} codes"
+    n_codes = described.get("of_codes") or described["n_codes"]
+    size = f"{counted(described['n_samples'], 'sample')}, {counted(n_codes, 'code')}"
     console.print(f"{card.path}\n{size}; factors: {factors}\n")
     needed = {} if half_width is None else card.rows_needed(half_width)
     nulls = [scored.null for scored in card.scored.values() if scored.null is not None]

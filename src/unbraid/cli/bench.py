@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from unbraid._utils.counted import counted
 from unbraid.cli._options import Csv, Json, Latex, Markdown, Seed, refuse
 from unbraid.cli._progress import metric_progress
 from unbraid.cli.bench_suite import bench_suite
@@ -164,7 +165,7 @@ def _said(results: "tuple[Benched, ...]") -> list[str]:
     """What is missing, and why, of each metric the first."""
     lines = []
     for each in results:
-        lines.append(f"{_called(each)}: {len(each.scores)} models, {each.seconds:.2g} s each")
+        lines.append(f"{_called(each)}: {counted(len(each.scores), 'model')}, {each.seconds:.2g} s each")
         if each.left_out:
             what, why = next(iter(each.left_out.items()))
             more = f" (and {len(each.left_out) - 1} more; --json names all)" if len(each.left_out) > 1 else ""

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from unbraid._utils.counted import counted
 from unbraid._utils.optional import require
 from unbraid.cli._options import refuse
 from unbraid.cli._trust import TrustCode
@@ -115,7 +116,7 @@ def _records(path: Path, out: Path, organisation: str, trust: Collection[str]) -
 
     with opened(path, trust=trust) as study:
         count = write_records(*study.snapshots(), folder=out, organisation=organisation)
-    say(f"wrote {count} records below {out / 'data'}")
+    say(f"wrote {counted(count, 'record')} below {out / 'data'}")
 
 
 def _model(run: Path, out: Path, part: Literal["decoder", "encoder"], trust: Collection[str]) -> None:

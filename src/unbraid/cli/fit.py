@@ -119,7 +119,7 @@ def _say_found(found: "Fitted", notes: list[str]) -> None:
         if len(choice.settings) > 1:
             again += f", and its setting in {choice.sure_of_setting:.0%} of all resamples"
         say(
-            f"chosen: {chosen.setting}, of {len(choice.candidates)} models (UDR {choice.udr(chosen):.3f}); "
+            f"chosen: {chosen.setting}, of {counted(len(choice.candidates), 'model')} (UDR {choice.udr(chosen):.3f}); "
             f"when the models are resampled, {again}"
         )
         say(f"model: {found.folder / 'model'}, codes: {found.folder / 'codes.csv'}")

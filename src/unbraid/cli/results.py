@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from unbraid._utils.counted import counted
 from unbraid.cli._commands import Commands
 from unbraid.cli._options import Csv, Json, Latex, Markdown, listed, number_or_text, pair, refuse
 from unbraid.cli._trust import TrustCode
@@ -250,10 +251,10 @@ def check(
     found = faults(folder) + (changes(folder, against) if against is not None else [])
     for fault in found:
         say(fault)
-    n_files = len(paths(folder))
+    files = counted(len(paths(folder)), "file")
     if found:
-        raise ValueError(f"{folder}: {len(found)} fault{'s' * (len(found) > 1)} in {n_files} files")
-    say(f"{folder}: no fault in {n_files} files")
+        raise ValueError(f"{folder}: {counted(len(found), 'fault')} in {files}")
+    say(f"{folder}: no fault in {files}")
 
 
 @results_app.command("table")

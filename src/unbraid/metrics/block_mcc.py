@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unbraid._utils.counted import counted
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.alignment import align
 from unbraid.metrics._shared.blocks import Columns, inputs_and_blocks, r2_of_pair, targets_of
@@ -72,7 +73,8 @@ def block_mcc(
         per_block[found] += elsewhere[matched[found], found] / 2
     alignment = align(worth(rows, rows))
     lost = int((alignment < 0).sum())
-    notes = (f"{len(own)} blocks of codes for {len(theirs)} of factors: {lost} have none, and count 0",) if lost else ()
+    few = f"{counted(len(own), 'block')} of codes for {len(theirs)} of factors: {lost} without one, counted as 0"
+    notes = (few,) if lost else ()
     return BlockMCC(float(per_block.mean()), per_block, alignment, (*notes_on_blocks(inputs, sum(theirs, [])), *notes))
 
 

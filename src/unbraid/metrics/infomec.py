@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 
 from unbraid._utils.arguments import check_choice, check_whole
+from unbraid._utils.counted import counted
 from unbraid._utils.repr import Shown
 from unbraid._utils.threads import at_once
 from unbraid.metrics._shared.alignment import gaps
@@ -221,10 +222,10 @@ def _notes(inputs: Inputs, active: IntArray, shares: FloatArray, explicit: float
         return ("no code is active: modularity and compactness are set to 0",)
     notes = []
     if len(active) < inputs.n_codes:
-        notes.append(f"{inputs.n_codes - len(active)} codes of little spread do not count as active")
+        notes.append(f"not counted as active: {counted(inputs.n_codes - len(active), 'code')} of little spread")
     silent, lost = int((~shares.any(axis=1)).sum()), np.flatnonzero(~shares.any(axis=0))
     if silent:
-        notes.append(f"{silent} active codes carry no information and are left out of modularity")
+        notes.append(f"left out of modularity: {counted(silent, 'active code')} without information")
     notes += [f"factor {factor}: no active code has information on it; its compactness counts 0" for factor in lost]
     if inputs.n_factors == 1:
         notes.append("one factor: modularity is 1 by definition")

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from unbraid._utils.arguments import check_choice
+from unbraid._utils.counted import counted
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.alignment import align
 from unbraid.metrics._shared.bins import places
@@ -136,7 +137,8 @@ def mcc(
     lost = 0 if alignment == "linear" else max(inputs.n_factors - inputs.n_codes, 0)
     reach = np.sqrt([variances.max() for variances in _variances(blocks, rows)])
     n_matched = inputs.n_factors - lost
-    how = f"have no code, and {'count 0' if unmatched == 'zero' else 'are left out'}"
+    how = f"without a code, {'counted as 0' if unmatched == 'zero' else 'left out'}"
+    sizes_of = f"{counted(inputs.n_codes, 'code')} for {counted(inputs.n_factors, 'factor')}"
     best = np.sort(reach)[::-1][:n_matched]
     # Each half may leave out other factors, as 0.
     n_counted = n_matched if unmatched == "drop" else inputs.n_factors
@@ -148,7 +150,7 @@ def mcc(
         alignment=matched,
         notes=(
             *notes_on_blocks(inputs),
-            *((f"{inputs.n_codes} codes for {inputs.n_factors} factors: {lost} of them {how}",) if lost else ()),
+            *((f"{sizes_of}: {lost} of them {how}",) if lost else ()),
             *(notes_on_parts(blocks, ways) if fit == "halves" else _notes_on_fit(inputs, sizes, alignment)),
         ),
     )

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from unbraid._utils.arguments import check_choice, check_number
+from unbraid._utils.counted import counted
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.inputs import (
     Inputs,
@@ -102,7 +103,7 @@ def omes(
         notes=(
             *levels.notes,
             *lost,
-            *((f"{idle} codes have a standard deviation below .05 and do not count",) if idle else ()),
+            *((f"not counted: {counted(idle, 'code')} with a standard deviation below .05",) if idle else ()),
         ),
     )
 

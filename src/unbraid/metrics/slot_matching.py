@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unbraid._utils.counted import counted
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.inputs import check_inputs, standardised
 from unbraid.metrics._shared.regression import as_blocks, least_squares
@@ -66,7 +67,7 @@ def match_slots(
     z, v = check_slots(slots, objects, "images")
     (n_images, n_slots), n_objects = z.shape[:2], v.shape[1]
     if n_objects > n_slots:
-        raise ValueError(f"each object needs a slot; got {n_objects} objects for {n_slots} slots")
+        raise ValueError(f"each object needs a slot; got {counted(n_objects, 'object')} for {counted(n_slots, 'slot')}")
     if (true_masks is None) != (predicted_masks is None):
         raise ValueError("true_masks and predicted_masks must be given together; only one of them was")
     if true_masks is None or predicted_masks is None:
@@ -110,7 +111,7 @@ def _by_masks(
     shared = counts.reshape(n_images, n_slots, n_objects + 1).astype(float)
     either = shared.sum(axis=2, keepdims=True) + shared.sum(axis=1, keepdims=True) - shared
     hidden = int((shared.sum(axis=1)[:, 1:] == 0).sum())
-    notes = (f"{hidden} objects have no pixel, and are matched with the remaining slots",) if hidden else ()
+    notes = (f"matched with the remaining slots: {counted(hidden, 'object')} without a pixel",) if hidden else ()
     return _assigned((shared / np.maximum(either, 1.0))[:, :, 1:]), notes
 
 

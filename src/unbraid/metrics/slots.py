@@ -7,6 +7,7 @@ import numpy as np
 
 from unbraid._utils.arguments import check_choice, check_number, check_whole
 from unbraid._utils.arrays import as_array
+from unbraid._utils.counted import counted
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.alignment import align
 from unbraid.metrics._shared.inputs import NotDefined, check_matrix, mean_and_scale, split_rows
@@ -66,10 +67,9 @@ def fg_ari(true_masks: ArrayLike, predicted_masks: ArrayLike, *, background: int
     found = np.array([score for score in scores if score is not None])
     if not len(found):
         raise NotDefined(f"needs an image with a foreground, pixels other than {background}")
-    left_out = len(scores) - len(found)
-    return ForegroundARI(
-        float(found.mean()), found, (f"{left_out} images without a foreground are left out",) if left_out else ()
-    )
+    lost = len(scores) - len(found)
+    notes = (f"left out: {counted(lost, 'image')} without a foreground",) if lost else ()
+    return ForegroundARI(float(found.mean()), found, notes)
 
 
 def masks_of(true_masks: ArrayLike, predicted_masks: ArrayLike) -> tuple[IntArray, IntArray]:

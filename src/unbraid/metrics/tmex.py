@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from unbraid._utils.arguments import check_number
+from unbraid._utils.counted import counted
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.alignment import align
 from unbraid.metrics._shared.chance import unreadable
@@ -90,7 +91,12 @@ def tmex(
         wanted = (matched == np.arange(inputs.n_codes)[:, None]).astype(np.int64)
         lost = int((matched < 0).sum())
         notes += (
-            (f"{inputs.n_codes} codes for {inputs.n_factors} factors: {lost} have none, and count 1",) if lost else ()
+            (
+                f"{counted(inputs.n_codes, 'code')} for {counted(inputs.n_factors, 'factor')}: {lost} without one, "
+                "counted as 1",
+            )
+            if lost
+            else ()
         )
     else:
         wanted = _checked(expected, inputs)

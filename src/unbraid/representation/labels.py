@@ -10,6 +10,7 @@ import numpy as np
 
 from unbraid._utils.arguments import check_entries, check_number
 from unbraid._utils.arrays import as_array, is_encoded, refuse_lazy
+from unbraid._utils.counted import counted
 from unbraid._utils.rounding import MOST_ROUNDED, rounded_by
 from unbraid._utils.suggest import suggestion
 from unbraid.storage.tables import WITH_POINTS, numbers_with_commas
@@ -247,9 +248,8 @@ def _factor(name: str, column: _Column, used: BoolArray, told: Any, period: Any)
             "0, 1, 2 for .1, 1, 10"
         )
     if told is None and whole and (values == -1).any() and values.min() == -1:
-        notes = (
-            f"{name} is -1 in {int((values == -1).sum()):,} rows, which count as a level; missing=-1 leaves them out",
-        )
+        rows = counted((values == -1).sum(), "row")
+        notes = (f"{name} is -1 in {rows}, counted as a level; missing=-1 leaves such rows out",)
     steps = int(values.max()) + 1 if kind == "cyclic" else 0
     circle = _note_on_steps(name, values, steps) if kind == "cyclic" else ""
     return _Factor(values, kind, (), steps, guessed(name, kind, values), notes, circle=circle)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from unbraid._utils.counted import counted
 from unbraid.analysis.alike import check_alike, unequal_rows
 from unbraid.analysis.columns import agreement_columns, check_columns, mean_interval, numbers
 from unbraid.results.schema import COMMIT, SEVERAL, SHORT, UNCLEAN
@@ -55,7 +56,7 @@ def in_table(frame: DataFrame, study: str, columns: Sequence[str] | None = None)
         check_columns(frame, ["dataset"])
         frame = frame.assign(label=frame["label"].fillna(frame["dataset"]))
     if unnamed := int(np.sum(frame[images].isna().to_numpy())):
-        raise ValueError(f"{study}: {unnamed} runs have no {images}")
+        raise ValueError(f"{study}: {counted(unnamed, 'run')} without a {images}")
     keys = [images, "family", "setting"]
     if not np.isfinite([numbers(frame, column) for column in chosen]).any():
         raise ValueError(f"{study}: no finished run has a number in {', '.join(chosen)}")

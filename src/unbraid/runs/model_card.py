@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from unbraid._utils.arrays import array_digest
+from unbraid._utils.counted import counted
 from unbraid.datasets import DATASETS
 from unbraid.datasets.recorded import of_everywhere
 from unbraid.families.table import find_family
@@ -115,9 +116,8 @@ def _summary(run: Run) -> str:
     family, shape = find_family(run.config["family"]), run.config["dataset"]["image_shape"]
     size = " x ".join(map(str, shape))
     of = f"images of {size} (height, width, channels)" if len(shape) == 3 else f"rows of {size} numbers"
-    return (
-        f"{in_markdown(family.title)} with {run.n_codes} codes for {of}, trained with unbraid {run.status['unbraid']}."
-    )
+    what = f"{in_markdown(family.title)} with {counted(run.n_codes, 'code')}"
+    return f"{what} for {of}, trained with unbraid {run.status['unbraid']}."
 
 
 def _facts(run: Run) -> Iterator[tuple[str, str]]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from unbraid._utils.arguments import check_number
 from unbraid._utils.arrays import array_digest
+from unbraid._utils.counted import counted
 from unbraid._utils.optional import require
 from unbraid._utils.repr import with_names
 from unbraid._version import VERSION
@@ -470,7 +471,7 @@ class ScoreCard(Mapping[str, Any]):
         scores = ", ".join(f"{name} {scored.headline:.3f}" for name, scored in list(self.scored.items())[:4])
         more = f" and {len(self) - 4} more" if len(self) > 4 else ""
         failed = f"; failed: {', '.join(self.failed)}" if self.failed else ""
-        return f"<ScoreCard of {n_samples:,} samples, {n_codes} codes: {scores}{more}{failed}>"
+        return f"<ScoreCard of {counted(n_samples, 'sample')}, {counted(n_codes, 'code')}: {scores}{more}{failed}>"
 
     @classmethod
     def load(cls, path: str | Path, representation: Representation | None = None) -> "ScoreCard":

@@ -60,7 +60,9 @@ def score_wide(
     held = finite_sparse(codes) if is_sparse(codes) else codes
     if lost:
         if not is_sparse(held):
-            raise ValueError(f"{lost} rows have no label: of codes that are read from the disk leave them out")
+            raise ValueError(
+                f"{counted(lost, 'row')} without a label: leave such rows out of codes that are read from the disk"
+            )
         held = held.tocsr()[rows]
     started = time.perf_counter()
     found = one_pass(held, read.factors, kinds=read.kinds, seed=seed, at_once=at_once)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from unbraid._utils.counted import counted
 from unbraid._utils.optional import require
 from unbraid._version import VERSION
 from unbraid.analysis.comparison import holm
@@ -157,7 +158,7 @@ class ModelComparison:
         said = [
             *(rows, *fewer),
             f"± half of the {100 * self.confidence:g} % interval; bold: better than all others "
-            f"(Holm over {n} comparison{'s' * (n != 1)})",
+            f"(Holm over {counted(n, 'comparison')})",
             *unchecked(self.cards),
             f"seed {card.seed}; unbraid {VERSION}.",
         ]

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import torch
 
+from unbraid._utils.counted import counted
 from unbraid._utils.device import choose_device, visible_devices
 from unbraid._utils.threads import n_cores
 from unbraid.datasets.base import FactorDataset
@@ -266,9 +267,9 @@ def _measured(
 
 
 def _assumed(scoring: float, processes: int, on_cpu: bool, executor: str) -> str:
-    where = f"{processes} core{'s' * (processes > 1)}" if on_cpu else "an accelerator"
+    where = counted(processes, "core") if on_cpu else "an accelerator"
     if executor == "ray":
-        where = f"{processes} place{'s' * (processes > 1)} of the cluster"
+        where = f"{counted(processes, 'place')} of the cluster"
     steps = MORE_STEPS["cpu" if on_cpu else "cuda"][-1]
     scored = f" {scoring:.1f} s to score a run, measured on random codes;" if scoring else ""
     return (

@@ -270,11 +270,12 @@ def how_chosen(choice: Choice, judged: Mapping[str, Mapping[str, float]]) -> str
     """
     assert choice.chosen is not None
     settings = choice.settings
-    among = f"{counted(len(settings), 'setting')} ({', '.join(settings)})"
+    of_settings = f"{counted(len(settings), 'setting')} ({', '.join(settings)})"
+    among = f"{counted(len(choice.candidates), 'model')} of {of_settings}"
     udr = choice.udr(choice.chosen)
     assert udr is not None
     return (
-        f"It was chosen without labels by `unbraid fit` from {len(choice.candidates)} models of {among}: of those "
+        f"It was chosen without labels by `unbraid fit` from {among}: of those "
         f"that can be called good, its latents are the most like those of the others, with a UDR of {udr:.3f}. Its "
         f"ELBO on held-out images is {choice.chosen.elbo:.1f} nats."
         "\n\n"
