@@ -106,7 +106,7 @@ def test_a_run_of_ones_own_network_is_opened_by_who_names_it(tmp_path: Path) -> 
     with pytest.raises(UntrustedCode) as caught:
         unbraid.load_run(run.path)
     assert str(caught.value) == refusal
-    assert caught.value.name == NETWORK
+    assert caught.value.names == (NETWORK,)
     for given in ({"network": NETWORK}, {"network": pair}, {"trust": ["a:b", NETWORK]}):
         assert (unbraid.load_run(run.path, **given).encode(images) == codes).all()
     for wrong in ("math:pair", dense_pair):
@@ -142,7 +142,8 @@ metrics: [mig, "{SPREAD}"]
     copy = Study.load(tmp_path / "out")
     assert [run.state for run in copy.runs()] == ["finished"]
     assert f"{SPREAD}.score" in copy.results().columns
-    with pytest.raises(UntrustedCode, match=rf"out/study.yaml names code of its own, '{NETWORK}', and this would "):
+    both = f"'{NETWORK}' and '{SPREAD}'"
+    with pytest.raises(UntrustedCode, match=rf"out/study.yaml names code of its own, {both}, and this would "):
         copy.run(processes=0)
     with pytest.raises(UntrustedCode, match=rf"study.yaml names code of its own, '{SPREAD}'"):
         Study.load(tmp_path / "out", trust=[NETWORK]).run(processes=0)

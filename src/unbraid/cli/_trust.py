@@ -47,4 +47,5 @@ def trusted(*given: list[str] | None) -> list[str]:
 
 def untrusted_line(error: Untrusted) -> str:
     """What the command line says of it."""
-    return f"{error.reason}: if you trust it, add {error.option} {shlex.quote(error.name)}"
+    options = " ".join(f"{error.option} {shlex.quote(name)}" for name in error.names)
+    return f"{error.reason}: if you trust it, add {options}"

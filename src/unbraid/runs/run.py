@@ -602,10 +602,14 @@ def check_family(config: Mapping[str, Any], path: Path) -> None:
     if name not in FAMILIES and not is_code(name):
         raise ValueError(f"{path}: this version of unbraid has no family {name!r}")
     if is_code(name) and not isinstance(name, Trusted):
+        network = config["hyperparameters"].get("network")  # which would be refused next
+        both = isinstance(network, str) and is_code(network) and not isinstance(network, Trusted)
+        names, what = ([name, network], "family and a network") if both else ([name], "family")
         raise UntrustedCode(
-            f"{path} names a family of its own, {name!r}, and opening the run would execute it",
-            name,
-            f"load_run(path, trust=[{name!r}])",
+            f"{path} names a {what} of its own, {' and '.join(map(repr, names))}, and opening the run would execute "
+            f"{'them' if both else 'it'}",
+            names,
+            f"load_run(path, trust={names!r})",
         )
     family = find_family(name)
     if differing := sorted(completed(family, config["hyperparameters"]).keys() ^ family.hyperparameters.keys()):

@@ -6,7 +6,7 @@ file that somebody else made may name anything. So a name becomes code in one pl
 
 import os
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
@@ -37,13 +37,13 @@ class Trusted(str):
 
 
 class Untrusted(UnbraidError, ValueError):
-    """Something names what the user did not; `option` of the command line does."""
+    """Something names what the user did not, one thing or several; `option` of the command line does."""
 
     option = ""
 
-    def __init__(self, reason: str, name: str, how: str) -> None:
+    def __init__(self, reason: str, names: str | Sequence[str], how: str) -> None:
         super().__init__(f"{reason}: if you trust it, {how}")
-        self.reason, self.name = reason, name
+        self.reason, self.names = reason, (names,) if isinstance(names, str) else tuple(names)
 
 
 class UntrustedCode(Untrusted):

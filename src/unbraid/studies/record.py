@@ -81,14 +81,14 @@ class StudyPart(InFolder):
 
     def check_trust(self) -> None:
         """Raises UntrustedCode where running the study would execute code that the user did not name."""
-        for name in self.config.own_code:
-            if not isinstance(name, Trusted):
-                where = self.folder / store.YAML if self.folder else "the study"
-                raise UntrustedCode(
-                    f"{where} names code of its own, {name!r}, and this would execute it",
-                    name,
-                    f"Study.load(..., trust=[{name!r}])",
-                )
+        names = list(dict.fromkeys(name for name in self.config.own_code if not isinstance(name, Trusted)))
+        if names:
+            where = self.folder / store.YAML if self.folder else "the study"
+            raise UntrustedCode(
+                f"{where} names code of its own, {' and '.join(map(repr, names))}, and this would execute it",
+                names,
+                f"Study.load(..., trust={names!r})",
+            )
 
     def check_folder(self) -> None:
         """Raises ValueError where the study cannot be kept in its folder: one of another kind, or another version."""

@@ -89,7 +89,7 @@ def _seeds(runs: Sequence[Run], dataset: FactorDataset | None) -> Seeds:
 def _why_not(error: Exception, run: Run) -> str:
     """Why the images are not at hand; of paths the last part, as the page may be read elsewhere."""
     if isinstance(error, Untrusted):
-        return f"{Path(error.name).name} is read only if {error.option} names it"
+        return f"{Path(error.names[0]).name} is read only if {error.option} names it"
     reason = str(error)
     for path in filter(None, (run.config["dataset"]["name"], str(run.path))):
         reason = reason.replace(path, Path(path).name)
