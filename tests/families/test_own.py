@@ -15,7 +15,9 @@ from unbraid.cli._trust import untrusted_line
 from unbraid.explore.site import RunSite
 from unbraid.families.building import Member, completed
 from unbraid.families.table import find_family
+from unbraid.runs.model_card import model_card
 from unbraid.runs.run import Run
+from unbraid.sharing.numbers import in_markdown
 from unbraid.storage.trust import Trusted, UntrustedCode
 from unbraid.training.loop import Plan, train_here
 
@@ -139,7 +141,13 @@ def test_in_a_study_and_by_the_commands(unbraid_cli: Cli, tmp_path: Path, monkey
     settings = ("--set", "network=dense", "--set", "weight=1,2", "--out", str(tmp_path / "runs"))
     code, printed, error = unbraid_cli(*command, *settings)
     assert (code, printed.count("finished")) == (0, 2), error
+    own = load_run(next((tmp_path / "runs").glob("*/config.json")).parent, trust=[OBJECTIVE])
+    assert f"| family | VAE by {in_markdown(OBJECTIVE)} |\n" in model_card(own, "mine")
+    assert unbraid_cli("report", str(own.path), "--out", str(tmp_path / "own.html"), "--trust-code", OBJECTIVE)[0] == 0
+    assert f">VAE by {OBJECTIVE}. In bold" in (tmp_path / "own.html").read_text(encoding="utf-8")
+    assert unbraid_cli("families", OBJECTIVE)[1].splitlines()[0] == f"VAE by {OBJECTIVE}"
     code, printed, _ = unbraid_cli("families", FAMILY)
+    assert printed.startswith(f"{FAMILY}: VAE with sparse means (")
     assert (code, "VAE with sparse means" in printed, "of the penalty" in printed) == (0, True, True)
 
 

@@ -54,7 +54,7 @@ def list_families(
 
 
 def _one(name: str, row: "Family") -> "Iterator[Table | str]":
-    yield f"{name}: {row.title} ({row.source})"
+    yield row.cited if name in row.title else f"{name}: {row.cited}"
     rows = [
         [
             key, str(each.default), _end(each.low), _end(each.high),

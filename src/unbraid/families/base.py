@@ -286,6 +286,11 @@ class Family:
         object.__setattr__(self, "hyperparameters", MappingProxyType(rows))
         object.__setattr__(self, "presets", MappingProxyType(dict(self.presets)))
 
+    @property
+    def cited(self) -> str:
+        """Its title, and its source where the title does not name that, as it does of somebody's own."""
+        return self.title if self.source in self.title else f"{self.title} ({self.source})"
+
     @cached_property
     def swept(self) -> frozenset[str]:
         """Hyperparameters of which a published grid has several values."""

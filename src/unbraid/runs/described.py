@@ -16,7 +16,7 @@ def described(name: str, config: Mapping[str, Any], status: Mapping[str, Any]) -
         "id": name,
         "family": config["family"],
         "title": family.title,
-        "source": family.source,
+        "cited": family.cited,
         "dataset": source["name"] or "a dataset in memory",
         "seed": config["seed"],
         "state": status["state"],

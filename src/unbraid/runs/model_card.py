@@ -123,7 +123,8 @@ def _summary(run: Run) -> str:
 def _facts(run: Run) -> Iterator[tuple[str, str]]:
     config, made = run.config, run.status.get("provenance") or {}
     family = find_family(config["family"])
-    yield "family", f"`{config['family']}`: {in_markdown(family.title)} ({in_markdown(family.source)})"
+    named = "" if config["family"] in family.title else f"`{config['family']}`: "
+    yield "family", f"{named}{in_markdown(family.cited)}"
     for name, value in config["hyperparameters"].items():
         changed = "" if value == family.hyperparameters[name].default else ", not the default"
         yield f"`{name}`", f"{in_markdown(value)}{changed}"
