@@ -122,6 +122,17 @@ def _home(folder: Path, text: str, shard: Shard | None) -> Iterator[None]:
             yield
 
 
+def check_executor(executor: str, options: Mapping[str, Any]) -> None:
+    """Raises ValueError where there is no executor of this name, or it has not these options."""
+    if executor not in EXECUTORS:
+        raise ValueError(f"unknown executor {executor!r}; {suggestion(executor, EXECUTORS)}")
+    known = set(inspect.signature(EXECUTORS[executor]).parameters) - {"tasks", "datasets", "report"}
+    for name in options:
+        if name not in known:
+            others = ", ".join(sorted(known)) or "none"
+            raise ValueError(f"executor {executor!r} has no option {name!r}; it has {others}")
+
+
 def ready(
     study: StudyPart,
     executor: str,
@@ -131,13 +142,7 @@ def ready(
     options: Mapping[str, Any],
 ) -> Ready:
     """The first half of running one dataset, which writes nothing."""
-    if executor not in EXECUTORS:
-        raise ValueError(f"unknown executor {executor!r}; {suggestion(executor, EXECUTORS)}")
-    known = set(inspect.signature(EXECUTORS[executor]).parameters) - {"tasks", "datasets", "report"}
-    for name in options:
-        if name not in known:
-            others = ", ".join(sorted(known)) or "none"
-            raise ValueError(f"executor {executor!r} has no option {name!r}; it has {others}")
+    check_executor(executor, options)
     study.require_folder()
     require("pandas", "train", "a study")  # its results are a table, which is too late to find out once all is trained
 

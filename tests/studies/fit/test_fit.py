@@ -242,6 +242,8 @@ def test_a_dry_run_reads_the_labels(tmp_path: Path, unbraid_cli: Cli):
     assert (code, printed) == (2, "")
     assert f"{labels}: no such file" in error
     labels.write_text("file,x\n" + "".join(f"{row},{row % 3}\n" for row in range(480, 510)))
+    refused = "unbraid: unknown executor 'slurm'; there are local, ray\n"
+    assert unbraid_cli(*dry, "--executor", "slurm") == (2, "", refused)
     code, printed, error = unbraid_cli(*dry)
     assert (code, error) == (0, "")
     assert printed.splitlines() == [
@@ -317,6 +319,8 @@ def test_labels_that_nothing_can_be_measured_by_are_refused_when_they_are_read(g
         ({"device": "cpu:0"}, "device 'cpu:0': write cpu"),
         ({"device": "cuda:1", "executor": "ray"}, "device 'cuda:1': write cuda"),
         ({"device": "gpu", "executor": {"name": "ray"}}, "device 'gpu': one of auto, cpu, cuda with the executor ray"),
+        ({"executor": "slurm"}, "unknown executor 'slurm'; there are local, ray"),
+        ({"executor": {"name": "local", "address": "a"}}, "executor 'local' has no option 'address'; it has pack, pro"),
         ({"families": ["gan"]}, "families must be of"),
         ({"families": []}, "families must be one or more of"),
         ({"seed": -1}, "seed must be a whole number, 0"),
@@ -533,6 +537,6 @@ def test_other_images_are_refused_when_the_cache_was_deleted(tmp_path: Path):
 
 def test_a_call_that_is_refused_before_training_leaves_no_plan(tmp_path: Path):
     noise = np.random.default_rng(0).integers(0, 256, (500, 16, 16, 1), dtype=np.uint8)
-    with pytest.raises(ValueError, match="unknown executor 'slurm'"):
-        unbraid.fit(noise, tmp_path, plan=plan(), executor="slurm")
+    with pytest.raises(ValueError, match="executor.processes"):
+        unbraid.fit(noise, tmp_path, plan=plan(), executor={"name": "local", "processes": -1})
     assert [each.name for each in tmp_path.iterdir()] == ["images"]

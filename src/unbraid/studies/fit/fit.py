@@ -21,6 +21,7 @@ from unbraid.runs.run import Run, load_run
 from unbraid.storage.files import write_text
 from unbraid.storage.json_records import read_object
 from unbraid.storage.yaml_files import read_text
+from unbraid.studies.execution import check_executor
 from unbraid.studies.fit.choose import Candidate, Choice, best_settings, choose
 from unbraid.studies.fit.hand_over import CODES, MODEL, REPORT, Labels, check_model, hand_over, read_labels
 from unbraid.studies.fit.pictures import ABOUT, SIZES, Pictures, as_bytes, brightness, prepare, read_pictures, square
@@ -285,9 +286,12 @@ def planned_for(
 
 
 def _check_device(device: str, executor: str | Mapping[str, Any]) -> None:
-    """Raises ValueError where nothing can be trained on such a device."""
+    """Raises ValueError where there is no such executor, or nothing can be trained on such a device."""
+    about = {"name": executor} if isinstance(executor, str) else executor
+    if isinstance(name := about.get("name"), str):  # without one it is no section of a study, which says so later
+        check_executor(name, {key: value for key, value in about.items() if key != "name"})
     check_unnumbered(device)
-    if (executor if isinstance(executor, str) else executor.get("name")) != "ray":
+    if name != "ray":
         choose_device(device)
     elif device not in ON_CLUSTER:  # what its nodes have is known once it is asked
         raise ValueError(f"device {device!r}: one of {', '.join(ON_CLUSTER)} with the executor ray")
