@@ -266,8 +266,16 @@ def _refuse_constant(read: Mapping[str, _Column], used: BoolArray) -> None:
         )
 
 
+class NamesOfRows(ValueError):
+    """A column seems to name the rows; `without_kinds` is said where neither a kind nor a key can be given."""
+
+    def __init__(self, message: str, without_kinds: str = "") -> None:
+        super().__init__(message)
+        self.without_kinds = without_kinds
+
+
 def refuse_names_of_rows(name: str, values: FloatArray, column: _Column | None = None) -> None:
-    """Raises ValueError where nearly every row has a class, or every row a number, of its own.
+    """Raises NamesOfRows where nearly every row has a class, or every row a number, of its own.
 
     A column of a matrix has no `column`: its values are whole numbers.
 
@@ -278,11 +286,13 @@ def refuse_names_of_rows(name: str, values: FloatArray, column: _Column | None =
     fewest, share = (FEWEST_NAMED, OWN_LEVEL) if text else (FEWEST_NUMBERED, 1)
     if n_rows >= fewest and n_values >= n_rows * share:
         kind = "these are classes, give the kind categorical" if text else "measured, give the kind continuous"
-        how = f"it holds {DATES_AS_TEXT}" if column is not None and _are_dates(column) else f"if {kind}"
-        key = f", or match rows by it (--key {name}) where the table of codes has it, too"
-        raise ValueError(
-            f"labels column {name!r} has {n_values:,} values in {n_rows:,} rows: if it names the rows, leave it out"
-            f"{'' if column is None else key}; {how}"
+        dates = column is not None and _are_dates(column)
+        how = f"it holds {DATES_AS_TEXT}" if dates else f"if {kind}"
+        key = "" if column is None else f", or match rows by it (--key {name}) where the table of codes has it, too"
+        found = f"labels column {name!r} has {n_values:,} values in {n_rows:,} rows"
+        raise NamesOfRows(
+            f"{found}: if it names the rows, leave it out{key}; {how}",
+            f"{found}: leave it out" + (f"; {how}" if dates else ""),
         )
 
 
