@@ -170,7 +170,8 @@ def check_groups(groups: Any, n_samples: int, used: BoolArray | None = None) -> 
         ValueError: they are not one label per row; the message names the first row that has none.
     """
     labels = as_array(groups)
-    if labels.dtype.kind == "U" and isinstance(groups, list | tuple):  # of which NumPy writes what is missing as text
+    # Of a list NumPy writes what is missing as text. To look at each label takes long, at the types of all does not.
+    if labels.dtype.kind == "U" and isinstance(groups, list | tuple) and set(map(type, groups)) != {str}:
         labels = np.array(groups, dtype=object)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
