@@ -160,6 +160,20 @@ def test_sparse_codes_are_refused_one_by_one_before_they_are_scored(tmp_path: Pa
     assert out.is_file()
 
 
+def test_few_sparse_codes_are_scored_in_full_where_that_is_needed(tmp_path: Path, unbraid_cli: Cli) -> None:
+    factors = RNG.integers(0, 3, (120, 2))
+    codes = sparse.csr_array(factors + RNG.normal(0, 0.1, factors.shape))
+    sparse.save_npz(tmp_path / "codes.npz", codes)
+    np.savez(tmp_path / "labels.npz", shape=factors[:, 0], hue=factors[:, 1], who=np.arange(120) // 6)
+    asked = ("--columns", "shape", "--unwanted", "hue", "--groups", "who", "--metrics", "mig,nk", "--json", "-")
+    command = ("score", tmp_path / "codes.npz", "--labels", tmp_path / "labels.npz", *asked)
+    (code, printed, _), (_, full, _) = unbraid_cli(*command), unbraid_cli(*command, "--dense")
+    assert code == 0
+    own, other = (json.loads(text)["metrics"] for text in (printed, full))
+    assert list(own) == ["mig", "nk", "unwanted(hue)"]
+    assert {name: each["values"] for name, each in own.items()} == {n: each["values"] for n, each in other.items()}
+
+
 def test_scores_that_cannot_be_kept_are_shown(
     grid: Path, tmp_path: Path, unbraid_cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:

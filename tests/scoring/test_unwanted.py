@@ -151,13 +151,27 @@ def test_blocks_of_factors_are_the_others() -> None:
             {"unwanted": ["batch", "size", "shape"]},
             r"every factor \(batch, size, shape\): give labels .* the metric explicitness \(metrics=, --metrics\)",
         ),
-        ({"unwanted": "batch", "codes": sparse.csr_matrix(LEAKY)}, "a full array is needed for unwanted, and codes"),
+        (
+            {"unwanted": "batch", "codes": sparse.csr_matrix((N, 129))},
+            "a full array is needed for unwanted, and codes of shape .*: give dense=True",
+        ),
     ],
 )
 def test_a_mistake_is_one_line(options: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said) as error:
         card_of(**{"codes": LEAKY, **options})
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("asked", [{}, {"groups": DONOR, "confidence": (0.95, 4)}, {"unwanted": None, "null": 5}])
+def test_few_sparse_codes_become_a_full_array_where_one_is_needed(asked: dict[str, Any]) -> None:
+    metrics = ["mig", "nk"] if not asked else ["mig"]
+    full, held = (card_of(each, metrics=metrics, **asked) for each in (LEAKY, sparse.csr_matrix(LEAKY)))
+    assert held.to_dict()["metrics"].keys() == full.to_dict()["metrics"].keys()
+    for name, scored in full.scored.items():
+        assert held.scored[name].values == scored.values
+        assert (held.scored[name].intervals is None) == ("confidence" not in asked)
+    assert "nk" in card_of(sparse.csr_matrix(LEAKY), metrics=["mig", "nk"], unwanted=None).skipped
 
 
 def test_a_row_that_cannot_be_scored_says_why() -> None:

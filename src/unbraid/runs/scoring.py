@@ -11,7 +11,7 @@ from unbraid.representation import Representation
 from unbraid.representation.representation import read_wide
 from unbraid.runs.labelled import Labels, located, read_label_columns, read_labelled
 from unbraid.scoring.card import ScoreCard
-from unbraid.scoring.score import score
+from unbraid.scoring.score import has_few_columns, needing_full, score
 from unbraid.storage.run_files import WEIGHTS
 from unbraid.storage.trust import Untrusted
 
@@ -35,7 +35,9 @@ def score_path(
     """
     codes, beside, _ = located(path, labels)
     if not labels.dense and (wide := read_wide(codes)) is not None:
-        return _score_wide(codes, wide, beside, options)
+        if not (needing_full({**labels.taken, **options}) and has_few_columns(wide)):
+            return _score_wide(codes, wide, beside, options)
+        labels = replace(labels, dense=True)
     held, chosen = read_labelled(path, labels)
     whole = path == codes and path.is_dir() and labels.own
     untrained = _baselines(path, trust) if baselines else None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from unbraid._utils.arguments import check_number, check_whole
-from unbraid._utils.arrays import array_digest, as_array, as_full, in_columns, in_full, is_wide
+from unbraid._utils.arrays import array_digest, as_array, as_full, in_columns, in_full, is_sparse, is_wide
 from unbraid._utils.repr import with_names
 from unbraid.confidence.baselines import Baseline
 from unbraid.confidence.dependence import note_on_neighbours
@@ -26,7 +26,7 @@ from unbraid.representation.units import by_units
 from unbraid.scoring.blocks import Blocks, blocks_of, units_of
 from unbraid.scoring.card import COLUMNS, ON_ERROR, FailedMetric, ScoreCard, Scored, none_computed
 from unbraid.scoring.columnwise import score_wide
-from unbraid.scoring.described import OF_CODES, OF_LABELS, WITH_ROWS, described, known_about, rows_kept
+from unbraid.scoring.described import ABOUT, OF_CODES, OF_LABELS, WITH_ROWS, described, known_about, rows_kept
 from unbraid.scoring.engine import Gap, Objects, gap_of_rows, score_each
 from unbraid.scoring.memory import check_memory_of_scores
 from unbraid.scoring.uncertainty import Again, with_baselines, with_intervals, with_nulls
@@ -45,6 +45,8 @@ Baselines: TypeAlias = Mapping[str, Baseline | Representation | ArrayLike]
 
 UNKEPT = "an array or a function"  # in place of `held_out` that was not given as text
 FEWEST_PARTS = 2  # whose spread can be told
+OF_FULL_CODES = {*ABOUT, "null", "confidence", "baselines"} - {*OF_LABELS, "dense", "key"}
+FEW_COLUMNS = 128  # sparse codes of no more become a full array where one is needed
 
 
 def score(
@@ -66,7 +68,8 @@ def score(
     Args:
         codes: (n_samples, n_codes) real: an array, tensor, frame or sparse matrix; or a Representation that holds
             everything else as well. Sparse codes stay sparse and are read by columns: by `mig`, `med`, `sap`, `snc`,
-            `modularity` and `mcc`; other metrics are skipped, unless `dense` is true.
+            `modularity` and `mcc`; other metrics are skipped, unless `dense` is true. Those of 128 columns or fewer
+            become a full array where `unwanted`, `groups`, `null` or another argument needs one.
         factors: (n_samples, n_factors) whole-numbered levels, or real values of continuous factors; or labels as
             `Representation.of` takes them: a frame or a mapping of columns of text, categories, booleans, dates and
             numbers. Rows that lack any label are left out of the whole card; `card.notes` say how many. Rows of pandas
@@ -148,16 +151,16 @@ def score(
         codes, factors, held_out = rows["codes"], rows["factors"], rows["held_out"]
         about |= {name: rows[name] for name in WITH_ROWS if name in about}
         baselines = {name: rows[_called(name)] for name in baselines or {}}
-    if about.pop("dense", False):
+    dense = about.pop("dense", False)
+    asked = {"null": null, "confidence": confidence, "baselines": baselines, "unwanted": unwanted, "units": units}
+    in_need = needing_full({**asked, **about})
+    if dense or (in_need and has_few_columns(codes)):
         codes = as_full(codes)
     elif not isinstance(codes, Representation) and is_wide(codes):
-        full: dict[str, Any] = {"null": null or None, "confidence": confidence, "baselines": baselines or None}
-        full |= {"unwanted": unwanted or None, "units": units}
-        full |= {name: value for name, value in about.items() if name not in OF_LABELS}
-        if found := [name for name, value in full.items() if value is not None]:
-            asked = f"a full array is needed for {' and '.join(found)}"
+        if in_need:
+            why = f"a full array is needed for {' and '.join(in_need)}"
             raise ValueError(
-                f"{asked}, and codes {in_full(np.shape(codes))}: give dense=True (--dense), or leave them out"
+                f"{why}, and codes {in_full(np.shape(codes))}: give dense=True (--dense), or leave them out"
             )
         card = score_wide(codes, factors, choose(trusting(metrics)), seed=seed, failing=failing, **about)
         held = card.representation
@@ -223,6 +226,19 @@ def score(
         representation, scored, skipped, seed, held_out=text, failed=failed, computed_with=computed_with,
         chosen_factors=representation.names if apart else (),
     )  # fmt: skip
+
+
+def needing_full(arguments: Mapping[str, Any]) -> list[str]:
+    """Those of the arguments of `score` that are given, and for which codes must be a full array."""
+    given = {name: value for name, value in arguments.items() if name in OF_FULL_CODES and value is not None}
+    return [
+        name for name, value in given.items() if not (isinstance(value, int | list | tuple | Mapping) and not value)
+    ]
+
+
+def has_few_columns(codes: Any) -> bool:
+    """Whether codes are sparse, and few enough to be made a full array where one is needed."""
+    return is_sparse(codes) and codes.shape[-1] <= FEW_COLUMNS
 
 
 def _left_out(metrics: Named | Sequence[Named], chosen: Container[str]) -> tuple[str, ...]:
