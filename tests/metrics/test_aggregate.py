@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from unbraid.metrics._shared.aggregate import divergences, log_ratio_table, look_up, panels
+from unbraid.metrics._shared.aggregate import log_ratio_moments, log_ratio_table, look_up, panels
 from unbraid.types import FloatArray
 
 N_ROWS = 300
@@ -45,14 +45,16 @@ def test_densities_integrate_to_one(posteriors: tuple[FloatArray, ...]) -> None:
 
 @pytest.mark.parametrize("log_variance", [-20.0, 0.0, 6.0])
 def test_entropy_of_one_gaussian(log_variance: float) -> None:
+    """Of whose log density the variance is that of half of a chi-squared number: 1 / 2."""
     scales = np.full(3, np.exp(log_variance / 2))
     none = np.empty((3, 0), dtype=np.int64)
-    total = sum(divergences(part)[0] for part in panels(np.zeros(3), scales, none, 1))
-    assert total == pytest.approx(-0.5 * (np.log(2 * np.pi * np.e) + log_variance), abs=1e-11)
+    mean, square = sum(log_ratio_moments(part)[0] for part in panels(np.zeros(3), scales, none, 1))
+    assert mean == pytest.approx(-0.5 * (np.log(2 * np.pi * np.e) + log_variance), abs=1e-11)
+    assert square - mean**2 == pytest.approx(0.5, abs=1e-9)
 
 
 def test_a_row_of_no_slice_counts_only_towards_all() -> None:
     means, scales = np.array([-1.0, 1.0, 40.0]), np.ones(3)
     slices = np.array([[1], [1], [-1]])
-    total = sum(divergences(part)[1] for part in panels(means, scales, slices, 2))
-    assert total == pytest.approx(np.log(3 / 2), abs=1e-9)
+    moments = sum(log_ratio_moments(part)[1] for part in panels(means, scales, slices, 2))
+    assert moments == pytest.approx([np.log(3 / 2), np.log(3 / 2) ** 2], abs=1e-9)

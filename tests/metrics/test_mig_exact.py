@@ -12,8 +12,13 @@ from tests.examples import (
     random_codes,
     rotated_codes,
 )
+from unbraid import Representation
 from unbraid.metrics import METRICS, NotDefined, mig_exact
 from unbraid.metrics._shared import aggregate
+from unbraid.metrics._shared.inputs import Part, check_inputs
+from unbraid.metrics._shared.resampling import Numbers
+from unbraid.metrics.mig_exact import mig_exact_of_parts
+from unbraid.scoring.resampled import part_scorer
 from unbraid.types import FloatArray, IntArray
 
 FACTORS = grid_factors(repeats=4)
@@ -251,3 +256,40 @@ def test_rows_are_few_for_the_levels_of_a_place_and_for_what_noise_tells(
     notes = mig_exact(codes, factors, log_variances=np.full(codes.shape, -np.log(224))).notes
     few = f"{n_samples} rows for {levels} levels of posteriors that tell 15 places apart"
     assert any(few in note for note in notes) is told
+
+
+def test_parts_are_scored_as_if_by_draws() -> None:
+    """By quadrature with one normal number for each code and factor: by its mean, spread and error as by 10 000 draws.
+
+    Of posteriors of many widths on part of the rows, whose luck goes with seed and codes.
+    """
+    rng = np.random.default_rng(5)
+    codes, log_variances = entangled_codes(FACTORS), rng.uniform(-5, 0, FACTORS.shape)
+    whole, rows = check_inputs(codes, FACTORS, None, 0), rng.permutation(len(FACTORS))[::2]
+    own = {"log_variances": log_variances[rows]}
+    exact = mig_exact(codes[rows], FACTORS[rows], **own, method="quadrature")
+    drawn = mig_exact(codes[rows], FACTORS[rows], **own)
+
+    def scored(seed: int, at: FloatArray = codes) -> Numbers:
+        inputs = whole if at is codes else check_inputs(at, FACTORS, None, 0)
+        of_part = mig_exact_of_parts(inputs, seed, log_variances=log_variances)
+        return of_part(Part(inputs, lambda: None, rows))
+
+    parts = [scored(seed) for seed in range(300)]
+    assert parts[0].values["standard_error"] == pytest.approx(drawn.standard_error, rel=0.03)
+    off = np.array([part.values["score"] - exact.score for part in parts]) / drawn.standard_error
+    assert abs(off.mean()) < 4 / np.sqrt(300)
+    assert off.std(ddof=1) == pytest.approx(1.0, abs=0.17)
+    assert np.mean([part.per_factor for part in parts], axis=0) == pytest.approx(exact.per_factor, abs=0.002)
+    assert scored(0).values["score"] == parts[0].values["score"]
+    assert scored(0, 2.0 * codes).values["score"] != parts[0].values["score"]
+
+
+def test_intervals_read_the_posteriors_of_the_rows_of_each_part() -> None:
+    rng = np.random.default_rng(6)
+    given = Representation(entangled_codes(FACTORS), FACTORS, log_variances=rng.uniform(-5, 0, FACTORS.shape))
+    rows = rng.permutation(len(FACTORS))[::2]
+    part = part_scorer(given, {"mig_exact": METRICS["mig_exact"]}, 0, None)(rows, ["mig_exact"])["mig_exact"]
+    assert not isinstance(part, Exception)
+    plain = mig_exact(given.codes[rows], FACTORS[rows], log_variances=given.log_variances[rows])
+    assert part.values["score"] == pytest.approx(plain.score, abs=6 * plain.standard_error)

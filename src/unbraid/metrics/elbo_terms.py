@@ -12,8 +12,8 @@ from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.aggregate import (
     check_log_variances,
     deviations,
-    divergences,
     exp_down,
+    log_ratio_moments,
     log_ratio_table,
     look_up,
     panels,
@@ -187,7 +187,7 @@ def _marginal(means: FloatArray, scales: FloatArray, samples: FloatArray) -> tup
     centre = np.median(means)
     negative_entropy, logs = 0.0, np.zeros(len(samples))
     for part in panels(means - centre, scales, np.empty((len(means), 0), dtype=np.int64), 1):
-        negative_entropy += float(divergences(part)[0])
+        negative_entropy += float(log_ratio_moments(part)[0, 0])
         logs += look_up(samples - centre, part, log_ratio_table(part, np.array([np.inf]))[0])
     return negative_entropy, logs
 

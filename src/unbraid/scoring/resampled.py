@@ -34,7 +34,7 @@ def part_scorer(
     with sharing(kept):
         whole = inputs_of(representation)
         quick = {
-            name: _quick(metric.of_parts, whole, seed)
+            name: _quick(metric.of_parts, whole, context)
             for name, metric in chosen.items()
             if metric.of_parts is not None and representation.weights is None
         }
@@ -64,10 +64,11 @@ def part_scorer(
     return scored
 
 
-def _quick(of_parts: OfParts, whole: Inputs, seed: int) -> Callable[[Part], Numbers]:
+def _quick(of_parts: OfParts, whole: Inputs, context: Mapping[str, object]) -> Callable[[Part], Numbers]:
     """What the metric says of parts; it raises for each part what it raises for all rows."""
+    asked = inspect.signature(of_parts).parameters
     try:
-        return of_parts(whole, seed)
+        return of_parts(whole, **{name: value for name, value in context.items() if name in asked})
     except Exception as error:
         reason = error
 

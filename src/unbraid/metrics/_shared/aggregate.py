@@ -79,9 +79,9 @@ def panels(means: FloatArray, scales: FloatArray, slices: IntArray, n_slices: in
         )
 
 
-def divergences(part: DensityPanels) -> FloatArray:
-    """(n_slices,) integral of p_v log(p_v / p) over these panels; for slice 0, of p log p."""
-    return _divergences(part.densities, part.widths, _legendre()[1])
+def log_ratio_moments(part: DensityPanels) -> FloatArray:
+    """(n_slices, 2) integrals of p_v log(p_v / p) and p_v log(p_v / p)^2 over these panels; for slice 0, with log p."""
+    return _log_ratio_moments(part.densities, part.widths, _legendre()[1])
 
 
 def log_ratio_table(part: DensityPanels, largest: FloatArray) -> FloatArray:
@@ -267,20 +267,23 @@ def _add(values: FloatArray, present: BoolArray, bump: FloatArray, slices: IntAr
 
 
 @numba.njit(cache=True, nogil=True)
-def _divergences(densities: FloatArray, widths: FloatArray, weights: FloatArray) -> FloatArray:
+def _log_ratio_moments(densities: FloatArray, widths: FloatArray, weights: FloatArray) -> FloatArray:
     n_slices, n_panels, n_nodes = densities.shape
-    totals = np.zeros(n_slices)
+    totals = np.zeros((n_slices, 2))
     for panel in range(n_panels):
         for node in range(n_nodes):
             whole = densities[0, panel, node]
             if whole <= 0.0:
                 continue
             weight, log_whole = 0.5 * widths[panel] * weights[node], np.log(whole)
-            totals[0] += weight * whole * log_whole
+            totals[0, 0] += weight * whole * log_whole
+            totals[0, 1] += weight * whole * log_whole * log_whole
             for piece in range(1, n_slices):
                 density = densities[piece, panel, node]
                 if density > 0.0:
-                    totals[piece] += weight * density * (np.log(density) - log_whole)
+                    log_ratio = np.log(density) - log_whole
+                    totals[piece, 0] += weight * density * log_ratio
+                    totals[piece, 1] += weight * density * log_ratio * log_ratio
     return totals
 
 

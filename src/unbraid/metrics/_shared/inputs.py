@@ -378,8 +378,8 @@ class Part:
         return levels if levels is not None and max(levels.sizes) < len(self.rows) else None
 
 
-# Of all rows and the seed: what a metric says of parts of them.
-OfParts: TypeAlias = Callable[[Inputs, int], Callable[[Part], Numbers]]
+# Of all rows, the seed and those of the metric's arguments that it names: what a metric says of parts of the rows.
+OfParts: TypeAlias = Callable[..., Callable[[Part], Numbers]]
 # Of all rows, (n_orders, n_samples) orders and those of the metric's arguments that it names: headline and `per_factor`
 # with row i of the factors beside row orders[t, i] of the codes, found in the same way for every order.
 OfShuffles: TypeAlias = Callable[..., list[tuple[float, FloatArray]]]

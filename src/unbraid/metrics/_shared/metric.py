@@ -22,7 +22,7 @@ FIFTHS_AND_BIAS = Resampling(one_in=5, bias_checked=True)
 BLOCKS_AND_BIAS = Resampling(times=40, in_turn=True, bias_checked=True)  # where a few rows less already cost much
 EXTREMES = Resampling(times=40, in_turn=True, few_decide=True)  # where the outermost rows can decide
 UNCHECKED_HALVES = Resampling(checked=False)
-FEW_UNCHECKED_HALVES = Resampling(times=20, checked=False)  # of what is trained anew each time
+FEW_UNCHECKED_HALVES = Resampling(times=10, checked=False)  # of what is trained anew each time
 Claim: TypeAlias = Literal["modularity", "compactness", "alignment", "explicitness"]
 DCI_CLAIMS: Mapping[str, tuple[Claim, ...]] = {"disentanglement": ("modularity",), "completeness": ("compactness",)}
 DCI_FORMULA = (

@@ -31,7 +31,7 @@ class Resampling:
     """
 
     one_in: int = 2  # this share of the rows is left out; 2: halves
-    times: int = 200  # fewer where every score is a training
+    times: int = 50  # fewer where every score is a training
     checked: bool = True  # whether a simulation has shown how often such intervals hold what they promise
     one_in_groups: int | None = None  # as `one_in`, of whole groups of rows; None: the same
     freedom: int | None = None  # of Student's t, at most; None: one less than there are parts
