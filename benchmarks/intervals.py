@@ -5,7 +5,7 @@
     python benchmarks/intervals.py --growth          with a quarter, half, all and twice as many parts: linear in them
 
 One thread is used throughout. The first calls compile the kernels and are not counted. There are as many parts as an
-interval of the metric takes by default, 200 or 40. The loop beside it scores the same parts by calls of the function
+interval of the metric takes by default, 50 or 40. The loop beside it scores the same parts by calls of the function
 itself, which check, number and sort their input each time. Seconds are those of the processor; ratios are of one
 process, and with --growth of the last number of parts.
 """

@@ -202,7 +202,7 @@ def mig_exact_of_parts(
         own = variances.take(part.rows, axis=0)
         information, of_one = _information(inputs, own, levels.levels, levels.sizes, None, n_samples=1)
         errors = of_one / np.sqrt(N_DRAWS)
-        rng = np.random.default_rng([seed, zlib.crc32(np.ascontiguousarray(inputs.codes))])
+        rng = np.random.default_rng([seed, zlib.crc32(inputs.codes.tobytes())])
         drawn = np.clip(information + errors * rng.standard_normal(errors.shape), 0.0, entropies)
         per_factor, standard_error = _gaps(drawn, errors, entropies)
         return Numbers({"score": float(per_factor.mean()), "standard_error": standard_error}, per_factor)
