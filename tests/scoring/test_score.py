@@ -59,6 +59,23 @@ def test_notes_stand_under_their_number_and_call_factors_by_name(tmp_path: Path)
         )
 
 
+@pytest.mark.parametrize("name", ["mig(bins=5)", "d_lsbd(norm=axes)", "sap(ordered=svm)"])
+def test_a_card_that_is_read_knows_metrics_with_arguments(name: str, tmp_path: Path) -> None:
+    kinds = ("categorical", "ordinal", "cyclic")
+    card = unbraid.score(CODES, FACTORS, metrics=[name, "mig"], kinds=kinds)
+    card.save(tmp_path / "scores.json")
+    again = unbraid.ScoreCard.load(tmp_path / "scores.json")
+    assert str(again) == str(card)
+    if name in card:
+        here, there = card.scored[name].metric, again.scored[name].metric
+        assert (there.title, there.range, there.summary) == (here.title, here.range, here.summary)
+    held = json.loads((tmp_path / "scores.json").read_text(encoding="utf-8"))
+    held["metrics"]["mig(no_such=1)"] = held["metrics"]["mig"]
+    (tmp_path / "scores.json").write_text(json.dumps(held), encoding="utf-8")
+    gone = unbraid.ScoreCard.load(tmp_path / "scores.json").scored["mig(no_such=1)"]
+    assert gone.metric.summary == "A metric that this version of unbraid has not."
+
+
 def test_json_has_only_finite_numbers_and_every_metric(tmp_path: Path) -> None:
     card = unbraid.score(CODES, FACTORS, metrics=[*QUICK, "d_lsbd"], names=("shape", "size", "hue"))
     card.save(tmp_path / "scores.json")

@@ -19,6 +19,7 @@ from unbraid.confidence.baselines import told as baselines_told
 from unbraid.confidence.interval import Interval, Intervals, rows_needed
 from unbraid.confidence.null import Null
 from unbraid.metrics import BLOCKED, METRICS, Metric
+from unbraid.metrics._shared.arguments import find_metric
 from unbraid.metrics._shared.chance import Noise, notes_on_noise
 from unbraid.metrics._shared.provenance import of_another_version
 from unbraid.metrics._shared.resampling import UNCHECKED, Resampling
@@ -652,8 +653,9 @@ def _intervals(name: str, saved: SavedMetric, factors: tuple[str, ...]) -> Inter
 
 def _row(name: str, saved: SavedMetric) -> Metric:
     """The row of the table, or for a metric of the user's own as much as the file says."""
-    if name in ROWS and ROWS[name].headline == saved.headline:
-        return replace(ROWS[name], version=saved.version)
+    known = ROWS.get(name) or (find_metric(name) if name.partition("(")[0] in ROWS else None)
+    if known is not None and known.headline == saved.headline:
+        return replace(known, version=saved.version)
     if (factor := factor_of(name)) is not None and (row := row_of_unwanted(factor)).headline == saved.headline:
         return replace(row, version=saved.version)
     return Metric(
