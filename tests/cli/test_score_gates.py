@@ -160,6 +160,28 @@ def test_sparse_codes_are_refused_one_by_one_before_they_are_scored(tmp_path: Pa
     assert out.is_file()
 
 
+def test_sparse_codes_have_rows_held_out_as_full_ones_do(tmp_path: Path, unbraid_cli: Cli) -> None:
+    factors = np.stack(np.unravel_index(np.arange(240) % 12, (3, 4)), axis=1)
+    for name, width in (("few", 2), ("many", 129)):
+        codes = np.hstack([factors, np.zeros((240, width - 2))])
+        sparse.save_npz(tmp_path / f"{name}.npz", sparse.csr_array(codes))
+    np.savez(tmp_path / "labels.npz", shape=factors[:, 0], hue=factors[:, 1])
+    np.save(tmp_path / "full.npy", factors.astype(float))
+    labels = ("--labels", tmp_path / "labels.npz", "--metrics", "mig,zero_shot", "--json", "-")
+    asked = (*labels, "--held-out", "shape == 0 and hue == 1")
+    (code, printed, _), (_, full, _) = (
+        unbraid_cli("score", tmp_path / each, *asked) for each in ("few.npz", "full.npy")
+    )
+    assert code == 0
+    few, other = json.loads(printed), json.loads(full)
+    assert few["held_out"] == other["held_out"] == "shape == 0 and hue == 1"
+    assert few["metrics"]["zero_shot"]["values"] == other["metrics"]["zero_shot"]["values"]
+    code, printed, error = unbraid_cli("score", tmp_path / "many.npz", *asked)
+    assert (code, printed, error.count("\n")) == (2, "", 1)
+    assert "a full array is needed for held_out" in error
+    assert unbraid_cli("score", tmp_path / "many.npz", *labels)[0] == 0
+
+
 def test_few_sparse_codes_are_scored_in_full_where_that_is_needed(tmp_path: Path, unbraid_cli: Cli) -> None:
     factors = RNG.integers(0, 3, (120, 2))
     codes = sparse.csr_array(factors + RNG.normal(0, 0.1, factors.shape))

@@ -79,7 +79,6 @@ def _baselines(run: Path, trust: Collection[str]) -> dict[str, Baseline]:
 def _score_wide(path: Path, codes: Any, labels: Labels, options: dict[str, Any]) -> ScoreCard:
     """Of sparse codes that are read by columns."""
     columns = read_label_columns(path, labels)
-    options = {name: value for name, value in options.items() if name not in ("held_out", "progress")}
     try:
         card = score(codes, columns, **labels.about, weights=labels.weights, groups=labels.groups, **options)
     except ValueError as error:

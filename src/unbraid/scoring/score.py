@@ -45,7 +45,7 @@ Baselines: TypeAlias = Mapping[str, Baseline | Representation | ArrayLike]
 
 UNKEPT = "an array or a function"  # in place of `held_out` that was not given as text
 FEWEST_PARTS = 2  # whose spread can be told
-OF_FULL_CODES = {*ABOUT, "null", "confidence", "baselines"} - {*OF_LABELS, "dense", "key"}
+OF_FULL_CODES = {*ABOUT, "null", "confidence", "baselines", "held_out"} - {*OF_LABELS, "dense", "key"}
 FEW_COLUMNS = 128  # sparse codes of no more become a full array where one is needed
 
 
@@ -152,7 +152,8 @@ def score(
         about |= {name: rows[name] for name in WITH_ROWS if name in about}
         baselines = {name: rows[_called(name)] for name in baselines or {}}
     dense = about.pop("dense", False)
-    asked = {"null": null, "confidence": confidence, "baselines": baselines, "unwanted": unwanted, "units": units}
+    asked = {"null": null, "confidence": confidence, "baselines": baselines, "held_out": held_out}
+    asked |= {"unwanted": unwanted, "units": units}
     in_need = needing_full({**asked, **about})
     if dense or (in_need and has_few_columns(codes)):
         codes = as_full(codes)
