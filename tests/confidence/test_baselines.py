@@ -191,6 +191,13 @@ def test_baselines_that_are_not_of_the_rows_are_refused_and_weights_and_gaps_are
     labels = {"a": [None, *factors[1:, 0].tolist()], "b": factors[:, 1].tolist()}
     fewer = unbraid.score(codes, labels, metrics="mig", baselines={"PCA": other})
     assert fewer.scored["mig"].baselines["PCA"] == mig(other[1:], factors[1:]).score
+    gaps = other.copy()
+    gaps[0] = np.nan  # in the row that lacks a label
+    fewer = unbraid.score(codes, labels, metrics="mig", baselines={"PCA": gaps})
+    assert fewer.scored["mig"].baselines["PCA"] == mig(other[1:], factors[1:]).score
+    gaps[7, 2] = np.inf
+    with pytest.raises(ValueError, match=r"baselines\['PCA'\] must be finite; row 7, column 2 is inf"):
+        unbraid.score(codes, labels, metrics="mig", baselines={"PCA": gaps})
 
 
 @pytest.fixture(scope="module")

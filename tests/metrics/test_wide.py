@@ -70,6 +70,18 @@ def test_an_explicit_nan_is_named() -> None:
         wide_scores(sparse.csr_matrix(codes), FACTORS, at_once=8)
 
 
+@pytest.mark.parametrize("held", [sparse.csr_array, sparse.csc_array, sparse.coo_array])
+@pytest.mark.parametrize("dense", [False, True])
+def test_a_row_that_lacks_a_label_may_store_nan(held: Any, dense: bool) -> None:
+    codes, labels = wide(), {"a": FACTORS[:, 0].astype(float), "b": FACTORS[:, 1]}
+    expected = score(codes[1:], {name: column[1:] for name, column in labels.items()}, metrics="mig")
+    labels["a"][0], codes[0, 30] = np.nan, np.nan
+    assert score(held(codes), labels, metrics="mig", dense=dense)["mig"].score == expected["mig"].score
+    codes[4, 31], codes[5, 2] = np.inf, np.inf
+    with pytest.raises(ValueError, match="codes must be finite; row (4, column 31|5, column 2) is inf"):
+        score(held(codes), labels, metrics="mig", dense=dense)
+
+
 def test_what_would_not_fit_is_refused_before_memory_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unbraid._utils.arrays, "MOST_BYTES", 1 << 16)
     held: Any = sparse.csr_matrix(wide())

@@ -122,15 +122,30 @@ def as_full(values: Any) -> Any:
     if not is_sparse(values):
         return values
     check_memory(8 * math.prod(values.shape), f"sparse codes {in_full(values.shape)}; without dense they stay sparse")
-    return finite_sparse(values).toarray()
+    return _of_scipy(values).toarray()
 
 
-def finite_sparse(values: Any) -> Any:
+def finite_sparse(values: Any, used: npt.NDArray[np.bool_] | None = None) -> Any:
     """A sparse matrix or tensor as SciPy's, by rows if it is so and else by columns; NaN and infinity are refused.
+
+    Rows that are not `used` (default: all are) may store them.
 
     Raises:
         ValueError: it is no matrix, or stores what is not finite; the message names the cell.
     """
+    held = _of_scipy(values)
+    if held.dtype.kind == "f" and not (finite := np.isfinite(held.data)).all():
+        places = np.flatnonzero(~finite)
+        lines = np.searchsorted(held.indptr, places, side="right") - 1
+        rows, columns = (lines, held.indices[places]) if held.format == "csr" else (held.indices[places], lines)
+        for row, column, place in zip(rows, columns, places, strict=True):
+            if used is None or used[row]:
+                raise ValueError(f"codes must be finite; row {row}, column {column} is {held.data[place]}")
+    return held
+
+
+def _of_scipy(values: Any) -> Any:
+    """A sparse matrix or tensor as SciPy's, by rows if it is so and else by columns."""
     from scipy import sparse
 
     if values.ndim != 2:
@@ -142,14 +157,7 @@ def finite_sparse(values: Any) -> Any:
         values = sparse.coo_array((stored, (indices[0], indices[1])), shape=tuple(values.shape))
     elif values.dtype == np.float16:
         values = values.astype(np.float32)
-    by_rows = getattr(values, "format", "") == "csr"
-    held = sparse.csr_array(values) if by_rows else sparse.csc_array(values)
-    if held.dtype.kind == "f" and not (finite := np.isfinite(held.data)).all():
-        place = int(np.flatnonzero(~finite)[0])
-        cell = held.indices[place], np.searchsorted(held.indptr, place, side="right") - 1
-        row, column = cell[::-1] if by_rows else cell
-        raise ValueError(f"codes must be finite; row {row}, column {column} is {held.data[place]}")
-    return held
+    return sparse.csr_array(values) if getattr(values, "format", "") == "csr" else sparse.csc_array(values)
 
 
 def _refuse_no_array(values: Any) -> None:

@@ -57,7 +57,7 @@ def score_wide(
     stored = STORED * n_stored(codes) * _copies(codes, lost > 0) if is_sparse(codes) else 0
     at_once = min(AT_ONCE, max(2, CELLS // max(1, codes.shape[0])))
     check_memory(len(rows) * (COLUMN * at_once + FACTOR * read.factors.shape[1]) + stored, "give fewer rows")
-    held = finite_sparse(codes) if is_sparse(codes) else codes
+    held = finite_sparse(codes, read.used) if is_sparse(codes) else codes
     if lost:
         if not is_sparse(held):
             raise ValueError(

@@ -9,6 +9,7 @@ import numpy as np
 
 from unbraid._utils.arguments import check_entries
 from unbraid._utils.arrays import as_array, check_weights, column_names
+from unbraid._utils.counted import counted
 from unbraid._utils.repr import with_names
 from unbraid._utils.suggest import suggestion
 from unbraid.metrics._shared.inputs import all_finite, check_inputs, finite_matrix, real_matrix
@@ -53,7 +54,8 @@ def described(codes: ArrayLike | Representation, factors: Any, about: Mapping[st
             "figures show each row once"
         )
     if representation.groups is not None:
-        notes.append(f"rows in {int(representation.groups.max()) + 1:,} groups, which are never parted")
+        groups = int(representation.groups.max()) + 1
+        notes.append(f"rows in {counted(groups, 'group')}, which {'is' if groups == 1 else 'are'} never parted")
     return replace(representation, notes=tuple(notes))
 
 
@@ -75,12 +77,17 @@ def _representation(codes: ArrayLike | Representation, factors: Any, about: Mapp
         return _of_numbers(codes, factors, about)
     matrix = _kept(real_matrix(codes, "codes", "n_codes"))
     held = Representation.of(matrix, factors, **{"code_names": column_names(codes), **about})
-    if not all_finite(held.codes):  # only rows that have all labels count, and the error names one as it was given
-        counted = np.zeros_like(matrix)
-        rows = rows_kept(matrix, factors, {name: each for name, each in about.items() if name != "weights"})
-        counted[rows] = matrix[rows]
-        finite_matrix(counted, "codes", "n_codes")
+    if not all_finite(held.codes):
+        refuse_gaps(matrix, "codes", factors, about)
     return held
+
+
+def refuse_gaps(matrix: FloatArray, name: str, factors: Any, about: Mapping[str, Any]) -> None:
+    """Raises ValueError where a row that has all labels is not finite; the message names it as it was given."""
+    labelled = np.zeros_like(matrix)
+    rows = rows_kept(matrix, factors, {each: value for each, value in about.items() if each != "weights"})
+    labelled[rows] = matrix[rows]
+    finite_matrix(labelled, name, "n_codes")
 
 
 def _with_more(representation: Representation, factors: dict[str, Any], about: Mapping[str, Any]) -> Representation:

@@ -17,7 +17,7 @@ from unbraid.confidence.interval import FEWEST_GROUPS, FEWEST_ROWS
 from unbraid.confidence.null import asked_shuffle, shuffle_of
 from unbraid.metrics import BLOCKED, LABEL_FREE, MEASURES, PRESETS, RECONSTRUCTED, Metric, NotDefined
 from unbraid.metrics._shared.arguments import find_metric, full_name, lower_is_better, metric_hint
-from unbraid.metrics._shared.inputs import check_matrix
+from unbraid.metrics._shared.inputs import all_finite, finite_matrix, real_matrix
 from unbraid.metrics._shared.provenance import decision
 from unbraid.metrics.own import own, row_of
 from unbraid.representation import POSTERIOR, Representation
@@ -26,7 +26,16 @@ from unbraid.representation.units import by_units
 from unbraid.scoring.blocks import Blocks, blocks_of, units_of
 from unbraid.scoring.card import COLUMNS, ON_ERROR, FailedMetric, ScoreCard, Scored, none_computed
 from unbraid.scoring.columnwise import score_wide
-from unbraid.scoring.described import ABOUT, OF_CODES, OF_LABELS, WITH_ROWS, described, known_about, rows_kept
+from unbraid.scoring.described import (
+    ABOUT,
+    OF_CODES,
+    OF_LABELS,
+    WITH_ROWS,
+    described,
+    known_about,
+    refuse_gaps,
+    rows_kept,
+)
 from unbraid.scoring.engine import Gap, Objects, gap_of_rows, score_each
 from unbraid.scoring.memory import check_memory_of_scores
 from unbraid.scoring.uncertainty import Again, with_baselines, with_intervals, with_nulls
@@ -374,18 +383,23 @@ def _called(baseline: str) -> str:
 def _baseline(name: str, given: Any, codes: Any, factors: Any, about: Mapping[str, Any]) -> Baseline:
     """Of the rows of `codes`, with what `about` says of these."""
     held, objects = given if isinstance(given, Baseline) else (given, None)
-    own = held if isinstance(held, Representation) else Representation(check_matrix(held, f"baselines[{name!r}]", "n"))
+    called = _called(name)
+    if not isinstance(held, Representation):
+        held = Representation(real_matrix(held, called, "n_codes").astype(np.float64, copy=False))
     n_samples = len(codes) if isinstance(codes, Representation) else len(as_array(codes))
-    if len(own) != n_samples:
-        raise ValueError(f"baselines[{name!r}] must have as many rows as codes ({n_samples}); got {len(own)}")
+    if len(held) != n_samples:
+        raise ValueError(f"{called} must have as many rows as codes ({n_samples}); got {len(held)}")
     of_rows = {name: value for name, value in about.items() if name not in OF_CODES}
     if not isinstance(codes, Representation):
-        return Baseline(described(own.codes, factors, {**of_rows, "log_variances": own.log_variances}), objects)
-    known = [factor for factor in codes.names if factor in own.names]
-    if known and not np.array_equal(own.keep_factors(known).factors, codes.keep_factors(known).factors):
-        raise ValueError(f"baselines[{name!r}] has other rows than codes: the factors differ")
-    posterior = {part: getattr(own, part) for part in POSTERIOR}
-    alike = replace(codes, codes=own.codes, code_names=own.code_names, **posterior)
+        if not all_finite(held.codes):
+            refuse_gaps(held.codes, called, factors, of_rows)
+        return Baseline(described(held.codes, factors, {**of_rows, "log_variances": held.log_variances}), objects)
+    finite_matrix(held.codes, called, "n_codes")
+    known = [factor for factor in codes.names if factor in held.names]
+    if known and not np.array_equal(held.keep_factors(known).factors, codes.keep_factors(known).factors):
+        raise ValueError(f"{called} has other rows than codes: the factors differ")
+    posterior = {part: getattr(held, part) for part in POSTERIOR}
+    alike = replace(codes, codes=held.codes, code_names=held.code_names, **posterior)
     of_names = None if objects is None else (lambda: objects().keep_factors(codes.names))
     return Baseline(described(alike, factors, of_rows), of_names)
 
