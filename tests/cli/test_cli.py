@@ -4,6 +4,7 @@ import hashlib
 import html
 import inspect
 import json
+import re
 import shutil
 import signal
 import struct
@@ -12,6 +13,7 @@ import sys
 import time
 from pathlib import Path
 from runpy import run_module
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +23,7 @@ import typer
 import unbraid.cli.app
 from tests.processes import forked
 from unbraid.metrics import MEASURES, METRICS, PRESETS
+from unbraid.metrics._shared.arguments import full_name
 from unbraid.representation import Representation
 
 
@@ -174,6 +177,15 @@ def test_metrics_shows_one_with_the_arguments_that_its_name_can_hold(unbraid_cli
     assert unbraid_cli("metrics", "mgi(bins=3)") == (
         2, "", "unbraid: unknown metric 'mgi(bins=3)'; did you mean 'mig'?\n"
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_the_example_of_arguments_is_another_setting_of_the_metric(name: str, unbraid_cli: Any) -> None:
+    code, printed, _ = unbraid_cli("metrics", name)
+    assert code == 0
+    examples = re.findall(r'--metrics "(.*)"', printed)
+    assert len(examples) == (name != "independence_score"), "which alone has no arguments"
+    assert all(full_name(each).startswith(f"{name}(") for each in examples)
 
 
 def test_an_interrupt_while_the_command_starts_is_one_line() -> None:

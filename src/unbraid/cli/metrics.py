@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -46,8 +46,9 @@ def list_metrics(
         row = measures[name]
         parts, arguments = [*_facts(name, row)], _arguments(row)
         if arguments.rows:
-            first, default, _ = arguments.rows[0]
-            parts += [arguments, f'Set them like this: --metrics "{name}({first}={default})"']
+            parts.append(arguments)
+        if example := _example(row):
+            parts.append(f'Set them like this: --metrics "{name}({example})"')
         show(parts, to, content={name: _described(name, row)}, rows=arguments, paper=arguments)
         return
     measures = {name: row for name, row in measures.items() if name in PRESETS.get(metric or "", measures)}
@@ -80,6 +81,25 @@ def _arguments(row: "Metric") -> Table:
     chosen = choosable(row) if row.of == "codes" else ()
     rows = [[name, str(parameters[name].default), texts.get(name, "")] for name in chosen]
     return Table(["argument", "default", "what it does"], rows, "lll")
+
+
+def _example(row: "Metric") -> str:
+    """An argument at another value than its default; "" where no other is known."""
+    from unbraid.metrics._shared.arguments import choosable
+
+    hints, parameters = get_type_hints(row.function), inspect.signature(row.function).parameters
+    for name in choosable(row) if row.of == "codes" else ():
+        default = parameters[name].default
+        choices = get_args(hints[name]) if get_origin(hints[name]) is Literal else ()
+        if choices:
+            return f"{name}={next(each for each in choices if each != default)}"
+        if isinstance(default, bool):
+            return f"{name}={not default}"
+        if isinstance(default, int):
+            return f"{name}={default // 2}"
+        if isinstance(default, float):
+            return f"{name}={0.9 * default:.3g}"
+    return ""
 
 
 def _said(row: "Metric") -> str:
