@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import typer.main
 from tests.docs.conftest import ROOT
 from unbraid import score
 from unbraid.cli.app import app
+from unbraid.families import FAMILIES
 from unbraid.metrics import MEASURES, METRICS, QUESTIONS, RECONSTRUCTED, by_question
 from unbraid.scoring.score import choose
 
@@ -149,10 +151,16 @@ def test_a_rotation_is_seen_by_those_that_claim_axes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("page", "said"), [("README.md", "There are {} metrics;"), ("docs/index.md", "with {} published metrics")]
+    ("page", "said", "there_are"),
+    [
+        ("README.md", "There are {} metrics;", MEASURES),
+        ("docs/index.md", "with {} published metrics", MEASURES),
+        ("CHANGELOG.md", "{} metrics of disentanglement in one call, `unbraid.score`", METRICS),
+        ("CHANGELOG.md", "- **Train** {} families:", FAMILIES),
+    ],
 )
-def test_pages_count_the_metrics_that_there_are(page: str, said: str) -> None:
-    assert said.format(len(MEASURES)) in " ".join((ROOT / page).read_text(encoding="utf-8").split())
+def test_pages_count_what_there_is(page: str, said: str, there_are: Mapping[str, Any]) -> None:
+    assert said.format(len(there_are)) in " ".join((ROOT / page).read_text(encoding="utf-8").split())
 
 
 def test_noise_is_not_nothing_to_some() -> None:
