@@ -287,6 +287,8 @@ def test_rows_must_fill_the_grid() -> None:
         score_of(torus(), sizes=(16, 16))
     with pytest.raises(NotDefined, match="each cell once: 3 rows repeat a cell"):
         d_lsbd(np.vstack([torus(), torus()[:3]]), np.vstack([GRID, GRID[:3]]), kinds=SPACE.kinds)
+    with pytest.raises(NotDefined, match="each cell once: 1 row repeats a cell"):
+        d_lsbd(np.vstack([torus(), torus()[:1]]), np.vstack([GRID, GRID[:1]]), kinds=SPACE.kinds)
     replaced = GRID.copy()
     replaced[0] = replaced[1]
     with pytest.raises(NotDefined, match="1 of 192 cells missing"):

@@ -381,7 +381,7 @@ def test_networks_that_cannot_be_built_say_so():
 
 def test_a_full_disk_is_seen_before_training(tmp_path, monkeypatch):
     monkeypatch.setattr("unbraid.training.train.shutil.disk_usage", lambda _: Full)
-    with pytest.raises(OSError, match="1 runs need about .* MB of disk, 1 MB are free"):
+    with pytest.raises(OSError, match="1 run needs about .* MB of disk, 1 MB are free"):
         train("vae", blocks(), steps=1, out=tmp_path, **SMALL)
     assert [each.name for each in tmp_path.iterdir()] == [".lock"]
 

@@ -111,6 +111,7 @@ def test_a_column_of_labels_or_a_factor_can_be_named() -> None:
     card = score(CODES, frame, metrics="mig", groups="mouse")
     assert card.representation.names == ("shape",)
     assert "rows in 20 groups, which are never parted" in card.notes
+    assert "rows in 1 group, which is never parted" in score(CODES, FACTORS, metrics="mig", groups=0 * GROUPS).notes
     own = Representation(CODES, np.column_stack([FACTORS, GROUPS]), names=("shape", "size", "mouse"))
     assert score(own, metrics="mig", groups="mouse")["mig"].score == score(HELD, metrics="mig")["mig"].score
     twice = score(own, metrics="mig", groups="mouse", weights=np.full(len(CODES), 2.0)).representation

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from unbraid._utils.arguments import check_choice, check_whole
+from unbraid._utils.counted import counted
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.chance import Noise
 from unbraid.metrics._shared.cyclic import cyclic_sizes, notes_on_closed
@@ -181,10 +182,10 @@ def _grid(inputs: Inputs, cyclic: Sequence[int], lengths: tuple[int, ...]) -> tu
         raise NotDefined(
             f"rows must fill the grid of the cyclic factors: {missing} of {n_objects * n_cells} cells missing"
         )
-    if len(places) < len(first):
+    if repeats := len(first) - len(places):
         raise NotDefined(
             "rows must fill the grid of the cyclic factors, each cell once: "
-            f"{len(first) - len(places)} rows repeat a cell"
+            f"{counted(repeats, 'row')} {'repeats' if repeats == 1 else 'repeat'} a cell"
         )
     return first[rows].reshape(n_objects, n_cells), cell_of_row
 

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from unbraid._utils.arguments import check_number, check_whole
+from unbraid._utils.counted import counted
 from unbraid._utils.device import memory_advice, out_of_memory, reproducible
 from unbraid._utils.signals import terminable
 from unbraid._utils.suggest import error_line, suggestion
@@ -448,7 +449,8 @@ def check_disk(folder: Path, n_runs: int, needed: int) -> int:
     while not folder.exists():
         folder = folder.parent
     if (free := shutil.disk_usage(folder).free) < needed:
-        raise OSError(f"{folder}: {n_runs} runs need about {needed / 1e6:.0f} MB of disk, {free / 1e6:.0f} MB are free")
+        runs = f"{counted(n_runs, 'run')} {'needs' if n_runs == 1 else 'need'}"
+        raise OSError(f"{folder}: {runs} about {needed / 1e6:.0f} MB of disk, {free / 1e6:.0f} MB are free")
     return needed
 
 
