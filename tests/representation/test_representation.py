@@ -102,6 +102,28 @@ def test_parquet_of_others_needs_no_metadata_and_orders_codes_by_number(tmp_path
     assert loaded.kinds == ("ordinal", "continuous")
 
 
+def test_factors_of_a_parquet_file_of_codes_are_read_as_those_of_a_frame(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    at = np.arange(12)
+    labels = pandas.DataFrame(
+        {
+            "size": pandas.Categorical.from_codes(at % 3, ["small", "medium", "large"], ordered=True),
+            "batch": pandas.Categorical(np.array(["c", "a", "b"])[at % 3]),
+            "day": pandas.date_range("2020-01-01", periods=12).astype("datetime64[ns]"),
+            "on": at % 2 == 0,
+            "level": at % 5,
+        }
+    )
+    of_codes = {"code_0": np.arange(12.0), **{f"factor_{name}": labels[name] for name in labels}}
+    pandas.DataFrame(of_codes).to_parquet(tmp_path / "codes.parquet")
+    loaded, expected = Representation.load(tmp_path / "codes.parquet"), Representation.of(np.ones((12, 1)), labels)
+    assert loaded.kinds == expected.kinds == ("ordinal", "categorical", "continuous", "categorical", "ordinal")
+    assert loaded.levels == expected.levels
+    assert loaded.levels[0] == ("small", "medium", "large")
+    assert loaded.factors.tolist() == expected.factors.tolist()
+    assert loaded.factors[:, 2].tolist() == at.tolist(), "days"
+
+
 class Trap:
     """Unpickling this would be noticed."""
 

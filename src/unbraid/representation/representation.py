@@ -667,6 +667,8 @@ def _read_parquet(path: Path) -> Arrays:
     index = unnamed_columns(table.column_names)
     columns = [name for name in table.column_names if name not in index]
     arrays = split_columns({name: _plain(table[name]) for name in columns}, columns)
+    if "labels" in arrays:  # as a table of labels has them: categories in their order, dates
+        arrays["labels"] = {name: table[f"factor_{name}"].to_pandas() for name in arrays["labels"]}
     described = _object((table.schema.metadata or {}).get(b"unbraid", b"{}"), path)
     if described.get("factor_names") == []:
         arrays["factors"] = np.empty((len(table), 0))
