@@ -116,3 +116,13 @@ def test_columns_of_one_name_and_codes_of_another_are_refused(tmp_path: Path) ->
     (tmp_path / "codes.csv").write_text("code_0;code_1\n0,5;1,5\n1,5;2,5\n")
     with pytest.raises(ValueError, match="column 'code_0' holds '0,5'; write numbers with a point and no comma"):
         Representation.load(tmp_path / "codes.csv")
+
+
+@pytest.mark.parametrize("mark", [";", "\t", ","])
+def test_a_name_in_quotes_does_not_say_what_separates_columns(tmp_path: Path, mark: str) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text(mark.join(['"x, y; or\tz, in mm"', "shape"]) + f"\n1{mark}0\n2{mark}1\n", encoding="utf-8")
+    columns = read_csv(path)
+    assert {name: column.tolist() for name, column in columns.items()} == {
+        "x, y; or\tz, in mm": [1.0, 2.0], "shape": [0.0, 1.0],
+    }  # fmt: skip

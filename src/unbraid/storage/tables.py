@@ -305,7 +305,7 @@ def read_csv(path: Path, *, index: bool = False) -> dict[str, Any]:
         with path.open(encoding="utf-8-sig", newline="") as file:
             first = next((line for line in file if line.strip()), "")
             file.seek(0)
-            delimiter = max(",;\t", key=first.count)
+            delimiter = max(",;\t", key=lambda each: len(next(csv.reader([first], delimiter=each), [])))
             reader = csv.reader(file, delimiter=delimiter)
             numbered = [(reader.line_num, line) for line in reader if line]
             lines = [line for _, line in numbered]
