@@ -160,6 +160,26 @@ def test_sparse_codes_are_refused_one_by_one_before_they_are_scored(tmp_path: Pa
     assert out.is_file()
 
 
+def test_names_of_factors_may_hold_an_equals_sign(tmp_path: Path, unbraid_cli: Cli) -> None:
+    factors = np.stack(np.unravel_index(np.arange(240) % 12, (3, 4)), axis=1)
+    np.save(tmp_path / "codes.npy", factors.astype(float))
+    np.savez(tmp_path / "labels.npz", **{"a=b": factors[:, 0], "hue = 2": factors[:, 1] * 90.0})
+    command = ("score", tmp_path / "codes.npy", "--labels", tmp_path / "labels.npz", "--metrics", "mig", "--json", "-")
+    code, printed, _ = unbraid_cli(*command, "--kinds", "a=b=categorical", "--period", "hue = 2=360")
+    assert code == 0
+    assert [(each["name"], each["kind"], each["size"]) for each in json.loads(printed)["input"]["factors"]] == [
+        ("a=b", "categorical", 3),
+        ("hue = 2", "cyclic", 4),
+    ]
+
+
+def test_what_stands_for_no_label_has_no_name_of_a_factor(tmp_path: Path, unbraid_cli: Cli) -> None:
+    Representation(RNG.normal(size=(60, 2)), RNG.integers(-1, 3, (60, 1)), names=("size",)).save(tmp_path / "a.npz")
+    code, printed, error = unbraid_cli("score", tmp_path / "a.npz", "--missing", "size=-1", "--metrics", "mig")
+    assert (code, printed) == (2, "")
+    assert error == "unbraid: --missing size=-1: write the value alone, such as -1; it counts for all factors\n"
+
+
 def test_sparse_codes_have_rows_held_out_as_full_ones_do(tmp_path: Path, unbraid_cli: Cli) -> None:
     factors = np.stack(np.unravel_index(np.arange(240) % 12, (3, 4)), axis=1)
     for name, width in (("few", 2), ("many", 129)):

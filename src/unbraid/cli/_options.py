@@ -141,15 +141,15 @@ def pair(option: str, text: str, wanted: str = "NAME=VALUE", *, last: bool = Fal
     return name, value
 
 
-def pairs(option: str, texts: Iterable[str], wanted: str = "NAME=VALUE") -> dict[str, str]:
-    """The two sides of each NAME=VALUE.
+def pairs(option: str, texts: Iterable[str], wanted: str = "NAME=VALUE", *, last: bool = False) -> dict[str, str]:
+    """The two sides of each NAME=VALUE, as `pair` has them.
 
     Raises:
         ValueError: one is written otherwise, or a name is given twice.
     """
     found: dict[str, str] = {}
     for text in texts:
-        name, value = pair(option, text, wanted)
+        name, value = pair(option, text, wanted, last=last)
         if name in found:
             raise ValueError(f"{option} {text}: {name} is given twice")
         found[name] = value
@@ -219,7 +219,7 @@ def labels_of(
 
 
 def _by_name(option: str, text: str | None) -> dict[str, str] | None:
-    return None if text is None else pairs(option, listed(text), "NAME=VALUE, with commas between")
+    return None if text is None else pairs(option, listed(text), "NAME=VALUE, with commas between", last=True)
 
 
 def _numbers(option: str, text: str | None) -> dict[str, float] | None:
@@ -239,6 +239,8 @@ def _values(text: str | None) -> list[float | str] | None:
         return None
     values: list[float | str] = []
     for part in text.split(","):
+        if re.fullmatch(r"[^=]+=[^=]+", part):  # no label is so, and rows would stay that should not
+            raise ValueError(f"--missing {part}: write the value alone, such as -1; it counts for all factors")
         values.append(part.strip())
         with suppress(ValueError):
             values.append(float(part))
