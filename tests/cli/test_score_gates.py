@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 from scipy import sparse
 
 from tests.conftest import Cli
-from unbraid import Representation
+from unbraid import Representation, ScoreCard
+from unbraid.report.page import page_content
 from unbraid.runs.labelled import Labels, read_labelled
 
 RNG = np.random.default_rng(0)
@@ -178,6 +180,32 @@ def test_what_stands_for_no_label_has_no_name_of_a_factor(tmp_path: Path, unbrai
     code, printed, error = unbraid_cli("score", tmp_path / "a.npz", "--missing", "size=-1", "--metrics", "mig")
     assert (code, printed) == (2, "")
     assert error == "unbraid: --missing size=-1: write the value alone, such as -1; it counts for all factors\n"
+
+
+def test_the_command_on_a_page_gives_the_same_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unbraid_cli: Cli
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    factors = np.stack(np.unravel_index(np.arange(240) % 12, (3, 4)), axis=1)
+    codes = factors + RNG.normal(0, 0.3, factors.shape)
+    Representation(codes, factors[::-1], names=("size", "hue")).save("codes.npz")  # other factors than those beside it
+    np.savez("my labels.npz", size=factors[:, 0], hue=factors[:, 1] * 90, who=np.arange(240) // 12)
+    told = ("--labels", "my labels.npz", "--groups", "who", "--period", "hue=360", "--missing", "0")
+    sure = ("--confidence", ".9", "--resamples", "4")
+    how = ("--metrics", "mig,sap", "--json", "a.json", "--html", "a.html")
+    assert unbraid_cli("score", "codes.npz", *told, *sure, *how)[0] == 0
+    card = ScoreCard.load("a.json")
+    again = page_content(card.contents())["card"]["reproduce"]
+    assert again["python"] is None
+    assert "<h3>Python</h3>" not in Path("a.html").read_text(encoding="utf-8")
+    command = shlex.split(again["command"])
+    assert command[:2] == ["unbraid", "score"]
+    assert unbraid_cli(*command[1:], "--json", "b.json")[0] == 0
+    here, there = (json.loads(Path(name).read_text(encoding="utf-8")) for name in ("a.json", "b.json"))
+    assert here["input"] == there["input"]
+    for name, each in here["metrics"].items():
+        assert each["values"] == pytest.approx(there["metrics"][name]["values"])
+        assert each["intervals"]["times"] == there["metrics"][name]["intervals"]["times"] == 4
 
 
 def test_sparse_codes_have_rows_held_out_as_full_ones_do(tmp_path: Path, unbraid_cli: Cli) -> None:

@@ -277,6 +277,12 @@ def score(
         "null": int(null) if null.isdecimal() else null, "confidence": interval_of(confidence, resamples),
         "code_blocks": code_blocks, "factor_blocks": factor_blocks, "units": units,
     }  # fmt: skip
+    asked = {
+        "labels": labels, "key": key, "codes": codes, "kinds": kinds, "period": period, "missing": missing,
+        "weights": weights, "groups": groups, "resamples": resamples,
+    }  # fmt: skip
+    words = [word for option, value in asked.items() if value is not None for word in (f"--{option}", str(value))]
+    words += ["--dense"] if dense else []
     cards: dict[str, ScoreCard] = {}
     kept: list[str | Exception] = []  # told once the scores are shown
     trust, alone = trusted(trust_code, trust_data), len(paths) == 1 and by is None
@@ -284,7 +290,7 @@ def score(
         with metric_progress(f"scoring {number}/{len(paths)}" if len(paths) > 1 else "scoring") as progress:
             card = score_path(path, about, baselines=baselines, trust=trust, progress=progress, **options)
         name = EXAMPLE if example else str(path)
-        card = replace(card, path=name)
+        card = replace(card, path=name, options=tuple(words))
         if path.is_dir() and is_run(path) and about.own and not about.taken and not blocked:
             kept.append(_kept(path, card))
         cards[name] = card if alone else without_samples(card)

@@ -381,13 +381,18 @@ def _reproduce(card: Card) -> dict[str, str | None]:
     words += ["--factors", ",".join(card["chosen_factors"])] if card["chosen_factors"] else []
     words += ["--unwanted", ",".join(unwanted)] if unwanted else []
     words += ["--units", "pca"] if units else []
-    words += ["--weights", "COLUMN"] if weighted else []
-    words += ["--groups", "COLUMN"] if grouped else []
+    options = card.get("options", ())
+    words += options
+    words += ["--weights", "COLUMN"] if weighted and "--weights" not in options else []
+    words += ["--groups", "COLUMN"] if grouped and "--groups" not in options else []
     words += [] if card["held_out"] is None else ["--held-out", card["held_out"]]
     words += [word for name, text in blocks.items() for word in (f"--{name.replace('_', '-')}", text)]
     words += [word for name, value in again.items() for word in (f"--{name}", value)]
     words += ["--baselines"] if beside else []
     words += ["--seed", str(card["seed"]), "--html", "scores.html"]
+    command = shlex.join(words)
+    if options:  # of labels that no file of codes holds
+        return {"command": command, "python": None}
     named = f".keep_factors({[*card['chosen_factors'], *unwanted]!r})" if card["chosen_factors"] else ""
     columns = f", columns={[*card['chosen_factors'], *unwanted]!r}" if card["chosen_factors"] else ""
     load = f"Representation.example(){named}" if example else f"Representation.load({card['path']!r}{columns})"
@@ -395,7 +400,7 @@ def _reproduce(card: Card) -> dict[str, str | None]:
     if beside:
         call = f"unbraid.score(run.codes(){named}, orbits=run.objects, baselines=run.baselines(), {finish}"
         python = f"import unbraid\n\nrun = unbraid.load_run({card['path']!r})\ncard = {call}"
-    return {"command": shlex.join(words), "python": python}
+    return {"command": command, "python": python}
 
 
 def _again(card: Card) -> dict[str, str]:

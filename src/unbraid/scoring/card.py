@@ -194,6 +194,7 @@ class ScoreCard(Mapping[str, Any]):
     computed_with: Mapping[str, Decision] = field(default_factory=dict)
     described: Mapping[str, Any] | None = None  # of a card that was read: its `input`
     of_codes: int | None = None  # how many were scored, where `representation` holds those that matter
+    options: tuple[str, ...] = ()  # of the command that scored the file at `path`: its labels, and what they are
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -257,6 +258,7 @@ class ScoreCard(Mapping[str, Any]):
             "path": self.path,
             "chosen_factors": self.chosen_factors,
             "computed_with": self.computed_with,
+            "options": self.options,
             "unwanted": {name: factor for name in rows if (factor := factor_of(name)) is not None},
             "input": self._input(),
         }
@@ -500,6 +502,7 @@ class ScoreCard(Mapping[str, Any]):
             held, scored, saved.skipped, saved.seed, held_out=saved.held_out, path=saved.input.path,
             chosen_factors=tuple(saved.input.chosen_factors), failed=failed, computed_with=saved.decisions(),
             described=saved.input.model_dump(exclude_unset=True), of_codes=saved.input.of_codes,
+            options=tuple(saved.input.options),
         )  # fmt: skip
 
     def skipped_by_reason(self) -> dict[str, list[str]]:
@@ -554,6 +557,7 @@ class ScoreCard(Mapping[str, Any]):
             **({"notes": list(self.notes)} if self.notes else {}),
             **({"collapsed": True} if self.representation.tells_nothing() else {}),
             **({"chosen_factors": list(self.chosen_factors)} if self.chosen_factors else {}),
+            **({"options": list(self.options)} if self.options else {}),
         }
 
 

@@ -80,6 +80,7 @@ class SavedInput(_Part):
     collapsed: bool = False  # as `Representation.tells_nothing`
     chosen_factors: Annotated[list[Text], Field(max_length=100_000)] = Field(default_factory=list)
     code_names: Annotated[list[Text], Field(max_length=1_000_000)] = Field(default_factory=list)
+    options: Annotated[list[Text], Field(max_length=100)] = Field(default_factory=list)
 
 
 class SavedChance(_Part):
