@@ -4,6 +4,8 @@ import csv
 import json
 import shlex
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from scipy import sparse
 
 from tests.conftest import Cli
 from unbraid import Representation, ScoreCard
+from unbraid.cli.score import _worse as worse
 from unbraid.report.page import page_content
 from unbraid.runs.labelled import Labels, read_labelled
 
@@ -113,6 +116,22 @@ def test_bounds_that_would_not_hold_are_one_line(grid: Path, unbraid_cli: Cli, b
     code, printed, error = unbraid_cli("score", grid, "--metrics", "mig,mig(bins=10)", "--fail-under", bounds)
     assert (code, printed, error.count("\n")) == (2, "", 1)
     assert said in error
+
+
+@pytest.mark.parametrize(
+    ("score", "higher", "said"),
+    [
+        (0.29996, True, ["mig is 0.29996, below 0.3"]),
+        (0.30004, False, ["mig is 0.30004, above 0.3"]),
+        (0.21234, True, ["mig is 0.212, below 0.3"]),
+        (0.3, True, []),
+    ],
+)
+def test_a_score_worse_than_its_bound_is_not_shown_as_the_bound(score: float, higher: bool, said: list[str]) -> None:
+    card: Any = SimpleNamespace(
+        scored={"mig": SimpleNamespace(headline=score, metric=SimpleNamespace(higher_is_better=higher))}
+    )
+    assert worse({"mig": 0.3}, card, "") == said
 
 
 @pytest.mark.parametrize("name", ["mig(bins=10)", "mig( bins = 10 )"])

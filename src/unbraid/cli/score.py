@@ -471,5 +471,7 @@ def _worse(bounds: Mapping[str, float], card: "ScoreCard", model: str) -> list[s
             lines.append(f"{of}{name} was not scored (--fail-under {name}={bound:g})")
         elif scored.headline < bound if scored.metric.higher_is_better else scored.headline > bound:
             way = "below" if scored.metric.higher_is_better else "above"
-            lines.append(f"{of}{name} is {scored.headline:.3g}, {way} {bound:g}")
+            shown = f"{scored.headline:.3g}"
+            shown = shown if float(shown) != bound else f"{scored.headline:.9g}"  # not 0.3, below 0.3
+            lines.append(f"{of}{name} is {shown}, {way} {bound:g}")
     return lines
