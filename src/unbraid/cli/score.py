@@ -263,10 +263,12 @@ def score(
         labels, columns, kinds, period, missing, weights=weights, groups=groups, dense=dense, key=key, codes=codes
     )  # fmt: skip
     paths = expanded(files, codes) if files else [example_path()]
-    if len(paths) > 1 and html:
-        raise ValueError("--html is for one model; unbraid compare writes a page of several")
-    if len(paths) > 1 and per_code is not None:
-        raise ValueError("--per-code is for one model; give one FILE")
+    alone = len(paths) == 1 and by is None
+    for option, wanted in (("html", html), ("per-code", per_code), ("how-many", how_many)):
+        if wanted is not None and not alone:
+            of_several = "unbraid compare writes a page of several" if option == "html" else "give one FILE"
+            how = "leave --by out" if len(paths) == 1 else of_several
+            raise ValueError(f"--{option} is for one model; {how}")
     if per_code is not None and not dense:
         _check_full(paths[0], about)
     names, configs = None if by is None else group_names(paths, by), _configs(paths, by)
@@ -285,7 +287,7 @@ def score(
     words += ["--dense"] if dense else []
     cards: dict[str, ScoreCard] = {}
     kept: list[str | Exception] = []  # told once the scores are shown
-    trust, alone = trusted(trust_code, trust_data), len(paths) == 1 and by is None
+    trust = trusted(trust_code, trust_data)
     for number, path in enumerate(paths, start=1):
         with metric_progress(f"scoring {number}/{len(paths)}" if len(paths) > 1 else "scoring") as progress:
             card = score_path(path, about, baselines=baselines, trust=trust, progress=progress, **options)
