@@ -11,6 +11,7 @@ from scipy import sparse
 from typer.testing import CliRunner
 
 import unbraid
+from tests.conftest import Cli
 from tests.examples import entangled_codes, grid_factors
 from unbraid import Representation
 from unbraid.cli.app import app
@@ -169,3 +170,22 @@ def test_sparse_codes_have_no_key(tmp_path: Path) -> None:
     for more in ([], ["--dense"]):
         told = CliRunner().invoke(app, [*words, "--metrics", "mig", *more])
         assert "sparse codes have no column that names their rows" in str(told.exception)
+
+
+def test_names_of_eighteen_digits_are_matched_and_told_apart(tmp_path: Path, unbraid_cli: Cli) -> None:
+    """A float takes 60 of these for one."""
+    rng = np.random.default_rng(1)
+    names, factors = 2**60 + np.arange(120), rng.integers(0, 3, (120, 2))
+    codes, order = factors + rng.normal(0, 0.2, (120, 2)), rng.permutation(120)
+    table = pd.DataFrame({"id": names, "a": factors[:, 0], "b": factors[:, 1], "who": 2**60 + np.arange(120) // 6})
+    table.iloc[order].to_csv(tmp_path / "labels.csv", index=False)
+    held = pd.DataFrame({"id": names, "code_0": codes[:, 0], "code_1": codes[:, 1]})
+    held.to_csv(tmp_path / "codes.csv", index=False)
+    held.to_parquet(tmp_path / "codes.parquet")
+    asked = ("--key", "id", "--factors", "a,b", "--groups", "who", "--metrics", "mig", "--json", "-")
+    for file in ("codes.csv", "codes.parquet"):
+        code, printed, _ = unbraid_cli("score", tmp_path / file, "--labels", tmp_path / "labels.csv", *asked)
+        assert code == 0
+        card = json.loads(printed)
+        assert card["metrics"]["mig"]["values"]["score"] == pytest.approx(mig(codes, factors).score)
+        assert "rows in 20 groups, which are never parted" in card["input"]["notes"]

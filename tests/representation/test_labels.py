@@ -26,6 +26,13 @@ def values(card: unbraid.ScoreCard) -> dict[str, dict[str, float]]:
     return {name: card.scored[name].values for name in card}
 
 
+def test_whole_numbers_that_floats_cannot_tell_apart_are_no_levels() -> None:
+    with pytest.raises(ValueError, match=r"labels column 'a', row 1 is 9007199254740993: above 2\^53 whole numbers"):
+        read_labels({"a": [3, 2**53 + 1, 2**53]})
+    nanoseconds = 1_700_000_000_000_000_000 + 10**9 * np.arange(30)
+    assert len(np.unique(read_labels({"a": nanoseconds}, kinds={"a": "continuous"}).factors)) == 30
+
+
 def test_text_is_scored_as_its_levels_are_and_keeps_their_names() -> None:
     by_hand = unbraid.score(CODES, SHAPE[:, None], kinds=["categorical"], metrics=METRICS)
     for column in (

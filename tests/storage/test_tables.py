@@ -126,3 +126,15 @@ def test_a_name_in_quotes_does_not_say_what_separates_columns(tmp_path: Path, ma
     assert {name: column.tolist() for name, column in columns.items()} == {
         "x, y; or\tz, in mm": [1.0, 2.0], "shape": [0.0, 1.0],
     }  # fmt: skip
+
+
+def test_whole_numbers_of_any_length_are_told_apart(tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    rows = [(2**60, 2**70, -(2**60), 5), (2**60 + 1, 2**70 + 1, "NA", 1e300), (2**53 + 1, 0, 2**60 + 1, 0.5)]
+    path.write_text("\n".join(",".join(map(str, row)) for row in [("a", "b", "c", "d"), *rows]), encoding="utf-8")
+    columns = read_csv(path)
+    assert columns["a"].dtype == np.int64
+    assert {name: column.tolist() for name, column in columns.items()} == {
+        "a": [2**60, 2**60 + 1, 2**53 + 1], "b": [2**70, 2**70 + 1, 0], "c": [-(2**60), None, 2**60 + 1],
+        "d": [5.0, 1e300, 0.5],
+    }  # fmt: skip

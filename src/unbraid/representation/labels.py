@@ -13,7 +13,7 @@ from unbraid._utils.arrays import as_array, is_encoded, refuse_lazy
 from unbraid._utils.counted import counted
 from unbraid._utils.rounding import MOST_ROUNDED, rounded_by
 from unbraid._utils.suggest import suggestion
-from unbraid.storage.tables import WITH_POINTS, numbers_with_commas
+from unbraid.storage.tables import EXACT, WITH_POINTS, numbers_with_commas
 from unbraid.types import KIND_WORDS, KINDS, BoolArray, FloatArray, IntArray, Kind
 
 MOST_GUESSES, FIRST_GUESSES = 8, 4  # kinds that a note lists, and how many of more than these
@@ -462,6 +462,13 @@ def _read(name: str, content: Any, absent: _NoLabel) -> _Column:
     if array.dtype.kind in "mM":
         return _of_dates(array, absent)
     values = array.astype(float)
+    large = np.abs(values) >= EXACT
+    if array.dtype.kind in "iu" and large.any() and len(np.unique(values)) < len(np.unique(array)):
+        row = int(np.argmax(large))
+        raise ValueError(
+            f"labels column {name!r}, row {row} is {array[row]}: above 2^53 whole numbers cannot be told apart; give "
+            "its levels as text, or number them from 0"
+        )
     missing = np.isnan(values) | np.isin(values, list(absent.numbers))
     infinite = np.isinf(values) & ~missing
     if infinite.any():

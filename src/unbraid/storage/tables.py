@@ -25,10 +25,11 @@ from unbraid._utils.optional import require
 from unbraid._utils.suggest import one_line
 from unbraid.storage.checksum import BLANK, KEY, add_checksum, check_file
 from unbraid.storage.files import check_unpacked
-from unbraid.types import DataFrame
+from unbraid.types import DataFrame, FloatArray
 
 TABLES = (".npy", ".npz", ".csv", ".parquet", ".safetensors")
 CELL = 8  # bytes of a number in memory
+EXACT = 2**53  # up to which floats tell whole numbers apart
 COPIED_INDEX = re.compile(r"Unnamed: 0(\.\d+)*")
 WITH_POINTS = "write numbers with a point and no comma; if these are names, give the kind 'categorical'"
 WITH_COMMA = re.compile(r"\s*[+-]?(\d+(,\d*)?|,\d+)(e[+-]?\d+)?\s*", re.IGNORECASE)
@@ -339,9 +340,20 @@ def _counts(lines: list[list[str]]) -> bool:
 
 def _column(cells: list[str]) -> Any:
     try:
-        return np.array([as_number(cell) if cell.strip() not in NO_VALUE else np.nan for cell in cells])
+        numbers = np.array([as_number(cell) if cell.strip() not in NO_VALUE else np.nan for cell in cells])
     except ValueError:
         return np.array([None if cell.strip() in NO_VALUE else cell.strip() for cell in cells], dtype=object)
+    return _whole(cells, numbers) if (np.abs(numbers) >= EXACT).any() else numbers
+
+
+def _whole(cells: list[str], numbers: FloatArray) -> Any:
+    """Whole numbers as such, since floats may take two names of rows or of groups for one; others as they are."""
+    try:
+        whole = [None if cell.strip() in NO_VALUE else int(cell) for cell in cells]
+    except ValueError:
+        return numbers
+    fits = all(each is not None and abs(each) < 2**63 for each in whole)
+    return np.array(whole, dtype=np.int64 if fits else object)
 
 
 def _number(cell: str) -> float | None:
