@@ -122,6 +122,8 @@ def test_cells_of_a_table_are_read_as_they_are_meant(tmp_path: Path) -> None:
     frame.to_csv(table)
     pd.read_csv(table).to_csv(table)
     assert from_array(images, table).space.names == ("size", "hue")
+    table.write_text('"size, in mm, at rest";hue\n1;1\n2;1\n1;2\n2;2\n')
+    assert from_array(images, table).space.names == ("size, in mm, at rest", "hue")
     words = np.array([b"heart", b"box", b"heart", b"box"])
     assert from_array(images, {"shape": words, "size": [1, 1, 2, 2]}).space.levels[0] == ("box", "heart")
     with pytest.raises(ValueError, match="row 0, column 'way' is 'north', which is no number"):

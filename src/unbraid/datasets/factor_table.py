@@ -10,7 +10,14 @@ import numpy as np
 
 from unbraid._utils.suggest import one_line
 from unbraid.factors.space import Values
-from unbraid.storage.tables import WITH_POINTS, as_number, numbers_with_commas, read_parquet, unnamed_columns
+from unbraid.storage.tables import (
+    WITH_POINTS,
+    as_number,
+    delimiter_of,
+    numbers_with_commas,
+    read_parquet,
+    unnamed_columns,
+)
 from unbraid.types import FloatArray, IntArray, Kind
 
 LARGEST, DIGITS = 2**53, 15  # whole numbers beyond are not told from their neighbours; of so many digits none is
@@ -125,7 +132,7 @@ def read_table(path: Path) -> list[Column]:
         with path.open(newline="", encoding="utf-8-sig") as lines:
             first = lines.readline()
             lines.seek(0)
-            header, *rows = csv.reader(lines, strict=True, delimiter=max(",;\t", key=first.count))
+            header, *rows = csv.reader(lines, strict=True, delimiter=delimiter_of(first))
     except (UnicodeDecodeError, csv.Error) as error:
         raise ValueError(f"{path}: not a .csv file in UTF-8 ({error})") from error
     except ValueError as error:

@@ -306,8 +306,7 @@ def read_csv(path: Path, *, index: bool = False) -> dict[str, Any]:
         with path.open(encoding="utf-8-sig", newline="") as file:
             first = next((line for line in file if line.strip()), "")
             file.seek(0)
-            delimiter = max(",;\t", key=lambda each: len(next(csv.reader([first], delimiter=each), [])))
-            reader = csv.reader(file, delimiter=delimiter)
+            reader = csv.reader(file, delimiter=delimiter_of(first))
             numbered = [(reader.line_num, line) for line in reader if line]
             lines = [line for _, line in numbered]
     except (UnicodeDecodeError, csv.Error, OSError) as error:
@@ -330,6 +329,11 @@ def read_csv(path: Path, *, index: bool = False) -> dict[str, Any]:
     unnamed = () if index else unnamed_columns(names)
     left_out = unnamed if names[0] in unnamed else ()
     return {name: column for name, column in columns.items() if name not in left_out} or columns
+
+
+def delimiter_of(line: str) -> str:
+    """Comma, semicolon or tab: by which a line has most cells, whatever stands in quotes."""
+    return max(",;\t", key=lambda each: len(next(csv.reader([line], delimiter=each), [])))
 
 
 def _counts(lines: list[list[str]]) -> bool:
