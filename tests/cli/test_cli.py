@@ -22,7 +22,7 @@ import typer
 
 import unbraid.cli.app
 from tests.processes import forked
-from unbraid.metrics import MEASURES, METRICS, PRESETS
+from unbraid.metrics import BLOCKED, MEASURES, METRICS, PRESETS
 from unbraid.metrics._shared.arguments import full_name
 from unbraid.representation import Representation
 
@@ -171,7 +171,8 @@ def test_metrics_shows_one_with_the_arguments_that_its_name_can_hold(unbraid_cli
     for name in ("ordered", "standardise", "above_chance"):
         assert [name, str(parameters[name].default)] in rows
     assert unbraid_cli("metrics", "sap(ordered=gap)", "--csv", "-")[1].startswith("argument,default,what it does\nord")
-    assert list(json.loads(unbraid_cli("metrics", "udr", "--json", "-")[1])) == ["udr"]
+    for name in ("udr", *BLOCKED):
+        assert list(json.loads(unbraid_cli("metrics", name, "--json", "-")[1])) == [name]
     assert unbraid_cli("metrics", "udr", "--csv", "-")[1] == "argument,default,what it does\n"
     assert json.loads(unbraid_cli("metrics", "symmetry", "--json", "-")[1]).keys() == set(PRESETS["symmetry"])
     assert unbraid_cli("metrics", "mgi(bins=3)") == (

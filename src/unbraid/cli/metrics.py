@@ -34,16 +34,16 @@ def list_metrics(
       unbraid metrics --json metrics.json
     """
     to = Files(csv, latex, markdown, json)
-    from unbraid.metrics import MEASURES, METRICS, PRESETS
+    from unbraid.metrics import BLOCKED, MEASURES, METRICS, PRESETS
 
     measures = {**MEASURES, **METRICS.installed()}
     if metric is not None and metric not in PRESETS:
         name = metric.partition("(")[0]
-        if name not in measures:
+        row = measures.get(name) or BLOCKED.get(name)
+        if row is None:
             from unbraid.metrics._shared.arguments import metric_hint
 
             raise ValueError(f"unknown metric {metric!r}; {metric_hint(name)}")
-        row = measures[name]
         parts, arguments = [*_facts(name, row)], _arguments(row)
         if arguments.rows:
             parts.append(arguments)
