@@ -9,6 +9,7 @@ import pyarrow.parquet
 import pytest
 
 from unbraid import Representation
+from unbraid.representation.labels import read_labels
 from unbraid.representation.representation import row_names
 from unbraid.storage.tables import read_columns, read_csv, read_parquet, write_parquet
 
@@ -138,3 +139,15 @@ def test_whole_numbers_of_any_length_are_told_apart(tmp_path: Path) -> None:
         "a": [2**60, 2**60 + 1, 2**53 + 1], "b": [2**70, 2**70 + 1, 0], "c": [-(2**60), None, 2**60 + 1],
         "d": [5.0, 1e300, 0.5],
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("mark", [";", "\t"])
+def test_decimal_commas_without_a_heading_separate_nothing(tmp_path: Path, mark: str) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text("\n".join(f"{row},5{mark}{row % 3}" for row in range(30)), encoding="utf-8")
+    columns = read_csv(path)
+    assert list(columns) == ["0,5", "0"], "the first line, which is no line of numbers"
+    with pytest.raises(
+        ValueError, match="labels column '0,5' holds '[0-9]+,5'; write numbers with a point and no comma"
+    ):
+        read_labels(columns)

@@ -222,11 +222,11 @@ def _factor(name: str, column: _Column, used: BoolArray, told: Any, period: Any)
         raise ValueError(f"kinds[{name!r}] is {kind!r}; {suggestion(str(kind), KINDS, words=KIND_WORDS)}")
     if period is not None and kind != "cyclic":
         raise ValueError(f"{name!r} has a period and is {kind}; only numbers of kind cyclic have one")
+    if told is None and column.said == "text" and (comma := numbers_with_commas(column.levels)) is not None:
+        raise ValueError(f"labels column {name!r} holds {comma!r}; {WITH_POINTS}")
     if told is None and kind in ("categorical", "ordinal"):
         refuse_names_of_rows(name, values, column)
     notes: tuple[str, ...] = ()
-    if told is None and column.said == "text" and (comma := numbers_with_commas(column.levels)) is not None:
-        raise ValueError(f"labels column {name!r} holds {comma!r}; {WITH_POINTS}")
     if column.levels:
         if kind == "continuous" or (kind != "categorical" and not column.ordered):
             raise ValueError(

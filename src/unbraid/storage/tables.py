@@ -332,8 +332,15 @@ def read_csv(path: Path, *, index: bool = False) -> dict[str, Any]:
 
 
 def delimiter_of(line: str) -> str:
-    """Comma, semicolon or tab: by which a line has most cells, whatever stands in quotes."""
-    return max(",;\t", key=lambda each: len(next(csv.reader([line], delimiter=each), [])))
+    """Comma, semicolon or tab: by which a line has most cells, whatever stands in quotes.
+
+    A comma within numbers between the others is that of decimals, which are refused later.
+    """
+    cells = {each: next(csv.reader([line], delimiter=each), []) for each in ";\t,"}
+    for each in ";\t":
+        if len(cells[each]) > 1 and all(map(WITH_COMMA.fullmatch, cells[each])):
+            return each
+    return max(",;\t", key=lambda each: len(cells[each]))
 
 
 def _counts(lines: list[list[str]]) -> bool:
