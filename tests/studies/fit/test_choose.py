@@ -74,13 +74,31 @@ def test_how_sure_it_is():
     pairs[0] = pairs[:, 0] = 0.9
     pairs[2, 3] = pairs[3, 2] = 0.6
     settings = np.array(["a", "a", "b", "b"])
-    model, setting, counted, with_it = choosing._sureness(pairs, np.ones(4, dtype=bool), settings, 0, seed=0)
+    every = np.ones(4, dtype=bool)
+    model, setting, counted, with_it = choosing._sureness(pairs, every, every, settings, 0, seed=0)
     assert model == 1.0, "wherever it is drawn it wins"
     assert abs(counted / choosing.DRAWS - 3 / 4) < 0.06
     assert abs(with_it / choosing.DRAWS - 5 / 8) < 0.06, "both of the first setting, or run 0 alone with both others"
     assert abs(setting - 5 / 6) < 0.06
-    _, setting, _, _ = choosing._sureness(pairs, np.array([True, True, False, False]), settings, 0, seed=0)
+    _, setting, _, _ = choosing._sureness(pairs, every, np.array([True, True, False, False]), settings, 0, seed=0)
     assert setting == 1.0, "runs that are not sound are not chosen"
+
+
+def test_models_that_collapsed_do_not_make_the_choice_look_close(monkeypatch):
+    """They agree with none, and the ranking compares nothing with them: the others stand as they do alone."""
+    noises = [0.3, 0.01, 0.4, 0.5]
+    models = [candidate(f"good{i}", good(noise), "good", -9.0) for i, noise in enumerate(noises)]
+    dead = [candidate(f"dead{i}", 1e-3 * RNG.normal(size=FACTORS.shape), "dead", -20.0) for i in range(3)]
+    with monkeypatch.context() as patch:
+        alone = ranked(patch, models)
+    found = ranked(monkeypatch, models + dead)
+    assert found.chosen is alone.chosen is models[1]
+    assert found.ranking is not None
+    assert found.ranking.informative.tolist() == [5] * 4 + [0] * 3
+    assert found.sure_of_model == alone.sure_of_model == 1.0
+    assert found.sure_of_setting == 1.0
+    # Of four drawn from four, three are different in 9/16 of the cases and all in 3/32.
+    assert abs(found.draws / choosing.DRAWS - 21 / 32) < 0.06
 
 
 def test_latents_that_draw_one_curve_are_one_thing():

@@ -431,7 +431,7 @@ def choice_of(settings: list[str], **more: float) -> Choice:
 
 def test_the_shares_of_draws_say_what_they_are_shares_of():
     text = handing.how_sure(choice_of(["a", "a"]))
-    assert "480 times; 20 more had fewer than three models, or no good one, and do not count." in text
+    assert "480 times; 20 more had fewer than three models that use a latent, or no good one, and do not count." in text
     assert "part of 320 draws, and was chosen in 90% of these." in text
     assert "setting was" not in text
     assert "close" not in text

@@ -13,7 +13,7 @@ from unbraid._utils.counted import counted
 from unbraid.ranking.ranking import NothingToRank, Ranking
 from unbraid.runs.run import Run
 from unbraid.studies.rank import rank
-from unbraid.types import FloatArray
+from unbraid.types import BoolArray, FloatArray
 
 NEIGHBOURS, FOLLOWS, N_JUDGED = 10, 0.8, 2000  # samples, share of variance, samples
 DRAWS = 500  # collections of models, drawn anew from those there are
@@ -38,8 +38,8 @@ class Choice:
     reason: str  # why nothing was chosen; "" where something was
     sure_of_model: float  # share of collections drawn anew in which the same model is chosen, where it is among them
     sure_of_setting: float  # share in which a model of the same setting is
-    # Collections that both shares rest on, those of fewer than three models or without a good one left out; and of
-    # them, those that the chosen model is among.
+    # Collections that both shares rest on, those of fewer than three models that use a latent or without a good one
+    # left out; and of them, those that the chosen model is among.
     draws: int = 0
     draws_with_it: int = 0
 
@@ -92,12 +92,13 @@ def choose(
     not_best = set(ranking.not_best())
     sound = np.array([name not in not_best for name in ranking.runs])
     settings = np.array([each.setting for each in places])
+    compared = ranking.informative > 0
     best = ranking.runs.index(str(ranking.best))
     used = places[best].run.codes().codes[:, ranking.latents[best]]
     if len(free_latents(used)) < 2:
         reason = "the latents of the best model follow from one another: a single thing varies in these images"
         return Choice(kept, ranking, None, reason, 0.0, 0.0)
-    return Choice(kept, ranking, places[best], "", *_sureness(ranking.pairs, sound, settings, best, seed))
+    return Choice(kept, ranking, places[best], "", *_sureness(ranking.pairs, compared, sound, settings, best, seed))
 
 
 def free_latents(codes: FloatArray) -> list[int]:
@@ -127,17 +128,19 @@ def best_settings(choice: Choice) -> list[str]:
 
 
 def _sureness(
-    pairs: FloatArray, sound: np.ndarray, settings: np.ndarray, best: int, seed: int
+    pairs: FloatArray, compared: BoolArray, sound: BoolArray, settings: np.ndarray, best: int, seed: int
 ) -> tuple[float, float, int, int]:
     """How often the same model and the same setting win when the seeds of every setting are drawn anew.
 
-    Of the model where it is among those drawn; and how many draws count, and how many of them have it.
+    Of the model where it is among those drawn; and how many draws count, and how many of them have it. Models that are
+    not `compared`, as they use no latent, are drawn like the others, and then left out as the ranking leaves them out.
     """
     rng = np.random.default_rng(seed)
     groups = [np.flatnonzero(settings == name) for name in dict.fromkeys(settings.tolist())]
     same_model = same_setting = with_model = counted = 0
     for _ in range(DRAWS):
         drawn = np.unique(np.concatenate([rng.choice(own, len(own)) for own in groups]))
+        drawn = drawn[compared[drawn]]
         if not sound[drawn].any() or len(drawn) < 3:
             continue
         among = pairs[np.ix_(drawn, drawn)].copy()

@@ -294,7 +294,8 @@ def how_chosen(choice: Choice, judged: Mapping[str, Mapping[str, float]]) -> str
 def how_sure(choice: Choice) -> str:
     """What the draws say, in sentences; of the setting only where there are several."""
     left_out = DRAWS - choice.draws
-    apart = f"; {left_out} more had fewer than three models, or no good one, and do not count" if left_out else ""
+    few = "fewer than three models that use a latent, or no good one"
+    apart = f"; {left_out} more had {few}, and do not count" if left_out else ""
     text = (
         f"The models of each setting were drawn again, with replacement, {choice.draws} times{apart}. This model was "
         f"part of {choice.draws_with_it} draws, and was chosen in {choice.sure_of_model:.0%} of these."
