@@ -112,6 +112,17 @@ def test_latents_that_draw_one_curve_are_one_thing():
     assert len(free_latents(FACTORS)) == 5
 
 
+def test_copies_of_images_do_not_make_latents_follow_from_one_another():
+    """The nearest samples by one latent were copies, which agree in the other, too, whatever it is."""
+    rounding = 1e-6 * RNG.normal(size=(3000, 2))  # a batch of another length
+    different = RNG.uniform(-1, 1, (100, 2))
+    assert sorted(free_latents(different.repeat(30, axis=0) + rounding)) == [0, 1]
+    angle = RNG.uniform(0, np.pi, 100)
+    curve = np.stack([2 * np.cos(angle), np.sin(angle)], axis=1)
+    assert free_latents(curve.repeat(30, axis=0) + rounding) == [0], "one curve stays one thing"
+    assert len(free_latents(different[:20].repeat(150, axis=0) + rounding)) == 1, "which of twenty is one thing"
+
+
 def test_a_single_factor_in_two_latents_is_not_chosen(monkeypatch):
     angle = RNG.uniform(0, np.pi, len(FACTORS))
     curve = np.stack([2 * np.cos(angle), np.sin(angle)], axis=1)

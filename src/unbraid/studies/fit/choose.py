@@ -16,6 +16,7 @@ from unbraid.studies.rank import rank
 from unbraid.types import BoolArray, FloatArray
 
 NEIGHBOURS, FOLLOWS, N_JUDGED = 10, 0.8, 2000  # samples, share of variance, samples
+FEWEST_DIFFERENT = 5 * NEIGHBOURS  # samples; among fewer, so many neighbours say little of where one lies
 DRAWS = 500  # collections of models, drawn anew from those there are
 
 
@@ -105,10 +106,15 @@ def free_latents(codes: FloatArray) -> list[int]:
     """Columns of codes (n_samples, n_codes) that do not follow from those of more variance among them.
 
     Two latents may draw one curve between them, as when a single factor of wide range takes both. A latent follows from
-    others where the mean of its `NEIGHBOURS` nearest samples by these explains `FOLLOWS` of its variance.
+    others where the mean of its `NEIGHBOURS` nearest samples by these explains `FOLLOWS` of its variance. Copies of an
+    image, which would be its nearest, count once, unless so few are different that which one it is is a single thing.
     """
     rows = np.random.default_rng(0).permutation(len(codes))[:N_JUDGED]
     values = codes[rows] / codes[rows].std(axis=0)
+    first = np.unique(values.round(4), axis=0, return_index=True)[1]
+    if len(first) >= FEWEST_DIFFERENT:
+        values = values[np.sort(first)]
+        values /= values.std(axis=0)
     free: list[int] = []
     for place in np.argsort(-codes.var(axis=0), kind="stable").tolist():
         if free:
