@@ -96,7 +96,7 @@ def fit(
 def _plan_line(plan: "Plan") -> str:
     search, final = plan.search, plan.final
     return (
-        f"plan: {_round(search, len(search.settings))}; then {_round(final, final.settings * len(final.multiples))}: "
+        f"plan: {_round(search, len(search.settings))}; then {_round(final, plan.most_settings)}: "
         f"about {counted(plan.minutes, 'minute')}"
     )
 

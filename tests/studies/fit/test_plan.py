@@ -126,6 +126,35 @@ def test_more_minutes_are_more_seeds_of_the_same_models():
     assert found.model_copy(update={"minutes": 30, "final": plan.final}) == plan
 
 
+def test_settings_of_the_last_round_are_counted_as_they_are_trained():
+    """A family without a strength has no multiples of it, and one setting there is no second best."""
+
+    def planned(settings: list[Setting], number: int) -> Plan:
+        return Plan(
+            minutes=30, size=16, search=SearchRound(size=16, network="dense", steps=10, seeds=2, settings=settings),
+            final=FinalRound(size=16, network="dense", steps=20, seeds=5, settings=number, multiples=[1, 4]),
+        )  # fmt: skip
+
+    plain = settings_of(["vae"])
+    assert planned(plain, 2).n_models == 2 + 5
+    assert planned([*plain, *settings_of(["beta_vae"])], 1).n_models == 2 * 4 + 5 * 2, "at most: whatever is best"
+    weak, strong = (Setting(family="beta_vae", strength=each) for each in (0.5, 2))
+    found = planned([weak, strong], 2)
+    assert [each.strength for each in found.final.chosen([weak, strong])] == [0.5, 2, 8], "2 is 4 times 0.5"
+    assert found.n_models == 2 * 2 + 5 * 3
+
+
+def test_a_family_without_strengths_has_all_the_time_of_the_last_round(monkeypatch):
+    """900 s, of which each of five models takes 1 s and 15 ms a step."""
+    cost = Cost({"vae": 1.0}, {"vae": 0.015}, 1, {"vae": 1})
+    monkeypatch.setattr(planning, "measured", lambda *_, **__: cost)
+    found = planning.make_plan(
+        Path("images.npy"), 64, 30, ["vae"], fixed_size=False, seed=0, latents=7, options={}
+    )  # fmt: skip
+    assert (found.final.size, found.n_models) == (64, 8)
+    assert found.final.steps == pytest.approx((900 - 5) / (5 * 0.015), abs=1)
+
+
 def test_a_round_is_an_ordinary_study():
     found = parse(
         planning.study_of(

@@ -103,12 +103,13 @@ class FinalRound(Round):
     multiples: list[Annotated[float, Field(gt=0, le=1e6)]] = Field(min_length=1)
 
     def chosen(self, best_first: Sequence[Setting]) -> list[Setting]:
-        """The settings that are trained, given those of the search."""
-        return [
+        """The settings that are trained, given those of the search, each once."""
+        every = [
             Setting(family=each.family, strength=each.strength * multiple)
             for each in best_first[: self.settings]
             for multiple in (self.multiples if STRENGTHS[each.family][0] else [1.0])
         ]
+        return [each for place, each in enumerate(every) if each not in every[:place]]
 
 
 class Plan(Section):
@@ -143,10 +144,14 @@ class Plan(Section):
         return self
 
     @property
+    def most_settings(self) -> int:
+        """How many settings the last round has, or at most: those of a family without strengths have no multiples."""
+        with_strengths_first = sorted(self.search.settings, key=lambda each: not STRENGTHS[each.family][0])
+        return len(self.final.chosen(with_strengths_first))
+
+    @property
     def n_models(self) -> int:
-        return self.search.seeds * len(self.search.settings) + self.final.seeds * self.final.settings * len(
-            self.final.multiples
-        )
+        return self.search.seeds * len(self.search.settings) + self.final.seeds * self.most_settings
 
 
 @dataclass(frozen=True)
@@ -275,7 +280,7 @@ def make_plan(
 
 def _network(cost: Costing, size: int, settings: list[Setting], seconds: float) -> Network:
     """Convolutions, unless there is too little time for them in one of the rounds."""
-    own, number = cost(size, "conv"), SAME_SIZE[0]
+    own, number = cost(size, "conv"), min(SAME_SIZE[0], len(settings))
     searched = own.steps(settings[:LEAST_SETTINGS], SEARCH_SEEDS, SEARCH_SHARE * seconds)
     final = own.steps(settings[:1] * number, FINAL_SEEDS, FINAL_SHARE * seconds)
     return "conv" if searched >= SEARCH_STEPS["conv"][0] and final >= FINAL_STEPS["conv"][0] else "dense"
@@ -298,14 +303,14 @@ def _final(cost: Costing, sizes: Sequence[int], search: SearchRound, seconds: fl
     for size in sizes:
         number, multiples = SAME_SIZE if size == search.size else LARGER
         network: Network = search.network if size == search.size else "conv"
-        settings = [each for each in search.settings[:number] for _ in multiples]
-        steps = cost(size, network).steps(settings, FINAL_SEEDS, seconds)
         fewest, most = FINAL_STEPS[network] if size == search.size else (FEWEST_LARGER, FINAL_STEPS[network][1])
+        planned = FinalRound(
+            size=size, network=network, steps=fewest, seeds=FINAL_SEEDS, settings=number, multiples=multiples
+        )
+        settings = planned.chosen(search.settings)
+        steps = cost(size, network).steps(settings, FINAL_SEEDS, seconds)
         if steps >= fewest or size == sizes[-1]:
-            found = FinalRound(
-                size=size, network=network, steps=int(np.clip(steps, fewest, most)), seeds=FINAL_SEEDS,
-                settings=number, multiples=multiples,
-            )  # fmt: skip
+            found = planned.model_copy(update={"steps": int(np.clip(steps, fewest, most))})
             return found, cost(size, network).seconds(settings, FINAL_SEEDS, fewest)
     raise ValueError("there is no size to train at")
 
