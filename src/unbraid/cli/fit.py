@@ -12,6 +12,7 @@ from unbraid.cli._progress import continuing, progress_bar
 from unbraid.cli.show import say
 
 if TYPE_CHECKING:
+    from unbraid.studies.fit.choose import Choice
     from unbraid.studies.fit.fit import Fitted
     from unbraid.studies.fit.plan import Plan, Round
 
@@ -109,19 +110,25 @@ def _round(planned: "Round", n_settings: int) -> str:
     )
 
 
+def _how_sure(choice: "Choice") -> str:
+    if not choice.draws_with_it:
+        return "too few models were compared to tell how sure the choice is"
+    again = f"it is chosen in {choice.sure_of_model:.0%} of the resamples that contain it"
+    if len(choice.settings) > 1:
+        again += f", and its setting in {choice.sure_of_setting:.0%} of all resamples"
+    return f"when the models are resampled, {again}"
+
+
 def _say_found(found: "Fitted", notes: list[str]) -> None:
     chosen, choice = found.choice.chosen, found.choice
     if chosen is None:
         say(f"nothing was chosen: {choice.reason}")
         say("more time (--minutes) or larger images (--size) may help, in a new folder (--out)")
     else:
-        again = f"it is chosen in {choice.sure_of_model:.0%} of the resamples that contain it"
-        if len(choice.settings) > 1:
-            again += f", and its setting in {choice.sure_of_setting:.0%} of all resamples"
-        say(
-            f"chosen: {chosen.setting}, of {counted(len(choice.candidates), 'model')} (UDR {choice.udr(chosen):.3f}); "
-            f"when the models are resampled, {again}"
+        model = (
+            f"chosen: {chosen.setting}, of {counted(len(choice.candidates), 'model')} (UDR {choice.udr(chosen):.3f})"
         )
+        say(f"{model}; {_how_sure(choice)}")
         say(f"model: {found.folder / 'model'}, codes: {found.folder / 'codes.csv'}")
     for note in notes:
         say(note)

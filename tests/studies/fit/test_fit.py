@@ -3,6 +3,7 @@
 import csv
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,6 +15,7 @@ from PIL import Image
 
 import unbraid
 from tests.conftest import Cli
+from unbraid.cli.fit import _how_sure as how_sure
 from unbraid.datasets import FactorDataset, load
 from unbraid.datasets.subset import SubsetDataset
 from unbraid.runs.run import load_run
@@ -22,7 +24,8 @@ from unbraid.studies.fit import hand_over as handing
 from unbraid.studies.fit.choose import Candidate, Choice
 from unbraid.studies.fit.fit import Fitted, OutOfTime, check_out
 from unbraid.studies.fit.hand_over import Labels, read_labels
-from unbraid.studies.fit.pictures import Pictures, prepare
+from unbraid.studies.fit.page import fit_page
+from unbraid.studies.fit.pictures import Pictures, prepare, read_pictures
 from unbraid.studies.fit.plan import FinalRound, Plan, SearchRound, Setting, read_plan, write_plan
 from unbraid.studies.store import StudyEnvironment, write_environment
 from unbraid.training.source import opened_dataset
@@ -438,6 +441,33 @@ def test_the_shares_of_draws_say_what_they_are_shares_of():
     text = handing.how_sure(choice_of(["a", "b"], sure_of_setting=0.4, draws=500))
     assert "500 times. This" in text
     assert "the same setting was chosen in 40% of all that count. The choice is close" in text
+
+
+NO_DRAWS = {"sure_of_model": 0.0, "sure_of_setting": 0.0, "draws": 0, "draws_with_it": 0}
+
+
+def test_a_share_of_no_draws_is_not_named():
+    """Of two models each is as like the other as the other is to it, so that no draw counts."""
+    found = choice_of(["a", "b"], **NO_DRAWS)
+    for text in (handing.how_sure(found), how_sure(found)):
+        assert "oo few models were compared to tell how sure the choice is" in text
+        assert "%" not in text
+        assert "close" not in text
+    assert "chosen in 90% of the resamples that contain it" in how_sure(choice_of(["a", "a"]))
+
+
+@pytest.mark.lengthy
+def test_the_page_names_no_share_of_no_draws(fitted: Fitted):
+    pictures = read_pictures(fitted.folder / "images")
+    assert pictures is not None
+    assert fitted.run is not None
+    codes, none = handing.all_codes(fitted.run, pictures), replace(fitted.choice, **NO_DRAWS)
+    pages = [
+        fit_page(pictures, fitted.plan, each, run=fitted.run, codes=codes, judged={}) for each in (fitted.choice, none)
+    ]
+    assert ["resamples that contain this model" in page for page in pages] == [True, False]
+    assert ["Too few models were compared" in page for page in pages] == [False, True]
+    assert "a close one" not in pages[1]
 
 
 ODD = {

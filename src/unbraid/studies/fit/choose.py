@@ -18,6 +18,8 @@ from unbraid.types import BoolArray, FloatArray
 NEIGHBOURS, FOLLOWS, N_JUDGED = 10, 0.8, 2000  # samples, share of variance, samples
 FEWEST_DIFFERENT = 5 * NEIGHBOURS  # samples; among fewer, so many neighbours say little of where one lies
 DRAWS = 500  # collections of models, drawn anew from those there are
+# Of two models each is as like the other as the other is to it.
+UNKNOWN = "Too few models were compared to tell how sure the choice is."
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from unbraid.scoring.score import score
 from unbraid.sharing.numbers import markdown_table
 from unbraid.storage.files import atomic_write, write_text
 from unbraid.storage.tables import NO_VALUE
-from unbraid.studies.fit.choose import DRAWS, Candidate, Choice
+from unbraid.studies.fit.choose import DRAWS, UNKNOWN, Candidate, Choice
 from unbraid.studies.fit.page import fit_page, judged_table
 from unbraid.studies.fit.pictures import Pictures
 from unbraid.studies.fit.plan import Plan
@@ -293,6 +293,8 @@ def how_chosen(choice: Choice, judged: Mapping[str, Mapping[str, float]]) -> str
 
 def how_sure(choice: Choice) -> str:
     """What the draws say, in sentences; of the setting only where there are several."""
+    if not choice.draws_with_it:
+        return UNKNOWN
     left_out = DRAWS - choice.draws
     few = "fewer than three models that use a latent, or no good one"
     apart = f"; {left_out} more had {few}, and do not count" if left_out else ""

@@ -12,7 +12,7 @@ from unbraid.report.images import image_address
 from unbraid.report.rendering import render
 from unbraid.runs.live.decoder import live_models
 from unbraid.runs.run import Run
-from unbraid.studies.fit.choose import Choice
+from unbraid.studies.fit.choose import UNKNOWN, Choice
 from unbraid.studies.fit.pictures import Pictures
 from unbraid.studies.fit.plan import Plan
 from unbraid.types import FloatArray
@@ -72,6 +72,7 @@ def fit_page(
             "draws_with_it": choice.draws_with_it,
             "sure_of_model": choice.sure_of_model,
             "sure_of_setting": choice.sure_of_setting,
+            "unknown": "" if choice.draws_with_it else UNKNOWN,
             "explained": explained(run, dataset, len(live_informative(live))),
         }
     return render("fit.html", content)
