@@ -199,8 +199,10 @@ def test_what_cannot_be_read_is_named_and_left_out_up_to_one_in_a_hundred(folder
 def test_copies_and_blank_images_are_counted(folder: Path, tmp_path: Path):
     (folder / "again.png").write_bytes((folder / "0000.png").read_bytes())
     Image.fromarray(np.full((20, 20), 7, dtype=np.uint8)).save(folder / "blank.png")
+    Image.fromarray(np.full((20, 20, 3), (255, 0, 7), dtype=np.uint8)).save(folder / "red.png")
     found = prepare(folder, tmp_path / "cache", 16)
-    assert (found.copies, found.blank) == (1, 1)
+    assert (found.copies, found.blank) == (1, 2)
+    assert found.notes()[1:] == ["images that equal an earlier one: 1", "images of one colour: 2"]
 
 
 def test_too_few_images_and_images_that_are_all_the_same_are_refused(tmp_path: Path):

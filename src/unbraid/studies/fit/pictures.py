@@ -63,7 +63,7 @@ class Pictures:
     channels: int  # 1 where all are grey
     names: tuple[str, ...]  # of each image: its path below the source, or its number
     skipped: Mapping[str, str]  # files that cannot be read, and why
-    copies: int  # images that another one equals
+    copies: int  # images that equal an earlier one
     blank: int  # images of one colour
     digest: str  # of the pixels
     remarks: tuple[str, ...] = ()  # on what was not read, and on dark images
@@ -87,7 +87,7 @@ class Pictures:
         if self.skipped:
             lines.append(f"{counted(len(self.skipped), 'file')} left out: {_listed(self.skipped)}")
         if self.copies:
-            lines.append(f"images that equal another one: {self.copies}")
+            lines.append(f"images that equal an earlier one: {self.copies}")
         if self.blank:
             lines.append(f"images of one colour: {self.blank}")
         return [*lines, *self.remarks]
@@ -432,7 +432,7 @@ def _write_raw(
                 file.write(image.tobytes())
                 names.append(name)
                 seen.add(blake2b(image.tobytes(), digest_size=16).digest())
-                blank += int(image.min() == image.max())
+                blank += int((image == image[0, 0]).all())
                 grey = grey and bool((image == image[..., :1]).all())
                 if brightest < DARK:
                     brightest = max(brightest, float(np.percentile(image, 99.9)))
