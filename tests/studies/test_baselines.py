@@ -18,7 +18,7 @@ from unbraid.cli.app import app
 from unbraid.report.rendering import render
 from unbraid.runs.run import open_run
 from unbraid.studies.added import add, encode_sample
-from unbraid.studies.baselines import no_better_runs, summaries
+from unbraid.studies.baselines import no_better_runs, summaries, untrained_codes
 from unbraid.studies.page import page_content, table
 from unbraid.studies.record import StudyProgress
 from unbraid.studies.study import Study
@@ -72,6 +72,14 @@ def invoke(*arguments: str | Path) -> str:
 
 def files(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_networks_that_begin_alike_are_no_two_untrained_models(study: Study) -> None:
+    """A β-TCVAE begins with the weights of the VAE of its seed: among each other they would score as copies do."""
+    more = YAML.replace("  - {name: pca", "  - {name: beta_tcvae, network: dense, latents: 3}\n  - {name: pca")
+    found = untrained_codes(again(study, more)[0].snapshot())
+    assert len(found) == 2, "one of each seed"
+    assert not np.allclose(found[0], found[1])
 
 
 def test_every_run_is_held_against_what_it_is_held_against_when_scored_alone(made: Path) -> None:

@@ -141,6 +141,17 @@ def test_the_best_of_rotated_models_is_seldom_crowned(n_models: int) -> None:
     assert crowned <= 3
 
 
+def test_an_untrained_model_that_is_given_twice_does_not_agree_with_itself() -> None:
+    """As networks of one seed do, which begin with the same weights whatever the regularisation."""
+    untrained = list(RNG.normal(size=(2, 300, 3)))
+    found = rank(MODELS, untrained=untrained).untrained
+    assert found is not None
+    assert found < 0.2
+    assert rank(MODELS, untrained=[*untrained, untrained[0].copy()]).untrained == pytest.approx(found)
+    with pytest.raises(ValueError, match="models of different seeds; these are all the same"):
+        rank(MODELS, untrained=[untrained[0], untrained[0].copy()])
+
+
 def test_untrained_models_count_beside_top_too() -> None:
     assert any(note.startswith("codes alone") for note in rank(MODELS, top=2).notes)
     untrained = [CODES[::-1] + 0.1 * RNG.normal(size=(300, 3)) for _ in range(3)]

@@ -484,8 +484,19 @@ def _untrained_score(codes: Sequence[FloatArray], models: Sequence[Candidate], o
     if not codes:
         return None
     check_untrained(codes, len(models[0].matrix()))
+    codes = different(codes)
+    if len(codes) < 2:
+        raise ValueError("untrained must be codes of models of different seeds; these are all the same")
     found = udr(codes, similarity=options.similarity, alpha=options.alpha, aggregate=options.aggregate)
     return float(found.scores.max())
+
+
+def different(codes: Sequence[FloatArray]) -> list[FloatArray]:
+    """Each once: networks of one seed begin alike in many families, and agree with each other on everything."""
+    found: dict[str, FloatArray] = {}
+    for each in codes:
+        found.setdefault(hashlib.sha256(np.ascontiguousarray(each).tobytes()).hexdigest(), each)
+    return list(found.values())
 
 
 def check_untrained(codes: Sequence[Any], n_rows: int) -> None:

@@ -18,6 +18,7 @@ from unbraid.analysis.columns import BASELINE, headline_columns, higher_is_bette
 from unbraid.confidence.baselines import ABOVE, COMPONENTS, PROJECTION, UNTRAINED, best_baseline, no_better
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.table import FAMILIES
+from unbraid.ranking.ranking import different
 from unbraid.representation import Representation
 from unbraid.runs.folder import read_codes
 from unbraid.runs.run import BATCH, N_CODES, open_run
@@ -162,10 +163,10 @@ def beside_baselines(snapshot: StudySnapshot) -> list[dict[str, Any]]:
 
 
 def untrained_codes(snapshot: StudySnapshot) -> list[FloatArray]:
-    """Codes of the untrained networks that the study keeps; none where these are fewer than two."""
+    """Codes of the untrained networks that the study keeps, each once; none where these are fewer than two."""
     names = dict.fromkeys(each.id for _, each in _of_study(snapshot) if each.title == UNTRAINED)
     folders = [snapshot.folder / store.BASELINES / name for name in names]
-    found = [read_codes(folder).codes for folder in folders if (folder / ADDED_CODES).is_file()]
+    found = different([read_codes(folder).codes for folder in folders if (folder / ADDED_CODES).is_file()])
     return found if len(found) > 1 else []
 
 

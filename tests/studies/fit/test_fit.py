@@ -443,6 +443,25 @@ def test_the_shares_of_draws_say_what_they_are_shares_of():
     assert "the same setting was chosen in 40% of all that count. The choice is close" in text
 
 
+def test_untrained_models_are_of_different_seeds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Models of one seed begin with the same weights, and agree on everything then, whatever the setting."""
+
+    def candidate(setting: str, seed: int) -> Candidate:
+        codes = SimpleNamespace(codes=seed)
+        run = SimpleNamespace(
+            config={"seed": seed}, untrained=lambda: SimpleNamespace(representation=lambda _dataset: codes)
+        )
+        return Candidate(run, setting, 0.0)  # pyright: ignore[reportArgumentType]
+
+    seen: list[list[int]] = []
+    monkeypatch.setattr(fitting, "choose", lambda _candidates, untrained, *_: seen.append(untrained))
+    images = prepare(np.random.default_rng(0).integers(0, 256, (500, 16, 16, 1), dtype=np.uint8), tmp_path, 16)
+    for seeds in (1, 2, 5):
+        models = [candidate(setting, seed) for setting in "ab" for seed in range(seeds)]
+        fitting._choice(models, images, 16, 0, lambda *_: None)
+    assert seen == [[], [0, 1], [0, 1, 2]]
+
+
 NO_DRAWS = {"sure_of_model": 0.0, "sure_of_setting": 0.0, "draws": 0, "draws_with_it": 0}
 
 

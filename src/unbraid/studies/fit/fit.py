@@ -397,8 +397,10 @@ def train_and_choose(
 
 
 def _choice(candidates: Sequence[Candidate], pictures: Pictures, size: int, seed: int, report: Report) -> Choice:
-    dataset = pictures.at(size)
-    untrained = [each.run.untrained().representation(dataset).codes for each in candidates[:N_UNTRAINED]]
+    dataset, seeds = pictures.at(size), dict[int, Run]()
+    for each in candidates:  # models of one seed begin with the same weights, whatever their setting
+        seeds.setdefault(each.run.config["seed"], each.run)
+    untrained = [run.untrained().representation(dataset).codes for run in [*seeds.values()][:N_UNTRAINED]]
     return choose(
         candidates, untrained if len(untrained) > 1 else [], seed,
         lambda done, total: report("comparing models", done, total, f"{done}/{total}"),
