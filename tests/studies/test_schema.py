@@ -170,6 +170,11 @@ def settings(**section: Any) -> list[tuple[Any, ...]]:
     return [tuple(run.config["hyperparameters"][name] for name in ("beta", "latents", "learning_rate")) for run in runs]
 
 
+def test_zero_has_no_sign() -> None:
+    """-0.0 equals 0, and two runs of one setting and seed would be copies of each other for a ranking."""
+    assert len(settings(beta=[0, -0.0])) == len(settings(beta=0))
+
+
 def test_values_are_taken_together_left_out_or_drawn() -> None:
     grid = settings(beta=[1, 2], zip={"latents": [3, 5], "learning_rate": [1e-3, 1e-4]})
     assert sorted(grid) == [(beta, *pair) for beta in (1, 2) for pair in ((3, 1e-3), (5, 1e-4))]

@@ -92,7 +92,7 @@ BETA_WARMUP = Hyperparameter(0, "steps over which beta rises linearly from 0", 0
 
 
 def check_value(name: str, row: Hyperparameter, value: Any) -> Value:
-    """The value of a hyperparameter in the type that its row asks for, so that 4 and 4.0 are the same run.
+    """The value of a hyperparameter in the type that its row asks for: 4 and 4.0, or 0 and -0.0, are the same run.
 
     Raises:
         ValueError: it is none of the kind, or out of bounds.
@@ -112,7 +112,7 @@ def check_value(name: str, row: Hyperparameter, value: Any) -> Value:
         raise ValueError(f"{name} must be a {'whole ' if row.kind == 'int' else ''}number; got {value!r}")
     if not row.low <= value <= row.high:
         raise ValueError(f"{name} must lie between {row.low:g} and {row.high:g}; got {value:g}")
-    return int(value) if row.kind == "int" else float(value)
+    return int(value) if row.kind == "int" else float(value) + 0.0
 
 
 @dataclass(frozen=True)
