@@ -1,6 +1,6 @@
 """How often `unbraid fit` calls a model disentangled where the images have nothing to disentangle, and where they have.
 
-    python benchmarks/fit_nothing.py --tries 3
+    python benchmarks/fit_nothing.py --tries 10
     python benchmarks/fit_nothing.py --tries 3 --network conv
 
 Images of noise, of shuffled pixels, of one factor, of twenty clusters, of a rotated Gaussian mixture, and the sprites
