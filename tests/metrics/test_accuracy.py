@@ -99,6 +99,15 @@ def test_classifiers_that_have_not_converged_are_noted(monkeypatch: pytest.Monke
     assert explicitness(codes, FACTORS).notes == ("the linear classifiers have not converged",)
 
 
+def test_each_linear_head_is_fitted_once_also_without_a_score_card(monkeypatch: pytest.MonkeyPatch) -> None:
+    fitted, fit = list[int](), probes.softmax_regression
+    monkeypatch.setattr(probes, "softmax_regression", lambda *given: fitted.append(given[2]) or fit(*given))
+    linear_accuracy(noisy_codes(FACTORS), FACTORS)
+    assert fitted == [3, 4, 8]
+    explicitness(noisy_codes(FACTORS), FACTORS, classifier="softmax")
+    assert fitted == [3, 4, 8] * 2
+
+
 def test_codes_are_standardised_by_training_rows_alone() -> None:
     codes = noisy_codes(FACTORS)
     rows = train_test_split(codes, FACTORS, None, 0, 50 * codes[:9] + 7, FACTORS[:9])

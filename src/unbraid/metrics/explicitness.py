@@ -12,7 +12,7 @@ from unbraid.metrics._shared.bins import places
 from unbraid.metrics._shared.chance import Noise
 from unbraid.metrics._shared.inputs import Inputs, as_levels
 from unbraid.metrics._shared.metric import FEW_UNCHECKED_HALVES, Metric
-from unbraid.metrics._shared.probes import linear_logits, notes_on_linear_heads
+from unbraid.metrics._shared.probes import linear_heads
 from unbraid.metrics._shared.sharing import shared
 from unbraid.metrics._shared.train_test_split import (
     TRAIN_FRACTION,
@@ -74,7 +74,8 @@ def explicitness(
     if classifier == "one_vs_rest":
         scores, unsound = _one_vs_rest_logits(rows)
     else:
-        scores, unsound = _softmax_log_odds(rows), notes_on_linear_heads(rows)
+        heads = linear_heads(rows)
+        scores, unsound = _log_odds(heads.logits), heads.notes
     levels = rows.levels.levels
     areas, notes = [], [*rows.notes, *unsound]
     for factor, (size, ranked) in enumerate(zip(rows.sizes, scores, strict=True)):
@@ -103,10 +104,10 @@ def _one_vs_rest_logits(rows: TrainTestSplit) -> tuple[list[FloatArray], tuple[s
     return np.split(logits, np.cumsum(rows.sizes)[:-1], axis=1), notes
 
 
-def _softmax_log_odds(rows: TrainTestSplit) -> list[FloatArray]:
-    """(n_test, n_classes) per factor: log p / (1 - p), which ranks as p does and saturates nowhere."""
+def _log_odds(of_factors: Sequence[FloatArray]) -> list[FloatArray]:
+    """(n_test, n_classes) per factor, of logits: log p / (1 - p), which ranks as p does and saturates nowhere."""
     odds = []
-    for logits in linear_logits(rows):
+    for logits in of_factors:
         others = np.stack(
             [np.logaddexp.reduce(np.delete(logits, c, axis=1), axis=1) for c in range(logits.shape[1])], axis=1
         )

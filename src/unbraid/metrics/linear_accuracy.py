@@ -8,7 +8,7 @@ from unbraid.metrics._shared.accuracy import Accuracy, accuracy_of, noisy_scores
 from unbraid.metrics._shared.chance import Noise, drawn
 from unbraid.metrics._shared.inputs import Inputs
 from unbraid.metrics._shared.metric import FEW_UNCHECKED_HALVES, Metric
-from unbraid.metrics._shared.probes import adam_linear_predictions, best_linear_predictions, notes_on_linear_heads
+from unbraid.metrics._shared.probes import adam_linear_predictions, linear_heads
 from unbraid.metrics._shared.train_test_split import TRAIN_FRACTION, ChanceRule, check_chance, train_test_split
 from unbraid.types import ArrayLike, Kind
 
@@ -60,7 +60,8 @@ def linear_accuracy(
     rows = train_test_split(codes, factors, kinds, seed, test_codes, test_factors, groups=groups)
     if training == "paper":
         return accuracy_of(adam_linear_predictions(rows, seed), rows, chance)
-    return accuracy_of(best_linear_predictions(rows), rows, chance, notes_on_linear_heads(rows))
+    heads = linear_heads(rows)
+    return accuracy_of(heads.predicted, rows, chance, heads.notes)
 
 
 def linear_of_noise(inputs: Inputs) -> Noise:

@@ -32,7 +32,7 @@ from unbraid.metrics._shared.train_test_split import (
     renumbered,
     standardised_codes,
 )
-from unbraid.metrics._solvers.logistic import Regression, softmax_regression
+from unbraid.metrics._solvers.logistic import softmax_regression
 from unbraid.metrics._solvers.perceptron import (
     HIDDEN,
     linear_classes,
@@ -231,33 +231,34 @@ def importance(split: TrainTestSplit, heads: Perceptrons, factor: int, seed: int
     return losses
 
 
-@shared
-def linear_heads(split: TrainTestSplit) -> tuple[Regression, ...]:
+@dataclass(frozen=True, eq=False)
+class LinearHeads:
     """The best linear classifier of each factor."""
-    codes, levels = standardised_codes(split)[split.train], split.levels.levels[split.train]
-    return tuple(softmax_regression(codes, levels[:, factor], size) for factor, size in enumerate(split.sizes))
 
+    logits: tuple[FloatArray, ...]  # (n_test, size) each
+    notes: tuple[str, ...]
 
-def notes_on_linear_heads(split: TrainTestSplit) -> tuple[str, ...]:
-    return tuple(
-        f"factor {factor}: the linear classifier has not converged"
-        for factor, head in enumerate(linear_heads(split))
-        if not head.converged
-    )
+    @property
+    def predicted(self) -> IntArray:
+        """(n_test, n_factors) levels."""
+        return np.stack([logits.argmax(axis=1) for logits in self.logits], axis=1)
 
 
 @shared
-def linear_logits(split: TrainTestSplit) -> tuple[FloatArray, ...]:
-    """Logits (n_test, size) of the best linear classifier of each factor."""
-    codes = standardised_codes(split)[split.test]
-    # Not a matrix product: its sums would depend on the number of threads.
-    heads = [head.weights for head in linear_heads(split)]
-    return tuple(np.einsum("nd,dc->nc", codes, weights[:-1]) + weights[-1] for weights in heads)
-
-
-def best_linear_predictions(split: TrainTestSplit) -> IntArray:
-    """(n_test, n_factors) levels that linear heads trained to their optimum predict."""
-    return np.stack([logits.argmax(axis=1) for logits in linear_logits(split)], axis=1)
+def linear_heads(split: TrainTestSplit) -> LinearHeads:
+    """Linear classifiers, trained to their optimum."""
+    codes, levels = standardised_codes(split), split.levels.levels[split.train]
+    known, asked = codes[split.train], codes[split.test]
+    heads = [softmax_regression(known, levels[:, factor], size) for factor, size in enumerate(split.sizes)]
+    return LinearHeads(
+        # Not a matrix product: its sums would depend on the number of threads.
+        tuple(np.einsum("nd,dc->nc", asked, head.weights[:-1]) + head.weights[-1] for head in heads),
+        tuple(
+            f"factor {factor}: the linear classifier has not converged"
+            for factor, head in enumerate(heads)
+            if not head.converged
+        ),
+    )
 
 
 @shared

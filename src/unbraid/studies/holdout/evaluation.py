@@ -20,7 +20,7 @@ from unbraid.datasets.base import FactorDataset
 from unbraid.datasets.subset import SubsetDataset
 from unbraid.metrics._shared.compiled import interruptible
 from unbraid.metrics._shared.inputs import check_inputs
-from unbraid.metrics._shared.probes import best_linear_predictions, perceptrons
+from unbraid.metrics._shared.probes import linear_heads, perceptrons
 from unbraid.metrics._shared.sharing import sharing
 from unbraid.metrics._shared.train_test_split import adjusted, train_test_split
 from unbraid.metrics.snc import single_code_predictions
@@ -136,7 +136,7 @@ def head_accuracies(
         rows = train_test_split(codes, factors, kinds, seed, test_codes, test_factors)
         predicted = {
             "mlp": perceptrons(rows, seed, "paper").predicted,
-            "linear": best_linear_predictions(rows),
+            "linear": linear_heads(rows).predicted,
             "single": single_code_predictions(rows),
         }
         right = {head: levels == rows.levels.levels[rows.test] for head, levels in predicted.items()}
