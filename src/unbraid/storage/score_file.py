@@ -25,6 +25,8 @@ Name: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=1000
 Count: TypeAlias = Annotated[int, Field(ge=0, lt=1 << 62)]
 Digest: TypeAlias = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
 OF_CODE = ("source", "package")
+# Options of a command that a page shows to be run again: none of them makes it execute anything.
+HARMLESS = ("labels", "key", "codes", "kinds", "period", "missing", "weights", "groups", "resamples")
 Decision: TypeAlias = Mapping[str, Any]  # plain data; equal ones mean equal numbers
 
 
@@ -42,6 +44,14 @@ def _array(values: list[Any]) -> list[Any]:
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise ValueError("holds numbers that are not finite")
     return values
+
+
+def _harmless(words: list[str]) -> list[str]:
+    left = iter(words)
+    for word in left:
+        if word != "--dense" and (word not in {f"--{name}" for name in HARMLESS} or next(left, None) is None):
+            raise ValueError(f"no option of labels with its value: {word[:50]!r}")
+    return words
 
 
 # Empty lists and mappings come from factories: pydantic would copy a default deeply, and there are thousands of runs.
@@ -80,7 +90,7 @@ class SavedInput(_Part):
     collapsed: bool = False  # as `Representation.tells_nothing`
     chosen_factors: Annotated[list[Text], Field(max_length=100_000)] = Field(default_factory=list)
     code_names: Annotated[list[Text], Field(max_length=1_000_000)] = Field(default_factory=list)
-    options: Annotated[list[Text], Field(max_length=100)] = Field(default_factory=list)
+    options: Annotated[list[Text], Field(max_length=100), AfterValidator(_harmless)] = Field(default_factory=list)
 
 
 class SavedChance(_Part):
