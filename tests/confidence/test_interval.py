@@ -3,7 +3,7 @@
 import io
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -156,6 +156,73 @@ def test_few_degrees_of_freedom_widen_an_interval() -> None:
     assert found.deviation == pytest.approx(2 * resampled.std(ddof=1))
     assert found.degrees == 4
     assert method.degrees(resampled[:3]) == 2
+
+
+@pytest.mark.parametrize("method", [Resampling(5, pairs=25), Resampling(times=40, in_turn=True, pairs=25)])
+def test_pairs_of_halves_show_terms_of_two_rows_about_as_they_are(method: Resampling) -> None:
+    """A mean alone, and with a product of two others whose variance from sample to sample is the same: 1 and 2 / n.
+
+    Parts alone make 1 + 2 of the second, or 1 + 2.25.
+    """
+    draw, n = np.random.default_rng(3), 200
+    scores = []
+    for seed in range(200):
+        x = draw.standard_normal((n, 3))
+        rows = [draw_part(n, None, method, seed, number) for number in range(method.n_parts)]
+        one, *others = np.array([x[each].mean(axis=0) for each in rows]).T
+        scores.append(np.stack([one, one + np.sqrt(n) * others[0] * others[1]], axis=1))
+    found = n * np.mean([method.variance(each) for each in scores], axis=0)
+    assert found == pytest.approx([1, 2.3], rel=0.2)
+    alone = replace(method, pairs=0)
+    without = n * np.mean([alone.variance(each[: method.times]) for each in scores], axis=0)
+    assert without[0] == pytest.approx(1, rel=0.1)
+    assert 2.7 < without[1] < 3.7
+
+
+def test_pairs_take_off_no_more_than_they_show_and_never_add() -> None:
+    """Of single parts with a variance of 2.5, times 4, and pairs by hand."""
+    method = Resampling(5, times=5, pairs=2)
+    single = np.array([1.0, 2, 3, 4, 5])
+
+    def variance(*halves: float) -> float:
+        return float(method.variance(np.array([*single, *halves])))
+
+    assert variance(2, -2, -2, 2) == pytest.approx(10), "means of pairs do not stray"
+    assert variance(3, 1, -1, -3) == pytest.approx((1 + 8) / 3), "no less than a third: 10 - 16, 1 - 8"
+    assert variance(1, -1, -1, -3) == pytest.approx(10 - 2 * 2), "means 0 and -2, half differences of 1"
+    assert variance(9, -9, 9, -9) == pytest.approx(10), "no more than without pairs"
+    assert method.bias(np.array([*single, 70, 80, 90, 99]), np.array(2.5)) == pytest.approx(4 * 0.5)
+
+
+@pytest.mark.parametrize("n_samples", [400, 413])
+def test_the_halves_of_a_pair_share_no_row(n_samples: int) -> None:
+    method = Resampling(5, times=6, pairs=3)
+    groups = np.arange(n_samples) // 7
+    for of in (None, groups):
+        rows = [set(draw_part(n_samples, of, method, 5, number).tolist()) for number in range(method.n_parts)]
+        for first, second in zip(rows[6::2], rows[7::2], strict=True):
+            assert not first & second
+            assert len(first | second) >= n_samples - 7
+            if of is not None:
+                assert not set(groups[list(first)]) & set(groups[list(second)])
+        assert rows[6] != rows[8], "pairs differ"
+    for first in (6, 7):
+        part = draw_part(400, None, method, 7, first)
+        for whole, own in zip(split_rows(400, (0.8, 0.2), 7), split_rows(200, (0.8, 0.2), 7), strict=True):
+            assert set(part[own]) <= set(whole)
+
+
+def test_so_many_parts_are_half_in_pairs_where_there_are_pairs() -> None:
+    method = Resampling(5, pairs=25)
+    assert (method.times, method.n_parts) == (50, 100)
+    for n_parts, of_pairs in ((100, 25), (41, 10), (8, 2), (7, 0), (2, 0)):
+        asked = method.of_parts(n_parts)
+        assert (asked.n_parts, asked.pairs) == (n_parts, of_pairs)
+    assert Resampling(5).of_parts(40) == Resampling(5, times=40)
+    scores = np.random.default_rng(0).standard_normal(100)
+    assert method.degrees(scores) == pytest.approx(14)
+    assert method.of_parts(40).degrees(scores[:40]) == pytest.approx(5.6)
+    assert method.on(400, 12).degrees(scores) == 11
 
 
 def test_rows_needed_by_hand() -> None:

@@ -14,12 +14,12 @@ from typer.testing import CliRunner
 import unbraid
 from unbraid import Representation
 from unbraid.cli.app import app
-from unbraid.metrics import irs, mig, mig_sup, r2
+from unbraid.metrics import mig, mig_sup, modularity, r2
 from unbraid.metrics._shared.resampling import Resampling, part_of_rows, permutation
 from unbraid.scoring.compare import Difference, _decided, _difference
 from unbraid.scoring.equal_rows import Sampled
 from unbraid.storage.table_formats import Table, comma_separated, latex, markdown
-from unbraid.types import FloatArray
+from unbraid.types import FloatArray, IntArray
 
 RNG = np.random.default_rng(0)
 FACTORS = np.stack([RNG.integers(0, size, 400) for size in (3, 4)], axis=1)
@@ -63,21 +63,45 @@ def test_no_difference_is_larger_than_the_range_of_the_metric() -> None:
     assert other.low == -1
 
 
-@pytest.mark.parametrize(("metric", "function"), [("irs", irs), ("mig_sup", mig_sup), ("r2", r2)])
-def test_a_difference_of_blocks_in_turn_is_that_of_a_plain_loop(metric: str, function: Callable[..., Any]) -> None:
-    (own,) = unbraid.compare({"a": GOOD, "b": BAD}, metrics=metric, confidence=(0.95, 20)).differences
+def test_a_difference_of_blocks_in_turn_is_that_of_a_plain_loop() -> None:
+    (own,) = unbraid.compare({"a": GOOD, "b": BAD}, metrics="mig_sup", confidence=(0.95, 20)).differences
     order = permutation(400, 0)
     parts = [np.empty(380, dtype=int) for _ in range(20)]
     for block, part in enumerate(parts):
         part[permutation(380, 0)] = np.delete(order, np.arange(block, 400, 20))
-    first, second = (np.array([function(each.codes[k], FACTORS[k]).score for k in parts]) for each in (GOOD, BAD))
+    first, second = (np.array([mig_sup(each.codes[k], FACTORS[k]).score for k in parts]) for each in (GOOD, BAD))
     strays = first - second - (first - second).mean()
     deviation = np.sqrt(19 / 20 * np.sum(strays**2))
     kurtosis = 20 * np.sum(strays**4) / np.sum(strays**2) ** 2
-    freedom = min(max(20 / (kurtosis - 1), 3), 19) if metric != "r2" else 19
-    assert metric != "mig_sup" or 3 < freedom < 19, "of the difference, not of one model"
+    freedom = min(max(20 / (kurtosis - 1), 3), 19)
+    assert 3 < freedom < 19, "of the difference, not of one model"
     assert own.high - own.difference == pytest.approx(t.ppf(0.975, freedom) * deviation)
     assert own.p == pytest.approx(2 * t.sf(abs(own.difference) / deviation, freedom))
+
+
+@pytest.mark.parametrize(("metric", "function"), [("modularity", modularity), ("r2", r2)])
+def test_a_difference_with_pairs_of_halves_is_that_of_a_plain_loop(metric: str, function: Callable[..., Any]) -> None:
+    (own,) = unbraid.compare({"a": GOOD, "b": BAD}, metrics=metric, confidence=(0.95, 40)).differences
+    fifths = [part_of_rows(400, 5, 0, np.random.default_rng([0, 5, done])) for done in range(20)]
+    order = permutation(400, 0).reshape(200, 2)
+    of_pairs = []
+    for done in range(10):
+        out = np.random.default_rng([0, 2, done, 1]).integers(0, 2, (200, 1))
+        for kept in (1 - out, out):
+            part = np.empty(200, dtype=int)
+            part[permutation(200, 0)] = np.take_along_axis(order, kept, 1)[:, 0]
+            of_pairs.append(part)
+
+    def apart(rows: IntArray) -> float:
+        return function(GOOD.codes[rows], FACTORS[rows]).score - function(BAD.codes[rows], FACTORS[rows]).score
+
+    single = 4 * np.var(list(map(apart, fifths)), ddof=1)
+    first, second = (np.array(list(map(apart, of_pairs[start::2]))) for start in (0, 1))
+    of_half, of_mean = np.mean((first - second) ** 2) / 4, np.var((first + second) / 2, ddof=1)
+    wanted = min(single, max(of_half - of_mean, (of_half + of_mean) / 3, single - 2 * of_mean))
+    assert metric == "r2" or wanted < 0.95 * single, "pairs matter here"
+    assert own.high - own.difference == pytest.approx(t.ppf(0.975, 5.6) * np.sqrt(wanted))
+    assert own.p == pytest.approx(2 * t.sf(abs(own.difference) / np.sqrt(wanted), 5.6))
 
 
 def test_what_is_hard_for_all_models_cancels_where_rows_are_paired() -> None:

@@ -12,7 +12,7 @@ from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.bins import bin_equal_width
 from unbraid.metrics._shared.chance import Noise, drawn
 from unbraid.metrics._shared.inputs import Inputs, Part, as_levels, check_inputs, exponents, in_unit, opened
-from unbraid.metrics._shared.metric import EXTREMES, Metric
+from unbraid.metrics._shared.metric import EXTREMES_AND_PAIRS, Metric
 from unbraid.metrics._shared.resampling import Numbers
 from unbraid.metrics._shared.sharing import shared
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
@@ -295,7 +295,7 @@ METRIC = Metric(
     version=3,
     invariant_to=frozenset({"permute", "flip", "dead"}),
     aligned=False,
-    interval=EXTREMES,
+    interval=EXTREMES_AND_PAIRS,
     of_parts=irs_of_parts,
     cites=("suter2019robustly",),
     formula=(

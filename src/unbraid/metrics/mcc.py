@@ -13,7 +13,7 @@ from unbraid.metrics._shared.alignment import align
 from unbraid.metrics._shared.bins import places
 from unbraid.metrics._shared.chance import Noise, drawn
 from unbraid.metrics._shared.inputs import Inputs, check_inputs, mean_and_scale, standardised
-from unbraid.metrics._shared.metric import HALVES_AND_BIAS, Metric
+from unbraid.metrics._shared.metric import PAIRS_AND_BIAS, Metric
 from unbraid.metrics._shared.regression import (
     Blocks,
     as_blocks,
@@ -317,7 +317,7 @@ METRIC = Metric(
     source="Khemakhem et al. 2020 (ICE-BeeM), experiments; Hyvärinen & Morioka 2016",
     stochastic=True,
     version=5,
-    interval=HALVES_AND_BIAS,
+    interval=PAIRS_AND_BIAS,
     cites=("khemakhem2020ice", "hyvarinen2016unsupervised"),
     formula=(
         r"\mathrm{MCC} = \frac{1}{K} \sum_{k=1}^{K} s_k \, r'_{\pi(k) k}, \qquad "

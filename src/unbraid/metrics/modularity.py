@@ -13,7 +13,7 @@ from unbraid.metrics._shared.chance import Noise, drawn
 from unbraid.metrics._shared.flags import notes_on_bins, notes_on_dependence, single_factor
 from unbraid.metrics._shared.information import binned_information, information_of_noise
 from unbraid.metrics._shared.inputs import Inputs, as_levels, check_inputs
-from unbraid.metrics._shared.metric import THIRDS_OF_GROUPS_TOO, Metric
+from unbraid.metrics._shared.metric import PAIRS, Metric
 from unbraid.types import ArrayLike, BoolArray, FloatArray, Kind
 
 Weighting: TypeAlias = Literal["codes", "information"]
@@ -139,7 +139,7 @@ METRIC = Metric(
     version=2,
     noise_tolerance=0.01,
     aligned=False,
-    interval=THIRDS_OF_GROUPS_TOO,
+    interval=PAIRS,
     cites=("ridgeway2018learning",),
     formula=(
         r"\mathrm{Modularity} = \frac{1}{D} \sum_{j=1}^{D} \left( 1 - "

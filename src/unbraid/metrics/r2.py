@@ -12,7 +12,7 @@ from unbraid._utils.arguments import check_choice, check_whole
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.chance import Noise, unreadable
 from unbraid.metrics._shared.inputs import Inputs, check_inputs, mean_and_scale, split_rows, standardised
-from unbraid.metrics._shared.metric import BLOCKS_AND_BIAS, Metric
+from unbraid.metrics._shared.metric import PAIRS_AND_BIAS, Metric
 from unbraid.metrics._shared.regression import as_blocks, explained, least_squares, notes_on_blocks, notes_on_parts
 from unbraid.metrics._shared.resampling import permutation
 from unbraid.metrics._shared.train_valid_test import train_valid_test
@@ -205,7 +205,7 @@ METRIC = Metric(
     stochastic=True,
     aligned=False,
     version=3,
-    interval=BLOCKS_AND_BIAS,
+    interval=PAIRS_AND_BIAS,
     cites=("vonkugelgen2021self",),
     formula=(
         r"R^2 = \frac{1}{K} \sum_{k=1}^{K} \left( 1 - "

@@ -147,8 +147,8 @@ def _with_parts(metric: Metric, n_parts: int | None, n_subsets: int) -> Metric:
     """The same with its parts of the rows shared among subsets."""
     if isinstance(method := metric.interval, str):
         return metric
-    times = max(FEWEST_PARTS, -(-(n_parts or method.times) // n_subsets))
-    return replace(metric, interval=replace(method, times=times))
+    its_own = max(FEWEST_PARTS, -(-(n_parts or method.n_parts) // n_subsets))
+    return replace(metric, interval=method.of_parts(its_own))
 
 
 def _with_its_parts(

@@ -200,7 +200,7 @@ def scores_of_parts(
         if isinstance(method, str):
             missing |= dict.fromkeys(names, method)
             continue
-        method = method if times is None else replace(method, times=times)
+        method = method if times is None else method.of_parts(times)
         groups = representation.groups
         method = method.on(len(representation), None if groups is None else int(groups.max()) + 1)
         rows = {name: scored[name].metric for name in names}
@@ -217,11 +217,11 @@ def _scores_by(
     parts: dict[str, list[Numbers]] = {name: [] for name in rows}
     missing: dict[str, str] = {}
     scorer = part_scorer(representation, rows, how.seed, how.held_out)
-    for done in range(method.times):
+    for done in range(method.n_parts):
         part = draw_part(len(representation), representation.groups, method, how.seed, done)
         left = [name for name in rows if name not in missing]
         if how.progress is not None:
-            how.progress(f"{', '.join(left)}, resampled rows", done, method.times)
+            how.progress(f"{', '.join(left)}, resampled rows", done, method.n_parts)
         try:
             found = scorer(part, left)
         except ValueError as error:  # of all metrics: a factor that has one level left

@@ -13,14 +13,12 @@ from unbraid.metrics._shared.resampling import Resampling
 
 HALVES = Resampling()
 HALVES_AND_BIAS = Resampling(bias_checked=True)
-# Where halves lose too many rows, but not too many groups: of a penalty chosen anew each time.
-THIRDS = Resampling(one_in=3, one_in_groups=2)
-# The same, of bins that reach to the extremes of all rows; in groups a few of these decide.
-THIRDS_OF_GROUPS_TOO = Resampling(one_in=3, freedom_of_groups=10)
 FIFTHS = Resampling(one_in=5)  # where half of the rows tell too much less than all
 FIFTHS_AND_BIAS = Resampling(one_in=5, bias_checked=True)
-BLOCKS_AND_BIAS = Resampling(times=40, in_turn=True, bias_checked=True)  # where a few rows less already cost much
+PAIRS = Resampling(one_in=5, pairs=25)  # where parts show terms that fall off faster than 1 / n too large
+PAIRS_AND_BIAS = Resampling(one_in=5, pairs=25, bias_checked=True)
 EXTREMES = Resampling(times=40, in_turn=True, few_decide=True)  # where the outermost rows can decide
+EXTREMES_AND_PAIRS = Resampling(times=40, in_turn=True, pairs=25, few_decide=True)
 UNCHECKED_HALVES = Resampling(checked=False)
 FEW_UNCHECKED_HALVES = Resampling(times=10, checked=False)  # of what is trained anew each time
 Claim: TypeAlias = Literal["modularity", "compactness", "alignment", "explicitness"]
