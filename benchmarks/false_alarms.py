@@ -25,14 +25,14 @@ METRICS = ("mig", "sap", "snc", "modularity", "dci_lasso", "irs", "mcc", "r2", "
 SIGNIFICANT = 0.05
 
 
-def measure(paired: bool, n_rows: int, n_samples: int, parts: int) -> dict[str, Any]:
+def measure(paired: bool, n_rows: int, n_samples: int, parts: int | None) -> dict[str, Any]:
     """Shares of comparisons that find a difference: metric by metric, and in any metric once corrected."""
     rng = np.random.default_rng([int(paired), n_rows])
     alarms, any_alarm = dict.fromkeys(METRICS, 0), 0
     for _ in range(n_samples):
         factors = [independent(n_rows, rng)] * 2 if paired else [independent(n_rows, rng) for _ in range(2)]
         models = {name: with_noise(rows, rng) for name, rows in zip("ab", factors, strict=True)}
-        found = compare(models, metrics=METRICS, confidence=(0.95, parts), paired=paired).differences
+        found = compare(models, metrics=METRICS, confidence=(0.95, parts) if parts else 0.95, paired=paired).differences
         for each in found:
             alarms[each.metric] += each.p <= SIGNIFICANT
         any_alarm += any(each.better for each in found)
@@ -47,7 +47,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--samples", type=int, default=200)
     parser.add_argument("--rows", type=int, default=500)
-    parser.add_argument("--parts", type=int, default=20)
+    parser.add_argument("--parts", type=int, help="of each model; default what the table of metrics says")
     given = parser.parse_args()
     measured = []
     for paired in (True, False):

@@ -8,7 +8,7 @@ import numpy as np
 from unbraid._utils.arguments import check_number
 from unbraid.metrics._shared.chance import unreadable, zero_chance
 from unbraid.metrics._shared.inputs import Inputs, Part, check_inputs, mean_and_scale, rows_of, split_rows, standardised
-from unbraid.metrics._shared.metric import DCI_CLAIMS, DCI_FORMULA, PAIRS, Metric
+from unbraid.metrics._shared.metric import DCI_CLAIMS, DCI_FORMULA, HALVES, Metric
 from unbraid.metrics._shared.resampling import Numbers
 from unbraid.metrics._shared.sharing import shared
 from unbraid.metrics._shared.train_valid_test import FRACTIONS, train_valid_test
@@ -285,7 +285,7 @@ METRIC = Metric(
     version=2,
     stochastic=True,
     tolerance=1e-6,
-    interval=PAIRS,
+    interval=HALVES,
     of_parts=dci_lasso_of_parts,
     cites=("eastwood2018framework",),
     formula=(

@@ -18,7 +18,7 @@ from unbraid.metrics._shared.information import (
     mutual_information,
 )
 from unbraid.metrics._shared.inputs import Inputs, as_levels, check_inputs
-from unbraid.metrics._shared.metric import FIFTHS_AND_BIAS, Metric
+from unbraid.metrics._shared.metric import PAIRS_AND_BIAS, Metric
 from unbraid.types import ArrayLike, FloatArray, Kind
 
 VISIBLE = 5e-4  # a difference that three decimals show
@@ -119,7 +119,7 @@ METRIC = Metric(
     source="Chen et al. 2018, eq. 4; Duan et al. 2020 (UDR), eq. 14",
     version=2,
     noise_tolerance=0.01,
-    interval=FIFTHS_AND_BIAS,
+    interval=PAIRS_AND_BIAS,
     cites=("chen2018isolating", "duan2020unsupervised"),
     formula=(
         r"\mathrm{MIG} = \frac{1}{K} \sum_{k=1}^{K} \frac{1}{H(v_k)} "

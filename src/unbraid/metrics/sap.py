@@ -13,7 +13,7 @@ from unbraid.metrics._shared.alignment import gaps
 from unbraid.metrics._shared.chance import Noise, drawn
 from unbraid.metrics._shared.flags import single_code
 from unbraid.metrics._shared.inputs import Inputs, NotDefined, Part, as_levels, of_block, split_rows, standardised
-from unbraid.metrics._shared.metric import HALVES_AND_BIAS, Metric
+from unbraid.metrics._shared.metric import PAIRS_AND_BIAS, Metric
 from unbraid.metrics._shared.resampling import Numbers
 from unbraid.metrics._shared.train_test_split import (
     TRAIN_FRACTION,
@@ -443,7 +443,7 @@ METRIC = Metric(
     source="Kumar et al. 2018, section 3; Mahon et al. 2023 (SNC/NK), section 2",
     version=2,
     stochastic=True,
-    interval=HALVES_AND_BIAS,
+    interval=PAIRS_AND_BIAS,
     of_parts=sap_of_parts,
     cites=("kumar2018variational", "mahon2023correcting"),
     formula=(

@@ -12,9 +12,7 @@ from unbraid.metrics._shared.inputs import OfParts, OfShuffles
 from unbraid.metrics._shared.resampling import Resampling
 
 HALVES = Resampling()
-HALVES_AND_BIAS = Resampling(bias_checked=True)
 FIFTHS = Resampling(one_in=5)  # where half of the rows tell too much less than all
-FIFTHS_AND_BIAS = Resampling(one_in=5, bias_checked=True)
 PAIRS = Resampling(one_in=5, pairs=25)  # where parts show terms that fall off faster than 1 / n too large
 PAIRS_AND_BIAS = Resampling(one_in=5, pairs=25, bias_checked=True)
 EXTREMES = Resampling(times=40, in_turn=True, few_decide=True)  # where the outermost rows can decide
