@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import unbraid
 from unbraid import Representation
 from unbraid.cli.app import app
-from unbraid.metrics import mig, mig_sup, modularity, r2
+from unbraid.metrics import med, mig_sup, modularity, r2
 from unbraid.metrics._shared.resampling import Resampling, part_of_rows, permutation
 from unbraid.scoring.compare import Difference, _decided, _difference
 from unbraid.scoring.equal_rows import Sampled
@@ -36,17 +36,17 @@ GOOD, TWIN, BAD = model(0.3, 1), model(0.3, 2), model(0.9, 3)
 
 
 def test_a_difference_is_that_of_a_plain_loop_over_the_same_parts() -> None:
-    found = unbraid.compare({"a": GOOD, "b": BAD}, metrics="mig", confidence=(0.9, 20), seed=3)
+    found = unbraid.compare({"a": GOOD, "b": BAD}, metrics="med", confidence=(0.9, 20), seed=3)
     (own,) = found.differences
     rows = [part_of_rows(400, 5, 3, np.random.default_rng([3, 5, done])) for done in range(20)]
-    first, second = (np.array([mig(each.codes[k], FACTORS[k]).score for k in rows]) for each in (GOOD, BAD))
-    apart = mig(GOOD.codes, FACTORS).score - mig(BAD.codes, FACTORS).score
+    first, second = (np.array([med(each.codes[k], FACTORS[k]).score for k in rows]) for each in (GOOD, BAD))
+    apart = med(GOOD.codes, FACTORS).score - med(BAD.codes, FACTORS).score
     deviation = 2 * (first - second).std(ddof=1)
     assert own.difference == pytest.approx(apart)
     assert (own.low, own.high) == pytest.approx((apart - 1.729133 * deviation, apart + 1.729133 * deviation))
     assert own.p == pytest.approx(2 * t.sf(apart / deviation, 19))
     assert (found.paired, own.better, own.p_holm) == (True, "a", own.p)
-    apart_too = unbraid.compare({"a": GOOD, "b": BAD}, metrics="mig", confidence=(0.9, 20), seed=3, paired=False)
+    apart_too = unbraid.compare({"a": GOOD, "b": BAD}, metrics="med", confidence=(0.9, 20), seed=3, paired=False)
     variances = 4 * np.array([first.var(ddof=1), second.var(ddof=1)])
     freedom = 19 * variances.sum() ** 2 / (variances**2).sum()
     half = t.ppf(0.95, freedom) * np.sqrt(variances.sum())
@@ -100,8 +100,8 @@ def test_a_difference_with_pairs_of_halves_is_that_of_a_plain_loop(metric: str, 
     of_half, of_mean = np.mean((first - second) ** 2) / 4, np.var((first + second) / 2, ddof=1)
     wanted = min(single, max(of_half - of_mean, (of_half + of_mean) / 3, single - 2 * of_mean))
     assert metric == "r2" or wanted < 0.95 * single, "pairs matter here"
-    assert own.high - own.difference == pytest.approx(t.ppf(0.975, 5.6) * np.sqrt(wanted))
-    assert own.p == pytest.approx(2 * t.sf(abs(own.difference) / np.sqrt(wanted), 5.6))
+    assert own.high - own.difference == pytest.approx(t.ppf(0.975, 4.8) * np.sqrt(wanted))
+    assert own.p == pytest.approx(2 * t.sf(abs(own.difference) / np.sqrt(wanted), 4.8))
 
 
 def test_what_is_hard_for_all_models_cancels_where_rows_are_paired() -> None:
@@ -185,24 +185,24 @@ def test_of_equal_models_the_one_with_more_rows_is_no_better() -> None:
 
 def test_the_larger_model_is_the_mean_of_a_plain_loop_over_disjoint_subsets() -> None:
     few, many = sample(80, 1), sample(300, 2)
-    found = unbraid.compare({"few": few, "many": many}, metrics="mig", confidence=(0.95, 12), seed=5)
+    found = unbraid.compare({"few": few, "many": many}, metrics="med", confidence=(0.95, 12), seed=5)
     subsets = np.random.default_rng(5).permutation(300)[:240].reshape(3, 80)
-    scores = [mig(many.codes[rows], many.factors[rows]).score for rows in subsets]
+    scores = [med(many.codes[rows], many.factors[rows]).score for rows in subsets]
     parts = [part_of_rows(80, 5, 5, np.random.default_rng([5, 5, done])) for done in range(12)]
     variance = 4 * np.mean([
-        np.var([mig(many.codes[rows[part]], many.factors[rows[part]]).score for part in parts[:4]], ddof=1)
+        np.var([med(many.codes[rows[part]], many.factors[rows[part]]).score for part in parts[:4]], ddof=1)
         for rows in subsets
     ])  # fmt: skip
-    own = 4 * np.var([mig(few.codes[part], few.factors[part]).score for part in parts], ddof=1)
-    apart = mig(few.codes, few.factors).score - np.mean(scores)
+    own = 4 * np.var([med(few.codes[part], few.factors[part]).score for part in parts], ddof=1)
+    apart = med(few.codes, few.factors).score - np.mean(scores)
     freedom = (own + variance / 3) ** 2 / (own**2 / 11 + (variance / 3) ** 2 / 9)
     assert found.differences[0].difference == pytest.approx(apart)
     assert found.differences[0].p == pytest.approx(2 * t.sf(abs(apart) / np.sqrt(own + variance / 3), freedom))
     half_width = t.ppf(0.975, 9) * np.sqrt(variance / 3)
-    assert found.compared["many"].scores["mig"].score == pytest.approx(np.mean(scores))
-    assert found.compared["many"].scores["mig"].low == pytest.approx(np.mean(scores) - half_width)
-    assert found.cards["many"]["mig"].score == mig(many.codes, many.factors).score
-    assert "compared on 3 × 80 of these rows" in found.cards["many"].scored["mig"].no_interval
+    assert found.compared["many"].scores["med"].score == pytest.approx(np.mean(scores))
+    assert found.compared["many"].scores["med"].low == pytest.approx(np.mean(scores) - half_width)
+    assert found.cards["many"]["med"].score == med(many.codes, many.factors).score
+    assert "compared on 3 × 80 of these rows" in found.cards["many"].scored["med"].no_interval
     held = found.to_dict()["compared"]
     assert {name: (each["n_rows"], each["n_subsets"]) for name, each in held.items()} == {
         "few": (80, 1),
@@ -213,7 +213,7 @@ def test_the_larger_model_is_the_mean_of_a_plain_loop_over_disjoint_subsets() ->
     page = found.text("page.html")
     assert all(each in page for each in head[1:])
     assert cell.strip("*") == f"{np.mean(scores):.3f} ± {half_width:.3f}"
-    assert own_cell.strip("*").startswith(f"{found.cards['few']['mig'].score:.3f} ± ")
+    assert own_cell.strip("*").startswith(f"{found.cards['few']['med'].score:.3f} ± ")
     assert "80 rows, unpaired; many: mean over 3 disjoint subsets, 80 of its 300 rows each; ±" in found.footnote
     assert found.notes[1] == (
         "scores depend on the number of rows: many is scored on 3 disjoint subsets of 80 of its 300 rows, drawn with "
