@@ -20,7 +20,7 @@ class Numbers(NamedTuple):
 UNCHECKED = "interval not validated"
 FEWEST_DEGREES = 3  # of freedom, where few rows decide
 FEWEST_PAIRS = 2  # of which a covariance can be told
-FREEDOM_OF_PAIRS = 0.12  # degrees of freedom by each part where some are pairs of halves; from simulations
+FREEDOM_OF_PAIRS = 0.12  # degrees of it for each part, where half of these are pairs; from simulations
 
 
 @dataclass(frozen=True)
