@@ -44,11 +44,12 @@ datasets.load("mine.npz")  # images and factors, or imgs and latents_classes as 
 datasets.from_array(images)  # without factors, as a folder of pictures alone is; see Training
 ```
 
-Text is categorical, whole numbers are ordinal, other numbers continuous, or ordinal in a complete
-grid; `kinds={"angle": "cyclic"}` changes that. A complete grid has every combination of the levels
-once, in any order. The column `file` names pictures below the folder, with `/` between its parts. A
-name that is absolute or hidden, or that leads out of the folder by `..` or by a link, is refused,
-so that a table from elsewhere cannot make you train on your other pictures.
+Text is categorical, whole numbers are ordinal, other numbers and dates (as days) continuous, or
+ordinal in a complete grid; `kinds={"angle": "cyclic"}` changes that. A complete grid has every
+combination of the levels once, in any order. The column `file` names pictures below the folder,
+with `/` between its parts. A name that is absolute or hidden, or that leads out of the folder by
+`..` or by a link, is refused, so that a table from elsewhere cannot make you train on your other
+pictures.
 
 `unbraid data render sprites --out sprites/` writes any dataset as such a folder. Kinds, values and
 numbers of levels, which `factors.csv` does not tell, are in `factors.json` beside pictures (`--png`)

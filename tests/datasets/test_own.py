@@ -196,12 +196,12 @@ GOOD = "file,size,shape\na.png,1,box\nb.png,2,disc\n"
         ("", "the file is empty"),
         ("size,shape\n", "there are no rows"),
         ("size,size\n1,2\n3,4\n", "columns must have names, each its own"),
-        ("size,shape\n1,box\n2\n", "line 3 has 1 cells where the header has 2"),
+        ("size,shape\n1,box\n2\n", "line 3 has 1 cells; the first has 2"),
         ("size,shape\n1,box\n,disc\n", "line 3, column 'size' is empty"),
         ("size,shape\n1,box\nx,disc\n", "line 3, column 'size' is 'x', which is no number, as other cells are"),
         ("size,shape\n1,box\nnan,disc\n", "line 3, column 'size' is nan, which is no finite number"),
         ("size,shape\n1,box\n2,disc\n3,box\n", "has 3 rows for 2 images"),
-        ('size,shape\n1,"box\n2,disc\n', "not a .csv file"),
+        ('size,shape\n1,"box\n2,disc\n', "not a readable .csv file"),
     ],
 )
 def test_a_bad_table_names_file_line_and_column(tmp_path: Path, text: str, message: str) -> None:

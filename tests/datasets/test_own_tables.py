@@ -5,8 +5,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
+import torch
+from PIL import Image
 
+from unbraid import Representation
 from unbraid.datasets import from_array, load
 from unbraid.datasets.described import describe_content
 from unbraid.datasets.factor_table import read_table
@@ -43,6 +47,130 @@ def test_values_of_a_part_are_those_of_the_whole_and_text_is_asked_for_by_level(
     assert [each["values"] for each in described] == [[5.0, 7.0, 9.0], ["box", "disc"], None]
     shown = [each.get_text() for each in plot_factors(whole, columns=3).texts]
     assert {"7", "disc", "3.5"} <= set(shown)
+
+
+def test_a_table_of_numbers_alone_loses_no_row_to_a_heading(tmp_path: Path) -> None:
+    (tmp_path / "labels.csv").write_text("3,7\n4,8\n4,7\n")
+    labels = load(str(tmp_path / "labels.csv"))
+    assert labels.space.names == ("factor_0", "factor_1")
+    assert labels.space.factors(np.arange(3)).tolist() == [[0, 0], [1, 1], [1, 0]]
+    assert len(from_array(black(3), tmp_path / "labels.csv")) == 3
+
+
+@pytest.mark.parametrize("text", ["\na,b\n1,2\n3,4\n", "a,b\n\n1,2\n\n3,4\n\n"])
+def test_empty_lines_of_a_table_are_no_rows(tmp_path: Path, text: str) -> None:
+    (tmp_path / "labels.csv").write_text(text)
+    assert load(str(tmp_path / "labels.csv")).space.values == ((1, 3), (2, 4))
+
+
+def test_a_cell_below_a_text_of_two_lines_is_named_by_its_own_line(tmp_path: Path) -> None:
+    (tmp_path / "labels.csv").write_text('name,size\n"a\nb",1\nc,\n')
+    with pytest.raises(ValueError, match="line 4, column 'size' is empty"):
+        load(str(tmp_path / "labels.csv"))
+
+
+@pytest.mark.parametrize("word", ["NA", "NULL", "None"])
+def test_a_word_that_stands_for_no_value_is_no_class_unless_that_is_asked_for(tmp_path: Path, word: str) -> None:
+    """R writes NA for what is missing; `unbraid score` leaves such rows out."""
+    table = tmp_path / "labels.csv"
+    table.write_text(f"hat,size\nred,1\n{word},2\nred,3\n")
+    with pytest.raises(ValueError, match=f"line 3, column 'hat' is '{word}', which stands for no value; if it is a na"):
+        load(str(table))
+    assert load(str(table), kinds={"hat": "categorical"}).space.levels[0] == (word, "red")
+    assert from_array(black(2), {"hat": ["red", word]}).space.values == ((word, "red"),)  # in memory None says so
+
+
+FRAMES: dict[str, Any] = {
+    "pandas": pd.DataFrame,
+    "polars": lambda table: pytest.importorskip("polars").DataFrame(table),
+    "pyarrow": pa.table,
+    "tensors": lambda table: {name: table[name] if name == "way" else torch.tensor(table[name]) for name in table},
+    "structured": lambda table: pd.DataFrame(table).astype({"way": "S4"}).to_records(index=False),
+}
+
+
+@pytest.mark.parametrize("make", FRAMES.values(), ids=FRAMES)
+def test_columns_of_any_frame_keep_their_names(make: Any) -> None:
+    space = from_array(black(4), make({"size": [5, 5, 7, 7], "way": ["up", "down", "up", "down"]})).space
+    assert (space.names, space.values) == (("size", "way"), ((5, 7), ("down", "up")))
+
+
+def test_a_matrix_may_be_a_tensor_with_gradients_or_of_few_bits() -> None:
+    levels = torch.tensor([[0.5, 1], [0.5, 2], [1.5, 1], [1.5, 2]])
+    for factors in (levels.requires_grad_(), levels.bfloat16()):
+        assert from_array(black(4), factors).space.values == ((0.5, 1.5), (1, 2))
+
+
+def test_what_is_masked_is_not_taken_for_a_value() -> None:
+    values = np.array([[0, 1], [1, 99], [2, 2]])
+    masked: Any = np.ma.masked_array(values, mask=values == 99)
+    with pytest.raises(ValueError, match="factors: row 1, column 'factor_1' is empty"):
+        from_array(black(3), masked)
+    with pytest.raises(ValueError, match="factors: row 1, column 'a' is empty"):
+        from_array(black(3), {"a": masked[:, 1]})
+    assert from_array(black(3), np.ma.masked_array(values)).space.values == ((0, 1, 2), (1, 2, 99))
+    images = np.ma.masked_array(black(3), mask=black(3) == 0)
+    with pytest.raises(ValueError, match="a masked array has 192 masked entries, the first at"):
+        from_array(images, {"a": [1, 2, 3]})
+
+
+@pytest.mark.parametrize(
+    ("column", "shown"),
+    [
+        (None, "got None"),
+        (3, "got 3"),
+        ("abc", "got 'abc'"),
+        (np.arange(6).reshape(3, 2), r"row 0 is array\(\[0, 1\]\)"),
+        ([1, [2], 3], r"row 1 is \[2\]"),
+    ],
+)
+def test_a_column_is_one_cell_per_row(column: Any, shown: str) -> None:
+    with pytest.raises(ValueError, match=f"factors: column 'a' must be one cell per row; {shown}"):
+        from_array(black(3), {"a": column})
+
+
+def test_one_column_without_a_frame_is_no_matrix() -> None:
+    with pytest.raises(ValueError, match=r"factors must be \(n, n_factors\); got shape \(3,\)"):
+        from_array(black(3), pd.Series([1, 2, 3]))
+
+
+def test_names_are_not_given_twice(tmp_path: Path) -> None:
+    (tmp_path / "labels.csv").write_text("size\n1\n2\n3\n")
+    for factors in ({"size": [1, 2, 3]}, tmp_path / "labels.csv"):
+        with pytest.raises(ValueError, match="names is for the columns of a matrix; these have names: size"):
+            from_array(black(3), factors, names=["pose"])
+
+
+def test_text_that_is_not_utf_8_is_named() -> None:
+    with pytest.raises(ValueError, match=r"factors: row 1, column 'a' is b'x\\xff', no text in UTF-8"):
+        from_array(black(3), {"a": [b"x", b"x\xff", b"y"]})
+
+
+@pytest.mark.parametrize("suffix", ["", ".parquet"])
+def test_dates_are_days_as_among_labels(tmp_path: Path, suffix: str) -> None:
+    days = ["2024-02-28", "2024-03-01", "2024-02-29T06:00", "2024-02-28"]
+    frame = pd.DataFrame({"day": np.array(days, dtype="datetime64[us]"), "size": [1, 1, 2, 3]})
+    frame.to_parquet(tmp_path / "labels.parquet")
+    space = from_array(black(4), tmp_path / "labels.parquet" if suffix else frame).space
+    assert space.kinds == ("continuous", "ordinal")
+    assert space.factors(np.arange(4))[:, 0].tolist() == [0, 2, 1.25, 0]
+    labelled = Representation.of(np.eye(4), frame)
+    assert labelled.factors[:, 0].tolist() == space.factors(np.arange(4))[:, 0].tolist()
+    assert from_array(black(4), frame, kinds={"day": "categorical"}).space.sizes == (3, 3)
+    spans = pd.DataFrame({"age": frame["day"] - frame["day"].min()})
+    assert from_array(black(4), spans).space.factors(np.arange(4))[:, 0].tolist() == [0, 2, 1.25, 0]
+
+
+def test_combinations_beyond_what_64_bits_count_are_counted() -> None:
+    flags = {f"flag {k}": [0, 1, k % 2] for k in range(64)}
+    with pytest.raises(ValueError, match=f"no grid: 3 of {2**64} combinations are there"):
+        from_array(black(3), flags, grid=True)
+
+
+def test_a_folder_called_as_a_picture_is_none(tmp_path: Path) -> None:
+    (tmp_path / "old.png").mkdir()
+    Image.fromarray(black(1)[0]).save(tmp_path / "old.png" / "a.png")
+    assert len(load(str(tmp_path))) == 1
 
 
 def test_a_closing_level_of_a_circle_is_not_counted_twice() -> None:

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from unbraid._utils.arrays import as_array
 from unbraid._utils.suggest import one_line
 from unbraid.datasets.base import ImageShape
 from unbraid.datasets.containers import decoded, flattened
@@ -139,10 +140,10 @@ class TorchRows:
         if hasattr(image, "getbands"):  # of Pillow
             image = np.asarray(flattened(image))
         name = f"item {row} of the dataset, taken for a single image,"
-        return checked_images(as_array(image[None]), name, alone=True)[0]
+        return checked_images(channels_last(image[None]), name, alone=True)[0]
 
 
-def as_array(images: Any) -> Any:
+def channels_last(images: Any) -> Any:
     """A torch tensor as an array, its channels last; anything else as it is."""
     if not hasattr(images, "detach"):
         return images
@@ -157,7 +158,7 @@ def checked_images(images: Any, name: str, alone: bool = False) -> UInt8Array:
     Raises:
         ValueError: another type or shape, or floats that are not between 0 and 1.
     """
-    array = np.asarray(images)
+    array = as_array(images)
     if array.dtype == np.bool_:
         array = array.astype(np.uint8) * np.uint8(255)
     if array.dtype != np.uint8 and not (alone and array.dtype.kind == "f"):

@@ -1,19 +1,21 @@
 """Columns of factors as the user has them: text or numbers, from a file or from memory."""
 
-import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from unbraid._utils.arrays import as_array
+from unbraid._utils.dates import DATES, SPANS, days_since_first
 from unbraid._utils.suggest import one_line
 from unbraid.factors.space import Values
 from unbraid.storage.tables import (
+    NO_VALUE,
     WITH_POINTS,
     as_number,
-    delimiter_of,
+    csv_rows,
     numbers_with_commas,
     read_parquet,
     unnamed_columns,
@@ -31,12 +33,16 @@ class Column:
     table: str  # where it comes from, for messages
     name: str
     cells: Sequence[Any]
-    first_line: int | None = None  # of a text file; rows of other tables are counted from 0
+    lines: Sequence[int] | None = None  # of the rows of a .csv file; those of other tables are counted from 0
 
     def at(self, row: int, with_column: bool = True) -> str:
         """Where a cell stands, in the words of its table."""
-        place = f"row {row}" if self.first_line is None else f"line {row + self.first_line}"
+        place = f"row {row}" if self.lines is None else f"line {self.lines[row]}"
         return f"{self.table}: {place}" + (f", column {self.name!r}" if with_column else "")
+
+    def has_word_for_none(self, row: int) -> bool:
+        """Whether a cell of a .csv file is a word that stands for no value, such as NA."""
+        return self.lines is not None and self.cells[row] in NO_VALUE
 
     def kind(self, chosen: Kind | None) -> Kind:
         """The kind that was chosen, or the one that the cells suggest."""
@@ -45,7 +51,8 @@ class Column:
         numbers = self._numbers(None)
         if numbers is None or all(isinstance(cell, bool | np.bool_) for cell in self.cells):
             return "categorical"
-        return "ordinal" if (numbers == np.rint(numbers)).all() else "continuous"
+        timed = isinstance(self.cells[0], DATES + SPANS)
+        return "ordinal" if (numbers == np.rint(numbers)).all() and not timed else "continuous"
 
     def levels(self, chosen: Kind | None) -> tuple[IntArray, Values, FloatArray]:
         """Level of each row, what each level stands for, and the numbers (or the levels, where there are none).
@@ -60,11 +67,14 @@ class Column:
         return levels, tuple(present.tolist()), levels.astype(np.float64) if numbers is None else numbers
 
     def _numbers(self, chosen: Kind | None) -> FloatArray | None:
-        """The cells as numbers, or nothing if they are text."""
-        numbers, text = np.empty(len(self.cells)), []
+        """The cells as numbers, dates as days since the first; or nothing if they are text."""
         for row, cell in enumerate(self.cells):
             if _is_empty(cell):
                 raise ValueError(f"{self.at(row)} is empty")
+        if chosen != "categorical" and (days := days_since_first(self.cells)) is not None:
+            return days
+        numbers, text = np.empty(len(self.cells)), []
+        for row, cell in enumerate(self.cells):
             if isinstance(cell, complex | np.complexfloating):
                 raise ValueError(f"{self.at(row)} is {cell}; a factor holds real numbers or text")
             if _is_too_large(cell):
@@ -75,6 +85,11 @@ class Column:
             try:
                 numbers[row] = as_number(cell) if isinstance(cell, str) else float(cell)
             except (TypeError, ValueError):
+                if chosen is None and self.has_word_for_none(row):
+                    none = "which stands for no value; if it is a name, the kind of its column is 'categorical'"
+                    raise ValueError(f"{self.at(row)} is {cell!r}, {none}") from None
+                if isinstance(cell, bytes) and not _is_utf8(cell):
+                    raise ValueError(f"{self.at(row)} is {one_line(repr(cell), 80)}, no text in UTF-8") from None
                 text.append(row)
             else:
                 if not np.isfinite(numbers[row]):
@@ -95,11 +110,20 @@ def _text(cell: Any) -> str:
     return cell.decode() if isinstance(cell, bytes) else str(cell)
 
 
+def _is_utf8(cell: bytes) -> bool:
+    try:
+        cell.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def _is_empty(cell: Any) -> bool:
     """Whether a cell holds nothing: None, blank text, or what pandas and NumPy have for it. NaN is told apart."""
     if isinstance(cell, np.datetime64 | np.timedelta64):
         return bool(np.isnat(cell))
-    return cell is None or (isinstance(cell, str) and not cell.strip()) or type(cell).__name__ in ("NAType", "NaTType")
+    blank = isinstance(cell, str) and not cell.strip()
+    return cell is None or blank or type(cell).__name__ in ("NAType", "NaTType", "MaskedConstant")
 
 
 def _is_too_large(cell: Any) -> bool:
@@ -107,13 +131,14 @@ def _is_too_large(cell: Any) -> bool:
     if isinstance(cell, str):
         digits = cell.strip().lstrip("+-")
         return len(digits) > DIGITS and digits.isdecimal() and float(digits) > LARGEST
-    return isinstance(cell, int | np.integer) and abs(int(cell)) > LARGEST
+    return isinstance(cell, int | np.integer) and not isinstance(cell, SPANS) and abs(int(cell)) > LARGEST
 
 
 def read_table(path: Path) -> list[Column]:
     """The columns of a .csv or .parquet file, but for an index that pandas wrote.
 
-    Cells of a .csv file are separated by commas, semicolons or tabs.
+    Cells of a .csv file are separated by commas, semicolons or tabs; its first line holds names, unless all of it are
+    numbers.
 
     Raises:
         ValueError: it is neither, or has rows of different lengths, no rows, or columns of one name.
@@ -128,33 +153,25 @@ def read_table(path: Path) -> list[Column]:
         return table_columns(table.drop_columns(left_out).to_pydict(), str(path))
     if path.suffix.lower() != ".csv":
         raise ValueError(f"{path}: a table of factors is a .csv or .parquet file")
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as lines:
-            first = lines.readline()
-            lines.seek(0)
-            header, *rows = csv.reader(lines, strict=True, delimiter=delimiter_of(first))
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"{path}: not a .csv file in UTF-8 ({error})") from error
-    except ValueError as error:
-        raise ValueError(f"{path}: the file is empty") from error
-    while rows and not rows[-1]:
-        rows.pop()
-    for number, row in enumerate(rows, start=2):
-        if len(row) != len(header):
-            raise ValueError(f"{path}: line {number} has {len(row)} cells where the header has {len(header)}")
-    names = [name.strip() for name in header]
+    names, rows = csv_rows(path)
     unnamed = unnamed_columns(names)
     index = unnamed if names and names[0] in unnamed else []
     _check_names([name for name in names if name not in index], len(rows), str(path))
+    lines = [line for line, _ in rows]
     return [
-        Column(str(path), name, [row[k].strip() for row in rows], 2)
+        Column(str(path), name, [row[k].strip() for _, row in rows], lines)
         for k, name in enumerate(names)
         if name not in index
     ]
 
 
 def table_columns(table: Mapping[str, Sequence[Any]], where: str) -> list[Column]:
-    """The columns of a mapping from name to cells."""
+    """The columns of a mapping from name to cells.
+
+    Raises:
+        ValueError: a column is not one cell per row, they differ in length, or their names are not their own.
+    """
+    table = {name: _cells(column, f"{where}: column {name!r}") for name, column in table.items()}
     lengths = {name: len(cells) for name, cells in table.items()}
     if len(set(lengths.values())) > 1:
         raise ValueError(f"{where}: columns must be of one length; got {lengths}")
@@ -162,8 +179,24 @@ def table_columns(table: Mapping[str, Sequence[Any]], where: str) -> list[Column
     return [Column(where, name, cells) for name, cells in table.items()]
 
 
+def _cells(column: Any, what: str) -> list[Any]:
+    if hasattr(column, "detach"):
+        column = as_array(column)  # of a tensor, on any device
+    elif hasattr(column, "to_pylist"):
+        column = column.to_pylist()  # of pyarrow, whose cells are objects of its own
+    if isinstance(column, str | bytes) or not hasattr(column, "__iter__") or getattr(column, "ndim", 1) == 0:
+        raise ValueError(f"{what} must be one cell per row; got {one_line(repr(column), 80)}")
+    cells = list(column)
+    for row, cell in enumerate(cells):
+        if isinstance(cell, list | tuple | Mapping | Set) or getattr(cell, "ndim", 0):
+            raise ValueError(f"{what} must be one cell per row; row {row} is {one_line(repr(cell), 80)}")
+    return cells
+
+
 def matrix_columns(matrix: Any, names: Sequence[str] | None, where: str) -> list[Column]:
-    """The columns of an array (n, n_factors)."""
+    """The columns of an array (n, n_factors), or of a structured one."""
+    if matrix.dtype.names is not None and names is None:
+        return table_columns({name: matrix[name] for name in matrix.dtype.names}, where)
     if matrix.ndim != 2:
         raise ValueError(f"{where} must be (n, n_factors); got shape {matrix.shape}")
     if names is None:

@@ -4,11 +4,13 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from unbraid._utils.arrays import as_array, refuse_lazy
 from unbraid._utils.suggest import one_line, suggestion
 from unbraid.datasets._own_rows import (
     ArrayRows,
@@ -16,7 +18,7 @@ from unbraid.datasets._own_rows import (
     PictureRows,
     Rows,
     TorchRows,
-    as_array,
+    channels_last,
     checked_images,
 )
 from unbraid.datasets._space_json import space_of
@@ -60,11 +62,12 @@ def from_array(
             second, as is usual there; or an .npy file of them, which is read where it lies. Without factors also floats
             from 0 to 1, and the rows (n, n_features) of a table in floats.
         factors: a .csv or .parquet file, a mapping from name to column (a data frame is one), or a matrix
-            (n, n_factors). Numbers or text; a column's levels are its distinct values in order. None: the images have
-            no factors.
+            (n, n_factors). Numbers, text or dates, which become days since the first; a column's levels are its
+            distinct values in order. None: the images have no factors.
         names: of the columns of a matrix; default factor_0, factor_1, ...
         kinds: "categorical", "ordinal", "continuous" or "cyclic", by name or for all in order. By default text and
-            booleans are categorical, whole numbers ordinal, other numbers continuous, or ordinal in a complete grid.
+            booleans are categorical, whole numbers ordinal, other numbers and dates continuous, or ordinal in a
+            complete grid.
         grid: True asks that there be one image of each combination, in any order; False treats the images as samples
             even so. By default a complete grid is taken for one: images are then counted in C order of the factors.
 
@@ -84,7 +87,7 @@ def from_array(
     if isinstance(images, str | Path):
         source: Rows = MappedRows(Path(images), alone)
     else:
-        source = ArrayRows(checked_images(as_array(images), "images", alone))
+        source = ArrayRows(checked_images(channels_last(images), "images", alone))
     if alone:
         return _without_factors(source, names=names, kinds=kinds, grid=grid)
     return _dataset(source, _columns(factors, names), kinds, grid)
@@ -263,7 +266,8 @@ def _exported_pictures(folder: Path, table: Path) -> FactorDataset:
 
 def pictures_below(folder: Path) -> tuple[str, ...]:
     """Paths of all pictures below a folder, in order; what is hidden is left out."""
-    found = sorted(name for name in paths_below(folder) if Path(name).suffix.lower() in PICTURES)
+    named = sorted(name for name in paths_below(folder) if Path(name).suffix.lower() in PICTURES)
+    found = [name for name in named if not (folder / name).is_dir()]
     if not found:
         described = " nor ".join(("meta.json", *TABLES))
         kinds = ", ".join(sorted(PICTURES))
@@ -367,14 +371,29 @@ class OwnImages:
 
 def _columns(factors: Any, names: Sequence[str] | None) -> list[Column]:
     if isinstance(factors, str | Path):
-        return read_table(with_home(factors))
-    # A data frame answers to keys() and [] as a mapping does.
-    if hasattr(factors, "keys"):
-        names = [str(name) for name in factors.keys()]  # noqa: SIM118
-        if len(set(names)) < len(names):  # such as 1 and "1"
-            raise ValueError(f"factors: columns must have names, each its own; got {names}")
-        return table_columns({str(name): list(factors[name]) for name in factors.keys()}, "factors")  # noqa: SIM118
-    return matrix_columns(np.asarray(factors), names, "factors")
+        columns = read_table(with_home(factors))
+    elif (called := _names_in(factors)) is not None:
+        if len({str(name) for name in called}) < len(called):  # such as 1 and "1"
+            raise ValueError(f"factors: columns must have names, each its own; got {[str(name) for name in called]}")
+        columns = table_columns({str(name): factors[name] for name in called}, "factors")
+    else:
+        masked = isinstance(factors, np.ma.MaskedArray)  # of which the first cell that lacks is named
+        return matrix_columns(factors if masked else as_array(factors), names, "factors")
+    if names is not None:
+        there = ", ".join(column.name for column in columns)
+        raise ValueError(f"names is for the columns of a matrix; these have names: {there}")
+    return columns
+
+
+def _names_in(factors: Any) -> list[Any] | None:
+    """What the columns of a frame or a mapping are called; None of a matrix."""
+    refuse_lazy(factors)
+    if hasattr(factors, "column_names"):  # a pyarrow table, whose `columns` are the columns themselves
+        return list(factors.column_names)
+    if hasattr(factors, "columns"):
+        return list(factors.columns)
+    # A column of pandas answers to keys(), too.
+    return list(factors.keys()) if hasattr(factors, "keys") and getattr(factors, "ndim", 2) == 2 else None
 
 
 def _without_factors(
@@ -441,8 +460,8 @@ def _no_grid(
         twice = combinations[counts.argmax()]
         rows = np.flatnonzero((np.stack(levels, axis=1) == twice).all(axis=1))
         return f"{columns[0].at(int(rows[0]), False)} and {columns[0].at(int(rows[1]), False)} have the same factors"
-    if len(first) != np.prod(sizes, dtype=np.int64):
-        return f"{len(first)} of {np.prod(sizes, dtype=np.int64)} combinations are there"
+    if len(first) != prod(sizes):
+        return f"{len(first)} of {prod(sizes)} combinations are there"
     return ""
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from unbraid._utils.arguments import check_entries, check_number
 from unbraid._utils.arrays import as_array, is_encoded, refuse_lazy
 from unbraid._utils.counted import counted
+from unbraid._utils.dates import moment
 from unbraid._utils.rounding import MOST_ROUNDED, rounded_by
 from unbraid._utils.suggest import suggestion
 from unbraid.storage.tables import EXACT, WITH_POINTS, numbers_with_commas
@@ -538,7 +539,7 @@ def _of_objects(name: str, array: Any, absent: _NoLabel) -> _Column:
         values = [0 if gone else places[_as_text(each)] for each, gone in zip(array, missing, strict=True)]
         return _Column(np.array(values, dtype=float), missing, "categorical", tuple(levels), False, "text")
     if sort == "dates":
-        moments = [np.datetime64("NaT") if gone else _moment(each) for each, gone in zip(array, missing, strict=True)]
+        moments = [np.datetime64("NaT") if gone else moment(each) for each, gone in zip(array, missing, strict=True)]
         return _of_dates(np.array(moments, dtype="datetime64[us]"), _no_label(None))
     if sort == "booleans":
         values = [not gone and bool(each) for each, gone in zip(array, missing, strict=True)]
@@ -553,18 +554,11 @@ def _of_dates(array: Any, absent: _NoLabel) -> _Column:
     """Days since the first."""
     dates = array.dtype.kind == "M"
     unit = array.astype("datetime64[us]" if dates else "timedelta64[us]")
-    told = [_moment(_on_the_clock(each)) for each in absent.dates] if dates else [*absent.spans]
+    told = [moment(_on_the_clock(each)) for each in absent.dates] if dates else [*absent.spans]
     missing = np.isnat(array) | np.isin(unit, np.array(told, dtype=unit.dtype))
     first = unit[~missing].min() if not missing.all() else unit[0]
     days = (unit - first) / np.timedelta64(1, "D")
     return _Column(np.where(missing, 0.0, days), missing, "continuous", said="dates")
-
-
-def _moment(value: Any) -> Any:
-    if isinstance(value, datetime.datetime):
-        aware = value.tzinfo is not None
-        return np.datetime64(value.astimezone(datetime.UTC).replace(tzinfo=None) if aware else value)
-    return np.datetime64(value)
 
 
 def _on_the_clock(value: Any) -> Any:
@@ -576,7 +570,7 @@ def _is_moment(value: Any, other: Any) -> bool:
     """Whether they are one moment; where only one of them has a time zone, whether clocks show the same."""
     if (getattr(value, "tzinfo", None) is None) != (getattr(other, "tzinfo", None) is None):
         value, other = _on_the_clock(value), _on_the_clock(other)
-    return bool(_moment(value) == _moment(other))
+    return bool(moment(value) == moment(other))
 
 
 def _as_text(value: Any) -> str:

@@ -302,15 +302,30 @@ def read_csv(path: Path, *, index: bool = False) -> dict[str, Any]:
     first column without a name is the index that pandas writes, which is left out unless `index` asks for it; so are
     those next to it, as levels of the index.
     """
+    names, numbered = csv_rows(path)
+    _check_own_names(path, names)
+    rows = [row for _, row in numbered]
+    columns = {name: _column([row[k] for row in rows]) for k, name in enumerate(names)}
+    unnamed = () if index else unnamed_columns(names)
+    left_out = unnamed if names[0] in unnamed else ()
+    return {name: column for name, column in columns.items() if name not in left_out} or columns
+
+
+def csv_rows(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    """The names of the columns of a .csv file, and its rows, each with its line; lines without a cell are left out.
+
+    Raises:
+        ValueError: it is no such file, has no rows, or one of another length.
+    """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             first = next((line for line in file if line.strip()), "")
             file.seek(0)
-            reader = csv.reader(file, delimiter=delimiter_of(first))
+            reader = csv.reader(file, strict=True, delimiter=delimiter_of(first))
             numbered = [(reader.line_num, line) for line in reader if line]
-            lines = [line for _, line in numbered]
     except (UnicodeDecodeError, csv.Error, OSError) as error:
         raise ValueError(f"{path}: not a readable .csv file in UTF-8 ({error})") from error
+    lines = [line for _, line in numbered]
     if not lines:
         raise ValueError(f"{path}: the file is empty")
     headed = any(_number(cell) is None for cell in lines[0]) or _counts(lines)
@@ -318,17 +333,13 @@ def read_csv(path: Path, *, index: bool = False) -> dict[str, Any]:
     levels = len(list(takewhile(lambda name: not name, names)))
     if levels < len(names):
         names = [name or f"Unnamed: {k}" if 0 < k < levels else name for k, name in enumerate(names)]
-    _check_own_names(path, names)
-    rows = lines[1:] if headed else lines
+    rows = numbered[headed:]
     if not rows:
         raise ValueError(f"{path}: there are no rows below the names of the columns")
-    for number, row in numbered[headed:]:
+    for number, row in rows:
         if len(row) != len(names):
             raise ValueError(f"{path}: line {number} has {len(row)} cells; the first has {len(names)}")
-    columns = {name: _column([row[k] for row in rows]) for k, name in enumerate(names)}
-    unnamed = () if index else unnamed_columns(names)
-    left_out = unnamed if names[0] in unnamed else ()
-    return {name: column for name, column in columns.items() if name not in left_out} or columns
+    return names, rows
 
 
 def delimiter_of(line: str) -> str:

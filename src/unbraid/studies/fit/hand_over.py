@@ -28,7 +28,6 @@ from unbraid.runs.run import BATCH, Run, load_run
 from unbraid.scoring.score import score
 from unbraid.sharing.numbers import markdown_table
 from unbraid.storage.files import atomic_write, write_text
-from unbraid.storage.tables import NO_VALUE
 from unbraid.studies.fit.choose import DRAWS, UNKNOWN, Candidate, Choice
 from unbraid.studies.fit.page import fit_page, judged_table
 from unbraid.studies.fit.pictures import Pictures
@@ -192,7 +191,7 @@ def _is_missing(column: Column, row: int) -> bool:
     if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
         return True
     if isinstance(cell, str):
-        return cell.strip() in (NO_VALUE if column.first_line is not None else {""})
+        return not cell.strip() or column.has_word_for_none(row)
     return bool(cell != cell)
 
 
