@@ -308,19 +308,27 @@ def test_a_download_that_fails_is_one_line(run: Cli, monkeypatch: pytest.MonkeyP
     assert len(error.splitlines()) == 1
 
 
-def test_interrupting_a_render_leaves_nothing(tmp_path: Path) -> None:
-    command = ["-c", "import unbraid.cli; unbraid.cli.main()", "data", "render", "teapot", "--set", "n_images=2000000"]
+@pytest.mark.parametrize(
+    ("asked", "code", "line"),
+    [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "stopped by SIGTERM")],
+)
+@pytest.mark.parametrize("arguments", [["teapot", "--set", "n_images=2000000"], ["sprites", "--out", "out"]])
+def test_interrupting_a_render_leaves_nothing(
+    tmp_path: Path, arguments: list[str], asked: signal.Signals, code: int, line: str
+) -> None:
+    arguments = [str(tmp_path / each) if each == "out" else each for each in arguments]
+    command = ["-c", "import unbraid.cli; unbraid.cli.main()", "data", "render", *arguments]
     with started(*command, env={"UNBRAID_DATA": str(tmp_path)}, stderr=subprocess.PIPE) as process:
         deadline = time.monotonic() + 60
         # Images themselves, not the header alone: before them code is compiled, where an interrupt can get lost.
         while (
-            not any(part.stat().st_size > 4096 for part in tmp_path.glob(".teapot*.part.*/images.npy"))
+            not any(part.stat().st_size > 4096 for part in tmp_path.glob(".*.part.*/images.npy"))
             and time.monotonic() < deadline
         ):
             assert process.poll() is None, process.stderr.read() if process.stderr else ""
             time.sleep(0.02)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(asked)
         _, error = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert error.strip() == "unbraid: interrupted; no file was left half-written"
+    assert process.returncode == code
+    assert error.strip() == f"unbraid: {line}; no file was left half-written"
     assert [path.name for path in tmp_path.iterdir() if not path.name.endswith(".lock")] == []

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from unbraid._utils.printable import printable
-from unbraid._utils.signals import Terminated
+from unbraid._utils.signals import Terminated, terminable
 from unbraid.cli.show import say
 
 PLAIN_SECONDS = 30.0  # between two lines where there is no terminal to draw a bar on
@@ -38,6 +38,20 @@ def continuing() -> Iterator[None]:
         raise Interrupted("stopped by SIGTERM; the same command continues", 143) from None
     except KeyboardInterrupt:
         raise Interrupted("stopped; the same command continues") from None
+
+
+@contextmanager
+def tidied_up() -> Iterator[None]:
+    """Around work that leaves nothing behind where Ctrl-C stops it: nor where SIGTERM does.
+
+    Raises:
+        Interrupted: stopped by SIGTERM.
+    """
+    try:
+        with terminable():
+            yield
+    except Terminated:
+        raise Interrupted("stopped by SIGTERM; no file was left half-written", 143) from None
 
 
 @contextmanager
