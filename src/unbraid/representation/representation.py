@@ -670,6 +670,11 @@ def _read_parquet(path: Path) -> Arrays:
     if "labels" in arrays:  # as a table of labels has them: categories in their order, dates
         arrays["labels"] = {name: table[f"factor_{name}"].to_pandas() for name in arrays["labels"]}
     described = _object((table.schema.metadata or {}).get(b"unbraid", b"{}"), path)
+    labels = [np.asarray(column) for column in arrays.get("labels", {}).values()]
+    if labels and "factor_kinds" in described and all(column.dtype.kind in "biuf" for column in labels):
+        # Written here: numbers, of which some are NaN or all are booleans, and whose kinds are known.
+        arrays["factors"] = np.stack(labels, axis=1)
+        del arrays["labels"]
     if described.get("factor_names") == []:
         arrays["factors"] = np.empty((len(table), 0))
     return described | arrays
@@ -734,7 +739,13 @@ def _matrices(representation: Representation) -> dict[str, FloatArray | IntArray
     matrices = {"codes": representation.codes, "factors": representation.factors}
     beside = (*POSTERIOR, "groups")
     matrices |= {name: getattr(representation, name) for name in beside if getattr(representation, name) is not None}
-    return {name: np.ascontiguousarray(matrix) for name, matrix in matrices.items()}
+    return {name: _portable(matrix) for name, matrix in matrices.items()}
+
+
+def _portable(matrix: Any) -> Any:
+    """In the order of bytes of this machine, and no longer floats than other programs read."""
+    kind = np.dtype(np.float64) if matrix.dtype.kind == "f" and matrix.dtype.itemsize > 8 else matrix.dtype
+    return np.ascontiguousarray(matrix, dtype=kind.newbyteorder("="))
 
 
 def _write_npz(representation: Representation, path: Path) -> None:
@@ -755,14 +766,13 @@ def _write_parquet(representation: Representation, path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    columns = {f"code_{i}": column for i, column in enumerate(representation.codes.T)}
-    columns |= {
-        f"factor_{name}": column for name, column in zip(representation.names, representation.factors.T, strict=True)
-    }
+    held = _matrices(representation)
+    columns = {f"code_{i}": column for i, column in enumerate(held["codes"].T)}
+    columns |= {f"factor_{name}": column for name, column in zip(representation.names, held["factors"].T, strict=True)}
     for name, prefix in POSTERIOR.items():
-        if (matrix := getattr(representation, name)) is not None:
-            columns |= {f"{prefix}{i}": column for i, column in enumerate(matrix.T)}
-    columns |= {} if representation.groups is None else {"groups": representation.groups}
+        if name in held:
+            columns |= {f"{prefix}{i}": column for i, column in enumerate(held[name].T)}
+    columns |= {"groups": held["groups"]} if "groups" in held else {}
     with path.open("wb") as file:  # pyarrow would take the relative folder runs:1 for an address
         pq.write_table(pa.table(columns).replace_schema_metadata(_metadata(representation)), file)
 

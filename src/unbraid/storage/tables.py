@@ -417,7 +417,8 @@ def split_columns(columns: Mapping[str, Any], names: list[str]) -> dict[str, Any
     if ours and "groups" in names:
         arrays["groups"] = columns["groups"]
     labels = {name.removeprefix("factor_"): columns[name] for name in names if ours and name.startswith("factor_")}
-    if labels and all(column.dtype.kind in "biuf" and np.isfinite(column).all() for column in labels.values()):
+    # Of booleans in a matrix nobody would see that they are classes.
+    if labels and all(column.dtype.kind in "iuf" and np.isfinite(column).all() for column in labels.values()):
         arrays |= {"factors": np.stack(list(labels.values()), axis=1), "factor_names": list(labels)}
     elif labels:
         arrays["labels"] = labels
