@@ -413,6 +413,35 @@ def test_score_encoder_takes_torch_tensors_and_refuses_wrong_rows() -> None:
         unbraid.score_encoder(lambda _: np.zeros((1, 3)), two_factor_dataset(), metrics=["mig"])
 
 
+def test_an_encoder_returns_as_many_codes_for_all_images() -> None:
+    def encode(images: np.ndarray) -> Any:
+        codes = images[:, 0, :, 0].astype(float)
+        return codes[:, : 1 + len(images) // 20]
+
+    with pytest.raises(ValueError, match=r"as many codes for all images; got \[1\] for images 40 to 47, and \[2\] bef"):
+        unbraid.score_encoder(encode, two_factor_dataset(), batch_size=20)
+    with pytest.raises(ValueError, match=r"got \[1\] for images 40 to 47, and \[2, 2\] before"):
+        unbraid.score_encoder(
+            lambda images: (encode(images),) * (len(images) // 10 or 1), two_factor_dataset(), batch_size=20
+        )
+
+
+def test_score_encoder_opens_a_path_and_names_what_holds_no_images(tmp_path: Path) -> None:
+    def encode(images: np.ndarray) -> np.ndarray:
+        return images[:, 0, :2, 0].astype(float)
+
+    factors = two_factor_dataset().space.grid()
+    np.savez(tmp_path / "mine.npz", images=two_factor_dataset().images(np.arange(48)), factors=factors)
+    for path in (tmp_path / "mine.npz", str(tmp_path / "mine.npz")):
+        assert unbraid.score_encoder(encode, path, metrics=["mig"])["mig"].score == pytest.approx(1.0)
+    (tmp_path / "labels.csv").write_text("size\n1\n2\n")
+    with pytest.raises(ValueError, match="images are needed; this dataset holds labels without images"):
+        unbraid.score_encoder(encode, tmp_path / "labels.csv")
+    images: Any = np.zeros((4, 8, 8), np.uint8)
+    with pytest.raises(ValueError, match="dataset must be the name or path of one, or what .* return; got ndarray"):
+        unbraid.score_encoder(encode, images)
+
+
 def test_ctrl_c_within_a_compiled_metric_is_no_failed_metric(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> None:
         raise SystemError("returned a result with an exception set") from KeyboardInterrupt()

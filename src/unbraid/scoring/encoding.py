@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from unbraid._utils.arrays import as_array
-from unbraid.datasets.base import FactorDataset
+from unbraid.datasets.base import FactorDataset, check_images
 from unbraid.factors import FactorSpace, whole_objects
 from unbraid.factors.space import level_names
 from unbraid.metrics import NotDefined
@@ -44,7 +44,14 @@ def encoded_at(
 def encoded_by(
     encoders: Mapping[str, Callable[[Any], Any]], index: IntArray, dataset: FactorDataset, batch_size: int
 ) -> dict[str, Representation]:
-    """What each of several encoders makes of the images at these positions, which are read once."""
+    """What each of several encoders makes of the images at these positions, which are read once.
+
+    Raises:
+        ValueError: the dataset holds labels without images; or an encoder returns no codes for each image, or others in
+            number than for the first images.
+    """
+    if 0 in dataset.image_shape:
+        check_images(dataset)
     parts: dict[str, list[list[FloatArray]]] = {name: [] for name in encoders}
     for start in range(0, len(index), batch_size):
         rows = index[start : start + batch_size]
@@ -56,6 +63,13 @@ def encoded_by(
             for array in arrays:
                 if array.ndim != 2 or len(array) != len(rows):
                     raise ValueError(f"encode must return (n, n_codes) for n images; got {array.shape} for {len(rows)}")
+            first, widths = (parts[name] or [arrays])[0], [array.shape[1] for array in arrays]
+            if widths != [array.shape[1] for array in first]:
+                before = [array.shape[1] for array in first]
+                raise ValueError(
+                    f"encode must return as many codes for all images; got {widths} for images {start} to "
+                    f"{start + len(rows) - 1}, and {before} before"
+                )
             parts[name].append(arrays)
     return {name: _represented(own, index, dataset) for name, own in parts.items()}
 

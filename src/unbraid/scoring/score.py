@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -293,7 +294,7 @@ def _each(
 
 def score_encoder(
     encode: Callable[[Any], Any],
-    dataset: "FactorDataset | str",
+    dataset: "FactorDataset | str | Path",
     *,
     n_samples: int = 10_000,
     batch_size: int = 256,
@@ -308,7 +309,7 @@ def score_encoder(
         encode: from images, uint8 (n, height, width, channels), to codes (n, n_codes), or to the pair
             (codes, log_variances), and third, where the prior is not the standard normal, `prior_kl` of
             `Representation`. NumPy arrays or torch tensors.
-        dataset: a `FactorDataset`, as `unbraid.datasets.load` returns, or the name of one.
+        dataset: a `FactorDataset`, as `unbraid.datasets.load` returns, or the name or path of one.
         n_samples: images drawn uniformly without replacement; all of them where the dataset is smaller. Metrics that
             need whole objects get as many of these as make up as many images, and enough for two levels of each factor.
         batch_size: images per call of `encode`.
@@ -323,7 +324,8 @@ def score_encoder(
         ScoreCard, as `score` gives.
 
     Raises:
-        ValueError: `encode` returns another number of rows than it was given.
+        ValueError: `encode` returns another number of rows than it was given, or of codes than before; or the dataset
+            is none, or holds no images.
     """
     # With the datasets, which take as long to load as a metric does to compute.
     from unbraid.scoring.encoding import encoded, encoded_objects
@@ -334,10 +336,15 @@ def score_encoder(
     check_whole("seed", seed, 0)
     if untrained is not None and not baselines:
         raise ValueError("untrained is a baseline: give baselines=True, too")
-    if isinstance(dataset, str):
+    if isinstance(dataset, str | Path):
         from unbraid.datasets import load
 
         dataset = load(dataset)
+    if not (hasattr(dataset, "space") and hasattr(dataset, "images")):
+        raise ValueError(
+            "dataset must be the name or path of one, or what unbraid.datasets.load and from_array return; got "
+            f"{type(dataset).__name__}"
+        )
     opened = dataset
 
     def orbits() -> Representation:
