@@ -267,6 +267,11 @@ NAN[4, 1] = np.nan
         ({"codes": CODES, "factors": np.arange(20).reshape(10, 2)}, "factor 0 has one sample per value"),
         ({"codes": CODES, "factors": GOOD, "factor_kinds": ["ordinal", "round"]}, "unknown kind 'round'"),
         ({"factors": GOOD}, "no array 'codes'"),
+        ({}, "no array 'codes'; found nothing"),
+        (
+            {"codes": CODES, "factors": GOOD, "factor_levels": "x"},
+            "factor_levels must be a list of lists of names in JS",
+        ),
         ({"codes": CODES}, "these codes have no factors to score against"),
         ({"Codes": CODES, "factors": GOOD}, "no array 'codes'; did you mean 'Codes'?"),
         ({"codes": CODES.astype(str), "factors": GOOD}, "codes must be real numbers; got dtype <U"),

@@ -76,6 +76,8 @@ MISTAKES = {
     "score codes.npz --kinds Hue=cyclic": "kinds names 'Hue', which is no factor; did you mean 'hue'?",
     "score codes.npz --period hue": "--period hue: write NAME=VALUE",
     "score codes.npz --held-out Hue>1": "names no factor 'Hue'; did you mean 'hue'?",
+    "score codes.npy --labels labels.csv --groups Shape --weights hue": "no column is left to score against, beside "
+    "--weights hue and --groups Shape",
     "score codes.npz --weights Hue": "no column 'Hue' for --weights; did you mean 'hue'?",
     # values
     "explore --port abc": "Invalid value for '--port': 'abc' is not a whole number",

@@ -629,8 +629,8 @@ def _read_npz(path: Path) -> Arrays:
     if "codes" not in arrays and len(held) == 1 and held[0] not in STORED:  # numpy.savez(path, codes)
         arrays["codes"] = read_npz(path)[held[0]]
     if "codes" not in arrays:
-        near = suggestion("codes", held)
-        raise ValueError(f"{path}: no array 'codes'; {near if near.startswith('did') else 'found ' + ', '.join(held)}")
+        near, there = suggestion("codes", held), f"found {', '.join(held) or 'nothing'}"
+        raise ValueError(f"{path}: no array 'codes'; {near if near.startswith('did') else there}")
     return arrays
 
 
@@ -710,6 +710,8 @@ def _levels(text: Any) -> tuple[tuple[str, ...], ...]:
         levels = json.loads(str(text))
     except RecursionError:
         raise ValueError("factor_levels is nested too deeply") from None
+    except ValueError as error:
+        raise ValueError(f"factor_levels must be a list of lists of names in JSON ({error})") from None
     if not isinstance(levels, list) or not all(isinstance(each, list) for each in levels):
         raise ValueError("factor_levels must be a list of lists of names")
     return tuple(tuple(map(str, each)) for each in levels)

@@ -85,6 +85,8 @@ def read_labelled(path: Path, labels: Labels) -> tuple[Representation, tuple[str
             raise ValueError(f"{labels.table or path}: no column {column!r} for --{option}; {known}")
         beside[option] = columns.pop(column)
         about["kinds"] = {name: kind for name, kind in about.get("kinds", {}).items() if name != column}
+    if labels.taken and not columns:
+        raise ValueError(f"{labels.table or path}: no column is left to score against, beside {_listed(labels)}")
     posterior = {name: getattr(held, name) for name in POSTERIOR}
     try:
         made = Representation.of(
@@ -94,6 +96,10 @@ def read_labelled(path: Path, labels: Labels) -> tuple[Representation, tuple[str
     except ValueError as error:
         raise ValueError(f"{labels.table or path}: {error}") from error
     return replace(made, notes=(*notes, *made.notes)), tuple(labels.columns or ())
+
+
+def _listed(labels: Labels) -> str:
+    return " and ".join(f"--{option} {column}" for option, column in labels.taken.items())
 
 
 def _own(path: Path, labels: Labels) -> tuple[Representation, tuple[str, ...]]:
