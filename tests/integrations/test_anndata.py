@@ -102,6 +102,7 @@ def test_rows_of_an_embedding_that_is_a_frame_go_by_name(adata: Any) -> None:
         (lambda adata: score(adata, "X_good", FACTORS, key_added="said"), r"adata.uns\['said'\] holds a str"),
         (lambda adata: Benchmarker(adata, FACTORS, ["X_god"]), "adata.obsm has no 'X_god'"),
         (lambda adata: Benchmarker(adata, FACTORS, "X_god"), "adata.obsm has no 'X_god'"),
+        (lambda adata: Benchmarker(adata, FACTORS, []), "embedding_obsm_keys is empty; adata.obsm has X_good, X_mixed"),
         (lambda adata: Benchmarker(adata, FACTORS, ["X_good"], unwanted="batsh"), "adata.obs has no 'batsh'"),
         (lambda adata: Benchmarker(adata, FACTORS, ["X_good"]).get_results(), r"call benchmark\(\) first"),
         (lambda adata: unbraid.score(adata), "unbraid.integrations.anndata.score"),
@@ -286,6 +287,21 @@ def test_a_lone_embedding_needs_no_name(file: Path, unbraid_cli: Any, tmp_path: 
     with h5py.File(file, "a") as opened:
         emptied(opened)
     assert run([str(file), "--factors", "dosage"], unbraid_cli, tmp_path)["input"]["n_codes"] == 2
+
+
+def test_units_of_several_numbers_are_blocks_from_a_file_as_in_memory(
+    adata: Any, unbraid_cli: Any, tmp_path: Path
+) -> None:
+    adata.obsm = {"X_units": np.stack([GOOD, -GOOD], axis=2), "X_deep": GOOD[:, :, None, None]}
+    adata.write_h5ad(tmp_path / "units.h5ad")
+    arguments = [str(tmp_path / "units.h5ad"), "--codes", "X_units", "--factors", "dosage"]
+    scored = run(arguments, unbraid_cli, tmp_path)["metrics"]["block_mcc"]
+    expected = score(adata, "X_units", "dosage", metrics="mig").scored["block_mcc"].headline
+    assert scored["values"][scored["headline"]] == pytest.approx(expected)
+    arguments[2] = "X_deep"
+    code, _, err = unbraid_cli("score", *arguments)
+    assert (code, len(err.splitlines())) == (2, 1)
+    assert f"{tmp_path / 'units.h5ad'}: obsm 'X_deep': codes must be (n_samples, n_codes)" in err
 
 
 def test_other_files_and_other_doors_say_what_to_write(file: Path, unbraid_cli: Any) -> None:

@@ -110,6 +110,8 @@ class Benchmarker:
     ) -> None:
         self._adata, self._factors = adata, factors
         self._embeddings = named(embedding_obsm_keys, "embedding_obsm_keys")
+        if not self._embeddings:
+            raise ValueError(f"embedding_obsm_keys is empty; adata.obsm has {', '.join(adata.obsm) or 'nothing'}")
         about = {"unwanted": unwanted, "kinds": kinds, "metrics": metrics, "key_added": key_added}
         self._options: dict[str, Any] = {**about, **options}
         self.cards: dict[str, ScoreCard] = {}

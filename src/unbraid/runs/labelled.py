@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._utils.arrays import as_full
+from unbraid._utils.arrays import as_full, in_columns
 from unbraid._utils.suggest import suggestion
 from unbraid.integrations.anndata import H5AD, read_h5ad
 from unbraid.representation import POSTERIOR, Representation
@@ -306,7 +306,12 @@ def _read(path: Path, labels: Labels) -> tuple[Representation, dict[str, Any], t
 def _of_cells(path: Path, labels: Labels) -> tuple[Representation, dict[str, Any], tuple[str, ...]]:
     """An embedding of a .h5ad file, whose rows go by the names of its `obs`, with the columns of that."""
     key, codes, obs = read_h5ad(path, labels.codes)
-    held, note = Representation(as_full(codes) if labels.dense else codes), f"codes are {key} of its obsm"
+    codes, blocks = in_columns(codes) if codes.ndim == 3 else (codes, None)
+    note = f"codes are {key} of its obsm"
+    try:
+        held = Representation(as_full(codes) if labels.dense else codes, code_blocks=blocks)
+    except ValueError as error:
+        raise ValueError(f"{path}: obsm {key!r}: {error}") from error
     if labels.table is not None:
         held, columns, notes = _matched(path, labels.table, labels.key, (held, obs.index))
         return held, columns, (note, *notes)
