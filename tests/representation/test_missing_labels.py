@@ -174,6 +174,20 @@ def test_codes_may_be_of_types_that_have_a_missing_value() -> None:
         score(frame, LEVELS[:, None], metrics=["mig"])
 
 
+@pytest.mark.parametrize("columns", [{"a": CODES[:, 0], "b": LEVELS > 1}, {"a": LEVELS, "b": LEVELS > 1}])
+def test_booleans_among_codes_are_numbers(columns: Any) -> None:
+    """Of booleans beside numbers pandas makes a matrix of objects."""
+    numbers = np.stack([columns["a"], columns["b"]], axis=1).astype(float)
+    frame = pandas.DataFrame(columns)
+    assert Representation(frame).codes.dtype == float
+    assert (
+        score(frame, LEVELS[:, None], metrics=["mig"])["mig"].score
+        == score(numbers, LEVELS[:, None], metrics=["mig"])["mig"].score
+    )
+    both = pandas.DataFrame({"a": LEVELS > 0, "b": LEVELS > 1})
+    assert Representation(both).codes.tolist() == both.to_numpy().tolist()
+
+
 @pytest.mark.parametrize("suffix", [".npz", ".safetensors"])
 def test_factors_of_a_file_may_lack_labels_as_those_in_memory_do(tmp_path: Path, suffix: str) -> None:
     factors = np.stack([np.where(GONE, np.nan, LEVELS), LEVELS[::-1]], axis=1)
@@ -264,6 +278,11 @@ def test_a_category_of_pyarrow_that_is_missing_is_no_category(tmp_path: Path) ->
     path = tmp_path / "codes.parquet"
     frame.rename(columns={"cell": "factor_cell"}).assign(code_0=np.arange(20.0)).to_parquet(path)
     assert len(Representation.load(path)) == 15
+
+
+def test_one_column_alone_is_no_matrix_of_codes() -> None:
+    with pytest.raises(ValueError, match=r"codes must be a matrix \(n_samples, n_codes\); got shape \(3,\)"):
+        Representation.of([0.5, 1.5, 2.5], [0, 1, 0])
 
 
 def test_a_lazy_frame_with_a_key_is_refused_in_one_line() -> None:

@@ -66,8 +66,9 @@ def as_array(values: Any) -> npt.NDArray[Any]:
     if hasattr(values, "__dlpack__") and not hasattr(values, "__array__"):
         values = np.from_dlpack(values)
     elif hasattr(values, "to_numpy"):
-        # pandas has an object for the missing value of its nullable types, which a matrix of numbers has as NaN.
-        values = values.to_numpy(dtype=float, na_value=np.nan) if _is_nullable(values) else values.to_numpy()
+        # pandas has an object for the missing value of its nullable types, which a matrix of numbers has as NaN, and
+        # makes objects of booleans beside numbers.
+        values = values.to_numpy(dtype=float, na_value=np.nan) if _made_objects(values) else values.to_numpy()
     array = np.asarray(values)
     # NumPy has no bfloat16 of its own; that of other packages is of no kind that it knows.
     return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
@@ -195,10 +196,11 @@ def _refuse_masked(values: Any) -> None:
         )
 
 
-def _is_nullable(values: Any) -> bool:
-    """Whether it is a frame of pandas with numbers in every column, of types some of which have a missing value."""
+def _made_objects(values: Any) -> bool:
+    """Whether it is a frame of pandas with numbers in every column, of which pandas makes no matrix of numbers."""
     types = list(values.dtypes) if getattr(values, "ndim", 0) == 2 and hasattr(values, "iloc") else []
-    return all(each.kind in "biuf" for each in types) and not all(isinstance(each, np.dtype) for each in types)
+    kinds = {each.kind for each in types}
+    return kinds <= set("biuf") and ({"b"} < kinds or not all(isinstance(each, np.dtype) for each in types))
 
 
 _PLAIN = (np.ndarray, np.generic, int, float, complex, range, memoryview, Buffer)

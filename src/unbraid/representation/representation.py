@@ -392,7 +392,9 @@ class Representation(Shown):
         if sizes is not None:
             check_entries("sizes", sizes, len(read.names))
         for name, array in {"codes": codes, **posterior}.items():
-            if array.ndim != 2 or len(array) != len(read.used):
+            if array.ndim != 2:
+                raise ValueError(f"{name} must be a matrix (n_samples, n_codes); got shape {array.shape}")
+            if len(array) != len(read.used):
                 raise ValueError(
                     f"{name} and labels must have the same rows; got {name} {array.shape} and labels of "
                     f"{len(read.used)} rows"
