@@ -67,7 +67,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     "config.json dataset.image_shape[0]": [
         (["/bin/sh", "-c", "true"], f"{INTEGER}; got '/bin/sh'"), ([0, 1, 1], "greater than or equal to 1; got 0"),
         ([-1], "greater than or equal to 1; got -1"), ([16.0, 1, 1], INTEGER), ([True, 1, 1], INTEGER),
-        ([[16], 1, 1], INTEGER), ([1 << 17], "less than or equal to 65536"),
+        ([[16], 1, 1], INTEGER), ([1 << 25], "less than or equal to 16777216"),
     ],
     "config.json dataset.content": [(5, TEXT), (None, TEXT)],
     "config.json seed": [(-1, "greater than or equal to 0; got -1"), ("0", INTEGER), (2**63, "less than or equal to")],

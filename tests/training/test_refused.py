@@ -2,13 +2,14 @@
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from unbraid import train
+from unbraid import load_run, train
 from unbraid.factors import FactorSpace, FactorTable
 from unbraid.families.own import objective_family
 from unbraid.models.dictionaries import train_dictionary
@@ -29,6 +30,7 @@ class Given:
 
 
 LEVELS = FactorTable(("a",), ("ordinal",), (np.arange(200) % 5)[:, None])
+LEVELS_OF_4 = FactorTable(("a",), ("ordinal",), np.arange(4)[:, None])
 
 
 @pytest.mark.parametrize("likelihood", ["bernoulli", "gaussian"])
@@ -52,6 +54,32 @@ def test_a_family_of_bernoulli_pixels_takes_no_other_rows(tmp_path: Path, family
 def test_the_critic_of_info_gan_has_no_batch_norm(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no batch norm"):
         train("info_gan", "square", network="dense_norm", steps=2, out=tmp_path, processes=0)
+
+
+@pytest.mark.parametrize(
+    ("family", "given", "message"),
+    [
+        ("pca", {"latents": 256}, "256 principal components need"),
+        ("beta_tcvae", {"estimator": "stratified", "batch_size": 1, "network": "dense"}, "at least two images a batch"),
+    ],
+)
+def test_a_training_that_cannot_begin_leaves_no_folder(
+    tmp_path: Path, family: str, given: dict[str, Any], message: str
+) -> None:
+    images = np.random.default_rng(0).integers(0, 256, (100, 16, 16), dtype=np.uint8)
+    with pytest.raises(ValueError, match=message):
+        train(family, images, steps=2, seeds=2, out=tmp_path, processes=0, **given)
+    assert [each.name for each in tmp_path.iterdir()] == [".lock"]
+
+
+def test_rows_as_wide_as_a_run_may_hold_are_trained_on_and_wider_ones_refused(tmp_path: Path) -> None:
+    wide = np.random.default_rng(0).random((4, 70_000), dtype=np.float32)
+    (run,) = train("pca", Given(wide, LEVELS_OF_4), latents=1, out=tmp_path, processes=0)
+    assert load_run(run.path).codes().codes.shape == (4, 1)
+    assert train("pca", Given(wide, LEVELS_OF_4), latents=1, out=tmp_path, processes=0)[0].path == run.path
+    wider = np.zeros((1, 2**24 + 1), dtype=np.uint8)
+    with pytest.raises(ValueError, match="an image may have 16,777,216 numbers; these have 16,777,217"):
+        train("pca", Given(wider, FactorTable(("a",), ("ordinal",), np.zeros((1, 1), int))), latents=1, out=tmp_path)
 
 
 @pytest.mark.parametrize(

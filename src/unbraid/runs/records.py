@@ -20,6 +20,7 @@ Size: TypeAlias = Annotated[int, Field(ge=1, le=1 << 16)]
 Device: TypeAlias = Annotated[str, Field(pattern=r"^[a-z0-9:]{1,20}$")]
 Precision: TypeAlias = Literal["float32", "bfloat16", "float64"]
 Place: TypeAlias = Annotated[int, Field(ge=0, le=1 << 16)]
+Side: TypeAlias = Annotated[int, Field(ge=0, le=MOST_NUMBERS)]  # a row of a table has one alone
 
 
 def _image_shape(sizes: list[int]) -> list[int]:
@@ -42,7 +43,7 @@ class DatasetRecord(Record):
     name: Text | None  # None: in memory
     options: Annotated[dict[str, Any], AfterValidator(_options)]
     n_images: Count
-    image_shape: Annotated[list[Size], AfterValidator(_image_shape)]
+    image_shape: Annotated[list[Annotated[Side, Field(ge=1)]], AfterValidator(_image_shape)]
     content: Text
 
 
@@ -55,7 +56,7 @@ def _or_none(sizes: list[int]) -> list[int]:
 class StudyDatasetRecord(DatasetRecord):
     """What a study is of: images, or labels without any, of which nothing is trained."""
 
-    image_shape: Annotated[list[Place], AfterValidator(_or_none)]
+    image_shape: Annotated[list[Side], AfterValidator(_or_none)]
 
 
 class PartRecord(Record):

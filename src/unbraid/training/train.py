@@ -2,9 +2,10 @@
 
 import shutil
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -32,7 +33,7 @@ from unbraid.families.table import FAMILIES, find_family
 from unbraid.metrics._shared.provenance import source_digest
 from unbraid.models.networks import as_floats, as_tensor
 from unbraid.runs.folder import run_id, tidy
-from unbraid.runs.records import FORMAT
+from unbraid.runs.records import FORMAT, MOST_NUMBERS
 from unbraid.runs.run import N_CODES, Run, open_run
 from unbraid.storage.json_records import MOST
 from unbraid.storage.locks import Held, locked
@@ -198,14 +199,13 @@ def train_into(
     weights = check_members(row, opened, [(plan, member) for member in members])
     folder.mkdir(parents=True, exist_ok=True)
     done = _finished(folder, configs)
-    with terminable(), _claimed(folder, [name for name in configs if name not in done]):
+    with terminable(), _claimed(folder, [name for name in configs if name not in done]), ExitStack() as stack:
         done |= _finished(folder, configs)  # somebody else may have come first
         waiting = [name for name in configs if name not in done]
         chosen = [configs[name][1] for name in waiting]
         check_space(folder, opened, weights, chosen, row)
         parts = [folder / (name + WORKING) for name in waiting]
-        for part in parts:
-            part.mkdir(exist_ok=True)
+        stack.enter_context(_working_folders(parts))
         if begin:
             for part, member in zip(parts, chosen, strict=True):
                 begin(part, member)
@@ -304,6 +304,8 @@ def check_images(row: Family, dataset: FactorDataset, members: Sequence[Member])
     images = dataset.images(np.arange(min(64, len(dataset))))
     if len(shape) not in (1, 3) or images.shape[1:] != shape:
         raise ValueError(f"the dataset says its images are {shape}, which is not what it gives: {images.shape[1:]}")
+    if (size := prod(shape)) > MOST_NUMBERS:
+        raise ValueError(f"an image may have {MOST_NUMBERS:,} numbers; these have {size:,}, by {shape}")
     if images.dtype != np.uint8 and images.dtype.kind != "f":
         raise ValueError(f"images must be uint8, or floats; the dataset gives {images.dtype}")
     if images.dtype.kind != "f":
@@ -525,6 +527,19 @@ def _finished(folder: Path, configs: Mapping[str, tuple[Mapping[str, Any], Membe
     for run in done.values():
         tidy(run.path, continuable=True)
     return done
+
+
+@contextmanager
+def _working_folders(folders: Sequence[Path]) -> Iterator[None]:
+    """Make them; at the end those go in which nothing was kept, as of a training that could not begin."""
+    for each in folders:
+        each.mkdir(exist_ok=True)
+    try:
+        yield
+    finally:
+        for each in folders:
+            with suppress(OSError):  # it holds a checkpoint, or has become a run
+                each.rmdir()
 
 
 @contextmanager
