@@ -26,7 +26,7 @@ from unbraid.families.base import (
     whole,
 )
 from unbraid.families.common import COMMON, DISENTANGLEMENT_LIB, build_vae, decode_vae, encode_vae
-from unbraid.families.supervision import grid_of
+from unbraid.families.supervision import by_hyperparameters, grid_of
 from unbraid.models.gaussian_vae import GaussianVAE, VAEOutputs
 from unbraid.objectives.ada_vae import Average, share
 from unbraid.objectives.beta_vae import beta_vae
@@ -39,7 +39,8 @@ NOISE = Draw("noise", "normal", ("latents",), of="pairs")
 def make_pairs(space: Space, settings: Settings, seed: int) -> Supply:
     """Pairs that share factors, though not which."""
     changed = settings["changed"] or None
-    pairs = weak_pairs(grid_of(space), settings["pairs"], changed=changed, rule=settings["rule"], seed=seed)
+    with by_hyperparameters(n="pairs"):
+        pairs = weak_pairs(grid_of(space), settings["pairs"], changed=changed, rule=settings["rule"], seed=seed)
     positions = np.stack([pairs.first, pairs.second], axis=1)
     return Supply({"pairs": Items(positions)}, {"pairs": settings["pairs"]})
 

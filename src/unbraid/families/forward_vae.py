@@ -24,7 +24,7 @@ from unbraid.families.base import (
     whole,
 )
 from unbraid.families.common import COMMON, build_vae, in_half_precision
-from unbraid.families.supervision import cyclic_of, grid_of
+from unbraid.families.supervision import by_hyperparameters, cyclic_of, grid_of
 from unbraid.models.gaussian_vae import GaussianVAE
 from unbraid.models.networks import Shape
 from unbraid.objectives.forward_vae import forward_vae, plane_matrices
@@ -49,7 +49,8 @@ def plane_facts(space: Space, settings: Settings) -> dict[str, Any]:
 
 def make_transitions(space: Space, settings: Settings, seed: int) -> Supply:
     """One long random walk, cut into pairs of neighbouring images with the action between them."""
-    series = walks(grid_of(space), 1, settings["transitions"] + 1, step=settings["action_step"], seed=seed)
+    with by_hyperparameters(length="transitions", step="action_step"):
+        series = walks(grid_of(space), 1, settings["transitions"] + 1, step=settings["action_step"], seed=seed)
     before, actions, after = series.transitions()
     items = Items(np.stack([before, after], axis=1), {"actions": actions})
     return Supply({"transitions": items}, {"transitions": len(actions)})

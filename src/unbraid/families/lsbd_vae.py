@@ -36,7 +36,7 @@ from unbraid.families.delta_vae import (
     latent_facts,
     sample,
 )
-from unbraid.families.supervision import alternating, cyclic_of, grid_of
+from unbraid.families.supervision import alternating, by_hyperparameters, cyclic_of, grid_of
 from unbraid.models.delta_vae import DeltaVAE
 from unbraid.objectives.likelihoods import negative_log_likelihood
 from unbraid.objectives.lsbd_vae import anchor_of, lsbd_loss, lsbd_vae, rotate
@@ -69,14 +69,17 @@ def make_groups(space: Space, settings: Settings, seed: int) -> Supply:
 
 def _series(space: FactorSpace, settings: Settings, seed: int) -> Series:
     if settings["supervision"] == "pairs":
-        return labelled_pairs(space, settings["pairs"], seed=seed)
+        with by_hyperparameters(n="pairs"):
+            return labelled_pairs(space, settings["pairs"], seed=seed)
     if settings["supervision"] == "paths":
         length, step = settings["path_length"], settings["path_step"]
-        return walks(space, settings["paths"], length, step=step, seed=seed)
+        with by_hyperparameters(n="paths", length="path_length", step="path_step"):
+            return walks(space, settings["paths"], length, step=step, seed=seed)
     turning = settings["turning"]
     if len(turning) > 1:
         raise ValueError(f"a turntable turns one cyclic factor, this has {', '.join(turning)}: take pairs or paths")
-    return turntables(space, turning[0], settings["turntables"] or None, seed=seed)
+    with by_hyperparameters(n="turntables"):
+        return turntables(space, turning[0], settings["turntables"] or None, seed=seed)
 
 
 def group_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:

@@ -27,7 +27,7 @@ from unbraid.families.base import (
 )
 from unbraid.families.blocks import draw_blocks, log_blocks
 from unbraid.families.common import COMMON, build_vae, decode_vae, encode_vae, outputs_and_reconstruction
-from unbraid.families.supervision import named_factors
+from unbraid.families.supervision import by_hyperparameters, named_factors
 from unbraid.models.gaussian_vae import GaussianVAE
 from unbraid.models.networks import Shape
 from unbraid.objectives.likelihoods import decoded_images
@@ -63,7 +63,8 @@ def block_facts(space: Space, settings: Settings) -> dict[str, Any]:
 def make_labels(space: Space, settings: Settings, seed: int) -> Supply:
     """The levels of all images, or of some drawn at random; no others are trained on."""
     n = settings["labels"]
-    positions = few_labels(space, n, seed=seed) if n else np.arange(len(space))
+    with by_hyperparameters(n="labels"):
+        positions = few_labels(space, n, seed=seed) if n else np.arange(len(space))
     columns = [space.column(name) for name in settings["blocks"]]
     levels = space.factors(positions)[:, columns].astype(np.int64)
     return Supply({"images": Items(positions, {"levels": levels})}, {"labels": len(positions)})

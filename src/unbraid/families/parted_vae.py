@@ -27,7 +27,7 @@ from unbraid.families.base import (
 )
 from unbraid.families.blocks import draw_blocks, log_blocks
 from unbraid.families.common import COMMON, IMAGES, always, decode_plain
-from unbraid.families.supervision import named_factors
+from unbraid.families.supervision import by_hyperparameters, named_factors
 from unbraid.models.networks import Shape, network_pair, promote
 from unbraid.models.parted_vae import (
     SHARPEST,
@@ -64,7 +64,8 @@ def make_labels(space: Space, settings: Settings, seed: int) -> Supply:
     n, names = settings["labels"], settings["categoricals"]
     if not n:
         return Supply({"labelled": Items(few_labels(space, 0, seed=seed))}, {"labels": 0})
-    positions = few_labels(space, n, by=names, seed=seed)
+    with by_hyperparameters(n="labels"):
+        positions = few_labels(space, n, by=names, seed=seed)
     levels = space.factors(positions)[:, [space.column(name) for name in names]]
     return Supply({"labelled": Items(positions, {"levels": levels.astype("int64")})}, {"labels": n})
 

@@ -23,7 +23,7 @@ from unbraid.families.base import (
     whole,
 )
 from unbraid.families.common import COMMON, always
-from unbraid.families.supervision import cyclic_of, grid_of
+from unbraid.families.supervision import by_hyperparameters, cyclic_of, grid_of
 from unbraid.models.networks import Shape, network_pair, promote
 from unbraid.models.rotations import ActionRotations
 from unbraid.objectives.likelihoods import bernoulli_nll
@@ -33,7 +33,8 @@ from unbraid.objectives.quessard import quessard, unroll
 def make_trajectories(space: Space, settings: Settings, seed: int) -> Supply:
     """Random walks whose actions are known."""
     n, length = settings["trajectories"], settings["trajectory_length"]
-    series = walks(grid_of(space), n, length + 1, step=settings["action_step"], seed=seed)
+    with by_hyperparameters(n="trajectories", length="trajectory_length", step="action_step"):
+        series = walks(grid_of(space), n, length + 1, step=settings["action_step"], seed=seed)
     assert series.actions is not None
     items = Items(series.index, {"actions": series.actions}, per_batch=settings["trajectories_at_once"])
     return Supply({"trajectories": items}, {"trajectories": n, "actions": series.actions.size})

@@ -1,6 +1,8 @@
 """What the supervised families share: checks of factors, and optimizer steps that take turns."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from unbraid.factors import FactorSpace, FactorTable, Space, cyclic_columns
 from unbraid.families.base import Context
@@ -69,6 +71,19 @@ def named_factors(space: Space, text: str) -> tuple[str, ...]:
         if levels[space.names[space.column(name)]] < 2:
             raise ValueError(f"factor {name!r} has no two levels to tell apart")
     return names
+
+
+@contextmanager
+def by_hyperparameters(**names: str) -> Iterator[None]:
+    """Around what draws images: an error says by which hyperparameter its argument was given, as in n="pairs"."""
+    try:
+        yield
+    except ValueError as error:
+        what, must, wanted = str(error).replace(", where not None,", "").partition(" must ")
+        if not must:
+            raise
+        what = re.sub(r"\w+", lambda word: names.get(word[0], word[0]), what)
+        raise ValueError(f"{what}{must}{wanted}") from None
 
 
 Lengths = Callable[[Context], tuple[int, ...]]

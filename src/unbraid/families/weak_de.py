@@ -27,7 +27,7 @@ from unbraid.families.base import (
     whole,
 )
 from unbraid.families.common import COMMON, IMAGES, decode_plain
-from unbraid.families.supervision import named_factors
+from unbraid.families.supervision import by_hyperparameters, named_factors
 from unbraid.models.networks import Shape, network_pair, promote
 from unbraid.models.weak_de import ClassPrior, class_moves, relation_inputs, tanh_layers
 from unbraid.objectives.likelihoods import negative_log_likelihood
@@ -69,7 +69,8 @@ def make_labels(space: Space, settings: Settings, seed: int) -> Supply:
     """Some images, spread evenly over the classes, and the class of each."""
     classes = classes_of(space, settings, np.arange(len(space)))
     by_class = FactorTable(("class",), ("categorical",), classes[:, None])
-    positions = few_labels(by_class, settings["labels"], by=["class"], seed=seed)
+    with by_hyperparameters(n="labels"):
+        positions = few_labels(by_class, settings["labels"], by=["class"], seed=seed)
     return Supply({"labelled": Items(positions, {"classes": classes[positions]})}, {"labels": len(positions)})
 
 
