@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -16,7 +17,7 @@ from unbraid.explore.site import RunSite
 from unbraid.families.building import Member, completed
 from unbraid.families.table import find_family
 from unbraid.runs.model_card import model_card
-from unbraid.runs.run import Run
+from unbraid.runs.run import Run, probe_images
 from unbraid.sharing.numbers import in_markdown
 from unbraid.storage.trust import Trusted, UntrustedCode
 from unbraid.training.loop import Plan, train_here
@@ -192,6 +193,23 @@ BAD_FAMILIES = {
         "def FAMILY(modules, batch, hyper, step, context): return batch['images'].mean(), {'bits': 1.5}, {}",
         "cannot be trained on images .*: logs of its loss must be tensors; 'bits' is float",
     ),
+    "its logs are of each image": (
+        "def FAMILY(modules, batch, hyper, step, context): return batch['images'].mean(), {'bits': torch.ones(8)}, {}",
+        r"cannot be trained on images .*: the log 'bits' must be one number, such as a mean over images; got \(8,\)",
+    ),
+    "its loss is of each image": (
+        "def FAMILY(modules, batch, hyper, step, context): return batch['images'].mean((1, 2, 3)), {}, {}",
+        r"cannot be trained on images .*: its loss must be one number, such as a mean over images; got \(8,\)",
+    ),
+    "its log is in place of the steps": (
+        "def FAMILY(modules, batch, hyper, step, context): return batch['images'].mean(), {'step': torch.ones(())}, {}",
+        r"cannot be trained on images .*: logs of its loss must have names of their own; 'step' is a column",
+    ),
+    "its log is in place of the loss": (
+        "def FAMILY(modules, batch, hyper, step, context): "
+        "return batch['images'].mean(), {'loss/vae': torch.ones(())}, {}",
+        r"cannot be trained on images .*: logs of its loss must have names of their own; 'loss/vae' is a column",
+    ),
     "codes of another width": (
         "FAMILY = replace(SPARSE_VAE, encode=lambda modules, images, settings: (torch.zeros(len(images), 7), None))",
         r"VAE with sparse means does not fit images .8, 8, 1.: the encoder gives codes \(8, 7\), expected \(8, 10\)",
@@ -209,6 +227,14 @@ BAD_NETWORKS = {
     "a larger picture": (
         "def pair(shape, n, m): return small_pair(shape, n, m)[0], small_pair((9, 9, 1), n, m)[1]",
         r"the decoder gives \(8, 1, 9, 9\), expected \(8, 1, 8, 8\)",
+    ),
+    "codes that differ each time": (
+        "class Drawing(nn.Flatten):\n"
+        "    def forward(self, images): return super().forward(images) + torch.randn(1)\n"
+        "def pair(shape, n, m):\n"
+        "    encoder, decoder = small_pair(shape, n, m)\n"
+        "    return nn.Sequential(Drawing(), nn.Unflatten(1, (1, 8, 8)), encoder), decoder",
+        "the encoder gives the same images other codes when it is asked again; in evaluation mode it must not draw",
     ),
     "one of two": ("def pair(shape, n, m): return small_pair(shape, n, m)[0]", "does not fit images"),
     "two arguments": ("def pair(shape, n): pass", r"TypeError: pair\(\) takes 2 positional arguments but 3 were given"),
@@ -266,6 +292,22 @@ def test_a_network_that_does_not_fit_is_refused_before_anything_is_trained(
     code, _, error = unbraid_cli(*command.split())
     assert (code, error.count("\n"), error.startswith("unbraid: network 'mine:pair' does not fit")) == (2, 1, True)
     assert not Path("runs").exists()
+
+
+def test_a_network_that_takes_no_noise_is_kept_and_opened(module: Callable[[str], None]) -> None:
+    """Logarithms of the pixels are finite for images without black, and not for the noise that tells networks apart."""
+    module(
+        "class Logarithms(nn.Module):\n"
+        "    def forward(self, images): return images.log()\n"
+        "def pair(shape, n, m):\n"
+        "    encoder, decoder = small_pair(shape, n, m)\n"
+        "    return nn.Sequential(Logarithms(), encoder), decoder"
+    )
+    images = np.random.default_rng(0).integers(1, 256, (40, 8, 8, 1), dtype=np.uint8)
+    (run,) = train("vae", images, out="runs", steps=2, batch_size=8, network="mine:pair", processes=0)
+    opened = load_run(run.path, network="mine:pair")
+    np.testing.assert_allclose(opened.encode(images), run.codes().codes, rtol=1e-4, atol=1e-5)
+    assert not np.isfinite(opened.encode(probe_images((8, 8, 1)))).all()
 
 
 def test_labels_given_to_a_family_that_takes_none(unbraid_cli: Cli, tmp_path: Path) -> None:

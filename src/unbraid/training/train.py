@@ -391,10 +391,15 @@ def dry_run_step(row: Family, dataset: FactorDataset, member: Member, batch_size
         images = as_floats(as_tensor(dataset.images(np.arange(size))))
         n_codes = sum(part.size for part in code_parts(row, settings))
         with torch.no_grad():
-            codes, spreads = row.encode(modules.eval(), images, settings)
+            codes, spreads = row.encode(modules.eval(), images.clone(), settings)
             for each, told in ((codes, "codes"), (spreads, "log-variances")):
                 if each is not None and tuple(each.shape) != (size, n_codes):
                     raise ValueError(f"the encoder gives {told} {tuple(each.shape)}, expected {(size, n_codes)}")
+            if not torch.allclose(codes, row.encode(modules, images.clone(), settings)[0], equal_nan=True):
+                raise ValueError(
+                    "the encoder gives the same images other codes when it is asked again; in evaluation mode it must "
+                    "not draw"
+                )
             decoded = row.decode(modules, torch.zeros(size, n_codes), settings)
             if decoded.shape != images.shape:
                 raise ValueError(f"the decoder gives {tuple(decoded.shape)}, expected {tuple(images.shape)}")
@@ -420,9 +425,18 @@ def _with_checked_loss(move: OptimizerStep) -> OptimizerStep:
         for name, each in output[1].items():
             if not isinstance(each, torch.Tensor):
                 raise ValueError(f"logs of its loss must be tensors; {name!r} is {type(each).__name__}")
+            if name == "step" or name.startswith("loss/"):
+                raise ValueError(f"logs of its loss must have names of their own; {name!r} is a column of all curves")
+            _check_number(f"the log {name!r}", each)
+        _check_number("its loss", output[0])
         return output
 
     return replace(move, loss=loss)
+
+
+def _check_number(what: str, value: torch.Tensor) -> None:
+    if value.numel() != 1:
+        raise ValueError(f"{what} must be one number, such as a mean over images; got {tuple(value.shape)}")
 
 
 def weight_bytes(row: Family, dataset: FactorDataset, member: Member) -> int:

@@ -74,8 +74,10 @@ def write_run(
             status["note"] = said
         if trusted_in([config["family"], dict(config["hyperparameters"])]):
             # On the CPU, where it is compared: the convolutions of a GPU may round to TF32.
-            config["probe"] = run.on_cpu().encode(probe_images(tuple(dataset.image_shape))).tolist()
-            _write(working / CONFIG, config)
+            probe = run.on_cpu().encode(probe_images(tuple(dataset.image_shape)))
+            if np.isfinite(probe).all():  # an encoder that takes logarithms may not be made for noise
+                config["probe"] = probe.tolist()
+                _write(working / CONFIG, config)
     status["files"] = {name: (working / name).stat().st_size for name in LASTING if (working / name).exists()}
     _write(working / STATUS, status)
     on_disk(working, apart=CHECKPOINT)
