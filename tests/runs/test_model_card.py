@@ -236,6 +236,17 @@ def test_only_files_of_the_run_are_copied(study: Study, tmp_path: Path) -> None:
     assert {each.name for each in tmp_path.iterdir()} == {"source", "copy", "private.json"}
 
 
+@pytest.mark.parametrize("cut", [None, 40])
+def test_no_damaged_file_is_handed_on(trained: Run, tmp_path: Path, cut: int | None) -> None:
+    """Curves are no part of what a model card reads: a folder without them, or with half of them, looked exported."""
+    run = shutil.copytree(trained.path, tmp_path / "run")
+    curves = run / "curves.parquet"
+    curves.unlink() if cut is None else curves.write_bytes(curves.read_bytes()[:cut])
+    with pytest.raises(ValueError, match=r"curves.parquet is damaged \(it (is missing|has 40 bytes and had [\d,]+)\)"):
+        export_folder(run, tmp_path / "copy")
+    assert [each.name for each in tmp_path.iterdir()] == ["run"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

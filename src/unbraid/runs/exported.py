@@ -6,6 +6,7 @@ from pathlib import Path
 
 from unbraid.datasets import DATASETS
 from unbraid.datasets.own import is_path
+from unbraid.runs.folder import damage_of
 from unbraid.runs.model_card import ALONE, README, chosen_in, model_card
 from unbraid.runs.run import Run, load_run
 from unbraid.storage.files import below, write_text
@@ -46,6 +47,8 @@ def export_folder(
     if not out.parent.is_dir():
         raise FileNotFoundError(f"{out}: the folder {out.parent} does not exist")
     run = load_run(path, device="cpu", trust=trust)
+    if damage := damage_of(path, run.status):
+        raise ValueError(damage)
     told = "\n\n".join(filter(None, (chosen, chosen_in(path)))) or ALONE
     text = model_card(run, name or out.name, told, folder=out.name, scores=Path(scores) if scores else None)
     working = copied(path, out)
