@@ -118,6 +118,18 @@ def test_a_mistake_is_one_line(wrong: Any, said: str) -> None:
     assert "\n" not in str(error.value)
 
 
+def test_rows_of_another_width_than_those_before_are_refused() -> None:
+    """Where they come in: when all are gathered, torch would say no more than that sizes must match."""
+    metric = CodeMetric("mig", kinds=KINDS)
+    metric.update(*BATCHES[0])
+    codes, factors = BATCHES[1]
+    with pytest.raises(ValueError, match=f"codes must have {codes.shape[1]} columns, as before; got 1"):
+        metric.update(codes[:, :1], factors)
+    with pytest.raises(ValueError, match=f"factors must have {factors.shape[1]} columns, as before; got 1"):
+        metric.update(codes, factors[:, 0])
+    assert metric.compute() == pytest.approx(of_batch_0())
+
+
 @pytest.mark.filterwarnings("ignore:The ``compute`` method")
 def test_no_rows_have_no_number() -> None:
     with pytest.raises(ValueError, match="there are no rows yet: call update first"):

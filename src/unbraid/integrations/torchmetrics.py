@@ -55,8 +55,12 @@ class CodeMetric(torchmetrics.Metric):
                 f"codes must be (n, n_codes) and factors (n, n_factors); got {tuple(codes.shape)} and "
                 f"{tuple(factors.shape)}"
             )
+        factors = factors if factors.ndim == 2 else factors[:, None]
+        for name, each, before in (("codes", codes, self.codes), ("factors", factors, self.factors)):
+            if before and each.shape[1] != before[0].shape[1]:
+                raise ValueError(f"{name} must have {before[0].shape[1]} columns, as before; got {each.shape[1]}")
         self.codes.append(codes.detach())
-        self.factors.append(factors.detach() if factors.ndim == 2 else factors.detach()[:, None])
+        self.factors.append(factors.detach())
 
     def compute(self) -> Any:
         """The number of all rows, a tensor ()."""
