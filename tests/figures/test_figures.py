@@ -13,6 +13,7 @@ import pytest
 from matplotlib.collections import PolyCollection
 
 from tests.figures.examples import SPACE, codes_source, objects_source, representation, run_source, study_source
+from unbraid import train
 from unbraid.figures import FIGURES, Drawn, Source, draw, open_source
 from unbraid.metrics import d_lsbd, mig
 from unbraid.storage.table_formats import comma_separated, save_table
@@ -209,6 +210,13 @@ def test_curves_are_those_of_the_run(sources: dict[str, Source]) -> None:
     curves = sources["run"].run.curves()
     np.testing.assert_allclose(floats(drawn, "kl"), curves["kl"])
     np.testing.assert_allclose(drawn.figure.axes[0].lines[0].get_ydata(), curves["kl"])
+
+
+def test_a_model_that_was_computed_has_no_curves(tmp_path: Path) -> None:
+    images = np.random.default_rng(0).integers(0, 256, (20, 8, 8), dtype=np.uint8)
+    (run,) = train("pca", images, latents=2, out=tmp_path, processes=0)
+    with pytest.raises(ValueError, match=f"{run.path.name}: it has no curves, as no step of a training was completed"):
+        draw("curves", open_source(run.path))
 
 
 def test_boxes_hold_the_runs_of_each_setting(sources: dict[str, Source], plain: Plain) -> None:

@@ -125,6 +125,8 @@ def reconstructions(source: Source, *, images: int = 20, columns: int = 10, seed
 def curves(source: Source, *, names: str = "") -> Drawn:
     """Losses and their parts over training."""
     logged = source.run.curves()
+    if logged.keys() == {"step"}:
+        raise ValueError(f"{source.path}: it has no curves, as no step of a training was completed")
     chosen = listed(names) or None
     panels = plot_curves(logged, names=chosen, width=source.chosen.width)
     return Drawn(panels[0].figure, {name: logged[name] for name in ["step", *(chosen or list(logged)[1:])]})  # pyright: ignore[reportArgumentType]
