@@ -204,6 +204,23 @@ def test_one_of_a_population_equals_itself_alone_and_finished_runs_are_left_alon
     assert sent[-1].n_done == 2
 
 
+def test_runs_that_are_all_finished_need_a_folder_that_can_be_read_alone(tmp_path, monkeypatch):
+    settings = {"seeds": 2, "steps": 2, "out": tmp_path, **SMALL}
+    runs = train("vae", TINY, **settings)
+
+    @contextmanager
+    def refused(path, *_, **__):
+        raise PermissionError(13, "Permission denied", str(path))
+        yield
+
+    monkeypatch.setattr("unbraid.training.train.locked", refused)
+    told: list[TrainingProgress] = []
+    assert [run.path for run in train("vae", TINY, progress=told.append, **settings)] == [run.path for run in runs]
+    assert (told[-1].n_done, told[-1].n_runs) == (2, 2)
+    with pytest.raises(PermissionError):
+        train("vae", TINY, **{**settings, "seeds": 3})
+
+
 def test_the_id_follows_the_images_and_settings(runs, tmp_path):
     settings = {"beta": 1, "seeds": [0], "learning_rate": 1e-3, "out": tmp_path, **SMALL}
     array = blocks().array.copy()

@@ -89,6 +89,15 @@ def test_a_file_has_the_mode_that_the_user_gives_his_files_and_no_other_thread_s
         os.umask(before)
 
 
+def test_a_file_that_cannot_be_made_is_named_as_it_was_asked_for(tmp_path: Path) -> None:
+    """Its temporary name is the longer one, and nobody's concern."""
+    path = tmp_path / f"{'a' * 250}.csv"
+    with pytest.raises(OSError) as caught, atomic_write(path):
+        pass
+    assert caught.value.filename == str(path)
+    assert not [*tmp_path.iterdir()]
+
+
 def test_a_home_is_found_and_the_home_of_nobody_stays_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("USERPROFILE", str(tmp_path))  # of Windows

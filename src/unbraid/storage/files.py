@@ -155,7 +155,10 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
     _remove_forsaken(path)
     temporary = path.parent / f".{path.name}.{secrets.token_hex(4)}.part"
     # Not mkstemp, whose files are private: a result should be as readable as any file the user makes.
-    descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+    try:
+        descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+    except OSError as error:  # of the file that is asked for, and not of a name that nobody knows
+        raise OSError(error.errno, error.strerror, str(path)) from None
     held = _hold(descriptor)
     if not held:
         os.close(descriptor)

@@ -560,6 +560,9 @@ def _working_folders(folders: Sequence[Path]) -> Iterator[None]:
 def _claimed(folder: Path, names: Iterable[str]) -> Iterator[None]:
     """Keep others from training the same runs; other threads of this process are waited for."""
     places = {int(name[:15], 16): name for name in names}
+    if not places:  # all are done, perhaps in a folder that cannot be written
+        yield
+        return
     try:
         with locked(folder / LOCK, tuple(places), wait="threads"):
             yield
