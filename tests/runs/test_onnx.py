@@ -20,9 +20,9 @@ from unbraid.runs.run import Run, open_run
 DATA = blocks(channels=3)
 
 
-def trained(folder: Path, family: str = "vae", **settings: object) -> Run:
+def trained(folder: Path, family: str = "vae", precision: str = "float32", **settings: object) -> Run:
     run = unbraid.train(
-        family, DATA, steps=2, batch_size=4, out=folder, processes=0, precision="float32", latents=3, **settings
+        family, DATA, steps=2, batch_size=4, out=folder, processes=0, precision=precision, latents=3, **settings
     )[0]
     return open_run(run.path, device="cpu")
 
@@ -54,6 +54,17 @@ def test_the_encoder_gives_codes_and_log_variances(run: Run, tmp_path: Path) -> 
     found = session.run(["codes", "log_variances"], {"images": given})
     for one, other in zip(found, run.posterior(images), strict=True):
         assert one == pytest.approx(other, abs=1e-5)
+
+
+def test_a_run_in_double_precision_is_written_in_single(tmp_path: Path) -> None:
+    """Of convolutions in double precision onnxruntime knows nothing."""
+    run = trained(tmp_path, precision="float64")
+    export_onnx(run, tmp_path / "encoder.onnx", part="encoder")
+    images = DATA.images(np.arange(5))
+    given = np.moveaxis(images / np.float32(255), -1, 1)
+    codes, _ = onnxruntime.InferenceSession(tmp_path / "encoder.onnx").run(None, {"images": given})
+    assert codes == pytest.approx(run.encode(images), abs=1e-5)
+    assert {value.dtype for value in run.modules.state_dict().values()} == {torch.float64}
 
 
 def test_a_default_device_of_the_users_changes_nothing(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import json
 import logging
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
@@ -28,8 +29,8 @@ def export_onnx(run: Run, path: str | Path, *, part: Part = "decoder") -> float 
     """Write the decoder or the encoder of a run as one .onnx file, whole or not at all.
 
     Decoder: `codes` (n, n_codes) to `images` (n, channels, height, width). Encoder: `images`, floats from 0 to 1, to
-    `codes`, the posterior means, and `log_variances` where the family has a posterior. n is free. The metadata hold
-    the run's config.
+    `codes`, the posterior means, and `log_variances` where the family has a posterior. n is free. Numbers are in single
+    precision, also of a run trained in double. The metadata hold the run's config.
 
     Args:
         run: on any device.
@@ -56,7 +57,7 @@ def export_onnx(run: Run, path: str | Path, *, part: Part = "decoder") -> float 
     import onnx
 
     with torch.device("cpu"):  # whatever the user's default device is
-        network, example, inputs, outputs = _network(run.on_cpu(), part)
+        network, example, inputs, outputs = _network(_in_single_precision(run.on_cpu()), part)
         try:
             program = _exported(network, example, inputs, outputs)
         except torch.onnx.errors.OnnxExporterError as error:
@@ -70,6 +71,15 @@ def export_onnx(run: Run, path: str | Path, *, part: Part = "decoder") -> float 
         if difference is not None and not difference <= TOLERANCE:
             raise ValueError(f"{run.path}: onnxruntime differs from PyTorch by {difference:.2g} for its {part}")
     return difference
+
+
+def _in_single_precision(run: Run) -> Run:
+    """The same run, or one whose weights are rounded: onnxruntime has no convolutions in double precision."""
+    weights = run.modules.state_dict()
+    if all(value.dtype != torch.float64 for value in weights.values()):
+        return run
+    rounded = {name: value.float() if value.is_floating_point() else value for name, value in weights.items()}
+    return replace(run).with_weights(rounded)
 
 
 class _Function(nn.Module):
