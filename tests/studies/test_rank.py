@@ -64,6 +64,8 @@ def test_groups_are_not_compared_with_each_other() -> None:
     assert np.isnan(found.pairs[:2, 2:]).all()
     assert found.scores[:2].min() > 0.9
     assert found.scores[2:].max() < 0.3
+    alone = rank([CODES, -CODES, CODES[::-1]], groups=["a", "a", "b"], similarity="spearman")
+    assert alone.left_out == {"model 2": "there is no other run of its family or group to compare it with"}
 
 
 def test_samples_of_other_rows_are_left_out_and_named() -> None:

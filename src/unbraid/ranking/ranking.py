@@ -642,7 +642,8 @@ def _unsound(models: Sequence[Candidate]) -> dict[str, str]:
 
 def _alone(models: Sequence[Candidate], options: RankingOptions) -> dict[str, str]:
     sizes = Counter(options.group(model.family, model.setting) for model in models)
-    where = {"same-hyperparameters": " of its setting", "same-family": " of its family", "all": ""}[options.compare]
+    among = {"same-hyperparameters": " of its setting", "same-family": " of its family or group", "all": ""}
+    where = among[options.compare]
     return {
         model.run: f"there is no other run{where} to compare it with"
         for model in models
