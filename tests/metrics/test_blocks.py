@@ -89,6 +89,18 @@ def test_rotation_within_a_block_is_no_matter_and_across_blocks_is() -> None:
     assert both.score == pytest.approx(1.0)
 
 
+def test_blocks_go_around_the_circle_that_the_sizes_say() -> None:
+    """Of an hour of which the rows show the mornings alone, 12 of 24, a block of its cosine and sine knows all."""
+    hours = RNG.integers(0, 12, (600, 1))
+    circle = np.hstack([np.cos(np.pi * hours / 12), np.sin(np.pi * hours / 12)])
+    given: Any = {"code_blocks": [[0, 1]], "factor_blocks": [[0]], "kinds": ["cyclic"], "sizes": [24]}
+    assert block_r2(circle, hours, **given).matrix == pytest.approx(1.0)
+    assert block_r2(circle, hours, **given).backward == pytest.approx(1.0)
+    assert block_mcc(circle, hours, **given).score == pytest.approx(1.0)
+    with pytest.raises(ValueError, match="factors column 0 is cyclic with 9 levels and must hold 0 to 8"):
+        block_r2(circle, hours, **{**given, "sizes": [9]})
+
+
 def test_factors_without_a_block_of_codes_count_nothing() -> None:
     result = block_mcc(FACTORS, FACTORS, code_blocks=[[0, 1]], factor_blocks=[[0, 1], [2]])
     assert result.score == pytest.approx(0.5)

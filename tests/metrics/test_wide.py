@@ -47,6 +47,22 @@ def test_the_numbers_are_those_of_the_plain_metrics(kinds: str, at_once: int) ->
     assert len(found.leading) <= 3 * 9
 
 
+def test_a_circle_is_as_long_as_the_labels_say() -> None:
+    """Hours of the morning alone, a period of 24: sparse codes of their cosine and sine score as the full array."""
+    rng = np.random.default_rng(0)
+    hours = rng.integers(0, 12, 900)
+    circle = np.column_stack([np.cos(np.pi * hours / 12), np.sin(np.pi * hours / 12)])
+    codes = np.hstack([circle, np.maximum(rng.standard_normal((900, 6)) - 1.0, 0.0)])
+    plain = mcc(codes, hours[:, None], kinds=["cyclic"], sizes=[24]).score
+    found = wide_scores(codes, hours[:, None], kinds=["cyclic"], sizes=[24])
+    assert found.mcc == pytest.approx(plain, abs=1e-9)
+    held: Any = sparse.csr_array(codes)
+    card = score(held, {"hour": hours}, period={"hour": 24}, metrics="mcc")
+    assert card.representation.sizes == (24,)
+    assert card["mcc"].score == pytest.approx(plain, abs=1e-9)
+    assert card["mcc"].score != pytest.approx(mcc(codes, hours[:, None], kinds=["cyclic"]).score, abs=0.01)
+
+
 @pytest.mark.parametrize("window", [10, 4096])
 @pytest.mark.parametrize("hold", [sparse.csr_matrix, sparse.csc_array, np.float32, np.asfortranarray])
 def test_however_codes_are_held(hold: Any, window: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,6 +55,16 @@ def test_the_page_says_the_blocks(tmp_path: Path) -> None:
     assert "code_blocks=&#39;0+2,1&#39;, factor_blocks=" in (tmp_path / "scores.html").read_text()
 
 
+def test_blocks_know_the_period_of_an_angle() -> None:
+    """Of hours of the morning alone, of a period of 24, cosine and sine tell all."""
+    hours = np.tile(np.arange(12), 30)
+    circle = np.column_stack([np.cos(np.pi * hours / 12), np.sin(np.pi * hours / 12)])
+    card = unbraid.score(
+        circle, {"hour": hours}, period={"hour": 24}, metrics=["block_r2", "block_mcc"], code_blocks=[[0, 1]]
+    )
+    assert (card["block_r2"].score, card["block_mcc"].score) == pytest.approx((1.0, 1.0))
+
+
 def test_where_one_side_has_none_each_column_is_a_block() -> None:
     card = unbraid.score(CODES, FACTORS, metrics="mig", code_blocks="1,0-0,2")
     singles = [[0], [1], [2]]

@@ -32,6 +32,7 @@ def block_mcc(
     kinds: Sequence[Kind] | None = None,
     seed: int = 0,
     groups: ArrayLike | None = None,
+    sizes: Sequence[int] | None = None,
 ) -> BlockMCC:
     """Mean root of R^2 of each block of factors from a block of codes of its own.
 
@@ -39,7 +40,7 @@ def block_mcc(
     each this is `mcc` without signs. Elsewhere it is called `mcc(code_blocks=, factor_blocks=)`.
 
     Args:
-        codes, factors, kinds, seed, groups: as for `block_r2`.
+        codes, factors, kinds, seed, groups, sizes: as for `block_r2`.
         code_blocks: columns of codes in each block.
         factor_blocks: columns of factors in each block; those without a block of codes count 0.
 
@@ -59,7 +60,7 @@ def block_mcc(
     """
     inputs, own, theirs = inputs_and_blocks(codes, factors, kinds, seed, groups, code_blocks, factor_blocks)
     halves = split_rows(inputs.n_samples, (0.5, 0.5), seed, inputs.groups)
-    v, columns = targets_of(inputs, theirs)
+    v, columns = targets_of(inputs, theirs, sizes)
     z, rows = standardised(inputs.codes), np.arange(inputs.n_samples)
 
     def worth(fit: IntArray, judged: IntArray) -> FloatArray:
@@ -88,4 +89,5 @@ METRIC = Metric(
     source="Khemakhem et al. 2020 (ICE-BeeM), of blocks",
     needs="needs blocks of codes and factors",
     stochastic=True,
+    version=2,
 )

@@ -32,6 +32,7 @@ def block_r2(
     kinds: Sequence[Kind] | None = None,
     seed: int = 0,
     groups: ArrayLike | None = None,
+    sizes: Sequence[int] | None = None,
 ) -> BlockR2:
     """How well each block of factors is predicted by its own block of codes, and by the others.
 
@@ -46,6 +47,7 @@ def block_r2(
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: draws the halves.
         groups: (n_samples,) group of each row (trial, animal, video or session); no group is in two parts.
+        sizes: number of levels of each factor, around which cyclic ones wrap; as for `r2`.
 
     Returns:
         BlockR2. `score` at most 1, higher is better; `leakage` from 0, lower is better. Blind to rotation within
@@ -71,7 +73,7 @@ def block_r2(
             f"code_blocks and factor_blocks must have the same number of blocks; got {len(own)} and {len(theirs)}"
         )
     halves = split_rows(inputs.n_samples, (0.5, 0.5), seed, inputs.groups)
-    v, columns = targets_of(inputs, theirs)
+    v, columns = targets_of(inputs, theirs, sizes)
     z = standardised(inputs.codes)
     ways = [halves, halves[::-1]]
     matrix = np.mean([[[r2_of_pair(z, i, v, k, *way) for k in columns] for i in own] for way in ways], axis=0)
@@ -98,4 +100,5 @@ METRIC = Metric(
     source="von Kügelgen et al. 2021, experiments",
     needs="needs blocks of codes and factors",
     stochastic=True,
+    version=2,
 )

@@ -58,7 +58,13 @@ class WideScores(Shown):
 
 
 def wide_scores(
-    codes: Any, factors: ArrayLike, *, kinds: Sequence[Kind] | None = None, seed: int = 0, at_once: int = 128
+    codes: Any,
+    factors: ArrayLike,
+    *,
+    kinds: Sequence[Kind] | None = None,
+    seed: int = 0,
+    sizes: Sequence[int] | None = None,
+    at_once: int = 128,
 ) -> WideScores:
     """Score thousands of codes by the metrics that each code enters alone, with `at_once` columns in memory.
 
@@ -71,6 +77,7 @@ def wide_scores(
         factors: (n_samples, n_factors) levels; continuous factors are cut into 20 bins of equal width.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: draws the rows to match and those to judge.
+        sizes: number of levels of each factor, around which cyclic ones wrap; as for `mcc`, which alone reads it.
         at_once: columns held as full arrays, 1 to 4096; some hundred bytes a row and column.
 
     Returns:
@@ -86,7 +93,7 @@ def wide_scores(
         >>> round(wide_scores(grid, grid).mig, 12)
         1.0
     """
-    found = one_pass(codes, factors, kinds=kinds, seed=seed, at_once=at_once)
+    found = one_pass(codes, factors, kinds=kinds, seed=seed, sizes=sizes, at_once=at_once)
     results = {name: result(found) for name, result in WIDE.items() if name != "sap"}
     per_line = gaps(found.squared)
     left_out = found.inputs.n_factors - len(per_line)
@@ -114,10 +121,17 @@ class OnePass:
     leading: IntArray
     codes: FloatArray  # (n_samples, n_leading)
     seed: int
+    sizes: Sequence[int] | None
 
 
 def one_pass(
-    codes: Any, factors: ArrayLike, *, kinds: Sequence[Kind] | None = None, seed: int = 0, at_once: int = 128
+    codes: Any,
+    factors: ArrayLike,
+    *,
+    kinds: Sequence[Kind] | None = None,
+    seed: int = 0,
+    sizes: Sequence[int] | None = None,
+    at_once: int = 128,
 ) -> OnePass:
     """As for `wide_scores`, what its metrics share."""
     check_whole("at_once", at_once, 1, 4096, why="so many columns are held as full arrays")
@@ -125,7 +139,7 @@ def one_pass(
     refuse_other_order(codes=codes, factors=factors)
     inputs = check_inputs(np.zeros((parts.n_samples, 1)), factors, kinds, seed)
     levels, n_codes, k = as_levels(inputs), parts.n_codes, inputs.n_factors
-    blocks, halves = as_blocks(inputs), split_rows(parts.n_samples, (0.5, 0.5), seed)
+    blocks, halves = as_blocks(inputs, sizes), split_rows(parts.n_samples, (0.5, 0.5), seed)
     train = split_rows(parts.n_samples, (TRAIN_FRACTION, 1 - TRAIN_FRACTION), seed)[0]
     known = Levels(levels.levels[train], levels.sizes, ())
     ordered = np.flatnonzero([kind != "categorical" for kind in inputs.kinds])
@@ -144,7 +158,7 @@ def one_pass(
         column for worth in (learnt, *matched) for column in (align(worth), *np.argsort(-worth, axis=0)[:RUNNERS_UP])
     ]
     leading = np.setdiff1d(np.concatenate(best), [-1])
-    return OnePass(inputs, levels, information, squared, leading, parts.full(leading), seed)
+    return OnePass(inputs, levels, information, squared, leading, parts.full(leading), seed, sizes)
 
 
 def _mig(found: OnePass) -> MIG:
@@ -183,7 +197,7 @@ def _modularity(found: OnePass) -> Modularity:
 
 
 def _mcc(found: OnePass) -> MCC:
-    return mcc(found.codes, found.inputs.factors, kinds=found.inputs.kinds, seed=found.seed)
+    return mcc(found.codes, found.inputs.factors, kinds=found.inputs.kinds, seed=found.seed, sizes=found.sizes)
 
 
 # Metrics that read codes by columns, each from what one pass over these found; of codes they hold those that lead.

@@ -65,7 +65,7 @@ def score_wide(
             )
         held = held.tocsr()[rows]
     started = time.perf_counter()
-    found = one_pass(held, read.factors, kinds=read.kinds, seed=seed, at_once=at_once)
+    found = one_pass(held, read.factors, kinds=read.kinds, seed=seed, sizes=read.sizes, at_once=at_once)
     shared = (time.perf_counter() - started) / (len(chosen) - len(skipped))
     names = tuple(f"code {code}" for code in found.leading)
     notes = (

@@ -46,9 +46,11 @@ def check_blocks(name: str, blocks: Columns, n_columns: int, of: str) -> list[li
     return found
 
 
-def targets_of(inputs: Inputs, blocks: list[list[int]]) -> tuple[FloatArray, list[list[int]]]:
-    """Factors as columns, and the columns of each block of factors."""
-    read = as_blocks(inputs)
+def targets_of(
+    inputs: Inputs, blocks: list[list[int]], sizes: Sequence[int] | None
+) -> tuple[FloatArray, list[list[int]]]:
+    """Factors as columns, and the columns of each block of factors; `sizes` as for `as_blocks`."""
+    read = as_blocks(inputs, sizes)
     return read.columns, [np.flatnonzero(np.isin(read.owner, block)).tolist() for block in blocks]
 
 
