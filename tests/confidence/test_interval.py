@@ -286,6 +286,23 @@ def test_parts_score_as_those_rows_do_alone() -> None:
                 assert part.per_factor == pytest.approx(expected.per_factor, abs=1e-9), (name, kinds, one_in)
 
 
+def test_parts_without_the_last_level_go_around_the_circle_of_all_rows() -> None:
+    """Hours of the day of which the last is rare: many a half lacks it, and is no circle of 8 hours for that."""
+    draw = np.random.default_rng(1)
+    hours = np.where(draw.random(200) < 0.02, 11, draw.integers(0, 8, 200))
+    factors, angle = np.column_stack([hours, draw.integers(0, 3, 200)]), np.pi * hours / 6
+    codes = np.column_stack([np.cos(angle), np.sin(angle), factors[:, 1]]) + 0.05 * draw.standard_normal((200, 3))
+    held = Representation(codes, factors, kinds=("cyclic", "ordinal"))
+    frames = [
+        unbraid.score(each, metrics=["mcc", "r2"], confidence=0.95).to_frame()
+        for each in (held, replace(held, sizes=(12, 3)))
+    ]
+    for column in ("value", "low", "high", "deviation", "bias"):
+        assert frames[0][column].tolist() == pytest.approx(frames[1][column].tolist(), abs=1e-12), column
+    assert held.sizes is None
+    assert held.keep_rows(np.flatnonzero(hours < 8)).sizes == (12, 3)
+
+
 def test_a_mask_and_posteriors_go_with_their_rows() -> None:
     given = Representation(CODES, FACTORS, log_variances=2 * CODES)
     part = given.keep_rows(np.array([5, 3]))

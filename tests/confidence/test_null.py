@@ -1,6 +1,7 @@
 """Scores beside those of shuffled rows."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -160,6 +161,20 @@ def test_whole_objects_are_shuffled_among_themselves() -> None:
     assert alone.scores.tolist() == beside.scores.tolist(), "whatever else is scored"
     assert len(set(null.scores)) == 5
     assert null.scores.min() > card["d_lsbd"].score
+
+
+def test_the_middle_of_a_series_goes_around_as_far_as_all_of_it() -> None:
+    """An hour that rises once over the session: its middle half has the hours 6 to 17, of 24."""
+    hours = np.repeat(np.arange(24), 30)
+    angle = np.pi * hours / 12
+    codes = np.column_stack([np.cos(angle), np.sin(angle)]) + 0.05 * RNG.standard_normal((720, 2))
+    held = Representation(codes, hours[:, None], kinds=("cyclic",))
+    found = [
+        unbraid.score(each, metrics="r2", null="shift:3").scored["r2"].null
+        for each in (held, replace(held, sizes=(24,)))
+    ]
+    scores = [[each.score, *each.scores] for each in found if each is not None]
+    assert scores[0] == pytest.approx(scores[1], abs=1e-12)
 
 
 def test_the_command_shows_both_and_refuses_nonsense(tmp_path: Path) -> None:

@@ -277,7 +277,21 @@ class Representation(Shown):
     def keep_rows(self, rows: IntArray) -> "Representation":
         """These rows alone, in this order."""
         arrays = {name: getattr(self, name) for name in ("codes", "factors", "weights", "groups", *POSTERIOR)}
-        return replace(self, **{name: array[rows] for name, array in arrays.items() if array is not None})
+        kept = {name: array[rows] for name, array in arrays.items() if array is not None}
+        return replace(self, sizes=self.known_sizes(), **kept)
+
+    def known_sizes(self) -> tuple[int, ...] | None:
+        """`sizes`; without them those that the rows show, where a factor goes around in steps, else None.
+
+        Some of the rows may lack the last level, and go around as far as all of them.
+        """
+        whole = [bool((column == np.rint(column)).all()) for column in self.factors.T]
+        around = [steps and kind == "cyclic" for steps, kind in zip(whole, self.kinds, strict=True)]
+        if self.sizes is not None or not any(around):
+            return self.sizes
+        levels = [len(np.unique(column)) if steps else 0 for steps, column in zip(whole, self.factors.T, strict=True)]
+        highest = self.factors.max(axis=0)
+        return tuple(max(1, int(top) + 1) if on else n for on, top, n in zip(around, highest, levels, strict=True))
 
     def keep_factors(self, names: Sequence[str]) -> "Representation":
         """The same codes with these factors alone, in this order; without blocks of factors.

@@ -31,6 +31,8 @@ def part_scorer(
     `score_each`; `kept` holds what is known of all rows, for scorers of the same metrics by other seeds.
     """
     context = context_of(representation, seed, held_out)
+    if (sizes := representation.known_sizes()) is not None:
+        context["sizes"] = sizes
     with sharing(kept):
         whole = inputs_of(representation)
         quick = {
