@@ -10,6 +10,7 @@ from tests.examples import entangled_codes, grid_factors
 from unbraid.metrics import dci_boosted, dci_forest, dci_from_importance, dci_lasso
 from unbraid.metrics._shared.inputs import split_rows
 from unbraid.metrics.dci import DCI
+from unbraid.metrics.modularity import modularity_of
 from unbraid.types import FloatArray, IntArray
 
 
@@ -91,6 +92,18 @@ def test_a_factor_without_importances_is_incomplete() -> None:
     assert scores.per_factor.tolist() == [1.0, 0.0]
     assert scores.completeness == 0.5
     assert dci_from_importance([[1.0, 0.0], [0.0, 0.0]], completeness="weighted").completeness == 1.0
+
+
+def test_one_code_per_factor_is_best_and_not_beyond_whatever_their_shares() -> None:
+    """Shares of all importance add up to 1 but for rounding, which is in no range."""
+    draw = np.random.default_rng(0)
+    for _ in range(500):
+        matrix = np.diag(draw.random(int(draw.integers(2, 12))) + 0.01)
+        found = [dci_from_importance(matrix, completeness=how) for how in ("mean", "weighted")]
+        scores = [each.disentanglement for each in found] + [each.completeness for each in found]
+        scores += [modularity_of(matrix, weighting).score for weighting in ("codes", "information")]
+        assert scores == pytest.approx([1.0] * 6, abs=1e-12)
+        assert max(scores) <= 1.0
 
 
 def test_one_factor_and_one_code() -> None:

@@ -58,7 +58,7 @@ def test_a_dead_code_is_left_out_or_counts_as_zero() -> None:
     codes = np.column_stack([factors.astype(float), np.full(len(factors), -2.0)])
     assert modularity(codes, factors).score == pytest.approx(1.0, abs=1e-12)
     assert modularity(codes, factors, dead_codes="zero").score == pytest.approx(0.75, abs=1e-12)
-    assert "1 codes carry no information and count as 0" in modularity(codes, factors, dead_codes="zero").notes
+    assert "counted as 0: 1 code without information" in modularity(codes, factors, dead_codes="zero").notes
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -8,6 +8,7 @@ import numpy as np
 
 from unbraid._utils.arguments import check_choice
 from unbraid._utils.repr import Shown
+from unbraid.metrics._shared.alignment import mean_by_shares
 from unbraid.metrics._shared.chance import UNREADABLE
 from unbraid.metrics._shared.inputs import check_matrix, mean_and_deviation
 from unbraid.metrics._shared.train_valid_test import TrainValidTest
@@ -94,8 +95,8 @@ def dci_from_importance(importance: ArrayLike, *, completeness: Completeness = "
     per_code, per_factor = _concentration(matrix), _concentration(matrix.T)
     code_weights, factor_weights = _shares(matrix.sum(axis=1)), _shares(matrix.sum(axis=0))
     return DisentanglementCompleteness(
-        disentanglement=float(code_weights @ per_code),
-        completeness=float(per_factor.mean() if completeness == "mean" else factor_weights @ per_factor),
+        disentanglement=mean_by_shares(per_code, code_weights),
+        completeness=float(per_factor.mean()) if completeness == "mean" else mean_by_shares(per_factor, factor_weights),
         per_code=per_code,
         per_factor=per_factor,
         code_weights=code_weights,

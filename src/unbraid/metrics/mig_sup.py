@@ -8,7 +8,7 @@ import numpy as np
 
 from unbraid._utils.arguments import check_choice
 from unbraid._utils.repr import Shown
-from unbraid.metrics._shared.alignment import gaps
+from unbraid.metrics._shared.alignment import gaps, mean_by_shares
 from unbraid.metrics._shared.bins import Binning
 from unbraid.metrics._shared.chance import Noise, drawn
 from unbraid.metrics._shared.flags import notes_on_bins, notes_on_dependence, single_factor
@@ -94,7 +94,7 @@ def mig_sup(
     shares = shares / max(shares.sum(), np.finfo(float).tiny)
     nobody = {"active": "no code has a variance above .01", "information": "no code carries information"}
     return MIGSup(
-        score=float(shares @ per_code),
+        score=mean_by_shares(per_code, shares),
         per_code=per_code,
         weights=shares,
         mutual_information=found.information,

@@ -7,7 +7,9 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from unbraid._utils.arguments import check_bins, check_choice
+from unbraid._utils.counted import counted
 from unbraid._utils.repr import Shown
+from unbraid.metrics._shared.alignment import mean_by_shares
 from unbraid.metrics._shared.bins import Binning
 from unbraid.metrics._shared.chance import Noise, drawn
 from unbraid.metrics._shared.flags import notes_on_bins, notes_on_dependence, single_factor
@@ -113,9 +115,9 @@ def modularity_of(
     if not alive.any():
         notes = ("no code carries information: the score is set to 0",)
     elif not alive.all():
-        counted = "count as 0" if dead_codes == "zero" and weighting == "codes" else "are left out"
-        notes = (f"{int((~alive).sum())} codes carry no information and {counted}",)
-    return Modularity(float(shares @ per_code), per_code, shares, information, notes)
+        how = "counted as 0" if dead_codes == "zero" and weighting == "codes" else "left out"
+        notes = (f"{how}: {counted(int((~alive).sum()), 'code')} without information",)
+    return Modularity(mean_by_shares(per_code, shares), per_code, shares, information, notes)
 
 
 def _per_code(information: FloatArray) -> tuple[FloatArray, BoolArray]:

@@ -59,6 +59,11 @@ def gaps(worth: FloatArray) -> FloatArray:
     return ranked[..., -1, :] - ranked[..., -2, :]
 
 
+def mean_by_shares(values: FloatArray, shares: FloatArray) -> float:
+    """Of values of at most 1; the shares add up to 1, which rounding may exceed."""
+    return float(min(shares @ values, 1.0))
+
+
 def beyond_luck(split: TrainTestSplit, information: FloatArray) -> BoolArray:
     """(n_codes, n_factors) whether `training_information` is more than independence would give by luck.
 
