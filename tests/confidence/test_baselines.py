@@ -185,6 +185,9 @@ def test_baselines_that_are_not_of_the_rows_are_refused_and_weights_and_gaps_are
         unbraid.score(held, metrics="mig", baselines={"PCA": Baseline(moved)})
     with pytest.raises(ValueError, match=r"baselines\['PCA'\] must be finite; row 0, column 0 is nan"):
         unbraid.score(held, metrics="mig", baselines={"PCA": np.full((60, 2), np.nan)})
+    for wrong, named in ((True, "bool"), ("PCA", "str"), ([other], "list")):
+        with pytest.raises(ValueError, match=rf"baselines must be codes of the same rows by name, .*; got {named}"):
+            unbraid.score(held, metrics="mig", baselines=wrong)  # pyright: ignore[reportArgumentType]
     counts = np.arange(60) % 3
     card = unbraid.score(held, metrics="mig", weights=counts, baselines={"PCA": other})
     assert card.scored["mig"].baselines["PCA"] == pytest.approx(mig(other, factors, weights=counts).score)

@@ -111,6 +111,8 @@ def test_blocks_that_are_no_lists_and_metrics_without_blocks_are_refused() -> No
     for blocks in ([0, 1], ["01"], [[]], {"a": "shape"}):
         with pytest.raises(ValueError, match="a block is a list of columns or names; got"):
             unbraid.score(CODES, FACTORS, metrics="mig", factor_blocks=blocks)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match=r"code_blocks must be a list of blocks, such as \[\[0, 1\], \[2\]\]; got 2"):
+        unbraid.score(CODES, FACTORS, metrics="mig", code_blocks=2)  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="block_r2 needs blocks of codes and factors: give code_blocks"):
         unbraid.score(CODES, FACTORS, metrics="block_r2")
     with pytest.raises(ValueError, match="blocks need factors"):

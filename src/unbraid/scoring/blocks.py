@@ -85,8 +85,10 @@ def _columns(argument: str, given: AsGiven | None, names: tuple[str, ...], count
         listed = [(name, _members(argument, members, names, count)) for name, members in pairs]
     elif isinstance(given, Mapping):
         listed = list(given.items())
-    else:
+    elif isinstance(given, Sequence):
         listed = [("", block) for block in given]
+    else:
+        raise ValueError(f"{argument} must be a list of blocks, such as [[0, 1], [2]]; got {given!r}")
     found: Named = []
     for name, block in listed:
         if isinstance(block, str) or not isinstance(block, Sequence) or not len(block):

@@ -137,6 +137,9 @@ def score(
     """
     check_whole("seed", seed, 0, MOST)
     asked_shuffle(null)
+    if not isinstance(baselines, Mapping | None):
+        wanted = "codes of the same rows by name, {'PCA': pca_codes}; score_encoder makes them of images by itself"
+        raise ValueError(f"baselines must be {wanted}; got {type(baselines).__name__}")
     if taken := sorted({*(baselines or {})} & COLUMNS):
         raise ValueError(f"baselines: {taken[0]!r} is a column of to_frame() already; choose another name")
     level, n_parts = (None, None) if confidence is None else asked_interval(confidence)
