@@ -398,7 +398,7 @@ def test_bold_cells_and_a_foot_in_every_format() -> None:
     assert noted.endswith("\\parbox{\\linewidth}{\\raggedright\\footnotesize 5 \\% \\& more}\n")
     assert "parbox" not in latex(Table(head, rows))
     assert r"a (10 $\times$ 60 rows)" in latex(Table(["m", "a (10 × 60 rows)"], rows))
-    assert markdown(Table(head, rows, notes=["foot"])).endswith("| y | ** |\n\nfoot\n")
+    assert markdown(Table(head, rows, notes=["foot"])).endswith("| y | \\** |\n\nfoot\n")
     assert comma_separated(Table(head, rows)) == "m,a\nx_1,0.5 ± 0.1\ny,**\n"
 
 

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from markdown_it import MarkdownIt
 from matplotlib import get_data_path
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextPath
@@ -32,6 +33,38 @@ def test_readers_see_three_digits_and_programs_all_of_them() -> None:
         {"model": "a", "mig": 0.123456, "n": 7}, {"model": "b", "mig": None, "n": 12},
     ]  # fmt: skip
     assert markdown(NUMBERS).splitlines()[:3] == ["| model | mig ↑ | n |", "| --- | ---: | ---: |", "| a | 0.123 | 7 |"]
+
+
+NAMES = [
+    "a|b",
+    "<b>x</b>",
+    "*x*y",
+    "_x_ dci_lasso x_1",
+    "`x`",
+    "[l](u)",
+    "x\\|y",
+    "\\",
+    "a\\*b*c",
+    "&lt;",
+    "~~x~~",
+    "a < 3*4",
+    "d1/__a__-1.npz",
+    "__x__",
+    "unbraid__vae__1",
+]
+
+
+def test_names_are_no_markup_to_a_reader_of_markdown() -> None:
+    text = markdown(Table(["model", "<i>"], [[name, f"**{name}**"] for name in NAMES], notes=["<b>*p*</b> < .05"]))
+    assert "dci_lasso" in text
+    assert "unbraid__vae" in text
+    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(text)
+    shown = [token.children or [] for token in tokens if token.type == "inline"]
+    kinds = {part.type for parts in shown for part in parts}
+    assert kinds <= {"text", "text_special", "strong_open", "strong_close"}
+    cells = ["".join(part.content for part in parts) for parts in shown]
+    assert cells == ["model", "<i>", *(name for name in NAMES for _ in range(2)), "<b>*p*</b> < .05"]
+    assert sum(part.type == "strong_open" for parts in shown for part in parts) == len(NAMES)
 
 
 def test_a_cell_may_show_more_than_its_number() -> None:

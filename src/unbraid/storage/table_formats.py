@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -208,15 +209,25 @@ def _escaped(cell: str) -> str:
 
 # Markdown, CSV, JSON
 
+# What a name may have that reads as markup, and no more of it, since tables are read as they are, too: not the _ within
+# a word, nor a < before a number.
+MARKUP = re.compile(
+    r"[`|]|\\(?=[^\w\s]|$)|\*(?=\S)|(?<!\w)_+(?=\S)|<(?=[a-zA-Z/!?])|\[(?=[^]]*\]\()|&(?=#?\w+;)|~(?=~)"
+)
+
 
 def markdown(table: Table) -> str:
     """A table as GitHub and most editors read it."""
     rule = ["---:" if side == "r" else "---" for side in table.sides]
-    heads, *rows = table.texts
-    lines = [
-        "| " + " | ".join(_one_line(cell).replace("|", r"\|") for cell in row) + " |" for row in (heads, rule, *rows)
-    ]
-    return "\n".join([*lines, *(f"\n{_one_line(note)}" for note in table.notes)]) + "\n"
+    heads, *rows = [list(map(_marked_up, row)) for row in table.texts]
+    lines = ["| " + " | ".join(row) + " |" for row in (heads, rule, *rows)]
+    return "\n".join([*lines, *(f"\n{_marked_up(note)}" for note in table.notes)]) + "\n"
+
+
+def _marked_up(text: str) -> str:
+    if is_bold(text):
+        return f"**{_marked_up(plain(text))}**"
+    return MARKUP.sub(lambda found: "".join(f"\\{each}" for each in found[0]), _one_line(text))
 
 
 def comma_separated(table: Table) -> str:
