@@ -28,6 +28,7 @@ from unbraid.metrics._shared.train_test_split import (
     in_roles,
     train_test_split,
 )
+from unbraid.metrics._solvers.trees import own_order
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 NULL_DRAWS = 200
@@ -134,9 +135,13 @@ def snc_of_parts(whole: Inputs, seed: int) -> Callable[[Part], Numbers]:
         train, test = split_rows(len(part.rows), (TRAIN_FRACTION, 1 - TRAIN_FRACTION), seed, part.groups)
         train_rows, test_rows = part.rows[train], part.rows[test]
         learnt, true = (levels.levels.T.take(rows, axis=1) for rows in (train, test))
-        binned = bin_codes(whole.codes.take(train_rows, axis=0), BINS, "width")
+        codes = whole.codes.take(train_rows, axis=0)
+        binned = bin_codes(codes, BINS, "width")
         alive = np.flatnonzero(binned.any(axis=0))
         information = mutual_information(binned, Levels(learnt.T, levels.sizes, ()))
+        ranked = np.sort(np.round(information[alive], 12), axis=0)
+        if (ranked[1:] == ranked[:-1]).any():  # of codes as good as each other no column decides, see `align_live`
+            alive = alive[own_order(codes[:, alive])[0]]
         alignment = np.append(alive, -1)[align(information[alive])]
         accuracy, chance = np.zeros((2, len(alignment)))
         for factor, (code, size) in enumerate(zip(alignment, levels.sizes, strict=True)):
