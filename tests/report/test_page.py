@@ -381,6 +381,26 @@ def test_the_way_to_reproduce_names_path_metrics_and_seed(card: ScoreCard) -> No
     assert page_content(card)["card"]["reproduce"]["command"] is command(card) is None
 
 
+@pytest.mark.usefixtures("undrawn")
+@pytest.mark.parametrize("unwanted", [(), ("batch",)])
+def test_the_call_on_a_page_gives_the_same_numbers_of_a_circle_of_which_levels_are_missing(
+    unwanted: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(0)
+    factors = np.column_stack([rng.integers(0, 12, 200), rng.integers(0, 3, 200), rng.integers(0, 2, 200)])
+    angle = np.pi * factors[:, 0] / 12
+    codes = np.column_stack([np.cos(angle), np.sin(angle), factors[:, 1]])
+    told: dict[str, Any] = {"names": ["hour", "size", "batch"], "sizes": [24, 3, 2], "unwanted": unwanted}
+    first = score(codes, factors, kinds=["cyclic", "ordinal", "categorical"], metrics=["r2", "mcc"], **told)
+    again = page_content(first)["card"]["reproduce"]["python"]
+    monkeypatch.chdir(tmp_path)
+    scope: dict[str, Any] = {"codes": codes, "factors": factors}
+    exec(again, scope)
+    assert [each.headline for each in scope["card"].scored.values()] == pytest.approx(
+        [each.headline for each in first.scored.values()]
+    )
+
+
 def test_pyplot_stays_untouched(card: ScoreCard) -> None:
     def figures() -> list[int]:
         return getattr(sys.modules.get("matplotlib.pyplot"), "get_fignums", list)()

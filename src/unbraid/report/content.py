@@ -371,6 +371,8 @@ def _reproduce(card: Card) -> dict[str, str | None]:
         kinds = representation.kinds
         told = dict(zip(representation.names, kinds, strict=True)) if unwanted else list(kinds)
         arguments = f"kinds={told!r}, names={[*representation.names, *unwanted]!r}, "
+        if representation.sizes is not None and "cyclic" in kinds:  # how far around they go
+            arguments += f"sizes={[*representation.sizes, *[0] * len(unwanted)]!r}, "
         return {
             "command": None,
             "python": f"import unbraid\n\ncard = unbraid.score(codes, factors, {arguments}{finish}",
