@@ -309,6 +309,24 @@ def test_rows_in_another_order_are_matched_by_their_factors_where_no_two_are_ali
     assert list(by_path.cards) == [str(tmp_path / "a.npz"), str(tmp_path / "b.npz")]
 
 
+def test_a_circle_is_as_long_for_one_model_as_for_another() -> None:
+    """Hours of the morning alone, 12 of the 24 that one of the models knows of."""
+    hours = np.tile(np.arange(12), 30)[:, None]
+    angle = np.pi * hours / 12
+    codes = np.hstack([np.cos(angle), np.sin(angle)]) + 0.01 * RNG.standard_normal((360, 2))
+    plain = Representation(codes, hours, kinds=("cyclic",))
+    told = replace(plain, sizes=(24,))
+    for given in ({"a": plain, "b": told}, {"b": told, "a": plain}):
+        found = unbraid.compare(given, metrics="r2", confidence=(0.9, 4))
+        assert found.cards["a"]["r2"].score == pytest.approx(found.cards["b"]["r2"].score, abs=1e-9)
+        assert found.cards["a"]["r2"].score > 0.99
+    early = plain.keep_rows(np.flatnonzero(hours[:, 0] < 9))  # whose own highest level is another
+    alike = unbraid.compare({"a": plain, "b": replace(early, sizes=None)}, metrics="r2", confidence=(0.9, 4))
+    assert alike.cards["b"].representation.sizes == (12,)
+    with pytest.raises(ValueError, match="factor_0 has 24 levels once around in b and 12 in a: give both the same"):
+        unbraid.compare({"b": told, "a": replace(plain, sizes=(12,))}, metrics="r2")
+
+
 def test_what_has_no_interval_is_not_compared_and_it_is_said() -> None:
     grid = np.stack(np.meshgrid(np.arange(8), np.arange(8), indexing="ij"), axis=-1).reshape(-1, 2)
     turns = 2 * np.pi * grid / 8

@@ -240,8 +240,9 @@ def compare(
         ModelComparison.
 
     Raises:
-        ValueError: fewer than two models, too few rows, other factors, `paired` where rows do not match, or weights of
-            rows that not all models have, or that differ on paired rows; it needs more memory than is free.
+        ValueError: fewer than two models, too few rows, other factors, cyclic ones of other `sizes`, `paired` where
+            rows do not match, or weights of rows that not all models have, or that differ on paired rows; it needs
+            more memory than is free.
 
     Reference:
         Holm 1979, for the correction; Kish 1965, for rows with weights; `unbraid.score` for the intervals.
@@ -253,6 +254,7 @@ def compare(
     named = choose(trusting(metrics), blocks_of(largest))
     check_memory_of_scores(named, largest.codes, len(largest.names), kept)
     matched = _matched(given)
+    given = _around_alike(given)
     together, notes = paired is not False and not isinstance(matched, str), []
     if paired is not False and isinstance(matched, str):
         if paired:
@@ -379,6 +381,28 @@ def _matched(models: Mapping[str, Representation]) -> dict[str, IntArray] | str:
             return f"the rows of {other} are not those of {name}: their factors do not match"
         orders[other] = order
     return orders
+
+
+def _around_alike(models: Mapping[str, Representation]) -> dict[str, Representation]:
+    """The same, whose cyclic factors go around as far in each: as its `sizes` say, those of another, or all rows show.
+
+    Raises:
+        ValueError: two models say otherwise.
+    """
+    first = next(iter(models.values()))
+    stated = [(name, each.sizes) for name, each in models.items() if each.sizes is not None]
+    for column in (column for column, kind in enumerate(first.kinds) if kind == "cyclic"):
+        for name, sizes in stated:
+            if sizes[column] != stated[0][1][column]:
+                raise ValueError(
+                    f"factor {first.names[column]} has {stated[0][1][column]} levels once around in {stated[0][0]} and "
+                    f"{sizes[column]} in {name}: give both the same sizes"
+                )
+    shown = [sizes for each in models.values() if (sizes := each.known_sizes()) is not None]
+    if "cyclic" not in first.kinds or not shown:
+        return dict(models)
+    known = stated[0][1] if stated else tuple(map(max, zip(*shown, strict=True)))
+    return {name: replace(each, sizes=each.sizes or known) for name, each in models.items()}
 
 
 def _order(factors: FloatArray | IntArray, others: FloatArray | IntArray) -> IntArray | None:
