@@ -50,6 +50,7 @@ def test_factors_are_called_by_their_names() -> None:
     assert with_names("codes 0 and 1 of factor 0", names, ("V1/7", "MT")) == "codes V1/7 and MT of factor shape"
     assert with_names("factor 2 and factor 7 of 1 factor", names) == "factor 2 and factor 7 of 1 factor"
     assert with_names("code 0: so; codes 0 and 1", names, ("code 0", "code_b")) == "code 0: so; codes 0 and b"
+    assert with_names("factor 0: so; code 0", ("code 1", "y"), ("a", "b")) == "factor code 1: so; code a"
 
 
 @pytest.mark.parametrize(

@@ -48,14 +48,16 @@ def with_names(text: str, factors: Sequence[str], codes: Sequence[str] = ()) -> 
     nothing, and codes without names keep their numbers.
     """
 
-    def replaced(word: str, names: Sequence[str], text: str) -> str:
+    def replaced(found: re.Match[str]) -> str:
+        word, names = found[1], factors if found[1] == "factor" else codes
+
         def named(column: re.Match[str]) -> str:
             number = int(column[0])
             # A name that begins with the word itself, as "code 3" does, would have it there twice.
             return re.sub(rf"^{word}[ _](?=.)", "", names[number]) if number < len(names) else column[0]
 
-        counted = rf"\b{word}s? \d+(?:(?:,|,? and) \d+)*\b"
-        return re.sub(counted, lambda found: re.sub(r"\d+", named, found[0]), text)
+        return re.sub(r"\d+", named, found[0])
 
     text = re.sub(r"\bfactors column (?=\d)", "factor ", text) if factors else text
-    return replaced("code", codes, replaced("factor", factors, text)) if codes else replaced("factor", factors, text)
+    # Both at once: a factor may be called "code 1".
+    return re.sub(r"\b(factor|code)s? \d+(?:(?:,|,? and) \d+)*\b", replaced, text)
