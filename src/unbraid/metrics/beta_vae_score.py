@@ -21,6 +21,7 @@ from unbraid.metrics._shared.metric import FEW_UNCHECKED_HALVES, Metric
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 N_NEWTON = 100
+LARGEST = 900  # power of two of codes above which they are scaled down
 PER_PAIR = 5  # numbers: three that are drawn, two rows
 FEW = 10  # rows of a level, half of them to test on, below which one draw of noise says little
 REMEMBERED = 0.05  # squared distance up to which noise scores within .05 of chance
@@ -98,14 +99,17 @@ def beta_vae_score(
     rng = np.random.default_rng(seed)
     counts = zip(levels_of, (n_train, n_test), strict=True)
     parts = [draw_pairs(each, n_points, batch_size, rng) for each, n_points in counts]
-    (train, train_fixed), (test, test_fixed) = [(mean_differences(inputs.codes, pairs), k) for pairs, k in parts]
+    # Sums of differences of the largest floats overflow; where codes are as large as this, the penalty is long nothing.
+    powers = np.maximum(exponents(inputs.codes) - LARGEST, 0)
+    codes = np.ldexp(inputs.codes, -powers)
+    (train, train_fixed), (test, test_fixed) = [(mean_differences(codes, pairs), k) for pairs, k in parts]
     weights, intercepts, converged = logistic_regression(train, train_fixed, inputs.n_factors)
     right = (test @ weights + intercepts).argmax(axis=1) == test_fixed
     return BetaVAEScore(
         score=float(right.mean()),
         train_accuracy=float(((train @ weights + intercepts).argmax(axis=1) == train_fixed).mean()),
         per_factor=recall(right, test_fixed, inputs.n_factors),
-        weights=weights,
+        weights=np.ldexp(weights, -powers[:, None]),
         notes=(
             *levels_of[0].notes,
             *(() if converged else ("the classifier has not converged",)),
