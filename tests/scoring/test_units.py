@@ -32,6 +32,27 @@ def test_each_unit_is_its_first_component_as_scikit_learn_has_it() -> None:
     assert card["mig"].score > 0.8
 
 
+def test_rows_with_weights_are_as_good_as_repeated_ones() -> None:
+    counts = np.arange(600) % 4
+    weighted = unbraid.score(TOKENS, FACTORS, metrics=["mig", "modularity"], units="pca", weights=counts)
+    again = np.repeat(np.arange(600), counts)
+    repeated = unbraid.score(TOKENS[again], FACTORS[again], metrics=["mig", "modularity"], units="pca")
+    for metric, each in repeated.scored.items():
+        assert weighted[metric].score == pytest.approx(each.headline, abs=1e-9)
+    of_peer = PCA(1).fit_transform(TOKENS[again, 0])[:, 0]
+    own = weighted.representation.codes[:, 0][np.searchsorted(np.flatnonzero(counts), again)]
+    np.testing.assert_allclose(np.abs(own), np.abs(of_peer), atol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_squares_of_codes_need_not_be_numbers(scale: float) -> None:
+    plain, scaled = (
+        unbraid.score(codes, FACTORS, metrics="mig", units="pca").representation.codes
+        for codes in (TOKENS, TOKENS * scale)
+    )
+    np.testing.assert_allclose(scaled / scale, plain, rtol=1e-9, atol=1e-9)
+
+
 def test_columns_in_blocks_are_units_under_their_names() -> None:
     flat = TOKENS.reshape(600, 15)
     blocks = {"shape": range(5), "size": range(5, 10), "hue": range(10, 15)}
@@ -49,6 +70,7 @@ def test_what_the_component_leaves_out_is_said() -> None:
     assert "codes are the first principal components of 3 units" in notes
     dead = TOKENS.copy()
     dead[:, 2] = 1.0
+    dead[::2, 2] *= 1 + 1e-15  # which is rounding
     assert np.ptp(unbraid.score(dead, FACTORS, metrics="mig", units="pca").representation.codes[:, 2]) == 0.0
 
 

@@ -8,13 +8,15 @@ import numpy as np
 from unbraid.representation.representation import Representation
 
 REDUCED = "codes are the first principal components of"  # begins the note on them
+CONSTANT = 1e-12  # of its largest value: a column that varies less is constant but for rounding
 MOST_TOLD = 0.95  # of a unit's variance: a note says which components hold less
 
 
 def by_units(representation: Representation, how: str, blocks: Sequence[tuple[str, Sequence[int]]]) -> Representation:
     """One code for each unit: the projection of its columns on the direction in which they vary most.
 
-    Its sign is that of the largest loading. A note says how much of the variance of a unit it leaves out.
+    Rows count by their weights. The sign is that of the largest loading. A note says how much of the variance of a unit
+    it leaves out.
 
     Args:
         representation: whose columns the units are made of; posteriors, which have no such projection, are left out.
@@ -28,13 +30,17 @@ def by_units(representation: Representation, how: str, blocks: Sequence[tuple[st
         raise ValueError(f"units must be 'pca'; got {how!r}")
     if len(representation) < 2 or not np.isfinite(representation.codes).all():
         raise ValueError(f"codes of units must be finite, in two rows or more; got {len(representation)} rows")
-    columns, told = [], []
+    columns, told, weights = [], [], representation.weights
     for _, block in blocks:
-        centred = np.asarray(representation.codes[:, list(block)], dtype=np.float64)
-        centred = centred - centred.mean(axis=0)
-        variances, directions = np.linalg.eigh(centred.T @ centred)
+        part = np.asarray(representation.codes[:, list(block)], dtype=np.float64)
+        exponent = np.frexp(np.abs(part).max())[1]
+        part = np.ldexp(part, -exponent)  # so that squares stay in range
+        centred = part - np.average(part, axis=0, weights=weights)
+        centred[:, np.ptp(part, axis=0) <= CONSTANT * np.abs(part).max(axis=0)] = 0.0
+        counted = centred if weights is None else centred * weights[:, None]
+        variances, directions = np.linalg.eigh(counted.T @ centred)
         loadings = directions[:, -1] * np.sign(directions[np.abs(directions[:, -1]).argmax(), -1])
-        columns.append(centred @ loadings)
+        columns.append(np.ldexp(centred @ loadings, exponent))
         told.append(variances[-1] / variances.sum() if variances.sum() > 0 else 1.0)
     names = tuple(name or f"unit {place}" for place, (name, _) in enumerate(blocks))
     least = int(np.argmin(told))
