@@ -6,7 +6,7 @@ from scipy.special import logsumexp
 
 from tests.examples import entangled_codes, grid_factors
 from unbraid.metrics import METRICS, NotDefined, elbo_terms
-from unbraid.metrics.elbo_terms import _log_aggregate, _with_controls
+from unbraid.metrics.elbo_terms import AT_ONCE, _log_aggregate, _with_controls
 from unbraid.types import FloatArray
 
 FACTORS = grid_factors(repeats=4)
@@ -68,12 +68,12 @@ def test_the_standard_error_is_the_spread_over_seeds() -> None:
 
 @pytest.mark.parametrize(("low", "high"), [(-1, 1), (-7, 0), (-20, -12), (-20, 0)])
 def test_density_of_all_rows_is_their_sum(low: float, high: float) -> None:
-    """More rows than fit in a block, most of them too far away to matter."""
-    rng = np.random.default_rng(0)
+    """More rows than fit in a block, most of them too far away to matter, and more samples than a core takes."""
+    rng, n_samples = np.random.default_rng(0), AT_ONCE + 90
     means, scales = 3 * rng.standard_normal((700, 3)), np.exp(rng.uniform(low, high, (700, 3)) / 2)
-    rows = rng.integers(0, 700, 200)
-    samples = means[rows] + scales[rows] * rng.standard_normal((200, 3))
-    own = log_density(samples, means, scales).sum(axis=2)[np.arange(200), rows]
+    rows = rng.integers(0, 700, n_samples)
+    samples = means[rows] + scales[rows] * rng.standard_normal((n_samples, 3))
+    own = log_density(samples, means, scales).sum(axis=2)[np.arange(n_samples), rows]
     expected = logsumexp(log_density(samples, means, scales).sum(axis=2), axis=1) - np.log(700)
     assert _log_aggregate(samples, own, means, scales) == pytest.approx(expected, abs=1e-10)
 

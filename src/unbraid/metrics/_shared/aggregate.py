@@ -181,6 +181,8 @@ def _walk(
         reached[depth] = depth > 0 and reached[depth - 1]
         if with_densities:
             _inherit(values, present, depth, halves[sides[height]])
+        # Views of arrays are counted, which takes longer than what is added: none is made for each row.
+        into, held = values[depth], present[depth]
         first = last = tos[height]
         if last + (tos[height] - froms[height]) > len(waiting):
             longer = np.empty(2 * len(waiting), dtype=np.int32)
@@ -198,7 +200,7 @@ def _walk(
             reached[depth] = True
             if with_densities:
                 _bump((middle - mean) / scale, 0.5 * width / scale, 1.0 / float(scale), nodes, bump)
-                _add(values[depth], present[depth], bump, slices[row])
+                _add(into, held, bump, slices, row)
         if last == first and reached[depth]:
             if len(spans) > 0:
                 spans[found, 0], spans[found, 1] = left, right
@@ -252,18 +254,17 @@ def _inherit(values: FloatArray, present: BoolArray, depth: int, half: FloatArra
 
 
 @numba.njit(cache=True)
-def _add(values: FloatArray, present: BoolArray, bump: FloatArray, slices: IntArray) -> None:
-    """Add to slice 0 and to each of `slices` that is not -1."""
-    for group in range(-1, len(slices)):
-        piece = slices[group] if group >= 0 else 0
+def _add(values: FloatArray, present: BoolArray, bump: FloatArray, slices: IntArray, row: int) -> None:
+    """Add to slice 0 and to each of those of the row that is not -1."""
+    for group in range(-1, slices.shape[1]):
+        piece = slices[row, group] if group >= 0 else 0
         if piece < 0:
             continue
         if not present[piece]:
             present[piece] = True
             values[piece] = 0.0
-        into = values[piece]
-        for node in range(len(bump)):
-            into[node] += bump[node]
+        for node in range(NODES):
+            values[piece, node] += bump[node]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -313,7 +314,7 @@ def _log_table(densities: FloatArray, refinement: FloatArray, largest: FloatArra
     return table
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _look_up(
     values: FloatArray, lefts: FloatArray, widths: FloatArray, guide: IntArray, table: FloatArray, found: FloatArray
 ) -> None:
