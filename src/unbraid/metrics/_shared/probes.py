@@ -249,7 +249,11 @@ def linear_heads(split: TrainTestSplit) -> LinearHeads:
     """Linear classifiers, trained to their optimum."""
     codes, levels = standardised_codes(split), split.levels.levels[split.train]
     known, asked = codes[split.train], codes[split.test]
-    heads = [softmax_regression(known, levels[:, factor], size) for factor, size in enumerate(split.sizes)]
+    heads = at_once(
+        lambda factor, stopped: softmax_regression(known, levels[:, factor], split.sizes[factor], stopped),
+        range(len(split.sizes)),
+        split.sizes,
+    )
     return LinearHeads(
         # Not a matrix product: its sums would depend on the number of threads.
         tuple(np.einsum("nd,dc->nc", asked, head.weights[:-1]) + head.weights[-1] for head in heads),

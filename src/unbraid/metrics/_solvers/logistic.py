@@ -5,18 +5,23 @@ penalty stays the same when codes are rotated, and along their principal axes th
 gradients then take few steps, however many codes there are and however alike.
 """
 
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Iterator
 from typing import NamedTuple
 
+import numba
 import numpy as np
 
-from unbraid._utils.threads import one_blas_thread
+from unbraid._utils.threads import at_once, one_blas_thread
+from unbraid.metrics._shared.aggregate import exp_down
 from unbraid.types import BoolArray, FloatArray, IntArray
 
 TOLERANCE = 1e-6  # largest entry of the gradient of the mean loss at the end
 MAX_STEPS = 100
 MAX_INNER_STEPS = 200
 BLOCK = 2048  # rows at a time, so that what belongs to them stays in the cache
+COLUMNS = 16  # binary problems that are solved together
+LOWEST = -70.0  # differences of logits below it count as it
 NOTHING = 1e-10  # probabilities below do not steer a step; their products would leave single precision
 
 
@@ -25,21 +30,22 @@ class Regression(NamedTuple):
     converged: bool
 
 
-class _Model(NamedTuple):
-    probabilities: Callable[[FloatArray], FloatArray]  # of logits (n, n_columns)
-    steepness: Callable[[FloatArray], FloatArray]  # of probabilities: what `bent` reads
-    bent: Callable[[FloatArray, FloatArray], FloatArray]  # steepness, change of logits -> change of probabilities
-    joint: bool  # whether the columns are one problem
-
-
-def softmax_regression(codes: FloatArray, levels: IntArray, n_classes: int) -> Regression:
-    """The softmax classifier, a column per class."""
-    return _along_axes(codes, np.eye(n_classes, dtype=bool)[levels], SOFTMAX)
+def softmax_regression(
+    codes: FloatArray, levels: IntArray, n_classes: int, stopped: threading.Event | None = None
+) -> Regression:
+    """The softmax classifier, a column per class. Once `stopped` is set it takes no further step."""
+    return _along_axes(codes, np.eye(n_classes, dtype=bool)[levels], True, stopped or threading.Event())
 
 
 def one_vs_rest_regression(codes: FloatArray, positive: BoolArray) -> Regression:
     """One binary classifier per column of `positive` (n_samples, n_problems)."""
-    return _along_axes(codes, positive, BINARY)
+    parts = np.array_split(positive, -(-positive.shape[1] // COLUMNS), axis=1)
+    found = at_once(
+        lambda part, stopped: _along_axes(codes, np.ascontiguousarray(part), False, stopped),
+        parts,
+        [part.shape[1] for part in parts],
+    )
+    return Regression(np.hstack([each.weights for each in found]), all(each.converged for each in found))
 
 
 def unpenalised_cross_entropy(codes: FloatArray, levels: IntArray, n_classes: int, steps: int) -> float:
@@ -88,25 +94,11 @@ def softmax(logits: FloatArray) -> FloatArray:
     return powers / powers.sum(axis=1, keepdims=True)
 
 
-def _softmax_bent(chances: FloatArray, change: FloatArray) -> FloatArray:
-    return chances * (change - np.einsum("nc,nc->n", chances, change)[:, None])
-
-
-def _logistic(logits: FloatArray) -> FloatArray:
-    from scipy.special import expit
-
-    return expit(logits)
-
-
-SOFTMAX = _Model(softmax, lambda chances: chances, _softmax_bent, joint=True)
-BINARY = _Model(_logistic, lambda chances: chances * (1.0 - chances), np.multiply, joint=False)
-
-
-def _along_axes(codes: FloatArray, chosen: BoolArray, model: _Model) -> Regression:
+def _along_axes(codes: FloatArray, chosen: BoolArray, joint: bool, stopped: threading.Event) -> Regression:
     with one_blas_thread():
         axes = _principal_axes(codes)
-        inputs = np.column_stack([codes @ axes, np.ones(len(codes))])
-        weights, converged = _newton(inputs, chosen, model)
+        inputs = np.ascontiguousarray(np.column_stack([codes @ axes, np.ones(len(codes))]))
+        weights, converged = _newton(inputs, chosen, joint, stopped)
         return Regression(np.vstack([axes @ weights[:-1], weights[-1:]]), converged)
 
 
@@ -119,34 +111,37 @@ def _principal_axes(codes: FloatArray) -> FloatArray:
     return codes.T @ axes[:, kept] / np.sqrt(variances[kept]) if wide else axes[:, kept]
 
 
-def _newton(inputs: FloatArray, chosen: BoolArray, model: _Model) -> tuple[FloatArray, bool]:
-    """Weights (width, n_columns), and whether they are the optimum.
+def _newton(inputs: FloatArray, chosen: BoolArray, joint: bool, stopped: threading.Event) -> tuple[FloatArray, bool]:
+    """Weights (width, n_columns), and whether they are the optimum; `joint`: columns are the classes of one problem.
 
     Newton's method on all problems at once; each step is found by conjugate gradients and shortened until the slope
     along it has fallen.
     """
-    axis = None if model.joint else 0
+    axis = None if joint else 0
     penalty = np.full((inputs.shape[1], 1), 1.0 / len(inputs))
     penalty[-1] = 0.0
     # Single precision suffices for the Hessian: it steers the steps, the gradient decides where they end.
     single, spread = inputs.astype(np.float32), (inputs**2).mean(axis=0)[:, None]
     weights = np.zeros((inputs.shape[1], chosen.shape[1]))
-    chances, gradient = _slope(inputs, chosen, weights, penalty, model)
+    steepness = np.empty(chosen.shape, dtype=np.float32)
+    gradient, unsure = _slope(inputs, chosen, weights, penalty, joint, steepness)
     for _ in range(MAX_STEPS):
         unsolved = np.broadcast_to(np.abs(gradient).max(axis=axis) > TOLERANCE, chosen.shape[1])
-        if not unsolved.any():
-            return weights, True
-        left = chances[:, unsolved]
-        steepness = model.steepness(np.where(left < NOTHING, 0.0, left).astype(np.float32))
-        curvature = penalty + spread * (left * (1.0 - left)).mean(axis=0) + 1e-9
+        if stopped.is_set() or not unsolved.any():
+            return weights, not unsolved.any()
         direction = np.zeros_like(weights)
         direction[:, unsolved] = _conjugate_gradients(
-            single, steepness, penalty, gradient[:, unsolved], curvature, model
+            single,
+            steepness if unsolved.all() else np.ascontiguousarray(steepness[:, unsolved]),
+            penalty,
+            np.ascontiguousarray(gradient[:, unsolved]),
+            penalty + spread * unsure[unsolved] + 1e-9,
+            joint,
         )
-        slope, length = np.sum(gradient * direction, axis=axis), np.ones(1 if model.joint else chosen.shape[1])
+        slope, length = np.sum(gradient * direction, axis=axis), np.ones(1 if joint else chosen.shape[1])
         while True:
             moved = weights + length * direction
-            chances, gradient = _slope(inputs, chosen, moved, penalty, model)
+            gradient, unsure = _slope(inputs, chosen, moved, penalty, joint, steepness)
             # Along a convex function a slope that stays downhill, or rises less than it fell, means progress.
             too_far = (np.sum(gradient * direction, axis=axis) > -0.5 * slope) & (length > 1e-6)
             if not too_far.any():
@@ -156,46 +151,147 @@ def _newton(inputs: FloatArray, chosen: BoolArray, model: _Model) -> tuple[Float
     return weights, False
 
 
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _slope(
-    inputs: FloatArray, chosen: BoolArray, weights: FloatArray, penalty: FloatArray, model: _Model
+    inputs: FloatArray,
+    chosen: BoolArray,
+    weights: FloatArray,
+    penalty: FloatArray,
+    joint: bool,
+    steepness: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """Probabilities (n_samples, n_columns) and the gradient of the mean losses."""
-    chances, gradient = np.empty(chosen.shape), penalty * weights
-    for rows in _blocks(len(inputs)):
-        chances[rows] = model.probabilities(inputs[rows] @ weights)
-        gradient += inputs[rows].T @ (chances[rows] - chosen[rows]) / len(inputs)
-    return chances, gradient
+    """Gradient of the mean losses, and the mean of p (1 - p) (n_columns,) over the probabilities p.
+
+    Into `steepness` (n_samples, n_columns) goes what `_bend` reads of these.
+    """
+    n_samples, n_columns = chosen.shape
+    gradient, unsure = penalty * weights, np.zeros(n_columns)
+    block = np.empty((min(BLOCK, n_samples), n_columns))
+    for start in range(0, n_samples, BLOCK):
+        rows = inputs[start : start + BLOCK]
+        chances = block[: len(rows)]
+        np.dot(rows, weights, chances)
+        if joint:
+            _softmax(chances)
+        else:
+            _logistic(chances)
+        for row in range(len(rows)):
+            for c in range(n_columns):
+                chance = chances[row, c]
+                apart = chance * (1.0 - chance)
+                unsure[c] += apart
+                steep = chance if joint else apart
+                steepness[start + row, c] = steep if chance >= NOTHING else 0.0
+                chances[row, c] -= chosen[start + row, c]
+        gradient += np.dot(rows.T, chances) / n_samples
+    return gradient, unsure / n_samples
 
 
+@numba.njit(cache=True, error_model="numpy")
+def _softmax(logits: FloatArray) -> None:
+    """Probabilities in the place of logits."""
+    n_rows, n_columns = logits.shape
+    for row in range(n_rows):
+        highest = logits[row, 0]
+        for c in range(1, n_columns):
+            highest = max(highest, logits[row, c])
+        for c in range(n_columns):
+            logits[row, c] = max(logits[row, c] - highest, LOWEST)
+    _powers(logits.reshape(-1))
+    for row in range(n_rows):
+        total = 0.0
+        for c in range(n_columns):
+            total += logits[row, c]
+        for c in range(n_columns):
+            logits[row, c] /= total
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _logistic(logits: FloatArray) -> None:
+    """Probabilities in the place of logits."""
+    flat = logits.reshape(-1)
+    for place in range(len(flat)):
+        logit = flat[place]
+        power = exp_down(max(-abs(logit), LOWEST))
+        flat[place] = (1.0 if logit >= 0.0 else power) / (1.0 + power)
+
+
+@numba.njit(cache=True)
+def _powers(exponents: FloatArray) -> None:
+    for place in range(len(exponents)):
+        exponents[place] = exp_down(exponents[place])
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _conjugate_gradients(
     inputs: FloatArray,
     steepness: FloatArray,
     penalty: FloatArray,
     gradient: FloatArray,
     curvature: FloatArray,
-    model: _Model,
+    joint: bool,
 ) -> FloatArray:
     """Solve Hessian @ direction = -gradient, as well as the step is worth; `curvature` is about its diagonal."""
-    axis = None if model.joint else 0
     direction, residual = np.zeros_like(gradient), -gradient
     search = residual / curvature
-    norm = np.sum(residual * search, axis=axis)
-    enough = np.minimum(0.0625, np.abs(gradient).max(axis=axis)) * norm
+    norm = _products(residual, search, joint)
+    enough = np.minimum(0.0625, _largest(gradient, joint)) * norm
+    sums = np.empty(search.shape, dtype=np.float32)
+    block = np.empty((min(BLOCK, len(inputs)), search.shape[1]), dtype=np.float32)
     for _ in range(MAX_INNER_STEPS):
-        sums, single = np.zeros_like(search, dtype=np.float32), search.astype(np.float32)
-        for rows in _blocks(len(inputs)):
-            sums += inputs[rows].T @ model.bent(steepness[rows], inputs[rows] @ single)
+        single = search.astype(np.float32)
+        sums[:] = 0.0
+        for start in range(0, len(inputs), BLOCK):
+            rows = inputs[start : start + BLOCK]
+            change = block[: len(rows)]
+            np.dot(rows, single, change)
+            _bend(steepness, start, change, joint)
+            sums += np.dot(rows.T, change)
         bent = penalty * search + sums / len(inputs)
-        resistance = np.sum(search * bent, axis=axis)
-        length = np.divide(norm, resistance, out=np.zeros_like(norm), where=(norm > enough) & (resistance > 0.0))
+        resistance = _products(search, bent, joint)
+        length = np.where((norm > enough) & (resistance > 0.0), norm / resistance, 0.0)
         direction += length * search
         residual -= length * bent
         scaled = residual / curvature
-        before, norm = norm, np.sum(residual * scaled, axis=axis)
+        before, norm = norm, _products(residual, scaled, joint)
         if not (norm > enough).any():
             break
-        search = scaled + np.divide(norm, before, out=np.zeros_like(norm), where=before > 0.0) * search
+        search = scaled + np.where(before > 0.0, norm / before, 0.0) * search
     return direction
+
+
+@numba.njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+def _bend(steepness: FloatArray, start: int, change: FloatArray, joint: bool) -> None:
+    """Change of probabilities in the place of a change of logits, of rows from `start` on."""
+    n_rows, n_columns = change.shape
+    for row in range(n_rows):
+        mean = np.float32(0.0)
+        if joint:
+            for c in range(n_columns):
+                mean += steepness[start + row, c] * change[row, c]
+        for c in range(n_columns):
+            change[row, c] = steepness[start + row, c] * (change[row, c] - mean)
+
+
+@numba.njit(cache=True)
+def _products(one: FloatArray, other: FloatArray, joint: bool) -> FloatArray:
+    """(n_columns,) sums of the products in each column; the sum of all of them where columns are one problem."""
+    sums = (one * other).sum(axis=0)
+    if joint:
+        sums[:] = sums.sum()
+    return sums
+
+
+@numba.njit(cache=True)
+def _largest(values: FloatArray, joint: bool) -> FloatArray:
+    """(n_columns,) largest size of the numbers in each column; of all of them where columns are one problem."""
+    largest = np.zeros(values.shape[1])
+    for row in range(len(values)):
+        for c in range(len(largest)):
+            largest[c] = max(largest[c], abs(values[row, c]))
+    if joint:
+        largest[:] = largest.max()
+    return largest
 
 
 def _blocks(n_samples: int) -> Iterator[slice]:
