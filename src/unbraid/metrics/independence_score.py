@@ -11,6 +11,7 @@ from unbraid.metrics._shared.cyclic import cyclic_sizes
 from unbraid.metrics._shared.inputs import Inputs, NotDefined, check_inputs, in_unit
 from unbraid.metrics._shared.interventions import combinations
 from unbraid.metrics._shared.metric import GRID, Metric
+from unbraid.metrics._shared.sharing import shared
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 STANDING_STILL = 1e-6  # length of a move, over the typical length of a code, that is only rounding (single precision)
@@ -78,13 +79,18 @@ def independence_score(
         1.0
     """
     inputs = check_inputs(codes, factors, kinds, seed)
+    return _of_codes(inputs.codes, _all_steps(inputs, sizes))
+
+
+def _of_codes(codes: FloatArray, steps: dict[int, "_Steps"]) -> IndependenceScore:
+    """Of codes beside factors with these steps."""
     # One unit for all codes, in which no square leaves the range of floats.
-    in_range = in_unit(inputs.codes.reshape(-1, 1)).reshape(inputs.codes.shape)
+    in_range = in_unit(codes.reshape(-1, 1)).reshape(codes.shape)
     centred = in_range - in_range.mean(axis=0)
-    fits, unfit = _fits(inputs, centred, sizes)
+    fits, unfit = _fits(centred, steps)
     if len(fits) < 2:
         raise NotDefined("needs at least two cyclic or ordinal factors along which rows have neighbours" + unfit)
-    n_codes = inputs.n_codes
+    n_codes = codes.shape[1]
     moving = [factor for factor, both in fits.items() if any(fit.moves for fit in both)]
     fewest = min(fit.n_rows for both in fits.values() for fit in both)
     notes = [f"steps along factors {', '.join(map(str, fits))}, each fitted on {fewest} rows or more{unfit}"]
@@ -109,12 +115,8 @@ def independence_score(
 def independence_of_noise(inputs: Inputs) -> Noise:
     """Higher the more codes there are."""
     # No law of its own: rows shuffled against the factors.
-    rng = np.random.default_rng(0)
-    scores = [
-        independence_score(rng.permutation(inputs.codes), inputs.factors, kinds=inputs.kinds).score
-        for _ in range(NULL_DRAWS)
-    ]
-    return drawn(scores)
+    rng, steps = np.random.default_rng(0), _all_steps(inputs, None)
+    return drawn([_of_codes(rng.permutation(inputs.codes), steps).score for _ in range(NULL_DRAWS)])
 
 
 def independence_from_actions(
@@ -134,7 +136,7 @@ def independence_from_actions(
         directions = [_directions(part, matrix, STANDING_STILL * scale) for matrix in matrices]
         for one in range(len(groups)):
             for other in range(one):
-                cosines = [(directions[a] * directions[b]).sum(axis=1) for a in groups[one] for b in groups[other]]
+                cosines = [_row_sums(directions[a], directions[b]) for a in groups[one] for b in groups[other]]
                 overlap[one, other] += np.abs(np.max(cosines, axis=0)).sum() / len(codes)
     overlap += overlap.T
     n_pairs = len(groups) * (len(groups) - 1)
@@ -144,48 +146,71 @@ def independence_from_actions(
 def _directions(codes: FloatArray, matrix: FloatArray, still: float) -> FloatArray:
     """Unit vectors along which an action moves each row; 0 where it moves less than `still`."""
     moves = codes - codes @ matrix.T
-    lengths = np.sqrt((moves**2).sum(axis=1, keepdims=True))
+    lengths = np.sqrt(_row_sums(moves, moves))[:, None]
     # A point that the action leaves in place has no direction, and overlaps with none.
-    return np.where(lengths <= still, 0.0, moves / np.where(lengths <= still, 1.0, lengths))
+    return moves / np.where(lengths <= still, np.inf, lengths)
 
 
-Neighbours = tuple[IntArray, FloatArray]  # rows that have a neighbour, and the mean code there
+def _row_sums(one: FloatArray, other: FloatArray) -> FloatArray:
+    """(n,) sums of the products in each row."""
+    return np.einsum("nd,nd->n", one, other)
 
 
-def _fits(inputs: Inputs, centred: FloatArray, sizes: Sequence[int] | None) -> tuple[dict[int, list["_Action"]], str]:
+def _fits(centred: FloatArray, steps: dict[int, "_Steps"]) -> tuple[dict[int, list["_Action"]], str]:
     """Actions up and down along each factor that has enough steps, and a phrase about the others."""
     fits, few = {}, []
-    cyclic, angles = inputs.steps, inputs.angles
     least = 2 * max(1, int(np.count_nonzero(np.ptp(centred, axis=0))))
-    wrap = dict(zip(cyclic, cyclic_sizes(inputs, cyclic, sizes), strict=True))
-    for factor, kind in enumerate(inputs.kinds):
-        if kind not in ("cyclic", "ordinal") or factor in angles:
-            continue
-        both = _neighbours(inputs.factors, centred, factor, wrap.get(factor))
-        if all(len(rows) >= least for rows, _ in both):
-            fits[factor] = [_fit(centred, *step) for step in both]
+    for factor, own in steps.items():
+        fewest = min(len(rows) for rows, _ in own.both)
+        if fewest >= least:
+            means = own.means(centred)
+            fits[factor] = [_fit(centred, rows, means[cells]) for rows, cells in own.both]
         else:
-            few.append(f"{min(len(rows) for rows, _ in both)} for factor {factor}")
+            few.append(f"{fewest} for factor {factor}")
     return fits, (f" (too few rows with neighbours: {', '.join(few)})" if few else "")
 
 
-def _neighbours(factors: FloatArray, centred: FloatArray, factor: int, wrap: int | None) -> list[Neighbours]:
-    """The step up and the step down."""
+@dataclass(frozen=True, eq=False)
+class _Steps:
+    """Where the steps along a factor lead from each row."""
+
+    cell_of_row: IntArray  # (n_samples,) cells are what rows with equal factors share
+    counts: IntArray  # (n_cells,) rows in each
+    both: list[tuple[IntArray, IntArray]]  # up and down: rows that have a neighbour, and its cell
+
+    def means(self, codes: FloatArray) -> FloatArray:
+        """(n_cells, n_codes)"""
+        sums = [np.bincount(self.cell_of_row, weights=column) for column in codes.T]
+        return np.stack(sums, axis=1) / self.counts[:, None]
+
+
+def _all_steps(inputs: Inputs, sizes: Sequence[int] | None) -> dict[int, _Steps]:
+    """Those of each factor that has any, by its column."""
+    cyclic, angles = inputs.steps, inputs.angles
+    wrap = dict(zip(cyclic, cyclic_sizes(inputs, cyclic, sizes), strict=True))
+    return {
+        factor: _steps(inputs, factor, wrap.get(factor))
+        for factor, kind in enumerate(inputs.kinds)
+        if kind in ("cyclic", "ordinal") and factor not in angles
+    }
+
+
+@shared
+def _steps(inputs: Inputs, factor: int, wrap: int | None) -> _Steps:
+    factors = inputs.factors
     others = combinations(np.delete(factors, factor, axis=1))
     level = factors[:, factor].astype(np.int64)
     level = level % wrap if wrap else level - level.min()
     size = wrap or int(level.max()) + 1
     cells, cell_of_row, counts = np.unique(others * size + level, return_inverse=True, return_counts=True)
-    sums = [np.bincount(cell_of_row, weights=column) for column in centred.T]
-    means = np.stack(sums, axis=1) / counts[:, None]
     both = []
     for landing in (level + 1, level - 1):
         inside = np.full(len(level), True) if wrap else (landing >= 0) & (landing < size)
         target = others * size + landing % size
         place = np.minimum(np.searchsorted(cells, target), len(cells) - 1)
         rows = np.flatnonzero(inside & (cells[place] == target))
-        both.append((rows, means[place[rows]]))
-    return both
+        both.append((rows, place[rows]))
+    return _Steps(cell_of_row, counts, both)
 
 
 @dataclass(frozen=True, eq=False)
