@@ -90,14 +90,12 @@ def irs(
         note = "every code is constant: the score is 0"
         no_factor = np.full(inputs.n_codes, -1)
         return IRS(0.0, np.zeros(inputs.n_codes), robustness, largest, no_factor, (*notes, note))
-    ordered = [_by_group(column) for column in groups.T]
     for columns, values in inputs.column_blocks():
         known = moving[columns]
-        active, codes = np.ascontiguousarray(values[:, known]), np.arange(inputs.n_codes)[columns][known]
-        for factor, (order, counts) in enumerate(ordered):
-            robustness[codes, factor] = 1 - _deviation(active, order, counts, quantile) / largest[codes]
-    for factor, (_, counts) in enumerate(ordered):
-        if counts.min() == 1:
+        active, codes = values[:, known], np.arange(inputs.n_codes)[columns][known]
+        robustness[codes] = 1 - _by_level(active, groups, quantile) / largest[codes, None]
+    for factor, column in enumerate(groups.T):
+        if np.any(np.bincount(column) == 1):
             notes += (f"factor {factor} has levels of a single row, which count as perfectly robust",)
     per_code = np.where(moving, robustness.max(axis=1), 0.0)
     return IRS(
@@ -119,17 +117,15 @@ def irs_of_noise(inputs: Inputs) -> Noise:
     if not largest.any():
         return Noise(0.0)
     active, groups = inputs.held[rows].astype(np.float64)[:, largest > 0.0], _groups(inputs, BINS)[rows]
-    ordered = [_by_group(column) for column in groups.T]
     scores = []
     for _ in range(max(5, -(-50 // inputs.n_codes))):
-        shuffled = rng.permutation(active)
-        deviations = [_deviation(shuffled, *each, QUANTILE) for each in ordered]
-        scores.append(_weighted(1 - np.min(deviations, axis=0) / largest[largest > 0.0], largest[largest > 0.0]))
+        least = _by_level(rng.permutation(active), groups, QUANTILE).min(axis=1)
+        scores.append(_weighted(1 - least / largest[largest > 0.0], largest[largest > 0.0]))
     return drawn(scores)
 
 
 def irs_of_parts(whole: Inputs, seed: int) -> Callable[[Part], Numbers]:  # noqa: ARG001
-    """By a compiled loop that keeps the largest deviations of each level, where `irs` puts them all in order."""
+    """As `irs`, of numbers alone."""
     labels = [factor for factor, kind in enumerate(whole.kinds) if kind == "categorical"]
     by_label = as_levels(whole).levels[:, labels] if labels else np.empty((whole.n_samples, 0), dtype=np.int64)
 
@@ -150,9 +146,17 @@ def irs_of_parts(whole: Inputs, seed: int) -> Callable[[Part], Numbers]:  # noqa
     return of_part
 
 
+def _by_level(active: FloatArray, groups: IntArray, quantile: float) -> FloatArray:
+    """(n_codes, n_factors) quantile of the deviation at one level of a factor, averaged over levels."""
+    # Means of the largest floats would overflow.
+    by_code = np.ascontiguousarray(in_unit(active).T)
+    found = _deviations(by_code, np.ascontiguousarray(groups.T, dtype=np.int64), quantile)
+    return np.ldexp(found, exponents(active)[:, None])
+
+
 @numba.njit(cache=True)
 def _deviations(by_code: FloatArray, by_factor: IntArray, quantile: float) -> FloatArray:
-    """(n_codes, n_factors) what `_deviation` gives for each factor."""
+    """`_by_level` of codes and factors that lie in rows; of each level a heap keeps the largest deviations."""
     (n_codes, n_samples), n_factors = by_code.shape, len(by_factor)
     found, order = np.zeros((n_codes, n_factors)), np.empty(n_samples, dtype=np.int64)
     for factor in range(n_factors):
@@ -255,31 +259,6 @@ def _notes_on_bins(binned: IntArray, sizes: tuple[int, ...], inputs: Inputs, fac
         elif (bins := len(np.unique(column))) < size:
             notes.append(f"factor {factor}: {size} levels merged into {bins} bins")
     return tuple(notes)
-
-
-def _by_group(groups: IntArray) -> tuple[IntArray, IntArray]:
-    """Rows by their group, and how many are in each group that has any."""
-    counts = np.bincount(groups)
-    return np.argsort(groups, kind="stable"), counts[counts > 0]
-
-
-def _deviation(active: FloatArray, order: IntArray, counts: IntArray, quantile: float) -> FloatArray:
-    """(n_codes,) quantile of the deviation at one level, averaged over levels; rows as `_by_group` has them."""
-    # One row per code, so that each selection below runs over adjacent numbers; means of the largest floats overflow.
-    exponent, by_code = exponents(active), np.ascontiguousarray(in_unit(active)[order].T)
-    total = np.zeros(len(by_code))
-    for part in np.split(by_code, np.cumsum(counts)[:-1], axis=1):
-        total += _quantile(np.abs(part - part.mean(axis=1, keepdims=True)), quantile)
-    return np.ldexp(total / len(counts), exponent)
-
-
-def _quantile(values: FloatArray, quantile: float) -> FloatArray:
-    """Quantile of each row, interpolated linearly between order statistics."""
-    place = quantile * (values.shape[1] - 1)
-    low = min(int(place), values.shape[1] - 1)
-    high = min(low + 1, values.shape[1] - 1)
-    ordered = np.partition(values, (low, high), axis=1)
-    return ordered[:, low] + (place - low) * (ordered[:, high] - ordered[:, low])
 
 
 METRIC = Metric(
