@@ -7,6 +7,7 @@ import numpy as np
 
 from unbraid._utils.arguments import check_draws
 from unbraid._utils.repr import Shown
+from unbraid._utils.threads import at_once, one_blas_thread
 from unbraid.metrics._shared.chance import even_guess, unreadable
 from unbraid.metrics._shared.flags import single_factor
 from unbraid.metrics._shared.inputs import Levels, as_levels, check_inputs, exponents, in_unit
@@ -22,6 +23,7 @@ from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 N_NEWTON = 100
 LARGEST = 900  # power of two of codes above which they are scaled down
+N_PARTS = 4  # of the points, over which the Hessian is summed up part by part
 PER_PAIR = 5  # numbers: three that are drawn, two rows
 FEW = 10  # rows of a level, half of them to test on, below which one draw of noise says little
 REMEMBERED = 0.05  # squared distance up to which noise scores within .05 of chance
@@ -103,7 +105,8 @@ def beta_vae_score(
     powers = np.maximum(exponents(inputs.codes) - LARGEST, 0)
     codes = np.ldexp(inputs.codes, -powers)
     (train, train_fixed), (test, test_fixed) = [(mean_differences(codes, pairs), k) for pairs, k in parts]
-    weights, intercepts, converged = logistic_regression(train, train_fixed, inputs.n_factors)
+    with one_blas_thread():
+        weights, intercepts, converged = logistic_regression(train, train_fixed, inputs.n_factors)
     right = (test @ weights + intercepts).argmax(axis=1) == test_fixed
     return BetaVAEScore(
         score=float(right.mean()),
@@ -193,16 +196,24 @@ def _softmax_loss(
 
 
 def _hessian(extended: FloatArray, probabilities: FloatArray, ridge: FloatArray) -> FloatArray:
-    width, n_classes = ridge.shape
+    """Of parts of the rows, always the same ones, so that it does not depend on the number of cores."""
+    rows = np.array_split(np.arange(len(extended)), N_PARTS)
+    parts = [(extended[each], probabilities[each]) for each in rows]
+    hessian = np.sum(at_once(lambda part, _: _curvature(*part), parts, [1] * N_PARTS), axis=0)
+    hessian[np.diag_indices_from(hessian)] += ridge.T.ravel()
+    return hessian
+
+
+def _curvature(extended: FloatArray, probabilities: FloatArray) -> FloatArray:
+    """The Hessian of the cross-entropy."""
+    width, n_classes = extended.shape[1], probabilities.shape[1]
     hessian = np.empty((n_classes, width, n_classes, width))
     for one in range(n_classes):
         for other in range(one, n_classes):
             curvature = probabilities[:, one] * ((one == other) - probabilities[:, other])
             block = extended.T @ (extended * curvature[:, None])
             hessian[one, :, other] = hessian[other, :, one] = block
-    hessian = hessian.reshape(n_classes * width, -1)
-    hessian[np.diag_indices_from(hessian)] += ridge.T.ravel()
-    return hessian
+    return hessian.reshape(n_classes * width, -1)
 
 
 METRIC = Metric(

@@ -1,6 +1,7 @@
 """Entropy and mutual information of binned codes and factor levels, in nats, plug-in estimates."""
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -8,9 +9,10 @@ import numba
 import numpy as np
 
 from unbraid._utils.arguments import check_bins
+from unbraid._utils.threads import each_of
 from unbraid.metrics._shared.bins import Binning, bin_codes, bin_equal_width
 from unbraid.metrics._shared.inputs import CONTINUOUS_BINS, Inputs, Levels, as_levels, of_block, opened
-from unbraid.metrics._shared.random_tables import random_tables
+from unbraid.metrics._shared.random_tables import tables_later
 from unbraid.metrics._shared.sharing import shared
 from unbraid.types import FloatArray, IntArray
 
@@ -104,13 +106,18 @@ def information_of_noise(inputs: Inputs, bins: int = 20, binning: Binning = "wid
     n_draws = max(10, -(-100 // inputs.n_codes))
     by_level = [np.bincount(column) for column in as_levels(inputs).levels.T]
     information = np.zeros((n_draws, inputs.n_codes, inputs.n_factors))
-    for code, rows in enumerate(rows_in_bins(inputs, bins, binning)):
-        for factor, columns in enumerate(by_level):
-            tables = random_tables(rows[rows > 0], columns, n_draws, rng) / inputs.n_samples
+    tasks = (
+        (code, rows, [tables_later(rows[rows > 0], columns, n_draws, rng) for columns in by_level])
+        for code, rows in enumerate(rows_in_bins(inputs, bins, binning))
+    )
+
+    def entropies(task: tuple[int, IntArray, list[Callable[[], IntArray]]], _: threading.Event) -> list[FloatArray]:
+        return [_entropy_of(tables().reshape(n_draws, -1) / inputs.n_samples) for tables in task[2]]
+
+    for (code, rows, _), joint in each_of(entropies, tasks):
+        for factor, (columns, both) in enumerate(zip(by_level, joint, strict=True)):
             information[:, code, factor] = (
-                _entropy_of(rows / inputs.n_samples)
-                + _entropy_of(columns / inputs.n_samples)
-                - _entropy_of(tables.reshape(n_draws, -1))
+                _entropy_of(rows / inputs.n_samples) + _entropy_of(columns / inputs.n_samples) - both
             )
     return np.maximum(information, 0.0, out=information)
 

@@ -1,6 +1,7 @@
 """Tables of counts drawn at random with given sums of rows and of columns, as of rows of a sample shuffled."""
 
 import math
+from collections.abc import Callable
 
 import numba
 import numpy as np
@@ -11,7 +12,12 @@ ROWS_PER_CELL = 10  # that are shuffled in about the time in which a cell is dra
 
 
 def random_tables(rows: IntArray, columns: IntArray, n_draws: int, rng: np.random.Generator) -> IntArray:
-    """(n_draws, n_rows, n_columns) tables, each with the probability that shuffled pairs of both give it.
+    """(n_draws, n_rows, n_columns) tables, each with the probability that shuffled pairs of both give it."""
+    return tables_later(rows, columns, n_draws, rng)()
+
+
+def tables_later(rows: IntArray, columns: IntArray, n_draws: int, rng: np.random.Generator) -> Callable[[], IntArray]:
+    """`random_tables`, for which `rng` draws now; they are made when they are asked for, in any thread.
 
     The same as `scipy.stats.random_table`, whose module takes as long to load as the first score takes. Time grows with
     the number of cells or, where that is less, with the sum of all counts.
@@ -23,9 +29,10 @@ def random_tables(rows: IntArray, columns: IntArray, n_draws: int, rng: np.rando
         rng: draws a number for each cell that is free, or shuffles.
     """
     if ROWS_PER_CELL * (len(rows) - 1) * (len(columns) - 1) > rows.sum():
-        return _shuffled(rows, columns, n_draws, rng)
+        tables = _shuffled(rows, columns, n_draws, rng)
+        return lambda: tables
     luck = rng.random((n_draws, max(len(rows) - 1, 0), max(len(columns) - 1, 0)))
-    return _filled(rows.astype(np.int64), columns.astype(np.int64), luck)
+    return lambda: _filled(rows.astype(np.int64), columns.astype(np.int64), luck)
 
 
 def _shuffled(rows: IntArray, columns: IntArray, n_draws: int, rng: np.random.Generator) -> IntArray:
@@ -37,7 +44,7 @@ def _shuffled(rows: IntArray, columns: IntArray, n_draws: int, rng: np.random.Ge
     return np.stack(drawn).reshape(n_draws, len(rows), len(columns))
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _filled(rows: IntArray, columns: IntArray, luck: FloatArray) -> IntArray:
     """Cell by cell, each given those before it, which is hypergeometric."""
     tables = np.zeros((len(luck), len(rows), len(columns)), dtype=np.int64)
