@@ -1,7 +1,9 @@
 """Work that is shared out among cores."""
 
+import _thread
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,8 +11,22 @@ import pytest
 from tests.examples import grid_factors, rotated_codes
 from unbraid._utils import threads
 from unbraid._utils.threads import at_once, in_threads
-from unbraid.metrics import dci_boosted, dci_es, dci_forest, infomec, linear_accuracy, mig_exact, nk
+from unbraid.metrics import (
+    beta_vae_score,
+    dci_boosted,
+    dci_es,
+    dci_forest,
+    elbo_terms,
+    explicitness,
+    infomec,
+    linear_accuracy,
+    mig_exact,
+    nk,
+)
 from unbraid.metrics._shared import probes
+from unbraid.metrics._shared.information import information_of_noise
+from unbraid.metrics._shared.inputs import check_inputs
+from unbraid.metrics._solvers import logistic
 
 
 @pytest.mark.parametrize("cores", [1, 2, 5])
@@ -51,7 +67,27 @@ def exact(codes: np.ndarray, factors: np.ndarray) -> object:
     return mig_exact(codes, factors, log_variances=np.full(codes.shape, -2.0), n_samples=200)
 
 
-@pytest.mark.parametrize("metric", [nk, dci_boosted, dci_forest, dci_es, linear_accuracy, infomec, exact])
+def elbo(codes: np.ndarray, factors: np.ndarray) -> object:
+    return elbo_terms(codes, factors, log_variances=np.full(codes.shape, -2.0), n_samples=1500)
+
+
+def explicit(codes: np.ndarray, factors: np.ndarray) -> object:
+    """More levels than the regressions that are fitted together."""
+    finer = factors[:, 0] * 8 + factors[:, 2]
+    found = explicitness(codes, np.column_stack([factors, finer]))
+    return SimpleNamespace(**{**vars(found), "auc_per_class": np.concatenate(found.auc_per_class)})
+
+
+def noise(codes: np.ndarray, factors: np.ndarray) -> object:
+    return SimpleNamespace(information=information_of_noise(check_inputs(codes, factors)))
+
+
+ON_CORES = (
+    nk, dci_boosted, dci_forest, dci_es, linear_accuracy, infomec, beta_vae_score, exact, elbo, explicit, noise,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("metric", ON_CORES)
 def test_metrics_have_the_same_bits_on_any_number_of_cores(metric, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probes, "EPOCHS", 3)
     factors = grid_factors(6)
@@ -63,3 +99,29 @@ def test_metrics_have_the_same_bits_on_any_number_of_cores(metric, monkeypatch: 
     for each in found[1:]:
         for name, value in vars(found[0]).items():
             np.testing.assert_array_equal(getattr(each, name), value)
+
+
+def test_an_interrupt_ends_fits_after_the_step_that_is_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Undisturbed, the fits take many more steps."""
+    monkeypatch.setattr(threads, "n_cores", lambda: 2)
+    steps, step = list[int](), logistic._conjugate_gradients
+    factors = grid_factors(6)
+    codes = rotated_codes(factors, noise=0.3)
+
+    def counted(*given: object) -> object:
+        steps.append(1)
+        if len(steps) == 2 and interrupting:
+            _thread.interrupt_main()
+        time.sleep(0.1 * interrupting)
+        return step(*given)
+
+    monkeypatch.setattr(logistic, "_conjugate_gradients", counted)
+    interrupting = False
+    linear_accuracy(codes, factors)
+    undisturbed = len(steps)
+    assert undisturbed > 12
+    steps.clear()
+    interrupting = True
+    with pytest.raises(KeyboardInterrupt):
+        linear_accuracy(codes, factors)
+    assert len(steps) < undisturbed - 4
