@@ -32,7 +32,7 @@ from unbraid.metrics._shared.train_test_split import (
     renumbered,
     standardised_codes,
 )
-from unbraid.metrics._solvers.logistic import softmax_regression
+from unbraid.metrics._solvers.logistic import softmax_regressions
 from unbraid.metrics._solvers.perceptron import (
     HIDDEN,
     linear_classes,
@@ -249,11 +249,7 @@ def linear_heads(split: TrainTestSplit) -> LinearHeads:
     """Linear classifiers, trained to their optimum."""
     codes, levels = standardised_codes(split), split.levels.levels[split.train]
     known, asked = codes[split.train], codes[split.test]
-    heads = at_once(
-        lambda factor, stopped: softmax_regression(known, levels[:, factor], split.sizes[factor], stopped),
-        range(len(split.sizes)),
-        split.sizes,
-    )
+    heads = softmax_regressions(known, levels, split.sizes)
     return LinearHeads(
         # Not a matrix product: its sums would depend on the number of threads.
         tuple(np.einsum("nd,dc->nc", asked, head.weights[:-1]) + head.weights[-1] for head in heads),

@@ -6,7 +6,7 @@ gradients then take few steps, however many codes there are and however alike.
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numba
@@ -30,21 +30,39 @@ class Regression(NamedTuple):
     converged: bool
 
 
-def softmax_regression(
-    codes: FloatArray, levels: IntArray, n_classes: int, stopped: threading.Event | None = None
-) -> Regression:
-    """The softmax classifier, a column per class. Once `stopped` is set it takes no further step."""
-    return _along_axes(codes, np.eye(n_classes, dtype=bool)[levels], True, stopped or threading.Event())
+class _Inputs(NamedTuple):
+    axes: FloatArray  # (n_codes, rank) principal axes
+    double: FloatArray  # (n_samples, rank + 1) codes along them, and a column of ones
+    single: FloatArray  # the same in single precision
+    spread: FloatArray  # (rank + 1, 1) mean squares
+
+
+def softmax_regression(codes: FloatArray, levels: IntArray, n_classes: int) -> Regression:
+    """The softmax classifier, a column per class."""
+    return softmax_regressions(codes, levels[:, None], [n_classes])[0]
+
+
+def softmax_regressions(codes: FloatArray, levels: IntArray, sizes: Sequence[int]) -> list[Regression]:
+    """The softmax classifier of each factor, whose levels (n_samples, n_factors) are 0 .. sizes[factor] - 1."""
+
+    def fit(factor: int, stopped: threading.Event) -> Regression:
+        return _fit(inputs, np.eye(sizes[factor], dtype=bool)[levels[:, factor]], True, stopped)
+
+    with one_blas_thread():
+        inputs = _along_axes(codes)
+        return at_once(fit, range(len(sizes)), sizes)
 
 
 def one_vs_rest_regression(codes: FloatArray, positive: BoolArray) -> Regression:
     """One binary classifier per column of `positive` (n_samples, n_problems)."""
     parts = np.array_split(positive, -(-positive.shape[1] // COLUMNS), axis=1)
-    found = at_once(
-        lambda part, stopped: _along_axes(codes, np.ascontiguousarray(part), False, stopped),
-        parts,
-        [part.shape[1] for part in parts],
-    )
+    with one_blas_thread():
+        inputs = _along_axes(codes)
+        found = at_once(
+            lambda part, stopped: _fit(inputs, np.ascontiguousarray(part), False, stopped),
+            parts,
+            [part.shape[1] for part in parts],
+        )
     return Regression(np.hstack([each.weights for each in found]), all(each.converged for each in found))
 
 
@@ -94,12 +112,16 @@ def softmax(logits: FloatArray) -> FloatArray:
     return powers / powers.sum(axis=1, keepdims=True)
 
 
-def _along_axes(codes: FloatArray, chosen: BoolArray, joint: bool, stopped: threading.Event) -> Regression:
-    with one_blas_thread():
-        axes = _principal_axes(codes)
-        inputs = np.ascontiguousarray(np.column_stack([codes @ axes, np.ones(len(codes))]))
-        weights, converged = _newton(inputs, chosen, joint, stopped)
-        return Regression(np.vstack([axes @ weights[:-1], weights[-1:]]), converged)
+def _along_axes(codes: FloatArray) -> _Inputs:
+    axes = _principal_axes(codes)
+    double = np.ascontiguousarray(np.column_stack([codes @ axes, np.ones(len(codes))]))
+    # Single precision suffices for the Hessian: it steers the steps, the gradient decides where they end.
+    return _Inputs(axes, double, double.astype(np.float32), np.mean(double**2, axis=0)[:, None])
+
+
+def _fit(inputs: _Inputs, chosen: BoolArray, joint: bool, stopped: threading.Event) -> Regression:
+    weights, converged = _newton(inputs, chosen, joint, stopped)
+    return Regression(np.vstack([inputs.axes @ weights[:-1], weights[-1:]]), converged)
 
 
 def _principal_axes(codes: FloatArray) -> FloatArray:
@@ -111,37 +133,35 @@ def _principal_axes(codes: FloatArray) -> FloatArray:
     return codes.T @ axes[:, kept] / np.sqrt(variances[kept]) if wide else axes[:, kept]
 
 
-def _newton(inputs: FloatArray, chosen: BoolArray, joint: bool, stopped: threading.Event) -> tuple[FloatArray, bool]:
+def _newton(inputs: _Inputs, chosen: BoolArray, joint: bool, stopped: threading.Event) -> tuple[FloatArray, bool]:
     """Weights (width, n_columns), and whether they are the optimum; `joint`: columns are the classes of one problem.
 
     Newton's method on all problems at once; each step is found by conjugate gradients and shortened until the slope
-    along it has fallen.
+    along it has fallen. Once `stopped` is set there is no further step.
     """
-    axis = None if joint else 0
-    penalty = np.full((inputs.shape[1], 1), 1.0 / len(inputs))
+    axis, (n_samples, width) = None if joint else 0, inputs.double.shape
+    penalty = np.full((width, 1), 1.0 / n_samples)
     penalty[-1] = 0.0
-    # Single precision suffices for the Hessian: it steers the steps, the gradient decides where they end.
-    single, spread = inputs.astype(np.float32), (inputs**2).mean(axis=0)[:, None]
-    weights = np.zeros((inputs.shape[1], chosen.shape[1]))
+    weights = np.zeros((width, chosen.shape[1]))
     steepness = np.empty(chosen.shape, dtype=np.float32)
-    gradient, unsure = _slope(inputs, chosen, weights, penalty, joint, steepness)
+    gradient, unsure = _slope(inputs.double, chosen, weights, penalty, joint, steepness)
     for _ in range(MAX_STEPS):
         unsolved = np.broadcast_to(np.abs(gradient).max(axis=axis) > TOLERANCE, chosen.shape[1])
         if stopped.is_set() or not unsolved.any():
             return weights, not unsolved.any()
         direction = np.zeros_like(weights)
         direction[:, unsolved] = _conjugate_gradients(
-            single,
+            inputs.single,
             steepness if unsolved.all() else np.ascontiguousarray(steepness[:, unsolved]),
             penalty,
             np.ascontiguousarray(gradient[:, unsolved]),
-            penalty + spread * unsure[unsolved] + 1e-9,
+            penalty + inputs.spread * unsure[unsolved] + 1e-9,
             joint,
         )
         slope, length = np.sum(gradient * direction, axis=axis), np.ones(1 if joint else chosen.shape[1])
         while True:
             moved = weights + length * direction
-            gradient, unsure = _slope(inputs, chosen, moved, penalty, joint, steepness)
+            gradient, unsure = _slope(inputs.double, chosen, moved, penalty, joint, steepness)
             # Along a convex function a slope that stays downhill, or rises less than it fell, means progress.
             too_far = (np.sum(gradient * direction, axis=axis) > -0.5 * slope) & (length > 1e-6)
             if not too_far.any():
