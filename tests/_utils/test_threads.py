@@ -4,6 +4,7 @@ import _thread
 import threading
 import time
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -108,7 +109,7 @@ def test_an_interrupt_ends_fits_after_the_step_that_is_under_way(monkeypatch: py
     factors = grid_factors(6)
     codes = rotated_codes(factors, noise=0.3)
 
-    def counted(*given: object) -> object:
+    def counted(*given: Any) -> object:
         steps.append(1)
         if len(steps) == 2 and interrupting:
             _thread.interrupt_main()
