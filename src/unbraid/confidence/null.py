@@ -83,11 +83,20 @@ class Shuffle:
     def of(self, representation: Representation, seed: int, which: int) -> Representation:
         """The codes, with their posteriors, beside factors of other rows; the same rows for the same seed and number.
 
+        Where single rows are shuffled, codes stay in their places: what is known of them holds for every shuffle.
+
         Shifts leave the middle half of the factors, and put beside it any other stretch of the codes as long. All
         `times` of them together go evenly through the distances, so that few are no more near or far by luck.
         """
         kept, moved = self.rows(representation.groups, len(representation), seed, which)
+        if self.moved == "rows":
+            return _with_labels(representation, np.argsort(moved))
         return _with_codes(representation if kept is None else representation.keep_rows(kept), representation, moved)
+
+    def labels(self, groups: IntArray | None, n_samples: int, seed: int, which: int) -> IntArray | None:
+        """Rows whose factors those of `of` have; None for their own."""
+        kept, moved = self.rows(groups, n_samples, seed, which)
+        return np.argsort(moved) if self.moved == "rows" else kept
 
     def rows(self, groups: IntArray | None, n_samples: int, seed: int, which: int) -> tuple[IntArray | None, IntArray]:
         """Which rows of the factors stay, None for all of them, and which rows of the codes come beside these."""
@@ -112,6 +121,12 @@ class Shuffle:
 def _with_codes(kept: Representation, source: Representation, rows: IntArray) -> Representation:
     moved = {name: getattr(source, name) for name in ("codes", *POSTERIOR)}
     return replace(kept, **{name: array[rows] for name, array in moved.items() if array is not None})
+
+
+def _with_labels(representation: Representation, rows: IntArray) -> Representation:
+    """Its codes, and all else of other rows."""
+    labels = {name: getattr(representation, name) for name in ("factors", "weights", "groups")}
+    return replace(representation, **{name: each[rows] for name, each in labels.items() if each is not None})
 
 
 def asked_shuffle(null: int | str) -> tuple[bool, int]:

@@ -11,7 +11,7 @@ from unbraid.metrics._shared.chance import zero_chance
 from unbraid.metrics._shared.inputs import as_levels, check_inputs, split_rows
 from unbraid.metrics._shared.luck import N_HELD_OUT, beats_constant, beats_luck, unpredicted
 from unbraid.metrics._shared.metric import DCI_CLAIMS, DCI_FORMULA, FEW_UNCHECKED_HALVES, Metric
-from unbraid.metrics._shared.sharing import shared
+from unbraid.metrics._shared.sharing import of_codes, shared
 from unbraid.metrics._shared.train_test_split import constant_rates
 from unbraid.metrics._shared.train_valid_test import TrainValidTest, train_valid_test
 from unbraid.metrics._solvers.boosting import Boosted, RankedCodes, boosted_classes, ranked_codes
@@ -94,11 +94,9 @@ def dci_boosted(
 @shared
 def boosted_predicted(split: TrainValidTest, seed: int, booster: Booster) -> Predicted:
     levels = as_levels(split.inputs, n_known=split.n_known)
-    order, known, asked = in_own_order(split.inputs.codes[split.train], split.inputs.codes[split.test])
-    codes = ranked_codes(known, asked)
+    order, codes, halves = _ranked(split, seed, split.groups)
     learnt, tested = levels.levels[split.train], levels.levels[split.test]
     baseline = constant_rates(learnt, tested)
-    halves = _halves(known, seed, split.groups)
     held_out = _predictions(halves, learnt, seed)
     beyond_luck = [beats_luck(*each, len(levels.sizes), seed) for each in held_out]
     enough = len(learnt) >= np.maximum(ENOUGH, ENOUGH_OF_CLASS * np.array(levels.sizes))
@@ -128,6 +126,22 @@ def boosted_predicted(split: TrainValidTest, seed: int, booster: Booster) -> Pre
     )
 
 
+class _Half(NamedTuple):
+    """Half of the training rows, from which rows of the other half are predicted."""
+
+    codes: RankedCodes  # of `rows` and then of `others`
+    rows: IntArray
+    others: IntArray
+
+
+@of_codes
+def _ranked(split: TrainValidTest, seed: int, groups: IntArray | None) -> tuple[IntArray, RankedCodes, list[_Half]]:
+    """Which codes vary, these as ranks, and each half of the training rows."""
+    codes = split.inputs.codes
+    order, known, asked = in_own_order(codes[split.train], codes[split.test])
+    return order, ranked_codes(known, asked), _halves(known, seed, groups)
+
+
 class _Task(NamedTuple):
     """The trees of one factor."""
 
@@ -144,14 +158,6 @@ class _Task(NamedTuple):
         return boosted_classes(
             self.codes, self.classes, n_iterations=self.n_iterations, learning_rate=LEARNING_RATE, seed=seed
         )
-
-
-class _Half(NamedTuple):
-    """Half of the training rows, from which rows of the other half are predicted."""
-
-    codes: RankedCodes  # of `rows` and then of `others`
-    rows: IntArray
-    others: IntArray
 
 
 def _halves(codes: FloatArray, seed: int, groups: IntArray | None) -> list[_Half]:

@@ -12,7 +12,7 @@ from unbraid.metrics._shared.factor_forest import factor_forest
 from unbraid.metrics._shared.inputs import check_inputs, mean_and_deviation
 from unbraid.metrics._shared.luck import unpredicted
 from unbraid.metrics._shared.metric import DCI_CLAIMS, DCI_FORMULA, FEW_UNCHECKED_HALVES, Metric
-from unbraid.metrics._shared.sharing import shared
+from unbraid.metrics._shared.sharing import of_codes, shared
 from unbraid.metrics._shared.train_test_split import constant_rates
 from unbraid.metrics._shared.train_valid_test import TrainValidTest, train_valid_test
 from unbraid.metrics._solvers.forest import Importance, SortedCodes, sorted_codes
@@ -84,8 +84,7 @@ def forest_predicted(split: TrainValidTest, seed: int, importance: Importance) -
     rows = split.inputs
     scale = target_scale(rows.factors, split.train)
 
-    asked = np.concatenate([split.valid, split.test])
-    codes = sorted_codes(rows.codes[split.train], rows.codes[asked])
+    codes, asked = _sorted_codes(split)
     found = at_once(
         lambda column, _: _one_factor(split, codes, asked, column, seed, importance, scale[column]),
         range(rows.n_factors),
@@ -110,6 +109,13 @@ def forest_predicted(split: TrainValidTest, seed: int, importance: Importance) -
             *(unpredicted(column) for column, each in enumerate(found) if not each.importance.any()),
         ),
     )
+
+
+@of_codes
+def _sorted_codes(split: TrainValidTest) -> tuple[SortedCodes, IntArray]:
+    """Those of training rows and of rows asked, and these rows."""
+    codes, asked = split.inputs.codes, np.concatenate([split.valid, split.test])
+    return sorted_codes(codes[split.train], codes[asked]), asked
 
 
 class _Found(NamedTuple):

@@ -106,13 +106,13 @@ def context_of(representation: Representation, seed: int, held_out: Gap | None) 
     return {name: value for name, value in context.items() if value is not None}
 
 
-def gap_of_rows(held_out: Gap | None, n_samples: int, rows: IntArray) -> Gap | None:
-    """The same of these rows, where it is a mask of all of them.
+def gap_of_rows(held_out: Gap | None, n_samples: int, rows: IntArray | None) -> Gap | None:
+    """The same of these rows, None for all, where it is a mask of all of them.
 
     Raises:
         ValueError: a mask is not one boolean per row.
     """
-    if held_out is None or isinstance(held_out, str) or callable(held_out):
+    if rows is None or held_out is None or isinstance(held_out, str) or callable(held_out):
         return held_out
     return check_gap(held_out, n_samples)[rows]
 

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from unbraid.confidence.null import IN_WORDS, Null, Shuffle, null_of
 from unbraid.metrics import Metric, NotDefined
 from unbraid.metrics._shared.compiled import interruptible
 from unbraid.metrics._shared.resampling import Numbers, Resampling, draw_part
+from unbraid.metrics._shared.sharing import same_codes
 from unbraid.representation import Representation
 from unbraid.scoring.card import OnError, Scored, kept
 from unbraid.scoring.engine import Gap, context_of, gap_of_rows, inputs_of, of_no_metric, score_each
@@ -56,11 +58,12 @@ def with_nulls(
     missing: dict[str, str] = {}
     held_against = {name: _to_be_moved(scored[name]) for name in draws}
     apart = [name for name in draws if scored[name].objects is not None]
-    kept, _ = shuffle.rows(representation.groups, len(representation), how.seed, 0)
-    gap = how.held_out if kept is None else gap_of_rows(how.held_out, len(representation), kept)
+    groups, n_samples = representation.groups, len(representation)
     plain = shuffle.moved == "rows" and representation.weights is None
     together = [name for name in draws if plain and name not in apart and scored[name].metric.of_shuffles is not None]
-    sources = [(representation, shuffle, [name for name in draws if name not in (*apart, *together)], gap)]
+    others = [name for name in draws if name not in (*apart, *together)]
+    representation = replace(representation, codes=inputs_of(representation).held)  # as metrics read them, made once
+    sources = [(representation, shuffle, others, how.held_out)]
     # Whole objects were encoded for it: no trial and no series.
     sources += [
         (held, Shuffle("rows", 1), [name], None) for name in apart if (held := scored[name].objects) is not None
@@ -88,13 +91,16 @@ def with_nulls(
             missing[name] = how.on_error(name, error).reason
     if shuffle.moved == "shift":
         middle = shuffle.unmoved(representation)
-        held_against |= again(middle, sources[0][2], gap, how.telling("middle half of the rows", 0, 1))
-    for done in range(shuffle.times):
-        told = how.telling(IN_WORDS[shuffle.moved], done, shuffle.times)
-        for held, moving, names, held_out in sources:
-            for name, (headline, per_factor) in again(moving.of(held, how.seed, done), names, held_out, told).items():
-                draws[name].append(headline)
-                of_factors[name].append(per_factor)
+        gap = gap_of_rows(how.held_out, n_samples, shuffle.labels(groups, n_samples, how.seed, 0))
+        held_against |= again(middle, others, gap, how.telling("middle half of the rows", 0, 1))
+    with same_codes() if shuffle.moved == "rows" else nullcontext():
+        for done in range(shuffle.times):
+            told = how.telling(IN_WORDS[shuffle.moved], done, shuffle.times)
+            for held, moving, names, held_out in sources:
+                gap = gap_of_rows(held_out, len(held), moving.labels(held.groups, len(held), how.seed, done))
+                for name, (headline, per_factor) in again(moving.of(held, how.seed, done), names, gap, told).items():
+                    draws[name].append(headline)
+                    of_factors[name].append(per_factor)
     nulls: dict[str, Null] = {}
     for name, each in draws.items():
         if name not in missing:

@@ -15,7 +15,7 @@ from unbraid._utils.suggest import suggestion
 from unbraid.errors import UnbraidError
 from unbraid.metrics._shared.bins import bin_equal_width
 from unbraid.metrics._shared.resampling import Numbers, permutation
-from unbraid.metrics._shared.sharing import P, R, alone, hand_out, shared
+from unbraid.metrics._shared.sharing import P, R, alone, hand_out, of_codes, shared
 from unbraid.representation.labels import TURN, check_groups
 from unbraid.representation.row_index import refuse_other_order
 from unbraid.types import KIND_WORDS, KINDS, ArrayLike, FloatArray, IntArray, Kind
@@ -43,6 +43,11 @@ class Inputs:
     def codes(self) -> FloatArray:
         """(n_samples, n_codes) float64: all at once, for metrics that cannot do with `column_blocks`."""
         return self.held.astype(np.float64, copy=False)
+
+    @property
+    def of_codes(self) -> tuple[FloatArray | IntArray]:
+        """All that steps read that are `of_codes`."""
+        return (self.held,)
 
     def column_blocks(self) -> Iterator[tuple[slice, FloatArray]]:
         """Which codes, and these as float64; `codes` themselves where they are few."""
@@ -469,7 +474,7 @@ def mean_and_scale(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     return mean, np.where(deviation > 1e-12 * np.maximum(values.max(axis=0), -values.min(axis=0)), deviation, np.inf)
 
 
-@shared
+@of_codes
 def split_rows(
     n_samples: int, fractions: tuple[float, ...], seed: int, groups: IntArray | None = None
 ) -> tuple[IntArray, ...]:

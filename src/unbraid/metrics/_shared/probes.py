@@ -24,7 +24,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from unbraid._utils.threads import at_once
-from unbraid.metrics._shared.sharing import shared
+from unbraid.metrics._shared.sharing import of_codes, shared
 from unbraid.metrics._shared.train_test_split import (
     TrainTestSplit,
     class_shares,
@@ -192,7 +192,7 @@ def _probabilities(inputs: FloatArray, size: int, parameters: FloatArray) -> Flo
     return softmax((active @ second.reshape(-1, HIDDEN)[:size].T + bias[:size]).astype(np.float64), axis=1)
 
 
-@shared
+@of_codes
 def _padded_inputs(split: TrainTestSplit) -> FloatArray:
     """(n_rows, width) standardised codes, a column of ones for the bias, and zeros up to a multiple of 4."""
     codes = standardised_codes(split)

@@ -19,6 +19,7 @@ R = TypeVar("R")
 
 Store = dict[Hashable, tuple[Any, Any]]
 _scope: ContextVar[Store | None] = ContextVar("unbraid_shared_work", default=None)
+_codes: ContextVar[Store | None] = ContextVar("unbraid_work_on_codes", default=None)
 _unread: ContextVar[bool] = ContextVar("unbraid_unread_notes", default=False)
 
 
@@ -30,12 +31,20 @@ def sharing(store: Store | None = None) -> AbstractContextManager[None]:
     return within(_scope, {} if store is None else store)
 
 
+def same_codes() -> AbstractContextManager[None]:
+    """Within the block keep what is `of_codes` from one `sharing` to the next, in which other factors are beside them.
+
+    Arrays count as the same by identity: whoever makes the same codes anew each time keeps all of them.
+    """
+    return within(_codes, {})
+
+
 def alone(function: Callable[P, R]) -> Callable[P, R]:
     """A user's function, which may change its arrays between two calls: within it nothing is shared."""
 
     @wraps(function)
     def apart(*args: P.args, **kwargs: P.kwargs) -> R:
-        with within(_scope, None):
+        with within(_scope, None), within(_codes, None):
             return function(*args, **kwargs)
 
     return apart
@@ -52,6 +61,22 @@ def shared(function: Callable[P, R]) -> Callable[P, R]:
         key = _key(function, args, kwargs)
         if key not in store:
             # The arguments are kept so that no later array can take over the identity of one that died.
+            store[key] = (function(*args, **kwargs), (args, kwargs))
+        return store[key][0]
+
+    return once
+
+
+def of_codes(function: Callable[P, R]) -> Callable[P, R]:
+    """As `shared`, of a step that reads codes alone: of its arguments no more than their own `of_codes` say, if any."""
+
+    @wraps(function)
+    def once(*args: P.args, **kwargs: P.kwargs) -> R:
+        store = _scope.get() if _codes.get() is None else _codes.get()
+        if store is None:
+            return function(*args, **kwargs)
+        key = (function, *(_identity(getattr(each, "of_codes", each)) for each in (*args, *kwargs.values())))
+        if key not in store:
             store[key] = (function(*args, **kwargs), (args, kwargs))
         return store[key][0]
 

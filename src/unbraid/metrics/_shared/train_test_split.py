@@ -20,7 +20,7 @@ from unbraid.metrics._shared.inputs import (
     in_unit,
     split_rows,
 )
-from unbraid.metrics._shared.sharing import remarks, shared
+from unbraid.metrics._shared.sharing import of_codes, remarks, shared
 from unbraid.metrics._solvers.trees import as_seen, order_of
 from unbraid.representation.row_index import refuse_other_order
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
@@ -48,6 +48,11 @@ class TrainTestSplit:
     def codes(self) -> FloatArray:
         """(n_rows, n_codes)"""
         return self.rows.codes
+
+    @property
+    def of_codes(self) -> tuple[FloatArray | IntArray, ...]:
+        """All that steps read that are `of_codes`."""
+        return self.rows.held, self.train, self.test
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -114,7 +119,7 @@ def _split(inputs: Inputs, seed: int) -> TrainTestSplit:
     return TrainTestSplit(inputs, inputs, as_levels(inputs), train, test)
 
 
-@shared
+@of_codes
 def codes_in_order(inputs: Inputs) -> tuple[FloatArray, IntArray]:
     """(n_codes, n_samples) each: codes, in the unit of `in_unit`, by ascending value, and the rows of these values."""
     by_code = np.ascontiguousarray(in_unit(inputs.codes).T)
@@ -149,7 +154,7 @@ def in_roles(
     return train[:n_train], learnt[:n_train], test[:n_test], true[:n_test]
 
 
-@shared
+@of_codes
 def live_codes(split: TrainTestSplit) -> tuple[IntArray, FloatArray]:
     """(n_live,) codes that vary over the training rows, beyond rounding, and a sign for each; see `own_order`."""
     parts = []
@@ -161,7 +166,7 @@ def live_codes(split: TrainTestSplit) -> tuple[IntArray, FloatArray]:
     return live[order], signs
 
 
-@shared
+@of_codes
 def standardised_codes(split: TrainTestSplit) -> FloatArray:
     """(n_rows, n_live) live codes, less the training mean, over the training standard deviation; see `live_codes`."""
     return np.ascontiguousarray(_standardised(split, *live_codes(split)))

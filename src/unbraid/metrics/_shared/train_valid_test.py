@@ -8,7 +8,7 @@ from unbraid.metrics._shared.inputs import Inputs, split_rows
 from unbraid.metrics._shared.sharing import shared
 from unbraid.metrics._shared.train_test_split import with_test_rows
 from unbraid.representation.labels import check_groups
-from unbraid.types import ArrayLike, IntArray
+from unbraid.types import ArrayLike, FloatArray, IntArray
 
 FRACTIONS = (0.8, 0.1, 0.1)  # of the rows: to train on, to tune on, to test on
 
@@ -23,6 +23,11 @@ class TrainValidTest:
     test: IntArray
     note: str
     n_known: int | None = None  # rows that were not given to test on, which come first; None where none were given
+
+    @property
+    def of_codes(self) -> tuple[FloatArray | IntArray, ...]:
+        """All that steps read that are `of_codes`."""
+        return self.inputs.held, self.train, self.valid, self.test
 
     @property
     def groups(self) -> IntArray | None:
