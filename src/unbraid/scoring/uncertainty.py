@@ -81,19 +81,19 @@ def with_nulls(
                 missing[name] = storable(each) if isinstance(each, NotDefined) else how.on_error(name, each).reason
         return found
 
-    for name in together:
-        try:
-            held_against[name], *moved = _of_shuffles(representation, scored[name].metric, shuffle, how)
-            draws[name], of_factors[name] = [each for each, _ in moved], [each for _, each in moved]
-        except Exception as error:
-            if of_no_metric(error):
-                raise
-            missing[name] = how.on_error(name, error).reason
     if shuffle.moved == "shift":
         middle = shuffle.unmoved(representation)
         gap = gap_of_rows(how.held_out, n_samples, shuffle.labels(groups, n_samples, how.seed, 0))
         held_against |= again(middle, others, gap, how.telling("middle half of the rows", 0, 1))
     with same_codes() if shuffle.moved == "rows" else nullcontext():
+        for name in together:
+            try:
+                held_against[name], *moved = _of_shuffles(representation, scored[name].metric, shuffle, how)
+                draws[name], of_factors[name] = [each for each, _ in moved], [each for _, each in moved]
+            except Exception as error:
+                if of_no_metric(error):
+                    raise
+                missing[name] = how.on_error(name, error).reason
         for done in range(shuffle.times):
             told = how.telling(IN_WORDS[shuffle.moved], done, shuffle.times)
             for held, moving, names, held_out in sources:
