@@ -16,7 +16,7 @@ from unbraid.types import FloatArray, IntArray, UInt8Array
 Importance: TypeAlias = Literal["impurity", "splits"]
 MAX_DEPTH = 40
 AT_ONCE = 128  # cuts whose scores are found together
-FEW = 32  # rows up to which that is not worth it
+FEW = 192  # rows up to which that is not worth it
 NEAR = 1.0 - 1e-12  # rounding apart, scores below this share of the best cannot be it
 # Not "contract": one product and one sum in a single instruction would round otherwise than where there is none.
 VECTORISED = {"nnan", "ninf", "nsz", "reassoc"}
@@ -128,8 +128,8 @@ def fit_forest(
     rng, units = np.random.default_rng(seed), np.arange(len(known)) if groups is None else groups
     n_units = int(units.max()) + 1
     importance = np.zeros((MAX_DEPTH, len(columns)))
-    predictions = np.zeros((len(asked), MAX_DEPTH, target.n_classes))
-    out_of_bag, votes = np.zeros((len(held_out), MAX_DEPTH, target.n_classes)), np.zeros(len(held_out))
+    predictions = np.zeros((MAX_DEPTH, len(asked), target.n_classes))
+    out_of_bag, votes = np.zeros((MAX_DEPTH, len(held_out), target.n_classes)), np.zeros(len(held_out))
     for _ in range(n_trees):
         weights = np.bincount(rng.integers(0, n_units, n_units), minlength=n_units)[units]
         state = rng.integers(0, 2**63, size=1).astype(np.uint64)
@@ -142,8 +142,7 @@ def fit_forest(
     placed = np.zeros((MAX_DEPTH, codes.n_codes))
     placed[:, codes.order] = _shares(importance)[:, : len(codes.order)]
     kept = held_out[votes > 0]
-    predictions = np.ascontiguousarray(predictions.swapaxes(0, 1))
-    spared = np.ascontiguousarray(out_of_bag[kept].swapaxes(0, 1)) / votes[kept, None]
+    spared = out_of_bag.take(kept, axis=1) / votes[kept, None]
     return Forest(placed, predictions / n_trees * unit + centre, kept, spared * unit + centre)
 
 
@@ -167,16 +166,31 @@ def _importance(tree: Tree, n_codes: int, count_splits: bool) -> FloatArray:
     return importance
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _add_predictions(tree: Tree, codes: FloatArray, places: IntArray, predictions: FloatArray) -> None:
-    """Row r of `codes` adds to the predictions (n_depths, n_classes) of row `places[r]`."""
-    for row in range(len(codes)):
-        node, found = 0, predictions[places[row]]
-        for depth in range(MAX_DEPTH):
-            if tree.code[node] >= 0:
-                node = tree.left[node] + int(codes[row, tree.code[node]] > tree.threshold[node])
-            for column in range(found.shape[1]):
-                found[depth, column] += tree.output[node, column]
+    """Row r of `codes` adds to the predictions (n_depths, any, n_classes) of row `places[r]`."""
+    # All rows a level further at a time, so that none waits for another. At a leaf they stay: nothing exceeds its cut.
+    code, threshold, left = (
+        np.maximum(tree.code, 0).astype(np.uint32),
+        tree.threshold.copy(),
+        tree.left.astype(np.uint32),
+    )
+    for node in range(len(code)):
+        if tree.code[node] < 0:
+            threshold[node], left[node] = np.inf, node
+    outputs, nodes, deepest = tree.output, np.zeros(len(codes), dtype=np.uint32), tree.depth[-1]
+    for depth in range(MAX_DEPTH):
+        if depth < deepest:
+            for row in range(len(codes)):
+                node = nodes[row]
+                nodes[row] = left[node] + np.uint32(codes[row, code[node]] > threshold[node])
+        if outputs.shape[1] == 1:
+            for row in range(len(codes)):
+                predictions[depth, np.uint64(places[row]), 0] += outputs[nodes[row], 0]
+        else:
+            for row in range(len(codes)):
+                for column in range(outputs.shape[1]):
+                    predictions[depth, np.uint64(places[row]), column] += outputs[nodes[row], column]
 
 
 # From here to the end, whole arrays and indices are passed rather than views, and nothing raises an error ("numpy"):
@@ -351,6 +365,8 @@ def _best_of_few(
     """As `_best_split` for values, cut by cut."""
     best_score, best_unit, best_code, best_place = -1.0, 1.0, -1, -1
     for code in order:
+        if end - begin == 2 and best_code >= 0:
+            break  # two rows can be parted in one way only
         n_left, sum_left = 0.0, 0.0
         for at in range(begin, end - 1):
             each = lines[level, code, at]
