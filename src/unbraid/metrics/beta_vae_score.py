@@ -207,12 +207,15 @@ def _hessian(extended: FloatArray, probabilities: FloatArray, ridge: FloatArray)
 def _curvature(extended: FloatArray, probabilities: FloatArray) -> FloatArray:
     """The Hessian of the cross-entropy."""
     width, n_classes = extended.shape[1], probabilities.shape[1]
-    hessian = np.empty((n_classes, width, n_classes, width))
-    for one in range(n_classes):
-        for other in range(one, n_classes):
+    hessian = np.zeros((n_classes, width, n_classes, width))
+    for one in range(n_classes - 1):
+        for other in range(one, n_classes - 1):
             curvature = probabilities[:, one] * ((one == other) - probabilities[:, other])
             block = extended.T @ (extended * curvature[:, None])
             hessian[one, :, other] = hessian[other, :, one] = block
+    # Those of each class add up to 0.
+    hessian[:, :, -1] = -hessian[:, :, :-1].sum(axis=2)
+    hessian[-1] = -hessian[:-1].sum(axis=0)
     return hessian.reshape(n_classes * width, -1)
 
 

@@ -21,6 +21,7 @@ MAX_BINS = 128
 # A bin is searched value by value where the cut at one of its ends, raised by this many standard deviations of a walk
 # of residuals through it, would be the best. At 1.5 no better cut inside another bin was missed in trials.
 SLACK = 1.5
+NEAR = 1.0 - 2e-9  # rounding apart, what gains less than this share of the best is not the best
 # For a class of at most one row in so many, it is worth the work to sum its residuals by themselves: see `_bound`.
 RARE = 8
 # From so many trees on, it is faster to sum the residuals of all of them in one pass over the rows.
@@ -316,6 +317,7 @@ def _best_split(
                 gain = _gain(inner_lefts[cut], n_node, sum_node, count_bits, best)
                 if gain > best:
                     best, best_code, best_place, best_left = gain, code, places[cut], inner_lefts[cut]
+                    enough = max(enough, best * NEAR)
     if best_place < 0:
         return 0, 0, packed, 0.0
     return best_code, _middle(codes, work, best_code, best_place, in_level), best_left, best / n_node
@@ -339,7 +341,7 @@ def _search(codes: RankedCodes, work: Work, node: int, n_node: float, sum_node: 
         difference = n_node * float(lefts[slot] >> work.count_bits) - n_left * sum_node
         gains[1 + slot] = difference * difference * scale
         walks[slot] = reach * float(histogram[slot] & mask) * scale
-    enough = _greatest(gains) * (1.0 - 2e-9)
+    enough = _greatest(gains) * NEAR
     for slot in range(len(lefts)):
         here, n_left = histogram[slot] & mask, lefts[slot] & mask
         # Whether the roots of both add up to that of `enough`, without taking roots.
