@@ -2,8 +2,9 @@
 
 import json
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -15,10 +16,22 @@ from unbraid import Representation
 from unbraid.cli.app import app
 from unbraid.confidence.null import Null, Shuffle, null_of
 from unbraid.factors import FactorSpace
-from unbraid.metrics import METRICS, mig, mig_exact, sap
+from unbraid.metrics import (
+    METRICS,
+    dci_boosted,
+    dci_forest,
+    explicitness,
+    independence_score,
+    linear_accuracy,
+    mig,
+    mig_exact,
+    sap,
+    snc,
+)
 from unbraid.scoring import uncertainty
 from unbraid.scoring.tables import footnote, score_table
 
+dci_forest_module = import_module("unbraid.metrics.dci_forest")
 RNG = np.random.default_rng(0)
 FACTORS = np.stack([RNG.integers(0, size, 400) for size in (3, 4)], axis=1)
 CODES = np.hstack([FACTORS[:, :1] + 0.3 * RNG.standard_normal((400, 1)), RNG.standard_normal((400, 3))])
@@ -71,13 +84,16 @@ def test_each_factor_has_its_own_p() -> None:
         assert rows["p"].to_dict() == dict(zip(["told", "untold"], null.p_per_factor, strict=True))
 
 
-def test_rows_keep_their_codes_and_posteriors_together() -> None:
-    given = Representation(CODES, FACTORS, log_variances=CODES * 2)
+def test_factors_move_with_their_weights_and_codes_stay() -> None:
+    weights = np.arange(1.0, 401.0)
+    given = Representation(CODES, FACTORS, log_variances=CODES * 2, weights=weights)
     moved = Shuffle("rows", 1).of(given, 0, 0)
-    assert (moved.factors == given.factors).all()
-    assert (moved.log_variances == moved.codes * 2).all()
-    assert not (moved.codes == given.codes).all()
-    assert (np.sort(moved.codes, axis=0) == np.sort(given.codes, axis=0)).all()
+    assert (moved.codes == given.codes).all()
+    assert (moved.log_variances == given.codes * 2).all()
+    order = np.random.default_rng([0, 0]).permutation(400)
+    assert moved.weights is not None
+    assert (moved.factors[order] == FACTORS).all(), "row i of the factors beside row order[i] of the codes"
+    assert (moved.weights[order] == weights).all()
 
 
 def test_the_null_is_that_of_a_plain_loop_in_distribution() -> None:
@@ -128,21 +144,81 @@ def test_the_same_seed_gives_the_same_null_and_metrics_without_factors_have_none
     assert unbraid.score(given, metrics="mig").scored["mig"].null is None
 
 
-def test_shuffles_that_share_their_work_are_those_of_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Exact MIG takes several orders at once, without draws; the loop scores each alone."""
+def by_quadrature(given: Representation) -> Any:
+    return mig_exact(given.codes, given.factors, log_variances=given.log_variances, method="quadrature")
+
+
+@pytest.mark.parametrize(
+    ("metric", "function", "exact"),
+    [
+        ("mig_exact", by_quadrature, 1e-12),
+        (
+            "explicitness",
+            lambda given: explicitness(given.codes, given.factors, seed=2),
+            1e-4,
+        ),  # as far as it is solved
+        ("independence_score", lambda given: independence_score(given.codes, given.factors, sizes=(3, 4)), 1e-9),
+    ],
+)
+def test_shuffles_that_share_their_work_are_those_of_a_loop(
+    monkeypatch: pytest.MonkeyPatch, metric: str, function: Any, exact: float
+) -> None:
+    """Several orders are taken at once; the loop scores each alone. Exact MIG is found without draws."""
     monkeypatch.setattr(uncertainty, "ORDERED", 3 * FACTORS.size)
     sharp = np.random.default_rng(1).uniform(-5, 0, CODES.shape)
-    given = Representation(CODES, FACTORS, log_variances=sharp)
-    null = unbraid.score(given, metrics="mig_exact", null=7, seed=2).scored["mig_exact"].null
+    given = Representation(CODES, FACTORS, log_variances=sharp, sizes=(3, 4))
+    null = unbraid.score(given, metrics=metric, null=7, seed=2).scored[metric].null
     assert null is not None
-    alone = [
-        mig_exact(each.codes, each.factors, log_variances=each.log_variances, method="quadrature")
-        for each in (given, *(Shuffle("rows", 7).of(given, 2, which) for which in range(7)))
-    ]
-    assert null.score == pytest.approx(alone[0].score, abs=1e-12)
-    assert null.scores == pytest.approx([each.score for each in alone[1:]], abs=1e-12)
+    alone = [function(each) for each in (given, *(Shuffle("rows", 7).of(given, 2, which) for which in range(7)))]
+    assert null.score == pytest.approx(alone[0].score, abs=exact)
+    assert null.scores == pytest.approx([each.score for each in alone[1:]], abs=exact)
+    assert np.ptp(null.scores) > 100 * exact
+    if metric == "independence_score":
+        assert null.p_per_factor is None
+        return
     higher = np.array([each.per_factor >= alone[0].per_factor for each in alone[1:]])
     assert null.p_per_factor == pytest.approx((1 + higher.sum(axis=0)) / 8)
+
+
+@pytest.mark.parametrize("layout", ["C", "F"])
+def test_what_is_known_of_the_codes_is_found_once_for_all_shuffles(
+    monkeypatch: pytest.MonkeyPatch, layout: Literal["C", "F"]
+) -> None:
+    """And changes nothing: of each shuffle every metric says what it says of these rows alone."""
+    functions = (dci_forest, dci_boosted, linear_accuracy, sap, snc)
+    sorted_codes, times = dci_forest_module.sorted_codes, []
+    monkeypatch.setattr(
+        dci_forest_module, "sorted_codes", lambda *codes: times.append(len(codes)) or sorted_codes(*codes)
+    )
+    rng = np.random.default_rng(3)
+    codes = np.asarray(CODES + (FACTORS[:, :1] == 0) * rng.standard_normal(4), dtype=np.float32, order=layout)
+    given = Representation(codes, FACTORS)
+    card = unbraid.score(given, metrics=[each.__name__ for each in functions], null=3, seed=1)
+    assert len(times) == 2, "once for the card, once for its null"
+    moved = [Shuffle("rows", 3).of(given, 1, which) for which in range(3)]
+    for function in functions:
+        scored = card.scored[function.__name__]
+        assert scored.null is not None
+        alone = [getattr(function(each.codes, each.factors, seed=1), scored.metric.headline) for each in moved]
+        assert scored.null.scores == pytest.approx(alone, abs=1e-12)
+    informative = card.scored["linear_accuracy"].null
+    assert informative is not None
+    assert len(set(informative.scores)) > 1
+
+
+def test_a_gap_moves_with_the_factors_that_it_is_made_of() -> None:
+    """Given row by row, or as a condition that the factors of a row meet."""
+    rng = np.random.default_rng(5)
+    factors = np.stack([rng.integers(0, 4, 600), rng.integers(0, 4, 600)], axis=1)
+    given = Representation(factors + 0.5 * rng.standard_normal((600, 2)), factors)
+    gap = (factors == 0).all(axis=1)
+    masked, met = (
+        unbraid.score(given, metrics="zero_shot", null=3, held_out=each).scored["zero_shot"].null
+        for each in (gap, lambda those: (those == 0).all(axis=1))
+    )
+    assert masked is not None
+    assert met is not None
+    assert masked.scores.tolist() == met.scores.tolist()
 
 
 def test_whole_objects_are_shuffled_among_themselves() -> None:

@@ -21,7 +21,7 @@ from unbraid.scoring.resampled import numbers_of, part_scorer
 from unbraid.storage.score_file import storable
 from unbraid.types import FloatArray, Progress
 
-ORDERED = 500_000  # levels in all orders that `of_shuffles` is given at once
+ORDERED = 1_000_000  # levels in all orders that `of_shuffles` is given at once
 SEEDS = 5  # under which a metric that draws is scored, to say how much its own luck moves it
 
 

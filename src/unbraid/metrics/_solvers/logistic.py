@@ -6,7 +6,7 @@ gradients then take few steps, however many codes there are and however alike.
 """
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numba
