@@ -24,7 +24,7 @@ from unbraid.confidence.dependence import note_on_neighbours
 from unbraid.confidence.interval import Interval
 
 AT_ONCE = ["mig", "sap", "snc", "dci_lasso", "mcc"]
-P, CONFIDENCE, PARTS = 0.05, 0.95, 40  # of 200 by default, which tell a deviation little better
+P, CONFIDENCE = 0.05, 0.95
 
 
 def walk(rng: np.random.Generator, step: float, n_samples: int = 2000) -> Representation:
@@ -122,13 +122,13 @@ def coverage(
     for sample in range(3 * n):
         held = grouped(np.random.default_rng([n_groups, sample]), related, n_groups, rows)
         asked = CONFIDENCE if sample < n else None
-        card = score(held, metrics=metrics, confidence=(asked, PARTS) if asked else None)
+        card = score(held, metrics=metrics, confidence=asked)
         heads.append([card.scored[name].headline for name in metrics])
         if asked:
             found.append([_interval(card, name) for name in metrics])
         if sample < n // 10:
             plain = Representation(held.codes, held.factors, kinds=held.kinds)
-            alone = score(plain, metrics=metrics, confidence=(CONFIDENCE, PARTS))
+            alone = score(plain, metrics=metrics, confidence=CONFIDENCE)
             blind.append([_interval(alone, name) for name in metrics])
     truth = np.mean(heads, axis=0)
     for which, own in (("", found), ("  as if rows were independent", blind)):
@@ -152,7 +152,7 @@ def compared(n: int, metrics: list[str]) -> None:
         for sample in range(n):
             rng = np.random.default_rng(sample)
             models = {"few": grouped(rng, 1.0, 10), "many": grouped(rng, 1.0, 40, many)}
-            found = compare(models, metrics=metrics, confidence=(CONFIDENCE, 20))
+            found = compare(models, metrics=metrics, confidence=CONFIDENCE)
             low.update(each.metric for each in found.differences if each.p <= P)
         print(f"{title:<52}" + "".join(f"{low[name]:>11}" for name in metrics), flush=True)
 

@@ -5,7 +5,7 @@
     python benchmarks/intervals.py --growth          with a quarter, half, all and twice as many parts: linear in them
 
 One thread is used throughout. The first calls compile the kernels and are not counted. There are as many parts as an
-interval of the metric takes by default, 50 or 40. The loop beside it scores the same parts by calls of the function
+interval of the metric takes by default, 50 to 100. The loop beside it scores the same parts by calls of the function
 itself, which check, number and sort their input each time. Seconds are those of the processor; ratios are of one
 process, and with --growth of the last number of parts.
 """
@@ -14,7 +14,6 @@ import argparse
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ[variable] = "1"
@@ -56,11 +55,11 @@ def main() -> None:
         row, card = METRICS[name], score(held, metrics=name)
         scores_of_parts(held, card.scored, 2, Again(0))  # compiles
         assert isinstance(row.interval, Resampling)
-        counts = [round(share * row.interval.times) for share in shares]
-        method = replace(row.interval, times=counts[-1])
+        counts = [round(share * row.interval.n_parts) for share in shares]
+        method = row.interval.of_parts(counts[-1])
 
         def loop(function: Callable[..., object] = row.function, method: Resampling = method) -> None:
-            for number in range(method.times):
+            for number in range(method.n_parts):
                 rows = draw_part(len(held), None, method, 0, number)
                 function(held.codes[rows], held.factors[rows], kinds=held.kinds)
 
@@ -73,7 +72,7 @@ def main() -> None:
         one, parts, calls = taken[0] / REPEATS, taken[1:-1], taken[-1]
         cells = "".join(f"{each:11.2f} s" for each in parts)
         print(
-            f"{name:<16}{1000 * one:9.1f} ms{row.interval.times:7}{cells}{parts[-1] / one:8.0f}{calls:14.2f} s"
+            f"{name:<16}{1000 * one:9.1f} ms{row.interval.n_parts:7}{cells}{parts[-1] / one:8.0f}{calls:14.2f} s"
             f"{calls / parts[-1]:15.1f}",
             flush=True,
         )
