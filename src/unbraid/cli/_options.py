@@ -37,7 +37,7 @@ Seed: TypeAlias = Annotated[int, typer.Option(help="Random seed; the same seed g
 Resamples: TypeAlias = Annotated[
     int | None,
     typer.Option(
-        help="Number of subsamples for the intervals; default 50, or 10 for metrics that train.",
+        help="Number of subsamples for the intervals; default 50 to 100, or 10 for metrics that train.",
         rich_help_panel=HOW_SURE,
     ),
 ]
