@@ -222,7 +222,8 @@ def test_so_many_parts_are_half_in_pairs_where_there_are_pairs() -> None:
     scores = np.random.default_rng(0).standard_normal(100)
     assert method.degrees(scores) == pytest.approx(12)
     assert method.of_parts(40).degrees(scores[:40]) == pytest.approx(4.8)
-    assert method.on(400, 12).degrees(scores) == 11
+    assert method.on(400, 12).degrees(scores) == 5
+    assert method.on(400, 30).degrees(scores) == 12
 
 
 def test_rows_needed_by_hand() -> None:

@@ -106,11 +106,12 @@ class Resampling:
     def on(self, n_samples: int, n_groups: int | None = None) -> "Resampling":
         """The same for so many rows or, where there are groups, for parts of whole groups.
 
-        These tell of a deviation no more than so many numbers do.
+        These tell of a deviation no more than so many numbers do, and pairs no more than half as many.
         """
         if n_groups is None:
             return replace(self, times=min(self.times, n_samples)) if self.in_turn else self
-        freedom = n_groups - 1 if self.freedom is None else min(self.freedom, n_groups - 1)
+        most = (n_groups - 1) // 2 if self.pairs else n_groups - 1
+        freedom = most if self.freedom is None else min(self.freedom, most)
         return replace(self, freedom=freedom, times=min(self.times, n_groups) if self.in_turn else self.times)
 
     @property
