@@ -72,6 +72,13 @@ def test_codes_that_hold_the_batch_score_1_and_others_0() -> None:
     assert abs(untold.headline) < 4 * untold.chance.spread
     assert untold.null is not None
     assert untold.null.p > 0.05
+    frame = card_of(LEAKY, null=19).to_frame()
+    assert set(frame.loc[frame["metric"] == "unwanted(batch)", "factor"]) == {""}, "no row of a wanted factor"
+    moved = [np.argsort(np.random.default_rng([0, k]).permutation(N)) for k in range(2)]
+    again = [explicitness(CLEAN, BATCH[rows, None], kinds=["categorical"], seed=0).score for rows in moved]
+    few = card_of(CLEAN, null=2).scored["unwanted(batch)"].null
+    assert few is not None
+    assert few.scores == pytest.approx(again, abs=1e-4)
     assert untold.intervals is not None
     assert untold.intervals.values["score"].low < untold.headline < untold.intervals.values["score"].high
     for each in (told, untold):
