@@ -215,7 +215,7 @@ def test_the_halves_of_a_pair_share_no_row(n_samples: int) -> None:
 def test_so_many_parts_are_half_in_pairs_where_there_are_pairs() -> None:
     method = Resampling(5, pairs=25)
     assert (method.times, method.n_parts) == (50, 100)
-    for n_parts, of_pairs in ((100, 25), (41, 10), (8, 2), (7, 0), (2, 0)):
+    for n_parts, of_pairs in ((100, 25), (41, 10), (40, 10), (39, 0), (2, 0)):
         asked = method.of_parts(n_parts)
         assert (asked.n_parts, asked.pairs) == (n_parts, of_pairs)
     assert Resampling(5).of_parts(40) == Resampling(5, times=40)

@@ -19,7 +19,7 @@ class Numbers(NamedTuple):
 
 UNCHECKED = "interval not validated"
 FEWEST_DEGREES = 3  # of freedom, where few rows decide
-FEWEST_PAIRS = 2  # of which a covariance can be told
+FEWEST_PAIRS = 10  # fewer tell a covariance so badly that intervals would be wider than without them
 FREEDOM_OF_PAIRS = 0.12  # degrees of it for each part, where half of these are pairs; from simulations
 
 
@@ -49,7 +49,7 @@ class Resampling:
         return self.times + 2 * self.pairs
 
     def of_parts(self, n_parts: int) -> "Resampling":
-        """The same of so many parts in all, half of them in pairs where there are pairs."""
+        """The same of so many parts in all, half of them in pairs where there are pairs and enough of them."""
         pairs = n_parts // 4 if self.pairs and n_parts >= 4 * FEWEST_PAIRS else 0
         return replace(self, times=n_parts - 2 * pairs, pairs=pairs)
 
@@ -92,7 +92,7 @@ class Resampling:
         With `few_decide` half of what Satterthwaite's formula gives for a variance that is a mean of squares, whose
         fourth moment so few of them show too small; at least three.
         """
-        most = max(1.0, FREEDOM_OF_PAIRS * len(scores)) if self.pairs else float(len(scores) - 1)
+        most = FREEDOM_OF_PAIRS * len(scores) if self.pairs else float(len(scores) - 1)
         most = most if self.freedom is None else min(self.freedom, most)
         if not self.few_decide:
             return np.full(scores.shape[1:], most)
