@@ -113,7 +113,7 @@ def todays(name: str, run: int, folder: Path) -> list[dict[str, Any]]:
     dataset, index = drawn(name, run)
     planned = read_plan(folder / FILE)
     pictures = prepare(dataset.images(index), folder / IMAGES, planned.size)
-    return [judged(name, run, planned, "beta_vae", pictures, today(folder, pictures))]
+    return [judged(name, run, planned, "beta_vae", pictures, today(folder, pictures, seed=1000 * run))]
 
 
 def judged(name: str, run: int, planned: Plan, what: str, pictures: Pictures, model: Run) -> dict[str, Any]:
@@ -149,12 +149,13 @@ def pca(images: Any) -> FloatArray:
     return PCA(N_LATENTS, svd_solver="randomized", random_state=0).fit_transform(pixels)
 
 
-def today(folder: Path, pictures: Pictures) -> Run:
+def today(folder: Path, pictures: Pictures, seed: int) -> Run:
     """One beta-VAE at full size for as many steps as the minutes of the plan hold."""
     steps, source = int((folder / STEPS).read_text()), {"name": str(pictures.path.resolve())}
     (run,) = train(
         "beta_vae",
         source,
+        seeds=[seed],
         steps=steps,
         out=folder / "today",
         beta=BETA,
