@@ -138,7 +138,8 @@ def of_model(name: str, way: str, run: Path, pictures: Pictures) -> dict[str, An
     model, at = load_run(run, device="cpu"), pictures.at(WAYS[way].size)
     codes = model.encode(at.images(np.arange(N_IMAGES)))
     setting = {"family": model.config["family"], "seed": model.config["seed"], **model.config["hyperparameters"]}
-    label = " ".join(f"{key}={setting[key]}" for key in ("beta", "lambda_od", "seed") if key in setting)
+    numbers = " ".join(f"{key}={setting[key]}" for key in ("beta", "lambda_od", "seed") if key in setting)
+    label = f"{setting['family']} {numbers}"
     return {"dataset": name, "way": way, "model": label, **by_labels(name, codes)}
 
 

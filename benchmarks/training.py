@@ -14,6 +14,8 @@ other work on the machine slows every row alike. `CPU` is processor time, which 
   memory, inputs and gradients there already: what is left of a step where all around them costs nothing.
 - dense: a beta-TCVAE of the small dense pair on sprites of 16 x 16, where what surrounds the networks weighs most: a
   plain loop that draws and fetches as well, with the estimator as its equation reads, and ours.
+- dense arithmetic: the matrix products of that step alone, forward and backward, the images that it fetches and Adam:
+  what is left of it where all around them costs nothing.
 - two processes: as many steps in two workers at once, on two cores; the ratio is that of steps per second to one.
 """
 
@@ -246,6 +248,31 @@ def dense_plain() -> Callable[[int], object]:
     return step
 
 
+def dense_arithmetic() -> Callable[[int], object]:
+    dataset = load("sprites", shrink=4)
+    modules = build_member(DENSE, dataset.image_shape, structural_settings(DENSE, [SMALL]), 0)
+    parameters = list(modules.parameters())
+    layers = [module for module in modules.modules() if isinstance(module, nn.Linear)]
+    inputs = [torch.randn(BATCH, layer.in_features) for layer in layers]
+    outputs = [torch.randn(BATCH, layer.out_features) for layer in layers]
+    gradients, first, second = ([torch.zeros_like(each) for each in parameters] for _ in range(3))
+
+    @torch.no_grad()
+    def step(number: int) -> None:
+        dataset.images(torch.randint(len(dataset), (BATCH,)).numpy())
+        for layer, given, owed in zip(layers, inputs, outputs, strict=True):
+            nn.functional.linear(given, layer.weight, layer.bias)
+            torch.mm(owed.t(), given)
+            if layer is not layers[0]:  # which owes the images no gradient
+                torch.mm(owed, layer.weight)
+        torch.ops.aten._fused_adam_(
+            parameters, gradients, first, second, [], [torch.tensor(number + 1.0)] * len(parameters),
+            lr=1e-4, beta1=0.9, beta2=0.999, eps=1e-8, weight_decay=0.0, amsgrad=False, maximize=False,
+        )  # fmt: skip
+
+    return step
+
+
 ROWS: dict[str, Callable[[], Callable[[int], object]]] = {
     "plain": plain,
     "pythae": pythae,
@@ -255,6 +282,7 @@ ROWS: dict[str, Callable[[], Callable[[int], object]]] = {
     "convolutions bfloat16": lambda: convolutions("bfloat16"),
     "dense plain": dense_plain,
     "dense unbraid": dense_ours,
+    "dense arithmetic": dense_arithmetic,
 }
 
 
