@@ -97,7 +97,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     "held_out.json 0f.n_test": [(1.0, INTEGER)],
     "held_out.json 0a.errors": [({}, ""), ({"lasso": ERRORS["lasso"]}, "forest")],
     "held_out.json 0a.errors.lasso": [({"gap": {"x": 1.0}}, "ordinary")],
-    "held_out.json 0a.errors.lasso.gap": [({}, "at least 1 item"), ({"x": "1"}, "valid number"), ([1.0], "mapping")],
+    "held_out.json 0a.errors.lasso.gap": [({}, "needs at least one"), ({"x": "1"}, "valid number"), ([1.0], "mapping")],
 }
 
 

@@ -180,7 +180,7 @@ def changed(path: Path, about: dict) -> Path:
         ({"format": 9}, "its format is 9; this version of unbraid reads 1"),
         ({"rows": "many"}, "rows: input should be a valid integer"),
         ({"more": 1}, "more: unknown"),
-        ({"models": []}, "models: list should have at least 1 item"),
+        ({"models": []}, "models: is empty; it needs at least one"),
     ],
 )
 def test_files_that_say_what_no_zoo_says(built: Path, about: dict, said: str) -> None:

@@ -107,8 +107,11 @@ def explain(error: ValidationError, hint: Callable[[Loc], str] = lambda _: "") -
         said = "is missing"
     else:
         given = "" if isinstance(first["input"], dict | list) else f"; got {_SHORT.repr(first['input'])}"
-        same = [one["msg"] for one in faults if _cleaned(one["loc"]) == _cleaned(first["loc"])]
-        said = _plainly(_either(same)) + given
+        same = [one for one in faults if _cleaned(one["loc"]) == _cleaned(first["loc"])]
+        if any(one["type"] == "too_short" and one["ctx"]["min_length"] == 1 for one in same):
+            said = "is empty; it needs at least one"  # whatever else might stand there instead
+        else:
+            said = _plainly(_either([one["msg"] for one in same])) + given
     more = len({key_path(_cleaned(one["loc"])) for one in faults} - {path, key_path(outer)})
     return f"{path}: {said}" + (f" (and {more} more)" if more else "")
 
