@@ -405,6 +405,33 @@ def test_a_damaged_record_is_named(copy):
     assert study.runs()[0].state == "finished"
 
 
+@pytest.mark.parametrize("name", [STATUS, CONFIG])
+def test_a_run_without_one_of_its_records_is_a_failed_one_among_the_others(whole, copy, name):
+    run = Study.load(copy / "out").runs()[0]
+    (run.path / name).unlink()
+    said = f"{run.path / name} is damaged (it is missing); delete the folder and train again"
+    for _ in ("read", "remembered"):
+        done = CliRunner().invoke(app, ["study", "status", str(copy / "out"), "--json", "-"])
+        assert done.exit_code == 0
+        assert [(each["state"], each["reason"]) for each in json.loads(done.stdout)] == [
+            ("failed", said), *[("finished", None)] * 5,
+        ]  # fmt: skip
+    frame, before = Study.load(copy / "out").results(), whole.results()
+    assert frame["mig.score"].tolist()[1:] == before["mig.score"].tolist()[1:]
+    ranked = CliRunner().invoke(app, ["rank", str(copy / "out"), "--json", "-"])
+    assert ranked.exit_code == 0
+    assert json.loads(ranked.stdout)["left_out"] == {run.id: f"failed: {said}"}
+    shutil.rmtree(run.path)
+    assert {each.state for each in here(copy).runs()} == {"finished"}
+
+
+def test_a_folder_without_records_that_the_study_does_not_list_stops_nothing(copy):
+    study = Study.load(copy / "out")
+    shutil.copytree(study.runs()[0].path, copy / "out/runs/0123456789abcdef")
+    (copy / "out/runs/0123456789abcdef" / STATUS).unlink()
+    assert study_status(study.snapshots()[0]).left == 0
+
+
 def test_all_damaged_records_are_named(copy, monkeypatch):
     runs = Study.load(copy / "out").runs()
     for run in runs[1:4]:

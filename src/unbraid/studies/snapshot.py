@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from unbraid.representation import Representation
-from unbraid.runs.folder import damage_of, read_codes, read_folder
+from unbraid.runs.folder import damage_of, damaged, read_codes, read_folder
 from unbraid.storage.json_records import read_record
 from unbraid.storage.marks import ReadOnce
 from unbraid.storage.run_files import CONFIG, SCORES, STATUS, WORKING
@@ -102,23 +102,28 @@ class StudySnapshot:
 def read_run(folder: Path, planned: Planned, wanted: Mapping[str, Decision], files: ReadOnce) -> RunView:
     """A run of the YAML as the folder of the study holds it, where these scores are wanted of it.
 
+    A run that lacks one of its records counts as failed, as it does without its weights or codes.
+
     Raises:
         ValueError: a file is damaged, and no record says that the run failed.
     """
     path = Path(f"{folder}/{store.RUNS}/{planned.id}")  # of thousands: pathlib would parse each part again
     failure = store.read_failure(folder, planned.id, files)
-    config, status, scores = planned.config, {}, NONE
+    config, status, scores, lacking = planned.config, {}, NONE, None
     if os.path.exists(path):
         try:
             config, status = files(read_folder, path, CONFIG, STATUS)
             scores = files(read_scores, path, SCORES)
-        except ValueError:
-            if failure is None:
+        except (FileNotFoundError, ValueError):
+            lacking = next((name for name in (CONFIG, STATUS) if not os.path.exists(path / name)), None)
+            if failure is None and lacking is None:
                 raise
     state: RunState = "waiting"
     reason = None
     if failure:
         state, reason = "failed", failure.reason
+    elif lacking:
+        state, reason = "failed", str(damaged(path / lacking, "it is missing"))
     elif status and (damage := damage_of(path, status)):
         state, reason = "failed", damage
     elif status and status["state"] == "diverged":
@@ -137,15 +142,15 @@ def read_runs(
     Raises:
         ValueError: files are damaged; the line names them all, or the first of very many.
     """
-    found, damaged = [], []
+    found, faults = [], []
     for each in planned:
         try:
             found.append(read_run(folder, each, wanted, files))
         except ValueError as error:
-            damaged.append(str(error))
-    if damaged:
-        more = f"; and {len(damaged) - NAMED} more" if len(damaged) > NAMED else ""
-        raise ValueError("; ".join(damaged[:NAMED]) + more)
+            faults.append(str(error))
+    if faults:
+        more = f"; and {len(faults) - NAMED} more" if len(faults) > NAMED else ""
+        raise ValueError("; ".join(faults[:NAMED]) + more)
     return found
 
 
@@ -164,7 +169,7 @@ def no_longer_planned(folder: Path, planned: Collection[str], content: str, file
         runs / name
         for name in names
         if not name.endswith(WORKING)
-        and (runs / name / CONFIG).exists()
+        and all((runs / name / each).exists() for each in (CONFIG, STATUS))
         and files(read_folder, runs / name, CONFIG, STATUS)[0]["dataset"]["content"] == content
     ]
 
