@@ -95,6 +95,8 @@ MISTAKES = {
     "traverse run": "no command 'traverse' here; write unbraid figure traversals RUN --out F.png",
     "generate run": "write unbraid figure samples RUN --out F.png",
     # options of another input
+    "rank codes.npz codes.npy --kl-threshold -1": "kl_threshold must be a finite number, at least 0; got -1",
+    "rank codes.npz codes.npy --kl-threshold nan": "kl_threshold must be a finite number, at least 0; got nan",
     "rank codes.npz codes.npy --metric mig.score": "--metric is for a study; these are files",
     "compare codes.npz codes.npy --by family": "--by is for a study; these are models",
     "compare codes.npz codes.npy --columns x": "--columns is for a study; these are models, of which --factors names",

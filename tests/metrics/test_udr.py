@@ -272,6 +272,12 @@ def test_threshold_decides_what_is_informative() -> None:
     assert udr([BASE, BASE], kl=kl).informative.tolist() == [4, 4]
 
 
+@pytest.mark.parametrize("threshold", [-1, -1e-9, np.nan, np.inf, "0.1"])
+def test_a_threshold_that_no_kl_can_be_held_to_is_refused(threshold: Any) -> None:
+    with pytest.raises(ValueError, match="kl_threshold must be a finite number, at least 0; got "):
+        udr([BASE, BASE], kl_threshold=threshold)
+
+
 @pytest.mark.parametrize("arguments", [{}, {"alpha": 0.1}, {"similarity": "spearman"}, {"aggregate": "dlib"}])
 def test_dead_latents_and_models_without_informative_ones_are_never_nan(arguments: dict) -> None:
     dead = BASE * [1.0, 0.0, 1.0, 0.0] + 0.1

@@ -125,7 +125,7 @@ def udr(
     check_number_of_models(len(codes))
     n_rows, varied = _check_models(codes)
     _check_choices(similarity, alpha, aggregate, n_comparisons)
-    check_number("kl_threshold", kl_threshold)
+    check_number("kl_threshold", kl_threshold, least=0)
     check_whole("seed", seed, 0)
     informative, n_models = _informative(varied, kl, kl_threshold), len(codes)
     rng = np.random.default_rng(seed)
