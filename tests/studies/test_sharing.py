@@ -176,3 +176,13 @@ def test_a_default_that_configs_leave_out_is_that_of_their_runs(study: Study) ->
     check_published(config, planned)
     with pytest.raises(ValueError, match="no run of vae has schedule=linear"):
         check_published(parse(text.replace("constant", "linear"), "study.yaml"), planned)
+
+
+def test_a_setting_that_is_text_may_look_like_a_number(study: Study) -> None:
+    text = study.text.replace("pca, latents: [3, 4]", "parted_vae, classes: [3, 3+4]").replace("pca", "parted_vae")
+    text = text.replace("{latents: 3}", "{classes: 3}")
+    planned = expand(parse(text, "study.yaml"), AROUND)
+    assert [run.config["hyperparameters"]["classes"] for run in planned] == ["3", "3+4"]
+    check_published(parse(text, "study.yaml"), planned)
+    with pytest.raises(ValueError, match="no run of parted_vae has classes=4"):
+        check_published(parse(text.replace("{classes: 3}", "{classes: 4}"), "study.yaml"), planned)

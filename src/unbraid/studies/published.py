@@ -114,4 +114,8 @@ def _is_of(each: PublishedSection, family: str, kept: Mapping[str, Any], *, whol
     """Whether a number is of a run with these hyperparameters; of a `whole` config those left out are at defaults."""
     row = FAMILIES.get(family) if whole else None
     hyper = dict(kept) if row is None else completed(row, kept)
-    return family == each.family and each.setting.items() <= hyper.items()
+    return family == each.family and all(
+        # A text that looks like a number, such as `classes: 3`, is a number in the YAML.
+        name in hyper and hyper[name] == (str(value) if isinstance(hyper[name], str) else value)
+        for name, value in each.setting.items()
+    )
