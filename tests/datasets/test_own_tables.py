@@ -16,7 +16,7 @@ from unbraid.datasets.described import describe_content
 from unbraid.datasets.factor_table import read_table
 from unbraid.datasets.shown import summary_of
 from unbraid.datasets.subset import SubsetDataset, left_out
-from unbraid.factors import FactorTable
+from unbraid.factors import FactorSpace, FactorTable
 from unbraid.plots import plot_factors
 
 
@@ -132,6 +132,60 @@ def test_a_column_is_one_cell_per_row(column: Any, shown: str) -> None:
 def test_one_column_without_a_frame_is_no_matrix() -> None:
     with pytest.raises(ValueError, match=r"factors must be \(n, n_factors\); got shape \(3,\)"):
         from_array(black(3), pd.Series([1, 2, 3]))
+
+
+SIZES = ["small", "medium", "large", "huge"]
+
+
+@pytest.mark.parametrize("make", ["pandas", "parquet", "polars", "pyarrow"])
+def test_ordered_categories_keep_their_order(tmp_path: Path, make: str) -> None:
+    cells = ["large", "small", "medium", "large", "small"]
+    frame: Any = pd.DataFrame({"size": pd.Categorical(cells, SIZES, ordered=True), "place": [0, 1, 0, 2, 0]})
+    if make == "parquet":
+        frame.to_parquet(tmp_path / "factors.parquet")
+        frame = tmp_path / "factors.parquet"
+    elif make == "polars":
+        pl = pytest.importorskip("polars")
+        frame = {"size": pl.Series(cells, dtype=pl.Enum(SIZES)), "place": [0, 1, 0, 2, 0]}
+    elif make == "pyarrow":
+        frame = pa.Table.from_pandas(frame)
+    space = from_array(black(5), frame).space
+    assert isinstance(space, FactorTable)
+    assert space.kinds == ("ordinal", "ordinal")
+    assert space.levels[0] == ("small", "medium", "large")  # and none that no image has
+    assert space.factors(np.arange(5))[:, 0].tolist() == [2, 0, 1, 2, 0]
+    classes = from_array(black(5), frame, kinds={"size": "categorical"}).space
+    assert classes.kinds[0] == "categorical"
+    assert classes.factors(np.arange(5))[:, 0].tolist() == [2, 0, 1, 2, 0]
+    circle = from_array(black(5), frame, kinds={"size": "cyclic"}).space
+    assert isinstance(circle, FactorTable)
+    assert circle.around[0] == 4  # that nothing is huge makes the circle no shorter
+    assert circle.factors(np.arange(5))[:, 0].tolist() == [2, 0, 1, 2, 0]
+
+
+def test_ranges_into_which_numbers_were_cut_are_in_their_order_in_a_grid() -> None:
+    cut = pd.cut([1, 11, 5, 1, 11, 5], [0, 2, 10, 20])
+    space = from_array(black(6), {"range": pd.Series(cut), "shape": [0, 0, 0, 1, 1, 1]}).space
+    assert isinstance(space, FactorSpace)
+    assert space.kinds == ("ordinal", "ordinal")
+    assert space.values == (("(0, 2]", "(2, 10]", "(10, 20]"), (0.0, 1.0))
+
+
+def test_ordered_categories_that_are_numbers_may_be_measured() -> None:
+    doses = pd.Series(pd.Categorical([10.0, 0.5, 2.0], [0.5, 2.0, 10.0], ordered=True))
+    levels, measured = (
+        from_array(black(3), {"dose": doses}, kinds=kinds, grid=False).space for kinds in (None, ["continuous"])
+    )
+    assert (levels.kinds, levels.factors(np.arange(3))[:, 0].tolist()) == (("ordinal",), [2, 0, 1])
+    assert (measured.kinds, measured.factors(np.arange(3))[:, 0].tolist()) == (("continuous",), [10.0, 0.5, 2.0])
+
+
+def test_a_row_without_a_category_is_named() -> None:
+    sizes = pd.Series(pd.Categorical(["small", None, "large"], SIZES, ordered=True))
+    with pytest.raises(ValueError, match="factors: row 1, column 'size' is empty"):
+        from_array(black(3), {"size": sizes})
+    with pytest.raises(ValueError, match="column 'size' is 'small', which is no number"):
+        from_array(black(3), {"size": sizes.fillna("huge")}, kinds=["continuous"])
 
 
 def test_names_are_not_given_twice(tmp_path: Path) -> None:

@@ -79,6 +79,20 @@ def is_encoded(values: Any) -> bool:
     return str(getattr(values, "type", "")).startswith("dictionary<")
 
 
+def categories_of(content: Any) -> tuple[Any, list[Any], bool] | None:
+    """Position of each row's category, the categories, whether they are ordered; None for other columns."""
+    held = getattr(content, "cat", content)
+    if hasattr(held, "codes") and hasattr(held, "categories"):  # pandas
+        return np.asarray(held.codes), list(held.categories), bool(held.ordered)
+    if is_encoded(content):
+        held = content.combine_chunks() if hasattr(content, "combine_chunks") else content
+        codes = held.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        return codes, held.dictionary.to_pylist(), bool(held.type.ordered)
+    if type(getattr(content, "dtype", None)).__name__ == "Enum" and hasattr(content, "to_physical"):  # polars
+        return content.to_physical().cast(int).fill_null(-1).to_numpy(), list(content.dtype.categories), True
+    return None
+
+
 def is_sparse(values: Any) -> bool:
     """Whether it is a matrix of SciPy or a tensor of torch that holds some of its values only."""
     if isinstance(values, np.ndarray):  # anndata's view of a full array has `toarray` as well

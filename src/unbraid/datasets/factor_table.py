@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._utils.arrays import as_array
+from unbraid._utils.arrays import as_array, categories_of
 from unbraid._utils.dates import DATES, SPANS, days_since_first
 from unbraid._utils.suggest import one_line
 from unbraid.factors.space import Values
@@ -34,6 +34,7 @@ class Column:
     name: str
     cells: Sequence[Any]
     lines: Sequence[int] | None = None  # of the rows of a .csv file; those of other tables are counted from 0
+    ordered: Sequence[Any] = ()  # its categories, those that no row has among them, where they have an order
 
     def at(self, row: int, with_column: bool = True) -> str:
         """Where a cell stands, in the words of its table."""
@@ -48,6 +49,8 @@ class Column:
         """The kind that was chosen, or the one that the cells suggest."""
         if chosen is not None:
             return chosen
+        if self.ordered:
+            return "ordinal"
         numbers = self._numbers(None)
         if numbers is None or all(isinstance(cell, bool | np.bool_) for cell in self.cells):
             return "categorical"
@@ -60,11 +63,26 @@ class Column:
         Raises:
             ValueError: a cell is empty, not finite, or no number where the others are.
         """
+        if self.ordered and chosen != "continuous":
+            return self._categories(chosen)
         numbers = self._numbers(chosen)
         cells = np.array(list(map(_text, self.cells))) if numbers is None else numbers
         present, levels = np.unique(cells, return_inverse=True)
         levels = levels.reshape(-1).astype(np.int64)
         return levels, tuple(present.tolist()), levels.astype(np.float64) if numbers is None else numbers
+
+    def _categories(self, chosen: Kind | None) -> tuple[IntArray, Values, FloatArray]:
+        """`levels` in the order of the categories; one that no row has is a level of a circle alone, a step of it."""
+        places = {category: place for place, category in enumerate(self.ordered)}
+        for row, cell in enumerate(self.cells):
+            if cell not in places:
+                raise ValueError(f"{self.at(row)} is empty")
+        of_rows = np.array([places[cell] for cell in self.cells], dtype=np.int64)
+        kept = np.arange(len(self.ordered)) if chosen == "cyclic" else np.unique(of_rows)
+        levels = np.searchsorted(kept, of_rows)
+        named = [self.ordered[place] for place in kept.tolist()]
+        numbers = all(isinstance(each, int | float | np.number) for each in named)
+        return levels, tuple(float(each) if numbers else _text(each) for each in named), levels.astype(np.float64)
 
     def _numbers(self, chosen: Kind | None) -> FloatArray | None:
         """The cells as numbers, dates as days since the first; or nothing if they are text."""
@@ -150,7 +168,7 @@ def read_table(path: Path) -> list[Column]:
         table = read_parquet(path)
         _check_names(table.column_names, table.num_rows, str(path))
         left_out = unnamed_columns(table.column_names)
-        return table_columns(table.drop_columns(left_out).to_pydict(), str(path))
+        return table_columns({name: table[name] for name in table.column_names if name not in left_out}, str(path))
     if path.suffix.lower() != ".csv":
         raise ValueError(f"{path}: a table of factors is a .csv or .parquet file")
     names, rows = csv_rows(path)
@@ -171,12 +189,13 @@ def table_columns(table: Mapping[str, Sequence[Any]], where: str) -> list[Column
     Raises:
         ValueError: a column is not one cell per row, they differ in length, or their names are not their own.
     """
+    ordered = {name: found[1] for name, each in table.items() if (found := categories_of(each)) and found[2]}
     table = {name: _cells(column, f"{where}: column {name!r}") for name, column in table.items()}
     lengths = {name: len(cells) for name, cells in table.items()}
     if len(set(lengths.values())) > 1:
         raise ValueError(f"{where}: columns must be of one length; got {lengths}")
     _check_names(list(table), next(iter(lengths.values()), 0), where)
-    return [Column(where, name, cells) for name, cells in table.items()]
+    return [Column(where, name, cells, None, ordered.get(name, ())) for name, cells in table.items()]
 
 
 def _cells(column: Any, what: str) -> list[Any]:

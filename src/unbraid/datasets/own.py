@@ -63,11 +63,12 @@ def from_array(
             from 0 to 1, and the rows (n, n_features) of a table in floats.
         factors: a .csv or .parquet file, a mapping from name to column (a data frame is one), or a matrix
             (n, n_factors). Numbers, text or dates, which become days since the first; a column's levels are its
-            distinct values in order. None: the images have no factors.
+            distinct values in order, that of its categories where these have one, as in an ordered pandas
+            Categorical. None: the images have no factors.
         names: of the columns of a matrix; default factor_0, factor_1, ...
         kinds: "categorical", "ordinal", "continuous" or "cyclic", by name or for all in order. By default text and
-            booleans are categorical, whole numbers ordinal, other numbers and dates continuous, or ordinal in a
-            complete grid.
+            booleans are categorical, whole numbers and ordered categories ordinal, other numbers and dates continuous,
+            or ordinal in a complete grid.
         grid: True asks that there be one image of each combination, in any order; False treats the images as samples
             even so. By default a complete grid is taken for one: images are then counted in C order of the factors.
 
@@ -438,7 +439,7 @@ def _around(column: Column, kind: Kind, values: Values) -> int:
     """
     if kind != "cyclic":
         return 0
-    steps = np.diff(np.array(values, dtype=np.float64))
+    steps = np.diff(np.arange(len(values)) if column.ordered else np.array(values, dtype=np.float64))
     if len(steps) and steps.max() > EVEN * steps.min():
         raise ValueError(
             f"{column.table}: column {column.name!r} is cyclic, and its values must be evenly spaced; their steps are "

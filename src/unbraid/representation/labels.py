@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from unbraid._utils.arguments import check_entries, check_number
-from unbraid._utils.arrays import as_array, is_encoded, refuse_lazy
+from unbraid._utils.arrays import as_array, categories_of, refuse_lazy
 from unbraid._utils.counted import counted
 from unbraid._utils.dates import moment
 from unbraid._utils.rounding import MOST_ROUNDED, rounded_by
@@ -442,7 +442,7 @@ def _matrix(labels: Any) -> Any:
 
 
 def _read(name: str, content: Any, absent: _NoLabel) -> _Column:
-    categories = _categories(content)
+    categories = categories_of(content)
     if categories is not None:
         return _named(*categories, absent)
     array = as_array(_unmasked(content) if isinstance(content, np.ma.MaskedArray) else content)
@@ -488,20 +488,6 @@ def _unmasked(content: Any) -> Any:
     array = (array.astype(str) if array.dtype.kind == "S" else array).astype(object)
     array[mask] = None
     return array
-
-
-def _categories(content: Any) -> tuple[Any, list[Any], bool] | None:
-    """Position of each row's category, the categories, whether they are ordered; None for other columns."""
-    held = getattr(content, "cat", content)
-    if hasattr(held, "codes") and hasattr(held, "categories"):  # pandas
-        return np.asarray(held.codes), list(held.categories), bool(held.ordered)
-    if is_encoded(content):
-        held = content.combine_chunks() if hasattr(content, "combine_chunks") else content
-        codes = held.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-        return codes, held.dictionary.to_pylist(), bool(held.type.ordered)
-    if type(getattr(content, "dtype", None)).__name__ == "Enum" and hasattr(content, "to_physical"):  # polars
-        return content.to_physical().cast(int).fill_null(-1).to_numpy(), list(content.dtype.categories), True
-    return None
 
 
 def _named(codes: Any, categories: list[Any], ordered: bool, absent: _NoLabel) -> _Column:

@@ -108,7 +108,7 @@ def explain(error: ValidationError, hint: Callable[[Loc], str] = lambda _: "") -
     else:
         given = "" if isinstance(first["input"], dict | list) else f"; got {_SHORT.repr(first['input'])}"
         same = [one for one in faults if _cleaned(one["loc"]) == _cleaned(first["loc"])]
-        if any(one["type"] == "too_short" and one["ctx"]["min_length"] == 1 for one in same):
+        if any(one["type"] == "too_short" and one.get("ctx", {}).get("min_length") == 1 for one in same):
             said = "is empty; it needs at least one"  # whatever else might stand there instead
         else:
             said = _plainly(_either([one["msg"] for one in same])) + given
