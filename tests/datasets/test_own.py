@@ -112,6 +112,19 @@ def test_a_folder_of_pictures(tmp_path: Path, suffix: str) -> None:
         np.testing.assert_array_equal(again.images(np.arange(6)), expected.images(np.arange(6)))
 
 
+def test_grey_pictures_with_transparency_have_one_channel(tmp_path: Path) -> None:
+    grey, opacity = np.array([[0, 100, 200]] * 3, dtype=np.uint8), np.array([[0] * 3, [51] * 3, [255] * 3], np.uint8)
+    Image.fromarray(np.dstack([grey, opacity])).save(tmp_path / "a.png")
+    Image.fromarray(grey).save(tmp_path / "b.png", transparency=100)  # one brightness is transparent
+    dataset = datasets.load(str(tmp_path))
+    assert dataset.image_shape == (3, 3, 1)
+    share = opacity / 255  # of the grey, on white
+    np.testing.assert_allclose(dataset.images(np.array([0]))[0, ..., 0], 255 + share * (grey - 255.0), atol=0.51)
+    np.testing.assert_array_equal(dataset.images(np.array([1]))[0, ..., 0], np.where(grey == 100, 255, grey))
+    (tmp_path / "a.png").unlink()
+    assert datasets.load(str(tmp_path)).image_shape == (3, 3, 1)
+
+
 @pytest.mark.parametrize("mode", ["L", "1", "P", "RGBA"])
 def test_pictures_of_other_modes(tmp_path: Path, mode: str) -> None:
     picture = Image.fromarray(np.full((4, 4, 3), 255, dtype=np.uint8)).convert(mode)

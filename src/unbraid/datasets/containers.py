@@ -311,12 +311,12 @@ def flattened(image: Any, mode: str | None = None) -> Any:
     """
     if image.mode.startswith(("I", "F")):  # Pillow itself cuts these off at 255
         image = _with_8_bits(image)
+    grey = image.mode in {"1", "L", "LA"}
     if image.mode in {"RGBA", "LA", "PA"} or "transparency" in image.info:
         images = require("PIL.Image", "data", "reading image files")
         image = image.convert("RGBA")
         white = images.new("RGBA", image.size, (255, 255, 255, 255))
         image = images.alpha_composite(white, image)
-    grey = image.mode in {"1", "L"}
     return image.convert(mode or ("L" if grey else "RGB"))
 
 
