@@ -322,7 +322,7 @@ def test_interrupting_a_render_leaves_nothing(
         deadline = time.monotonic() + 60
         # Images themselves, not the header alone: before them code is compiled, where an interrupt can get lost.
         while (
-            not any(part.stat().st_size > 4096 for part in tmp_path.glob(".*.part.*/images.npy"))
+            not any(part.stat().st_size > 4096 for part in tmp_path.glob(".*.part*/images.npy"))
             and time.monotonic() < deadline
         ):
             assert process.poll() is None, process.stderr.read() if process.stderr else ""

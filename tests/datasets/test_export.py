@@ -1,6 +1,10 @@
 """Folders of pictures that were exported, read again; and what cannot be exported or shown."""
 
+import errno
 import json
+import os
+import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +12,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from unbraid.datasets import ArrayDataset, FactorDataset, from_array, leave_out, load
+from unbraid.datasets import ArrayDataset, FactorDataset, _store, from_array, leave_out, load
 from unbraid.datasets.export import export
 from unbraid.datasets.own import open_path
 from unbraid.factors import FactorSpace, FactorTable
 from unbraid.plots import plot_factors
+from unbraid.storage.files import DiskFull
 
 SPACE = FactorSpace(("shape", "hue"), (2, 3), ("categorical", "cyclic"), (("box", "disc"), (0.0, 180.0, 360.0)))
 
@@ -73,6 +78,27 @@ def test_a_table_that_was_changed_after_its_export_is_refused_or_read_by_itself(
         if other:
             described.write_text(other)
         assert load(str(tmp_path / "out")).space.kinds == ("ordinal", "ordinal")
+
+
+@pytest.mark.parametrize("pictures", [True, False])
+def test_a_disk_that_fills_up_is_told_of_by_the_folder_and_nothing_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pictures: bool
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(*((Image.Image, "save") if pictures else (_store, "_write_images")), full)
+    with pytest.raises(DiskFull, match=re.escape(f"{tmp_path / 'out'}: the disk is full")):
+        export(dataset(), tmp_path / "out", pictures=pictures)
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no folder is held there")
+@pytest.mark.parametrize("pictures", [True, False])
+def test_what_a_killed_export_left_is_removed_by_the_next(tmp_path: Path, pictures: bool) -> None:
+    (tmp_path / ".out.0a1b2c3d.part" / "images").mkdir(parents=True)
+    export(dataset(), tmp_path / "out", pictures=pictures)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 def test_a_factor_called_as_the_column_of_files_is_refused(tmp_path: Path) -> None:

@@ -1,11 +1,16 @@
 """Names that come from outside: each stays below its folder, or is refused."""
 
+import errno
 import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from unbraid.storage.files import atomic_write, below, on_disk, with_home
+from tests.processes import started
+from unbraid.storage.files import DiskFull, atomic_folder, atomic_write, below, on_disk, with_home
 
 
 @pytest.mark.parametrize("name", ["a", "a/b.png", "a b/c", "./a/b", "a//b", "ä.png", "a..b/c...", "12:30.png", "a/"])
@@ -93,6 +98,60 @@ def test_a_file_that_cannot_be_made_is_named_as_it_was_asked_for(tmp_path: Path)
     """Its temporary name is the longer one, and nobody's concern."""
     path = tmp_path / f"{'a' * 250}.csv"
     with pytest.raises(OSError) as caught, atomic_write(path):
+        pass
+    assert caught.value.filename == str(path)
+    assert not [*tmp_path.iterdir()]
+
+
+WRITE = """
+import os, signal, sys
+from pathlib import Path
+from unbraid.storage.files import atomic_folder
+with atomic_folder(Path(sys.argv[1])) as temporary:
+    (temporary / "a").write_text("a")
+    print("ready", flush=True)
+    sys.stdin.readline()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends SIGKILL, and no folder is held there")
+def test_what_a_killed_process_left_of_a_folder_is_removed_and_what_is_being_written_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    for kept in (".out.part", ".out.backup.part", ".other.01234567.part"):
+        (tmp_path / kept).mkdir()
+        (tmp_path / kept / "mine").touch()
+    others = set(tmp_path.iterdir())
+    (tmp_path / ".out.01234567.part").mkdir()  # of somebody who is about to hold it
+    with started("-c", WRITE, str(path), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        (running,) = {*tmp_path.iterdir()} - others - {tmp_path / ".out.01234567.part"}
+        with atomic_folder(path) as temporary:
+            (temporary / "b").write_text("b")
+            assert (running / "a").read_text() == "a"
+        process.communicate("go\n", timeout=60)
+    assert (path / "b").read_text() == "b"
+    assert {*tmp_path.iterdir()} == {*others, path, running, tmp_path / ".out.01234567.part"}
+    (path / "b").unlink()  # an empty folder may be written anew
+    os.utime(tmp_path / ".out.01234567.part", (0, 0))
+    with atomic_folder(path) as temporary:
+        (temporary / "c").write_text("c")
+    assert {*tmp_path.iterdir()} == {*others, path}
+
+
+def test_a_folder_for_which_there_is_no_room_is_named_and_leaves_nothing(tmp_path: Path) -> None:
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  # of no path, as where Pillow writes
+
+    def fill() -> None:
+        with atomic_folder(tmp_path / "out") as temporary:
+            (temporary / "a").touch()
+            raise full
+
+    with pytest.raises(DiskFull, match=re.escape(f"{tmp_path / 'out'}: the disk is full")):
+        fill()
+    path = tmp_path / ("a" * 250)
+    with pytest.raises(OSError) as caught, atomic_folder(path):
         pass
     assert caught.value.filename == str(path)
     assert not [*tmp_path.iterdir()]

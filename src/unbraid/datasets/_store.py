@@ -92,29 +92,11 @@ def write(folder: Path, content: Content, progress: ReadingProgress | None = Non
         OSError: the disk is full or the folder cannot be written; nothing is left behind.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
-    row = (prod(content.image_shape) // 8,) if content.binary else content.image_shape
-    needed = len(content.space) * prod(row)
-    free = shutil.disk_usage(folder.parent).free
-    if needed > free:
-        raise OSError(
-            errno.ENOSPC, f"{folder}: needs {size_in_words(needed)}, but the disk has {size_in_words(free)} left"
-        )
+    needed = check_room(folder, content)
     temporary = folder.parent / f"{_part_prefix(folder)}{secrets.token_hex(8)}"
     temporary.mkdir()
     try:
-        meta: dict[str, Any] = {
-            "format": FORMAT,
-            **described_space(content.space),
-            "n_images": len(content.space),
-            "image_shape": list(content.image_shape),
-            "packed": content.binary,
-            "sha256": _write_images(temporary / "images.npy", content, row, progress),
-            "about": dict(content.about),
-        }
-        if isinstance(content.space, FactorTable):
-            np.save(temporary / "factors.npy", content.space.table, allow_pickle=False)
-            meta["factors_sha256"] = _digest_of(temporary / "factors.npy")
-        (temporary / "meta.json").write_bytes(checksummed_json(meta))
+        fill(temporary, content, progress)
         try:
             temporary.rename(folder)
         except OSError:
@@ -126,6 +108,42 @@ def write(folder: Path, content: Content, progress: ReadingProgress | None = Non
         raise
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def check_room(folder: Path, content: Content) -> int:
+    """The bytes that images take in a folder; OSError where the disk has not as many."""
+    needed, free = len(content.space) * prod(_row(content)), shutil.disk_usage(folder.parent).free
+    if needed > free:
+        raise OSError(
+            errno.ENOSPC, f"{folder}: needs {size_in_words(needed)}, but the disk has {size_in_words(free)} left"
+        )
+    return needed
+
+
+def fill(folder: Path, content: Content, progress: ReadingProgress | None = None) -> None:
+    """Write images.npy and what describes it into an empty folder.
+
+    Raises:
+        ValueError: as `write`.
+    """
+    meta: dict[str, Any] = {
+        "format": FORMAT,
+        **described_space(content.space),
+        "n_images": len(content.space),
+        "image_shape": list(content.image_shape),
+        "packed": content.binary,
+        "sha256": _write_images(folder / "images.npy", content, progress),
+        "about": dict(content.about),
+    }
+    if isinstance(content.space, FactorTable):
+        np.save(folder / "factors.npy", content.space.table, allow_pickle=False)
+        meta["factors_sha256"] = _digest_of(folder / "factors.npy")
+    (folder / "meta.json").write_bytes(checksummed_json(meta))
+
+
+def _row(content: Content) -> tuple[int, ...]:
+    """The shape of an image as it is stored, in bytes."""
+    return (prod(content.image_shape) // 8,) if content.binary else content.image_shape
 
 
 def content_of(
@@ -224,12 +242,12 @@ def _unpack(rows: UInt8Array, pixels: Any, out: Any) -> None:
             out[i, j] = pixels[rows[i, j]]
 
 
-def _write_images(path: Path, content: Content, row: tuple[int, ...], progress: ReadingProgress | None) -> str:
+def _write_images(path: Path, content: Content, progress: ReadingProgress | None) -> str:
     n_images, done, digest = len(content.space), 0, hashlib.sha256()
     if content.binary and prod(content.image_shape) % 8:
         raise ValueError(f"binary images must have a multiple of 8 pixels; got {content.image_shape}")
     with path.open("wb") as file:
-        about = {"descr": "|u1", "fortran_order": False, "shape": (n_images, *row)}
+        about = {"descr": "|u1", "fortran_order": False, "shape": (n_images, *_row(content))}
         np.lib.format.write_array_header_1_0(file, about)
         for slab in content.slabs:
             if slab.dtype != np.uint8 or slab.shape[1:] != content.image_shape:

@@ -1,8 +1,6 @@
 """Write a dataset, or its first images, as a folder that other programs can read."""
 
 import csv
-import secrets
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,12 +9,13 @@ import numpy as np
 
 from unbraid._utils.optional import require
 from unbraid.datasets._space_json import described_space
-from unbraid.datasets._store import FORMAT, SLAB, content_of, write
+from unbraid.datasets._store import FORMAT, SLAB, check_room, content_of, fill
 from unbraid.datasets.base import FactorDataset, ReadingProgress, check_images
 from unbraid.datasets.own import FILE_COLUMN, SPACE_FILE
 from unbraid.datasets.subset import first_of
 from unbraid.factors import Space
 from unbraid.storage.checksum import checksummed_json
+from unbraid.storage.files import atomic_folder
 
 
 def export(
@@ -64,23 +63,23 @@ def export(
     if (kind := dataset.images(np.arange(1)).dtype) != np.uint8:
         raise ValueError(f"images are written as uint8, 0 to 255; these are {kind}")
     n_images = len(dataset) if limit is None else min(limit, len(dataset))
-    temporary = folder.parent / f".{folder.name}.part.{secrets.token_hex(8)}"
-    try:
-        if pictures:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    stored = None if pictures else content_of(dataset, limit=n_images, about=about)
+    if stored is not None:
+        check_room(folder, stored)
+    with atomic_folder(folder) as temporary:
+        if stored is not None:
+            fill(temporary, stored, progress)
+        else:
             _write_pictures(dataset, temporary, n_images, progress)
             _write_space(dataset.space, temporary / SPACE_FILE, n_images)
-        else:
-            write(temporary, content_of(dataset, limit=n_images, about=about), progress)
         _write_factors(dataset, temporary / "factors.csv", n_images, pictures)
-        temporary.rename(folder)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
     return n_images
 
 
 def _write_pictures(dataset: FactorDataset, folder: Path, n_images: int, progress: ReadingProgress | None) -> None:
     images = require("PIL.Image", "data", "writing .png files")
-    (folder / "images").mkdir(parents=True)
+    (folder / "images").mkdir()
     for start in range(0, n_images, SLAB):
         slab = dataset.images(np.arange(start, min(start + SLAB, n_images)))
         for row, image in enumerate(slab, start=start):

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -174,6 +175,38 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+@contextmanager
+def atomic_folder(path: Path) -> Iterator[Path]:
+    """A temporary folder beside `path`, renamed to it when the block succeeds and removed when it does not.
+
+    What killed processes left of the same folder is removed.
+
+    Raises:
+        DiskFull: there is no room for what the block writes; the message names `path`.
+        OSError: the folder cannot be made.
+    """
+    _remove_forsaken(path)
+    temporary = path.parent / f".{path.name}.{secrets.token_hex(4)}.part"
+    try:
+        temporary.mkdir()
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
+    descriptor = None if os.name == "nt" else os.open(temporary, os.O_RDONLY)  # a folder cannot be opened there
+    try:
+        if descriptor is not None:
+            _hold(descriptor)
+        yield temporary
+        temporary.rename(path)
+    except OSError as error:
+        if disk_is_full(error):
+            raise DiskFull(f"{path}: the disk is full") from error
+        raise
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
 def write_text(path: str | Path, text: str) -> None:
     """Write a file of text; whole or not at all."""
     with atomic_write(path) as temporary:
@@ -194,17 +227,19 @@ def _hold(descriptor: int) -> bool:
 
 
 def _remove_forsaken(path: Path) -> None:
-    with os.scandir(path.parent) as entries:
-        names = [
-            each.name for each in entries if each.name.startswith(f".{path.name}.") and each.name.endswith(".part")
-        ]
-    for name in names:
+    """Remove temporary files and folders of this name that nobody holds, but for those that may be held any moment."""
+    ours = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{8}}\.part")
+    for name in filter(ours.fullmatch, os.listdir(path.parent)):
         with suppress(OSError):  # renamed or removed meanwhile
-            if time.time() - os.stat(path.parent / name).st_mtime < FORSAKEN:
+            left = path.parent / name
+            about = os.lstat(left)
+            folder = stat.S_ISDIR(about.st_mode)
+            # A folder is held before anything is in it.
+            if time.time() - about.st_mtime < FORSAKEN and not (folder and os.listdir(left)):
                 continue
-            descriptor = os.open(path.parent / name, os.O_RDWR)
+            descriptor = os.open(left, os.O_RDONLY if folder else os.O_RDWR)
             try:
                 if _hold(descriptor):
-                    os.unlink(path.parent / name)
+                    remove(left)
             finally:
                 os.close(descriptor)

@@ -1,8 +1,6 @@
 """The runs of a study as records of Every Eval Ever, one file for each, as that project's store has them."""
 
 import json
-import shutil
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -21,6 +19,7 @@ from unbraid.sharing.every_eval_ever import (
     uncertainty,
 )
 from unbraid.sharing.numbers import slug
+from unbraid.storage.files import atomic_folder
 from unbraid.studies.results import results
 from unbraid.studies.snapshot import RunView, StudySnapshot
 
@@ -53,16 +52,11 @@ def write_records(*studies: StudySnapshot, folder: Path, organisation: str = UNK
     found = [each for study in studies for each in records(study, organisation=organisation, now=now)]
     if not found:
         raise ValueError(f"{studies[0].folder}: no run has a score yet")
-    working = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
-    try:
+    with atomic_folder(folder) as working:
         for each in found:
             path = working / record_path(each)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps(each, indent=2, allow_nan=False) + "\n", encoding="utf-8")
-        working.chmod(0o755)
-        working.rename(folder)
-    finally:
-        shutil.rmtree(working, ignore_errors=True)
     return len(found)
 
 
