@@ -1,7 +1,9 @@
 """Codes and labels from files of any kind, several models side by side, ranking without labels."""
 
 import csv
+import html
 import json
+import shlex
 import weakref
 from pathlib import Path
 from typing import Any
@@ -96,6 +98,25 @@ def test_models_are_compared_by_some_of_the_labels_beside_them(unbraid_cli, home
     scores = [unbraid.score(z[used], labels, period={"hue": 360}, metrics="mig")["mig"].score for z in (CODES, other)]
     compared = json.loads((home / "compared.json").read_text())
     assert compared["differences"][0]["difference"] == pytest.approx(scores[0] - scores[1], abs=1e-12)
+
+
+def test_factors_with_commas_in_their_names_are_named_in_quotes(unbraid_cli, home: Path) -> None:
+    with (home / "sized.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["length, cm", 'say "a,b"', "hue"])
+        writer.writerows((s, k % 3, int(h) // 90) for k, (s, h) in enumerate(zip(SHAPE, HUE.tolist(), strict=True)))
+    wanted = ["score", str(home / "codes.npy"), "--labels", str(home / "sized.csv"), "--metrics", "mig", "--json", "-"]
+    chosen = ["--factors", '"length, cm",hue', "--unwanted", '"say ""a,b"""', "--kinds", '"length, cm"=categorical']
+    code, printed, error = unbraid_cli(*wanted, *chosen)
+    assert code == 0, error
+    content = json.loads(printed)
+    assert [(each["name"], each["kind"]) for each in content["input"]["factors"]] == [
+        ("length, cm", "categorical"), ("hue", "ordinal"),
+    ]  # fmt: skip
+    assert 'unwanted(say "a,b")' in content["metrics"]
+    unbraid_cli(*wanted, *chosen, "--html", str(home / "page.html"))
+    command = html.unescape((home / "page.html").read_text())
+    assert shlex.join(["--factors", '"length, cm",hue', "--unwanted", '"say ""a,b"""']) in command
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".safetensors", ".parquet"])

@@ -1,7 +1,7 @@
 """Options that several commands have, each said once, and how the texts of options are read."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from math import pi
 from pathlib import Path
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
+from unbraid._utils.comma_lists import listed
 from unbraid._utils.suggest import one_line
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ Unwanted: TypeAlias = Annotated[
 ]
 
 # What describes the labels.
+FACTORS = "Comma-separated factors to score against; default all. A name with a comma in it stands in double quotes."
 LabelTable: TypeAlias = Annotated[
     Path | None,
     typer.Option(
@@ -128,11 +130,6 @@ StudyFolder: TypeAlias = Annotated[
 ]
 
 
-def listed(text: str | None) -> list[str]:
-    """Names between commas, but for commas in brackets."""
-    return [name.strip() for name in re.split(r",(?![^()]*\))", text or "") if name.strip()]
-
-
 def pair(option: str, text: str, wanted: str = "NAME=VALUE", *, last: bool = False) -> tuple[str, str]:
     """The two sides of NAME=VALUE, which part at the first =, or at the last one where names may hold some."""
     name, equals, value = (part.strip() for part in (text.rpartition("=") if last else text.partition("=")))
@@ -206,14 +203,14 @@ def interval_of(confidence: float | None, resamples: int | None) -> "Confidence 
 
 
 def labels_of(
-    table: Path | None, factors: str | None = None, kinds: str | None = None, period: str | None = None,
+    table: Path | None, factors: Sequence[str] | None = None, kinds: str | None = None, period: str | None = None,
     missing: str | None = None, **others: Any,
 ) -> "Labels":  # fmt: skip
     """What the options say of labels."""
     from unbraid.runs.labelled import Labels
 
     return Labels(
-        table=table, columns=None if factors is None else listed(factors), kinds=_by_name("--kinds", kinds),
+        table=table, columns=factors, kinds=_by_name("--kinds", kinds),
         period=_numbers("--period", period), missing=_values(missing), **others,
     )  # fmt: skip
 
@@ -238,10 +235,10 @@ def _values(text: str | None) -> list[float | str] | None:
     if text is None:
         return None
     values: list[float | str] = []
-    for part in text.split(","):
+    for part in listed(text):
         if re.fullmatch(r"[^=]+=[^=]+", part):  # no label is so, and rows would stay that should not
             raise ValueError(f"--missing {part}: write the value alone, such as -1; it counts for all factors")
-        values.append(part.strip())
+        values.append(part)
         with suppress(ValueError):
             values.append(float(part))
     return values

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from unbraid.cli._options import (
+    FACTORS,
     HOW_SURE,
     LABELS,
     Csv,
@@ -56,9 +57,7 @@ def compare(
     labels: LabelTable = None,
     key: Key = None,
     codes: Embedding = None,
-    factors: Annotated[
-        str | None, typer.Option(rich_help_panel=LABELS, help="Comma-separated factors to score against; default all.")
-    ] = None,
+    factors: Annotated[str | None, typer.Option(rich_help_panel=LABELS, help=FACTORS)] = None,
     kinds: Kinds = None,
     period: Period = None,
     missing: Missing = None,
@@ -174,7 +173,8 @@ def compare(
     refuse({"columns": columns}, "is for a study; these are models, of which --factors names the factors")
     refuse({**of_study, "trust-code": trust_code}, "is for a study; these are models")
     interval = interval_of(confidence, resamples)
-    about = labels_of(labels, factors, kinds, period, missing, weights=weights, groups=groups, key=key, codes=codes)
+    named = None if factors is None else listed(factors)
+    about = labels_of(labels, named, kinds, period, missing, weights=weights, groups=groups, key=key, codes=codes)
     chosen = {"metrics": listed(metrics or "standard"), "unwanted": listed(unwanted)}
     _of_models(expanded(paths, codes), about, to, chosen, interval, paired, seed)
 

@@ -27,7 +27,13 @@ def figure(
         str | None, typer.Option(metavar="NAMES", help="Comma-separated codes to show, by name or number.")
     ] = None,
     factors: Annotated[
-        str | None, typer.Option("--factors", "--columns", metavar="NAMES", help="Comma-separated factors to show.")
+        str | None,
+        typer.Option(
+            "--factors",
+            "--columns",
+            metavar="NAMES",
+            help="Comma-separated factors to show; one with a comma in double quotes.",
+        ),
     ] = None,
     labels: LabelTable = None,
     key: Key = None,

@@ -12,6 +12,7 @@ import typer
 from unbraid._utils.suggest import suggestion
 from unbraid.cli._options import (
     CODES,
+    FACTORS,
     HOW_SURE,
     OUTPUT,
     Csv,
@@ -71,7 +72,7 @@ def score(
     metrics: Metrics = "standard",
     factors: Annotated[
         str | None,
-        typer.Option("--factors", "--columns", help="Comma-separated factors to score against; default all."),
+        typer.Option("--factors", "--columns", help=FACTORS),
     ] = None,
     unwanted: Unwanted = None,
     kinds: Kinds = None,
@@ -258,7 +259,7 @@ def score(
     could_be = None if known is None else [*known, *map(name_of, apart)]
     bounds = _bounds(fail_under, could_be)
     sort = None if sort is None else _asked(f"--sort {sort}", sort, could_be)
-    columns = factors and ",".join(dict.fromkeys([*listed(factors), *apart]))
+    columns = None if factors is None else list(dict.fromkeys([*listed(factors), *apart]))
     about = labels_of(
         labels, columns, kinds, period, missing, weights=weights, groups=groups, dense=dense, key=key, codes=codes
     )  # fmt: skip

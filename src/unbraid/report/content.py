@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from unbraid._utils.comma_lists import joined
 from unbraid._utils.repr import WITHIN
 from unbraid.confidence.baselines import NO_BETTER, no_better
 from unbraid.confidence.interval import Interval, Intervals
@@ -380,8 +381,8 @@ def _reproduce(card: Card) -> dict[str, str | None]:
     example = card["path"] == "the shipped example"
     words = ["unbraid", "score", "--example" if example else card["path"]]
     words += [] if every else ["--metrics", ",".join(chosen)]
-    words += ["--factors", ",".join(card["chosen_factors"])] if card["chosen_factors"] else []
-    words += ["--unwanted", ",".join(unwanted)] if unwanted else []
+    words += ["--factors", joined(card["chosen_factors"])] if card["chosen_factors"] else []
+    words += ["--unwanted", joined(unwanted)] if unwanted else []
     words += ["--units", "pca"] if units else []
     options = card.get("options", ())
     words += options
