@@ -215,6 +215,35 @@ def test_parts_from_another_prior_are_those_of_the_codes_that_make_it_standard_n
     assert found.kl_sampled == pytest.approx(found.kl, rel=1e-9)  # 4 000 draws are 500 of each row
 
 
+@pytest.mark.parametrize("power", [-1040, -500, 200])
+def test_of_the_unit_only_the_distance_from_the_prior_knows(power: int) -> None:
+    """With codes 2^p as wide the KL of N(m, s^2) from N(0, 1) is 4^p (m^2 + s^2) / 2 - 1 / 2 - log s - p log 2."""
+    means, log_variances = two_codes(3)
+    plain = elbo_terms(means, log_variances=log_variances, n_samples=800)
+    shifted = log_variances + 2 * power * np.log(2)
+    found = elbo_terms(np.ldexp(means, power), log_variances=shifted, n_samples=800)
+    assert found.total_correlation == pytest.approx(plain.total_correlation, abs=1e-8)
+    assert found.index_code_mi == pytest.approx(plain.index_code_mi, abs=1e-8)
+    squares = np.ldexp(means**2 + np.exp(log_variances), 2 * power)
+    expected = (0.5 * (squares - 1.0) - log_variances / 2 - power * np.log(2)).mean(axis=0)
+    assert found.kl_per_code == pytest.approx(expected, rel=1e-9)
+    of_aggregate = expected - (plain.kl_per_code - plain.dimension_wise_kl_per_code)
+    assert found.dimension_wise_kl_per_code == pytest.approx(of_aggregate, rel=1e-9)
+    assert found.kl_sampled == pytest.approx(expected.sum(), abs=5 * found.kl_sampled_error)
+
+
+def test_posteriors_too_far_from_the_prior_are_refused_by_cell_but_measured_from_their_own() -> None:
+    means, log_variances = two_codes(3)
+    vast = np.ldexp(means, 1022)
+    with pytest.raises(ValueError, match="at most 1e\\+140 nats, whose square is a float; row 0, column 0 is inf"):
+        elbo_terms(vast, log_variances=log_variances)
+    with pytest.raises(ValueError, match=r"row 2, column 1 is 5\.07116e\+303"):
+        elbo_terms(means, log_variances=np.where(np.arange(16).reshape(8, 2) == 5, 700.0, log_variances))
+    found = elbo_terms(vast, log_variances=log_variances, prior_kl=np.full(means.shape, 3.0), n_samples=80)
+    assert (found.kl, found.dimension_wise_kl) == pytest.approx((6.0, 6.0 - 2 * np.log(8)), abs=1e-6)
+    assert (found.index_code_mi, found.total_correlation) == pytest.approx((np.log(8), np.log(8)), abs=1e-6)
+
+
 @pytest.mark.parametrize(("prior_kl", "message"), [
     (np.zeros((8, 3)), "shape of codes"), (np.full((8, 2), -0.5), "at least 0; got -0.5"),
     (np.full((8, 2), np.nan), "prior_kl"),

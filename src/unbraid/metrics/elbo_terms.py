@@ -13,8 +13,8 @@ from unbraid._utils.repr import Shown
 from unbraid._utils.threads import each_of
 from unbraid.metrics._shared.aggregate import (
     check_log_variances,
-    deviations,
     exp_down,
+    in_own_unit,
     log_ratio_moments,
     log_ratio_table,
     look_up,
@@ -29,6 +29,7 @@ from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 BLOCK = 128  # rows whose distance from a sample is bounded together
 AT_ONCE = 512  # samples whose densities one core finds before it takes others
 NEGLIGIBLE = 50.0  # nats below a sample's own density at which rows are left out: at most n_samples * 2e-22
+MOST_KL = 1e140  # nats of one posterior
 APART = 0.4  # share of log(number of rows) that index-code information may have before noise is above .06 nats
 # Sums in any order that the compiler fixes, and fused products; nothing here is NaN.
 VECTORISED = {"reassoc", "contract", "nsz", "nnan"}
@@ -87,7 +88,7 @@ def elbo_terms(
     Raises:
         NotDefined: there are no log-variances.
         ValueError: shapes disagree, values not finite, fewer than two rows, `n_samples` below 4
-            or, times the number of codes, above 100 million.
+            or, times the number of codes, above 100 million, a posterior 1e140 nats from the prior.
 
     Reference:
         Chen et al. 2018, "Isolating Sources of Disentanglement in VAEs", workshop version, eq. 1. For training the
@@ -115,17 +116,20 @@ def elbo_terms(
     refuse_other_order(codes=codes, log_variances=log_variances, prior_kl=prior_kl)
     given = check_log_variances(log_variances, means.shape).astype(np.float64, copy=False)
     from_prior = None if prior_kl is None else _check_prior_kl(prior_kl, means.shape)
-    scales = np.stack([deviations(*columns) for columns in zip(means.T, given.T, strict=True)], axis=1)
+    by_code = [in_own_unit(*columns) for columns in zip(means.T, given.T, strict=True)]
+    scales = np.stack([each.scales for each in by_code], axis=1)
+    centres, exponents = np.array([each.centre for each in by_code]), np.array([each.exponent for each in by_code])
+    log_scales = np.log(scales) + exponents * np.log(2)
+    kl = _kl_from_normal(means, log_scales) if from_prior is None else from_prior
+    _refuse_vast(kl, "codes and log_variances" if from_prior is None else "prior_kl")
+    means = np.stack([each.means for each in by_code], axis=1)
     rows = _spread_over_rows(len(means), n_samples, rng := np.random.default_rng(seed))
     noise = rng.standard_normal((len(rows), means.shape[1]))
     samples = means[rows] + scales[rows] * noise
 
     negative_entropy, log_marginals = _marginals(means, scales, samples)
     log_scale = np.log(scales).mean(axis=0)
-    if from_prior is None:
-        kl_per_code = np.maximum(0.5 * ((means**2 + scales**2).mean(axis=0) - 1.0) - log_scale, 0.0)
-    else:
-        kl_per_code = np.maximum(from_prior.mean(axis=0), 0.0)
+    kl_per_code = np.maximum(kl.mean(axis=0), 0.0)
     # -E log p is the entropy of the posteriors plus their KL from p.
     cross_entropy = kl_per_code + log_scale + 0.5 * (LOG_TWO_PI + 1.0)
     marginal_kl = np.clip(negative_entropy + cross_entropy, 0.0, kl_per_code)
@@ -137,10 +141,11 @@ def elbo_terms(
         log_joint, np.stack([log_own, log_marginals], axis=1), np.array([mean_log_own, negative_entropy.sum()])
     )
     if from_prior is None:
-        plain_kl = log_own + 0.5 * (LOG_TWO_PI + samples**2).sum(axis=1)
+        drawn = np.ldexp(samples, exponents) + centres
+        plain_kl = (0.5 * (drawn**2 - noise**2) - log_scales[rows]).sum(axis=1)
     else:
         plain_kl = from_prior[rows].sum(axis=1)
-    sharper = int((scales > np.exp(0.5 * given)).sum())
+    sharper = sum(each.sharper for each in by_code)
     index_code_mi = float(np.clip(mean_log_own - mean_log_joint, 0.0, np.log(len(means))))
     return ELBOTerms(
         index_code_mi=index_code_mi,
@@ -170,6 +175,21 @@ def _notes(sharper: int, index_code_mi: float, n_rows: int) -> tuple[str, ...]:
     return tuple(notes)
 
 
+def _kl_from_normal(means: FloatArray, log_scales: FloatArray) -> FloatArray:
+    """(n_samples, n_codes) KL of each posterior from the standard normal, infinite beyond the range of floats."""
+    with np.errstate(over="ignore"):
+        return 0.5 * (means**2 + np.exp(2 * log_scales) - 1.0) - log_scales
+
+
+def _refuse_vast(kl: FloatArray, name: str) -> None:
+    if kl.max() > MOST_KL:
+        row, column = np.argwhere(kl > MOST_KL)[0]
+        raise ValueError(
+            f"{name} must have a KL from the prior of at most {MOST_KL:g} nats, whose square is a float; row {row}, "
+            f"column {column} is {kl[row, column]:g}"
+        )
+
+
 def _check_prior_kl(prior_kl: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
     checked = check_matrix(prior_kl, "prior_kl", "n_codes")
     if checked.shape != shape:
@@ -194,12 +214,11 @@ def _marginals(means: FloatArray, scales: FloatArray, samples: FloatArray) -> tu
 
 
 def _marginal(means: FloatArray, scales: FloatArray, samples: FloatArray) -> tuple[float, FloatArray]:
-    """Integral of q log q for one code's aggregate posterior, and log q at each sample."""
-    centre = np.median(means)
+    """Integral of q log q for one code's aggregate posterior, and log q at each sample; means are about 0."""
     negative_entropy, logs = 0.0, np.zeros(len(samples))
-    for part in panels(means - centre, scales, np.empty((len(means), 0), dtype=np.int64), 1):
+    for part in panels(means, scales, np.empty((len(means), 0), dtype=np.int64), 1):
         negative_entropy += float(log_ratio_moments(part)[0, 0])
-        logs += look_up(samples - centre, part, log_ratio_table(part, np.array([np.inf]))[0])
+        logs += look_up(samples, part, log_ratio_table(part, np.array([np.inf]))[0])
     return negative_entropy, logs
 
 

@@ -13,7 +13,7 @@ from unbraid._utils.repr import Shown
 from unbraid._utils.threads import each_of
 from unbraid.metrics._shared.aggregate import (
     check_log_variances,
-    deviations,
+    in_own_unit,
     log_ratio_moments,
     log_ratio_table,
     panels,
@@ -135,11 +135,12 @@ def _notes_on_rows(
     inputs: Inputs, log_variances: FloatArray | IntArray, levels: Levels, entropies: FloatArray
 ) -> tuple[str, ...]:
     """That noise is told by few rows of sharp posteriors, as if codes lay in bins about as wide as these."""
-    # Variance of the means over that of each posterior, by logarithms, in which neither leaves the range of floats.
+    # Variance of the means over that of each posterior, by logarithms, in which neither leaves the range of floats;
+    # those of two floats are less than 1e4 apart.
     apart = []
     for columns, values in inputs.column_blocks():
         spread = np.log(in_unit(values).var(axis=0) + 1e-300) + 2 * exponents(values) * np.log(2)
-        apart.append(np.logaddexp(0.0, spread - log_variances[:, columns]).mean(axis=0))
+        apart.append(np.logaddexp(0.0, np.minimum(spread - log_variances[:, columns], 1e4)).mean(axis=0))
     places = np.exp(np.minimum(0.5 * np.concatenate(apart), 50.0))
     freedom = np.outer(2 * (places - 1), np.array(levels.sizes) - 1)
     draws = np.random.default_rng(0).standard_gamma(freedom / 2, (NULL_DRAWS, *freedom.shape)) / inputs.n_samples
@@ -156,7 +157,7 @@ class _Slices(NamedTuple):
 
     code: int
     values: slice  # of all factors' values, one after the other
-    means: FloatArray  # (n_samples,) of the code, about 0
+    means: FloatArray  # (n_samples,) of the code, `in_own_unit`
     scales: FloatArray  # (n_samples,)
     members: IntArray  # (n_samples, any) which of these values each row has, from 1; -1 for none
     largest: FloatArray  # (n_values + 1,) that log q(z given v) - log q(z) can be
@@ -247,8 +248,7 @@ def _all_slices(
     spans = [slice(start, min(start + step, len(share))) for start in range(0, len(share), step)]
     members = [_members(values, span) for span in spans]
     for code in range(inputs.n_codes):
-        scales = deviations(inputs.code(code), log_variances[:, code].astype(np.float64))
-        means = inputs.code(code) - np.median(inputs.code(code))
+        means, scales, *_ = in_own_unit(inputs.code(code), log_variances[:, code].astype(np.float64))
         for span, own in zip(spans, members, strict=True):
             largest = np.concatenate([[np.inf], -np.log(share[span])])
             draws = None if rng is None else _draws(means, scales, own, len(share[span]), n_samples, rng)

@@ -8,11 +8,12 @@ polynomial interpolation, so that the cost is linear in the number of rows howev
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import numba
 import numpy as np
 
-from unbraid.metrics._shared.inputs import finite_matrix
+from unbraid.metrics._shared.inputs import exponents, finite_matrix
 from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray
 
 NODES = 16  # per panel
@@ -21,6 +22,8 @@ PANEL = 2.0  # standard deviations: the widest panel that NODES resolve to about
 SUBSTEPS = 32  # cells per panel of the tables that samples are looked up in
 TABLE = 4_000_000  # numbers in such a table at most
 SHARPEST = 1e-8  # narrower posteriors, against the spread of the means, are widened to this
+NARROWEST = 1e-150  # of the widest posterior, where the means do not differ: its square is a float
+MOST_HALVINGS = 1100  # beyond the powers of two that floats have
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,10 +49,31 @@ def check_log_variances(log_variances: ArrayLike, shape: tuple[int, ...]) -> Flo
     return checked
 
 
-def deviations(means: FloatArray, log_variances: FloatArray) -> FloatArray:
-    """Standard deviation of each row; a posterior sharper than rounding can tell is widened to `SHARPEST`."""
-    spread = np.abs(means - np.median(means)).max()
-    return np.maximum(np.exp(0.5 * log_variances), SHARPEST * spread if spread > 0 else 1e-150)
+class InUnit(NamedTuple):
+    """Posteriors of one code, over a power of two that keeps sums and squares of them within the range of floats."""
+
+    means: FloatArray  # (n_samples,) about their median
+    scales: FloatArray  # (n_samples,) standard deviations, at least `SHARPEST` of the spread of the means
+    sharper: int  # posteriors whose deviation is below that
+    centre: float
+    exponent: int  # of the power of two
+
+
+def in_own_unit(means: FloatArray, log_variances: FloatArray) -> InUnit:
+    """Information, a gap between densities, is the same in any unit."""
+    of_means = int(exponents(means))
+    centred = np.ldexp(means, -of_means)
+    centre = float(np.median(centred))
+    centred = centred - centre
+    spread = float(np.abs(centred).max())
+    of_scales = int(np.clip(np.ceil(0.5 * log_variances.max() / np.log(2)), -MOST_HALVINGS, MOST_HALVINGS))
+    exponent = max(of_means + int(exponents(centred)), of_scales) if spread > 0 else of_scales
+    means = np.ldexp(centred, of_means - exponent)
+    scales = np.exp(0.5 * log_variances - exponent * np.log(2))
+    smallest = max(SHARPEST * float(np.ldexp(spread, of_means - exponent)), NARROWEST)
+    return InUnit(
+        means, np.maximum(scales, smallest), int((scales < smallest).sum()), float(np.ldexp(centre, of_means)), exponent
+    )
 
 
 def panels(means: FloatArray, scales: FloatArray, slices: IntArray, n_slices: int) -> Iterator[DensityPanels]:
