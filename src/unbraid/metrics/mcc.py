@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from unbraid._utils.arguments import check_choice
 from unbraid._utils.counted import counted
 from unbraid._utils.repr import Shown
-from unbraid.metrics._shared.alignment import align
+from unbraid.metrics._shared.alignment import align, by_content, content_keys
 from unbraid.metrics._shared.bins import places
 from unbraid.metrics._shared.chance import Noise, drawn
 from unbraid.metrics._shared.inputs import Inputs, check_inputs, mean_and_scale, standardised
@@ -62,7 +63,8 @@ def mcc(
 ) -> MCC:
     """Mean correlation of each factor with a code of its own.
 
-    Codes and factors are matched one to one so that the sum of absolute correlations is largest. An ordered factor
+    Codes and factors are matched one to one so that the sum of absolute correlations is largest; of matchings
+    as good as each other what codes and factors hold picks one, and not the order of columns. An ordered factor
     is read as a number. A cyclic one is read as its cosine and sine, a categorical one as an indicator of each level;
     what counts is the root of R^2 = 1 - errors / variances, both summed over these columns, or 0 where R^2 is negative.
 
@@ -123,7 +125,8 @@ def mcc(
         if test_codes is not None
         else [(split.train, split.test), (split.test, split.train)]
     )
-    judge = {"permutation": _by_one_code, "linear": _by_all_codes, "cca": _by_pairs}[alignment]
+    order = _own_order(split.inputs, correlation)
+    judge = {"permutation": partial(_by_one_code, order), "linear": _by_all_codes, "cca": _by_pairs}[alignment]
     if alignment == "cca" and not all(blocks.single):
         factor = blocks.single.index(False)
         raise ValueError(f"alignment='cca' reads factors as one number each; factor {factor} is {inputs.kinds[factor]}")
@@ -133,7 +136,7 @@ def mcc(
     ]
     per_factor = np.mean(found, axis=0)
     association = _associations(split.inputs, blocks, rows, correlation)
-    matched = align(np.abs(association))
+    matched = align(np.abs(association), order)
     lost = 0 if alignment == "linear" else max(inputs.n_factors - inputs.n_codes, 0)
     reach = np.sqrt([variances.max() for variances in _variances(blocks, rows)])
     n_matched = inputs.n_factors - lost
@@ -184,6 +187,16 @@ def mcc_of_noise(inputs: Inputs, sizes: Sequence[int] | None = None, fit: Fit = 
     return drawn(scores)
 
 
+def _own_order(inputs: Inputs, correlation: Correlation) -> tuple[IntArray, IntArray]:
+    """Of codes and factors, by what they hold: of matchings as good as each other that decides, and no column."""
+    rows, ranked = np.arange(inputs.n_samples), correlation == "spearman"
+    codes, factors = np.arange(inputs.n_codes), np.arange(inputs.n_factors)
+    unordered = np.flatnonzero([kind in ("categorical", "cyclic") for kind in inputs.kinds])
+    of_factors = content_keys(inputs.factors, rows, factors, classes=unordered, ranked=ranked)
+    of_codes = content_keys(inputs.held, rows, codes, ranked=ranked)
+    return by_content(of_codes), by_content(list(zip(inputs.kinds, of_factors, strict=True)))
+
+
 def _codes_of(codes: FloatArray, rows: IntArray, correlation: Correlation) -> FloatArray:
     """These rows; by Spearman their places, as shares of the rows: a mirrored code has 1 less these, in both halves."""
     return codes[rows] if correlation == "pearson" else places(codes[rows]) / len(rows)
@@ -229,18 +242,23 @@ def by_shares(shares: FloatArray, blocks: Blocks) -> FloatArray:
 
 
 def _by_one_code(
-    inputs: Inputs, blocks: Blocks, known: IntArray, judged: IntArray, correlation: Correlation
+    order: tuple[IntArray, IntArray],
+    inputs: Inputs,
+    blocks: Blocks,
+    known: IntArray,
+    judged: IntArray,
+    correlation: Correlation,
 ) -> FloatArray:
     """(n_factors,) by a code of its own, matched on one part of the rows and judged on another."""
     association = _associations(inputs, blocks, known, correlation)
     elsewhere = _associations(inputs, blocks, judged, correlation)
     from_columns, to_columns = (_columns_of(blocks, rows, correlation) for rows in (known, judged))
     scores = np.zeros(len(blocks.single))
-    for factor, code in enumerate(align(np.abs(association))):
+    for factor, code in enumerate(align(np.abs(association), order)):
         if code < 0:
             continue
         if blocks.single[factor]:
-            scores[factor] = np.sign(association[code, factor]) * elsewhere[code, factor]
+            scores[factor] = np.sign(np.round(association[code, factor], 12)) * elsewhere[code, factor]
             continue
         own = blocks.owner == factor
         from_code, to_code = (_codes_of(inputs.code(code)[:, None], rows, correlation) for rows in (known, judged))
@@ -316,7 +334,7 @@ METRIC = Metric(
     limitations="Does not see other codes' information. Linear: no single code fully predicts an unordered factor.",
     source="Khemakhem et al. 2020 (ICE-BeeM), experiments; Hyvärinen & Morioka 2016",
     stochastic=True,
-    version=5,
+    version=6,
     interval=PAIRS_AND_BIAS,
     cites=("khemakhem2020ice", "hyvarinen2016unsupervised"),
     formula=(

@@ -10,8 +10,8 @@ import numpy as np
 
 from unbraid._utils.arguments import check_choice, check_whole
 from unbraid._utils.repr import Shown
-from unbraid.metrics._shared.alignment import BINS, align, align_live, notes_on_unaligned, training_information
-from unbraid.metrics._shared.bins import ROUNDING, Binning, bin_codes
+from unbraid.metrics._shared.alignment import BINS, align_alive, align_live, notes_on_unaligned, training_information
+from unbraid.metrics._shared.bins import ROUNDING, Binning, bin_codes, but_for_rounding
 from unbraid.metrics._shared.chance import Noise, drawn
 from unbraid.metrics._shared.flags import notes_on_bins
 from unbraid.metrics._shared.information import mutual_information
@@ -28,11 +28,11 @@ from unbraid.metrics._shared.train_test_split import (
     in_roles,
     train_test_split,
 )
-from unbraid.metrics._solvers.trees import own_order
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 NULL_DRAWS = 200
 MOST_BINS = 1000  # of bins="paper"; the assignment of bins to classes takes the cube of their number
+BITS = 40  # of a code in its unit
 BEARABLE = 5000  # where min_bin_size asks for more of them; the assignment holds the square of their number
 
 
@@ -64,7 +64,8 @@ def snc(
     """How well one code alone, cut into intervals, predicts the level of its factor.
 
     Factors are aligned to distinct codes by the largest total mutual information on training rows (codes in 20
-    equal-width bins). The aligned code is cut into intervals, each of one class, whose accuracy other rows measure.
+    equal-width bins); of alignments as good as each other what codes and factors hold picks one, and not the order of
+    columns. The aligned code is cut into intervals, each of one class, whose accuracy other rows measure.
 
     Args:
         codes: (n_samples, n_codes) real. Posterior means unless stated otherwise.
@@ -115,7 +116,7 @@ def snc(
             accuracy[factor] = chance[factor]
             continue
         # Where equal values or counts leave a choice, the code and its mirror image choose otherwise: both count half.
-        values = rows.rows.code(code)
+        values = _values(rows, code)
         found = [_judge(rows, factor, sign * values, bins, min_bin_size) for sign in (1.0, -1.0)]
         accuracy[factor], by_luck = np.mean(found, axis=0)
         chance[factor] = max(chance[factor], by_luck)
@@ -129,6 +130,7 @@ def snc_of_parts(whole: Inputs, seed: int) -> Callable[[Part], Numbers]:
     from scipy.optimize import linear_sum_assignment  # a fifth of a second to import
 
     in_order, order = codes_in_order(whole)
+    in_order = but_for_rounding(in_order, BITS)
 
     def of_part(part: Part) -> Numbers:
         levels = part.levels
@@ -139,10 +141,8 @@ def snc_of_parts(whole: Inputs, seed: int) -> Callable[[Part], Numbers]:
         binned = bin_codes(codes, BINS, "width")
         alive = np.flatnonzero(binned.any(axis=0))
         information = mutual_information(binned, Levels(learnt.T, levels.sizes, ()))
-        ranked = np.sort(np.round(information[alive], 12), axis=0)
-        if (ranked[1:] == ranked[:-1]).any():  # of codes as good as each other no column decides, see `align_live`
-            alive = alive[own_order(codes[:, alive])[0]]
-        alignment = np.append(alive, -1)[align(information[alive])]
+        rows = np.concatenate([train, test])
+        alignment = align_alive(information, alive, whole.held, part.rows[rows], levels.levels, rows)
         accuracy, chance = np.zeros((2, len(alignment)))
         for factor, (code, size) in enumerate(zip(alignment, levels.sizes, strict=True)):
             if code < 0:
@@ -280,10 +280,15 @@ def single_code_predictions(rows: TrainTestSplit) -> IntArray:
         if code < 0:
             predicted[:, factor] = np.bincount(rows.levels.levels[rows.train, factor]).argmax()
             continue
-        values = rows.rows.code(code)
+        values = _values(rows, code)
         cuts, owner, _ = _intervals(rows, factor, values, "classes", None)
         predicted[:, factor] = owner[np.searchsorted(cuts, values[rows.test])]
     return predicted
+
+
+def _values(rows: TrainTestSplit, code: int) -> FloatArray:
+    """Those of a code, in its unit; what rounding alone tells apart is equal, and so not parted by a cut."""
+    return but_for_rounding(in_unit(rows.rows.code(code)), BITS)
 
 
 def _judge(
@@ -308,7 +313,7 @@ def _intervals(
     values, classes = code[rows.train], rows.levels.levels[rows.train, factor]
     counts = np.bincount(classes, minlength=size)
     if bins == "classes":
-        means = np.bincount(classes, weights=in_unit(values), minlength=size) / np.maximum(counts, 1)
+        means = np.bincount(classes, weights=values, minlength=size) / np.maximum(counts, 1)
         borders = np.cumsum(counts[np.argsort(np.round(means, 12), kind="stable")])[:-1]
         places = np.ones(size, dtype=int)
     else:
@@ -384,7 +389,7 @@ METRIC = Metric(
     summary="How well each factor's own code, cut into intervals, predicts the factor's level.",
     limitations="Does not see whether other codes have the same information, or that a level is in several intervals.",
     source="Mahon et al. 2023 (SNC/NK), eq. 2-4",
-    version=3,
+    version=4,
     stochastic=True,
     interval=HALVES,
     of_parts=snc_of_parts,

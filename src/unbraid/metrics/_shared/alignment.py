@@ -1,36 +1,98 @@
 """One code for each factor, no code for two factors."""
 
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
-from unbraid.metrics._shared.bins import Binning, bin_codes, bin_equal_width
+from unbraid.metrics._shared.bins import Binning, bin_codes, bin_equal_width, but_for_rounding, places
 from unbraid.metrics._shared.information import mutual_information
-from unbraid.metrics._shared.inputs import Levels
+from unbraid.metrics._shared.inputs import Levels, standardised
 from unbraid.metrics._shared.sharing import alone, shared
 from unbraid.metrics._shared.train_test_split import TrainTestSplit, live_codes
+from unbraid.metrics._solvers.trees import as_seen
 from unbraid.types import BoolArray, FloatArray, IntArray
 
 BINS = 20
+FIRST = 64  # rows that tell most columns apart
+BITS = 30  # of standardised values, of which rounding and another unit leave more
 BY_LUCK = 1e-6  # probability that a code that knows nothing of a factor passes for one that does
 
 
-def align(worth: FloatArray) -> IntArray:
+def align(worth: FloatArray, order: tuple[IntArray, IntArray] | None = None) -> IntArray:
     """(n_factors,) code of each factor such that the sum of `worth` (n_codes, n_factors) is largest.
 
     With fewer codes than factors some factors have none: -1.
+
+    Args:
+        worth: (n_codes, n_factors); a difference of 1e-12 counts as none.
+        order: of codes and of factors, all or some of them, in which they come where several alignments are the best.
     """
     from scipy.optimize import linear_sum_assignment  # a fifth of a second to import
 
-    # Rounded, so that of codes as good as each other no last bit decides.
-    codes, factors = linear_sum_assignment(np.round(worth, 12), maximize=True)
+    rows, columns = (np.arange(size) for size in worth.shape) if order is None else order
+    # Whole numbers, so that of sums as large as each other no last bit decides.
+    codes, factors = linear_sum_assignment(np.rint(worth[np.ix_(rows, columns)] * 1e12), maximize=True)
     alignment = np.full(worth.shape[1], -1)
-    alignment[factors] = codes
+    alignment[columns[factors]] = rows[codes]
     return alignment
 
 
 def align_live(split: TrainTestSplit, worth: FloatArray) -> IntArray:
     """`align` among the codes that vary over the training rows: a dead one tells no factor, and none is given it."""
-    live = live_codes(split)[0]  # in an order of their own, so that of equally good alignments no column decides
-    return np.append(live, -1)[align(worth[live])]
+    rows = np.concatenate([split.train, split.test])
+    return align_alive(worth, live_codes(split)[0], split.rows.held, rows, split.levels.levels, rows)
+
+
+def align_alive(
+    worth: FloatArray,
+    alive: IntArray,
+    codes: FloatArray | IntArray,
+    rows_of_codes: IntArray,
+    levels: IntArray,
+    rows_of_levels: IntArray,
+) -> IntArray:
+    """`align` among some codes, by the same rows of all codes and of the levels, of which each matrix may have more."""
+    by_code = by_content(content_keys(codes, rows_of_codes, alive))
+    factors = np.arange(levels.shape[1])
+    by_factor = by_content(content_keys(levels, rows_of_levels, factors, classes=factors))
+    return align(worth, (alive[by_code], by_factor))
+
+
+def by_content(keys: Sequence[tuple[Any, ...]]) -> IntArray:
+    """Order of columns of which these are the `content_keys`."""
+    return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
+
+
+def content_keys(
+    table: FloatArray | IntArray,
+    rows: IntArray,
+    columns: IntArray,
+    *,
+    classes: Sequence[int] | IntArray = (),
+    ranked: bool = False,
+) -> list[tuple[Any, ...]]:
+    """What each of these columns holds in these rows, for an order that does not depend on where columns stand.
+
+    Of numbers neither scale, shift, sign nor rounding changes it, and where they are `ranked` no monotone change does;
+    of columns that are `classes` it is the same whatever these are called.
+    """
+
+    def read(some_rows: IntArray, some: IntArray) -> list[tuple[float, ...]]:
+        values = table[np.ix_(some_rows, some)].astype(np.float64)
+        for place in np.flatnonzero(np.isin(some, classes)):
+            values[:, place] = as_seen(but_for_rounding(values[:, place], BITS))[1]
+        own = but_for_rounding(alone(standardised)(places(values) if ranked else values), BITS)
+        leading = np.take_along_axis(own, (own != 0.0).argmax(axis=0)[None], axis=0)
+        return [tuple(column) for column in (own * np.sign(leading) + 0.0).T.tolist()]
+
+    keys: list[tuple[Any, ...]] = [(begun,) for begun in read(rows[:FIRST], columns)]
+    often = Counter(keys)
+    alike = [place for place, key in enumerate(keys) if often[key] > 1]  # to be told apart by later rows
+    for place, whole in zip(alike, read(rows, columns[alike]), strict=True):
+        keys[place] += (whole,)
+    return keys
 
 
 def notes_on_unaligned(alignment: IntArray) -> tuple[str, ...]:

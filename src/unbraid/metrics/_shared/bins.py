@@ -15,6 +15,11 @@ ROUNDING = 8 * float(np.finfo(float).eps)  # relative error that rescaling a col
 ROWS_IN_CACHE = 512  # of a block whose columns are cut one after the other
 
 
+def but_for_rounding(values: FloatArray, bits: int) -> FloatArray:
+    """To so many places of a binary fraction, at which codes that have steps of any sort are not halfway between."""
+    return np.ldexp(np.rint(np.ldexp(values, bits)), -bits)
+
+
 @shared
 def bin_codes(values: FloatArray, bins: int, binning: Binning, weights: FloatArray | None = None) -> IntArray:
     """(n_samples, n_columns) bin of each value, of equal width or of equal mass.
