@@ -46,6 +46,17 @@ def test_arguments_values_and_pipelines() -> None:
     assert cross_val_score(PCA(2), MIXED, FACTORS, cv=FOLDS, scoring=asked).tolist() == pytest.approx(complete)
 
 
+def test_folds_that_lack_the_last_steps_of_a_circle_go_around_as_far_as_sizes_say() -> None:
+    steps = RNG.integers(0, 12, (300, 1))
+    X, late = np.hstack([np.cos(np.pi * steps / 6), np.sin(np.pi * steps / 6)]), steps[:, 0] > 6
+    whole = StandardScaler().fit(X)
+    found = {
+        sizes: scorer("r2", kinds=["cyclic"], sizes=sizes)(whole, X[~late], steps[~late]) for sizes in ((12,), None)
+    }
+    assert found[(12,)] == pytest.approx(1.0)
+    assert found[None] < 0.9
+
+
 def test_a_search_finds_the_decomposition_that_separates_the_factors() -> None:
     sources = np.column_stack([FACTORS, RNG.uniform(size=900)]) @ RNG.standard_normal((3, 5))
     search = GridSearchCV(

@@ -75,6 +75,19 @@ def test_arguments_values_and_directions() -> None:
     assert CodeMetric("jemmig").plot_lower_bound is None or CodeMetric("jemmig").plot_lower_bound >= 0
 
 
+def test_circles_go_around_as_far_as_sizes_say() -> None:
+    """Batches that show steps 0 to 6 of twelve: by twelve a code that holds the angle tells it fully."""
+    steps = RNG.integers(0, 7, (400, 1))
+    codes = np.hstack([np.cos(np.pi * steps / 6), np.sin(np.pi * steps / 6)]).astype(np.float32)
+    found = []
+    for sizes in ([12], None):
+        metric = CodeMetric("r2", kinds=["cyclic"], sizes=sizes)
+        metric.update(torch.from_numpy(codes), torch.from_numpy(steps))
+        found.append(float(metric.compute()))
+    assert found[0] == pytest.approx(1.0, abs=1e-5)
+    assert found[1] < 0.9
+
+
 def test_it_is_a_metric_as_torchmetrics_wants_one() -> None:
     metric = CodeMetric("mig", kinds=KINDS)
     assert (metric.is_differentiable, metric.full_state_update) == (False, False)

@@ -79,6 +79,26 @@ def test_classes_and_circles_match_as_well() -> None:
     assert r2(matched.codes, matched.factors, kinds=kinds).score == pytest.approx(1.0)
 
 
+def test_a_circle_goes_around_as_far_as_its_sizes_say() -> None:
+    """Of twelve steps rows show 0 to 6: read as seven, 6 lies beside 0, and slots that hold the angle tell it badly."""
+    objects = RNG.integers(0, 7, (150, 3, 1))
+    objects[0, 0] = 6
+    angle = np.pi * objects / 6
+    noise = 0.2 * RNG.standard_normal((150, 3, 2))
+    slots, orders = shuffled(np.concatenate([np.cos(angle), np.sin(angle)], axis=2) + noise)
+    matched, flat = match_slots(slots, objects, kinds=["cyclic"], sizes=[12]), objects.reshape(-1)
+    as_angles = match_slots(slots, angle, kinds=["cyclic"])
+    np.testing.assert_array_equal(matched.alignment, as_angles.alignment)
+
+    def wrong(alignment: Any) -> float:
+        told = objects[np.arange(150)[:, None], np.take_along_axis(orders, alignment, axis=1), 0].reshape(-1)
+        return float(np.abs(told - flat).mean())
+
+    assert wrong(matched.alignment) < 0.5 * wrong(match_slots(slots, objects, kinds=["cyclic"]).alignment)
+    with pytest.raises(ValueError, match=r"sizes must have one entry per factor \(1\); got \[12, 3\]"):
+        match_slots(slots, objects, kinds=["cyclic"], sizes=[12, 3])
+
+
 def test_what_does_not_fit_is_refused() -> None:
     masks = np.zeros((150, 3), dtype=int)
     cases: list[tuple[Any, Any, dict[str, Any], str]] = [

@@ -19,6 +19,7 @@ class Number:
 
     metric: Named
     kinds: Kinds | None
+    sizes: Sequence[int] | None
     value: str | None  # default the headline
     seed: int
 
@@ -46,7 +47,8 @@ class Number:
         Raises:
             ValueError: unsound input, no meaning on it, or no such value.
         """
-        card = score(codes, factors, metrics=[self.metric], kinds=self.kinds, seed=self.seed, on_error="raise")
+        about = {"kinds": self.kinds, "sizes": self.sizes}
+        card = score(codes, factors, metrics=[self.metric], seed=self.seed, on_error="raise", **about)
         ((name, scored),) = card.scored.items()
         value = self.value or scored.metric.headline
         if value not in scored.values:
@@ -54,7 +56,14 @@ class Number:
         return scored.values[value]
 
 
-def number(name: Named, kinds: Kinds | None, value: str | None, seed: int, params: Mapping[str, Any]) -> Number:
+def number(
+    name: Named,
+    kinds: Kinds | None,
+    sizes: Sequence[int] | None,
+    value: str | None,
+    seed: int,
+    params: Mapping[str, Any],
+) -> Number:
     """The number asked for.
 
     Raises:
@@ -66,4 +75,4 @@ def number(name: Named, kinds: Kinds | None, value: str | None, seed: int, param
     rows = choose(trusting(asked))
     if len(rows) > 1:
         raise ValueError(f"{asked} is several metrics, {', '.join(rows)}; name one")
-    return Number(asked, kinds, value, seed)
+    return Number(asked, kinds, sizes, value, seed)

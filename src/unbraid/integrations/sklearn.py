@@ -30,6 +30,7 @@ def scorer(
     *,
     method: str = "transform",
     kinds: Kinds | None = None,
+    sizes: Sequence[int] | None = None,
     value: str | None = None,
     seed: int = 0,
     **params: Any,
@@ -40,6 +41,7 @@ def scorer(
         name: of the metric, or a function of your own, as `metrics` of `unbraid.score`.
         method: of the estimator, from X to codes (n_samples, n_codes).
         kinds: of the factors, which are y (n_samples, n_factors), an array or a frame.
+        sizes: number of levels of each factor, where a part of the rows may lack the last ones of a cyclic factor.
         value: number of the metric's result, such as "completeness"; default its headline.
         seed: of the metric.
         **params: arguments of the metric, such as bins=10.
@@ -59,7 +61,7 @@ def scorer(
         >>> float(cross_val_score(PCA(2), X, factors, cv=3, scoring=scorer("mig")).min()) > 0.9
         True
     """
-    asked = number(name, kinds, value, seed, params)
+    asked = number(name, kinds, sizes, value, seed, params)
     return Scorer(asked, method, 1.0 if asked.higher_is_better else -1.0)
 
 

@@ -1,6 +1,7 @@
 """torchmetrics: metrics that are given batches of codes and factors, on one process or many."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from unbraid._utils.optional import require
@@ -22,6 +23,7 @@ class CodeMetric(torchmetrics.Metric):
     Args:
         name: of the metric, or a function of your own, as `metrics` of `unbraid.score`.
         kinds: "categorical", "ordinal", "continuous" or "cyclic" per factor.
+        sizes: number of levels of each factor, where a part of the rows may lack the last ones of a cyclic factor.
         value: number of the metric's result, such as "completeness"; default its headline.
         seed: of the metric.
         **params: arguments of the metric, such as bins=10, and those of `torchmetrics.Metric`, such as sync_on_compute.
@@ -37,11 +39,18 @@ class CodeMetric(torchmetrics.Metric):
     factors: Any
 
     def __init__(
-        self, name: Named, *, kinds: Kinds | None = None, value: str | None = None, seed: int = 0, **params: Any
+        self,
+        name: Named,
+        *,
+        kinds: Kinds | None = None,
+        sizes: Sequence[int] | None = None,
+        value: str | None = None,
+        seed: int = 0,
+        **params: Any,
     ) -> None:
         own = {each: params.pop(each) for each in list(params) if each in OF_TORCHMETRICS}
         super().__init__(**own)
-        self._number = number(name, kinds, value, seed, params)
+        self._number = number(name, kinds, sizes, value, seed, params)
         self.add_state("codes", default=[], dist_reduce_fx="cat")
         self.add_state("factors", default=[], dist_reduce_fx="cat")
 

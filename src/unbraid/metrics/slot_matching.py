@@ -30,6 +30,7 @@ def match_slots(
     true_masks: ArrayLike | None = None,
     predicted_masks: ArrayLike | None = None,
     kinds: Sequence[Kind] | None = None,
+    sizes: Sequence[int] | None = None,
 ) -> MatchedSlots:
     """Match slots and objects one to one in each image, so that any metric can score them as codes and factors.
 
@@ -44,6 +45,8 @@ def match_slots(
         predicted_masks: of the same shape, the slot of each pixel, 0 to n_slots - 1.
         kinds: kind of each of the f factors; see `unbraid.metrics`. Errors are of standardised numbers, of cosine and
             sine, or of indicators of levels.
+        sizes: number of levels of each of them, around which cyclic ones wrap; default the highest present + 1. Where
+            the last level is the first again, one less than there are.
 
     Returns:
         MatchedSlots. `codes` and `factors` go to any metric: `mcc(matched.codes, matched.factors)`, or
@@ -71,18 +74,20 @@ def match_slots(
     if (true_masks is None) != (predicted_masks is None):
         raise ValueError("true_masks and predicted_masks must be given together; only one of them was")
     if true_masks is None or predicted_masks is None:
-        alignment, notes = _by_loss(z, v, kinds)
+        alignment, notes = _by_loss(z, v, kinds, sizes)
     else:
         alignment, notes = _by_masks(true_masks, predicted_masks, n_images, n_slots, n_objects)
     codes = np.take_along_axis(z, alignment[:, :, None], axis=1)
     return MatchedSlots(codes.reshape(-1, z.shape[2]), v.reshape(-1, v.shape[2]), alignment, notes)
 
 
-def _by_loss(z: FloatArray, v: FloatArray, kinds: Sequence[Kind] | None) -> tuple[IntArray, tuple[str, ...]]:
+def _by_loss(
+    z: FloatArray, v: FloatArray, kinds: Sequence[Kind] | None, sizes: Sequence[int] | None
+) -> tuple[IntArray, tuple[str, ...]]:
     n_images, n_slots, d = z.shape
     flat = check_inputs(z[:, : v.shape[1]].reshape(-1, d), v.reshape(-1, v.shape[2]), kinds)
     inputs = standardised(z.reshape(-1, d))
-    targets = as_blocks(flat).columns.reshape(n_images, v.shape[1], -1)
+    targets = as_blocks(flat, sizes).columns.reshape(n_images, v.shape[1], -1)
     # A slot may be any object's: least squares on all pairs is that on their mean.
     fitted = inputs, np.repeat(targets.mean(axis=1), n_slots, axis=0)
     alignment = np.full(v.shape[:2], -1)
