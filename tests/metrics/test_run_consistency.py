@@ -61,6 +61,13 @@ def test_turned_codes_are_consistent_and_constant_ones_are_left_out() -> None:
     assert run_consistency([SHARED, np.ones((120, 2))]).per_pair[0, 1] == 0.0
 
 
+def test_a_code_that_only_rounding_varies_is_a_constant_one() -> None:
+    flat = 0.1 + np.spacing(0.1) * RNG.integers(0, 2, (120, 1))
+    assert np.ptp(flat) > 0
+    assert run_consistency([SHARED, np.hstack([SHARED, flat])]).score == pytest.approx(1.0)
+    assert run_consistency([SHARED, flat]).per_pair[0, 1] == 0.0
+
+
 def test_what_cannot_be_compared_is_refused() -> None:
     with pytest.raises(ValueError, match="at least two runs"):
         run_consistency([SHARED])

@@ -39,9 +39,10 @@ def run_consistency(
 
     Returns:
         RunConsistency. `score` at most 1, higher is better; chance is 0 or a little below by "halves". Each code counts
-        the same; a constant code of the predicted run is left out, and a run that has no other scores 0. Invariant to
-        linear maps of the codes that predict, so that rotated codes are consistent: whether single codes agree says
-        `mcc` of one run's codes as the factors of the other, or `seed_consistency` of dictionaries.
+        the same; a code of the predicted run that is constant, up to rounding, is left out, and a run that has no other
+        scores 0. Invariant to linear maps of the codes that predict, so that rotated codes are consistent: whether
+        single codes agree says `mcc` of one run's codes as the factors of the other, or `seed_consistency` of
+        dictionaries.
 
     Raises:
         ValueError: fewer than two runs, other numbers of rows, values not finite, or fewer than four rows.
@@ -84,9 +85,9 @@ def run_consistency(
 
 
 def _told(one: FloatArray, other: FloatArray, known: IntArray, judged: IntArray) -> float:
-    varied = np.ptp(other, axis=0) > 0
-    if not varied.any():
+    true = standardised(other)  # so that each code counts the same, whatever its scale; a constant one is 0
+    true = true[:, true.any(axis=0)]
+    if not true.shape[1]:
         return 0.0
-    true = standardised(other[:, varied])  # so that each code counts the same, whatever its scale
     predicted = least_squares(one[known], true[known], one[judged])
     return float(explained(predicted, true[judged], np.arange(true.shape[1])).mean())
