@@ -5,7 +5,7 @@ Each check raises ValueError in one line that names the argument, what was expec
 
 import reprlib
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from math import prod
 from typing import Any
 
@@ -96,6 +96,19 @@ def generator(seed: Any) -> np.random.Generator:
 
 def _shown(value: Any) -> str:
     return " ".join(reprlib.repr(value).split())
+
+
+def listed(argument: str, names: Any, *, single: bool = False) -> tuple[Any, ...]:
+    """Names in a list, or one of them by itself where `single`; elsewhere its letters would be taken for names.
+
+    Raises:
+        ValueError: text that may not stand by itself, or no list.
+    """
+    if single and isinstance(names, str):
+        return (names,)
+    if isinstance(names, str | bytes) or not isinstance(names, Iterable):
+        raise ValueError(f"{argument} must be {'a name or ' if single else ''}a list of names; got {_shown(names)}")
+    return tuple(names)
 
 
 def check_names(argument: str, names: Sequence[Any]) -> None:

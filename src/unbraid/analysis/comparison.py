@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._utils.arguments import check_number
+from unbraid._utils.arguments import check_number, listed
 from unbraid._utils.counted import counted
 from unbraid._utils.natural_order import natural
 from unbraid._utils.optional import require
@@ -18,7 +18,6 @@ from unbraid.analysis.alike import check_alike, check_rows
 from unbraid.analysis.by_setting import means_with
 from unbraid.analysis.columns import check_columns, headline_columns, higher_is_better, mean_interval, numbers, texts
 from unbraid.analysis.correlation import ranks
-from unbraid.representation.labels import one_or_more
 from unbraid.types import ArrayLike, DataFrame, FloatArray, IntArray
 
 __all__ = ["Comparison", "GroupOfRuns", "Shift", "compare_groups", "holm", "rank_test", "shift_interval"]
@@ -169,7 +168,8 @@ def compare_groups(
     check_number("confidence", confidence, least=0)
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must be inside (0, 1); got {confidence}")
-    chosen = list(dict.fromkeys(one_or_more(columns))) if columns is not None else headline_columns(frame)
+    wanted = headline_columns(frame) if columns is None else listed("columns", columns, single=True)
+    chosen = list(dict.fromkeys(wanted))
     if not chosen:
         raise ValueError("no column to compare: the study has no metrics")
     outer = [""] * len(frame) if within is None else texts(frame, within)

@@ -8,13 +8,13 @@ from functools import reduce
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from unbraid._utils.arguments import listed
 from unbraid._utils.natural_order import natural
 from unbraid._utils.optional import require
 from unbraid._utils.suggest import suggestion
 from unbraid.analysis.columns import BASELINE, N_ROWS, PUBLISHED, in_words
 from unbraid.metrics import METRICS
 from unbraid.metrics._shared.arguments import find_metric
-from unbraid.representation.labels import one_or_more
 from unbraid.storage.files import check_file
 from unbraid.storage.json_records import MOST
 from unbraid.storage.tables import read_parquet
@@ -174,7 +174,7 @@ def without_columns(tables: Mapping[str, DataFrame], names: str | Sequence[str])
         ValueError: none of them has such a column.
     """
     left = dict(tables)
-    for name in one_or_more(names):
+    for name in listed("names", names, single=True):
         known = dict.fromkeys(column for frame in tables.values() for column in frame.columns)
         if not any(_belongs(column, name) for column in known):
             raise ValueError(f"--without {name}: no such column; {suggestion(name, known)}")

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from unbraid._utils.arguments import check_names, check_whole
+from unbraid._utils.arguments import check_names, check_whole, listed
 from unbraid._utils.printable import printable
 from unbraid._utils.rounding import MOST_ROUNDED, rounded_by
 from unbraid._utils.suggest import suggestion
@@ -48,8 +48,8 @@ class FactorSpace:
     values: tuple[Values, ...] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "names", tuple(printable(str(name)) for name in self.names))
-        object.__setattr__(self, "kinds", tuple(self.kinds))
+        object.__setattr__(self, "names", tuple(printable(str(name)) for name in listed("names", self.names)))
+        object.__setattr__(self, "kinds", listed("kinds", self.kinds))
         if not len(self.names) == len(self.sizes) == len(self.kinds):
             raise ValueError(
                 "names, sizes and kinds must have one entry per factor; "
@@ -146,8 +146,8 @@ class FactorTable:
     values: tuple[Values, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "names", tuple(printable(str(name)) for name in self.names))
-        object.__setattr__(self, "kinds", tuple(self.kinds))
+        object.__setattr__(self, "names", tuple(printable(str(name)) for name in listed("names", self.names)))
+        object.__setattr__(self, "kinds", listed("kinds", self.kinds))
         object.__setattr__(self, "around", tuple(map(int, self.around)))
         object.__setattr__(self, "values", _plain(self.values))
         object.__setattr__(self, "table", np.asarray(self.table))
@@ -169,11 +169,11 @@ class FactorTable:
                     f"factor {name!r} must hold whole numbers from 0; row {bad[0]} is {column[bad[0]]:g}. "
                     "Real values are of kind 'continuous'"
                 )
-        for what, listed in (("levels", self.levels), ("around", self.around), ("values", self.values)):
-            if listed and len(listed) != len(self.names):
-                raise ValueError(f"{what} must have one entry per factor ({len(self.names)}); got {len(listed)}")
-        for listed in (self.levels, self.values):
-            for name, size, each in zip(self.names, self.sizes if listed else (), listed, strict=False):
+        for what, entries in (("levels", self.levels), ("around", self.around), ("values", self.values)):
+            if entries and len(entries) != len(self.names):
+                raise ValueError(f"{what} must have one entry per factor ({len(self.names)}); got {len(entries)}")
+        for entries in (self.levels, self.values):
+            for name, size, each in zip(self.names, self.sizes if entries else (), entries, strict=False):
                 if each and len(each) < size:
                     raise ValueError(f"factor {name!r} has {size} levels, of which only {len(each)} are said")
 

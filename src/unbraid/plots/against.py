@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
+from unbraid._utils.arguments import listed
 from unbraid.plots.style import FONT_SIZE, INK, MARK, family_marks, label, new_axes, tidy
 from unbraid.types import ArrayLike
 
@@ -48,7 +49,12 @@ def plot_against(
         Chen et al. 2018 (β-TCVAE), figures 1, 3 and 6.
     """
     across, up = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
-    if across.ndim != 1 or across.shape != up.shape or len(families) != len(across) or not len(across):
+    if (
+        across.ndim != 1
+        or across.shape != up.shape
+        or len(listed("families", families)) != len(across)
+        or not len(across)
+    ):
         raise ValueError(f"x, y and families must be of one length; got {across.shape}, {up.shape}, {len(families)}")
     if not (np.isfinite(across).all() and np.isfinite(up).all()):
         raise ValueError("x and y must be finite; leave out runs that lack a value")

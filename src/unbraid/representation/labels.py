@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from unbraid._utils.arguments import check_entries, check_number
+from unbraid._utils.arguments import check_entries, check_number, listed
 from unbraid._utils.arrays import as_array, categories_of, refuse_lazy
 from unbraid._utils.counted import counted
 from unbraid._utils.dates import moment
@@ -105,7 +105,7 @@ def read_labels(
             whose kind is guessed names the rows.
     """
     series = columns_of(labels, names)
-    chosen = list(series) if columns is None else list(map(str, one_or_more(columns)))
+    chosen = list(series) if columns is None else list(map(str, listed("columns", columns, single=True)))
     if not chosen:
         raise ValueError("columns is empty; name at least one column of the labels")
     for name in chosen:
@@ -140,19 +140,14 @@ def read_labels(
     )
 
 
-def one_or_more(names: str | Sequence[str]) -> Sequence[str]:
-    """The names, where one alone may stand for itself."""
-    return [names] if isinstance(names, str) else names
-
-
 def note_on_guesses(said: Sequence[str]) -> str:
     """The note that says which kinds nobody has given, so that a wrong guess is seen; of many it names the first."""
     if len(said) > MOST_GUESSES:
         first = ", ".join(said[:FIRST_GUESSES])
-        listed = f"kinds of {len(said)} factors guessed: {first}, and {len(said) - FIRST_GUESSES} more"
+        text = f"kinds of {len(said)} factors guessed: {first}, and {len(said) - FIRST_GUESSES} more"
     else:
-        listed = f"kinds guessed: {', '.join(said)}"
-    return f"{listed}; pass kinds= (--kinds) to change"
+        text = f"kinds guessed: {', '.join(said)}"
+    return f"{text}; pass kinds= (--kinds) to change"
 
 
 def guessed(name: str, kind: Kind, values: FloatArray) -> str:
@@ -420,7 +415,7 @@ def columns_of(labels: Any, names: Sequence[str] | None) -> dict[str, Any]:
             else [(f"factor_{k}", column) for k, column in enumerate(array.T)]
         )
     if names is not None:
-        check_entries("names", names, len(pairs))
+        check_entries("names", listed("names", names), len(pairs))
         pairs = [(str(name), content) for name, (_, content) in zip(names, pairs, strict=True)]
     if not pairs:
         raise ValueError("labels have no columns")

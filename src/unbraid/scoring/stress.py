@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from unbraid._utils.arguments import check_whole
+from unbraid._utils.arguments import check_whole, listed
 from unbraid._utils.repr import Shown
 from unbraid._utils.suggest import suggestion
 from unbraid.metrics import METRICS, Claim, Metric, NotDefined
@@ -285,13 +285,12 @@ def rows_named(metrics: Sequence[Named], *, higher_is_better: bool = True) -> di
 def _claims(claims: str | Sequence[str] | None) -> tuple[Claim, ...] | None:
     if claims is None:
         return None
-    given = _known("claim", claims, CLAIMS)
+    given = _known("claim", listed("claims", claims, single=True), CLAIMS)
     return tuple(claim for claim in CLAIMS if claim in given)
 
 
-def _known(what: str, given: str | Sequence[str], known: Iterable[str]) -> tuple[str, ...]:
-    """One or several of those that are known."""
-    names = (given,) if isinstance(given, str) else tuple(given)
+def _known(what: str, names: tuple[str, ...], known: Iterable[str]) -> tuple[str, ...]:
+    """These, which are known."""
     for name in names:
         if name not in known:
             raise ValueError(f"unknown {what} {name!r}; {suggestion(str(name), known)}")
@@ -302,7 +301,7 @@ def _cases(groups: str | Sequence[str] | None) -> Mapping[str, Case]:
     """Those of these groups, behind perfect codes and noise, between which all others are placed."""
     if groups is None:
         return CASES
-    given = _known("cases", groups, GROUPS)
+    given = _known("cases", listed("cases", groups, single=True), GROUPS)
     ends = {name: CASES[name] for name in ("perfect", "noise")}
     return ends | {name: case for group, cases in GROUPS.items() if group in given for name, case in cases.items()}
 

@@ -4,11 +4,12 @@ Each has a row of its own on a card, `unwanted(batch)`: the explicitness of that
 No other metric sees such a factor.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from unbraid._utils.arguments import listed
 from unbraid._utils.repr import Shown
 from unbraid._utils.suggest import suggestion
 from unbraid.factors.predicate import predicate
@@ -100,9 +101,7 @@ def named(names: str | Sequence[str], what: str = "unwanted") -> tuple[str, ...]
     Raises:
         ValueError: it is neither a name nor several; the message calls it `what`.
     """
-    if not isinstance(names, str | Iterable):
-        raise ValueError(f"{what} must be a name or a list of names; got {names!r}")
-    return tuple(dict.fromkeys((names,) if isinstance(names, str) else names))
+    return tuple(dict.fromkeys(listed(what, names, single=True)))
 
 
 def set_apart(

@@ -7,11 +7,11 @@ from typing import Literal
 
 import numpy as np
 
+from unbraid._utils.arguments import listed
 from unbraid._utils.counted import counted
 from unbraid.analysis.alike import AS_MANY, unequal_rows
 from unbraid.analysis.columns import N_ROWS, check_columns, depends_on_rows, headline_columns
 from unbraid.analysis.comparison import Comparison, compare_groups, usual_within
-from unbraid.representation.labels import one_or_more
 from unbraid.scoring.card import Scored
 from unbraid.scoring.engine import score_each
 from unbraid.scoring.equal_rows import subsets
@@ -50,7 +50,7 @@ def compare_runs(
     """
     frame, notes = all_results(snapshots), []
     within = usual_within(frame, by) if within is None else within
-    chosen = list(one_or_more(columns or headline_columns(frame)))
+    chosen = list(listed("columns", columns or headline_columns(frame), single=True))
     check_columns(frame, [by, *chosen, *(() if within is None else [within])])
     unequal = [
         rows

@@ -1,0 +1,92 @@
+"""Text in place of a list of names is refused everywhere by one line: its letters are no names."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from unbraid import Representation, score, stress
+from unbraid.analysis.agreement import agreement
+from unbraid.datasets import from_array
+from unbraid.factors import FactorSpace, FactorTable, few_labels
+from unbraid.plots import (
+    plot_against,
+    plot_correlations,
+    plot_curves,
+    plot_hinton,
+    plot_important_codes,
+    plot_kl,
+    plot_latents,
+    plot_similarity,
+    plot_traversals,
+)
+from unbraid.storage.trust import trusting
+from unbraid.studies.fit.fit import fit
+from unbraid.studies.holdout.splits import compositional_holdouts
+from unbraid.zoo import build
+
+RNG = np.random.default_rng(0)
+CODES, FACTORS = RNG.standard_normal((60, 3)), RNG.integers(0, 3, (60, 3))
+SPACE = FactorSpace(("a", "b"), (2, 3), ("ordinal", "ordinal"))
+IMAGES = np.zeros((60, 8, 8, 1), dtype=np.uint8)
+STRIPS = np.zeros((3, 2, 4, 8, 8, 1), dtype=np.uint8)
+KINDS: Any = ["ordinal"] * 3
+
+# Every public argument that is a list of names, each with text of as many letters as it could have names.
+LISTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "Representation.of names": ("names", lambda names: Representation.of(CODES, FACTORS, names=names)),
+    "Representation.of code_names": ("code_names", lambda names: Representation.of(CODES, FACTORS, code_names=names)),
+    "Representation names": ("names", lambda names: Representation(CODES, FACTORS, names=names)),
+    "Representation kinds": ("kinds", lambda names: Representation(CODES, FACTORS, kinds=names)),
+    "Representation code_names": ("code_names", lambda names: Representation(CODES, FACTORS, code_names=names)),
+    "score names": ("names", lambda names: score(CODES, FACTORS, metrics="mig", names=names)),
+    "score code_names": ("code_names", lambda names: score(CODES, FACTORS, metrics="mig", code_names=names)),
+    "from_array names": ("names", lambda names: from_array(IMAGES, FACTORS, names=names)),
+    "FactorSpace names": ("names", lambda names: FactorSpace(names, (2, 3, 4), KINDS)),
+    "FactorSpace kinds": ("kinds", lambda names: FactorSpace(("a", "b", "c"), (2, 3, 4), names)),
+    "FactorTable names": ("names", lambda names: FactorTable(names, KINDS, FACTORS)),
+    "few_labels by": ("by", lambda names: few_labels(SPACE, 3, by=names)),
+    "compositional_holdouts factors": ("factors", lambda names: compositional_holdouts(SPACE, names)),
+    "plot_hinton row_names": ("row_names", lambda names: plot_hinton(np.eye(3), row_names=names)),
+    "plot_hinton column_names": ("column_names", lambda names: plot_hinton(np.eye(3), column_names=names)),
+    "plot_similarity row_names": ("row_names", lambda names: plot_similarity(np.eye(3), row_names=names)),
+    "plot_similarity groups": ("groups", lambda names: plot_similarity(np.eye(3), groups=names)),
+    "plot_correlations names": ("names", lambda names: plot_correlations(names, np.eye(3))),
+    "plot_kl names": ("names", lambda names: plot_kl(np.ones(3), names=names)),
+    "plot_curves names": ("names", lambda names: plot_curves({"step": [0, 1], "a": [1, 2]}, names=names)),
+    "plot_against families": ("families", lambda names: plot_against([0, 1, 2], [0, 1, 2], names)),
+    "plot_latents factor_names": (
+        "factor_names", lambda names: plot_latents(CODES, FACTORS, kinds=KINDS, factor_names=names)
+    ),
+    "plot_important_codes code_names": (
+        "code_names", lambda names: plot_important_codes(np.eye(3), CODES, FACTORS, kinds=KINDS, code_names=names)
+    ),
+    "plot_traversals captions": ("captions", lambda names: plot_traversals(STRIPS, captions=names)),
+    "trust": ("trust", lambda names: trusting("my_lab.scores:metric", names)),
+    "build studies": ("studies", lambda names: build(names, "zoo")),
+    "fit families": ("families", lambda names: fit("images", "fit", minutes=30, families=names)),
+}  # fmt: skip
+# And those that one name may stand for, with what is neither.
+SINGLE: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "stress cases": ("cases", lambda names: stress("mig", cases=names)),
+    "stress claims": ("claims", lambda names: stress("mig", claims=names)),
+    "score unwanted": ("unwanted", lambda names: score(CODES, FACTORS, unwanted=names)),
+    "columns": ("columns", lambda names: Representation.of(CODES, {"a": FACTORS[:, 0]}, columns=names)),
+    "keep_factors": ("names", lambda names: Representation(CODES, FACTORS).keep_factors(names)),
+    "agreement columns": ("columns", lambda names: agreement(pd.DataFrame(), columns=names)),
+}
+
+
+@pytest.mark.parametrize(("argument", "call"), LISTS.values(), ids=LISTS)
+@pytest.mark.parametrize("given", ["abc", b"abc", 5])
+def test_letters_are_no_names(argument: str, call: Callable[[Any], Any], given: Any) -> None:
+    with pytest.raises(ValueError, match=rf"^{argument} must be a list of names; got {given!r}$"):
+        call(given)
+
+
+@pytest.mark.parametrize(("argument", "call"), SINGLE.values(), ids=SINGLE)
+def test_one_name_may_stand_for_itself_but_no_number(argument: str, call: Callable[[Any], Any]) -> None:
+    with pytest.raises(ValueError, match=f"^{argument} must be a name or a list of names; got 5$"):
+        call(5)
