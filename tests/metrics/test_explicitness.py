@@ -48,6 +48,22 @@ def test_area_counts_pairs_and_halves_ties() -> None:
     assert np.isnan(roc_areas(np.ones((3, 2)), np.array([[1, 0]] * 3, dtype=bool))).all()
 
 
+def test_rows_that_rounding_alone_tells_apart_tie() -> None:
+    """Codes of three values each, off by a last bit: areas as counted with one logit for all rows of equal values."""
+    rng = np.random.default_rng(0)
+    codes, factors = rng.integers(0, 3, (300, 2)).astype(float) + 1, rng.integers(0, 2, (300, 1))
+    rows = train_test_split(codes, factors, None, 0)
+    standard, true = standardised_codes(rows), factors[:, 0]
+    head = LogisticRegression(tol=1e-10, max_iter=5000).fit(standard[rows.train], true[rows.train])
+    cells = np.unique(codes[rows.test], axis=0, return_inverse=True)[1].ravel()
+    logits = head.decision_function(standard[rows.test])[np.unique(cells, return_index=True)[1]][cells]
+    won = logits[true[rows.test] == 1][:, None] - logits[true[rows.test] == 0]
+    expected = float(((won > 0) + 0.5 * (won == 0)).mean())
+    off = codes * (1 + np.finfo(float).eps * rng.choice([-1, 0, 1], codes.shape))
+    for classifier in ("one_vs_rest", "softmax"):
+        assert explicitness(off, factors, classifier=classifier).auc == pytest.approx(expected, abs=1e-12)
+
+
 def test_a_line_through_one_code_cannot_single_out_a_middle_level() -> None:
     """Level j of n stands before a share max(j, n - 1 - j) / (n - 1) of the others: 5/6, 5/6 and 11/14 on average."""
     factors = grid_factors()

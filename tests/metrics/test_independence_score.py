@@ -173,6 +173,17 @@ def test_ordinal_steps_do_not_wrap_and_cyclic_ones_do() -> None:
     assert ordinal == pytest.approx(z[:-1] @ up[:-1] / (z[:-1] @ z[:-1]))
 
 
+def test_ordinal_steps_lead_to_the_next_level_whatever_the_numbers_are() -> None:
+    grid = FactorSpace(("a", "b"), (3, 4), ("ordinal", "ordinal")).grid()
+    codes = grid @ np.random.default_rng(0).standard_normal((2, 3)) + 0.1 * grid[:, :1] ** 2
+    plain = independence_score(codes, grid, kinds=["ordinal", "ordinal"])
+    other = np.column_stack([np.array([0, 10, 20])[grid[:, 0]], np.array([-7, -2, 3, 900])[grid[:, 1]]])
+    found = independence_score(codes, other, kinds=["ordinal", "ordinal"])
+    assert 0.05 < plain.score < 0.95
+    assert found.score == pytest.approx(plain.score, abs=1e-12)
+    np.testing.assert_allclose(found.matrices, plain.matrices, atol=1e-9)
+
+
 def test_sizes_say_where_a_cycle_closes() -> None:
     """Seven of ten levels on a line: told so, there is no step from the seventh to the first."""
     part = GRID[:, 0] < 7

@@ -146,3 +146,19 @@ def test_shrinkage_of_activations_without_length_is_not_known() -> None:
     found = feature_recovery(np.eye(4), np.eye(4), activations=x, reconstructions=x)
     assert found.shrinkage is None
     assert "every activation is shorter than 1e-06, so that shrinkage is not known" in found.notes
+
+
+def test_a_latent_without_a_direction_is_the_best_of_no_feature() -> None:
+    """Two latents are features 1 and 2; the third has a row of zeros, and fires in two rows, one of feature 0."""
+    features = np.eye(3)
+    dictionary = np.array([[0.0, 2.0, 0.0], [0.0, 0.0, -1.0], [0.0, 0.0, 0.0]])
+    firing = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 1, 1]], dtype=float)
+    codes = np.array([[0, 0, 1], [1, 0, 1], [0, 1, 0], [1, 1, 0]], dtype=float)
+    result = feature_recovery(dictionary, features, codes=codes, firing=firing)
+    assert result.uniqueness == pytest.approx(2 / 3)
+    assert result.best_feature is not None
+    assert result.best_feature.tolist() == [1, 2, -1]
+    for per_latent in (result.precision_per_latent, result.recall_per_latent, result.f1_per_latent):
+        np.testing.assert_array_equal(per_latent, [1, 1, 0])
+    assert result.accuracy == pytest.approx(1 - 2 / 12)
+    assert feature_recovery(0 * dictionary, features).uniqueness == 0.0

@@ -8,7 +8,7 @@ import numpy as np
 
 from unbraid._utils.arguments import check_choice
 from unbraid._utils.repr import Shown
-from unbraid.metrics._shared.bins import places
+from unbraid.metrics._shared.bins import but_for_rounding, places
 from unbraid.metrics._shared.chance import Noise
 from unbraid.metrics._shared.inputs import Inputs, as_levels
 from unbraid.metrics._shared.metric import FEW_UNCHECKED_HALVES, Metric
@@ -22,6 +22,8 @@ from unbraid.metrics._shared.train_test_split import (
 )
 from unbraid.metrics._solvers.logistic import one_vs_rest_of_noise, one_vs_rest_regression
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
+
+BITS = 30  # of a logit: rows that only rounding tells apart are a tie
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,10 +57,11 @@ def explicitness(
 
     Returns:
         Explicitness. `score` = 2 AUC - 1 in [-1, 1], higher is better, with `auc` the mean area under the ROC curve
-        on test rows over the levels of each factor and then over factors. Chance: about 0 (AUC .5); see
-        `explicitness_of_noise` for how far it strays. Invariant to rotation. Ceiling: a line through one code cannot
-        single out a middle level, so a perfect code of n ordered levels reaches about 1/2 for large n ("one_vs_rest";
-        .57 for 8 levels), but 1 when every level has a direction of its own, and 1 with "softmax".
+        on test rows over the levels of each factor and then over factors; logits that agree to 1e-9 tie, and count
+        half. Chance: about 0 (AUC .5); see `explicitness_of_noise` for how far it strays. Invariant to rotation.
+        Ceiling: a line through one code cannot single out a middle level, so a perfect code of n ordered levels reaches
+        about 1/2 for large n ("one_vs_rest"; .57 for 8 levels), but 1 when every level has a direction of its own, and
+        1 with "softmax".
 
     Raises:
         ValueError: what every metric refuses, or `classifier` is unknown.
@@ -80,7 +83,7 @@ def explicitness(
     areas, notes = [], [*rows.notes, *unsound]
     for factor, (size, ranked) in enumerate(zip(rows.sizes, scores, strict=True)):
         positive = levels[rows.test, factor][:, None] == np.arange(size)
-        area = roc_areas(ranked, positive)
+        area = roc_areas(but_for_rounding(ranked, BITS), positive)
         area[np.bincount(levels[rows.train, factor], minlength=size) == 0] = np.nan
         missing = np.flatnonzero(np.isnan(area))
         if len(missing) == size:
@@ -153,7 +156,7 @@ def explicitness_of_shuffles(inputs: Inputs, orders: IntArray, *, seed: int) -> 
         positive = np.concatenate([moved[:, [k]] == np.arange(size) for k, size in enumerate(rows.sizes)], axis=1)
         weights = fitted(positive[rows.train])
         logits = np.einsum("nd,dp->np", asked, weights[:-1]) + weights[-1]
-        areas = roc_areas(logits, positive[rows.test])
+        areas = roc_areas(but_for_rounding(logits, BITS), positive[rows.test])
         areas[~positive[rows.train].any(axis=0)] = np.nan
         by_factor = [own[~np.isnan(own)] for own in np.split(areas, np.cumsum(rows.sizes)[:-1])]
         per_factor = np.array([2 * own.mean() - 1 if len(own) else 0.0 for own in by_factor])
@@ -171,7 +174,7 @@ METRIC = Metric(
     summary="How well a linear classifier on all codes separates each level of a factor from the others.",
     limitations="Blind to rotation. A line on one code cannot separate middle levels: perfect codes reach about 1/2.",
     source="Ridgeway & Mozer 2018, section 3",
-    version=2,
+    version=3,
     stochastic=True,
     slow=True,
     tolerance=1e-4,

@@ -32,7 +32,7 @@ class FeatureRecovery(Shown):
     true_l0: float | None = None  # features that fire, mean over rows
     shrinkage: float | None = None  # length of a reconstruction over that of its activation, mean over rows
     explained_variance: float | None = None  # about the mean
-    best_feature: IntArray | None = None  # (n_latents,) of the largest absolute cosine
+    best_feature: IntArray | None = None  # (n_latents,) of the largest absolute cosine; -1 where all are 0
     cosine: FloatArray | None = None  # (n_latents,) with it, absolute
     rate: FloatArray | None = None  # (n_latents,) share of the rows in which each latent fires
     precision_per_latent: FloatArray | None = None  # (n_latents,)
@@ -64,8 +64,9 @@ def feature_recovery(
 
     Returns:
         FeatureRecovery. `mcc` in [0, 1], higher is better: mean absolute cosine of latents and features matched one to
-        one; of unequal numbers the smaller counts. Read it beside `mcc_chance`. `uniqueness` in (0, 1], higher is
-        better: how many features are the best of some latent, by latents; at most n_features / n_latents. `precision`,
+        one; of unequal numbers the smaller counts. Read it beside `mcc_chance`. `uniqueness` in [0, 1], higher is
+        better: how many features are the best of some latent, by latents; at most n_features / n_latents. A latent
+        whose row of the dictionary is 0 has no best feature, and tells none. `precision`,
         `recall`, `f1` and `accuracy` in [0, 1], higher is better: how well each latent's firing tells that the feature
         of the largest absolute cosine is present, mean over all latents, where a dead one has 0. `shrinkage` is 1 where
         reconstructions are as long as what they stand for. `explained_variance` at most 1, higher is better.
@@ -117,15 +118,16 @@ def feature_recovery(
             found["shrinkage"] = float(np.mean(decoded_lengths / lengths[told]))
         else:
             found["notes"] += (f"every activation is shorter than {SMALLEST:g}, so that shrinkage is not known",)
-    return FeatureRecovery(matched.score, matched.chance, len(np.unique(best)) / len(rows), **found)
+    return FeatureRecovery(matched.score, matched.chance, len(np.unique(best[best >= 0])) / len(rows), **found)
 
 
 def _best(rows: FloatArray, true: FloatArray) -> tuple[IntArray, FloatArray]:
-    """(n_latents,) the feature most like each row, and the absolute cosine."""
+    """(n_latents,) the feature most like each row, -1 for one like none, and the absolute cosine."""
     rows, true = unit_rows(rows), unit_rows(true)
     parts = [np.abs(rows[start : start + AT_ONCE] @ true.T) for start in range(0, len(rows), AT_ONCE)]
     best = np.concatenate([part.argmax(axis=1) for part in parts])
-    return best, np.minimum(np.concatenate([part.max(axis=1) for part in parts]), 1.0)
+    cosine = np.minimum(np.concatenate([part.max(axis=1) for part in parts]), 1.0)
+    return np.where(cosine > 0, best, -1), cosine
 
 
 def _sparse(given: ArrayLike | Sparse, name: str, columns: str, width: int) -> Any:
@@ -158,10 +160,11 @@ def _detected(z: Any, present: Any, best: IntArray) -> dict[str, Any]:
     n_rows, n_latents = z.shape
     is_there = present.tocsr()
     is_there.data = np.ones(len(is_there.data), dtype=bool)
-    hits = np.asarray(is_there[z.row, best[z.col]]).ravel()
+    hits = np.asarray(is_there[z.row, best[z.col]]).ravel() & (best[z.col] >= 0)
     right = np.bincount(z.col, weights=hits, minlength=n_latents).astype(float)
     fired = np.bincount(z.col, minlength=n_latents).astype(float)
     true = np.bincount(present.col, minlength=present.shape[1]).astype(float)[best]
+    true = np.where(best >= 0, true, 0.0)
     precision, recall = _ratio(right, fired), _ratio(right, true)
     f1 = _ratio(2 * right, fired + true)
     wrong = fired + true - 2 * right

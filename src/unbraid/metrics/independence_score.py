@@ -41,8 +41,8 @@ def independence_score(
 ) -> IndependenceScore:
     """One minus the overlap between the directions in which steps along different factors move the codes.
 
-    A step is one level up or down along one factor with the others held: around the circle for a cyclic factor, within
-    the range for an ordinal one. Each is fitted by a linear map rho of codes that moves two dimensions at most. With
+    A step is one level up or down along one factor with the others held: around the circle for a cyclic factor, to the
+    next level that there is for an ordinal one, whatever the numbers are. Each is fitted by a linear map rho of codes that moves two dimensions at most. With
     d(z) the unit vector along z - rho z, the score is 1 - mean over samples and pairs of factors of
     |max over their steps of d_a(z) . d_b(z)|.
 
@@ -207,9 +207,11 @@ def _all_steps(inputs: Inputs, sizes: Sequence[int] | None) -> dict[int, _Steps]
 def _steps(inputs: Inputs, factor: int, wrap: int | None) -> _Steps:
     factors = inputs.factors
     others = combinations(np.delete(factors, factor, axis=1))
-    level = factors[:, factor].astype(np.int64)
-    level = level % wrap if wrap else level - level.min()
-    size = wrap or int(level.max()) + 1
+    if wrap:
+        level, size = factors[:, factor].astype(np.int64) % wrap, wrap
+    else:
+        present, level = np.unique(factors[:, factor], return_inverse=True)
+        size = len(present)
     cells, cell_of_row, counts = np.unique(others * size + level, return_inverse=True, return_counts=True)
     both = []
     for landing in (level + 1, level - 1):
@@ -263,7 +265,7 @@ METRIC = Metric(
     invariant_to=frozenset({"permute", "flip", "dead"}),
     aligned=False,
     linear=False,
-    version=4,
+    version=5,
     interval=GRID,
     of_shuffles=independence_of_shuffles,
     cites=("painter2020linear",),
