@@ -37,6 +37,12 @@ def test_cross_validation_scores_what_was_not_fitted() -> None:
     assert found["test_factor_leakage"].tolist() == [-each for each in leakage]  # higher is better
 
 
+def test_one_factor_may_be_the_y_of_scikit_learn() -> None:
+    found = cross_val_score(PCA(3), MIXED, FACTORS[:, 0], cv=FOLDS, scoring=scorer("mig", kinds=["ordinal"]))
+    each = [(PCA(3).fit(MIXED[train]).transform(MIXED[test]), FACTORS[test, :1]) for train, test in FOLDS.split(MIXED)]
+    assert found.tolist() == [mig(codes, factor, kinds=["ordinal"]).score for codes, factor in each]
+
+
 def test_arguments_values_and_pipelines() -> None:
     pipeline = make_pipeline(StandardScaler(), FastICA(3, random_state=0))
     found = cross_val_score(pipeline, MIXED, FACTORS, cv=FOLDS, scoring=scorer("mig", kinds=KINDS, bins=8))

@@ -276,6 +276,9 @@ def test_codes_are_taken_from_whatever_holds_them() -> None:
         "pandas": pandas.DataFrame(whole),
         "sparse": sparse.csr_matrix(whole),
         "list": whole.tolist(),
+        "list of tensors": list(torch.tensor(whole, requires_grad=True)),
+        "list in bfloat16": list(torch.tensor(whole, dtype=torch.bfloat16)),
+        "lists of numbers with gradients": [list(row) for row in torch.tensor(whole, requires_grad=True)],
     }
     expected = mig(whole, SHAPE[:, None]).score
     for codes in given.values():
@@ -283,6 +286,92 @@ def test_codes_are_taken_from_whatever_holds_them() -> None:
         assert unbraid.score(codes, {"shape": SHAPE}, metrics=["mig"])["mig"].score == expected
         assert mig(codes, SHAPE[:, None]).score == expected
         assert Representation(codes).codes.tolist() == whole.tolist()
+
+
+def test_one_factor_is_one_column_whatever_holds_it() -> None:
+    """As y of scikit-learn is: not only text and columns of a frame."""
+    torch = pytest.importorskip("torch")
+    expected = mig(CODES, SHAPE[:, None]).score
+    for one in (SHAPE, SHAPE.tolist(), SHAPE.astype(float), torch.tensor(SHAPE), pandas.Series(SHAPE), NAMES[SHAPE]):
+        assert unbraid.score(CODES, one, metrics="mig")["mig"].score == pytest.approx(expected)
+        assert unbraid.score(CODES, one, metrics="mig", null=3)["mig"].score == pytest.approx(expected)
+        assert Representation.of(CODES, one).factors[:, 0].tolist() == SHAPE.tolist()
+    card = unbraid.score(CODES, SHAPE, kinds=["categorical"], names=["shape"], metrics="mig")
+    assert (card.representation.names, card.representation.kinds) == (("shape",), ("categorical",))
+    with pytest.raises(ValueError, match="same rows; got codes .240, 3. and labels of 3 rows"):
+        unbraid.score(CODES, SHAPE[:3], metrics="mig")
+
+
+def test_tensors_that_numpy_cannot_hold_are_refused_in_one_line() -> None:
+    torch = pytest.importorskip("torch")
+    for codes, said in (
+        (torch.empty(N, 3, device="meta"), "a tensor of torch.float32 on meta cannot become an array: "),
+        ([torch.empty(3, device="meta")] * N, "a tensor of torch.float32 on meta cannot become an array: "),
+        (torch.tensor(CODES).to(torch.float8_e4m3fn), "a tensor of torch.float8_e4m3fn on cpu cannot become an array"),
+    ):
+        with pytest.raises(ValueError, match=said) as refused:
+            unbraid.score(codes, SHAPE, metrics="mig")
+        assert "\n" not in str(refused.value)
+
+
+def test_a_column_of_dates_among_codes_of_pyarrow_is_named() -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    table = pyarrow.table({"first": CODES[:, 0], "when": [datetime.date(2024, 1, 1)] * N})
+    with pytest.raises(ValueError, match="codes must be real numbers; .* in column 'when'"):
+        unbraid.score(table, SHAPE, metrics="mig")
+
+
+def test_spans_of_time_are_days_whatever_holds_them() -> None:
+    days = 3.0 * SHAPE + 0.25
+    spans = [datetime.timedelta(days=day) for day in days.tolist()]
+    for column in (
+        spans,
+        np.array(spans, dtype="timedelta64[us]"),
+        [np.timedelta64(each, "ns") for each in spans],
+        pandas.Series(spans),
+        pandas.Series(spans, dtype=object),
+    ):
+        held = Representation.of(CODES, {"span": column})
+        assert held.kinds == ("continuous",)
+        assert held.factors[:, 0] == pytest.approx(3 * SHAPE)
+    gaps = [None if row < 5 else np.timedelta64("NaT") if row < 7 else each for row, each in enumerate(spans)]
+    held = Representation.of(CODES, {"span": gaps}, missing=datetime.timedelta(days=3.25))
+    used = (np.arange(N) >= 7) & (SHAPE != 1)
+    assert held.codes.tolist() == CODES[used].tolist()
+    assert held.factors[:, 0] == pytest.approx(3 * SHAPE[used])
+    with pytest.raises(ValueError, match="'span' mixes spans of time .* row 0. and numbers .1, row 1."):
+        Representation.of(CODES, {"span": [spans[0], 1] * (N // 2)})
+
+
+def test_text_in_bytes_is_read_as_utf_8_or_refused_by_its_row() -> None:
+    """As files in HDF5 hold it."""
+    names = ["größe", "形", "z"]
+    coded = np.array([each.encode() for each in names])[SHAPE]
+    for column in (coded, coded.astype(object), np.ma.masked_array(coded, np.zeros(N, bool)), coded.tolist()):
+        held = Representation.of(CODES, {"shape": column})
+        assert held.levels == (tuple(sorted(names)),)
+        assert [held.levels[0][int(place)] for place in held.factors[:, 0]] == [names[k] for k in SHAPE]
+    coded[4] = "größe".encode("latin-1")
+    with pytest.raises(ValueError, match="^labels column 'shape', row 4 is b'gr.*which is no text in UTF-8"):
+        Representation.of(CODES, {"shape": coded})
+
+
+@pytest.mark.skipif(not hasattr(np.dtypes, "StringDType"), reason="NumPy before 2.0")
+def test_text_of_any_length_of_numpy_is_text() -> None:
+    column = np.array(
+        [None if row < 5 else NAMES[k] for row, k in enumerate(SHAPE)], np.dtypes.StringDType(na_object=None)
+    )
+    held = Representation.of(CODES, {"shape": column})
+    assert held.levels == (tuple(NAMES),)
+    assert held.factors[:, 0].tolist() == SHAPE[5:].tolist()
+    groups = NAMES[SHAPE].astype(np.dtypes.StringDType())
+    grouped: Any = Representation(CODES, SHAPE[:, None], groups=groups).groups
+    assert grouped.tolist() == SHAPE.tolist()
+
+
+def test_a_column_that_cannot_be_read_is_named() -> None:
+    with pytest.raises(ValueError, match="^labels column 'b': expected an array, .* got generator"):
+        Representation.of(CODES, {"a": SHAPE, "b": (each for each in SHAPE)})
 
 
 def test_polars_frames_are_codes_and_labels_with_their_names() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unbraid._utils.memory import check_memory
+from unbraid._utils.suggest import one_line
 
 ROWS = 65_536  # of a matrix that are taken at a time, where they are no more than
 CELLS = 1 << 22  # numbers
@@ -61,17 +62,45 @@ def as_array(values: Any) -> npt.NDArray[Any]:
     if is_encoded(values):
         values = values.cast(values.type.value_type)
     if hasattr(values, "detach"):
-        values = values.detach()
-        return (values.float() if str(values.dtype).endswith("bfloat16") else values).numpy(force=True)
+        return _of_tensor(values)
+    if isinstance(values, list | tuple):
+        values = _without_tensors(values)
     if hasattr(values, "__dlpack__") and not hasattr(values, "__array__"):
         values = np.from_dlpack(values)
     elif hasattr(values, "to_numpy"):
         # pandas has an object for the missing value of its nullable types, which a matrix of numbers has as NaN, and
         # makes objects of booleans beside numbers.
         values = values.to_numpy(dtype=float, na_value=np.nan) if _made_objects(values) else values.to_numpy()
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except TypeError:
+        if not hasattr(values, "column_names"):
+            raise
+        # A pyarrow table with dates beside numbers, of which others make objects.
+        array = np.array([column.to_pylist() for column in values.columns], dtype=object).T
     # NumPy has no bfloat16 of its own; that of other packages is of no kind that it knows.
     return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
+
+
+def _of_tensor(values: Any) -> npt.NDArray[Any]:
+    values = values.detach()
+    try:
+        return (values.float() if str(values.dtype).endswith("bfloat16") else values).numpy(force=True)
+    except (RuntimeError, TypeError) as error:  # eight-bit floats, quantized values, tensors without values
+        kind = f"a tensor of {values.dtype} on {values.device}"
+        raise ValueError(f"{kind} cannot become an array: {one_line(error)}") from error
+
+
+def _without_tensors(values: Sequence[Any]) -> list[Any]:
+    """The same lists with arrays in place of tensors: NumPy asks those with gradients or in bfloat16 in vain."""
+    return [
+        _without_tensors(each)
+        if isinstance(each, list | tuple)
+        else _of_tensor(each)
+        if hasattr(each, "detach")
+        else each
+        for each in values
+    ]
 
 
 def is_encoded(values: Any) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from unbraid._utils.arguments import check_entries, check_number, listed
 from unbraid._utils.arrays import as_array, categories_of, refuse_lazy
 from unbraid._utils.counted import counted
-from unbraid._utils.dates import moment
+from unbraid._utils.dates import DATES, SPANS, moment
 from unbraid._utils.rounding import MOST_ROUNDED, rounded_by
 from unbraid._utils.suggest import suggestion
 from unbraid.storage.tables import EXACT, WITH_POINTS, numbers_with_commas
@@ -76,6 +76,8 @@ def is_plain(labels: Any) -> bool:
     try:
         array = as_array(labels)
     except ValueError:
+        return False
+    if array.ndim == 1:  # of one factor
         return False
     return array.dtype.kind in "iuc" or (array.dtype.kind == "f" and not np.isnan(array).any())
 
@@ -171,6 +173,8 @@ def check_groups(groups: Any, n_samples: int, used: BoolArray | None = None) -> 
         labels = np.array(groups, dtype=object)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
+    if labels.dtype.kind == "T":  # text of any length
+        labels = labels.astype(object)
     if labels.shape != (n_samples,):
         raise ValueError(f"groups must be one label per row, ({n_samples},); got shape {labels.shape}")
     if labels.dtype.kind not in "biufUSOMm":
@@ -440,18 +444,19 @@ def _read(name: str, content: Any, absent: _NoLabel) -> _Column:
     categories = categories_of(content)
     if categories is not None:
         return _named(*categories, absent)
-    array = as_array(_unmasked(content) if isinstance(content, np.ma.MaskedArray) else content)
+    try:
+        array = as_array(_unmasked(content) if isinstance(content, np.ma.MaskedArray) else content)
+    except ValueError as error:
+        raise ValueError(f"labels column {name!r}: {error}") from None
     if array.ndim == 2 and 1 in array.shape[1:]:
         array = array[:, 0]
     if array.ndim != 1 or array.dtype.kind in "cV":
         found = f"{array.dtype} {array.shape}"
         raise ValueError(f"labels column {name!r} must be one number, text or date per row; got {found}")
-    if array.dtype.kind in "SU":  # which a list of text and numbers becomes, too
-        array = (
-            np.array(content, dtype=object) if isinstance(content, list | tuple) else array.astype(str).astype(object)
-        )
+    if array.dtype.kind in "SUT":  # which a list of text and numbers becomes, too
+        array = np.array(content, dtype=object) if isinstance(content, list | tuple) else array.astype(object)
     if array.dtype.kind == "O":
-        return _of_objects(name, array, absent)
+        return _of_objects(name, _decoded(name, array), absent)
     if array.dtype.kind == "b":
         missing = np.array([_is_any_of(each, absent) for each in (False, True)])[array.astype(int)]
         return _Column(array.astype(float), missing, "categorical", ("False", "True"), said="booleans")
@@ -480,8 +485,25 @@ def _unmasked(content: Any) -> Any:
         return np.where(mask, np.nan, array.astype(float))
     if array.dtype.kind in "mM":
         return np.where(mask, np.array("NaT", dtype=array.dtype), array)
-    array = (array.astype(str) if array.dtype.kind == "S" else array).astype(object)
+    array = array.astype(object)
     array[mask] = None
+    return array
+
+
+def _decoded(name: str, array: Any) -> Any:
+    """The same objects with text in place of bytes, which HDF5 files hold.
+
+    Raises:
+        ValueError: they are not in UTF-8; the message names the row.
+    """
+    coded = [row for row, each in enumerate(array) if isinstance(each, bytes)]
+    array = array.copy() if coded else array
+    for row in coded:
+        try:
+            array[row] = array[row].decode()
+        except UnicodeDecodeError:
+            found = f"labels column {name!r}, row {row} is {array[row]!r}"
+            raise ValueError(f"{found}, which is no text in UTF-8; decode the column first") from None
     return array
 
 
@@ -522,6 +544,9 @@ def _of_objects(name: str, array: Any, absent: _NoLabel) -> _Column:
     if sort == "dates":
         moments = [np.datetime64("NaT") if gone else moment(each) for each, gone in zip(array, missing, strict=True)]
         return _of_dates(np.array(moments, dtype="datetime64[us]"), _no_label(None))
+    if sort == "spans of time":
+        spans = [np.timedelta64("NaT") if gone else each for each, gone in zip(array, missing, strict=True)]
+        return _of_dates(np.array(spans, dtype="timedelta64[us]"), _no_label(None))
     if sort == "booleans":
         values = [not gone and bool(each) for each, gone in zip(array, missing, strict=True)]
         return _Column(np.array(values, dtype=float), missing, "categorical", ("False", "True"), said="booleans")
@@ -565,8 +590,10 @@ def _sort(value: Any) -> str:
         return "booleans"
     if isinstance(value, int | float | np.integer | np.floating) or type(value).__name__ in ("Decimal", "Fraction"):
         return "numbers"
-    if isinstance(value, datetime.date | np.datetime64):
+    if isinstance(value, DATES):
         return "dates"
+    if isinstance(value, SPANS):
+        return "spans of time"
     return type(value).__name__
 
 
@@ -575,7 +602,7 @@ def _is_missing(value: Any) -> bool:
         return True
     if hasattr(value, "is_nan"):  # a Decimal, of which the signalling NaN cannot be compared
         return bool(value.is_nan())
-    return isinstance(value, float | np.floating | np.datetime64) and bool(value != value)
+    return isinstance(value, float | np.floating | np.datetime64 | np.timedelta64) and bool(value != value)
 
 
 def _is_any_of(value: Any, absent: _NoLabel) -> bool:
@@ -586,21 +613,21 @@ def _is_any_of(value: Any, absent: _NoLabel) -> bool:
         return bool(value) in absent.booleans or str(bool(value)) in absent.texts
     if sort == "dates":
         return any(_is_moment(value, each) for each in absent.dates)
+    if sort == "spans of time":
+        return any(value == each for each in absent.spans)
     return sort == "text" and _as_text(value) in absent.texts
 
 
 def _no_label(absent: Any) -> _NoLabel:
     several = [absent] if not isinstance(absent, list | tuple | set | frozenset | np.ndarray) else list(absent)
-    spans = tuple(each for each in several if isinstance(each, datetime.timedelta | np.timedelta64))
-    others = [each for each in several if not isinstance(each, datetime.timedelta | np.timedelta64)]
-    sorts = [(_sort(each), each) for each in others if not _is_missing(each)]
+    sorts = [(_sort(each), each) for each in several if not _is_missing(each)]
     texts = frozenset(_as_text(each) for sort, each in sorts if sort == "text")
     return _NoLabel(
         texts=texts,
         numbers=frozenset(float(each) for sort, each in sorts if sort == "numbers"),
         booleans=frozenset(bool(each) for sort, each in sorts if sort == "booleans"),
         dates=(*(each for sort, each in sorts if sort == "dates"), *_dates_in(texts)),
-        spans=spans,
+        spans=tuple(each for sort, each in sorts if sort == "spans of time"),
     )
 
 
