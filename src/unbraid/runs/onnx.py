@@ -4,8 +4,10 @@ import json
 import logging
 import warnings
 from collections.abc import Callable
+from contextlib import redirect_stderr
 from dataclasses import replace
 from importlib.util import find_spec
+from io import StringIO
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from unbraid._utils.optional import require
+from unbraid._utils.suggest import one_line
 from unbraid._version import VERSION
 from unbraid.runs.run import Run
 from unbraid.storage.files import atomic_write
@@ -22,7 +25,8 @@ __all__ = ["export_onnx"]
 
 Part = Literal["decoder", "encoder"]
 TOLERANCE = 1e-3  # of any output
-NOISY = "torch.onnx._internal.exporter._registration"  # logs which packages it does without
+# The first logs which packages it does without, the second what of a network it cannot follow.
+NOISY = ("torch.onnx._internal.exporter._registration", "torch.fx.experimental.symbolic_shapes")
 
 
 def export_onnx(run: Run, path: str | Path, *, part: Part = "decoder") -> float | None:
@@ -44,8 +48,8 @@ def export_onnx(run: Run, path: str | Path, *, part: Part = "decoder") -> float 
     Raises:
         ImportError: onnx or onnxscript is not installed.
         FileNotFoundError: the folder of `path` does not exist.
-        ValueError: the path ends otherwise, the network cannot be written as ONNX, or onnxruntime makes another thing
-            of it.
+        ValueError: the path ends otherwise, the network cannot be written as ONNX, or onnxruntime cannot run it or
+            makes another thing of it.
     """
     path = Path(path)
     if path.suffix != ".onnx":
@@ -61,13 +65,17 @@ def export_onnx(run: Run, path: str | Path, *, part: Part = "decoder") -> float 
         try:
             program = _exported(network, example, inputs, outputs)
         except torch.onnx.errors.OnnxExporterError as error:
-            reason = str(error).strip().splitlines()[0]
-            raise ValueError(f"{run.path}: its {part} cannot be written as ONNX ({reason})") from error
+            raise ValueError(f"{run.path}: its {part} cannot be written as ONNX ({_reason(error)})") from error
     proto = program.model_proto
     onnx.helper.set_model_props(proto, {"unbraid": VERSION, "config": json.dumps(dict(run.config))})
     with atomic_write(path) as temporary:
         onnx.save(proto, temporary)
-        difference = _difference(temporary, network, example)
+        try:
+            difference = _difference(temporary, network, example)
+        except Exception as error:  # those of onnxruntime have no base class of their own
+            if not type(error).__module__.startswith("onnxruntime."):
+                raise
+            raise ValueError(f"{run.path}: onnxruntime cannot run its {part} ({_reason(error)})") from error
         if difference is not None and not difference <= TOLERANCE:
             raise ValueError(f"{run.path}: onnxruntime differs from PyTorch by {difference:.2g} for its {part}")
     return difference
@@ -109,18 +117,28 @@ def _network(run: Run, part: Part) -> tuple[nn.Module, Tensor, list[str], list[s
 
 
 def _exported(network: nn.Module, example: Tensor, inputs: list[str], outputs: list[str]) -> Any:
-    noisy = logging.getLogger(NOISY)
-    before = noisy.level
-    noisy.setLevel(logging.ERROR)
+    loggers = {name: logging.getLogger(name) for name in NOISY}
+    before = {name: logger.level for name, logger in loggers.items()}
+    for logger in loggers.values():
+        logger.setLevel(logging.ERROR)
     try:
-        with warnings.catch_warnings(), torch.no_grad():
-            warnings.simplefilter("ignore")  # of PyTorch's own deprecations
+        # PyTorch warns of its own deprecations, and prints the whole graph of what it cannot export.
+        with warnings.catch_warnings(), torch.no_grad(), redirect_stderr(StringIO()):
+            warnings.simplefilter("ignore")
             return torch.onnx.export(
                 network, (example,), dynamo=True, input_names=inputs, output_names=outputs,
                 dynamic_shapes=({0: torch.export.Dim("n")},), verbose=False,
             )  # fmt: skip
     finally:
-        noisy.setLevel(before)
+        for name, logger in loggers.items():
+            logger.setLevel(before[name])
+
+
+def _reason(error: BaseException) -> str:
+    """The first line of what went wrong first; the exporter adds advice to those who develop it."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return one_line(str(error).strip().partition("\n")[0], 200) or type(error).__name__
 
 
 def _difference(path: Path, network: nn.Module, example: Tensor) -> float | None:

@@ -413,6 +413,24 @@ def test_nothing_chosen_leaves_no_earlier_choice(tmp_path: Path, monkeypatch: py
     assert "\n\nThey learned nothing.\n\n" in (tmp_path / "README.md").read_text()
 
 
+def test_a_model_that_is_too_much_for_onnx_is_handed_over_without_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def refused(_: object, path: Path, *, part: str) -> None:
+        if part == "decoder":
+            raise ValueError("onnxruntime cannot run its decoder (no Conv)")
+        path.touch()
+
+    run = SimpleNamespace(path=tmp_path)
+    for name, made in (
+        ("_handed_over", run), ("all_codes", np.zeros((2, 1))), ("_readme", "read me"), ("fit_page", "page"),
+    ):  # fmt: skip
+        monkeypatch.setattr(handing, name, lambda *_, made=made, **__: made)
+    monkeypatch.setattr(handing, "export_onnx", refused)
+    found = handing.hand_over(tmp_path, pictures(2), plan(), choice_of(["vae"]))
+    assert found == (run, ("the model has no decoder.onnx: onnxruntime cannot run its decoder (no Conv)",))
+    names = ["README.md", "codes.csv", "encoder.onnx", "report.html"]
+    assert sorted(each.name for each in tmp_path.iterdir()) == names
+
+
 def test_labels_that_cannot_score_are_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     def failing(*_: object) -> None:
         raise ValueError("no such\nsplit")

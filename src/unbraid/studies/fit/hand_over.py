@@ -57,11 +57,11 @@ def hand_over(
     labels: Labels | None = None,
     progress: Progress | None = None,
 ) -> tuple[Run | None, tuple[str, ...]]:
-    """Write what the user takes away; returns the chosen model in its new place, and notes on the labels.
+    """Write what the user takes away; returns the chosen model in its new place, and notes.
 
     Labels that cannot score the models cost nobody the model: it is written before them.
     """
-    run, codes, judged, notes = None, None, {}, () if labels is None else labels.notes
+    run, codes, judged, unwritten, notes = None, None, {}, [], () if labels is None else labels.notes
     if choice.chosen is None:  # what was chosen earlier, of fewer models, is so no longer
         if is_run(folder / MODEL):
             shutil.rmtree(folder / MODEL)
@@ -70,9 +70,7 @@ def hand_over(
         run = _handed_over(choice, folder / MODEL, pictures)
         codes = all_codes(run, pictures, progress)
         write_codes(folder / CODES, pictures.names, codes)
-        if find_spec("onnx"):
-            for part in ("encoder", "decoder"):
-                export_onnx(run, folder / MODEL / f"{part}.onnx", part=part)
+        unwritten = _as_onnx(run)
     write_text(folder / README, _readme(choice, run))
     if labels is not None:
         try:
@@ -84,7 +82,18 @@ def hand_over(
     with atomic_write(folder / REPORT) as temporary:
         page = fit_page(pictures, plan, choice, run=run, codes=codes, judged=judged, on_labels=notes)
         temporary.write_text(page, encoding="utf-8")
-    return run, notes
+    return run, (*unwritten, *notes)
+
+
+def _as_onnx(run: Run) -> list[str]:
+    """Write encoder and decoder beside the model where that can be done; a line for each that cannot be written."""
+    failed = []
+    for part in ("encoder", "decoder") if find_spec("onnx") and find_spec("onnxscript") else ():
+        try:
+            export_onnx(run, run.path / f"{part}.onnx", part=part)
+        except ValueError as error:
+            failed.append(f"the model has no {part}.onnx: {one_line(error)}")
+    return failed
 
 
 def all_codes(run: Run, pictures: Pictures, progress: Progress | None = None) -> FloatArray:
