@@ -13,3 +13,10 @@ def test_without_a_name_unbraid_itself_is_cited(unbraid_cli: Cli) -> None:
 def test_an_unknown_name_is_one_line_and_exit_2(unbraid_cli: Cli) -> None:
     said = "unbraid: nothing to cite for 'beta_tcvea'; did you mean 'beta_tcvae'?\n"
     assert unbraid_cli("cite", "beta_tcvea") == (2, "", said)
+
+
+def test_a_metric_with_arguments_is_cited_as_the_metric(unbraid_cli: Cli) -> None:
+    assert unbraid_cli("cite", "mig(bins=5)", "mig")[1] == bibtex("mig") + "\n"
+    code, _, said = unbraid_cli("cite", "mig(bin=5)")
+    assert (code, said) == (2, "unbraid: mig(bin=5): mig takes no argument 'bin'; did you mean 'bins'?\n")
+    assert unbraid_cli("cite", "migg(bins=5)")[0] == 2

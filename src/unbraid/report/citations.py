@@ -6,6 +6,7 @@ from types import MappingProxyType
 from unbraid._utils.references import ITSELF, REFERENCES, Reference, read_bibliography
 from unbraid._utils.suggest import suggestion
 from unbraid.metrics import MEASURES
+from unbraid.metrics._shared.arguments import has_arguments, with_arguments
 
 # The papers of each metric, family and dataset, the one to cite first in front.
 CITED: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -68,7 +69,7 @@ def bibtex(*names: str) -> str:
     """The entries that these metrics, families and datasets ask for, each once, in the order of the names.
 
     Raises:
-        ValueError: a name is unknown; the message offers the nearest.
+        ValueError: a name is unknown; the message offers the nearest. Or a metric takes no such argument.
 
     Example:
         >>> print(bibtex("dci_lasso"))
@@ -84,8 +85,14 @@ def bibtex(*names: str) -> str:
 
 def keys_of(names: Iterable[str]) -> list[str]:
     """Keys of ENTRIES for these names, each once; raises as `bibtex` does."""
+    found: list[str] = []
     for name in names:
-        if name not in CITED:
+        cited = name
+        if has_arguments(name):  # "mig(bins=5)" is of the papers of mig
+            with_arguments(name)
+            cited = name.partition("(")[0]
+        if cited not in CITED:
             hint = suggestion(name, CITED, few="give a metric, family or dataset, or unbraid")
             raise ValueError(f"nothing to cite for {name!r}; {hint}")
-    return list(dict.fromkeys(key for name in names for key in CITED[name]))
+        found += CITED[cited]
+    return list(dict.fromkeys(found))
