@@ -1,5 +1,6 @@
 """Own factors that are no grid: their values, circles, cells that are no level, and the tables they come from."""
 
+import ast
 from pathlib import Path
 from typing import Any
 
@@ -178,6 +179,14 @@ def test_ordered_categories_that_are_numbers_may_be_measured() -> None:
     )
     assert (levels.kinds, levels.factors(np.arange(3))[:, 0].tolist()) == (("ordinal",), [2, 0, 1])
     assert (measured.kinds, measured.factors(np.arange(3))[:, 0].tolist()) == (("continuous",), [10.0, 0.5, 2.0])
+
+
+def test_a_long_text_is_quoted_as_one() -> None:
+    text = "it's a long note " * 40
+    with pytest.raises(ValueError, match="column 'size' is ") as caught:
+        from_array(black(3), {"size": [1, text, 2]})
+    quoted = str(caught.value).partition("is ")[2].partition(", which is no number")[0]
+    assert ast.literal_eval(quoted) == text[:79] + "…"
 
 
 def test_a_row_without_a_category_is_named() -> None:

@@ -24,6 +24,7 @@ from unbraid.storage.tables import (
 from unbraid.types import FloatArray, IntArray, Kind
 
 LARGEST, DIGITS = 2**53, 15  # whole numbers beyond are not told from their neighbours; of so many digits none is
+LONGEST = 80  # letters of a value that a message quotes
 TOO_LARGE = "a whole number beyond 2^53, which is not told from the next; its kind may be 'categorical'"
 
 
@@ -118,11 +119,18 @@ class Column:
         if chosen not in {None, "categorical"} or (chosen is None and len(text) < len(self.cells)):
             hint = "" if chosen else ", as other cells are; if the column holds names, its kind is 'categorical'"
             cell = self.cells[text[0]]
-            shown = one_line(repr(cell.item() if isinstance(cell, np.generic) else cell), 80)
-            raise ValueError(f"{self.at(text[0])} is {shown}, which is no number{hint}")
+            raise ValueError(f"{self.at(text[0])} is {_quoted(cell)}, which is no number{hint}")
         if chosen is None and (cell := numbers_with_commas(map(_text, self.cells))) is not None:
             raise ValueError(f"{self.at(list(self.cells).index(cell))} is {cell!r}; {WITH_POINTS}")
         return None
+
+
+def _quoted(value: Any) -> str:
+    """A value as Python writes it; of a long text the beginning, with both its quotes."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, str) and len(value) > LONGEST:
+        return repr(f"{value[: LONGEST - 1]}…")
+    return one_line(repr(value), LONGEST)
 
 
 def _text(cell: Any) -> str:
@@ -205,7 +213,7 @@ def _cells(column: Any, what: str) -> list[Any]:
     elif hasattr(column, "to_pylist"):
         column = column.to_pylist()  # of pyarrow, whose cells are objects of its own
     if isinstance(column, str | bytes) or not hasattr(column, "__iter__") or getattr(column, "ndim", 1) == 0:
-        raise ValueError(f"{what} must be one cell per row; got {one_line(repr(column), 80)}")
+        raise ValueError(f"{what} must be one cell per row; got {_quoted(column)}")
     cells = list(column)
     for row, cell in enumerate(cells):
         if isinstance(cell, list | tuple | Mapping | Set) or getattr(cell, "ndim", 0):
