@@ -358,3 +358,12 @@ def test_codes_of_any_size_are_looked_at_without_a_warning() -> None:
     codes = np.array([[1e300], [-1e300], [3.0]])
     assert not Representation(codes).varies_little()
     assert Representation(codes * 1e-304).varies_little()
+
+
+def test_the_array_of_a_file_that_is_pickled_is_named_and_the_others_can_be_read(tmp_path: Path) -> None:
+    codes, pickled = np.arange(12.0).reshape(6, 2), np.array(["a", None], dtype=object)
+    np.savez(tmp_path / "a.npz", codes=codes, meta=pickled)
+    np.testing.assert_array_equal(Representation.load(tmp_path / "a.npz").codes, codes)
+    np.savez(tmp_path / "b.npz", codes=codes, factors=codes.astype(int), factor_names=pickled)
+    with pytest.raises(ValueError, match=r"b\.npz: .*array 'factor_names': it holds pickled objects, which are never"):
+        Representation.load(tmp_path / "b.npz")

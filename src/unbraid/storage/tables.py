@@ -147,7 +147,10 @@ def read_npz(path: Path, wanted: Any = None) -> dict[str, Any]:
             arrays = {}
             for name in names:
                 with archive.open(members[name]) as member:
-                    arrays[name] = _array(member, members[name].file_size)
+                    try:
+                        arrays[name] = _array(member, members[name].file_size)
+                    except ValueError as error:
+                        raise ValueError(f"array {name!r}: {error}") from error
                     if member.read(1):  # also makes zipfile compare its checksum
                         raise ValueError(f"array {name!r} is longer than its header says")
             return arrays
