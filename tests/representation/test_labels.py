@@ -321,6 +321,45 @@ def test_a_column_of_dates_among_codes_of_pyarrow_is_named() -> None:
         unbraid.score(table, SHAPE, metrics="mig")
 
 
+def test_arrays_and_batches_of_records_of_pyarrow_are_labels() -> None:
+    """Not only columns of its tables, which may be copied without being asked."""
+    pyarrow = pytest.importorskip("pyarrow")
+    gap = np.arange(N) % 7 == 0
+    text = pyarrow.array([None if none else NAMES[k] for none, k in zip(gap, SHAPE, strict=True)])
+    numbers = pyarrow.array([None if none else int(k) for none, k in zip(gap, SHAPE, strict=True)])
+    for column in (text, text.dictionary_encode(), pyarrow.chunked_array([text[:99], text[99:]]), numbers):
+        for labels in ({"shape": column}, pyarrow.table({"shape": column})):
+            held = Representation.of(CODES, labels)
+            names = held.levels[0] if held.levels else NAMES  # categories stand in an order of their own
+            assert [names[int(place)] for place in held.factors[:, 0]] == NAMES[SHAPE[~gap]].tolist()
+            assert held.codes.tolist() == CODES[~gap].tolist()
+    lit = Representation.of(CODES, pyarrow.record_batch({"lit": pyarrow.array(SHAPE > 0)}))
+    assert (lit.kinds, lit.factors[:, 0].tolist()) == (("categorical",), (SHAPE > 0).tolist())
+    groups: Any = Representation(CODES, groups=pyarrow.array(NAMES[SHAPE])).groups
+    assert groups.tolist() == SHAPE.tolist()
+
+
+@pytest.mark.parametrize(
+    ("codes", "said"),
+    [
+        (
+            [CODES[:100], CODES[100:200], CODES[200:]],
+            "entry 2 of a list has shape .40, 3., and entry 0 .100, 3.; numpy.c",
+        ),
+        (list(CODES.reshape(4, 60, 3)), r"got shape .4, 60, 3.\. One array of all batches: numpy.concatenate.codes."),
+        (
+            [[1.0, 2.0], [3.0]] * (N // 2),
+            "entry 1 of a list has shape .1,., and entry 0 .2,.; rows must be of one length",
+        ),
+        (pandas.Series(list(CODES)), r"got dtype object\. One array of all rows: numpy.stack.codes."),
+    ],
+)
+def test_codes_in_parts_are_refused_with_what_joins_them(codes: Any, said: str) -> None:
+    for take in (lambda: unbraid.score(codes, SHAPE, metrics="mig"), lambda: mig(codes, SHAPE[:, None])):
+        with pytest.raises(ValueError, match=said):
+            take()
+
+
 def test_spans_of_time_are_days_whatever_holds_them() -> None:
     days = 3.0 * SHAPE + 0.25
     spans = [datetime.timedelta(days=day) for day in days.tolist()]

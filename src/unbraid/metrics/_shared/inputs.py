@@ -198,12 +198,16 @@ def real_matrix(values: ArrayLike, name: str, columns: str) -> FloatArray | IntA
         frame: Any = values
         others = [each for each in column_names(frame) if as_array(frame[each]).dtype.kind not in "biuf"]
         of = f" in column {others[0]!r}" if others else ""
-        raise ValueError(f"{name} must be real numbers; got dtype {matrix.dtype}{of}")
+        rows = matrix.ndim == 1 and np.ndim(next(iter(matrix), 0)) == 1  # a column of a frame that holds arrays
+        how = f". One array of all rows: numpy.stack({name})" if rows else ""
+        raise ValueError(f"{name} must be real numbers; got dtype {matrix.dtype}{of}{how}")
     if matrix.ndim != 2:
-        raise ValueError(
-            f"{name} must be a matrix (n_samples, {columns}); got shape {matrix.shape}."
-            + (f" One column: {name}.reshape(-1, 1)" if matrix.ndim == 1 else "")
-        )
+        how = ""
+        if matrix.ndim == 1:
+            how = f". One column: {name}.reshape(-1, 1)"
+        elif matrix.ndim == 3 and isinstance(values, list):
+            how = f". One array of all batches: numpy.concatenate({name})"
+        raise ValueError(f"{name} must be a matrix (n_samples, {columns}); got shape {matrix.shape}{how}")
     if matrix.shape[1] == 0:
         raise ValueError(f"{name} has no columns; got shape {matrix.shape}")
     longer = matrix.dtype.kind == "f" and matrix.itemsize > CELL
