@@ -102,9 +102,9 @@ def figure(
     if data is not None:
         check_output("--data", data, ".csv")
     options = pairs("--set", sets or ())
-    about = labels_of(labels, None, kinds, period, missing, key=key)
+    about = labels_of(labels, factors, kinds, period, missing, key=key)
     with nullcontext() if path is None else at_hand(path) as here:
-        if here and (key is not None or not about.own):
+        if here and (key is not None or not about.own or (factors and here.is_file())):
             from unbraid.runs.labelled import read_labelled
 
             source = open_source(read_labelled(here, about)[0])
