@@ -306,6 +306,9 @@ def test_a_path_that_holds_no_dataset(tmp_path: Path) -> None:
         datasets.load(str(tmp_path / "nowhere"))
     with pytest.raises(ValueError, match="neither meta.json nor factors.csv nor factors.parquet"):
         datasets.load(str(tmp_path))
+    (tmp_path / "pictures.ZIP").write_bytes(b"PK")
+    with pytest.raises(ValueError, match="pictures.ZIP: an archive is not read; unpack it, and give the folder$"):
+        datasets.load(str(tmp_path / "pictures.ZIP"))
     np.savez(tmp_path / "x.npz", pictures=np.zeros(3))
     with pytest.raises(ValueError, match="no array 'images'; it holds pictures"):
         datasets.load(str(tmp_path / "x.npz"))

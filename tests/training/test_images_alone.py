@@ -139,16 +139,35 @@ def noisy(row: int) -> torch.Tensor:
 
 
 REFUSED = {
-    "bright floats": (lambda: 255.0 * np.ones((4, 8, 8)), "floats must lie between 0 and 1; image 0 has 255"),
+    "bright floats": (
+        lambda: 255.0 * np.ones((4, 8, 8)),
+        "floats must lie between 0 and 1; image 0 has 255. From 0 to 255: images / 255$",
+    ),
+    "around 0": (
+        lambda: np.linspace(-1, 1, 256).reshape(4, 8, 8),
+        r"image 0 has -1. From -1 to 1: \(images \+ 1\) / 2$",
+    ),
+    "other floats": (lambda: np.linspace(-2, 1, 256).reshape(4, 8, 8), "image 0 has -2$"),
     "a hole": (
         lambda: np.where(np.arange(4)[:, None, None] == 2, np.nan, np.zeros((4, 8, 8))),
-        "floats must lie between 0 and 1; image 2 has nan",
+        "floats must lie between 0 and 1; image 2 has nan$",
     ),
-    "channels first": (lambda: np.zeros((4, 3, 8, 8), np.uint8), "1 or 3 channels, last .* got shape \\(4, 3, 8, 8\\)"),
+    "channels first": (
+        lambda: np.zeros((4, 3, 8, 8), np.uint8),
+        r"1 or 3 channels, last .* got shape \(4, 3, 8, 8\)\. Channels second: np\.moveaxis\(images, 1, -1\)$",
+    ),
+    "four channels": (lambda: np.zeros((4, 8, 8, 4), np.uint8), r"1 or 3 channels, last .* got shape \(4, 8, 8, 4\)$"),
+    "a tensor with channels last": (
+        lambda: torch.zeros((4, 8, 8, 3)),
+        r"second as it is a tensor; got shape \(4, 8, 8, 3\)\. Channels last: images\.permute\(0, 3, 1, 2\)$",
+    ),
     "integers": (lambda: np.zeros((4, 8, 8), int), "must be uint8, 0 to 255, or floats from 0 to 1; got int64"),
     "one image": (lambda: np.zeros((8, 8), np.uint8), r"must be \(n, height, width, channels\)"),
     "none": (lambda: np.zeros((0, 8, 8), np.uint8), r"must be \(n, height, width, channels\).* got \(0, 8, 8, 1\)"),
-    "a list": (lambda: [PICTURES], "an array or tensor of images, a torch Dataset, .* got list"),
+    "a list": (
+        lambda: [PICTURES],
+        r"a torch Dataset, .* got list\. Images of one shape make an array: np\.stack\(images\)",
+    ),
     "no number": (lambda: 3, "an array or tensor of images, a torch Dataset, .* got int"),
     "a stream": (Endless, "a torch Dataset must be map-style"),
     "an empty one": (lambda: Items(tensor_of, 0), "the dataset has no images"),

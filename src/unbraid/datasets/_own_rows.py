@@ -14,6 +14,8 @@ from unbraid.storage.files import with_home
 from unbraid.storage.tables import DAMAGED
 from unbraid.types import IntArray, UInt8Array
 
+CHANNELS = (1, 3)  # grey, or three colours
+
 
 class Rows(Protocol):
     """Images by their row in the user's table."""
@@ -140,13 +142,23 @@ class TorchRows:
         if hasattr(image, "getbands"):  # of Pillow
             image = np.asarray(flattened(image))
         name = f"item {row} of the dataset, taken for a single image,"
-        return checked_images(channels_last(image[None]), name, alone=True)[0]
+        return checked_images(channels_last(image[None], name), name, alone=True)[0]
 
 
-def channels_last(images: Any) -> Any:
-    """A torch tensor as an array, its channels last; anything else as it is."""
+def channels_last(images: Any, name: str) -> Any:
+    """A torch tensor as an array, its channels last; anything else as it is.
+
+    Raises:
+        ValueError: the tensor has them last already.
+    """
     if not hasattr(images, "detach"):
         return images
+    shape = tuple(images.shape)
+    if len(shape) == 4 and shape[1] not in CHANNELS and shape[3] in CHANNELS:
+        raise ValueError(
+            f"{name} must have 1 or 3 channels, second as it is a tensor; got shape {shape}. "
+            "Channels last: images.permute(0, 3, 1, 2)"
+        )
     tensor = images.detach().cpu()
     array = (tensor.float() if tensor.is_floating_point() and tensor.element_size() < 4 else tensor).numpy()
     return np.moveaxis(array, 1, -1) if array.ndim == 4 else array
@@ -172,8 +184,9 @@ def checked_images(images: Any, name: str, alone: bool = False) -> UInt8Array:
         array = array[..., None]
     if array.ndim != 4 or 0 in array.shape:
         raise ValueError(f"{name} must be (n, height, width, channels) or (n, height, width); got {array.shape}")
-    if array.shape[3] not in {1, 3}:
-        raise ValueError(f"{name} must have 1 or 3 channels, last (of a tensor: second); got shape {array.shape}")
+    if array.shape[3] not in CHANNELS:
+        how = ". Channels second: np.moveaxis(images, 1, -1)" if array.shape[1] in CHANNELS else ""
+        raise ValueError(f"{name} must have 1 or 3 channels, last (of a tensor: second); got shape {array.shape}{how}")
     if array.dtype.kind == "f":
         _check_range(array, name)
     return array
@@ -185,7 +198,9 @@ def _check_range(images: Any, name: str) -> None:
     for start in range(0, len(images), step):
         part = images[start : start + step]
         if not (inside := (part >= 0) & (part <= 1)).all():
-            place = np.argwhere(~inside)[0]
+            place, least, most = np.argwhere(~inside)[0], part.min(), part.max()
+            how = ". From 0 to 255: images / 255" if least >= 0 and most <= 255 else ""
+            how = ". From -1 to 1: (images + 1) / 2" if -1 <= least < 0 and most <= 1 else how
             raise ValueError(
-                f"{name} in floats must lie between 0 and 1; image {start + place[0]} has {part[tuple(place)]:g}"
+                f"{name} in floats must lie between 0 and 1; image {start + place[0]} has {part[tuple(place)]:g}{how}"
             )

@@ -41,6 +41,7 @@ NAMES_OF_DSPRITES = ("color", "shape", "scale", "orientation", "position_x", "po
 TABLES = ("factors.csv", "factors.parquet")
 LABELS = (".csv", ".parquet")  # tables of labels without images
 PICTURES = {".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp"}
+ARCHIVES = {".7z", ".bz2", ".gz", ".rar", ".tar", ".tgz", ".xz", ".zip", ".zst"}
 META, STORED_KEYS = "meta.json", {"format", "image_shape"}
 SPACE_FILE, SPACE_KEYS = "factors.json", {"format", "kinds"}  # beside factors.csv and pictures that were exported
 EVEN = 1.2  # how much longer a step may be: values may have been rounded
@@ -88,7 +89,7 @@ def from_array(
     if isinstance(images, str | Path):
         source: Rows = MappedRows(Path(images), alone)
     else:
-        source = ArrayRows(checked_images(channels_last(images), "images", alone))
+        source = ArrayRows(checked_images(channels_last(images, "images"), "images", alone))
     if alone:
         return _without_factors(source, names=names, kinds=kinds, grid=grid)
     return _dataset(source, _columns(factors, names), kinds, grid)
@@ -106,9 +107,10 @@ def images_of(given: Any) -> FactorDataset:
         return from_array(given)
     if any(each.__module__.startswith("torch.utils.data") for each in type(given).__mro__):
         return from_torch(given)
+    how = ". Images of one shape make an array: np.stack(images)" if isinstance(given, list | tuple) else ""
     raise ValueError(
         'a dataset is its name or path, {"name": ..., options}, an array or tensor of images, a torch Dataset, or an '
-        f"object with space and images; got {type(given).__name__}"
+        f"object with space and images; got {type(given).__name__}{how}"
     )
 
 
@@ -209,7 +211,7 @@ def open_path(path: str | Path, *, kinds: Kinds = None, grid: bool | None = None
     check_file(path)
     if path.is_file():
         return _open_file(path, kinds, grid)
-    if _is_stored(path):
+    if is_stored(path):
         _check_unchosen(path / META, kinds, grid)
         # Only what lies in the cache can be made again, and may be advised to be deleted.
         return StoredImages(path, own=not path.resolve().is_relative_to(cache_root().resolve()))
@@ -224,7 +226,7 @@ def open_path(path: str | Path, *, kinds: Kinds = None, grid: bool | None = None
     return from_folder(path, table, kinds=kinds, grid=grid)
 
 
-def _is_stored(folder: Path) -> bool:
+def is_stored(folder: Path) -> bool:
     """Whether a folder is what this package stored or exported; others have files called meta.json, too."""
     keys = _json_keys(folder / META)
     # One that cannot be read is taken for a damaged one of ours, if there is what it should describe.
@@ -284,6 +286,8 @@ def _open_file(path: Path, kinds: Kinds, grid: bool | None) -> FactorDataset:
         columns = read_table(path)
         none = np.empty((len(columns[0].cells), *NO_IMAGES), dtype=np.uint8)  # which nobody can encode
         return _dataset(ArrayRows(none), columns, kinds, False if grid is None else grid)
+    if suffix in ARCHIVES:
+        raise ValueError(f"{path}: an archive is not read; unpack it, and give the folder")
     if suffix != ".npz":
         raise ValueError(
             f"{path}: a dataset is a folder, an .npz file with images and factors, an .npy file of images, or a .csv "
