@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from tests.studies.examples import SMALL, written
+from unbraid.cli._progress import progress_bar
 from unbraid.studies import execution as session
 from unbraid.studies import store
 from unbraid.studies.executors import EXECUTORS
@@ -246,6 +247,13 @@ def test_what_takes_long_is_told_where_there_is_no_terminal(run, unbraid_cli, tm
     code, _, told = unbraid_cli("report", str(tmp_path / "out"))
     assert code == 0
     assert "drawing what latents do, 50%: 3/6\n" in told
+
+
+def test_a_line_without_more_to_say_ends_with_its_share(monkeypatch, capsys) -> None:
+    monkeypatch.setattr("unbraid.cli._progress.PLAIN_SECONDS", 0.0)
+    with progress_bar("fit") as show:
+        show("study 2/3 models", 3, 4, "")
+    assert capsys.readouterr().err == "study 2/3 models, 75%\n"
 
 
 def test_interrupted_it_says_so_in_one_line_with_130(run, monkeypatch) -> None:

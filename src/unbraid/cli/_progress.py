@@ -76,7 +76,7 @@ def progress_bar(what: str, *, left: bool = False) -> Iterator[Show]:
             bar.update(task, what=printable(what), description=printable(more), completed=done, total=total)
             if not console.is_terminal and time.monotonic() - said > PLAIN_SECONDS:
                 said = time.monotonic()
-                say(f"{what}, {done / max(total, 1):.0%}: {more}", err=True)
+                say(f"{what}, {done / max(total, 1):.0%}{more and f': {more}'}", err=True)
 
         yield show
 
