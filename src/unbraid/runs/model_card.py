@@ -87,7 +87,7 @@ def load_lines(run: Run, folder: str) -> str:
     return (
         "import numpy as np\n"
         "import unbraid\n\n"
-        f"run = unbraid.load_run({json.dumps(folder, ensure_ascii=False)}{trust})  # this folder\n"
+        f"run = unbraid.load_run({json.dumps(folder, ensure_ascii=False)}{trust})  # the folder of the model\n"
         f"codes = run.encode({images})  # {about}\n"
         f"images = run.decode(codes)  # of codes (n, {run.n_codes})\n"
     )

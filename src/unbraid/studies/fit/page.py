@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from unbraid._utils.counted import counted
 from unbraid._version import VERSION
 from unbraid.datasets.base import FactorDataset
+from unbraid.metrics import METRICS
 from unbraid.report.images import image_address
 from unbraid.report.rendering import render
 from unbraid.runs.live.decoder import live_models
@@ -44,13 +46,14 @@ def fit_page(
         "version": VERSION,
         "images": pictures.notes(),
         "source": ARRAYS.get(pictures.source, Path(pictures.source).name),  # the page may be read elsewhere
-        "minutes": plan.minutes,
+        "minutes": counted(plan.minutes, "minute"),
         "reason": choice.reason,
         "n_models": len(choice.candidates),
         "size": choice.size or plan.final.size,
         "study": choice.study,
         "settings": settings_table(choice),
         "judged": judged_table(choice, judged),
+        "titles": {name: METRICS[name].title for name in judged},
         "on_labels": list(on_labels),
         "live": None,
         "latents": [],
@@ -61,6 +64,7 @@ def fit_page(
         live = live_models([run], dataset)
         live["models"][0]["name"] = choice.chosen.setting
         for slider in live["sliders"]:
+            slider["name"] = slider["name"].replace("code", "latent")  # as above it
             slider["factors"] = []  # nobody knows them
         content |= {
             "live": {**live, "brief": True},
