@@ -2,6 +2,7 @@
 
 import math
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,10 +31,15 @@ def fit(
         ),
     ] = None,
     families: Annotated[
-        str, typer.Option(help="Comma-separated families to train: beta_tcvae, beta_vae, dip_vae_ii, factor_vae, vae.")
+        str,
+        typer.Option(
+            help="Kinds of model to train, comma-separated: beta_tcvae, beta_vae, dip_vae_ii, factor_vae, vae."
+        ),
     ] = "beta_tcvae,beta_vae,dip_vae_ii",
-    latents: Annotated[int, typer.Option(help="Number of latents; those that are not needed stay uninformative.")] = 10,
-    seed: Annotated[int, typer.Option(help="Seed of the first model.")] = 0,
+    latents: Annotated[
+        int, typer.Option(help="Number of latents of a model; those that are not needed stay empty.")
+    ] = 10,
+    seed: Annotated[int, typer.Option(help="Random seed of the first model; the others count up.")] = 0,
     labels: Annotated[
         Path | None,
         typer.Option(help="Table (.csv, .parquet) with a column `file`: the models are scored by it after the choice."),
@@ -53,9 +59,12 @@ def fit(
 ) -> None:
     """Train models on unlabelled images, and choose one of them.
 
-    The choice needs no labels. Small models of several families and strengths come first. The settings that find the
-    same latents from different seeds are then trained at full size, and the best model is saved with a report. If it
-    was interrupted, the same command resumes it; with more minutes, it adds models to those that are there.
+    A model describes each image by a few numbers, called latents. In a good one, each of them follows one thing that
+    varies in the images, such as the size of an object.
+
+    The choice needs no labels. Small models of several kinds come first. The settings that find the same latents from
+    different random seeds are then trained at full size, and the best model is saved with a report. If it was
+    interrupted, the same command resumes it; with more minutes, it adds models to those that are there.
 
     Examples:
 
@@ -67,30 +76,31 @@ def fit(
 
       unbraid fit images/ --plan fitted/plan.yaml --out again
     """
-    from unbraid.studies.fit.fit import carry_out, planned_for
+    from unbraid.studies.fit.fit import carry_out, claimed, planned_for
     from unbraid.studies.fit.hand_over import read_labels
 
     began = math.inf if plan else time.monotonic()
     names = [name.strip() for name in families.split(",") if name.strip()]
-    with continuing(), progress_bar("fit", left=True) as show:
-        pictures, planned = planned_for(
-            images, out, minutes=minutes, size=size, families=names, latents=latents, seed=seed, plan=plan,
-            device=device, executor=executor, report=show,
-        )  # fmt: skip
-    known = None if labels is None else read_labels(labels, pictures)
-    on_labels = () if known is None else known.notes
-    for line in (*pictures.notes(), *on_labels, _plan_line(planned)):
-        say(line)
-    if plan is None and minutes < planned.minutes:
-        limit = counted(minutes, "minute")
-        say(f"this call stops training to end within {limit}; repeat it with more --minutes to continue")
-    if dry_run:
-        return
-    with continuing(), progress_bar("fit", left=True) as show:
-        found = carry_out(
-            out, pictures, planned, began=began, minutes=minutes, labels=known, device=device, executor=executor,
-            report=show,
-        )  # fmt: skip
+    with ExitStack() as working:
+        with continuing(), progress_bar("fit", left=True) as show:
+            pictures, planned = planned_for(
+                images, out, minutes=minutes, size=size, families=names, latents=latents, seed=seed, plan=plan,
+                device=device, executor=executor, report=show, claim=lambda: working.enter_context(claimed(out)),
+            )  # fmt: skip
+        known = None if labels is None else read_labels(labels, pictures)
+        on_labels = () if known is None else known.notes
+        for line in (*pictures.notes(), *on_labels, _plan_line(planned)):
+            say(line)
+        if plan is None and minutes < planned.minutes:
+            limit = counted(minutes, "minute")
+            say(f"this call stops training to end within {limit}; repeat it with more --minutes to continue")
+        if dry_run:
+            return
+        with continuing(), progress_bar("fit", left=True) as show:
+            found = carry_out(
+                out, pictures, planned, began=began, minutes=minutes, labels=known, device=device, executor=executor,
+                report=show,
+            )  # fmt: skip
     _say_found(found, [note for note in found.notes if note not in on_labels])
 
 

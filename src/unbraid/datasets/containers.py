@@ -1,5 +1,6 @@
 """Read images out of npz, HDF5, zip, tar and folders, a slab at a time; nothing is ever unpickled."""
 
+import os
 import re
 import struct
 import tarfile
@@ -228,11 +229,21 @@ def file_of_each(path: Path, names: Iterable[str], key: Callable[[str], Key | No
 
 
 def paths_below(folder: Path) -> Iterator[str]:
-    """All that lies below a folder and is not hidden, / between the parts of a path."""
-    for path in folder.rglob("*"):
-        parts = path.relative_to(folder).parts
-        if not any(part.startswith(".") for part in parts):
-            yield "/".join(parts)
+    """All that lies below a folder and is not hidden, / between the parts of a path; links to folders are not entered.
+
+    Raises:
+        OSError: a folder in it cannot be listed.
+    """
+
+    def refuse(error: OSError) -> None:
+        raise error  # what cannot be seen would else be left out unseen
+
+    for where, folders, files in os.walk(folder, onerror=refuse):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        above = "/".join(Path(where).relative_to(folder).parts)
+        for name in (*folders, *files):
+            if not name.startswith("."):
+                yield f"{above}/{name}" if above else name
 
 
 def _zip_bytes(archive: zipfile.ZipFile, length: int, name: str) -> bytes:

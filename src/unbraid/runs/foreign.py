@@ -42,9 +42,14 @@ def is_run(path: Path) -> bool:
     return known >= OURS or ({"family", "setting", "seed"} <= known and (path / ADDED_CODES).is_file())
 
 
+def is_fitted(folder: Path) -> bool:
+    """Whether a folder is that of `unbraid fit`, in which studies and a model lie and which is neither."""
+    return (folder / FITTED).is_file() and (folder / "search" / "study.yaml").is_file()
+
+
 def check_not_fitted(folder: Path) -> None:
-    """Raises ValueError for the folder of `unbraid fit`, in which studies and a model lie and which is neither."""
-    if (folder / FITTED).is_file() and (folder / "search" / "study.yaml").is_file():
+    """Raises ValueError for the folder of `unbraid fit`."""
+    if is_fitted(folder):
         there = " or ".join(str(folder / name) for name in ("model", "study", "search") if (folder / name).is_dir())
         raise ValueError(f"{folder} is a folder of `unbraid fit`, neither a model nor a study; give {there}")
 

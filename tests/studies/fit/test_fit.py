@@ -90,6 +90,9 @@ def test_the_page_shows_what_was_chosen_and_what_labels_say(fitted: Fitted):
     assert "http://" not in page.replace("http://www.w3.org", "")
     links = re.findall('<a href="#([a-z]+)">(.*?)</a>', page)
     assert len(links) == 5
+    assert re.findall('<label for="slider0">(.*?)</label>', page)[0].startswith("latent ")
+    assert "mig <small>Mutual information gap</small>" in page
+    assert "unbraid 0.1.0, 1 minute." in page
     assert links == re.findall('<h2 id="h-([a-z]+)">(.*?)</h2>', page), "a heading is called as the link to it"
     assert 'load_run("model")' in (fitted.folder / "README.md").read_text()
     assert "It takes images of 16 × 16 pixels, grey: an array (n, 16, 16, 1)" in page
@@ -201,7 +204,7 @@ def test_what_the_deadline_cuts_off_is_left_out(images: np.ndarray, tmp_path: Pa
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"seed": 3}, "has seed 0, not 3; give another folder"),
+        ({"seed": 3}, "has seed 0, not 3; give the same, or another folder with out"),
         ({"latents": 4}, "has latents 6, not 4"),
         ({"size": 32}, "has size 16, not 32"),
         ({"families": ["vae"]}, "has families beta_tcvae, not vae"),
@@ -216,7 +219,11 @@ def test_a_folder_with_another_plan_is_not_used_in_silence(
 
 
 LABELS = {
-    "a name": ({"file": ["elsewhere.png"], "x": [1]}, "no name in the column 'file' is that of an image"),
+    "a name": (
+        {"file": ["elsewhere.png"], "x": [1]},
+        "no name in the column 'file' is that of an image: the first is "
+        "'elsewhere.png', where images are called like '0', by their path below the folder",
+    ),
     "rows": ({"x": [1, 2, 3]}, "labels must have a row for each of the 4000 images, or a column 'file'"),
     "columns": ({"x": [1, 2], "y": [1]}, "columns must be of one length"),
     "a file": ("nowhere.csv", "nowhere.csv: no such file"),
@@ -304,6 +311,7 @@ UNFIT = {
     "a series": (pandas.Series(range(30)), "must be a file, a pandas data frame, .* got Series"),
     "a matrix": ({"x": np.zeros((30, 2))}, r"column 'x' must be one value per image; got shape \(30, 2\)"),
     "one name twice": (pandas.DataFrame(np.eye(30)[:, :2], columns=["x", "x"]), "column 'x' must be one value per"),
+    "another name": ({"x": range(30), "picture": FILES}, "must be called 'file'; got 'picture'"),
     "case": ({"File": FILES, "x": range(30)}, "must be called 'file'; got 'File'"),
 }
 
@@ -313,6 +321,30 @@ def test_labels_that_nothing_can_be_measured_by_are_refused_when_they_are_read(g
     labels, message = UNFIT[given]
     with pytest.raises(ValueError, match=f"^labels.*{message}"):
         read_labels(labels, pictures(30))
+
+
+def test_labels_of_an_array_may_be_what_its_images_are_called():
+    """Images of an array are called by their number."""
+    images = replace(pictures(30), names=tuple(map(str, range(30))))
+    assert read_labels({"x": [str(row % 4) for row in range(30)]}, images).columns == {"x": [n % 4 for n in range(30)]}
+
+
+def test_a_second_call_is_refused_while_one_is_at_work(tmp_path: Path, unbraid_cli: Cli):
+    """Both would write the images that models are trained on: of 2000, 760 were black then."""
+    images = np.random.default_rng(0).integers(0, 256, (500, 16, 16, 1), dtype=np.uint8)
+    np.save(tmp_path / "own.npy", images)
+    write_plan(plan(), tmp_path / "plan.yaml")
+    given = ("fit", str(tmp_path / "own.npy"), "--out", str(tmp_path / "fitted"), "--plan", str(tmp_path / "plan.yaml"))
+    (tmp_path / "fitted" / "images").mkdir(parents=True)
+    with fitting.claimed(tmp_path / "fitted"):
+        code, printed, error = unbraid_cli(*given)
+        assert (code, printed) == (2, "")
+        assert "fitted: this thread is at work in it; wait until that has ended, or give another folder" in error
+        with pytest.raises(ValueError, match="is at work in it"):
+            unbraid.fit(images, tmp_path / "fitted", plan=plan())
+        assert [each.name for each in (tmp_path / "fitted" / "images").iterdir()] == [".lock"]
+    assert unbraid_cli(*given, "--dry-run")[0] == 0
+    assert unbraid_cli(*given, "--dry-run")[0] == 0, "the claim ends with the call"
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import json
 import os
 import struct
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -274,7 +275,15 @@ def test_arrays_and_datasets_are_taken_as_they_are(tmp_path: Path):
         ),
         ({"status.json": "{}"}, "it is a trained model, which `unbraid score` and `unbraid report` take"),
         ({"m/codes.csv": "code_0\n1\n"}, "it holds codes of models, which `unbraid score` and `unbraid rank` take"),
-        ({"notes.txt": "nothing"}, "no dataset; there is neither"),
+        (
+            {"plan.yaml": "", "search/study.yaml": "", "images/images.npy": ""},
+            "it is what `unbraid fit` made; its pictures are elsewhere; `unbraid fit` takes a folder of images",
+        ),
+        ({"notes.txt": "nothing"}, r"given: no pictures in it or in its subfolders \(\.bmp, .*\.webp\)$"),
+        (
+            {"a/1.HEIC": "", "2.heic": "", "3.mov": ""},
+            "no pictures .*; 3 files of other kinds left out: 2 .heic, 1 .mov$",
+        ),
     ],
 )
 def test_a_folder_of_something_else_is_told_what_takes_it(made: dict[str, str], words: str, tmp_path: Path) -> None:
@@ -407,3 +416,59 @@ def test_models_find_the_images_of_their_fit_wherever_its_folder_is_moved(tmp_pa
     (moved / "plan.yaml").unlink()
     with pytest.raises(ValueError, match="names images by their path"):
         run.dataset()
+
+
+def test_pictures_beside_a_meta_json_of_somebody_else_are_read_each_at_its_own_size(folder: Path, tmp_path: Path):
+    """Only together with what this package stores is a file of that name the description of a dataset."""
+    (folder / "meta.json").write_text('{"crawled": "today"}')
+    Image.fromarray(pixels(20, 31)[..., 0]).save(folder / "wide.png")
+    assert len(prepare(folder, tmp_path / "cache", 16).names) == FEWEST + 1
+
+
+def test_links_to_folders_are_named_and_not_followed(folder: Path, tmp_path: Path):
+    (tmp_path / "elsewhere").mkdir()
+    Image.fromarray(pixels()[..., 0]).save(tmp_path / "elsewhere" / "a.png")
+    (folder / "sub").mkdir()
+    for number, name in enumerate(("more", "round", "sub/up", "x1", "x2", "x3")):
+        (folder / name).symlink_to(tmp_path / "elsewhere" if number else folder, target_is_directory=True)
+    found = prepare(folder, tmp_path / "cache", 16)
+    assert len(found.names) == FEWEST
+    assert found.notes()[1:] == ["links to folders are not followed: more, round, sub/up, x1, x2 ..."]
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links" / "train").symlink_to(folder)
+    with pytest.raises(ValueError, match=r"links: no pictures .*; links to folders are not followed: train$"):
+        prepare(tmp_path / "links", tmp_path / "none", 16)
+
+
+def test_a_subfolder_that_cannot_be_listed_is_an_error(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Its pictures would else be left out unseen; permissions do not keep out who runs this as root."""
+    (folder / "closed").mkdir()
+    listed = os.scandir
+
+    def scandir(path: str) -> Any:
+        if os.fspath(path).endswith("closed"):
+            raise PermissionError(13, "Permission denied", os.fspath(path))
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    with pytest.raises(PermissionError, match="Permission denied: '.*closed'"):
+        prepare(folder, tmp_path / "cache", 16)
+    assert not (tmp_path / "cache").exists()
+
+
+def test_why_a_file_cannot_be_opened_is_said_in_words(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    opened = Image.open
+
+    def refusing(path: Path, *more: object) -> Any:
+        if Path(path).name == "0003.png":
+            raise PermissionError(13, "Permission denied", str(path))
+        return opened(path, *more)  # pyright: ignore[reportArgumentType]
+
+    monkeypatch.setattr(Image, "open", refusing)
+    assert prepare(folder, tmp_path / "cache", 16).skipped == {"0003.png": "Permission denied"}
+
+
+def test_numbers_of_images_are_written_with_commas(tmp_path: Path):
+    few = RNG.integers(0, 256, (2, 16, 16, 1), dtype=np.uint8)
+    found = prepare(np.tile(few, (600, 1, 1, 1)), tmp_path / "cache", 16)
+    assert found.notes() == ["1,200 images, 16 x 16, grey", "images that equal an earlier one: 1,198"]

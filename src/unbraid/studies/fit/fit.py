@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -20,6 +20,7 @@ from unbraid.runs.model_card import README
 from unbraid.runs.run import Run, load_run
 from unbraid.storage.files import write_text
 from unbraid.storage.json_records import read_object
+from unbraid.storage.locks import Held, locked
 from unbraid.storage.yaml_files import read_text
 from unbraid.studies.execution import check_executor
 from unbraid.studies.fit.choose import Candidate, Choice, best_settings, choose
@@ -44,6 +45,7 @@ from unbraid.studies.fit.plan import (
 from unbraid.studies.record import StudyProgress
 from unbraid.studies.schema import mapping
 from unbraid.studies.store import ABOUT as STUDY_ABOUT
+from unbraid.studies.store import LOCK
 from unbraid.studies.study import Study
 from unbraid.types import ArrayLike, FloatArray, UInt8Array
 
@@ -174,7 +176,8 @@ def fit(
     Raises:
         FileNotFoundError: there are no such images.
         ValueError: too few images, files that cannot be read, images that are all the same, too few minutes, labels
-            that nothing can be measured against, or a folder with models of other images or things of somebody else.
+            that nothing can be measured against, or a folder with models of other images, things of somebody else or
+            another call at work.
         OSError: no room for the results.
         KeyboardInterrupt: stopped; checkpoints are saved, and the same call continues.
 
@@ -182,14 +185,31 @@ def fit(
         Duan et al. 2020, "Unsupervised Model Selection for Variational Disentangled Representation Learning".
     """
     began, told, folder = time.monotonic(), report or _silent, Path(out)
-    pictures, planned = planned_for(
-        images, folder, minutes=minutes, size=size, families=families, latents=latents, seed=seed, plan=plan,
-        device=device, executor=executor, report=told,
-    )  # fmt: skip
-    return carry_out(
-        folder, pictures, planned, labels=None if labels is None else read_labels(labels, pictures), device=device,
-        executor=executor, report=told, began=began if plan is None else math.inf, minutes=minutes,
-    )  # fmt: skip
+    with ExitStack() as working:
+        pictures, planned = planned_for(
+            images, folder, minutes=minutes, size=size, families=families, latents=latents, seed=seed, plan=plan,
+            device=device, executor=executor, report=told, claim=lambda: working.enter_context(claimed(folder)),
+        )  # fmt: skip
+        return carry_out(
+            folder, pictures, planned, labels=None if labels is None else read_labels(labels, pictures), device=device,
+            executor=executor, report=told, began=began if plan is None else math.inf, minutes=minutes,
+        )  # fmt: skip
+
+
+@contextmanager
+def claimed(folder: Path) -> Iterator[None]:
+    """Keeps other calls from the folder of one that is at work; the claim dies with this process.
+
+    Raises:
+        ValueError: another call is at work in it.
+    """
+    try:
+        with locked(folder / IMAGES / LOCK):
+            yield
+    except Held as error:
+        raise ValueError(
+            f"{folder}: {error.by} is at work in it; wait until that has ended, or give another folder with out (--out)"
+        ) from None
 
 
 def carry_out(
@@ -247,10 +267,11 @@ def planned_for(
     device: str,
     executor: str | Mapping[str, Any],
     report: Report,
+    claim: Callable[[], object] | None = None,
 ) -> tuple[Pictures, Plan]:
     """The images in their cache, and the plan: the one given, the one that the folder has, or a new one.
 
-    Nothing else is written. Arguments and errors as for `fit`.
+    Nothing else is written. Arguments and errors as for `fit`; `claim` as for `prepare`.
     """
     if size is not None and size not in SIZES:
         raise ValueError(f"size must be one of {', '.join(map(str, SIZES))}; got {size}")
@@ -269,6 +290,7 @@ def planned_for(
     pictures = prepare(
         images, folder / IMAGES, given.size if given else kept.size if kept else size,
         lambda what, done, total: report(what, done, total, f"{done}/{total}"), same=(folder / SEARCH).is_dir(),
+        claim=claim,
     )  # fmt: skip
     if known is not None and known != _images_seen(pictures, known):
         for name in (ABOUT, ARRAY):
@@ -423,7 +445,9 @@ def _check_kept(
         ("families", ", ".join(planned if set(planned) <= set(families) else families), ", ".join(planned)),
     ):  # fmt: skip
         if asked != known:
-            raise ValueError(f"{folder / FILE} has {name} {known}, not {asked}; give another folder with out (--out)")
+            raise ValueError(
+                f"{folder / FILE} has {name} {known}, not {asked}; give the same, or another folder with out (--out)"
+            )
 
 
 def _silent(what: str, done: int, total: int, more: str) -> None:

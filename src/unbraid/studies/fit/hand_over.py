@@ -139,7 +139,10 @@ def read_labels(given: Any, pictures: Pictures) -> Labels:
     places = {name: place for place, name in enumerate(pictures.names)}
     rows = [places.get(name, -1) for name in files]
     if max(rows, default=-1) < 0:
-        raise ValueError(f"{where}: no name in the column 'file' is that of an image, such as {pictures.names[0]!r}")
+        raise ValueError(
+            f"{where}: no name in the column 'file' is that of an image: the first is {files[0]!r}, where images are "
+            f"called like {pictures.names[0]!r}, by their path below the folder"
+        )
     for column in columns.values():
         if len(column.cells) != len(rows):
             wanted = f"a row for each of the {len(rows)} images, or a column 'file'"
@@ -189,7 +192,13 @@ def _files(where: str, columns: dict[str, Column], pictures: Pictures) -> list[s
         if twice := [name for name, count in Counter(files).items() if count > 1]:
             raise ValueError(f"{where}: {twice[0]!r} stands twice in the column 'file'; a row per image was expected")
         return files
-    if near := [name for name in columns if name.lower() == FILE_COLUMN]:
+    known = set(pictures.names) if Path(pictures.names[0]).suffix else set()  # those of an array are numbers
+    near = [
+        name
+        for name, column in columns.items()
+        if name.lower() == FILE_COLUMN or any(isinstance(cell, str) and cell in known for cell in column.cells)
+    ]
+    if near:
         raise ValueError(f"{where}: the column with the names of the images must be called 'file'; got {near[0]!r}")
     return list(pictures.names)
 

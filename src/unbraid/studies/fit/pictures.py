@@ -4,7 +4,7 @@ import json
 import shutil
 import struct
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
@@ -24,9 +24,9 @@ from unbraid.datasets import load
 from unbraid.datasets.base import NO_IMAGES, FactorDataset
 from unbraid.datasets.containers import flattened, paths_below, resized
 from unbraid.datasets.digest import content_digest
-from unbraid.datasets.own import PICTURES, OwnImages, images_of, is_path, pictures_below
+from unbraid.datasets.own import PICTURES, OwnImages, images_of, is_path, is_stored, pictures_below
 from unbraid.factors import FactorTable
-from unbraid.runs.foreign import is_run, models_below
+from unbraid.runs.foreign import is_fitted, is_run, models_below
 from unbraid.storage.files import atomic_write, with_home, write_text
 from unbraid.studies.store import is_study
 from unbraid.training.source import open_dataset
@@ -83,13 +83,13 @@ class Pictures:
     def notes(self) -> list[str]:
         """What the user should know of them, a line each."""
         n = len(self.names)
-        lines = [f"{n} images, {self.size} x {self.size}, {'grey' if self.channels == 1 else 'in colour'}"]
+        lines = [f"{counted(n, 'image')}, {self.size} x {self.size}, {'grey' if self.channels == 1 else 'in colour'}"]
         if self.skipped:
             lines.append(f"{counted(len(self.skipped), 'file')} left out: {_listed(self.skipped)}")
         if self.copies:
-            lines.append(f"images that equal an earlier one: {self.copies}")
+            lines.append(f"images that equal an earlier one: {self.copies:,}")
         if self.blank:
-            lines.append(f"images of one colour: {self.blank}")
+            lines.append(f"images of one colour: {self.blank:,}")
         return [*lines, *self.remarks]
 
 
@@ -105,8 +105,9 @@ class _Source:
 
 
 def prepare(
-    source: Any, folder: Path, size: int | None, progress: Progress | None = None, *, same: bool = False
-) -> Pictures:
+    source: Any, folder: Path, size: int | None, progress: Progress | None = None, *, same: bool = False,
+    claim: Callable[[], object] | None = None,
+) -> Pictures:  # fmt: skip
     """Read all images once and keep them, `size` x `size`, in a cache folder; or take what the folder holds of them.
 
     Each is turned as its EXIF data say, laid on white where it is transparent, cropped to its middle square and
@@ -119,6 +120,7 @@ def prepare(
         size: height and width; by default the one of `SIZES` that is nearest to the images' own.
         progress: called as progress("reading images", done, all).
         same: whether images that are others than those of the cache are refused; from elsewhere they may come.
+        claim: called once the folder is there, before anything is read from or written to it; keeps others out.
 
     Raises:
         FileNotFoundError: there is no such folder.
@@ -130,15 +132,17 @@ def prepare(
     _check_apart(source, folder)
     found = _images(source)
     total, size = found.total, size or min(SIZES, key=lambda each: abs(np.log(each / found.side)))
+    if total < FEWEST:
+        few = f"{described}: {counted(total, 'image')}; to find factors of variation takes {FEWEST} or more"
+        raise ValueError("; ".join([few, *found.remarks]))
+    folder.mkdir(parents=True, exist_ok=True)
+    if claim is not None:
+        claim()
     kept = read_pictures(folder)
     if kept is not None and (kept.state, kept.size) == (found.state, size):
         return kept
     if same and kept is not None and kept.size != size and kept.source != described:
         raise _others(folder, kept)
-    if total < FEWEST:
-        few = f"{described}: {counted(total, 'image')}; to find factors of variation takes {FEWEST} or more"
-        raise ValueError("; ".join([few, *found.remarks]))
-    folder.mkdir(parents=True, exist_ok=True)
     if (needed := 2 * total * size * size * 3) > (free := shutil.disk_usage(folder).free):
         raise OSError(f"{folder}: {total} images need {needed / 1e6:.0f} MB of disk, {free / 1e6:.0f} MB are free")
     raw = folder / f".{IMAGES}.raw"
@@ -264,13 +268,13 @@ def _images(source: Any) -> _Source:
         if in_files := _lies_in_files(source):
             if not path.exists():
                 raise FileNotFoundError(f"{path}: no such file or folder")
-            if path.is_dir() and not (path / "meta.json").exists() and not (path / IMAGES).exists():
-                files = _pictures(path)
+            if path.is_dir() and not is_stored(path) and not (path / IMAGES).exists():
+                others = _on_others(path)
+                files = _pictures(path, others)
                 side, stacks = _measured(path, files)
                 return _Source(
-                    len(files), partial(_read_files, path, files), _state_of(path, files), side,
-                    stacks + _on_others(path),
-                )  # fmt: skip
+                    len(files), partial(_read_files, path, files), _state_of(path, files), side, stacks + others
+                )
         # What lies here comes before a dataset of that name.
         dataset = _in_order(open_dataset(str(path.resolve() if in_files else source)))
     else:
@@ -288,17 +292,21 @@ def _in_order(dataset: FactorDataset) -> FactorDataset:
     return OwnImages(dataset.source, FactorTable((), (), np.empty((len(dataset.source), 0))))
 
 
-def _pictures(folder: Path) -> tuple[str, ...]:
+def _pictures(folder: Path, others: tuple[str, ...]) -> tuple[str, ...]:
+    """The picture files of a folder; `others` are remarks on what else is there."""
     try:
         return pictures_below(folder)
     except ValueError:
         if own := _what_it_is(folder):
             raise ValueError(f"{folder}: {own}; `unbraid fit` takes a folder of images") from None
-        raise
+        none = f"{folder}: no pictures in it or in its subfolders ({', '.join(sorted(PICTURES))})"
+        raise ValueError("; ".join([none, *others])) from None
 
 
 def _what_it_is(folder: Path) -> str:
     """What a folder is that holds no images, and what takes it."""
+    if is_fitted(folder):
+        return "it is what `unbraid fit` made; its pictures are elsewhere"
     if is_study(folder):
         return "it is a study, which `unbraid rank` takes"
     if is_run(folder):
@@ -338,16 +346,26 @@ def _measured(folder: Path, files: tuple[str, ...]) -> tuple[float, tuple[str, .
 
 
 def _on_others(folder: Path) -> tuple[str, ...]:
-    """A remark on files that are no pictures by the endings of their names."""
-    endings = Counter(
-        Path(name).suffix.lower() or "without ending"
-        for name in paths_below(folder)
-        if Path(name).suffix.lower() not in PICTURES and (folder / name).is_file()
-    )
-    if endings.keys() <= BESIDE:
-        return ()
-    listed = ", ".join(f"{count} {ending}" for ending, count in endings.most_common(NAMED))
-    return (f"{counted(endings.total(), 'file')} of other kinds left out: {listed}{' ...' * (len(endings) > NAMED)}",)
+    """Remarks on files that are no pictures by the endings of their names, and on links to folders."""
+    endings: Counter[str] = Counter()
+    links: list[str] = []
+    for name in paths_below(folder):
+        path, ending = folder / name, Path(name).suffix.lower()
+        if path.is_symlink() and path.is_dir():
+            links.append(name)
+        elif ending not in PICTURES and path.is_file():
+            endings[ending or "without ending"] += 1
+    remarks = []
+    if not endings.keys() <= BESIDE:
+        listed = ", ".join(f"{count} {ending}" for ending, count in endings.most_common(NAMED))
+        remarks.append(f"{counted(endings.total(), 'file')} of other kinds left out: {listed}{_more(endings)}")
+    if links:
+        remarks.append(f"links to folders are not followed: {', '.join(sorted(links)[:NAMED])}{_more(links)}")
+    return tuple(remarks)
+
+
+def _more(things: Sized) -> str:
+    return " ..." * (len(things) > NAMED)
 
 
 def _on_dark(brightest: float) -> tuple[str, ...]:
@@ -373,7 +391,8 @@ def _read_files(folder: Path, files: tuple[str, ...], size: int) -> Iterator[Out
         try:
             return name, square(_opened(folder / name), size), ""
         except unreadable as error:
-            said = str(error).replace(repr(str(folder / name)), repr(name))  # the page may be read elsewhere
+            why = (isinstance(error, OSError) and error.strerror) or error
+            said = str(why).replace(repr(str(folder / name)), repr(name))  # the page may be read elsewhere
             return name, None, said.splitlines()[0] if said else type(error).__name__
 
     with ThreadPoolExecutor(n_cores()) as threads:  # Pillow decodes without the interpreter's lock
