@@ -6,11 +6,13 @@ from rich.table import Table
 
 from unbraid import Representation, score
 from unbraid._utils.printable import printable
-from unbraid._utils.repr import with_names
+from unbraid._utils.repr import p_text, with_names
 from unbraid.cli.show import Terminal
 from unbraid.factors import FactorSpace
 from unbraid.figures import draw
 from unbraid.metrics import METRICS, mig
+from unbraid.metrics.own import own
+from unbraid.scoring.compare import Difference, ModelComparison
 from unbraid.studies.rank import rank
 
 RNG = np.random.default_rng(0)
@@ -95,3 +97,24 @@ def test_a_pipe_cuts_nothing_and_is_steered_by_nothing(
     assert "word " * 40 + r"\x1b[2J" in printed
     assert r"[rad]\x1b]0;title\x07" in printed
     assert "\x1b" not in printed
+
+
+@pytest.mark.parametrize(
+    ("p", "text"),
+    [
+        (0.0503, "0.0503"), (0.0497, "0.0497"), (0.05, "0.05"), (0.050004, "0.050004"), (0.0512, "0.051"),
+        (0.04, "0.04"), (0.5, "0.5"), (1.0, "1"), (1.234e-7, "1.2e-07"), (0.0499999999, "0.05"),
+    ],
+)  # fmt: skip
+def test_on_which_side_of_05_a_p_value_lies_can_be_seen(p: float, text: str) -> None:
+    assert p_text(p) == text
+
+
+def test_nothing_is_shown_as_minus_nothing() -> None:
+    codes, factors = np.random.default_rng(0).standard_normal((40, 2)), np.arange(80).reshape(40, 2) % [2, 3]
+    card = score(codes, factors, metrics=own(lambda *_: -1e-9, name="tiny"))
+    assert "0.000" in str(card)
+    assert "-0.000" not in str(card)
+    narrow = Difference("mig", "a", "b", -0.0001, -0.0004, 0.3, 0.0503, 0.0503, "")
+    text = str(ModelComparison({}, {}, (narrow,), 0.95, True))
+    assert "+0.000 (+0.000 to +0.300), p 0.0503" in text

@@ -29,6 +29,12 @@ class Shown:
         return [(name, told(each)) for name, each in values.items() if each is not None and name not in empty]
 
 
+def p_text(p: float) -> str:
+    """A p value by two digits, and by as many more as show on which side of .05 it lies: 0.0503 is not 0.05."""
+    texts = [f"{p:.{digits}g}" for digits in range(2, 7)]
+    return next((text for text in texts if float(text) != WITHIN), texts[0])
+
+
 def told(value: Any) -> str:
     """A value in a few characters: `0.133`, `(10, 5) float64`, `24 matrices`."""
     if isinstance(value, float | np.floating):

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
+from unbraid._utils.repr import p_text
 from unbraid.analysis.agreement import EVERYTHING, Agreement, Predictors
 from unbraid.analysis.by_setting import Quartiles, Trend
 from unbraid.analysis.controversy import Controversy
@@ -37,8 +38,8 @@ def of_pairs(found: Agreement, group: str, confidence: float) -> Shown:
     heads = ["first", "second", found.method, f"{100 * confidence:g} % between", "p", "p (Holm)", "runs", "settings"]
     rows = [
         [
-            each.first, each.second, f"{each.value:.2f}", f"{each.low:.2f} to {each.high:.2f}", f"{each.p:.2g}",
-            f"{each.p_holm:.2g}", each.n, each.settings,
+            each.first, each.second, f"{each.value:z.2f}", f"{each.low:z.2f} to {each.high:z.2f}", p_text(each.p),
+            p_text(each.p_holm), each.n, each.settings,
         ]
         for each in found.correlations
         if each.group == group
@@ -62,11 +63,11 @@ def of_predictors(found: Predictors, over: str = "runs") -> Shown:
     names, p = found.matrix()
     title = f"{found.method} correlation with {found.target}; p that the row is not stronger than the column"
     tests = [
-        ["" if row == column else f"{chance:.3f}".replace("nan", "-") for column, chance in enumerate(line)]
+        ["" if row == column else f"{chance:z.3f}".replace("nan", "-") for column, chance in enumerate(line)]
         for row, line in enumerate(p)
     ]
     cells = [
-        [f"{found.values[name]:.2f}", f"{found.n[name]:,}", *line] for name, line in zip(names, tests, strict=True)
+        [f"{found.values[name]:z.2f}", f"{found.n[name]:,}", *line] for name, line in zip(names, tests, strict=True)
     ]
     if names:
         yield matrix(f"{title} ({found.test})", names, cells, first=("r", over))
@@ -93,7 +94,7 @@ def of_trend(found: Trend) -> Shown:
     rows = [[each.family, each.setting, each.n, each.x, each.y] for each in found.means]
     yield Table(["family", "setting", "runs", found.x, found.y], rows, "llrrr", title="means by setting", keys=2)
     for each in found.correlations:
-        yield f"{each.family}: correlation {each.value:.2f} over {each.n} settings (p = {each.p:.2g})"
+        yield f"{each.family}: correlation {each.value:z.2f} over {each.n} settings (p = {p_text(each.p)})"
     yield from _left_out(found.left_out)
 
 
@@ -124,4 +125,4 @@ def _cell(value: float, p: float) -> str:
     """Two digits without the zero before the point, as papers print correlations."""
     if value != value:
         return "-"
-    return f"{value:.2f}".replace("0.", ".") + ("*" if p < SIGNIFICANT else " ")
+    return f"{value:z.2f}".replace("0.", ".") + ("*" if p < SIGNIFICANT else " ")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from rich.padding import Padding
 
 from unbraid._utils.counted import counted
-from unbraid._utils.repr import WITHIN
+from unbraid._utils.repr import WITHIN, p_text
 from unbraid.cli.show import Terminal, say
 from unbraid.confidence.baselines import no_better, told
 
@@ -63,10 +63,10 @@ def _print_one(
     metric = scored.metric
     better = "higher" if metric.higher_is_better else "lower"
     span = "{:g} to {:g}".format(*metric.range).replace("inf", "∞")
-    numbers = (f"{scored.headline:.3f}", _ends(scored, metric.headline), *_null(scored))
+    numbers = (f"{scored.headline:z.3f}", _ends(scored, metric.headline), *_null(scored))
     console.print(row.format(name, *numbers, better, span), highlight=False)
     others = [
-        f"{value} {number:.3f} {_ends(scored, value, '({})')}".rstrip()
+        f"{value} {number:z.3f} {_ends(scored, value, '({})')}".rstrip()
         for value, number in scored.values.items()
         if value != metric.headline
     ]
@@ -76,7 +76,7 @@ def _print_one(
         mark = "! " if no_better(metric.higher_is_better, scored.headline, scored.baselines) else ""
         console.print(Padding(f"{mark}{line}", (0, 0, 0, 4), expand=False), highlight=False)
     if scored.null is not None and scored.null.moved == "shift":
-        others.append(f"middle half of the rows, which shifts are compared with, {scored.null.score:.3f}")
+        others.append(f"middle half of the rows, which shifts are compared with, {scored.null.score:z.3f}")
     for line in ([", ".join(others)] if others else []) + notes:
         console.print(Padding(line, (0, 0, 0, 4), expand=False), style="dim", highlight=False)
     if name in needed:
@@ -87,7 +87,7 @@ def _print_one(
 def _ends(scored: "Scored", value: str, around: str = "{}") -> str:
     """The interval of one of its values, "" where it has none."""
     interval = None if scored.intervals is None else scored.intervals.values.get(value)
-    return "" if interval is None else around.format(f"{interval.low:.3f} to {interval.high:.3f}")
+    return "" if interval is None else around.format(f"{interval.low:z.3f} to {interval.high:z.3f}")
 
 
 def _null(scored: "Scored") -> tuple[str, str, str]:
@@ -95,5 +95,5 @@ def _null(scored: "Scored") -> tuple[str, str, str]:
     if scored.null is None:
         return "", "", ""
     null, mark = scored.null, "!" if scored.null.p > WITHIN else " "
-    above = "-" if null.above is None else f"{null.above:.3f}"
-    return f"{null.mean:.3f} ± {null.spread:.3f}", above, f"{null.p:.2g} {mark}"
+    above = "-" if null.above is None else f"{null.above:z.3f}"
+    return f"{null.mean:z.3f} ± {null.spread:z.3f}", above, f"{p_text(null.p)} {mark}"

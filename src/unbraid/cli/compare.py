@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from unbraid._utils.repr import p_text
 from unbraid.cli._options import (
     FACTORS,
     HOW_SURE,
@@ -228,7 +229,7 @@ def _of_study(
 
 def _means(found: "Comparison") -> Table:
     rows = [
-        [each.column, each.group, each.n, each.mean, f"{each.low:.3f} to {each.high:.3f}", each.median]
+        [each.column, each.group, each.n, each.mean, f"{each.low:z.3f} to {each.high:z.3f}", each.median]
         for each in found.groups
     ]
     heads = ["column", found.by, found.over, "mean", _between(found.confidence), "median"]
@@ -241,8 +242,8 @@ def _differences(
     """What differs, between whom, by how much, and who is better."""
     rows = [
         [
-            name, f"{each.first} - {each.second}", f"{apart:+.3f}",
-            f"{each.low:+.3f} to {each.high:+.3f}".replace("inf", "∞"), f"{each.p:.2g}", f"{each.p_holm:.2g}",
+            name, f"{each.first} - {each.second}", f"{apart:+z.3f}",
+            f"{each.low:+z.3f} to {each.high:+z.3f}".replace("inf", "∞"), p_text(each.p), p_text(each.p_holm),
             each.better,
         ]
         for name, each, apart in found

@@ -51,10 +51,10 @@ def _cells(row: dict[str, Any], names: list[str]) -> list[Any]:
     from unbraid.studies.expand import setting_text
 
     measured, spread, difference = row["measured"], row["deviation"], row["difference"]
-    reach = "" if spread is None else f" ± {spread:.3f}"
+    reach = "" if spread is None else f" ± {spread:z.3f}"
     return [
         *(row[name] for name in names), row["family"], setting_text(row["setting"], row["setting"]), row["column"],
-        row["runs"], None if measured is None else Cell(f"{measured:.3f}{reach}", measured),
+        row["runs"], None if measured is None else Cell(f"{measured:z.3f}{reach}", measured),
         Cell(f"{row['published']:g}", row["published"]),
-        None if difference is None else Cell(f"{difference:+.3f}", difference),
+        None if difference is None else Cell(f"{difference:+z.3f}", difference),
     ]  # fmt: skip

@@ -45,5 +45,5 @@ def told(higher_is_better: bool, headline: float, scores: Mapping[str, float]) -
     """The note on a score; none without baselines."""
     if not scores:
         return ()
-    each = ", ".join(f"{name} {score:.3f}" for name, score in scores.items())
+    each = ", ".join(f"{name} {score:z.3f}" for name, score in scores.items())
     return (f"{NO_BETTER if no_better(higher_is_better, headline, scores) else 'baselines'}: {each}",)

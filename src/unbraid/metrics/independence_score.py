@@ -42,9 +42,9 @@ def independence_score(
     """One minus the overlap between the directions in which steps along different factors move the codes.
 
     A step is one level up or down along one factor with the others held: around the circle for a cyclic factor, to the
-    next level that there is for an ordinal one, whatever the numbers are. Each is fitted by a linear map rho of codes that moves two dimensions at most. With
-    d(z) the unit vector along z - rho z, the score is 1 - mean over samples and pairs of factors of
-    |max over their steps of d_a(z) . d_b(z)|.
+    next level that there is for an ordinal one, whatever its number. Each is fitted by a linear map rho of codes that
+    moves two dimensions at most. With d(z) the unit vector along z - rho z, the score is 1 - mean over samples and
+    pairs of factors of |max over their steps of d_a(z) . d_b(z)|.
 
     Args:
         codes: (n_samples, n_codes) real. Posterior means unless stated otherwise; they are centred first.

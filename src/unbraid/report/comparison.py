@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from unbraid._utils.printable import printable
+from unbraid._utils.repr import p_text
 from unbraid.report.rendering import render
 
 ROOM = 1.08  # of the scale of a metric, beyond its farthest interval
@@ -51,10 +52,10 @@ def _rows(found: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> list[
         {
             "first": names[each["first"]],
             "second": names[each["second"]],
-            "difference": f"{each['difference']:+.3f}",
-            "between": f"{each['low']:+.3f} to {each['high']:+.3f}",
-            "p": f"{each['p']:.2g}",
-            "p_holm": f"{each['p_holm']:.2g}",
+            "difference": f"{each['difference']:+z.3f}",
+            "between": f"{each['low']:+z.3f} to {each['high']:+z.3f}",
+            "p": p_text(each["p"]),
+            "p_holm": p_text(each["p_holm"]),
             "better": names.get(each["better"], ""),
             "at": place(each["difference"]),
             "low": place(each["low"]),

@@ -471,7 +471,7 @@ class ScoreCard(Mapping[str, Any]):
 
     def __repr__(self) -> str:
         n_samples, n_codes = self.n_samples, self.of_codes or self.representation.codes.shape[1]
-        scores = ", ".join(f"{name} {scored.headline:.3f}" for name, scored in list(self.scored.items())[:4])
+        scores = ", ".join(f"{name} {scored.headline:z.3f}" for name, scored in list(self.scored.items())[:4])
         more = f" and {len(self) - 4} more" if len(self) > 4 else ""
         failed = f"; failed: {', '.join(self.failed)}" if self.failed else ""
         return f"<ScoreCard of {counted(n_samples, 'sample')}, {counted(n_codes, 'code')}: {scores}{more}{failed}>"
@@ -519,8 +519,8 @@ class ScoreCard(Mapping[str, Any]):
             low, high = scored.metric.range
             direction = "higher" if scored.metric.higher_is_better else "lower"
             interval = None if scored.intervals is None else scored.intervals.values[scored.metric.headline]
-            between = "" if interval is None else f"{interval.low:.3f} to {interval.high:.3f}   "
-            lines.append(f"{name:<22}{scored.headline:>8.3f}   {between}{direction} is better, {low:g} to {high:g}")
+            between = "" if interval is None else f"{interval.low:z.3f} to {interval.high:z.3f}   "
+            lines.append(f"{name:<22}{scored.headline:>z8.3f}   {between}{direction} is better, {low:g} to {high:g}")
             lines += [f"    {note}" for note in scored.notes]
         lines += [f"{', '.join(names):<22}       -   {reason}" for reason, names in self.skipped_by_reason().items()]
         lines += [f"{name:<22}       -   failed: {each.reason}" for name, each in self.failed.items()]

@@ -12,6 +12,7 @@ import numpy as np
 
 from unbraid._utils.counted import counted
 from unbraid._utils.optional import require
+from unbraid._utils.repr import p_text
 from unbraid._version import VERSION
 from unbraid.analysis.comparison import holm
 from unbraid.confidence.dependence import note_on_neighbours
@@ -92,8 +93,8 @@ class ModelComparison:
 
     def __str__(self) -> str:
         lines = [
-            f"{each.metric:<22}{each.first} - {each.second}: {each.difference:+.3f} "
-            f"({each.low:+.3f} to {each.high:+.3f}), p {each.p_holm:.2g}"
+            f"{each.metric:<22}{each.first} - {each.second}: {each.difference:+z.3f} "
+            f"({each.low:+z.3f} to {each.high:+z.3f}), p {p_text(each.p_holm)}"
             + (f", {each.better} is better" if each.better else "")
             for each in self.differences
         ]

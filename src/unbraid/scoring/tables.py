@@ -171,17 +171,17 @@ def _mean_and_sd(cards: "Collection[ScoreCard]", metric: str) -> tuple[float | N
 def _spread(mean: float | None, deviation: float | None) -> str:
     if mean is None:
         return "-"
-    return f"{mean:.3f}" + ("" if deviation is None else f" ± {deviation:.3f}")
+    return f"{mean:z.3f}" + ("" if deviation is None else f" ± {deviation:z.3f}")
 
 
 def _cell(scored: "Scored | None") -> Cell:
     if scored is None:
         return Cell("-")
     interval = _interval(scored)
-    reach = f" ± {interval.half_width:.3f}" if interval else ""
+    reach = f" ± {interval.half_width:z.3f}" if interval else ""
     marks = WITHIN_NULL if scored.null is not None and scored.null.p > WITHIN else ""
     marks += MARK if no_better(scored.metric.higher_is_better, scored.headline, scored.baselines) else ""
-    return Cell(f"{scored.headline:.3f}{reach}{marks}", scored.headline)
+    return Cell(f"{scored.headline:z.3f}{reach}{marks}", scored.headline)
 
 
 def _interval(scored: "Scored") -> "Interval | None":

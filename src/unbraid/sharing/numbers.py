@@ -101,9 +101,9 @@ def _row(number: Number) -> list[str]:
     between, (low, high) = number.interval, number.range
     return [
         f"{in_markdown(number.title)} (`{number.column}`)",
-        f"{number.value:.3f}",
-        "" if between is None else f"{between.low:.3f} to {between.high:.3f}",
-        "" if number.by_chance is None else f"{number.by_chance:.3f}",
+        f"{number.value:z.3f}",
+        "" if between is None else f"{between.low:z.3f} to {between.high:z.3f}",
+        "" if number.by_chance is None else f"{number.by_chance:z.3f}",
         "higher" if number.higher_is_better else "lower",
         f"{low:g} to {high:g}" if math.isfinite(high - low) else "",
     ]

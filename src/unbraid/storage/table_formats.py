@@ -85,7 +85,7 @@ def text_of(cell: Any) -> str:
     if isinstance(cell, Cell):
         return cell.text
     if isinstance(cell, float) and math.isfinite(cell):
-        return f"{cell:.3f}"
+        return f"{cell:z.3f}"
     return "-" if value_of(cell) is None else str(cell)
 
 
