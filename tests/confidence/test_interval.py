@@ -500,6 +500,8 @@ def test_intervals_of_other_values_end_at_the_ends_of_their_ranges() -> None:
     assert rows["dci_lasso"].range_of("completeness") == (0.0, 1.0)
     assert rows["dci_lasso"].range_of("nrmse") == (0.0, np.inf)
     assert rows["factor_leakage"].range_of("norm_mean") == (0.0, 1.0)
+    assert rows["factor_leakage"].range_of("mean") == (0.0, np.inf)
+    assert METRICS["amari"].range_of("error") == (0.0, np.inf)
     assert rows["infomec"].range_of("explicitness") == (-np.inf, 1.0)
     assert rows["explicitness"].range_of("score") == (-1.0, 1.0)
     assert rows["explicitness"].range_of("auc") == (0.0, 1.0)

@@ -25,7 +25,7 @@ Predictor: TypeAlias = Literal["lasso", "forest", "boosted"]
 @dataclass(frozen=True, eq=False, repr=False)
 class Amari(Shown):
     score: float
-    error: float  # as in the paper, unbounded
+    error: float  # as in the paper, 0 or more
     importance: FloatArray  # (n_codes, n_factors)
     notes: tuple[str, ...] = ()
 
@@ -89,8 +89,9 @@ def amari_from_importance(importance: ArrayLike) -> Amari:
         importance: (n_codes, n_factors).
 
     Returns:
-        Amari. `error` is the sum over rows of (sum / maximum - 1), plus the same over columns. A row of zeros, a dead
-        code, adds nothing. A column of zeros, a factor that no code captures, adds what an even column adds.
+        Amari. `error`, 0 or more, is the sum over rows of (sum / maximum - 1), plus the same over columns. A row of
+        zeros, a dead code, adds nothing. A column of zeros, a factor that no code captures, adds what an even column
+        adds.
         `score` is in [0, 1]: the error, with an even row for each live code missing to n_factors, over its greatest
         value n (n_factors - 1) + n_factors (n - 1), n the number of live codes but at least n_factors. It is 0 for one
         code per factor, besides dead ones, and 1 for an even matrix and for one of zeros.

@@ -55,7 +55,7 @@ def factor_leakage(
 
     Returns:
         FactorLeakage, four variants of one idea, all lower is better:
-        `mean`: average of s_2 .. s_D, in nats; at most the entropy of the factors. Blind to lost factors: 0 for codes
+        `mean`: average of s_2 .. s_D, in nats; 0 to the entropy of the factors. Blind to lost factors: 0 for codes
         that know nothing. `norm_mean`: average of r_2 .. r_D, in [0, 1].
         `auc`: average over i = 0 .. D - 1 of the average of r_(i+1) .. r_D, in [1 / D^2, 1]: it counts the best code
         too, so that a perfect code scores 1 / D^2, not 0. `nm_auc`: the same over i = 1 .. D - 1, in [0, 1]; the

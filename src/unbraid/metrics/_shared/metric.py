@@ -42,7 +42,9 @@ SHARES = (
     "disentanglement", "completeness", "compactness", "auc", "mean_accuracy", "train_accuracy", "error_rate",
     "norm_mean", "msas_smi", "msgs_smi", "lms_spn", "msas_spn", "msgs_spn",
 )  # fmt: skip
-ERRORS = ("nrmse", "ordinary")  # 0 or more
+ERRORS = (  # 0 or more
+    "nrmse", "ordinary", "error", "mean", "leakage", "index_code_mi", "kl", "dimension_wise_kl", "standard_error",
+)  # fmt: skip
 AT_MOST_1 = ("explicitness", "r2", "r2_active", "codes_from_factors")
 
 
