@@ -140,7 +140,7 @@ def test_what_only_two_codes_tell_is_seen_by_trees() -> None:
     split = TABLE["split"]
     assert all(split[name] < 0.02 for name in ("mig", "sap", "snc"))
     assert split["dci_boosted"] == pytest.approx(0.90, abs=0.005)
-    assert split["nk"] == pytest.approx(0.96, abs=0.02)  # a trained head: seeds differ by .01
+    assert split["nk"] == pytest.approx(0.98, abs=0.02)  # a trained head: seeds differ by .01
 
 
 def test_a_rotation_is_seen_by_those_that_claim_axes() -> None:
