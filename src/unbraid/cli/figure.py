@@ -102,15 +102,16 @@ def figure(
     if data is not None:
         check_output("--data", data, ".csv")
     options = pairs("--set", sets or ())
-    about = labels_of(labels, factors, kinds, period, missing, key=key)
+    shown = None if factors is None else listed(factors)
+    about = labels_of(labels, shown, kinds, period, missing, key=key)
     with nullcontext() if path is None else at_hand(path) as here:
-        if here and (key is not None or not about.own or (factors and here.is_file())):
+        if here and (key is not None or not about.own or (shown and here.is_file())):
             from unbraid.runs.labelled import read_labelled
 
             source = open_source(read_labelled(here, about)[0])
         else:
             source = open_source(here, trusted(trust_code, trust_data))
-        drawn = draw(name, source, options, width=width, codes=listed(codes), factors=listed(factors), top=top)
+        drawn = draw(name, source, options, width=width, codes=listed(codes), factors=shown or [], top=top)
     drawn.save(out, theme=theme)
     if data is not None:
         save_table(data, drawn.table)
