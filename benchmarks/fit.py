@@ -3,6 +3,7 @@
     python benchmarks/fit.py --out fits --minutes 30 --runs 3
     python benchmarks/fit.py --out fits --minutes 30 --runs 3 --sets sprites,teapot
     python benchmarks/fit.py --out fits --minutes 30 --plan    only measure, and write the plans
+    python benchmarks/fit.py --out benchmarks --show           the tables of what was trained
 
 Five drawn sets of 64 x 64, 10 000 images of each. Beside the chosen model stand the median and the best (by labels) of
 all models that were trained, PCA of the pixels, and what people do today: one beta-VAE with beta = 4 at 64 x 64 for the
@@ -54,7 +55,12 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--plan", action="store_true", help="measure and write the plans, and stop")
+    parser.add_argument("--show", action="store_true", help="only print the tables")
     given = parser.parse_args()
+    if given.show:
+        known = pd.read_csv(given.out / "fit.csv")
+        print(means(known).to_string(), of_best(known).to_string(), sep="\n\n")
+        return
     wanted = [(name, run) for run in range(given.runs) for name in given.sets.split(",")]
     for name, run in wanted:
         plan(name, run, given.out / f"{name}-{run}", given.minutes)
@@ -177,6 +183,24 @@ def means(table: pd.DataFrame) -> pd.DataFrame:
         columns[judge, "median"] = by_run.median().groupby("dataset").mean()
         columns[judge, "best"] = by_run.max().groupby("dataset").mean()
     return pd.DataFrame(columns).round(3)
+
+
+def of_best(table: pd.DataFrame) -> pd.DataFrame:
+    """The chosen model as a share of the best one, and the mean of the setting that is the best by labels.
+
+    Settings are those with two seeds or more, each in all its seeds, as if one of these were drawn. Means of the runs.
+    """
+    known, columns = table[table["what"].isin(["chosen", "trained"])], {}
+    for judge in JUDGES:
+        best = known.groupby(["dataset", "run"])[judge].max()
+        chosen = known[known["what"] == "chosen"].set_index(["dataset", "run"])[judge]
+        settings = known.groupby(["dataset", "run", "model", "size"])[judge].agg(["mean", "count"])
+        setting = settings[settings["count"] >= 2]["mean"].groupby(["dataset", "run"]).max()
+        columns[judge, "chosen"] = (chosen / best).groupby("dataset").mean()
+        columns[judge, "best setting"] = (setting / best).groupby("dataset").mean()
+    shares = pd.DataFrame(columns)
+    shares.loc["mean"] = shares.mean()
+    return shares.round(2)
 
 
 if __name__ == "__main__":
