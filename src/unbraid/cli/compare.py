@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from unbraid._utils.repr import p_text
 from unbraid.cli._options import (
     FACTORS,
     HOW_SURE,
@@ -240,6 +239,8 @@ def _differences(
     what: str, of: str, confidence: float, found: "Sequence[tuple[str, Difference | Shift, float]]"
 ) -> Table:
     """What differs, between whom, by how much, and who is better."""
+    from unbraid._utils.repr import p_text
+
     rows = [
         [
             name, f"{each.first} - {each.second}", f"{apart:+z.3f}",
