@@ -297,7 +297,7 @@ def test_what_cannot_be_right_is_refused_by_its_key_and_nothing_is_written(unbra
         assert (code, printed, error.count("\n")) == (2, "", 1), (new, error)
         assert said in error, (new, error)
         assert not (tmp_path / "out").exists()
-    for datasets, said in (("[]", "datasets: is empty; it needs at least one"), ("square", "list"), ("[5]", "datasets[0]: input")):
+    for datasets, said in (("[]", "datasets: is empty"), ("square", "list"), ("[5]", "datasets[0]: input")):
         with pytest.raises(ValueError, match=said.replace("[", r"\[")):
             Study.load(written(tmp_path, f"name: n\ndatasets: {datasets}\n" + REST))
 

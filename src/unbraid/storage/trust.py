@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-from unbraid._utils.arguments import listed
 from unbraid._utils.suggest import error_line
 from unbraid.errors import UnbraidError
 
@@ -73,6 +72,8 @@ def code_of(name: str) -> str:
 
 def trusting(value: Any, names: Collection[str] | None = None) -> Any:
     """`value`, or what a list, tuple or mapping holds, with names marked: all those of code, or those in `names`."""
+    from unbraid._utils.arguments import listed  # with NumPy, for which the help of commands does not wait
+
     if isinstance(value, str):
         code, names = code_of(value), None if names is None else listed("trust", names)
         known = is_code(code) if names is None else value in names or code in map(code_of, names)
