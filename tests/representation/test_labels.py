@@ -333,7 +333,7 @@ def test_arrays_and_batches_of_records_of_pyarrow_are_labels() -> None:
             names = held.levels[0] if held.levels else NAMES  # categories stand in an order of their own
             assert [names[int(place)] for place in held.factors[:, 0]] == NAMES[SHAPE[~gap]].tolist()
             assert held.codes.tolist() == CODES[~gap].tolist()
-    lit = Representation.of(CODES, pyarrow.record_batch({"lit": pyarrow.array(SHAPE > 0)}))
+    lit = Representation.of(CODES, pyarrow.record_batch([pyarrow.array(SHAPE > 0)], names=["lit"]))
     assert (lit.kinds, lit.factors[:, 0].tolist()) == (("categorical",), (SHAPE > 0).tolist())
     groups: Any = Representation(CODES, groups=pyarrow.array(NAMES[SHAPE])).groups
     assert groups.tolist() == SHAPE.tolist()
