@@ -8,7 +8,7 @@ import numpy as np
 from unbraid._utils.arguments import check_choice
 from unbraid._utils.threads import at_once
 from unbraid.metrics._shared.chance import zero_chance
-from unbraid.metrics._shared.inputs import as_levels, check_inputs, split_rows
+from unbraid.metrics._shared.inputs import Inputs, as_levels, check_inputs, split_rows
 from unbraid.metrics._shared.luck import N_HELD_OUT, beats_constant, beats_luck, unpredicted
 from unbraid.metrics._shared.metric import DCI_CLAIMS, DCI_FORMULA, FEW_UNCHECKED_HALVES, Metric
 from unbraid.metrics._shared.sharing import of_codes, shared
@@ -16,15 +16,17 @@ from unbraid.metrics._shared.train_test_split import constant_rates
 from unbraid.metrics._shared.train_valid_test import TrainValidTest, train_valid_test
 from unbraid.metrics._solvers.boosting import Boosted, RankedCodes, boosted_classes, ranked_codes
 from unbraid.metrics._solvers.trees import as_seen, in_own_order
-from unbraid.metrics.dci import DCI, Completeness, Predicted, dci_result
-from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
+from unbraid.metrics.dci import DCI, Completeness, Predicted, dci_from_importance, dci_result
+from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray, Kind
 
 N_ITERATIONS = 100
 DEPTH = 3
 LEARNING_RATE = 0.1
 N_TRIED = 10  # iterations that show whether a factor can be predicted at all: more only learn by heart
+N_GLANCED = 3  # iterations that show it first of shuffled rows
 # Training rows, and those for each class, from which on these iterations show it surely.
 ENOUGH, ENOUGH_OF_CLASS = 2_000, 100
+FRACTIONS = (2 / 3, 1 / 3)  # of the rows: to train on, to test on
 
 Booster: TypeAlias = Literal["histogram", "exact"]
 
@@ -87,7 +89,7 @@ def dci_boosted(
     """
     check_choice("booster", booster, ("histogram", "exact"))
     inputs = check_inputs(codes, factors, kinds, seed, groups=groups)
-    split = train_valid_test(inputs, seed, test_codes, test_factors, (2 / 3, 1 / 3))
+    split = train_valid_test(inputs, seed, test_codes, test_factors, FRACTIONS)
     return dci_result(boosted_predicted(split, seed, booster), completeness)
 
 
@@ -97,9 +99,9 @@ def boosted_predicted(split: TrainValidTest, seed: int, booster: Booster) -> Pre
     order, codes, halves = _ranked(split, seed, split.groups)
     learnt, tested = levels.levels[split.train], levels.levels[split.test]
     baseline = constant_rates(learnt, tested)
-    held_out = _predictions(halves, learnt, seed)
+    held_out = _predictions(halves, learnt, seed, N_TRIED)
     beyond_luck = [beats_luck(*each, len(levels.sizes), seed) for each in held_out]
-    enough = len(learnt) >= np.maximum(ENOUGH, ENOUGH_OF_CLASS * np.array(levels.sizes))
+    enough = _enough(len(learnt), levels.sizes)
     worth = [factor for factor, each in enumerate(held_out) if not enough[factor] or beats_constant(*each)]
     boosted = dict(zip(worth, _boosted(codes, learnt[:, worth], seed, booster), strict=True))
     importance, errors, notes = np.zeros((split.inputs.n_codes, len(levels.sizes))), baseline.copy(), []
@@ -124,6 +126,30 @@ def boosted_predicted(split: TrainValidTest, seed: int, booster: Booster) -> Pre
             *notes,
         ),
     )
+
+
+def dci_boosted_of_shuffles(inputs: Inputs, orders: IntArray, *, seed: int) -> list[tuple[float, FloatArray]]:
+    """Disentanglement and completeness of each factor, row i of the factors beside row `orders[t, i]` of the codes.
+
+    Of enough shuffled rows, factors that a few iterations foretell no better than a constant have no importances. More
+    iterations are tried for the others, and for rows that stay in their places.
+    """
+    split, levels = train_valid_test(inputs, seed, None, None, FRACTIONS), as_levels(inputs)
+    order, codes, halves = _ranked(split, seed, None)
+    in_place = (orders == np.arange(inputs.n_samples)).all(axis=1)
+    glance = ~in_place[:, None] & _enough(len(split.train), levels.sizes)
+    # The factors of all orders side by side.
+    learnt = np.concatenate([levels.levels[np.argsort(each)[split.train]] for each in orders], axis=1)
+    left = np.arange(learnt.shape[1])
+    seen = _predictions(halves, learnt[:, glance.ravel()], seed, N_GLANCED)
+    left = np.delete(left, np.flatnonzero(glance)[[not beats_constant(*each) for each in seen]])
+    tried = _predictions(halves, learnt[:, left], seed, N_TRIED)
+    left = left[[beats_luck(*each, inputs.n_factors, seed) for each in tried]]
+    importance = np.zeros((learnt.shape[1], inputs.n_codes))
+    for column, fitted in zip(left, _boosted(codes, learnt[:, left], seed, "histogram"), strict=True):
+        importance[column, order] = fitted.importance[: len(order)]
+    scores = [dci_from_importance(each.T) for each in np.split(importance, len(orders))]
+    return [(each.disentanglement, each.per_factor) for each in scores]
 
 
 class _Half(NamedTuple):
@@ -172,14 +198,19 @@ def _halves(codes: FloatArray, seed: int, groups: IntArray | None) -> list[_Half
     return [_Half(ranked_codes(codes[rows], codes[others]), rows, others) for rows, others in pairs]
 
 
+def _enough(n_train: int, sizes: Sequence[int]) -> BoolArray:
+    """(n_factors,) whether so many training rows show surely, by iterations on their halves, what can be predicted."""
+    return n_train >= np.maximum(ENOUGH, ENOUGH_OF_CLASS * np.array(sizes))
+
+
 def _predictions(
-    halves: Sequence[_Half], levels: IntArray, seed: int
+    halves: Sequence[_Half], levels: IntArray, seed: int, n_iterations: int
 ) -> list[tuple[FloatArray, tuple[IntArray, FloatArray]]]:
     """What each half of the training rows foretells of the other for each factor, and the truth: see `beats_luck`."""
     n_factors = levels.shape[1]
     held_out = np.concatenate([half.others for half in halves]) if halves else np.zeros(0, dtype=np.int64)
     predicted = [np.zeros((len(held_out), size)) for size in levels.max(axis=0) + 1]
-    tasks = [_Task(half.codes, classes, N_TRIED) for half in halves for classes in levels[half.rows].T]
+    tasks = [_Task(half.codes, classes, n_iterations) for half in halves for classes in levels[half.rows].T]
     found = at_once(lambda task, _: task.boosted(seed), tasks, [task.cost for task in tasks])
     for place, fitted in enumerate(found):
         half, factor = divmod(place, n_factors)
@@ -226,6 +257,7 @@ METRIC = Metric(
     slow=True,
     tolerance=0.01,
     interval=FEW_UNCHECKED_HALVES,
+    of_shuffles=dci_boosted_of_shuffles,
     cites=("eastwood2018framework", "locatello2019challenging"),
     formula=(
         DCI_FORMULA,

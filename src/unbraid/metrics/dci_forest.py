@@ -9,17 +9,27 @@ from unbraid._utils.arguments import check_choice
 from unbraid._utils.threads import at_once
 from unbraid.metrics._shared.chance import zero_chance
 from unbraid.metrics._shared.factor_forest import factor_forest
-from unbraid.metrics._shared.inputs import check_inputs, mean_and_deviation
+from unbraid.metrics._shared.inputs import Inputs, check_inputs, mean_and_deviation
 from unbraid.metrics._shared.luck import unpredicted
 from unbraid.metrics._shared.metric import DCI_CLAIMS, DCI_FORMULA, FEW_UNCHECKED_HALVES, Metric
 from unbraid.metrics._shared.sharing import of_codes, shared
 from unbraid.metrics._shared.train_test_split import constant_rates
 from unbraid.metrics._shared.train_valid_test import TrainValidTest, train_valid_test
-from unbraid.metrics._solvers.forest import Importance, SortedCodes, sorted_codes
-from unbraid.metrics.dci import DCI, Completeness, Predicted, constant_nrmse, dci_result, target_scale
+from unbraid.metrics._solvers.forest import MAX_DEPTH, Importance, SortedCodes, sorted_codes
+from unbraid.metrics.dci import (
+    DCI,
+    Completeness,
+    Predicted,
+    constant_nrmse,
+    dci_from_importance,
+    dci_result,
+    target_scale,
+)
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 N_TREES = 10
+SHALLOW = 4  # levels of trees that show first whether a factor of shuffled rows is predicted better than by luck
+ENOUGH = 2_000  # rows from which on hardly any shuffles are, by trees of any depth: `SIGNIFICANCE`
 
 
 def dci_forest(
@@ -118,6 +128,34 @@ def _sorted_codes(split: TrainValidTest) -> tuple[SortedCodes, IntArray]:
     return sorted_codes(codes[split.train], codes[asked]), asked
 
 
+def dci_forest_of_shuffles(inputs: Inputs, orders: IntArray, *, seed: int) -> list[tuple[float, FloatArray]]:
+    """Disentanglement and completeness of each factor, row i of the factors beside row `orders[t, i]` of the codes.
+
+    Factors of enough shuffled rows that shallow trees predict no better than luck have no importances. Deeper trees
+    are grown for the others alone, and for rows that stay in their places.
+    """
+    splits = [train_valid_test(inputs.shuffled(order), seed, None, None) for order in orders]
+    scales = [target_scale(split.inputs.factors, split.train) for split in splits]
+    in_place = (orders == np.arange(inputs.n_samples)).all(axis=1)
+    codes, asked = _sorted_codes(splits[0])
+
+    def importance(task: tuple[int, int], _: object) -> FloatArray:
+        order, column = task
+        depths = (MAX_DEPTH,) if in_place[order] or inputs.n_samples < ENOUGH else (SHALLOW, MAX_DEPTH)
+        found = np.zeros(inputs.n_codes)
+        for depth in depths:
+            scale = scales[order][column]
+            found = _one_factor(splits[order], codes, asked, column, seed, "impurity", scale, depth).importance
+            if not found.any():
+                break
+        return found
+
+    tasks = [(order, column) for order in range(len(orders)) for column in range(inputs.n_factors)]
+    found = np.reshape(at_once(importance, tasks, [1] * len(tasks)), (len(orders), inputs.n_factors, -1))
+    scores = [dci_from_importance(each.T) for each in found]
+    return [(each.disentanglement, each.per_factor) for each in scores]
+
+
 class _Found(NamedTuple):
     importance: FloatArray  # (n_codes,), all 0 where the factor is not predicted
     error: float  # NRMSE, or rate of wrong classes
@@ -132,6 +170,7 @@ def _one_factor(
     seed: int,
     importance: Importance,
     scale: float,
+    max_depth: int = MAX_DEPTH,
 ) -> _Found:
     rows, n_valid = split.inputs, len(split.valid)
     centre = float(mean_and_deviation(rows.factors[split.train, column, None])[0][0])
@@ -145,6 +184,7 @@ def _one_factor(
         n_trees=N_TREES,
         seed=seed,
         by=importance,
+        max_depth=max_depth,
     )
     best = int(np.argmin(forest.errors[:, :n_valid].mean(axis=1)))
     error = float(forest.errors[best, n_valid:].mean())
@@ -169,6 +209,7 @@ METRIC = Metric(
     tolerance=0.03,
     linear=False,
     interval=FEW_UNCHECKED_HALVES,
+    of_shuffles=dci_forest_of_shuffles,
     cites=("eastwood2018framework",),
     formula=(
         DCI_FORMULA,

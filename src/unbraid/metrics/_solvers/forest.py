@@ -120,26 +120,26 @@ def fit_forest(
     Answers are values, split by squared error, or with `classify` classes 0, 1, ..., split by Gini impurity.
     Out-of-bag predictions are made of at most `n_held_out` training rows, the first. Each tree draws as many rows as
     there are, with replacement; of `groups` (n_train,) 0, 1, ... as many whole groups. Trees grow level by level, so
-    that those of a smaller `max_depth` are the same up to there; entries beyond it are those of that depth.
+    that those of a smaller `max_depth`, which is n_depths, are the same up to there.
     """
     target, centre, unit = _classified(answers) if classify else _regressed(answers)
     known, asked, columns = codes.known, codes.asked, codes.columns
     held_out = np.arange(min(n_held_out, len(known)))
     rng, units = np.random.default_rng(seed), np.arange(len(known)) if groups is None else groups
     n_units = int(units.max()) + 1
-    importance = np.zeros((MAX_DEPTH, len(columns)))
-    predictions = np.zeros((MAX_DEPTH, len(asked), target.n_classes))
-    out_of_bag, votes = np.zeros((MAX_DEPTH, len(held_out), target.n_classes)), np.zeros(len(held_out))
+    importance = np.zeros((max_depth, len(columns)))
+    predictions = np.zeros((max_depth, len(asked), target.n_classes))
+    out_of_bag, votes = np.zeros((max_depth, len(held_out), target.n_classes)), np.zeros(len(held_out))
     for _ in range(n_trees):
         weights = np.bincount(rng.integers(0, n_units, n_units), minlength=n_units)[units]
         state = rng.integers(0, 2**63, size=1).astype(np.uint64)
         tree = _grow(columns, codes.sorted_rows, target, weights, state, max_depth)
-        importance += _shares(_importance(tree, len(columns), by == "splits"))
+        importance += _shares(_importance(tree, importance.shape, by == "splits"))
         _add_predictions(tree, asked, np.arange(len(asked)), predictions)
         spared = held_out[weights[held_out] == 0]
         votes[spared] += 1
         _add_predictions(tree, known[spared], spared, out_of_bag)
-    placed = np.zeros((MAX_DEPTH, codes.n_codes))
+    placed = np.zeros((max_depth, codes.n_codes))
     placed[:, codes.order] = _shares(importance)[:, : len(codes.order)]
     kept = held_out[votes > 0]
     spared = out_of_bag.take(kept, axis=1) / votes[kept, None]
@@ -156,12 +156,12 @@ def _shares(importance: FloatArray) -> FloatArray:
 
 
 @numba.njit(cache=True, nogil=True)
-def _importance(tree: Tree, n_codes: int, count_splits: bool) -> FloatArray:
-    importance = np.zeros((MAX_DEPTH, n_codes))
+def _importance(tree: Tree, shape: tuple[int, int], count_splits: bool) -> FloatArray:
+    importance = np.zeros(shape)
     for node in range(len(tree.code)):
         if tree.code[node] >= 0:
             importance[tree.depth[node], tree.code[node]] += 1.0 if count_splits else tree.gain[node]
-    for depth in range(1, MAX_DEPTH):
+    for depth in range(1, len(importance)):
         importance[depth] += importance[depth - 1]
     return importance
 
@@ -179,7 +179,7 @@ def _add_predictions(tree: Tree, codes: FloatArray, places: IntArray, prediction
         if tree.code[node] < 0:
             threshold[node], left[node] = np.inf, node
     outputs, nodes, deepest = tree.output, np.zeros(len(codes), dtype=np.uint32), tree.depth[-1]
-    for depth in range(MAX_DEPTH):
+    for depth in range(len(predictions)):
         if depth < deepest:
             for row in range(len(codes)):
                 node = nodes[row]
