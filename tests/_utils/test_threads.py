@@ -3,6 +3,7 @@
 import _thread
 import threading
 import time
+from contextvars import ContextVar
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from tests.examples import grid_factors, rotated_codes
 from unbraid._utils import threads
-from unbraid._utils.threads import at_once, in_threads
+from unbraid._utils.threads import at_once, in_order, in_threads
 from unbraid.metrics import (
     beta_vae_score,
     dci_boosted,
@@ -47,6 +48,33 @@ def test_results_are_in_the_order_of_their_tasks(cores: int, monkeypatch: pytest
 
     assert at_once(work, [3, 1, 4, 2], [3, 1, 4, 2]) == [30, 10, 40, 20]
     assert in_turn == ([] if cores == 1 else [2, 0, 3, 1]), "the costliest first"
+
+
+@pytest.mark.parametrize(("cores", "most", "threads_used"), [(1, 3, 1), (3, 1, 1), (3, 2, 2), (2, 5, 2)])
+def test_results_come_in_the_order_of_their_tasks(
+    cores: int, most: int, threads_used: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At most so many at a time; what tasks share out in turn stays in their thread, and so do context variables."""
+    monkeypatch.setattr(threads, "n_cores", lambda: cores)
+    variable = ContextVar("variable", default="")
+    under_way, most_at_once = list[int](), list[int]()
+
+    def work(task: int, _: threading.Event) -> tuple[int, bool, str]:
+        under_way.append(task)
+        most_at_once.append(len(under_way))
+        time.sleep(0.002 * task)
+        own = threading.current_thread()
+        inner = at_once(lambda *_: threading.current_thread() is own, [1, 2], [1, 2])
+        under_way.remove(task)
+        return 10 * task, all(inner), variable.get()
+
+    tasks = [9, 1, 4, 2, 3, 1]
+    variable.set("told")
+    found = list(in_order(work, tasks, most))
+    in_own_thread = threads_used > 1
+    assert [(task, ten) for task, (ten, _, _) in found] == [(task, 10 * task) for task in tasks]
+    assert all(told == "told" and (alone or not in_own_thread) for _, (_, alone, told) in found)
+    assert max(most_at_once) == threads_used
 
 
 def test_an_error_ends_the_others_and_reaches_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:

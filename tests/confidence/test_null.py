@@ -1,6 +1,7 @@
 """Scores beside those of shuffled rows."""
 
 import json
+import threading
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -13,6 +14,7 @@ from typer.testing import CliRunner
 
 import unbraid
 from unbraid import Representation
+from unbraid._utils import threads
 from unbraid.cli.app import app
 from unbraid.confidence.null import Null, Shuffle, null_of
 from unbraid.factors import FactorSpace
@@ -28,10 +30,13 @@ from unbraid.metrics import (
     sap,
     snc,
 )
-from unbraid.scoring import uncertainty
+from unbraid.metrics._shared.inputs import check_inputs
+from unbraid.metrics._shared.sharing import same_codes
+from unbraid.scoring import memory, uncertainty
 from unbraid.scoring.tables import footnote, score_table
 
 dci_forest_module = import_module("unbraid.metrics.dci_forest")
+QUICK = ("mig", "sap", "snc", "mcc", "irs", "r2", "beta_vae_score")
 RNG = np.random.default_rng(0)
 FACTORS = np.stack([RNG.integers(0, size, 400) for size in (3, 4)], axis=1)
 CODES = np.hstack([FACTORS[:, :1] + 0.3 * RNG.standard_normal((400, 1)), RNG.standard_normal((400, 3))])
@@ -178,6 +183,65 @@ def test_shuffles_that_share_their_work_are_those_of_a_loop(
         return
     higher = np.array([each.per_factor >= alone[0].per_factor for each in alone[1:]])
     assert null.p_per_factor == pytest.approx((1 + higher.sum(axis=0)) / 8)
+
+
+@pytest.mark.parametrize("metric", [dci_forest, dci_boosted])
+def test_shuffles_looked_at_first_are_those_of_all_trees(metric: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of orders that leave a factor beside its code, and of any; of rows in their places also what deep trees find."""
+    module, n = import_module(f"unbraid.metrics.{metric.__name__}"), 4_000
+    rng = np.random.default_rng(2)
+    factors = np.stack([rng.integers(0, size, n) for size in (2, 3, 5)], axis=1)
+    codes = factors + 0.4 * rng.standard_normal((n, 3))
+    codes[:, 0] = 2 * rng.integers(0, 32, n) + factors[:, 0]
+    inputs, orders = check_inputs(codes, factors, ("categorical", "ordinal", "categorical")), [np.arange(n)]
+    for column in factors[:, 1:].T:
+        orders.append(np.arange(n))
+        for level in np.unique(column):
+            rows = np.flatnonzero(column == level)
+            orders[-1][rows] = rng.permutation(rows)
+    orders += [rng.permutation(n) for _ in range(3)]
+    trees = []
+    fit = getattr(module, "factor_forest" if metric is dci_forest else "boosted_classes")
+    grown = "max_depth" if metric is dci_forest else "n_iterations"
+    monkeypatch.setattr(module, fit.__name__, lambda *a, **given: trees.append(given[grown]) or fit(*a, **given))
+    with same_codes():
+        found = METRICS[metric.__name__].of_shuffles(inputs, np.array(orders), seed=1)
+    assert trees.count(max(trees)) < len(trees) / 2, "hardly any factor of shuffled rows is looked at twice"
+    for (headline, per_factor), order in zip(found, orders, strict=True):
+        alone = metric(codes, inputs.shuffled(order).factors, kinds=inputs.kinds, seed=1)
+        assert headline == pytest.approx(alone.disentanglement, abs=1e-12)
+        np.testing.assert_allclose(per_factor, alone.per_factor, atol=1e-12)
+    assert [headline for headline, _ in found[-3:]] == [0.0] * 3
+    assert min(headline for headline, _ in found[:3]) > 0.5
+    assert found[0][1][0] > 0.5, "what is odd takes many cuts to see"
+
+
+def test_shuffles_and_parts_have_the_same_bits_on_any_number_of_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(4)
+    given = Representation(CODES + 0.5 * rng.standard_normal(CODES.shape), FACTORS, sizes=(3, 4))
+    cards = []
+    for cores, free in ((1, 1e12), (3, 1e12), (3, 0)):
+        monkeypatch.setattr(threads, "n_cores", lambda cores=cores: cores)
+        monkeypatch.setattr(memory, "free_memory", lambda free=free: free)
+        card = unbraid.score(given, metrics=[*QUICK, "explicitness", "dci_forest"], null=5, confidence=0.9)
+        cards.append({name: {**each, "seconds": 0} for name, each in card.to_dict()["metrics"].items()})
+        assert all(each.null is not None and each.intervals is not None for each in card.scored.values())
+    assert cards[0] == cards[1] == cards[2]
+    assert {*QUICK} < {*cards[0]}
+
+
+def test_functions_of_a_user_are_never_called_in_two_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "n_cores", lambda: 3)
+    seen: list[threading.Thread] = []
+
+    def own(codes: Any, factors: Any) -> float:
+        seen.append(threading.current_thread())
+        return float(np.corrcoef(codes[:, 0], factors[:, 0])[0, 1])
+
+    card = unbraid.score(Representation(CODES, FACTORS), metrics=["mig", own], null=5, confidence=0.9)
+    assert {*seen} == {threading.main_thread()}
+    assert len(seen) > 5 + 10
+    assert card.scored["own"].null is not None
 
 
 @pytest.mark.parametrize("layout", ["C", "F"])

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, closing, contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from functools import cache
 from typing import Any, TypeAlias, TypeVar
 
@@ -49,19 +49,21 @@ def _libraries() -> ThreadpoolController:
 
 
 def in_threads(
-    work: Callable[[Task, threading.Event], Result], tasks: Iterable[Task]
+    work: Callable[[Task, threading.Event], Result], tasks: Iterable[Task], most: int | None = None
 ) -> Generator[tuple[Task, Result], None, None]:
     """Each task with what `work` makes of it, in the order in which they are done, one thread on each core.
 
-    Few tasks are taken ahead of what is done. Whoever stops before the end closes this; the event that `work` gets is
-    set then, and what is under way is waited for.
+    At most `most` threads. Few tasks are taken ahead of what is done. Whoever stops before the end closes this; the
+    event that `work` gets is set then, and what is under way is waited for. Context variables have in `work` the values
+    that they have here, and what it shares out in turn stays in its thread.
     """
-    stopped, threads = threading.Event(), n_cores()
+    stopped, threads = threading.Event(), min(n_cores(), most or n_cores())
     running: dict[Future[Result], Task] = {}
+    context = copy_context()
     with one_blas_thread(), ThreadPoolExecutor(threads) as pool:
         try:
             for task in tasks:
-                running[pool.submit(work, task, stopped)] = task
+                running[pool.submit(context.copy().run, _inside, work, task, stopped)] = task
                 if len(running) > threads:
                     yield from _done(running)
             while running:
@@ -82,14 +84,43 @@ def at_once(
 
 
 def each_of(work: Callable[[Task, threading.Event], Result], tasks: Iterable[Task]) -> Iterator[tuple[Task, Result]]:
-    """As `in_threads`; on one core in the caller's own thread, in the order of the tasks."""
-    if n_cores() == 1:
-        never = threading.Event()
-        for each in tasks:
-            yield each, work(each, never)
+    """As `in_threads`; on one core, and within its work, in the caller's own thread, in the order of the tasks."""
+    if n_cores() == 1 or _WITHIN.get():
+        yield from _one_by_one(work, tasks)
         return
     with closing(in_threads(work, tasks)) as done:
         yield from done
+
+
+def in_order(
+    work: Callable[[Task, threading.Event], Result], tasks: Sequence[Task], most: int
+) -> Generator[tuple[Task, Result], None, None]:
+    """As `each_of`, in the order of the tasks, at most `most` at a time: with 1 in the caller's own thread."""
+    if min(n_cores(), most) == 1 or _WITHIN.get():
+        with one_blas_thread():  # the same bits as in threads
+            yield from _one_by_one(work, tasks)
+        return
+    done, due = dict[int, Result](), 0
+    places = range(len(tasks))
+    with closing(in_threads(lambda place, stopped: work(tasks[place], stopped), places, most)) as found:
+        for place, result in found:
+            done[place] = result
+            while due in done:
+                yield tasks[due], done.pop(due)
+                due += 1
+
+
+def _one_by_one(
+    work: Callable[[Task, threading.Event], Result], tasks: Iterable[Task]
+) -> Generator[tuple[Task, Result], None, None]:
+    never = threading.Event()
+    for each in tasks:
+        yield each, work(each, never)
+
+
+def _inside(work: Callable[[Task, threading.Event], Result], task: Task, stopped: threading.Event) -> Result:
+    with within(_WITHIN, True):
+        return work(task, stopped)
 
 
 def shared_out(
@@ -114,6 +145,7 @@ def sharing(how: Sharing) -> AbstractContextManager[None]:
     return within(_SHARING, how)
 
 
+_WITHIN: ContextVar[bool] = ContextVar("within_work_in_threads", default=False)
 _SHARING: ContextVar[Sharing] = ContextVar("sharing", default=in_threads)
 
 

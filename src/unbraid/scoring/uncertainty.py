@@ -2,11 +2,13 @@
 
 import inspect
 from collections.abc import Mapping
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 
+from unbraid._utils.threads import in_order
 from unbraid.confidence.baselines import Baseline
 from unbraid.confidence.interval import Intervals, intervals, shares_of_seeds
 from unbraid.confidence.null import IN_WORDS, Null, Shuffle, null_of
@@ -17,6 +19,7 @@ from unbraid.metrics._shared.sharing import same_codes
 from unbraid.representation import Representation
 from unbraid.scoring.card import OnError, Scored, kept
 from unbraid.scoring.engine import Gap, context_of, gap_of_rows, inputs_of, of_no_metric, score_each
+from unbraid.scoring.memory import scores_at_a_time
 from unbraid.scoring.resampled import numbers_of, part_scorer
 from unbraid.storage.score_file import storable
 from unbraid.types import FloatArray, Progress
@@ -34,10 +37,18 @@ class Again:
     progress: Progress | None = None
     on_error: OnError = kept
 
+    def tell(self, what: str, done: int, total: int) -> None:
+        if self.progress is not None and done < total:
+            self.progress(what, done, total)
+
     def telling(self, what: str, done: int, total: int) -> Progress | None:
         """Tells of rounds over all metrics in place of metrics."""
         tell = self.progress
         return None if tell is None else lambda name, _, __: tell(f"{name}, {what}", done, total)
+
+
+# What is moved, how, for which metrics, and what `zero_shot` holds out of it.
+_Source: TypeAlias = tuple[Representation, Shuffle, list[str], Gap | None]
 
 
 @dataclass(frozen=True)
@@ -63,44 +74,59 @@ def with_nulls(
     together = [name for name in draws if plain and name not in apart and scored[name].metric.of_shuffles is not None]
     others = [name for name in draws if name not in (*apart, *together)]
     representation = replace(representation, codes=inputs_of(representation).held)  # as metrics read them, made once
-    sources = [(representation, shuffle, others, how.held_out)]
+    # A user's function is never called in two threads.
+    own = [name for name in others if scored[name].metric.own or callable(how.held_out)]
+    builtin = [name for name in others if name not in own]
     # Whole objects were encoded for it: no trial and no series.
-    sources += [
-        (held, Shuffle("rows", 1), [name], None) for name in apart if (held := scored[name].objects) is not None
-    ]
+    objects = [(held, Shuffle("rows", 1), [name], None) for name in apart if (held := scored[name].objects) is not None]
+    most = scores_at_a_time(scored, representation.codes, len(representation.names))
 
     def again(
-        held: Representation, names: list[str], held_out: Gap | None, told: Progress | None
-    ) -> dict[str, tuple[float, FloatArray]]:
+        held: Representation, names: list[str], held_out: Gap | None, progress: Progress | None
+    ) -> dict[str, Scored | Exception]:
         rows = {name: scored[name].metric for name in names if name not in missing}
-        found: dict[str, tuple[float, FloatArray]] = {}
-        for name, each in score_each(held, rows, seed=how.seed, held_out=held_out, with_chance=False, progress=told):
-            if isinstance(each, Scored):
-                found[name] = _to_be_moved(each)
-            else:
+        return dict(score_each(held, rows, seed=how.seed, held_out=held_out, with_chance=False, progress=progress))
+
+    def taken(found: Mapping[str, Scored | Exception]) -> dict[str, tuple[float, FloatArray]]:
+        for name, each in found.items():
+            if isinstance(each, Exception) and name not in missing:
                 missing[name] = storable(each) if isinstance(each, NotDefined) else how.on_error(name, each).reason
-        return found
+        return {name: _to_be_moved(each) for name, each in found.items() if isinstance(each, Scored)}
+
+    def score_shuffles(sources: list[_Source], at_once: int) -> None:
+        asked = ", ".join(name for _, _, names, _ in sources for name in names)
+
+        def scores(done: int, _: object) -> dict[str, Scored | Exception]:
+            told = how.telling(IN_WORDS[shuffle.moved], done, shuffle.times) if at_once == 1 else None
+            found: dict[str, Scored | Exception] = {}
+            for held, moving, names, held_out in sources:
+                gap = gap_of_rows(held_out, len(held), moving.labels(held.groups, len(held), how.seed, done))
+                found |= again(moving.of(held, how.seed, done), names, gap, told)
+            return found
+
+        how.tell(f"{asked}, {IN_WORDS[shuffle.moved]}", 0, shuffle.times if asked else 0)
+        with closing(in_order(scores, range(shuffle.times) if asked else (), at_once)) as shuffles:
+            for done, found in shuffles:
+                for name, (headline, per_factor) in taken(found).items():
+                    draws[name].append(headline)
+                    of_factors[name].append(per_factor)
+                if at_once > 1:
+                    how.tell(f"{asked}, {IN_WORDS[shuffle.moved]}", done + 1, shuffle.times)
 
     if shuffle.moved == "shift":
         middle = shuffle.unmoved(representation)
         gap = gap_of_rows(how.held_out, n_samples, shuffle.labels(groups, n_samples, how.seed, 0))
-        held_against |= again(middle, others, gap, how.telling("middle half of the rows", 0, 1))
+        held_against |= taken(again(middle, others, gap, how.telling("middle half of the rows", 0, 1)))
     with same_codes() if shuffle.moved == "rows" else nullcontext():
-        for name in together:
-            try:
-                held_against[name], *moved = _of_shuffles(representation, scored[name].metric, shuffle, how)
+        rows = {name: scored[name].metric for name in together}
+        for name, found in _of_shuffles(representation, rows, shuffle, how, most).items():
+            if isinstance(found, Exception):
+                missing[name] = how.on_error(name, found).reason
+            else:
+                held_against[name], *moved = found
                 draws[name], of_factors[name] = [each for each, _ in moved], [each for _, each in moved]
-            except Exception as error:
-                if of_no_metric(error):
-                    raise
-                missing[name] = how.on_error(name, error).reason
-        for done in range(shuffle.times):
-            told = how.telling(IN_WORDS[shuffle.moved], done, shuffle.times)
-            for held, moving, names, held_out in sources:
-                gap = gap_of_rows(held_out, len(held), moving.labels(held.groups, len(held), how.seed, done))
-                for name, (headline, per_factor) in again(moving.of(held, how.seed, done), names, gap, told).items():
-                    draws[name].append(headline)
-                    of_factors[name].append(per_factor)
+        score_shuffles([(representation, shuffle, builtin, how.held_out), *objects], most)
+        score_shuffles([(representation, shuffle, own, how.held_out)], 1)
     nulls: dict[str, Null] = {}
     for name, each in draws.items():
         if name not in missing:
@@ -112,23 +138,42 @@ def with_nulls(
 
 
 def _of_shuffles(
-    representation: Representation, metric: Metric, shuffle: Shuffle, how: Again
-) -> list[tuple[float, FloatArray]]:
-    """The headline and what the metric says of each factor: of the rows as they are, and of each shuffle of them."""
-    assert metric.of_shuffles is not None
+    representation: Representation, metrics: Mapping[str, Metric], shuffle: Shuffle, how: Again, most: int
+) -> dict[str, list[tuple[float, FloatArray]] | Exception]:
+    """Of each metric the headline and what it says of each factor: of the rows as they are, and of each shuffle."""
     inputs, n_samples = inputs_of(representation), len(representation)
-    asked = inspect.signature(metric.of_shuffles).parameters
     context = context_of(representation, how.seed, how.held_out)
-    given = {name: value for name, value in context.items() if name in asked}
-    at_once = max(1, ORDERED // (n_samples * inputs.n_factors))
-    found: list[tuple[float, FloatArray]] = [*metric.of_shuffles(inputs, np.arange(n_samples)[None], **given)]
-    for first in range(0, shuffle.times, at_once):
-        if (progress := how.telling(IN_WORDS[shuffle.moved], first, shuffle.times)) is not None:
-            progress(metric.name, 0, 1)
-        which = range(first, min(first + at_once, shuffle.times))
-        orders = [shuffle.rows(None, n_samples, how.seed, number)[1] for number in which]
-        with interruptible():
-            found += metric.of_shuffles(inputs, np.array(orders), **given)
+    at_once = max(1, ORDERED // (n_samples * max(1, inputs.n_factors)))
+    firsts = (None, *range(0, shuffle.times, at_once))
+    found: dict[str, list[tuple[float, FloatArray]] | Exception] = {name: [] for name in metrics}
+
+    def scores(task: tuple[str, int | None], _: object) -> list[tuple[float, FloatArray]] | Exception:
+        name, first = task
+        orders = [np.arange(n_samples)]
+        if first is not None:
+            which = range(first, min(first + at_once, shuffle.times))
+            orders = [shuffle.rows(None, n_samples, how.seed, number)[1] for number in which]
+        assert (of_shuffles := metrics[name].of_shuffles) is not None
+        asked = inspect.signature(of_shuffles).parameters
+        try:
+            with interruptible():
+                given = {name: value for name, value in context.items() if name in asked}
+                return of_shuffles(inputs, np.array(orders), **given)
+        except Exception as error:
+            if of_no_metric(error):
+                raise
+            return error
+
+    tasks = [(name, first) for name in metrics for first in firsts]
+    how.tell(f"{', '.join(metrics)}, {IN_WORDS[shuffle.moved]}", 0, len(tasks))
+    with closing(in_order(scores, tasks, most)) as done:
+        for number, ((name, _), scored) in enumerate(done):
+            own = found[name]
+            if isinstance(scored, Exception) or isinstance(own, Exception):
+                found[name] = own if isinstance(own, Exception) else scored
+            else:
+                own += scored
+            how.tell(f"{name}, {IN_WORDS[shuffle.moved]}", number + 1, len(tasks))
     return found
 
 
@@ -223,23 +268,34 @@ def _scores_by(
     parts: dict[str, list[Numbers]] = {name: [] for name in rows}
     missing: dict[str, str] = {}
     scorer = part_scorer(representation, rows, how.seed, how.held_out)
-    for done in range(method.n_parts):
-        part = draw_part(len(representation), representation.groups, method, how.seed, done)
-        left = [name for name in rows if name not in missing]
-        if how.progress is not None:
-            how.progress(f"{', '.join(left)}, resampled rows", done, method.n_parts)
-        try:
-            found = scorer(part, left)
-        except ValueError as error:  # of all metrics: a factor that has one level left
-            return {}, dict.fromkeys(rows, f"part of the rows cannot be scored: {error}")
-        for name, each in found.items():
-            if isinstance(each, Exception):
-                reason = str(each) if isinstance(each, ValueError) else how.on_error(name, each).reason
-                missing[name] = f"part of the rows cannot be scored: {reason}"
-            else:
-                parts[name].append(each)
-        if len(missing) == len(rows):
-            break
+    # A user's function is never called in two threads.
+    own = [name for name, metric in rows.items() if metric.own or callable(how.held_out)]
+    most = scores_at_a_time(rows, representation.codes, len(representation.names))
+
+    def score_parts(names: list[str], at_once: int) -> None:
+        def scores(done: int, _: object) -> dict[str, Numbers | Exception]:
+            part = draw_part(len(representation), representation.groups, method, how.seed, done)
+            left = [name for name in names if name not in missing]
+            try:
+                return scorer(part, left)
+            except ValueError as error:  # of all metrics: a factor that has one level left
+                return dict.fromkeys(left, error)
+
+        how.tell(f"{', '.join(names)}, resampled rows", 0, method.n_parts if names else 0)
+        with closing(in_order(scores, range(method.n_parts) if names else (), at_once)) as found_of_parts:
+            for done, found in found_of_parts:
+                for name, each in found.items():
+                    if isinstance(each, Exception):
+                        reason = str(each) if isinstance(each, ValueError) else how.on_error(name, each).reason
+                        missing.setdefault(name, f"part of the rows cannot be scored: {reason}")
+                    else:
+                        parts[name].append(each)
+                if not (left := [name for name in names if name not in missing]):
+                    break
+                how.tell(f"{', '.join(left)}, resampled rows", done + 1, method.n_parts)
+
+    score_parts([name for name in rows if name not in own], most)
+    score_parts(own, 1)
     return parts, missing
 
 
