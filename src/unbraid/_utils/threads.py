@@ -85,7 +85,7 @@ def at_once(
 
 def each_of(work: Callable[[Task, threading.Event], Result], tasks: Iterable[Task]) -> Iterator[tuple[Task, Result]]:
     """As `in_threads`; on one core, and within its work, in the caller's own thread, in the order of the tasks."""
-    if n_cores() == 1 or _WITHIN.get():
+    if n_cores() == 1 or _WITHIN.get() is not None:
         yield from _one_by_one(work, tasks)
         return
     with closing(in_threads(work, tasks)) as done:
@@ -96,7 +96,7 @@ def in_order(
     work: Callable[[Task, threading.Event], Result], tasks: Sequence[Task], most: int
 ) -> Generator[tuple[Task, Result], None, None]:
     """As `each_of`, in the order of the tasks, at most `most` at a time: with 1 in the caller's own thread."""
-    if min(n_cores(), most) == 1 or _WITHIN.get():
+    if min(n_cores(), most) == 1 or _WITHIN.get() is not None:
         with one_blas_thread():  # the same bits as in threads
             yield from _one_by_one(work, tasks)
         return
@@ -113,14 +113,28 @@ def in_order(
 def _one_by_one(
     work: Callable[[Task, threading.Event], Result], tasks: Iterable[Task]
 ) -> Generator[tuple[Task, Result], None, None]:
-    never = threading.Event()
+    stopped = _WITHIN.get() or threading.Event()
     for each in tasks:
-        yield each, work(each, never)
+        go_on(stopped)
+        yield each, work(each, stopped)
 
 
 def _inside(work: Callable[[Task, threading.Event], Result], task: Task, stopped: threading.Event) -> Result:
-    with within(_WITHIN, True):
+    with within(_WITHIN, stopped):
         return work(task, stopped)
+
+
+class Stopped(Exception):
+    """Nobody waits any longer for what a thread is at."""
+
+
+def go_on(stopped: threading.Event) -> None:
+    """
+    Raises:
+        Stopped: the event is set.
+    """
+    if stopped.is_set():
+        raise Stopped
 
 
 def shared_out(
@@ -145,7 +159,7 @@ def sharing(how: Sharing) -> AbstractContextManager[None]:
     return within(_SHARING, how)
 
 
-_WITHIN: ContextVar[bool] = ContextVar("within_work_in_threads", default=False)
+_WITHIN: ContextVar[threading.Event | None] = ContextVar("stops_work_in_threads", default=None)
 _SHARING: ContextVar[Sharing] = ContextVar("sharing", default=in_threads)
 
 

@@ -1,7 +1,7 @@
 """Compute the numbers of metrics on parts of the rows, without doing again what was done for all of them."""
 
 import inspect
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 
 import numpy as np
@@ -15,7 +15,7 @@ from unbraid.scoring.card import Scored
 from unbraid.scoring.engine import Gap, call, context_of, inputs_of, validate
 from unbraid.types import IntArray
 
-PartScorer = Callable[[IntArray, Collection[str]], dict[str, Numbers | Exception]]
+PartScorer = Callable[[IntArray, Iterable[str]], dict[str, Numbers | Exception]]
 
 
 def part_scorer(
@@ -44,7 +44,7 @@ def part_scorer(
     asked = {name for metric in chosen.values() for name in inspect.signature(metric.function).parameters}
     by_row = [name for name, value in context.items() if isinstance(value, np.ndarray) and name in asked - {"groups"}]
 
-    def scored(rows: IntArray, names: Collection[str]) -> dict[str, Numbers | Exception]:
+    def scored(rows: IntArray, names: Iterable[str]) -> dict[str, Numbers | Exception]:
         store: Store = {}
         part = Part(whole, levels, rows)
         its_own = context | {name: context[name][rows] for name in by_row}

@@ -4,11 +4,12 @@ import inspect
 from collections.abc import Mapping
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
+from threading import Event
 from typing import TypeAlias
 
 import numpy as np
 
-from unbraid._utils.threads import in_order
+from unbraid._utils.threads import go_on, in_order
 from unbraid.confidence.baselines import Baseline
 from unbraid.confidence.interval import Intervals, intervals, shares_of_seeds
 from unbraid.confidence.null import IN_WORDS, Null, Shuffle, null_of
@@ -96,8 +97,10 @@ def with_nulls(
     def score_shuffles(sources: list[_Source], at_once: int) -> None:
         asked = ", ".join(name for _, _, names, _ in sources for name in names)
 
-        def scores(done: int, _: object) -> dict[str, Scored | Exception]:
-            told = how.telling(IN_WORDS[shuffle.moved], done, shuffle.times) if at_once == 1 else None
+        def scores(done: int, stopped: Event) -> dict[str, Scored | Exception]:
+            told = how.telling(IN_WORDS[shuffle.moved], done, shuffle.times)
+            if at_once > 1:  # progress is told by the caller's thread
+                told = lambda *_: go_on(stopped)  # noqa: E731
             found: dict[str, Scored | Exception] = {}
             for held, moving, names, held_out in sources:
                 gap = gap_of_rows(held_out, len(held), moving.labels(held.groups, len(held), how.seed, done))
@@ -273,11 +276,11 @@ def _scores_by(
     most = scores_at_a_time(rows, representation.codes, len(representation.names))
 
     def score_parts(names: list[str], at_once: int) -> None:
-        def scores(done: int, _: object) -> dict[str, Numbers | Exception]:
+        def scores(done: int, stopped: Event) -> dict[str, Numbers | Exception]:
             part = draw_part(len(representation), representation.groups, method, how.seed, done)
             left = [name for name in names if name not in missing]
             try:
-                return scorer(part, left)
+                return scorer(part, (name for name in left if not stopped.is_set()))
             except ValueError as error:  # of all metrics: a factor that has one level left
                 return dict.fromkeys(left, error)
 
