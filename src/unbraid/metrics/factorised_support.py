@@ -115,7 +115,7 @@ def _batches(values: FloatArray, size: int, rest: bool) -> list[FloatArray]:
     return [*parts, np.ascontiguousarray(values[cut:].T)[:, None]] if rest and cut < len(values) else parts
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _farthest(one: FloatArray, other: FloatArray, order: IntArray) -> float:
     """Sum over batches (n_batches, size) of the largest least squared distance; `order` sorts `one`."""
     total, size = 0.0, one.shape[1]

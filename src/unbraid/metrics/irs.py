@@ -154,7 +154,7 @@ def _by_level(active: FloatArray, groups: IntArray, quantile: float) -> FloatArr
     return np.ldexp(found, exponents(active)[:, None])
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _deviations(by_code: FloatArray, by_factor: IntArray, quantile: float) -> FloatArray:
     """`_by_level` of codes and factors that lie in rows; of each level a heap keeps the largest deviations."""
     (n_codes, n_samples), n_factors = by_code.shape, len(by_factor)
@@ -206,7 +206,7 @@ def _deviations(by_code: FloatArray, by_factor: IntArray, quantile: float) -> Fl
     return found
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _sift(heap: FloatArray, place: int, size: int) -> None:
     """Let a number sink below those that are less."""
     while True:

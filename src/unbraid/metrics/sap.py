@@ -234,7 +234,7 @@ def sap_of_parts(whole: Inputs, seed: int) -> Callable[[Part], Numbers]:
     return of_part
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _squared_correlations_of(columns: FloatArray, n_codes: int) -> FloatArray:
     """(n_codes, n_factors) of columns that hold codes and then factors; a constant one correlates with nothing."""
     n_samples, n_columns = columns.shape
@@ -260,7 +260,7 @@ def _squared_correlations_of(columns: FloatArray, n_codes: int) -> FloatArray:
     return products
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _svm_worth_in_order(in_order: FloatArray, order: IntArray, marks: IntArray, size: int) -> FloatArray:
     """(n_codes,) what `svm_worth` gives above chance, of codes (n_codes, n_samples) in ascending order.
 
@@ -308,7 +308,7 @@ def _svm_worth_in_order(in_order: FloatArray, order: IntArray, marks: IntArray, 
     return worth
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _sums(in_order: FloatArray) -> FloatArray:
     """(n + 1, 3): count, sum and sum of squares of the first 0, 1, ... values."""
     sums = np.zeros((len(in_order) + 1, 3))
@@ -352,7 +352,7 @@ def svm_margins(values: FloatArray, levels: IntArray, size: int, test: FloatArra
     return margins
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _separate(
     values: FloatArray, sums: FloatArray, own: FloatArray, own_sums: FloatArray, weight: float, rest: float
 ) -> tuple[float, float]:
@@ -390,7 +390,7 @@ def _separate(
     return slope, offset
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _objective(
     values: FloatArray,
     sums: FloatArray,
@@ -422,7 +422,7 @@ def _objective(
     return value, by_slope, by_offset, ss, so, oo
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _below(values: FloatArray, sums: FloatArray, slope: float, limit: float) -> FloatArray:
     """Running sums (3,) over the values x with slope * x < limit."""
     if slope > 0.0:

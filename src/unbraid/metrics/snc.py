@@ -167,7 +167,7 @@ def snc_of_parts(whole: Inputs, seed: int) -> Callable[[Part], Numbers]:
 _Way: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, IntArray]
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _both_ways(
     ascending: FloatArray,
     order: IntArray,
@@ -203,7 +203,7 @@ def _both_ways(
     return guess, rounding, forth, (cuts, found, -asked[::-1], answers[::-1].copy())
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _cut_in_order(
     values: FloatArray, classes: IntArray, counts: IntArray, sums: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
@@ -236,7 +236,7 @@ def _cut_in_order(
     return cuts[:n_cuts], found[: n_cuts + 1]
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _hits(
     cuts: FloatArray, owner: IntArray, found: FloatArray, values: FloatArray, true: IntArray, rounding: float
 ) -> tuple[int, float]:

@@ -33,9 +33,9 @@ def check_memory_of_scores(metrics: Iterable[str], codes: np.ndarray, n_factors:
 
 
 def scores_at_a_time(metrics: Iterable[str], codes: np.ndarray, n_factors: int) -> int:
-    """How many scores of these rows fit into free memory at a time, at least one; arguments as above."""
+    """How many scores of these rows fit into half of the free memory at a time, at least one; arguments as above."""
     free, needed = free_memory(), MARGIN * _needed(_by_columns(metrics), codes, n_factors)
-    return max(1, int((USUAL if free is None else free) / needed))
+    return max(1, int((USUAL if free is None else free) / 2 / needed))
 
 
 def _by_columns(metrics: Iterable[str]) -> bool:

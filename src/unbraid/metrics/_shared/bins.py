@@ -86,7 +86,7 @@ def _extent(values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     return low, np.where(half > CONSTANT / 2 * largest, half, 0.0), largest
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _ends(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     low, high = values[0].copy(), values[0].copy()
     for row in range(1, values.shape[0]):
@@ -96,7 +96,7 @@ def _ends(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     return low, high
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _few_values(values: FloatArray, half: FloatArray, rounding: FloatArray, bins: int, n_rows: int) -> list[FloatArray]:
     """The different values of each column in ascending order, or none: see `bin_equal_width`."""
     n_samples, n_columns = values.shape
@@ -120,7 +120,7 @@ def _few_values(values: FloatArray, half: FloatArray, rounding: FloatArray, bins
     return few
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _cut(
     values: FloatArray, low: FloatArray, half: FloatArray, rounding: FloatArray, bins: int, n_rows: int
 ) -> IntArray:

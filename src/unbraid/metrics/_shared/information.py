@@ -143,7 +143,7 @@ def _terms(n_samples: int) -> FloatArray:
     return terms
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _counts_by_logs(n_samples: int) -> FloatArray:
     terms = np.zeros(n_samples + 1)
     for count in range(1, n_samples + 1):
@@ -151,7 +151,7 @@ def _counts_by_logs(n_samples: int) -> FloatArray:
     return terms
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _elsewhere(by_code: IntArray, n_bins: int) -> tuple[IntArray, IntArray, IntArray]:
     """Of each code the bin that most rows are in, or -1; the other rows, code by code; and where each code begins."""
     n_codes, n_samples = by_code.shape
@@ -177,7 +177,7 @@ def _nowhere(n_codes: int) -> tuple[IntArray, IntArray, IntArray]:
     return np.full(n_codes, -1), np.empty(0, dtype=np.int32), np.zeros(n_codes + 1, dtype=np.int64)
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _information(
     by_code: IntArray,
     levels: IntArray,

@@ -110,7 +110,7 @@ def draw_batches(groups: Groups, n_points: int, batch_size: int, rng: np.random.
     return _batches(groups.rows, groups.starts, groups.counts, groups.first, fixed, level, uniform), fixed
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _pairs(
     rows: IntArray, starts: IntArray, counts: IntArray, first: IntArray, fixed: IntArray, uniform: FloatArray
 ) -> IntArray:
@@ -128,7 +128,7 @@ def _pairs(
     return drawn
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _batches(
     rows: IntArray,
     starts: IntArray,
@@ -148,7 +148,7 @@ def _batches(
     return drawn
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def mean_differences(codes: FloatArray, pairs: IntArray) -> FloatArray:
     """(n_points, n_codes) mean over a batch of the absolute difference between the two codes of a pair."""
     n_points, batch_size, _ = pairs.shape
@@ -164,7 +164,7 @@ def mean_differences(codes: FloatArray, pairs: IntArray) -> FloatArray:
     return means
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def votes_of_least(codes: FloatArray, batches: IntArray, fixed: IntArray, n_factors: int) -> FloatArray:
     """(n_codes, n_factors) how often each code varied least in a batch that held a factor fixed; equals share the vote.
 

@@ -39,7 +39,7 @@ def neighbour_information(inputs: Inputs, neighbours: int, seed: int) -> FloatAr
     return np.maximum(information, 0.0)
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _ross(values: FloatArray, levels: IntArray, n_levels: int, neighbours: int, psi: FloatArray) -> float:
     """Of ascending values; rows whose level no other row has are left out."""
     counts = np.bincount(levels, minlength=n_levels)
@@ -73,7 +73,7 @@ def _ross(values: FloatArray, levels: IntArray, n_levels: int, neighbours: int, 
     return psi[n - 1] + total / n if n > 0 else 0.0
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _nearer(values: FloatArray, place: int, first: int, last: int, radius: float, n: int) -> int:
     """How many of the first `n` ascending values are less than `radius` from one of them, which itself counts.
 

@@ -127,7 +127,7 @@ def codes_in_order(inputs: Inputs) -> tuple[FloatArray, IntArray]:
     return np.take_along_axis(by_code, order, axis=1), order.astype(np.int32)
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def in_roles(
     ascending: FloatArray, order: IntArray, marks: IntArray, size: int
 ) -> tuple[FloatArray, IntArray, FloatArray, IntArray]:

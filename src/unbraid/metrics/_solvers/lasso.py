@@ -28,7 +28,7 @@ class _State(NamedTuple):
     rest: FloatArray  # (n_codes,) the same
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def lasso_path(gram: FloatArray, moments: FloatArray, penalties: FloatArray) -> tuple[FloatArray, FloatArray]:
     """(n_penalties, n_codes) minimisers of mean squared error / 2 + penalty * sum of absolute weights.
 
@@ -73,7 +73,7 @@ def lasso_path(gram: FloatArray, moments: FloatArray, penalties: FloatArray) -> 
     return path, missed
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def lasso_paths(gram: FloatArray, moments: FloatArray, penalties: FloatArray) -> tuple[FloatArray, FloatArray]:
     """`lasso_path` of moments (n_factors, n_codes) and penalties (n_factors, n_penalties), one factor after the other.
 
@@ -86,7 +86,7 @@ def lasso_paths(gram: FloatArray, moments: FloatArray, penalties: FloatArray) ->
     return paths, missed
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _towards_optimum(gram: FloatArray, moments: FloatArray, penalty: float, state: _State, size: int) -> int:
     """Move the members to their optimum, or until the first of them reaches 0: its place, else -1."""
     members, solved, rest = state.members, state.solved, state.rest
@@ -118,7 +118,7 @@ def _towards_optimum(gram: FloatArray, moments: FloatArray, penalty: float, stat
     return first
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _steepest(gram: FloatArray, moments: FloatArray, state: _State, size: int, slopes: FloatArray, least: float) -> int:
     """The code outside of greatest slope, if this is above `least`, else -1; `slopes` is brought up to date."""
     slopes[:] = moments
@@ -133,7 +133,7 @@ def _steepest(gram: FloatArray, moments: FloatArray, state: _State, size: int, s
     return found
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _enter(gram: FloatArray, state: _State, size: int, code: int, sign: float) -> int:
     """Make a code a member; where it is a combination of the members, one of them makes room. The new size."""
     combination, spare = _combination(gram, state, size, code)
@@ -163,7 +163,7 @@ def _enter(gram: FloatArray, state: _State, size: int, code: int, sign: float) -
     return size + 1
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _combination(gram: FloatArray, state: _State, size: int, code: int) -> tuple[FloatArray, float]:
     """Weights (size,) by which the members come nearest to a code, and the variance that this leaves."""
     combination, spare = np.zeros(size), gram[code, code]
@@ -175,7 +175,7 @@ def _combination(gram: FloatArray, state: _State, size: int, code: int) -> tuple
     return combination, spare
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _leave(state: _State, size: int, place: int) -> int:
     """Take out the member at this place, of weight 0. The new size."""
     code, last = state.members[place], size - 1
