@@ -8,13 +8,15 @@
     python benchmarks/score_card.py --growth        seconds at 1e4, 1e5 and 1e6 samples, metrics that claim to be linear
     python benchmarks/score_card.py --growth mig    the same for some metrics (trained ones take minutes at 1e6)
 
-One thread is used throughout. The first call compiles the kernels, or loads those kept, and is not counted.
+One thread is used, but for --cores and the commands of --sure. The first call compiles the kernels, or loads those kept, and is not counted.
 """
 
 import argparse
 import os
 import resource
+import subprocess
 import time
+from collections.abc import Callable
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
@@ -88,19 +90,36 @@ def cores() -> None:
 
 
 def sure() -> None:
-    """Intervals in full, and a tenth of the permutations; seconds of the processor, on any number of cores."""
+    """Intervals and 100 permutations beside a plain card: as commands, on all cores, and within a process."""
+    asked = ["--confidence", ".95", "--null", "100"]
+    seconds: dict[str, list[tuple[float, float]]] = {"plain": [], "sure": []}
+    for what, arguments in (("plain", []), ("plain", []), ("sure", asked), ("plain", [])):
+        before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+        subprocess.run(["unbraid", "score", "--example", *arguments], check=True, capture_output=True)
+        clock, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds[what].append((after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, clock))
+    plain, plain_clock = np.min(seconds["plain"], axis=0)
+    ((all_of_it, clock),) = seconds["sure"]
+    print(f"as commands: {plain:.1f} s of the processor, {plain_clock:.1f} s by the clock; with intervals and 100")
+    print(f"permutations {all_of_it:.1f} and {clock:.1f}, {all_of_it / plain:.1f} and {clock / plain_clock:.1f} times")
     given = Representation.example()
-    timed(given, "standard")
-    seconds = {}
-    for what, asked in (("plain", {}), ("confidence=.95", {"confidence": 0.95}), ("null=10", {"null": 10})):
+    ways: dict[str, Callable[[], object]] = {
+        "plain": lambda: score(given, metrics="standard"),
+        "intervals": lambda: score(given, metrics="standard", confidence=0.95),
+        "permutations": lambda: score(given, metrics="standard", null=100),
+    }
+    ways["plain"]()
+    found: dict[str, float] = {}
+    for what, way in ways.items():
         started = time.process_time()
-        score(given, metrics="standard", **asked)
-        seconds[what] = time.process_time() - started
-    plain = seconds["plain"]
-    intervals, permutations = seconds["confidence=.95"] - plain, 10 * (seconds["null=10"] - plain)
-    print(f"a plain standard card takes {plain:.1f} s, its intervals {intervals:.1f} s more and 100 permutations")
-    print(f"{permutations:.1f} s; all together", end=" ")
-    print(f"{(plain + intervals + permutations) / plain:.1f} times as long as the plain card")
+        way()
+        found[what] = time.process_time() - started - found.get("plain", 0.0)
+    print(
+        f"within a process: plain {found['plain']:.1f} s of the processor, intervals {found['intervals']:.1f} s more,"
+    )
+    print(
+        f"permutations {found['permutations']:.1f} s; {sum(found.values()) / found['plain']:.1f} times the plain card"
+    )
 
 
 def of_products() -> float:
