@@ -8,7 +8,8 @@
     python benchmarks/score_card.py --growth        seconds at 1e4, 1e5 and 1e6 samples, metrics that claim to be linear
     python benchmarks/score_card.py --growth mig    the same for some metrics (trained ones take minutes at 1e6)
 
-One thread is used, but for --cores and the commands of --sure. The first call compiles the kernels, or loads those kept, and is not counted.
+One thread is used, but for --cores and the commands of --sure. The first call compiles the kernels, or loads those
+kept, and is not counted.
 """
 
 import argparse
@@ -114,12 +115,9 @@ def sure() -> None:
         started = time.process_time()
         way()
         found[what] = time.process_time() - started - found.get("plain", 0.0)
-    print(
-        f"within a process: plain {found['plain']:.1f} s of the processor, intervals {found['intervals']:.1f} s more,"
-    )
-    print(
-        f"permutations {found['permutations']:.1f} s; {sum(found.values()) / found['plain']:.1f} times the plain card"
-    )
+    plain, intervals, permutations = found.values()
+    print(f"within a process: plain {plain:.1f} s of the processor, intervals {intervals:.1f} s more, permutations")
+    print(f"{permutations:.1f} s; {(plain + intervals + permutations) / plain:.1f} times the plain card")
 
 
 def of_products() -> float:
