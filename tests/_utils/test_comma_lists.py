@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unbraid._utils.comma_lists import joined, listed
+from unbraid._utils.comma_lists import joined, listed, separated
 
 
 @pytest.mark.parametrize(
@@ -17,6 +17,7 @@ from unbraid._utils.comma_lists import joined, listed
         ('hue , "a,b" , c', ["hue", "a,b", "c"]),
         ('"length, cm"=ordinal,hue=cyclic', ["length, cm=ordinal", "hue=cyclic"]),
         ('"say ""a,b""",c', ['say "a,b"', "c"]),
+        ('where="length, cm"+size,"a,b"+"c,d"', ["where=length, cm+size", "a,b+c,d"]),
         ('5" disk,6" disk', ['5" disk', '6" disk']),  # quotes elsewhere are part of a name
     ],
 )
@@ -24,6 +25,11 @@ def test_names_stand_between_commas(text: str | None, names: list[str]) -> None:
     assert listed(text) == names
 
 
-@given(st.lists(st.text('ab ,"()=0', min_size=1).map(str.strip).filter(bool)))
+@given(st.lists(st.text('ab ,"()=+0', min_size=1).map(str.strip).filter(bool)))
 def test_any_names_come_back(names: list[str]) -> None:
     assert listed(joined(names)) == names
+
+
+def test_where_each_part_counts_empty_ones_stay() -> None:
+    assert separated('1,, "a,b" ') == ["1", "", "a,b"]
+    assert separated("") == [""]

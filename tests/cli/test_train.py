@@ -153,6 +153,11 @@ def test_stopped_it_says_so_and_the_same_command_continues(
         (["train", "vae", "--dataset", "sqare"], "unknown dataset 'sqare'; did you mean 'square'?"),
         (["train", "vae"], "name the dataset once: unbraid train FAMILY DATASET"),
         (["train", "vae", "--dataset", "square", "--set", "latnts=3"], "no hyperparameter 'latnts'; did you mean"),
+        (
+            ["train", "vae", "--dataset", "square", "--set", 'network="conv,2",dense'],
+            "module:function; got 'conv,2'",
+        ),
+        (["train", "vae", "--dataset", "square", "--set", "latents=3,,4"], "latents must be a whole number; got ''"),
         (["train", "vae", "--dataset", "square", "--set", "latents"], "--set latents: write NAME=VALUE"),
         (["train", "vae", "--dataset", "square", "--set", "latents=0"], "latents must lie between 1 and 1000; got 0"),
         (["train", "vae", "--dataset", "square", "--set", "seeds=3"], "--set seeds=3: seeds is not a hyperparameter"),

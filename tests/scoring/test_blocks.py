@@ -12,6 +12,7 @@ import unbraid
 from tests.examples import entangled_codes, grid_factors
 from unbraid.cli.app import app
 from unbraid.metrics import block_mcc, block_r2, mig
+from unbraid.scoring.blocks import blocks_of
 
 FACTORS = grid_factors(4)
 CODES = entangled_codes(FACTORS)
@@ -105,6 +106,20 @@ def test_the_command_line_takes_blocks_and_refuses_wrong_ones_in_a_line(tmp_path
         assert said in error, (options, error)
         assert "\n" not in error
         assert not out.exists()
+
+
+def test_blocks_of_factors_whose_names_have_commas_are_written_in_double_quotes() -> None:
+    names = ("length, cm", "a=b", "hue")
+    wanted = unbraid.score(
+        CODES, FACTORS, names=names, metrics="block_r2", factor_blocks=[[0, 2], [1]], code_blocks="0,1-2"
+    )
+    for text in ('"length, cm"+hue,a=b', '"size=length, cm+hue","a=b"', 'size="length, cm"+hue,a=b'):
+        card = unbraid.score(CODES, FACTORS, names=names, metrics="block_r2", factor_blocks=text, code_blocks="0,1-2")
+        assert card["block_r2"].score == wanted["block_r2"].score
+    # What a file of scores keeps can be given again.
+    written = blocks_of(unbraid.Representation(CODES, FACTORS, names=names, factor_blocks=[[0, 2], [1]]))
+    assert written is not None
+    assert written.text_of_factors == '"length, cm+hue",a=b'
 
 
 def test_blocks_that_are_no_lists_and_metrics_without_blocks_are_refused() -> None:

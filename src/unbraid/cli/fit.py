@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from unbraid._utils.comma_lists import listed
 from unbraid._utils.counted import counted
 from unbraid.cli._progress import continuing, progress_bar
 from unbraid.cli.show import say
@@ -80,7 +81,7 @@ def fit(
     from unbraid.studies.fit.hand_over import read_labels
 
     began = math.inf if plan else time.monotonic()
-    names = [name.strip() for name in families.split(",") if name.strip()]
+    names = listed(families)
     with ExitStack() as working:
         with continuing(), progress_bar("fit", left=True) as show:
             pictures, planned = planned_for(

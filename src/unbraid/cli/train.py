@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unbraid.cli._options import listed, number_or_text, pair, yaml_options
+from unbraid._utils.comma_lists import listed, separated
+from unbraid.cli._options import number_or_text, pair, yaml_options
 from unbraid.cli._progress import Pace, continuing, metric_progress, progress_bar
 from unbraid.cli.show import Files, print_table, say, show
 from unbraid.storage.table_formats import Table
@@ -118,7 +119,7 @@ def _settings(sets: list[str] | None, reserved: Iterable[str]) -> dict[str, Any]
             raise ValueError(f"--set {text}: {name} is not a hyperparameter; see unbraid train --help")
         if name in given:
             raise ValueError(f"--set {text}: {name} is given twice; write its values with commas between")
-        given[name] = [number_or_text(value.strip()) for value in values.split(",")]
+        given[name] = [number_or_text(value) for value in separated(values)]
     return given
 
 

@@ -69,8 +69,3 @@ def _place(text: str, names: Sequence[str]) -> int:
     there = f"there are {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}"
     few = f"give 0 to {len(names) - 1}" if names[0] == "code 0" else there
     raise ValueError(f"no code {text!r}; {suggestion(text, names, few=few)}")
-
-
-def listed(text: str) -> list[str]:
-    """Names between commas."""
-    return [name.strip() for name in text.split(",") if name.strip()]

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unbraid.figures._chosen import listed
+from unbraid._utils.comma_lists import listed
 from unbraid.figures._drawn import Drawn, long_form
 from unbraid.figures._source import Source
 from unbraid.plots import plot_curves, plot_images, plot_reconstructions, plot_traversals

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from unbraid._utils.comma_lists import listed
 from unbraid._utils.printable import printable
 from unbraid.analysis.agreement import EVERYTHING, agreement
 from unbraid.analysis.by_setting import quartiles, trend, with_elbo
 from unbraid.analysis.columns import headline_columns, hyperparameter_columns, numbers
 from unbraid.analysis.settings import brief_settings
-from unbraid.figures._chosen import listed
 from unbraid.figures._drawn import Drawn, figure_of, long_form
 from unbraid.figures._source import Source
 from unbraid.plots import plot_against, plot_box_per_setting, plot_correlations, plot_similarity

@@ -6,6 +6,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from unbraid._utils.comma_lists import separated
 from unbraid._utils.suggest import suggestion
 from unbraid.runs.folder import read_folder
 from unbraid.runs.foreign import config_columns, is_run
@@ -35,7 +36,7 @@ def group_names(paths: Sequence[Path], by: str) -> list[str]:
     if "(" in by:
         return [_matched(path, by) for path in paths]
     if "," in by:
-        labels = [label.strip() for label in by.split(",")]
+        labels = separated(by)
         if len(labels) != len(paths):
             raise ValueError(f"--by: {len(labels)} labels for {len(paths)} files; or say folder, or name")
         return labels

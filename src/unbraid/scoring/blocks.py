@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
+from unbraid._utils.comma_lists import joined, separated
 from unbraid.metrics import BLOCKED, Metric
 from unbraid.metrics._shared.blocks import check_blocks
 from unbraid.representation import Representation
@@ -80,8 +81,7 @@ def _columns(argument: str, given: AsGiven | None, names: tuple[str, ...], count
     if given is None:
         return [("", (column,)) for column in range(count)]
     if isinstance(given, str):
-        parts = [part.strip() for part in given.split(",")]
-        pairs = [(name.strip(), members) for name, _, members in (_halves(part) for part in parts)]
+        pairs = [_halves(part, names) for part in separated(given)]
         listed = [(name, _members(argument, members, names, count)) for name, members in pairs]
     elif isinstance(given, Mapping):
         listed = list(given.items())
@@ -97,10 +97,10 @@ def _columns(argument: str, given: AsGiven | None, names: tuple[str, ...], count
     return found
 
 
-def _halves(part: str) -> tuple[str, str, str]:
+def _halves(part: str, names: tuple[str, ...]) -> tuple[str, str]:
     """Name and members of a block."""
     name, equals, members = part.partition("=")
-    return (name, equals, members) if equals else ("", "", part)
+    return (name.strip(), members) if equals and part not in names else ("", part)
 
 
 def _members(argument: str, text: str, names: tuple[str, ...], count: int) -> list[int | str]:
@@ -138,4 +138,4 @@ def _as_text(blocks: Named, names: tuple[str, ...]) -> str:
             return f"{columns[0]}-{columns[-1]}"
         return "+".join(names[column] if 0 <= column < len(names) else str(column) for column in columns)
 
-    return ",".join(f"{name}={of(columns)}" if name else of(columns) for name, columns in blocks)
+    return joined(f"{name}={of(columns)}" if name else of(columns) for name, columns in blocks)
