@@ -142,7 +142,7 @@ def test_path(run: Cli, root: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["info", "spritess"], "unknown dataset 'spritess'; did you mean 'sprites'?"),
+        (["info", "spritess"], "no dataset of that name; did you mean 'sprites'?"),
         (["render", "dsprite"], "did you mean 'dsprites'?"),
         (["show", "squares", "--out", "x.png"], "did you mean 'square'?"),
         (["get", "shape3d"], "did you mean 'shapes3d'?"),

@@ -173,7 +173,7 @@ def test_a_dry_run_scores_where_the_first_images_share_a_level(run) -> None:
         ("seeds: 2", "seedz: 2", "study.yaml: seedz: unknown; did you mean 'seeds'?"),
         ("beta: [1, 4]", "betta: 4", "families[0].betta: unknown; did you mean 'beta'?"),
         ("steps: 6", "steps: six", "study.yaml: steps: input should be a valid integer; got 'six'"),
-        ("name: square", "name: squares", "unknown dataset 'squares'; did you mean 'square'?"),
+        ("name: square", "name: squares", "no dataset of that name; did you mean 'square'?"),
         ("positions: 8", "position: 8", "dataset 'square' has no option 'position'"),
         ("name: square, positions: 8, shrink: 4", "name: cars3d", "cars"),
         ("[mig, dci_lasso]", "[mig, dci_lass]", "unknown metric 'dci_lass'; did you mean 'dci_lasso'?"),

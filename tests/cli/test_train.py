@@ -150,7 +150,7 @@ def test_stopped_it_says_so_and_the_same_command_continues(
     ("arguments", "message"),
     [
         (["train", "vea", "--dataset", "square"], "unknown family 'vea'; did you mean 'vae'?"),
-        (["train", "vae", "--dataset", "sqare"], "unknown dataset 'sqare'; did you mean 'square'?"),
+        (["train", "vae", "--dataset", "sqare"], "no dataset of that name; did you mean 'square'?"),
         (["train", "vae"], "name the dataset once: unbraid train FAMILY DATASET"),
         (["train", "vae", "--dataset", "square", "--set", "latnts=3"], "no hyperparameter 'latnts'; did you mean"),
         (

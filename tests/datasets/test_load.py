@@ -30,10 +30,17 @@ def test_options_in_numbers_of_numpy_open_the_set_of_plain_ones(tmp_path: Path, 
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("sprite", {}, "unknown dataset 'sprite'; did you mean 'sprites'?"),
-        ("zzz", {}, "unknown dataset 'zzz'; there are sprites"),
-        ("sprite", {}, "'sprites'? There is no such path in the current folder either"),
-        ("", {}, "faces3d. There is no such path in the current folder either"),
+        (
+            "sprite",
+            {},
+            "'sprite': there is no such file or folder, and no dataset of that name; did you mean 'spr",
+        ),
+        (
+            "my pictures",
+            {},
+            "and no dataset of that name; `unbraid data list` lists them",
+        ),
+        ("", {}, "'': there is no such file or folder"),
         ("square", {"size": 3}, "dataset 'square' has no option 'size'; it has positions, side"),
         ("square", {"root_": 3}, "has no option 'root_'"),
         ("square", {"root": 3}, "root must be the path of a folder; got 3"),

@@ -326,7 +326,7 @@ def test_a_diverged_run_is_kept_with_its_reason_and_without_codes(tmp_path):
         ({"batch_size": 2.0}, "batch_size must be a whole number, 1 or more; got 2.0"),
         ({"device": "cpuu"}, "device 'cpuu' cannot be used here"),
         ({"precision": "half"}, "precision 'half'"),
-        ({"dataset": "sprits"}, "unknown dataset 'sprits'; did you mean 'sprites'?"),
+        ({"dataset": "sprits"}, "no dataset of that name; did you mean 'sprites'?"),
         ({"dataset": {"name": "square", "sidee": 3}}, "dataset 'square' has no option 'sidee'"),
         ({"dataset": blocks(12)}, "sides from 16 to 128"),
     ],

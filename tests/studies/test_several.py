@@ -262,7 +262,11 @@ def test_what_cannot_be_right_is_refused_by_its_key_and_nothing_is_written(unbra
     for old, new, said in (
         ("datasets:", "dataset: square\ndatasets:", "dataset and datasets are both given; write one of them"),
         ("positions: 4, shrink: 8, without", "shrnk: 8, without", "datasets[1].shrnk: unknown; did you mean 'shrink'?"),
-        ("name: square, positions: 4, shrink: 8, label", "name: squares, label", "datasets[0].name: unknown dataset"),
+        (
+            "name: square, positions: 4, shrink: 8, label",
+            "name: squares, label",
+            "datasets[0].name: 'squares': there",
+        ),
         (second, "label: whole", "datasets[1].label: 'whole' is that of datasets[0] as well; give each its own"),
         (second, "label: Whole", "datasets[1].label: 'Whole' is that of datasets[0] as well"),
         (second, "label: ../x", "datasets[1].label: '../x' cannot be the name of a folder; write letters"),

@@ -118,9 +118,6 @@ def find(name: str) -> Dataset:
         ValueError: no such dataset; the message offers the nearest name.
     """
     if name not in DATASETS:
-        near = suggestion(name, DATASETS)
-        raise ValueError(
-            f"unknown dataset {name!r}; {near}{'' if near.endswith('?') else '.'} There is no such path in the "
-            "current folder either"
-        )
+        none = f"{name!r}: there is no such file or folder, and no dataset of that name"
+        raise ValueError(f"{none}; {suggestion(name, DATASETS, few='`unbraid data list` lists them')}")
     return DATASETS[name]
