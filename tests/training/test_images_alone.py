@@ -22,6 +22,7 @@ from unbraid.plots import plot_latents
 from unbraid.runs.page import run_page
 from unbraid.runs.run import load_run
 from unbraid.runs.traversals import traverse
+from unbraid.training.train import CopiesWarning
 
 PICTURES = TINY.array[:60]  # (60, 8, 8, 1)
 SETTINGS: dict[str, Any] = {
@@ -324,3 +325,17 @@ def test_a_torch_dataset_is_read_when_its_images_are_asked_for() -> None:
     read.clear()
     np.testing.assert_array_equal(dataset.images(np.array([5, 2])), PICTURES[[5, 2]])
     assert read == [5, 2]
+
+
+@pytest.mark.parametrize(("different", "counted"), [(1, "1 is"), (2, "2 are")])
+def test_copies_of_few_images_are_warned_of_before_they_are_trained_on(
+    different: int, counted: str, tmp_path: Path
+) -> None:
+    images = np.resize(np.random.default_rng(0).integers(0, 256, (different, 16, 16), dtype=np.uint8), (600, 16, 16))
+    with pytest.warns(CopiesWarning, match=f"among 256 images drawn from the dataset only {counted} different"):
+        train("vae", images, network="dense", steps=2, processes=0, out=tmp_path)
+
+
+def test_a_set_in_which_each_image_comes_twice_is_no_set_of_copies(tmp_path: Path) -> None:
+    images = np.resize(np.random.default_rng(0).integers(0, 256, (300, 16, 16), dtype=np.uint8), (600, 16, 16))
+    assert train("vae", images, network="dense", steps=2, processes=0, out=tmp_path)  # warnings are errors here

@@ -1,6 +1,7 @@
 """Train one model or a population, each into a folder of its own."""
 
 import shutil
+import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -39,7 +40,15 @@ from unbraid.storage.json_records import MOST
 from unbraid.storage.locks import Held, locked
 from unbraid.storage.run_files import WORKING
 from unbraid.storage.trust import Trusted, imported, is_code, trusted_in, trusting
-from unbraid.training.held_out import EVERY, HoldOut, check_elbo, check_hold_out, divided, hold_out_of
+from unbraid.training.held_out import (
+    EVERY,
+    HoldOut,
+    check_elbo,
+    check_hold_out,
+    divided,
+    held_out_rows,
+    hold_out_of,
+)
 from unbraid.training.loop import CHECKPOINT_SECONDS, Plan, Report, Trained
 from unbraid.training.population import make_context, make_population
 from unbraid.training.schedules import check_schedules
@@ -51,7 +60,12 @@ from unbraid.training.writing import write_run
 STEPS = 30_000
 LOCK = ".lock"
 ROWS = 4096  # images of floats that are looked at at a time
+LOOKED_AT, FEW = 256, 0.25  # images, and the share of different ones below which most are called copies
 REHEARSED = 8  # images of the step that code of the user's takes beforehand
+
+
+class CopiesWarning(UserWarning):
+    """Most of the images are copies of others."""
 
 
 @dataclass(frozen=True)
@@ -308,8 +322,12 @@ def check_images(row: Family, dataset: FactorDataset, members: Sequence[Member])
         raise ValueError(f"an image may have {MOST_NUMBERS:,} numbers; these have {size:,}, by {shape}")
     if images.dtype != np.uint8 and images.dtype.kind != "f":
         raise ValueError(f"images must be uint8, or floats; the dataset gives {images.dtype}")
-    if images.dtype.kind != "f":
-        return
+    if images.dtype.kind == "f":
+        _check_floats(row, dataset, members)
+    _warn_of_copies(dataset)
+
+
+def _check_floats(row: Family, dataset: FactorDataset, members: Sequence[Member]) -> None:
     bernoulli = any(member.hyper.get("likelihood") == "bernoulli" for member in members)
     for start in range(0, len(dataset), ROWS):
         images = dataset.images(np.arange(start, min(start + ROWS, len(dataset))))
@@ -317,12 +335,25 @@ def check_images(row: Family, dataset: FactorDataset, members: Sequence[Member])
             raise ValueError("the dataset holds values that are not finite")
         if ((images >= 0) & (images <= 1)).all():
             continue
-        if len(shape) == 3:
+        if len(dataset.image_shape) == 3:
             raise ValueError("images in floats must lie between 0 and 1")
         if row.pixels_from_0_to_1:
             raise ValueError("this family takes values from 0 to 1; the dataset has others")
         if bernoulli:
             raise ValueError("values outside 0 .. 1 need likelihood='gaussian'")
+
+
+def _warn_of_copies(dataset: FactorDataset) -> None:
+    """Warns where most of the images are copies, by some that are drawn at random."""
+    images = dataset.images(held_out_rows(len(dataset), min(LOOKED_AT, len(dataset))))
+    different = len({image.tobytes() for image in images})
+    if different < FEW * len(images):
+        warnings.warn(
+            f"most of the images are copies: among {counted(len(images), 'image')} drawn from the dataset only "
+            f"{different} {'is' if different == 1 else 'are'} different",
+            CopiesWarning,
+            stacklevel=2,
+        )
 
 
 def check_members(row: Family, dataset: FactorDataset, trainings: Sequence[tuple[Plan, Member]]) -> dict[str, int]:

@@ -206,11 +206,15 @@ def test_copies_and_blank_images_are_counted(folder: Path, tmp_path: Path):
     assert found.notes()[1:] == ["images that equal an earlier one: 1", "images of one colour: 2"]
 
 
-def test_too_few_images_and_images_that_are_all_the_same_are_refused(tmp_path: Path):
+def test_too_few_images_and_copies_of_too_few_are_refused(tmp_path: Path):
     with pytest.raises(ValueError, match=r"20 images; to find factors of variation takes 500 or more"):
         prepare(np.zeros((20, 8, 8, 1), dtype=np.uint8), tmp_path / "few", 16)
-    with pytest.raises(ValueError, match=r"all 600 images are the same .*; nothing varies in them"):
-        prepare(np.zeros((600, 8, 8, 1), dtype=np.uint8), tmp_path / "same", 16)
+    for different, equal in ((1, 599), (2, 598), (FEWEST - 1, 101)):
+        images = np.resize(RNG.integers(0, 256, (different, 8, 8, 1), dtype=np.uint8), (600, 8, 8, 1))
+        with pytest.raises(ValueError, match=rf"of 600 images {equal} equal an earlier one .* 500 or more different"):
+            prepare(images, tmp_path / "same", 16)
+    images = np.resize(RNG.integers(0, 256, (FEWEST, 8, 8, 1), dtype=np.uint8), (600, 8, 8, 1))
+    assert prepare(images, tmp_path / "enough", 16).copies == 100
     with pytest.raises(FileNotFoundError, match=r"nowhere: no such file or folder"):
         prepare(tmp_path / "nowhere", tmp_path / "cache", 16)
     with pytest.raises(ValueError, match=r"rows of a table"):
@@ -306,7 +310,9 @@ def test_a_table_of_labels_has_no_images(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("side", "size"), [(9, 16), (20, 16), (28, 32), (45, 32), (46, 64), (90, 64)])
 def test_unasked_images_are_as_large_as_the_nearest_size(folder: Path, tmp_path: Path, side: int, size: int):
     for number, path in enumerate(sorted(folder.glob("*.png"))):
-        Image.new("L", (side, side + number % 3 * side), number % 256).save(path)  # the shorter side counts
+        grey = Image.new("L", (side, side + number % 3 * side), number % 256)  # the shorter side counts
+        grey.paste(number // 256 * 255, (0, 0, 4, grey.height))
+        grey.save(path)
     assert prepare(folder, tmp_path / "cache", None).size == size
     rows = np.repeat(RNG.integers(0, 256, (FEWEST, side, 1, 1), dtype=np.uint8), side + 7, axis=2)
     assert prepare(rows, tmp_path / "rows", None).size == size
@@ -378,7 +384,10 @@ def test_a_name_of_nothing_is_neither_a_dataset_nor_the_current_folder(
     name: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.chdir(folder)
-    with pytest.raises(ValueError, match=f"^unknown dataset '{name}'"):
+    with pytest.raises(
+        ValueError,
+        match=f"^'{name}': there is no such file or folder, and no dataset of that name; ",
+    ):
         prepare(name, tmp_path / "cache", 16)
 
 
@@ -469,6 +478,6 @@ def test_why_a_file_cannot_be_opened_is_said_in_words(folder: Path, tmp_path: Pa
 
 
 def test_numbers_of_images_are_written_with_commas(tmp_path: Path):
-    few = RNG.integers(0, 256, (2, 16, 16, 1), dtype=np.uint8)
-    found = prepare(np.tile(few, (600, 1, 1, 1)), tmp_path / "cache", 16)
-    assert found.notes() == ["1,200 images, 16 x 16, grey", "images that equal an earlier one: 1,198"]
+    some = RNG.integers(0, 256, (600, 16, 16, 1), dtype=np.uint8)
+    found = prepare(np.tile(some, (3, 1, 1, 1)), tmp_path / "cache", 16)
+    assert found.notes() == ["1,800 images, 16 x 16, grey", "images that equal an earlier one: 1,200"]

@@ -124,8 +124,8 @@ def prepare(
 
     Raises:
         FileNotFoundError: there is no such folder.
-        ValueError: fewer than 500 images, more than 1 % of the files cannot be read, all images are the same, or the
-            cache would lie among them.
+        ValueError: fewer than 500 different images, more than 1 % of the files cannot be read, or the cache would lie
+            among them.
         OSError: no room for the cache.
     """
     described = _described(source)
@@ -153,10 +153,11 @@ def prepare(
                 f"{described}: {len(skipped)} of {total} files cannot be read, more than {MOST_BAD:.0%}: "
                 f"{_listed(skipped)}; remove or mend them"
             )
-        if len(seen) < 2:
+        if len(seen) + len(skipped) < FEWEST:
             raise ValueError(
-                f"{described}: all {len(names)} images are the same (their middle squares, on white where they are "
-                "transparent); nothing varies in them"
+                f"{described}: of {len(names):,} images {len(names) - len(seen):,} equal an earlier one (in their "
+                f"middle squares at {size} x {size}, on white where they are transparent); to find factors of "
+                f"variation takes {FEWEST} or more different images"
             )
         shape, channels = (len(names), size, size, 3), 1 if grey else 3
         if same and kept is not None:  # of another size, the pixels tell nothing
