@@ -387,7 +387,7 @@ def test_families_that_need_a_full_grid_are_refused_before_anything_is_done(tmp_
 @pytest.mark.parametrize(
     ("section", "message"),
     [
-        ("compositional: {factors: [y]}", r"compositional.factors: list should have at least 2 items"),
+        ("compositional: {factors: [y]}", r"compositional.factors: needs at least 2 entries; has 1"),
         ("compositional: {factors: [y, x], combination: 3}", "compositional.combination: unknown; did you mean"),
         (
             "compositional: {factors: [y, x], combinations: [[1, 2, 3]]}",
