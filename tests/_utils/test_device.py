@@ -14,6 +14,11 @@ def test_a_device_that_computes_nothing_here_is_refused_in_one_line(name: str) -
     assert len(str(refused.value)) < 300
 
 
+def test_a_device_that_nobody_knows_is_answered_with_those_of_the_help() -> None:
+    with pytest.raises(ValueError, match=r"^device 'gpu' cannot be used here: use auto, cpu or cuda$"):
+        choose_device("gpu")
+
+
 def test_what_is_no_name_of_a_device_is_refused() -> None:
     with pytest.raises(ValueError, match="^device must be a name, such as 'auto', 'cpu' or 'cuda'; got None$"):
         choose_device(None)  # pyright: ignore[reportArgumentType]

@@ -240,7 +240,7 @@ def test_names_must_be_free_and_names(study, tmp_path):
         with pytest.raises(ValueError, match="is no name for a folder"):
             add(study, [file], family="mine", names=[name])
     taken = study.runs()[0].id
-    with pytest.raises(ValueError, match=f"has '{taken}' already"):
+    with pytest.raises(ValueError, match=f"has '{taken}' already, as a run of its own; give another name"):
         add(study, [file], family="mine", names=[taken])
     with pytest.raises(ValueError, match="say of which family it is"):
         add(study, [file], names=["other"])

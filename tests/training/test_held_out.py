@@ -229,7 +229,7 @@ def test_ids_stay_without_and_differ_with(tmp_path) -> None:
         ({"hold_out": 0, "patience": 3}, "give hold_out as well"),
         ({"patience": 1.5}, "patience must be a whole number, 0 or more; got 1.5"),
         ({"hold_out_every": 0}, "hold_out_every must be a whole number, 1 or more; got 0"),
-        ({"hold_out_every": 25}, "hold_out_every must be 24 at most, the steps of the training"),
+        ({"hold_out_every": 25}, "hold_out_every must be at most 24, the number of steps"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_written(tmp_path, given, said) -> None:

@@ -32,7 +32,8 @@ def choose_device(name: str = "auto") -> torch.device:
         device = torch.device(name)
         torch.zeros(1, device=device).item()  # "meta" has room for no value
     except (RuntimeError, AssertionError, ImportError) as error:
-        reason = str(error).partition("\n")[0].partition(". ")[0]
+        unknown = "Expected one of" in str(error)  # PyTorch lists what it may be built for anywhere
+        reason = "use auto, cpu or cuda" if unknown else str(error).partition("\n")[0].partition(". ")[0]
         raise ValueError(f"device {name!r} cannot be used here: {reason}") from None
     return device
 

@@ -141,9 +141,7 @@ def _possible(
 ) -> tuple[dict[str, Any], list[str]]:
     """Its settings; of the sets only those are left that it can be trained on, and a line says why of the others."""
     if family not in FAMILIES:
-        raise ValueError(
-            f"no family {family!r}; {suggestion(family, FAMILIES)}, or your own as package.module:function"
-        )
+        raise ValueError(f"no family {family!r}; {suggestion(family, FAMILIES)} (your own: package.module:function)")
     settings = {**suite.settings.get(family, {}), **given}
     reasons = {label: why_not(family, settings, dataset.space) for label, dataset in datasets.items()}
     for label, reason in reasons.items():

@@ -65,4 +65,4 @@ def find_family(name: str) -> Family:
         return FAMILIES[name]
     if is_code(name):
         return own_family(name)
-    raise ValueError(f"unknown family {name!r}; {suggestion(name, FAMILIES)}, or your own as package.module:name")
+    raise ValueError(f"unknown family {name!r}; {suggestion(name, FAMILIES)} (your own: package.module:name)")

@@ -241,6 +241,8 @@ def _check_names(snapshot: StudySnapshot, names: Sequence[str], files: Sequence[
         given[name] = file
         if not NAME.fullmatch(name):
             raise ValueError(f"{file}: {name!r} is no name for a folder; give a name of letters, digits, - _ + .")
+        if name in taken and not (snapshot.folder / store.ADDED / name).exists():
+            raise ValueError(f"{file}: the study has {name!r} already, as a run of its own; give another name (--name)")
         if name in taken:
             place = str(snapshot.folder / store.ADDED / name)
             if url := address_of(snapshot.folder):  # what is gone on one side comes back from the other

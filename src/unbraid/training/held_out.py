@@ -81,8 +81,8 @@ def check_hold_out(hold_out: HoldOut, family: Family, steps: int) -> None:
         raise ValueError(f"hold_out: {family.title} is computed, not trained in steps")
     if hold_out.images and hold_out.every > steps:
         raise ValueError(
-            f"hold_out_every must be {steps} at most, the steps of the training, or it would never be judged; "
-            f"got {hold_out.every}"
+            f"hold_out_every must be at most {steps}, the number of steps, or the model would never be evaluated on "
+            f"the hold-out set; got {hold_out.every}"
         )
 
 
