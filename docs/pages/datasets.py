@@ -45,12 +45,12 @@ datasets.from_array(images)  # without factors, as a folder of pictures alone is
 ```
 
 Text is categorical, whole numbers are ordinal, other numbers and dates (as days) continuous, or
-ordinal in a complete grid; an ordered pandas Categorical is ordinal, its levels in their order.
-`kinds={"angle": "cyclic"}` changes that. A complete grid has every combination of the levels once,
-in any order. The column `file` names pictures below the folder,
-with `/` between its parts. A name that is absolute or hidden, or that leads out of the folder by
-`..` or by a link, is refused, so that a table from elsewhere cannot make you train on your other
-pictures.
+ordinal in a complete grid; a pandas Categorical is ordinal if it is ordered, its levels in their
+order, and else categorical, its numbers too. `kinds={"angle": "cyclic"}` changes that. A complete
+grid has every combination of the levels once, in any order. The column `file` names pictures below
+the folder, with `/` between its parts. A name that is absolute or hidden, or that leads out of the
+folder by `..` or by a link, is refused, so that a table from elsewhere cannot make you train on
+your other pictures.
 
 `unbraid data render sprites --out sprites/` writes any dataset as such a folder. Kinds, values and
 numbers of levels, which `factors.csv` does not tell, are in `factors.json` beside pictures (`--png`)

@@ -333,3 +333,22 @@ def test_values_that_mean_missing_are_looked_for_whatever_the_kind_of_a_factor(t
     held, _ = read_labelled(tmp_path / "ages.npz", Labels(missing=[7]))
     assert held.factors[:, 0].tolist() == [age for age in range(40) if age != 7]
     assert held.notes == ("39 of 40 rows are scored, those that lack no label (missing: age 1)",)
+
+
+def test_a_pickled_column_that_nobody_asks_for_is_left_closed(tmp_path: Path, unbraid_cli: Cli) -> None:
+    factors = np.stack(np.unravel_index(np.arange(240) % 12, (3, 4)), axis=1)
+    np.save(tmp_path / "codes.npy", factors.astype(float))
+    sparse.save_npz(tmp_path / "sparse.npz", sparse.csr_array(factors + 1.0))
+    who = np.array([f"image {row}" for row in range(240)], dtype=object)
+    np.savez(tmp_path / "labels.npz", size=factors[:, 0], hue=factors[:, 1], who=who)
+    labels = ("--labels", tmp_path / "labels.npz", "--metrics", "mig", "--json", "-")
+    for codes in ("codes.npy", "sparse.npz"):
+        code, printed, error = unbraid_cli("score", tmp_path / codes, *labels, "--factors", "hue,size")
+        assert (code, error) == (0, "")
+        card = json.loads(printed)
+        assert [each["name"] for each in card["input"]["factors"]] == ["hue", "size"]
+    # With all columns, or with this one for the groups, it would be read.
+    for used in ((), ("--factors", "hue,who"), ("--factors", "hue", "--groups", "who")):
+        code, printed, error = unbraid_cli("score", tmp_path / "codes.npy", *labels, *used)
+        assert (code, printed) == (2, "")
+        assert "labels.npz: not a readable .npz file (array 'who': it holds pickled objects, which are never" in error

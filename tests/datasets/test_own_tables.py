@@ -181,6 +181,22 @@ def test_ordered_categories_that_are_numbers_may_be_measured() -> None:
     assert (measured.kinds, measured.factors(np.arange(3))[:, 0].tolist()) == (("continuous",), [10.0, 0.5, 2.0])
 
 
+@pytest.mark.parametrize("cells", [[2, 0, 1, 2], [2.5, 0.5, 1.0, 2.5], [2**60, 2**60 + 1, 7, 2**60]])
+@pytest.mark.parametrize("make", ["pandas", "pyarrow"])
+def test_numbers_as_categories_without_order_are_classes_in_a_dataset_as_in_a_score(
+    make: str, cells: list[float]
+) -> None:
+    frame: Any = pd.DataFrame({"shape": pd.Categorical(cells), "place": [0, 1, 0, 0]})
+    scored = Representation.of(np.zeros((4, 1)), frame)
+    frame = pa.Table.from_pandas(frame) if make == "pyarrow" else frame
+    space = from_array(black(4), frame).space
+    assert space.kinds == scored.kinds == ("categorical", "ordinal")
+    assert len(np.unique(space.factors(np.arange(4))[:, 0])) == len(set(cells))
+    assert from_array(black(4), frame, kinds={"shape": "categorical"}).space.names == space.names
+    if max(cells) < 2**53:
+        assert from_array(black(4), frame, kinds={"shape": "ordinal"}).space.kinds == ("ordinal", "ordinal")
+
+
 def test_a_long_text_is_quoted_as_one() -> None:
     text = "it's a long note " * 40
     with pytest.raises(ValueError, match="column 'size' is ") as caught:

@@ -37,6 +37,7 @@ class Column:
     cells: Sequence[Any]
     lines: Sequence[int] | None = None  # of the rows of a .csv file; those of other tables are counted from 0
     ordered: Sequence[Any] = ()  # its categories, those that no row has among them, where they have an order
+    classes: bool = False  # they have none, and stay classes if they are numbers, as labels that are scored
 
     def at(self, row: int, with_column: bool = True) -> str:
         """Where a cell stands, in the words of its table."""
@@ -51,8 +52,8 @@ class Column:
         """The kind that was chosen, or the one that the cells suggest."""
         if chosen is not None:
             return chosen
-        if self.ordered:
-            return "ordinal"
+        if self.ordered or self.classes:
+            return "ordinal" if self.ordered else "categorical"
         numbers = self._numbers(None)
         if numbers is None or all(isinstance(cell, bool | np.bool_) for cell in self.cells):
             return "categorical"
@@ -67,7 +68,7 @@ class Column:
         """
         if self.ordered and chosen != "continuous":
             return self._categories(chosen)
-        numbers = self._numbers(chosen)
+        numbers = self._numbers("categorical" if chosen is None and self.classes else chosen)
         cells = np.array(list(map(_text, self.cells))) if numbers is None else numbers
         present, levels = np.unique(cells, return_inverse=True)
         levels = levels.reshape(-1).astype(np.int64)
@@ -198,13 +199,17 @@ def table_columns(table: Mapping[str, Sequence[Any]], where: str) -> list[Column
     Raises:
         ValueError: a column is not one cell per row, they differ in length, or their names are not their own.
     """
-    ordered = {name: found[1] for name, each in table.items() if (found := categories_of(each)) and found[2]}
+    categories = {name: found for name, each in table.items() if (found := categories_of(each))}
+    ordered = {name: each for name, (_, each, in_order) in categories.items() if in_order}
     table = {name: _cells(column, f"{where}: column {name!r}") for name, column in table.items()}
     lengths = {name: len(cells) for name, cells in table.items()}
     if len(set(lengths.values())) > 1:
         raise ValueError(f"{where}: columns must be of one length; got {lengths}")
     _check_names(list(table), next(iter(lengths.values()), 0), where)
-    return [Column(where, name, cells, None, ordered.get(name, ())) for name, cells in table.items()]
+    return [
+        Column(where, name, cells, None, ordered.get(name, ()), name in categories and name not in ordered)
+        for name, cells in table.items()
+    ]
 
 
 def _cells(column: Any, what: str) -> list[Any]:

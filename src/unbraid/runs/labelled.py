@@ -245,7 +245,7 @@ def read_label_columns(path: Path, labels: Labels) -> dict[str, Any]:
         raise ValueError(NO_KEY.format(path))
     if labels.table is None:
         raise ValueError(NO_LABELS.format(path))
-    columns = dict(read_columns(labels.table))
+    columns = dict(read_columns(labels.table, asked=labels.needed))
     _check_no_codes(labels, columns)
     for name in labels.columns or ():
         if name not in columns:
@@ -297,10 +297,10 @@ def _read(path: Path, labels: Labels) -> tuple[Representation, dict[str, Any], t
     if labels.table is None or path.suffix.lower() == H5AD:
         return _of_cells(path, labels)
     if (held := _full(path, labels)) is None:
-        return _matched(path, labels.table, labels.key)
+        return _matched(path, labels.table, labels)
     if labels.key is not None:
         raise ValueError(NO_KEY.format(path))
-    return held, dict(read_columns(labels.table)), ()
+    return held, dict(read_columns(labels.table, asked=labels.needed)), ()
 
 
 def _of_cells(path: Path, labels: Labels) -> tuple[Representation, dict[str, Any], tuple[str, ...]]:
@@ -313,7 +313,7 @@ def _of_cells(path: Path, labels: Labels) -> tuple[Representation, dict[str, Any
     except ValueError as error:
         raise ValueError(f"{path}: obsm {key!r}: {error}") from error
     if labels.table is not None:
-        held, columns, notes = _matched(path, labels.table, labels.key, (held, obs.index))
+        held, columns, notes = _matched(path, labels.table, labels, (held, obs.index))
         return held, columns, (note, *notes)
     if labels.columns is None:
         raise ValueError(f"{path}: name the columns of obs to score against (--factors); {suggestion('', obs)}")
@@ -324,29 +324,31 @@ def _of_cells(path: Path, labels: Labels) -> tuple[Representation, dict[str, Any
 
 
 def _matched(
-    path: Path, labels: Path, key: str | None, cells: tuple[Representation, Any] | None = None
+    path: Path, table: Path, labels: Labels, cells: tuple[Representation, Any] | None = None
 ) -> tuple[Representation, dict[str, Any], tuple[str, ...]]:
     """Codes, and the columns of labels in the order of their rows; notes where rows were matched, or could not be.
 
     Without a key by the index that pandas wrote to both tables, if it did. `cells` are the codes of a .h5ad file, and
     what it calls their rows.
     """
-    columns = dict(read_columns(labels, index=True))
+    key = labels.key
+    asked = None if labels.needed is None else [*labels.needed, key or ""]
+    columns = dict(read_columns(table, asked=asked, index=True))
     names = row_names(columns, key)
     lacking = f"no column {key!r} to match rows by; both tables (.csv, .parquet) need one"
     if key is not None and names is None:
-        raise ValueError(f"{labels}: {lacking}")
+        raise ValueError(f"{table}: {lacking}")
     if names is None and cells is not None:
-        raise ValueError(f"{labels}: --key COLUMN says which column holds the obs_names of {path}")
-    table = path.suffix.lower() in (".csv", ".parquet")
-    held, rows = cells or (read_table(path, key) if table else (_without_factors(path), None))
+        raise ValueError(f"{table}: --key COLUMN says which column holds the obs_names of {path}")
+    tabular = path.suffix.lower() in (".csv", ".parquet")
+    held, rows = cells or (read_table(path, key) if tabular else (_without_factors(path), None))
     if rows is not None and names is not None:
-        order = order_of(str(path), rows, str(labels), names, key or "index")
-        notes = () if order is None else (note_on_order(str(path), str(labels), order, key or "index"),)
+        order = order_of(str(path), rows, str(table), names, key or "index")
+        notes = () if order is None else (note_on_order(str(path), str(table), order, key or "index"),)
         return held, columns if order is None else taken(columns, order), notes
     if key is not None:
         raise ValueError(f"{path}: {lacking}")
-    left = [file for file, found in ((labels, names), (path, rows)) if found is not None and not counts(found)]
+    left = [file for file, found in ((table, names), (path, rows)) if found is not None and not counts(found)]
     said = "a column without a name was left out; --key COLUMN matches rows by a column of both tables"
     return held, columns, tuple(f"{file}: {said}" for file in left)
 

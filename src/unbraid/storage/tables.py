@@ -11,7 +11,7 @@ import re
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import takewhile
 from math import prod
@@ -71,11 +71,13 @@ def as_number(cell: str) -> float:
     return float(cell)
 
 
-def read_columns(path: str | Path, *, index: bool = False) -> dict[str, Any]:
+def read_columns(path: str | Path, *, asked: Collection[str] | None = None, index: bool = False) -> dict[str, Any]:
     """The columns of a table of labels by name; columns of a matrix are factor_0, factor_1, ...
 
     Args:
         path: of the table.
+        asked: names of the columns that are used, default all; pickled arrays of other names in a .npz file are left
+            out.
         index: whether to keep the index that pandas writes, under the names of `unnamed_columns`.
 
     Raises:
@@ -94,7 +96,10 @@ def read_columns(path: str | Path, *, index: bool = False) -> dict[str, Any]:
         return {name: table[name].to_pandas() for name in table.column_names if name not in left_out}
     if suffix not in TABLES:
         raise ValueError(f"{path}: a table of labels ends in {', '.join(TABLES)}")
-    arrays = {"": read_npy(path)} if suffix == ".npy" else read_npz(path) if suffix == ".npz" else read_tensors(path)[0]
+    if suffix == ".npz":
+        arrays = read_npz(path, asked=asked)
+    else:
+        arrays = {"": read_npy(path)} if suffix == ".npy" else read_tensors(path)[0]
     columns: dict[str, Any] = {}
     for name, array in arrays.items():
         if array.dtype.names is not None:  # a structured array
@@ -136,8 +141,15 @@ with suppress(ImportError):
 UNREADABLE = (*DAMAGED, KeyError, RuntimeError, NotImplementedError, zipfile.BadZipFile, *PACKED)
 
 
-def read_npz(path: Path, wanted: Any = None) -> dict[str, Any]:
-    """The arrays of a .npz file by name; of those wanted alone, the others may be pickled and are left closed."""
+class Pickled(ValueError):
+    """An array holds objects of Python, which only running what the file says would bring back."""
+
+
+def read_npz(path: Path, wanted: Any = None, *, asked: Collection[str] | None = None) -> dict[str, Any]:
+    """The arrays of a .npz file by name; of those wanted alone, the others may be pickled and are left closed.
+
+    With `asked`, all arrays but pickled ones of other names.
+    """
     try:
         check_file(path)
         with zipfile.ZipFile(path) as archive:
@@ -150,6 +162,8 @@ def read_npz(path: Path, wanted: Any = None) -> dict[str, Any]:
                     try:
                         arrays[name] = _array(member, members[name].file_size)
                     except ValueError as error:
+                        if isinstance(error, Pickled) and asked is not None and name not in asked:
+                            continue
                         raise ValueError(f"array {name!r}: {error}") from error
                     if member.read(1):  # also makes zipfile compare its checksum
                         raise ValueError(f"array {name!r} is longer than its header says")
@@ -215,7 +229,7 @@ def _array(file: Any, length: int) -> Any:
     except (SyntaxError, TypeError, tokenize.TokenError) as error:
         raise ValueError(f"its header cannot be read: {error}") from error
     if dtype.hasobject:
-        raise ValueError("it holds pickled objects, which are never loaded")
+        raise Pickled("it holds pickled objects, which are never loaded; save text by .astype(str)")
     if any(isinstance(size, bool) or size < 0 for size in shape):
         raise ValueError(f"its header declares the shape {shape}")
     if prod(shape) * dtype.itemsize > length:
