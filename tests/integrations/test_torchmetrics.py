@@ -117,6 +117,7 @@ def test_it_is_a_metric_as_torchmetrics_wants_one() -> None:
     [
         (lambda: CodeMetric("mgi"), "unknown metric 'mgi'"),
         (lambda: CodeMetric("mig", bin=3), "mig takes no argument 'bin'"),
+        (lambda: CodeMetric("mig", value="ceilin"), "mig has no value 'ceilin'; did you mean 'ceiling'?"),
         (lambda: CodeMetric("mig").update(torch.zeros(3, 2), torch.zeros(4, 2)), r"got \(3, 2\) and \(4, 2\)"),
         (
             lambda: CodeMetric("mig").update((torch.zeros(3, 2),), torch.zeros(3, 2)),

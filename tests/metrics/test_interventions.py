@@ -62,7 +62,9 @@ def test_a_batch_shares_one_level_of_the_fixed_factor(groups: Groups) -> None:
 def test_levels_of_a_single_row_are_left_out_and_named() -> None:
     factors = np.array([[0], [0], [1], [1], [2]])
     groups = group_rows(as_levels(check_inputs(np.zeros((5, 1)), factors)))
-    assert groups.notes == ("factor 0: 1 levels with a single row are never held fixed",)
+    assert groups.notes == ("factor 0: 1 level with a single row is never held fixed",)
+    several = group_rows(as_levels(check_inputs(np.zeros((6, 1)), np.array([[0], [0], [1], [1], [2], [3]]))))
+    assert several.notes == ("factor 0: 2 levels with a single row are never held fixed",)
     batches, _ = draw_batches(groups, 200, 3, np.random.default_rng(0))
     assert set(batches.ravel()) == {0, 1, 2, 3}
 

@@ -160,6 +160,22 @@ def test_a_column_of_text_among_codes_is_named() -> None:
         score(frame, FACTORS)
 
 
+@pytest.mark.parametrize(
+    ("cell", "said"),
+    [
+        (2.5, r"got dtype object\. All are numbers: codes\.astype\(float\)$"),
+        (None, r"got dtype object: row 3, column 1 is None$"),
+        ("2.5", r"got dtype object: row 3, column 1 is '2\.5'$"),
+    ],
+)
+def test_codes_that_are_objects_of_python_say_what_to_do(cell: Any, said: str) -> None:
+    codes = CODES.astype(object)
+    codes[3, 1] = cell
+    for made in (codes, Representation(codes, FACTORS), pytest.importorskip("pandas").DataFrame(codes)):
+        with pytest.raises(ValueError, match=f"codes must be real numbers; {said}"):
+            score(made, None if isinstance(made, Representation) else FACTORS, metrics="mig")
+
+
 @pytest.mark.parametrize("labels", [lambda factors: factors, lambda factors: {"x": factors[:, 0], "y": factors[:, 1]}])
 def test_codes_of_rows_without_a_label_need_not_be_numbers(labels: Any) -> None:
     codes, factors = CODES.copy(), FACTORS.astype(float)

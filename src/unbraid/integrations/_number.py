@@ -1,11 +1,12 @@
 """One number of one metric, which is all that scorers and streaming metrics of other libraries hold."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from unbraid._utils.suggest import suggestion
 from unbraid.metrics import Metric
+from unbraid.metrics._shared.arguments import values_of
 from unbraid.scoring.score import Named, choose, score
 from unbraid.storage.trust import trusting
 from unbraid.types import Kind
@@ -51,8 +52,7 @@ class Number:
         card = score(codes, factors, metrics=[self.metric], seed=self.seed, on_error="raise", **about)
         ((name, scored),) = card.scored.items()
         value = self.value or scored.metric.headline
-        if value not in scored.values:
-            raise ValueError(f"{name} has no value {value!r}; {suggestion(value, scored.values)}")
+        _check_value(name, value, scored.values)
         return scored.values[value]
 
 
@@ -67,7 +67,7 @@ def number(
     """The number asked for.
 
     Raises:
-        ValueError: an unknown metric, several of them, or an argument that it does not take.
+        ValueError: an unknown metric, several of them, or an argument or a value that it does not have.
     """
     if params and not isinstance(name, str):
         raise ValueError(f"{', '.join(params)}: a function of your own takes no arguments here; give a partial of it")
@@ -75,4 +75,12 @@ def number(
     rows = choose(trusting(asked))
     if len(rows) > 1:
         raise ValueError(f"{asked} is several metrics, {', '.join(rows)}; name one")
+    ((called, row),) = rows.items()
+    if value is not None and not row.own:  # what a function of the user's returns is known once it has run
+        _check_value(called, value, values_of(row))
     return Number(asked, kinds, sizes, value, seed)
+
+
+def _check_value(metric: str, value: str, known: Iterable[str]) -> None:
+    if value not in known:
+        raise ValueError(f"{metric} has no value {value!r}; {suggestion(value, known)}")

@@ -9,6 +9,7 @@ import numpy as np
 
 from unbraid._utils.arguments import check_whole
 from unbraid._utils.arrays import as_array, finite_sparse, is_sparse
+from unbraid._utils.counted import counted
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.alignment import align, gaps
 from unbraid.metrics._shared.bins import bin_codes
@@ -97,6 +98,7 @@ def wide_scores(
     results = {name: result(found) for name, result in WIDE.items() if name != "sap"}
     per_line = gaps(found.squared)
     left_out = found.inputs.n_factors - len(per_line)
+    without_sap = (f"sap leaves out {counted(left_out, 'categorical factor')}",) if left_out else ()
     if not left_out:
         results["sap"] = _sap(found)
     return WideScores(
@@ -106,7 +108,7 @@ def wide_scores(
         leading=found.leading,
         results=MappingProxyType(results),
         codes=found.codes,
-        notes=(*found.levels.notes, *((f"sap leaves out {left_out} categorical factors",) if left_out else ())),
+        notes=(*found.levels.notes, *without_sap),
     )
 
 

@@ -1,8 +1,7 @@
 """Numbers of papers beside those that the runs of a study reached."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 from unbraid._utils.suggest import suggestion
 from unbraid.analysis.columns import HELD_OUT
@@ -10,6 +9,7 @@ from unbraid.families.base import check_value
 from unbraid.families.building import completed
 from unbraid.families.table import FAMILIES, find_family
 from unbraid.metrics import METRICS
+from unbraid.metrics._shared.arguments import values_of
 from unbraid.studies.expand import metric_names, setting_text
 from unbraid.studies.schema import PublishedSection, StudyConfig
 from unbraid.studies.snapshot import Planned, RunView, StudySnapshot
@@ -63,14 +63,8 @@ def _values(metric: str) -> list[str]:
     if metric == "udr":
         return ["score", "informative"]
     row = METRICS.get(metric.partition("(")[0])
-    result = None if row is None else get_type_hints(row.function).get("return")
-    if result is None or not hasattr(result, "__dataclass_fields__"):
-        return []
-    hints = get_type_hints(result)
-    return [
-        *(each.name for each in fields(result) if float in {hints[each.name], *get_args(hints[each.name])}),
-        HELD_OUT,
-    ]
+    known = [] if row is None else values_of(row)
+    return [*known, HELD_OUT] if known else []
 
 
 def published_columns(snapshot: StudySnapshot) -> dict[str, dict[str, Any]]:

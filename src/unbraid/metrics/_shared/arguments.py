@@ -5,9 +5,9 @@ import inspect
 import re
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from functools import cache, partial
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 from pydantic import ConfigDict, PydanticSchemaGenerationError, TypeAdapter, ValidationError
@@ -82,6 +82,15 @@ def arguments_of(name: str) -> Mapping[str, Any]:
     """The arguments in the full name of a metric."""
     row = find_metric(name)
     return row.function.keywords if row is not None and isinstance(row.function, partial) else {}
+
+
+def values_of(row: Metric) -> list[str]:
+    """Names of the numbers of its result, some of which may be None; none of a function of the user's."""
+    result: Any = get_type_hints(getattr(row.function, "func", row.function)).get("return")  # of a partial its own
+    if not is_dataclass(result):
+        return []
+    hints = get_type_hints(result)
+    return [each.name for each in fields(result) if float in {hints[each.name], *get_args(hints[each.name])}]
 
 
 def choosable(row: Metric) -> dict[str, TypeAdapter[Any]]:

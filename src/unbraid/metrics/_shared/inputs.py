@@ -11,7 +11,7 @@ import numpy as np
 
 from unbraid._utils.arguments import check_entries, check_same_rows, check_whole
 from unbraid._utils.arrays import CELLS, ROWS, as_array, check_weights, column_names, row_slices
-from unbraid._utils.suggest import suggestion
+from unbraid._utils.suggest import one_line, suggestion
 from unbraid.errors import UnbraidError
 from unbraid.metrics._shared.bins import bin_equal_width
 from unbraid.metrics._shared.resampling import Numbers, permutation
@@ -24,6 +24,7 @@ CONTINUOUS_BINS = 20
 FEW = 64  # rows that seldom hide that a factor varies
 AT_ONCE = CELLS  # numbers of codes that are made float64 at a time, where a metric reads them by columns
 CELL = 8  # bytes of a float64
+LONGEST = 60  # letters of a cell that is no number
 ON_EDGE = 1e-5  # of a bin of angles, up to which below its edge a value counts as on it: float32 and arctan2 round
 
 
@@ -197,6 +198,17 @@ def all_finite(matrix: FloatArray | IntArray) -> bool:
     return all(np.isfinite(matrix[rows]).all() for rows in row_slices(matrix))
 
 
+def _of_objects(matrix: Any, name: str) -> str:
+    """What to do about an array of Python's objects: which is no number, or that all are."""
+    if matrix.dtype.kind != "O":
+        return ""
+    for place, each in np.ndenumerate(matrix):
+        if isinstance(each, bool | np.bool_) or not isinstance(each, int | float | np.integer | np.floating):
+            cell = ", ".join(f"{axis} {at}" for axis, at in zip(("row", "column"), place, strict=False))
+            return f": {cell} is {one_line(repr(each), LONGEST)}"
+    return f". All are numbers: {name}.astype(float)"
+
+
 def real_matrix(values: ArrayLike, name: str, columns: str) -> FloatArray | IntArray:
     """`finite_matrix` that lets NaN and infinity pass."""
     matrix = as_array(values)
@@ -205,7 +217,7 @@ def real_matrix(values: ArrayLike, name: str, columns: str) -> FloatArray | IntA
         others = [each for each in column_names(frame) if as_array(frame[each]).dtype.kind not in "biuf"]
         of = f" in column {others[0]!r}" if others else ""
         rows = matrix.ndim == 1 and np.ndim(next(iter(matrix), 0)) == 1  # a column of a frame that holds arrays
-        how = f". One array of all rows: numpy.stack({name})" if rows else ""
+        how = f". One array of all rows: numpy.stack({name})" if rows else _of_objects(matrix, name)
         raise ValueError(f"{name} must be real numbers; got dtype {matrix.dtype}{of}{how}")
     if matrix.ndim != 2:
         how = ""

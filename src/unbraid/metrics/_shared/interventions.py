@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
+from unbraid._utils.counted import counted
 from unbraid.metrics._shared.chance import unreadable
 from unbraid.metrics._shared.inputs import Levels, NotDefined, split_rows
 from unbraid.metrics._shared.sharing import shared
@@ -48,7 +49,9 @@ def group_rows(levels: Levels, among: IntArray | None = None) -> Groups:
         if not usable.any():
             raise NotDefined(f"needs two rows with the same level of factor {factor}")
         if not usable.all():
-            notes.append(f"factor {factor}: {int((~usable).sum())} levels with a single row are never held fixed")
+            alone = int((~usable).sum())
+            are = "is" if alone == 1 else "are"
+            notes.append(f"factor {factor}: {counted(alone, 'level')} with a single row {are} never held fixed")
         starts.append(factor * n_samples + (np.cumsum(frequency) - frequency)[usable])
         counts.append(frequency[usable])
         first.append(first[-1] + int(usable.sum()))
