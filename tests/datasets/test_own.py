@@ -209,7 +209,7 @@ GOOD = "file,size,shape\na.png,1,box\nb.png,2,disc\n"
         ("", "the file is empty"),
         ("size,shape\n", "there are no rows"),
         ("size,size\n1,2\n3,4\n", "columns must have names, each its own"),
-        ("size,shape\n1,box\n2\n", "line 3 has 1 cells; the first has 2"),
+        ("size,shape\n1,box\n2\n", "line 3 has 1 cell; the first has 2"),
         ("size,shape\n1,box\n,disc\n", "line 3, column 'size' is empty"),
         ("size,shape\n1,box\nx,disc\n", "line 3, column 'size' is 'x', which is no number, as other cells are"),
         ("size,shape\n1,box\nnan,disc\n", "line 3, column 'size' is nan, which is no finite number"),

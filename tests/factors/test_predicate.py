@@ -80,3 +80,8 @@ def test_space_around_a_condition_is_no_matter(text: str) -> None:
 
 def test_a_name_is_found_however_python_spells_it() -> None:
     assert predicate("\ufb01n > 1 and \u00b5 > 0", ["\ufb01n", "\u00b5"])(np.array([[2.0, 1.0]])).tolist() == [True]
+
+
+def test_the_letters_of_one_name_are_no_names() -> None:
+    with pytest.raises(ValueError, match="names must be a list of names; got 'sz'"):
+        predicate("s > 1", "sz")

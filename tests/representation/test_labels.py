@@ -11,6 +11,7 @@ from unbraid.metrics import NotDefined, d_lsbd, mig, sap
 from unbraid.metrics._shared.inputs import as_levels, check_inputs
 from unbraid.representation import Representation
 from unbraid.representation.labels import read_labels
+from unbraid.storage.tables import read_columns
 
 pandas = pytest.importorskip("pandas")
 RNG = np.random.default_rng(0)
@@ -561,6 +562,21 @@ def test_dates_written_as_text_are_said_to_be_classes() -> None:
     assert not any(said in note for note in read_labels({"day": days}, kinds={"day": "categorical"}).notes)
     assert not any(said in note for note in read_labels({"day": [*days[:3], "later"]}).notes)
     assert read_labels({"day": np.array(days, dtype="datetime64[D]")}).factors[:, 0].tolist() == [0, 8, 0, 30]
+
+
+def test_spans_of_time_in_a_csv_file_are_said_to_be_classes(tmp_path: Any) -> None:
+    pandas = pytest.importorskip("pandas")
+    hours = [24, 0.5, -30, 48, 240]
+    for some in (hours, hours[::3]):  # pandas leaves out the clock where all are whole days
+        spans = pandas.DataFrame({"age": pandas.to_timedelta(some, unit="h")})
+        spans.to_csv(tmp_path / "labels.csv", index=False)
+        said = "age holds spans of time written as text, which are classes without order; spans of time of a data frame"
+        columns = read_columns(tmp_path / "labels.csv")
+        assert read_labels(columns).notes[0].startswith(said)
+        assert not any(said in note for note in read_labels(columns, kinds={"age": "categorical"}).notes)
+        wanted = (np.array(some) - min(some)) / 24
+        assert read_labels(spans).factors[:, 0].tolist() == pytest.approx(wanted)
+    assert not any("written as text" in note for note in read_labels({"age": ["1 days", "2 weeks"]}).notes)
 
 
 @pytest.mark.parametrize(

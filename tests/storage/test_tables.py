@@ -9,6 +9,7 @@ import pyarrow.parquet
 import pytest
 
 from unbraid import Representation
+from unbraid.datasets.factor_table import read_table
 from unbraid.representation.labels import read_labels
 from unbraid.representation.representation import row_names
 from unbraid.storage.tables import read_columns, read_csv, read_parquet, write_parquet
@@ -85,6 +86,33 @@ def test_an_underscore_makes_text_of_digits(tmp_path: Path) -> None:
     assert columns["size"].tolist() == [1, 2, 3]
 
 
+@pytest.mark.parametrize("header", ["", "size hue"])
+def test_numbers_are_told_apart_by_spaces_as_well(header: str, tmp_path: Path) -> None:
+    matrix = np.array([[1, 2.5], [-3e-7, 4], [np.nan, 6]])
+    np.savetxt(tmp_path / "labels.csv", matrix, fmt="%12.8g", header=header, comments="")
+    columns = read_columns(tmp_path / "labels.csv")
+    assert list(columns) == (["size", "hue"] if header else ["factor_0", "factor_1"])
+    np.testing.assert_array_equal(np.column_stack(list(columns.values())), matrix)
+    np.savetxt(tmp_path / "codes.csv", matrix[:2], header=header, comments="")
+    held = Representation.load(tmp_path / "codes.csv")
+    assert held.codes.tolist() == matrix[:2].tolist()
+    (size, _) = read_table(tmp_path / "codes.csv")
+    assert size.levels("continuous")[2].tolist() == [1, -3e-7]
+
+
+@pytest.mark.parametrize(
+    "text", ["name of it\nred car\nblue car\n", "date\n2024 01 05\n2024 02 07\n", "two words\n1 2\n3 4 5\n", "1 2\n"]
+)
+def test_text_with_spaces_stays_one_column(text: str, tmp_path: Path) -> None:
+    (tmp_path / "labels.csv").write_text(text)
+    if text == "1 2\n":
+        with pytest.raises(ValueError, match="there are no rows below the names"):
+            read_columns(tmp_path / "labels.csv")
+        return
+    name, *cells = text.splitlines()
+    assert {key: list(column) for key, column in read_columns(tmp_path / "labels.csv").items()} == {name: cells}
+
+
 def test_a_table_that_cannot_be_read_says_why(tmp_path: Path) -> None:
     path = tmp_path / "labels.csv"
     path.write_text("size,hue\n")
@@ -98,7 +126,7 @@ def test_a_table_that_cannot_be_read_says_why(tmp_path: Path) -> None:
 def test_lines_are_counted_as_editors_do(tmp_path: Path) -> None:
     for text, line in (("a,b\n\n1,2\n\n3\n", 5), ("\n1;2\n3\n", 3), ('a,b\n"x\ny",2\n3\n', 4)):
         (tmp_path / "a.csv").write_text(text)
-        with pytest.raises(ValueError, match=f"line {line} has 1 cells; the first has 2"):
+        with pytest.raises(ValueError, match=f"line {line} has 1 cell; the first has 2"):
             read_csv(tmp_path / "a.csv")
 
 

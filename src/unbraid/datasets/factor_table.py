@@ -165,8 +165,8 @@ def _is_too_large(cell: Any) -> bool:
 def read_table(path: Path) -> list[Column]:
     """The columns of a .csv or .parquet file, but for an index that pandas wrote.
 
-    Cells of a .csv file are separated by commas, semicolons or tabs; its first line holds names, unless all of it are
-    numbers.
+    Cells of a .csv file are separated by commas, semicolons or tabs, numbers by spaces as well; its first line holds
+    names, unless all of it are numbers.
 
     Raises:
         ValueError: it is neither, or has rows of different lengths, no rows, or columns of one name.

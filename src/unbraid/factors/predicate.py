@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from unbraid._utils.arguments import listed
 from unbraid._utils.suggest import suggestion
 from unbraid.types import BoolArray, FloatArray
 
@@ -41,14 +42,15 @@ def predicate(text: str, names: Sequence[str]) -> Predicate:
         names: the factors, in the order of their columns.
 
     Raises:
-        ValueError: the text is no such condition, or names an unknown factor; and, by the function, where the condition
-            has no value in some row, such as x % 0.
+        ValueError: the text is no such condition, or names an unknown factor; `names` is no list; and, by the function,
+            where the condition has no value in some row, such as x % 0.
 
     Example:
         >>> inside = predicate("size > 1 and (hue == 0 or hue == 3)", ["size", "hue"])
         >>> inside(np.array([[2, 3], [2, 1], [0, 0]])).tolist()
         [True, False, False]
     """
+    names = listed("names", names)
     if len(text) > LONGEST:
         raise ValueError(f"a condition has at most {LONGEST} characters; this has {len(text):,}")
     try:

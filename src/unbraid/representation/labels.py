@@ -1,6 +1,7 @@
 """Labels as people have them: text, categories, booleans, dates, angles of any period, missing ones."""
 
 import datetime
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -25,9 +26,10 @@ ON_A_STEP = 1e-5  # of a step: single precision leaves half of it of 2 pi on 64 
 SHOWN_LEVELS = 6
 FEWEST_NAMED, OWN_LEVEL = 20, 0.9  # rows, and the part of them with a level each, from which text names the rows
 FEWEST_NUMBERED = 100  # rows from which numbers do, each its own; those of fewer rows often differ by chance
-DATES_AS_TEXT = (
-    "dates written as text, which are classes without order; dates of a data frame or of a .parquet file become days"
+TIMES_AS_TEXT = (
+    "{0} written as text, which are classes without order; {0} of a data frame or of a .parquet file become days"
 )
+SPAN = re.compile(r"-?\d+ days?( [+-]?\d\d:\d\d:\d\d(\.\d+)?)?")  # as pandas writes one
 _NO_VALUE = {"NAType", "NaTType", "MaskedConstant"}  # of pandas and NumPy, which cannot be compared
 
 
@@ -237,8 +239,8 @@ def _factor(name: str, column: _Column, used: BoolArray, told: Any, period: Any)
             values = np.array(column.places, dtype=float)[values.astype(int)]
             return _Factor(values, kind, column.declared, len(column.declared), _told(name, kind, column.declared))
         steps = len(column.levels) if kind == "cyclic" else 0
-        if told is None and _are_dates(column):
-            notes = (f"{name} holds {DATES_AS_TEXT}",)
+        if told is None and (times := _times_in(column)):
+            notes = (f"{name} holds {TIMES_AS_TEXT.format(times)}",)
         return _Factor(values, kind, column.levels, steps, _told(name, kind, column.levels), notes)
     if kind == "cyclic" and (period is not None or not whole):
         return _angles(name, values, period)
@@ -287,18 +289,22 @@ def refuse_names_of_rows(name: str, values: FloatArray, column: _Column | None =
     fewest, share = (FEWEST_NAMED, OWN_LEVEL) if text else (FEWEST_NUMBERED, 1)
     if n_rows >= fewest and n_values >= n_rows * share:
         kind = "these are classes, give the kind categorical" if text else "measured, give the kind continuous"
-        dates = column is not None and _are_dates(column)
-        how = f"it holds {DATES_AS_TEXT}" if dates else f"if {kind}"
+        times = "" if column is None else _times_in(column)
+        how = f"it holds {TIMES_AS_TEXT.format(times)}" if times else f"if {kind}"
         key = "" if column is None else f", or match rows by it (--key {name}) where the table of codes has it, too"
         found = f"labels column {name!r} has {n_values:,} values in {n_rows:,} rows"
         raise NamesOfRows(
             f"{found}: if it names the rows, leave it out{key}; {how}",
-            f"{found}: leave it out" + (f"; {how}" if dates else ""),
+            f"{found}: leave it out" + (f"; {how}" if times else ""),
         )
 
 
-def _are_dates(column: _Column) -> bool:
-    return column.said == "text" and len(_dates_in(column.levels)) == len(column.levels)
+def _times_in(column: _Column) -> str:
+    """What text stands for in every row, dates or spans of time; nothing of other columns."""
+    if column.said != "text":
+        return ""
+    dates = len(_dates_in(column.levels)) == len(column.levels)
+    return "dates" if dates else "spans of time" if all(map(SPAN.fullmatch, column.levels)) else ""
 
 
 def _note_on_steps(name: str, values: FloatArray, steps: int) -> str:

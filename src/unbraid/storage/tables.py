@@ -21,6 +21,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from unbraid._utils.arrays import telling
+from unbraid._utils.counted import counted
 from unbraid._utils.optional import require
 from unbraid._utils.suggest import one_line
 from unbraid.storage.checksum import BLANK, KEY, add_checksum, check_file
@@ -315,9 +316,9 @@ def write_parquet(frame: DataFrame, path: Path) -> None:
 def read_csv(path: Path, *, index: bool = False) -> dict[str, Any]:
     """The columns of a .csv file: floats where every cell is a number or empty, else text with None.
 
-    The first line holds names, unless all of it are numbers. Columns are separated by commas, semicolons or tabs. A
-    first column without a name is the index that pandas writes, which is left out unless `index` asks for it; so are
-    those next to it, as levels of the index.
+    The first line holds names, unless all of it are numbers. Columns are separated by commas, semicolons or tabs, those
+    of a table of numbers by spaces as well. A first column without a name is the index that pandas writes, which is
+    left out unless `index` asks for it; so are those next to it, as levels of the index.
     """
     names, numbered = csv_rows(path)
     _check_own_names(path, names)
@@ -339,7 +340,7 @@ def csv_rows(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
             first = next((line for line in file if line.strip()), "")
             file.seek(0)
             reader = csv.reader(file, strict=True, delimiter=delimiter_of(first))
-            numbered = [(reader.line_num, line) for line in reader if line]
+            numbered = _by_spaces([(reader.line_num, line) for line in reader if line])
     except (UnicodeDecodeError, csv.Error, OSError) as error:
         raise ValueError(f"{path}: not a readable .csv file in UTF-8 ({error})") from error
     lines = [line for _, line in numbered]
@@ -355,8 +356,22 @@ def csv_rows(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
         raise ValueError(f"{path}: there are no rows below the names of the columns")
     for number, row in rows:
         if len(row) != len(names):
-            raise ValueError(f"{path}: line {number} has {len(row)} cells; the first has {len(names)}")
+            raise ValueError(f"{path}: line {number} has {counted(len(row), 'cell')}; the first has {len(names)}")
     return names, rows
+
+
+def _by_spaces(numbered: list[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
+    """Lines of one cell each, cut at spaces, where that makes a table of numbers, as numpy.savetxt writes it.
+
+    Text in one cell may have spaces in it: without numbers in every line below the first all stays as it is.
+    """
+    if any(len(cells) != 1 for _, cells in numbered):
+        return numbered
+    cut = [(number, cells[0].split()) for number, cells in numbered]
+    counts = {len(cells) for _, cells in cut}
+    below = [cell for _, cells in cut[1:] for cell in cells]
+    table = len(counts) == 1 and counts != {1} and below and all(_number(cell) is not None for cell in below)
+    return cut if table else numbered
 
 
 def delimiter_of(line: str) -> str:
@@ -373,8 +388,8 @@ def delimiter_of(line: str) -> str:
 
 def _counts(lines: list[list[str]]) -> bool:
     """Whether the first line numbers the columns, as pandas does where none has a name; whole numbers may be data."""
-    counted = lines[0] == [str(k) for k in range(len(lines[0]))]
-    return counted and any(not cell.strip().removeprefix("-").isdigit() for line in lines[1:] for cell in line)
+    in_order = lines[0] == [str(k) for k in range(len(lines[0]))]
+    return in_order and any(not cell.strip().removeprefix("-").isdigit() for line in lines[1:] for cell in line)
 
 
 def _column(cells: list[str]) -> Any:
