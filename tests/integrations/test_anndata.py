@@ -104,6 +104,8 @@ def test_rows_of_an_embedding_that_is_a_frame_go_by_name(adata: Any) -> None:
         (lambda adata: Benchmarker(adata, FACTORS, "X_god"), "adata.obsm has no 'X_god'"),
         (lambda adata: Benchmarker(adata, FACTORS, []), "embedding_obsm_keys is empty; adata.obsm has X_good, X_mixed"),
         (lambda adata: Benchmarker(adata, FACTORS, ["X_good"], unwanted="batsh"), "adata.obs has no 'batsh'"),
+        (lambda adata: Benchmarker(adata, ["celltype"], ["X_good"]), "adata.obs has no 'celltype'; did you mean"),
+        (lambda adata: Benchmarker(adata, FACTORS, ["X_good"], metrics=["mgi"]), "unknown metric 'mgi'; did you mean"),
         (lambda adata: Benchmarker(adata, FACTORS, ["X_good"]).get_results(), r"call benchmark\(\) first"),
         (lambda adata: unbraid.score(adata), "unbraid.integrations.anndata.score"),
     ],
@@ -133,6 +135,19 @@ def test_a_benchmark_has_a_row_for_each_embedding(adata: Any) -> None:
     assert alone.scored["unwanted(batch)"].null.p == 0.05  # pyright: ignore[reportOptionalMemberAccess]
     assert alone["mig"].score == results.loc["X_mixed", "mig"]
     assert set(adata.uns["unbraid"]) == {"X_good", "X_mixed"}
+
+
+def test_a_wide_sparse_embedding_is_named_and_scored_as_a_full_array_where_that_is_asked_for(adata: Any) -> None:
+    padded = np.pad(MIXED, ((0, 0), (0, 200)))
+    adata.obsm["X_wide"] = sparse.csr_matrix(padded)
+    asked: dict[str, Any] = {"unwanted": "batch", "kinds": KINDS, "metrics": "mig"}
+    said = (
+        "^embedding .X_wide.: a full array is needed for unwanted, and codes .* take 0.65 MB .*, or leave unwanted out"
+    )
+    with pytest.raises(ValueError, match=said):
+        Benchmarker(adata, FACTORS, ["X_good", "X_wide"], **asked).benchmark()
+    results = Benchmarker(adata, FACTORS, ["X_wide", "X_mixed"], **asked, dense=True).benchmark().get_results()
+    np.testing.assert_allclose(*results.to_numpy(), atol=1e-9)
 
 
 def run(arguments: list[str], call: Any, folder: Path) -> dict[str, Any]:

@@ -186,7 +186,7 @@ def test_a_card_of_wide_codes_has_the_numbers_of_the_plain_one_and_the_codes_tha
             for part in ("per_factor", "ceiling", "chance", "accuracy"):
                 own, other = getattr(card[name], part, 0.0), getattr(expected[name], part, 0.0)
                 np.testing.assert_allclose(own, other, atol=1e-12)
-    assert card.skipped["nk"].startswith("needs all codes at once as a full array, which takes 0.00023 GB here")
+    assert card.skipped["nk"].startswith("needs all codes at once as a full array, which takes 0.23 MB here")
     names = card.representation.code_names
     plain = [f"code {code}" for code in expected["snc"].alignment]
     assert [names[code] for code in card["snc"].alignment] == plain
@@ -349,3 +349,24 @@ def test_booleans_of_sparse_codes_are_scored_by_sap_as_the_reason_says() -> None
     assert found == pytest.approx(np.mean(np.diff(np.sort(squared, axis=0)[-2:], axis=0)))
     words = {**labels, "code": np.where(factors[:, 1] == 1, "yes", "no")}  # which have no order to declare
     assert score(sparse.csr_array(codes), words).skipped["sap"].endswith("too many here")
+
+
+@pytest.mark.parametrize("at_once", [7, 128])
+@pytest.mark.parametrize("seed", range(6))
+def test_codes_as_good_as_each_other_are_matched_wherever_they_stand(seed: int, at_once: int) -> None:
+    """Of rare codes on few rows many tell as much of a factor by one half of the rows, and not by the other."""
+    rng = np.random.default_rng(seed)
+    factors = np.stack(np.unravel_index(np.arange(40) % 4, (2, 2)), axis=1)
+    codes = (rng.random((40, 120)) < 0.12).astype(float)
+    whole = snc(codes, factors).score, mcc(codes, factors).score
+    for order in (np.arange(120), rng.permutation(120), rng.permutation(120)):
+        for held in (codes[:, order], sparse.csr_array(codes[:, order])):
+            found = wide_scores(held, factors, at_once=at_once)
+            assert (found.snc, found.mcc) == pytest.approx(whole)
+
+
+def test_of_copies_as_many_are_looked_at_as_there_are_factors() -> None:
+    codes = np.repeat(wide()[:, [7, 30, 44, 13]], 50, axis=1)
+    found = wide_scores(codes, FACTORS, at_once=16)
+    assert [int((found.leading // 50 == kind).sum()) for kind in range(4)] == [3, 3, 3, 0]
+    assert (found.snc, found.mcc) == pytest.approx((snc(codes, FACTORS).score, mcc(codes, FACTORS).score))

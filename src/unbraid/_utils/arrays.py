@@ -165,12 +165,13 @@ def too_large(n_values: int) -> bool:
 
 def in_full(shape: Sequence[int]) -> str:
     """What a matrix of this shape takes as a full array."""
-    return f"of shape {tuple(shape)} take {gigabytes(shape)} as a full array"
+    return f"of shape {tuple(shape)} take {memory_of(shape)} as a full array"
 
 
-def gigabytes(shape: Sequence[int]) -> str:
-    """Of a full array of this shape."""
-    return f"{8 * math.prod(shape) / 1e9:.2g} GB"
+def memory_of(shape: Sequence[int]) -> str:
+    """What a full array of this shape takes."""
+    size = 8 * math.prod(shape)
+    return f"{size / 1e9:.2g} GB" if size >= 1e8 else f"{size / 1e6:.2g} MB"
 
 
 def as_full(values: Any) -> Any:

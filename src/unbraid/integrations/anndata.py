@@ -13,10 +13,11 @@ from unbraid._utils.suggest import one_line, suggestion
 from unbraid.integrations._number import Kinds
 from unbraid.metrics import Metric
 from unbraid.scoring.card import ScoreCard
-from unbraid.scoring.score import Named
+from unbraid.scoring.score import Named, choose
 from unbraid.scoring.score import score as score_codes
 from unbraid.scoring.unwanted import named
 from unbraid.storage.files import check_unpacked
+from unbraid.storage.trust import trusting
 from unbraid.types import DataFrame
 
 __all__ = ["Benchmarker", "score"]
@@ -116,12 +117,20 @@ class Benchmarker:
         self._options: dict[str, Any] = {**about, **options}
         self.cards: dict[str, ScoreCard] = {}
         _check_names("adata.obsm", self._embeddings, adata.obsm)
-        _check_names("adata.obs", named(unwanted), adata.obs)
+        _check_names("adata.obs", [*named(factors, "factors"), *named(unwanted)], adata.obs)
+        choose(trusting("standard" if metrics is None else metrics))  # before the first embedding has taken its time
 
     def benchmark(self) -> "Benchmarker":
-        """Score every embedding: `cards` holds the cards by embedding."""
+        """Score every embedding: `cards` holds the cards by embedding.
+
+        Raises:
+            ValueError: as `score` does; the message names the embedding.
+        """
         for key in self._embeddings:
-            self.cards[key] = score(self._adata, key, self._factors, **self._options)
+            try:
+                self.cards[key] = score(self._adata, key, self._factors, **self._options)
+            except ValueError as error:
+                raise ValueError(f"embedding {key!r}: {error}") from error
         return self
 
     def get_results(self) -> DataFrame:

@@ -1,5 +1,7 @@
 """Scores of codes that are thousands wide, dense or sparse, a few columns in memory at a time."""
 
+import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -39,6 +41,7 @@ from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 BINS = 20
 WINDOW = 4096  # columns of a sparse matrix by rows that are held by columns too
+AS_GOOD = 1e-12  # difference of worth that counts as none, as where codes are matched
 RUNNERS_UP = 2  # best codes of each factor that are looked at beside its match, which may be as good
 
 
@@ -156,11 +159,23 @@ def one_pass(
             shares = _mean_products(values[rows], stored, target, rows)
             matched[half, columns] = np.abs(by_shares(shares, blocks))
         squared[columns] = np.clip(_mean_products(values, stored, lines), -1, 1) ** 2
-    best = [
-        column for worth in (learnt, *matched) for column in (align(worth), *np.argsort(-worth, axis=0)[:RUNNERS_UP])
-    ]
-    leading = np.setdiff1d(np.concatenate(best), [-1])
+    leading = np.unique(np.concatenate([_leading(worth, parts) for worth in (learnt, *matched)]))
     return OnePass(inputs, levels, information, squared, leading, parts.full(leading), seed, sizes)
+
+
+def _leading(worth: FloatArray, parts: "_Columns") -> IntArray:
+    """Of (n_codes, n_factors) the codes that a matching may take, wherever they stand: those as good are among them.
+
+    What the columns hold then decides between these, in `snc` and `mcc` themselves.
+    """
+    best = np.concatenate([align(worth)[None], np.argsort(-worth, axis=0)[:RUNNERS_UP]])
+    alike = np.zeros(len(worth), dtype=bool)
+    for factor, codes in enumerate(best.T):
+        own = worth[codes[codes >= 0], factor]
+        for level in np.unique(own[own > AS_GOOD]):
+            alike |= np.abs(worth[:, factor] - level) <= AS_GOOD
+    alike[best[best >= 0]] = True
+    return parts.but_for_copies(np.flatnonzero(alike), worth.shape[1])
 
 
 def _mig(found: OnePass) -> MIG:
@@ -257,6 +272,18 @@ class _Columns:
     def full(self, columns: IntArray) -> FloatArray:
         """These columns."""
         return self._checked(self._held[:, columns], 0)
+
+    def but_for_copies(self, columns: IntArray, most: int) -> IntArray:
+        """These columns, of those that hold the same the first `most`."""
+        often: Counter[bytes] = Counter()
+        kept = []
+        for first in range(0, len(columns), self._at_once):
+            some = columns[first : first + self._at_once]
+            for column, held in zip(some.tolist(), self.full(some).T, strict=True):
+                content = hashlib.sha256(held.tobytes()).digest()
+                often[content] += 1
+                kept += [column] if often[content] <= most else []
+        return np.array(kept, dtype=np.int64)
 
     def _checked(self, part: Any, first: int) -> FloatArray:
         if self._sparse:  # which is seen to be finite, and may be as wide as it likes

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._utils.arrays import CELLS, finite_sparse, gigabytes, is_sparse, n_stored
+from unbraid._utils.arrays import CELLS, finite_sparse, is_sparse, memory_of, n_stored
 from unbraid._utils.counted import counted
 from unbraid._utils.memory import check_memory
 from unbraid._utils.repr import with_names
@@ -39,7 +39,7 @@ def score_wide(
     Raises:
         ValueError: unsound input, or none of the metrics reads codes by columns; rows lack labels of codes on the disk.
     """
-    size = gigabytes(codes.shape)
+    size = memory_of(codes.shape)
     why = f"needs all codes at once as a full array, which takes {size} here and is made by dense=True (--dense)"
     skipped = {name: why for name in chosen if name not in WIDE}
     if len(skipped) == len(chosen):
@@ -70,7 +70,7 @@ def score_wide(
     names = tuple(f"code {code}" for code in found.leading)
     notes = (
         f"{held.shape[1]:,} codes were scored; the card shows the {len(names)} that matter: the best of each factor, "
-        "and those matched one to one",
+        "those matched one to one, and those as good",
     )
     kept = Representation(
         found.codes, read.factors, names=read.names, kinds=read.kinds, sizes=read.sizes, levels=read.levels,

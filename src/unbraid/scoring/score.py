@@ -172,9 +172,10 @@ def score(
         codes = as_full(codes)
     elif not isinstance(codes, Representation) and is_wide(codes):
         if in_need:
-            why = f"a full array is needed for {' and '.join(in_need)}"
+            these = " and ".join(in_need)
             raise ValueError(
-                f"{why}, and codes {in_full(np.shape(codes))}: give dense=True (--dense), or leave them out"
+                f"a full array is needed for {these}, and codes {in_full(np.shape(codes))}: give dense=True (--dense), "
+                f"or leave {these} out"
             )
         card = score_wide(codes, factors, choose(trusting(metrics)), seed=seed, failing=failing, **about)
         held = card.representation
