@@ -142,7 +142,7 @@ def test_a_wide_sparse_embedding_is_named_and_scored_as_a_full_array_where_that_
     adata.obsm["X_wide"] = sparse.csr_matrix(padded)
     asked: dict[str, Any] = {"unwanted": "batch", "kinds": KINDS, "metrics": "mig"}
     said = (
-        "^embedding .X_wide.: a full array is needed for unwanted, and codes .* take 0.65 MB .*, or leave unwanted out"
+        "^embedding .X_wide.: a full array is needed for unwanted, and codes .* take 1.9 MB .*, or leave unwanted out"
     )
     with pytest.raises(ValueError, match=said):
         Benchmarker(adata, FACTORS, ["X_good", "X_wide"], **asked).benchmark()

@@ -1,7 +1,9 @@
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from unbraid import Representation
 from unbraid.metrics import udr
@@ -184,3 +186,22 @@ def test_copies_of_one_model_are_looked_for_beside_top_too() -> None:
     assert any(note.startswith("every seed of copies gives the same codes") for note in found.notes)
     assert found.likeness("copies") == pytest.approx(1.0)
     assert found.likeness("seeds") < 0.99
+
+
+@pytest.mark.parametrize(("top", "stored"), [(None, np.array), (2, np.array), (2, sparse.csr_array)])
+def test_models_that_are_the_same_codes_are_named_and_count_once_where_untrained(top: Any, stored: Any) -> None:
+    rng = np.random.default_rng(0)
+    drawn = rng.standard_normal((4, 300, 3))
+    one, other, third, fourth = map(stored, drawn * (np.abs(drawn) > 0.5))
+    how: dict[str, Any] = {"similarity": "spearman", "top": top}
+    found = rank({"a": one, "b": other, "copy of a": one.copy(), "c": third}, **how)
+    said = "a and copy of a are the same codes, which agree with each other on everything: give one of them"
+    assert said in found.notes
+    assert {*found.doubted} == {"a", "copy of a"}
+    assert found.best not in found.doubted
+    models = {"a": one, "b": other}
+    assert not any("the same codes" in note for note in rank(models, **how).notes)
+    twice, once = (rank(models, untrained=each, **how).untrained for each in ([third, fourth, third], [third, fourth]))
+    assert twice == pytest.approx(once)
+    with pytest.raises(ValueError, match="of models of different seeds; these are all the same"):
+        rank(models, untrained=[third, third.copy()], **how)

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from unbraid._utils.arrays import as_array, finite_sparse, is_sparse
 from unbraid._utils.counted import counted
 from unbraid._utils.natural_order import natural
 from unbraid._utils.optional import require
@@ -483,30 +484,43 @@ def _untrained_score(codes: Sequence[FloatArray], models: Sequence[Candidate], o
     """The highest score of untrained models among each other."""
     if not codes:
         return None
-    check_untrained(codes, len(models[0].matrix()))
-    codes = different(codes)
-    if len(codes) < 2:
-        raise ValueError("untrained must be codes of models of different seeds; these are all the same")
+    codes = different_untrained(codes, len(models[0].matrix()))
     found = udr(codes, similarity=options.similarity, alpha=options.alpha, aggregate=options.aggregate)
     return float(found.scores.max())
 
 
-def different(codes: Sequence[FloatArray]) -> list[FloatArray]:
+def different(codes: Sequence[Any]) -> list[Any]:
     """Each once: networks of one seed begin alike in many families, and agree with each other on everything."""
-    found: dict[str, FloatArray] = {}
+    found: dict[str, Any] = {}
     for each in codes:
-        found.setdefault(hashlib.sha256(np.ascontiguousarray(each).tobytes()).hexdigest(), each)
+        found.setdefault(content_of(each), each)
     return list(found.values())
 
 
-def check_untrained(codes: Sequence[Any], n_rows: int) -> None:
-    """Refuse codes of untrained models that are those of one model, or not of these samples."""
+def content_of(codes: Any) -> str:
+    """Digest of codes, sparse or full: equal for equal numbers of one type."""
+    if not is_sparse(codes):
+        return hashlib.sha256(np.ascontiguousarray(as_array(codes)).tobytes()).hexdigest()
+    held = finite_sparse(codes).tocsr().copy()
+    held.eliminate_zeros()
+    held.sort_indices()
+    digest = hashlib.sha256()
+    for part in (held.indptr.astype(np.int64), held.indices.astype(np.int64), held.data):
+        digest.update(part.tobytes())
+    return digest.hexdigest()
+
+
+def different_untrained(codes: Sequence[Any], n_rows: int) -> list[Any]:
+    """`different` codes of untrained models; those of one model alone, or not of these samples, are refused."""
     if len(codes) == 1:
         raise ValueError("untrained must be codes of two or more untrained models, which are compared with each other")
     for place, each in enumerate(codes):
         shape = np.shape(each) or getattr(each, "shape", ())
         if len(shape) != 2 or shape[0] != n_rows:
             raise ValueError(f"untrained[{place}] must be codes of the same {n_rows} samples; got {shape}")
+    if len(codes := different(codes)) < 2:
+        raise ValueError("untrained must be codes of models of different seeds; these are all the same")
+    return codes
 
 
 def _against_rotated(found: Ranking, models: Sequence[Candidate]) -> Ranking:
@@ -537,7 +551,10 @@ def _against_rotated(found: Ranking, models: Sequence[Candidate]) -> Ranking:
 
 
 def without_copies(found: Ranking) -> Ranking:
-    """With families doubted whose seeds all give the same codes; models of no family are not known to be seeds."""
+    """With families doubted whose seeds all give the same codes, and of no family, models that are the same codes.
+
+    That other models of no family are seeds of one is not known.
+    """
     alike = {family: found.likeness(family) for family in dict.fromkeys(found.families) if family}
     copies = {family: value for family, value in alike.items() if value is not None and value >= SAME}
     notes = [
@@ -547,6 +564,14 @@ def without_copies(found: Ranking) -> Ranking:
         for family, value in copies.items()
     ]
     doubted = [run for run, family in zip(found.runs, found.families, strict=True) if family in copies]
+    by_digest: dict[str, list[str]] = {}
+    for run, family, digest in zip(found.runs, found.families, found.digests, strict=True):
+        if not family:
+            by_digest.setdefault(digest, []).append(run)
+    for same in (runs for runs in by_digest.values() if len(runs) > 1):
+        named = f"{', '.join(same[:-1])} and {same[-1]}"
+        notes.append(f"{named} are the same codes, which agree with each other on everything: give one of them")
+        doubted += same
     return replace(found, notes=(*found.notes, *notes), doubted=tuple(dict.fromkeys([*found.doubted, *doubted])))
 
 

@@ -20,7 +20,8 @@ from unbraid.ranking.ranking import (
     Informative,
     Ranking,
     RankingOptions,
-    check_untrained,
+    content_of,
+    different_untrained,
     median_scores,
     rank_models,
     without_copies,
@@ -176,8 +177,9 @@ def _rank_wide(
         raise ValueError(f"{', '.join(sorted(others))} and top do not go together: by top all codes that vary count")
     if similarity not in get_args(Correlation):
         raise ValueError(f"similarity must be 'pearson' or 'spearman' with top; got {similarity!r}")
+    codes = [_wide(model) for model in named.values()]
     found = wide_udr(
-        [_wide(model) for model in named.values()], correlation=cast(Correlation, similarity), top=top,
+        codes, correlation=cast(Correlation, similarity), top=top,
         groups=None if groups is None else [str(group) for group in groups], progress=progress,
     )  # fmt: skip
     about = [_family_and_setting(model) for model in named.values()]
@@ -191,6 +193,7 @@ def _rank_wide(
             matrices={}, left_out={}, least=found.least,
             options=RankingOptions(similarity="spearman", compare="all" if groups is None else "same-family"),
             notes=(f"{similarity} correlation {found.notes[-1]}", *found.notes[:-1], NOT_ROTATED, *alone),
+            digests=tuple(map(content_of, codes)),
             untrained=_untrained_wide(untrained, named, cast(Correlation, similarity), top),
         )
     )  # fmt: skip
@@ -203,7 +206,7 @@ def _untrained_wide(
     if not untrained:
         return None
     codes, first = [_wide(each) for each in untrained], _wide(next(iter(named.values())))
-    check_untrained(codes, len(first) if isinstance(first, np.ndarray) else first.shape[0])
+    codes = different_untrained(codes, len(first) if isinstance(first, np.ndarray) else first.shape[0])
     return float(wide_udr(codes, correlation=correlation, top=top).scores.max())
 
 
