@@ -555,6 +555,30 @@ def test_of_many_guesses_the_note_names_the_first_and_counts() -> None:
     assert "more" not in few
 
 
+@pytest.mark.parametrize("missing", [[], [None]])
+@pytest.mark.parametrize("base", [2**60, 10**20])
+def test_whole_numbers_that_floats_merge_are_refused_as_objects_too(base: int, missing: list[None]) -> None:
+    """As a .csv file with an empty cell has them: two of three levels would be one."""
+    cells = [*missing, 5, base, base + 1, 5]
+    said = f"labels column 'id', row {len(missing) + 1} is {base}: above 2\\^53 whole numbers cannot be told apart"
+    with pytest.raises(ValueError, match=said):
+        read_labels({"id": np.array(cells, dtype=object)})
+    apart = [*missing, 5, 2**60, 2**61, 5]  # which floats tell apart
+    assert read_labels({"id": np.array(apart, dtype=object)}).factors[:, 0].tolist() == [5, 2**60, 2**61, 5]
+
+
+def test_fields_of_a_structured_array_are_columns() -> None:
+    columns = {"shape": np.array(["a", "b", "a"]), "size": np.array([0.5, 2.0, np.nan])}
+    fields = np.rec.fromarrays(list(columns.values()), names=list(columns))
+    for made in (fields, np.asarray(fields).view(np.ndarray)):
+        read, wanted = read_labels(made), read_labels(columns)
+        assert (read.names, read.kinds, read.levels, read.notes) == (
+            wanted.names, wanted.kinds, wanted.levels, wanted.notes,
+        )  # fmt: skip
+        assert read.factors.tolist() == wanted.factors.tolist()
+    assert Representation.of(np.eye(3), fields, columns=["shape"]).names == ("shape",)
+
+
 def test_dates_written_as_text_are_said_to_be_classes() -> None:
     days = ["2024-01-02", "2024-01-10", "2024-01-02", "2024-02-01"]
     said = "day holds dates written as text, which are classes without order"

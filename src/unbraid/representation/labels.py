@@ -419,11 +419,13 @@ def columns_of(labels: Any, names: Sequence[str] | None) -> dict[str, Any]:
         one = str(getattr(labels, "name", None) or "factor_0")
         series = len(getattr(labels, "shape", ())) == 1
         array = labels if series else _matrix(labels)
-        pairs = (
-            [(one, array)]
-            if series or array.ndim == 1
-            else [(f"factor_{k}", column) for k, column in enumerate(array.T)]
-        )
+        fields = getattr(getattr(array, "dtype", None), "names", None)  # of a structured array
+        if fields and len(array.shape) == 1:
+            pairs = [(field, array[field]) for field in fields]
+        elif series or array.ndim == 1:
+            pairs = [(one, array)]
+        else:
+            pairs = [(f"factor_{k}", column) for k, column in enumerate(array.T)]
     if names is not None:
         check_entries("names", listed("names", names), len(pairs))
         pairs = [(str(name), content) for name, (_, content) in zip(names, pairs, strict=True)]
@@ -469,19 +471,25 @@ def _read(name: str, content: Any, absent: _NoLabel) -> _Column:
     if array.dtype.kind in "mM":
         return _of_dates(array, absent)
     values = array.astype(float)
-    large = np.abs(values) >= EXACT
-    if array.dtype.kind in "iu" and large.any() and len(np.unique(values)) < len(np.unique(array)):
-        row = int(np.argmax(large))
-        raise ValueError(
-            f"labels column {name!r}, row {row} is {array[row]}: above 2^53 whole numbers cannot be told apart; give "
-            "its levels as text, or number them from 0"
-        )
+    if array.dtype.kind in "iu":
+        _refuse_rounded(name, array, values, np.arange(len(array)))
     missing = np.isnan(values) | np.isin(values, list(absent.numbers))
     infinite = np.isinf(values) & ~missing
     if infinite.any():
         row = int(np.argmax(infinite))
         raise ValueError(f"labels column {name!r}, row {row} is {values[row]}; expected finite numbers")
     return _Column(np.where(missing, 0.0, values), missing, None)
+
+
+def _refuse_rounded(name: str, whole: Any, values: FloatArray, rows: IntArray) -> None:
+    """Raises ValueError where whole numbers that differ are one float; the first too large is named."""
+    large = np.abs(values) >= EXACT
+    if large.any() and len(np.unique(values)) < len(np.unique(whole)):
+        first = int(np.argmax(large))
+        raise ValueError(
+            f"labels column {name!r}, row {rows[first]} is {whole[first]}: above 2^53 whole numbers cannot be told "
+            "apart; give its levels as text, or number them from 0"
+        )
 
 
 def _unmasked(content: Any) -> Any:
@@ -559,6 +567,8 @@ def _of_objects(name: str, array: Any, absent: _NoLabel) -> _Column:
     if sort != "numbers":
         raise ValueError(f"labels column {name!r} holds {sort}, as in row {rows[0]}; expected numbers, text or dates")
     numbers = np.array([np.nan if gone else float(each) for each, gone in zip(array, missing, strict=True)])
+    if all(isinstance(each, int | np.integer) for each in array[rows]):
+        _refuse_rounded(name, array[rows], numbers[rows], rows)
     return _read(name, numbers, _no_label(None))
 
 
