@@ -1,7 +1,9 @@
 """The user's own images and tables: what is understood, and what is said when it is not."""
 
 import pickle
+import struct
 import zipfile
+import zlib
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -348,6 +350,31 @@ def test_pictures_of_16_bits_are_read_as_fit_reads_them(tmp_path: Path) -> None:
     read = np.asarray(pictures._opened(tmp_path / "a.png"))[..., 0]  # pyright: ignore[reportPrivateUsage]
     np.testing.assert_array_equal(datasets.load(str(tmp_path)).images(np.array([0]))[0, :, :, 0], read)
     np.testing.assert_array_equal(read, np.rint(deep / 257))
+
+
+def png_of_16_bits(pixels: Any, transparent: int) -> bytes:
+    """A grey PNG, one grey of which is transparent, chunk by chunk as the standard has it: Pillow writes none."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    height, width = pixels.shape
+    rows = b"".join(b"\0" + row.astype(">u2").tobytes() for row in pixels)
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 16, 0, 0, 0, 0))
+        + chunk(b"tRNS", struct.pack(">H", transparent))
+        + chunk(b"IDAT", zlib.compress(rows))
+        + chunk(b"IEND", b"")
+    )
+
+
+def test_one_transparent_grey_of_16_bits_is_laid_on_white(tmp_path: Path) -> None:
+    """A grey that differs from it by less than a step of 8 bits is not transparent."""
+    deep = np.array([[0, 0x1234, 0x1235], [0x12FF, 0x1234, 65535]], dtype=np.uint16)
+    (tmp_path / "a.png").write_bytes(png_of_16_bits(deep, transparent=0x1234))
+    wanted = np.array([[0, 255, round(0x1235 / 257)], [round(0x12FF / 257), 255, 255]])
+    np.testing.assert_array_equal(datasets.load(str(tmp_path)).images(np.array([0]))[0, :, :, 0], wanted)
 
 
 @pytest.mark.parametrize("values", [np.full((4, 4), 0.5, np.float32), np.full((4, 4), 70_000, np.int32)])

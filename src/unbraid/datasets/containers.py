@@ -340,6 +340,7 @@ def _with_8_bits(image: Any) -> Any:
             f"pixels of 8 or 16 bits were expected; got mode {image.mode!r} with values of {least:g} to {most:g}. Save "
             "it with 8 bits per channel"
         )
+    values[values == image.info.get("transparency", -1)] = MOST_OF_16_BITS  # one grey of a PNG may be transparent
     return images.fromarray((values / MOST_OF_16_BITS * 255 + 0.5).astype(np.uint8))
 
 
