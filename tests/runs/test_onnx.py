@@ -77,6 +77,18 @@ def test_a_default_device_of_the_users_changes_nothing(tmp_path: Path) -> None:
     assert difference < 1e-5
 
 
+def test_no_path_of_this_machine_is_in_the_file(tmp_path: Path) -> None:
+    images = tmp_path / "private, of mine.npy"
+    np.save(images, DATA.images(np.arange(8)))
+    run = unbraid.train("vae", str(images), steps=2, batch_size=4, out=tmp_path / "runs", processes=0, latents=3)[0]
+    export_onnx(run, tmp_path / "encoder.onnx", part="encoder")
+    content = (tmp_path / "encoder.onnx").read_bytes()
+    for place in ("private", tmp_path, Path(unbraid.__file__).parent, Path(torch.__file__).parent):
+        assert str(place).encode() not in content
+    (config,) = (each.value for each in onnx.load(tmp_path / "encoder.onnx").metadata_props if each.key == "config")
+    assert json.loads(config) == {**run.config, "dataset": {**run.config["dataset"], "name": None}}
+
+
 @pytest.mark.lengthy
 def test_a_family_without_a_posterior_gives_codes_alone(tmp_path: Path) -> None:
     run = trained(tmp_path, "pca")

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from unbraid._utils.optional import require
 from unbraid._utils.suggest import one_line
 from unbraid._version import VERSION
+from unbraid.runs.exported import told_in_config
 from unbraid.runs.run import Run
 from unbraid.storage.files import atomic_write
 
@@ -34,7 +35,8 @@ def export_onnx(run: Run, path: str | Path, *, part: Part = "decoder") -> float 
 
     Decoder: `codes` (n, n_codes) to `images` (n, channels, height, width). Encoder: `images`, floats from 0 to 1, to
     `codes`, the posterior means, and `log_variances` where the family has a posterior. n is free. Numbers are in single
-    precision, also of a run trained in double. The metadata hold the run's config.
+    precision, also of a run trained in double. The metadata hold the run's config, without the path of images of your
+    own; no path of this machine is in the file.
 
     Args:
         run: on any device.
@@ -67,7 +69,9 @@ def export_onnx(run: Run, path: str | Path, *, part: Part = "decoder") -> float 
         except torch.onnx.errors.OnnxExporterError as error:
             raise ValueError(f"{run.path}: its {part} cannot be written as ONNX ({_reason(error)})") from error
     proto = program.model_proto
-    onnx.helper.set_model_props(proto, {"unbraid": VERSION, "config": json.dumps(dict(run.config))})
+    for node in (node for body in (proto.graph, *proto.functions) for node in body.node):
+        del node.metadata_props[:]  # where the code lies that made it, and other things for who develops the exporter
+    onnx.helper.set_model_props(proto, {"unbraid": VERSION, "config": json.dumps(_to_be_shared(run))})
     with atomic_write(path) as temporary:
         onnx.save(proto, temporary)
         try:
@@ -79,6 +83,13 @@ def export_onnx(run: Run, path: str | Path, *, part: Part = "decoder") -> float 
         if difference is not None and not difference <= TOLERANCE:
             raise ValueError(f"{run.path}: onnxruntime differs from PyTorch by {difference:.2g} for its {part}")
     return difference
+
+
+def _to_be_shared(run: Run) -> dict[str, Any]:
+    """The config of a run, whose data have no name where it would be a path."""
+    dataset = run.config["dataset"]
+    name = None if told_in_config(run) else dataset["name"]
+    return {**run.config, "dataset": {**dataset, "name": name}}
 
 
 def _in_single_precision(run: Run) -> Run:
