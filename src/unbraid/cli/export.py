@@ -74,13 +74,14 @@ def export(
       unbraid export codes.csv --out codes.parquet
     """
     from unbraid.runs.foreign import check_not_fitted
-    from unbraid.storage.run_files import CONFIG
     from unbraid.studies.store import is_study
 
+    if not is_study(path) and not path.exists():
+        raise FileNotFoundError(f"{path}: no such file or folder")
     check_not_fitted(path)
     trust = trust_code or ()
     bare = not out.suffix or out.suffix[1:2].isdigit()  # "vae-0.1" is the name of a folder
-    folder = bare and not is_study(path) and not records and (path / CONFIG).is_file()
+    folder = bare and not is_study(path) and not records and path.is_dir()
     if not folder and (name or chosen or scores):
         raise ValueError(
             f"--name, --chosen and --scores are for the model card of a run in a new folder, not for {out}"
@@ -91,7 +92,7 @@ def export(
         _records(path, out, organisation or "unknown", trust)
     elif records:
         raise ValueError(f"--records needs a study; {path} is not one")
-    elif is_study(path) or out.suffix == ".csv":
+    elif is_study(path):
         _results(path, check_output("--out", out, ".csv", ".parquet"), trust)
     elif folder:
         _folder(path, out, name, chosen, scores, trust)
@@ -150,6 +151,11 @@ def _codes(path: Path, out: Path) -> None:
     from unbraid.representation import SUFFIXES
     from unbraid.runs.folder import find_codes, read_codes
 
+    if out.suffix == ".csv":
+        raise ValueError(
+            f"--out {out}: .csv is for the results of a study, and {path} is not the folder of a study; codes are "
+            f"written as {' or '.join(SUFFIXES)}"
+        )
     check_output("--out", out, *SUFFIXES, *([".onnx"] if path.is_dir() else []))
     representation = read_codes(path)
     if out.exists() and out.samefile(find_codes(path)):
