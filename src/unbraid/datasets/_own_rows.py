@@ -7,11 +7,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from unbraid._utils.arrays import as_array
-from unbraid._utils.suggest import one_line
 from unbraid.datasets.base import ImageShape
 from unbraid.datasets.containers import decoded, flattened
 from unbraid.storage.files import with_home
-from unbraid.storage.tables import DAMAGED
+from unbraid.storage.tables import map_npy
 from unbraid.types import IntArray, UInt8Array
 
 CHANNELS = (1, 3)  # grey, or three colours
@@ -52,11 +51,7 @@ class MappedRows(ArrayRows):
         self.path, self.alone = with_home(path), alone
         if not self.path.is_file():
             raise FileNotFoundError(f"{self.path}: no such file")
-        try:
-            array = np.load(self.path, mmap_mode="r", allow_pickle=False)
-        except DAMAGED as error:
-            raise ValueError(f"{self.path}: damaged or not an .npy file ({one_line(error)})") from error
-        super().__init__(checked_images(np.asarray(array), f"{self.path}: images", alone))
+        super().__init__(checked_images(np.asarray(map_npy(self.path)), f"{self.path}: images", alone))
 
     def __reduce__(self) -> tuple[type["MappedRows"], tuple[Path, bool]]:
         return MappedRows, (self.path, self.alone)

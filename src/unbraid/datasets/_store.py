@@ -304,7 +304,7 @@ def _read_space(folder: Path, meta: Mapping[str, Any]) -> Space:
 def _map(folder: Path, n_images: int, image_shape: ImageShape, packed: bool) -> UInt8Array:
     path = folder / "images.npy"
     try:
-        rows = np.load(path, mmap_mode="r", allow_pickle=False)
+        rows = np.lib.format.open_memmap(path, mode="r")
     except DAMAGED as error:
         raise _damaged(folder, f"images.npy cannot be read: {one_line(error)}") from error
     expected = (n_images, prod(image_shape) // 8) if packed else (n_images, *image_shape)

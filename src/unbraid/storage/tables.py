@@ -125,7 +125,7 @@ def read_npy(path: Path) -> Any:
 def map_npy(path: Path) -> Any:
     """The array of a .npy file as it lies on the disk: what is looked at is read."""
     try:
-        return np.load(path, mmap_mode="r", allow_pickle=False)
+        return np.lib.format.open_memmap(path, mode="r")
     except DAMAGED as error:
         raise ValueError(f"{path}: not a readable .npy file ({one_line(error)})") from error
 
