@@ -44,13 +44,17 @@ datasets.load("mine.npz")  # images and factors, or imgs and latents_classes as 
 datasets.from_array(images)  # without factors, as a folder of pictures alone is; see Training
 ```
 
-Text is categorical, whole numbers are ordinal, other numbers and dates (as days) continuous, or
-ordinal in a complete grid; a pandas Categorical is ordinal if it is ordered, its levels in their
-order, and else categorical, its numbers too. `kinds={"angle": "cyclic"}` changes that. A complete
-grid has every combination of the levels once, in any order. The column `file` names pictures below
-the folder, with `/` between its parts. A name that is absolute or hidden, or that leads out of the
-folder by `..` or by a link, is refused, so that a table from elsewhere cannot make you train on
-your other pictures.
+Text is categorical, as dates in a `.csv` file are; whole numbers are ordinal; other numbers and
+dates (as days) are continuous, or ordinal in a complete grid. A pandas Categorical is ordinal, its
+levels in their order, if it is ordered, and else categorical, even if it holds numbers.
+`kinds={"angle": "cyclic"}` changes that. A complete grid has every combination of the levels once,
+in any order.
+
+White is 255. Images of 0 and 1 alone must be bool: `images.astype(bool)`.
+
+The column `file` names pictures below the folder, with `/` between its parts. A name that is
+absolute or hidden, or that leads out of the folder by `..` or by a link, is refused, so that a
+table from elsewhere cannot make you train on your other pictures.
 
 `unbraid data render sprites --out sprites/` writes any dataset as such a folder. Kinds, values and
 numbers of levels, which `factors.csv` does not tell, are in `factors.json` beside pictures (`--png`)

@@ -612,7 +612,7 @@ def test_a_renamed_copy_is_taken_by_its_form(tmp_path: Path) -> None:
         (tmp_path / name).touch()
         assert _official.located("dsprites", dsprites.FILES, tmp_path, tmp_path / name)[0] == dsprites.FILES[form]
     (tmp_path / "mine.zip").touch()
-    with pytest.raises(ValueError, match="mine.zip: not a file of dataset 'dsprites'; It is dsprites_ndarray"):
+    with pytest.raises(ValueError, match=r"mine.zip: not a file of dataset 'dsprites'\. It is dsprites_ndarray"):
         _official.located("dsprites", dsprites.FILES, tmp_path, tmp_path / "mine.zip")
 
 

@@ -324,6 +324,41 @@ def test_a_path_that_holds_no_dataset(tmp_path: Path) -> None:
         datasets.load(str(tmp_path), seed=1)
 
 
+@pytest.mark.parametrize("alone", [True, False])
+def test_images_of_0_and_1_are_not_taken_for_nearly_black_ones(tmp_path: Path, alone: bool) -> None:
+    """Wherever they come from; the first slab of an array may be all black."""
+    bits = np.zeros((5000, 2, 2), dtype=np.uint8)
+    bits[4999, 0, 0] = 1
+    factors = None if alone else {"a": np.arange(5000)}
+    np.save(tmp_path / "a.npy", bits)
+    np.savez(tmp_path / "a.npz", images=bits, **({} if alone else {"factors": np.arange(5000)[:, None]}))
+    for read in (
+        lambda: from_array(bits, factors),
+        lambda: from_array(tmp_path / "a.npy", factors),
+        lambda: datasets.load(str(tmp_path / "a.npz")),
+    ):
+        with pytest.raises(ValueError, match=r"images hold 0 and 1 alone, and white is 255; as bool 1 is white"):
+            read()
+    assert from_array(bits.astype(bool), factors).images([4999])[0, 0, 0, 0] == 255
+    bits[0, 0, 0] = 2
+    np.testing.assert_array_equal(from_array(bits, factors).images([4999])[0, :, :, 0], bits[4999])
+
+
+@pytest.mark.parametrize(
+    "content", [b"hello", b"not an array of any kind", b"PK\x03\x04 and so on"], ids=["short", "text", "zip"]
+)
+def test_a_file_that_is_no_array_is_one_line_without_advice_to_unpickle_it(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a.npy").write_bytes(content)
+    with pytest.raises(ValueError, match=r"a\.npy: not a readable \.npy file \(") as caught:
+        datasets.load(str(tmp_path / "a.npy"))
+    assert "pickle" not in str(caught.value)
+
+
+def test_one_kind_for_all_factors_is_no_list_of_letters() -> None:
+    with pytest.raises(ValueError, match=r"kinds must be a mapping from name to kind, or a list of them; got 'cyclic'"):
+        from_array(numbered(6), {"a": range(6)}, kinds="cyclic")  # pyright: ignore[reportArgumentType]
+
+
 DEEP = (np.arange(16).reshape(4, 4) * 4369).astype(np.uint16)  # 0 to 65 535, each 257 times a byte
 
 

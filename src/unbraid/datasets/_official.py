@@ -77,7 +77,7 @@ def located(
         for file in files:  # a renamed copy
             if path.is_file() and _form(path) == _form(Path(file.name)):
                 return file, path
-        raise ValueError(f"{path}: not a file of dataset {name!r}; {_wanted(name, files, root)}")
+        raise ValueError(f"{path}: not a file of dataset {name!r}. {_wanted(name, files, root)}")
     for file, path in files_there(files, root):
         check_file(path)
         return file, path

@@ -22,7 +22,7 @@ from unbraid.datasets._own_rows import (
     checked_images,
 )
 from unbraid.datasets._space_json import space_of
-from unbraid.datasets._store import StoredImages
+from unbraid.datasets._store import SLAB, StoredImages
 from unbraid.datasets.base import NO_IMAGES, FactorDataset, ImageShape, check_index
 from unbraid.datasets.containers import npz_arrays, npz_names, paths_below, unpacked_size
 from unbraid.datasets.factor_table import Column, matrix_columns, read_table, table_columns
@@ -74,8 +74,8 @@ def from_array(
             even so. By default a complete grid is taken for one: images are then counted in C order of the factors.
 
     Raises:
-        ValueError: shapes disagree, a cell is empty, not finite or a whole number beyond 2^53, there is no grid, or
-            values of a cyclic factor are not evenly spaced; names row and column.
+        ValueError: shapes disagree, images are 0 and 1 but not bool, a cell is empty, not finite or a whole number
+            beyond 2^53, there is no grid, or values of a cyclic factor are not evenly spaced; names row and column.
         FileNotFoundError: a file is not there.
 
     Example:
@@ -87,9 +87,10 @@ def from_array(
     """
     alone = factors is None
     if isinstance(images, str | Path):
-        source: Rows = MappedRows(Path(images), alone)
+        source, name = MappedRows(Path(images), alone), f"{images}: images"
     else:
-        source = ArrayRows(checked_images(channels_last(images, "images"), "images", alone))
+        source, name = ArrayRows(checked_images(channels_last(images, "images"), "images", alone)), "images"
+    _check_white(source.array, name)
     if alone:
         return _without_factors(source, names=names, kinds=kinds, grid=grid)
     return _dataset(source, _columns(factors, names), kinds, grid)
@@ -313,12 +314,24 @@ def _open_file(path: Path, kinds: Kinds, grid: bool | None) -> FactorDataset:
     if called["images"] == "imgs":
         held = _as_of_dsprites(held)
     images = ArrayRows(checked_images(held["images"], f"{path}: {called['images']}", alone))
+    _check_white(images.array, f"{path}: {called['images']}")
     if alone:
         return _without_factors(images, kinds=kinds, grid=grid)
     names = _texts(path, "factor_names", held["factor_names"]) if "factor_names" in held else None
     if kinds is None and "factor_kinds" in held:
         kinds = _texts(path, "factor_kinds", held["factor_kinds"])  # pyright: ignore[reportAssignmentType]
     return _dataset(images, matrix_columns(held["factors"], names, str(path)), kinds, grid)
+
+
+def _check_white(images: UInt8Array, name: str) -> None:
+    """Refuse bytes of 0 and 1 alone, which somebody means to be black and white, and which would both be black."""
+    most = 0
+    for start in range(0, len(images), SLAB):
+        most = max(most, int(images[start : start + SLAB].max()))
+        if images.dtype != np.uint8 or most > 1:
+            return
+    if most == 1:
+        raise ValueError(f"{name} hold 0 and 1 alone, and white is 255; as bool 1 is white: images.astype(bool)")
 
 
 def _texts(path: Path, name: str, array: Any) -> list[str]:
@@ -474,6 +487,8 @@ def _chosen_kinds(kinds: Kinds, columns: list[Column]) -> dict[str, Kind]:
     names = [column.name for column in columns]
     if kinds is None:
         return {}
+    if isinstance(kinds, str):
+        raise ValueError(f"kinds must be a mapping from name to kind, or a list of them; got {kinds!r}")
     if not isinstance(kinds, Mapping):
         if len(kinds) != len(names):
             raise ValueError(f"kinds must have one entry per factor ({', '.join(names)}); got {list(kinds)}")
