@@ -106,6 +106,12 @@ def test_a_record_is_stored_as_that_project_stores_it(card: ScoreCard, tmp_path:
         card.to_every_eval_ever(tmp_path / "absent", **ASKED)
 
 
+def test_details_are_text_whatever_is_given(card: ScoreCard) -> None:
+    given = {"beta": np.float32(4), "rate": np.float64(0.5), "sizes": [1, 2], "place": Path("lab")}
+    details = card.to_every_eval_ever(**ASKED, details=given)["model_info"]["additional_details"]  # pyright: ignore[reportArgumentType]
+    assert [details[key] for key in given] == ["4", "0.5", "[1, 2]", '"lab"']
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 from uuid import UUID
 
+import numpy as np
+
 from unbraid.metrics import Metric
 from unbraid.metrics._shared.arguments import arguments_of
 from unbraid.sharing.numbers import Number, numbers_of, slug
@@ -250,6 +252,7 @@ def _bound(value: float) -> float | str:
 
 def in_text(value: Any) -> str:
     """As the text that the schema wants wherever its keys are free."""
+    value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    return value if isinstance(value, str) else json.dumps(value)
+    return value if isinstance(value, str) else json.dumps(value, default=str)
