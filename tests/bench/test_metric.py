@@ -42,7 +42,7 @@ def test_correlations_are_scipys_and_their_mean(folder: Path) -> None:
         assert rank.value == pytest.approx(np.mean([*each.values()]))
         assert (rank.models, rank.settings) == (19, 6 + 4)
     assert [rank.metric for rank in found.ranks] == ["mig", "b"]  # by correlation
-    assert found.left_out == {"c": "on two one is constant (1)"}
+    assert found.left_out == {"c": "on two it is constant (1)"}
 
 
 def in_(folder: Path) -> Any:
@@ -166,13 +166,31 @@ def test_the_command_writes_what_the_function_says(folder: Path, tmp_path: Path,
     code, printed, _ = unbraid_cli("bench", "med", "--zoo", folder, *files)
     assert code == 0
     assert "med: 19 models" in printed
-    assert "left out: c: on two one is constant (1)" in printed
+    assert "left out: c: on two it is constant (1)" in printed
     content = json.loads((tmp_path / "a.json").read_text())
     (found,) = bench_metrics("med", folder=folder)
     (told,) = content["metrics"]
     assert {**told, "seconds": 0} == json.loads(json.dumps({**found.to_dict(), "seconds": 0}))
     assert content["suite"] == "zoo"
     assert (tmp_path / "a.csv").read_text().startswith("metric,ranks like,correlation,low,high,one,two,models,settings")
+
+
+def test_which_of_the_two_metrics_is_constant_is_said(folder: Path) -> None:
+    def constant(_codes: Any, _factors: Any) -> float:
+        return 0.5
+
+    (found,) = bench_metrics(constant, folder=folder)
+    assert found.left_out["c"] == "on two it is constant (1)"
+    assert set(found.left_out.values()) > {"on two the metric that is tried is constant (0.5)"}
+
+
+def test_the_command_takes_names_with_commas_between_as_score_does(folder: Path, unbraid_cli: Cli) -> None:
+    apart, joined = (
+        unbraid_cli("bench", *names, "--zoo", folder, "--csv", "-") for names in (["med", "sap"], ["med,sap"])
+    )
+    assert apart == joined
+    assert apart[0] == 0
+    assert "\nsap," in apart[1]
 
 
 def test_the_command_refuses_what_the_zoo_cannot_tell(folder: Path, unbraid_cli: Cli) -> None:

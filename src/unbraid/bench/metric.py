@@ -205,8 +205,11 @@ def _ranks(scores: Mapping[str, float], known: Known) -> tuple[list[Rank], dict[
         for dataset, models in by_dataset.items():
             first = np.array([scores[model] for model in models])
             second = signed * np.array([known[model][1]["scores"][metric] for model in models])
-            if found := why_not(first) or why_not(second):
-                fault = f"on {dataset} one {found}"
+            if found := why_not(second):
+                fault = f"on {dataset} it {found}"
+                continue
+            if found := why_not(first):
+                fault = f"on {dataset} the metric that is tried {found}"
                 continue
             settings = {(entry["family"], entry["setting"]) for entry in (known[model][1] for model in models)}
             parts[dataset] = correlation(first, second)[0], len(settings)

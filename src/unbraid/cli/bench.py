@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from unbraid._utils.comma_lists import listed
 from unbraid._utils.counted import counted
 from unbraid.cli._options import Csv, Json, Latex, Markdown, Seed, refuse
 from unbraid.cli._progress import metric_progress
@@ -126,7 +127,12 @@ def bench(
 
     with metric_progress("scoring") as progress:
         results = bench_metrics(
-            *names, folder=zoo, models=models, higher_is_better=not lower_is_better, seed=seed, progress=progress
+            *(name for each in names for name in listed(each)),
+            folder=zoo,
+            models=models,
+            higher_is_better=not lower_is_better,
+            seed=seed,
+            progress=progress,
         )
     ranks = _ranks(results)
     content = {"suite": suite, "seed": seed, "metrics": [each.to_dict() for each in results]}
