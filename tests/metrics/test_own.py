@@ -42,6 +42,39 @@ def test_a_function_stands_where_a_name_does() -> None:
     assert unbraid.score(CODES, FACTORS, metrics=METRICS["mig"])["mig"].score == card["mig"].score
 
 
+def swapped(factors: Any, codes: Any) -> float:
+    return distance(codes, factors)
+
+
+@pytest.mark.parametrize("metric", [swapped, Trusted(f"{__name__}:swapped")])
+def test_arguments_the_other_way_round_are_refused(metric: Any) -> None:
+    with pytest.raises(ValueError, match=r"swapped' takes \(factors, codes\), and is given codes first"):
+        unbraid.score(CODES, FACTORS, metrics=[metric])
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("lab/scores.py:mine", "lab.scores:mine"),
+        ("./lab/scores.py:mine", "lab.scores:mine"),
+        ("lab.scores.mine", "lab.scores:mine"),
+        ("lab\\scores.py:mine", "lab.scores:mine"),
+    ],
+)
+def test_a_path_in_place_of_a_module_is_told_what_it_should_be(name: str, meant: str) -> None:
+    with pytest.raises(
+        ValueError, match=f"unknown metric .*; a function of your own is module:function, here {meant}$"
+    ):
+        unbraid.score(CODES, FACTORS, metrics=[name])
+
+
+@pytest.mark.parametrize("name", ["mig.score", "scores.py", "migg", "mig(bins=2", ".5", "a:b.c"])
+def test_other_unknown_names_get_no_such_advice(name: str) -> None:
+    with pytest.raises(ValueError, match="unknown metric") as caught:
+        unbraid.score(CODES, FACTORS, metrics=[name])
+    assert "module:function" not in str(caught.value)
+
+
 def test_lower_is_better_everywhere(tmp_path: Path) -> None:
     """Codes that are the factors are nearest to them: by the null, the winner of a comparison, file and page."""
     nearest = own(distance, direction="lower", range=(0, np.inf))

@@ -33,7 +33,8 @@ def own(
         range: (lowest, highest) value; infinite where there is no end.
 
     Raises:
-        ValueError: the name is no identifier, as that of a lambda; the direction or the range is none.
+        ValueError: the name is no identifier, as that of a lambda; the direction or the range is none; its arguments
+            are (factors, codes).
         TypeError: it cannot be called.
 
     Example:
@@ -67,6 +68,7 @@ def row_of(
     if isinstance(function, Metric):
         upward = function.higher_is_better and higher_is_better
         return replace(function, title=name, source=name, higher_is_better=upward) if function.own else function
+    _check_order(function, name)
     return Metric(
         function,
         title=name,
@@ -80,6 +82,16 @@ def row_of(
         interval=PARTS,
         own=True,
     )
+
+
+def _check_order(function: Callable[..., Any], name: str) -> None:
+    """Refuse one that calls its arguments the other way round: it would take codes for factors unseen."""
+    try:
+        arguments = list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):  # of C, which says nothing of its arguments
+        return
+    if arguments[:2] == ["factors", "codes"]:
+        raise ValueError(f"metric {name!r} takes (factors, codes), and is given codes first: make it (codes, factors)")
 
 
 def _name_of(function: Callable[..., Any]) -> str:

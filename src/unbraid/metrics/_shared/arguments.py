@@ -34,7 +34,18 @@ WORDS: Mapping[str, tuple[str, ...]] = {  # what papers and other packages call 
 
 def metric_hint(name: str) -> str:
     """What to say to somebody who named a metric that there is not."""
+    if own := _as_code(name):
+        return f"a function of your own is module:function, here {own}"
     return suggestion(name, [*METRICS, *PRESETS], words=WORDS)
+
+
+def _as_code(name: str) -> str:
+    """The module:function that a path or a name with dots stands for; nothing where it is neither."""
+    module, _, function = name.replace("/", ".").replace("\\", ".").replace(".py:", ":").rpartition(":")
+    if not module:
+        module, _, function = function.rpartition(".")
+    meant = f"{module.strip('.')}:{function}"
+    return meant if is_code(meant) and module not in METRICS and function != "py" else ""
 
 
 def find_metric(name: str) -> Metric | None:
