@@ -11,7 +11,7 @@ from unbraid.bench.suite import Suite, find_suite
 from unbraid.bench.trained import Trained, encoder, trained_encoder, trained_family, why_not
 from unbraid.datasets import load
 from unbraid.datasets.base import FactorDataset
-from unbraid.families.table import FAMILIES
+from unbraid.families.table import FAMILIES, family_hint
 from unbraid.storage.trust import is_code, trusting
 from unbraid.studies.record import StudyProgress
 from unbraid.types import Progress
@@ -141,7 +141,7 @@ def _possible(
 ) -> tuple[dict[str, Any], list[str]]:
     """Its settings; of the sets only those are left that it can be trained on, and a line says why of the others."""
     if family not in FAMILIES:
-        raise ValueError(f"no family {family!r}; {suggestion(family, FAMILIES)} (your own: package.module:function)")
+        raise ValueError(f"no family {family!r}; {family_hint(family)}")
     settings = {**suite.settings.get(family, {}), **given}
     reasons = {label: why_not(family, settings, dataset.space) for label, dataset in datasets.items()}
     for label, reason in reasons.items():

@@ -65,4 +65,9 @@ def find_family(name: str) -> Family:
         return FAMILIES[name]
     if is_code(name):
         return own_family(name)
-    raise ValueError(f"unknown family {name!r}; {suggestion(name, FAMILIES)} (your own: package.module:name)")
+    raise ValueError(f"unknown family {name!r}; {family_hint(name)}")
+
+
+def family_hint(name: str) -> str:
+    """What to say to somebody who named a family that there is not."""
+    return f"{suggestion(name, FAMILIES)} (your own: package.module:name)"
