@@ -292,7 +292,7 @@ def test_a_family_leaves_out_what_it_cannot_learn_from_and_says_what_it_was_told
 
 def test_names_that_there_are_not(tmp_path: Path) -> None:
     for wrong, said in (
-        ({"what": "beta_vea"}, "no family 'beta_vea'; did you mean 'beta_vae'? Your own is package.module:name"),
+        ({"what": "beta_vea"}, "no family 'beta_vea'; did you mean 'beta_vae'? (your own: package.module:name)"),
         ({"suite": "laptops"}, "no suite 'laptops'"),
         ({"sets": ["smal"]}, "suite laptop has no set 'smal'; did you mean 'small'?"),
         ({"seeds": [1, 1]}, "seeds must be different whole numbers"),

@@ -178,7 +178,7 @@ def test_stopped_it_says_so_and_the_same_command_continues(
             "hold_out must be a fraction of the images (below 1)",
         ),
         (["train", "vae", "--dataset", "square", "--patience", "3"], "give hold_out as well"),
-        (["families", "vea"], "unknown family 'vea'; did you mean 'vae'? Your own is package.module:name"),
+        (["families", "vea"], "unknown family 'vea'; did you mean 'vae'? (your own: package.module:name)"),
     ],
 )
 def test_bad_usage_is_one_line_and_exit_2(unbraid_cli, tmp_path: Path, monkeypatch, arguments, message) -> None:

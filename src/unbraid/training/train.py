@@ -324,7 +324,8 @@ def check_images(row: Family, dataset: FactorDataset, members: Sequence[Member])
         raise ValueError(f"images must be uint8, or floats; the dataset gives {images.dtype}")
     if images.dtype.kind == "f":
         _check_floats(row, dataset, members)
-    _warn_of_copies(dataset)
+    if len(shape) == 3:  # rows of a table may well repeat
+        _warn_of_copies(dataset)
 
 
 def _check_floats(row: Family, dataset: FactorDataset, members: Sequence[Member]) -> None:
