@@ -112,10 +112,9 @@ def explain(error: ValidationError, hint: Callable[[Loc], str] = lambda _: "") -
             said = "is empty; it needs at least one"  # whatever else might stand there instead
         elif first["type"] in ("too_short", "too_long"):
             about = first.get("ctx", {})
-            wanted = (
-                f"at least {about['min_length']}" if "min_length" in about else f"at most {about.get('max_length')}"
-            )
-            said = f"needs {wanted} entries; has {about.get('actual_length')}"
+            bound = "least" if "min_length" in about else "most"
+            wanted = about.get("min_length", about.get("max_length"))
+            said = f"needs at {bound} {wanted} entries; has {about.get('actual_length')}"
         else:
             said = _plainly(_either([one["msg"] for one in same])) + given
     more = len({key_path(_cleaned(one["loc"])) for one in faults} - {path, key_path(outer)})
