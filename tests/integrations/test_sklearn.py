@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 import unbraid
 from unbraid.integrations.sklearn import scorer, scorers
-from unbraid.metrics import dci_lasso, factor_leakage, mig
+from unbraid.metrics import dci_lasso, factor_leakage, factorised_support, mig
 
 RNG = np.random.default_rng(0)
 FACTORS = RNG.integers(0, 4, (900, 2))
@@ -41,6 +41,14 @@ def test_one_factor_may_be_the_y_of_scikit_learn() -> None:
     found = cross_val_score(PCA(3), MIXED, FACTORS[:, 0], cv=FOLDS, scoring=scorer("mig", kinds=["ordinal"]))
     each = [(PCA(3).fit(MIXED[train]).transform(MIXED[test]), FACTORS[test, :1]) for train, test in FOLDS.split(MIXED)]
     assert found.tolist() == [mig(codes, factor, kinds=["ordinal"]).score for codes, factor in each]
+
+
+def test_without_factors_metrics_that_need_none_are_scored() -> None:
+    found = cross_val_score(PCA(3), MIXED, cv=FOLDS, scoring=scorer("factorised_support"))
+    folds = [PCA(3).fit(MIXED[train]).transform(MIXED[test]) for train, test in FOLDS.split(MIXED)]
+    assert found.tolist() == pytest.approx([-factorised_support(codes).score for codes in folds])
+    with pytest.raises(ValueError, match="these codes have no factors to score against"):
+        cross_val_score(PCA(3), MIXED, cv=FOLDS, scoring=scorer("mig"), error_score="raise")
 
 
 def test_arguments_values_and_pipelines() -> None:

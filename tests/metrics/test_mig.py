@@ -122,6 +122,15 @@ def test_the_ceiling_of_dependent_factors_is_what_they_score_themselves() -> Non
     assert result.ceiling != pytest.approx(sum(result.per_factor * result.factor_entropy) / sum(result.factor_entropy))
     (note,) = [note for note in result.notes if "depend on each other" in note]
     assert note.startswith(f"factors 0 and 1 depend on each other (normalised mutual information {told:.2f}")
+    assert "; so do" not in note
+
+
+def test_further_pairs_of_dependent_factors_are_counted() -> None:
+    factors = np.random.default_rng(0).integers(0, 4, (2000, 2))
+    for columns, said in (([0, 0, 1, 1], "; so does 1 more pair"), ([0, 0, 0, 1], "; so do 2 more pairs")):
+        codes = perfect_codes(several := factors[:, columns])
+        (note,) = [note for note in mig(codes, several).notes if "depend on each other" in note]
+        assert note.endswith(said)
 
 
 def test_a_code_of_what_one_factor_has_beyond_the_other_scores_above_the_ceiling_and_it_is_said() -> None:

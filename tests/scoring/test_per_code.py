@@ -135,5 +135,9 @@ def test_the_command_writes_it(tmp_path: Path, unbraid_cli: Cli) -> None:
     assert "2 of 4 codes have significant information on a factor" in " ".join(error.split())
     read = pd.read_csv(tmp_path / "codes.csv", keep_default_na=False)
     pd.testing.assert_frame_equal(read, per_code(HELD, null=99), check_dtype=False)
+    few = unbraid_cli(*told[:-1], "9", "--per-code", str(tmp_path / "few.csv"))[2]
+    assert "0 of 4 codes" in few
+    assert "(q <= 0.05); with --null 9 no p is below 0.1, and --null 999 may find some" in " ".join(few.split())
+    assert "may find" not in error
     assert unbraid_cli(*told, "--per-code", str(tmp_path / "codes.txt"))[0] == 2
     assert unbraid_cli("score", file, file, "--per-code", str(tmp_path / "two.csv"))[0] == 2

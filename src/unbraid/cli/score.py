@@ -365,9 +365,12 @@ def _write_codes(card: "ScoreCard", path: Path, null: int | str) -> None:
     with stage_progress("per code") as progress:
         frame = card.per_code(null or PER_CODE, progress=progress)
     save_frame(frame, path)
-    found = sum(frame["q"] <= WITHIN)
+    found = int((frame["q"] <= WITHIN).sum())
+    more = ""
+    if not found and isinstance(null, int) and null > 0 and math.isclose(frame["p"].min(), 1 / (null + 1)):
+        more = f"; with --null {null} no p is below {1 / (null + 1):.2g}, and --null {PER_CODE} may find some"
     say(
-        f"wrote {path}: {found} of {len(frame)} codes have significant information on a factor (q <= {WITHIN})",
+        f"wrote {path}: {found} of {len(frame)} codes have significant information on a factor (q <= {WITHIN}){more}",
         err=True,
     )
 

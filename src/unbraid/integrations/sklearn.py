@@ -12,13 +12,16 @@ __all__ = ["Scorer", "scorer", "scorers"]
 
 @dataclass(frozen=True)
 class Scorer:
-    """Called as `scorer(estimator, X, y)`, with factors for y; higher is better, whatever the metric."""
+    """Called as `scorer(estimator, X, y)`, with factors for y; higher is better, whatever the metric.
+
+    Metrics that need no factors are scored without y, too.
+    """
 
     number: Number
     method: str
     sign: float
 
-    def __call__(self, estimator: Any, X: Any, y: Any) -> float:  # noqa: N803 (as scikit-learn calls it)
+    def __call__(self, estimator: Any, X: Any, y: Any = None) -> float:  # noqa: N803 (as scikit-learn calls it)
         encode = getattr(estimator, self.method, None)
         if encode is None:
             raise ValueError(f"{type(estimator).__name__} has no method {self.method!r}; name one that returns codes")

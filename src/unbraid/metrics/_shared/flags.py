@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from unbraid._utils.counted import counted
 from unbraid.metrics._shared.bins import Binning
 from unbraid.metrics._shared.chance import unreadable
 from unbraid.metrics._shared.information import factor_entropy, mutual_information, rows_in_bins
@@ -66,7 +67,8 @@ def notes_on_dependence(levels: Levels) -> tuple[str, ...]:
     if not found:
         return ()
     share, one, two = found[0]
-    more = f"; so do {len(found) - 1} more pairs" if len(found) > 1 else ""
+    others = len(found) - 1
+    more = f"; so {'does' if others == 1 else 'do'} {counted(others, 'more pair')}" if others else ""
     return (
         f"factors {one} and {two} depend on each other (normalised mutual information {share:.2f}): even codes that "
         f"equal the factors fall short of the best score{more}",
