@@ -191,3 +191,20 @@ def test_codes_of_rows_without_a_label_need_not_be_numbers(labels: Any) -> None:
     codes[9, 1] = np.nan
     with pytest.raises(ValueError, match=r"codes must be finite; row 9, column 1 is nan \(1 such values in all\)"):
         score(codes, labels(factors), metrics="mig")
+
+
+def test_a_list_of_models_in_memory_is_compared_by_their_places(tmp_path: Path) -> None:
+    one, other = (Representation.of(CODES + noise * RNG.standard_normal(CODES.shape), FACTORS) for noise in (0, 1))
+    found = compare([one, other], metrics="mig", confidence=(0.95, 10))
+    named = compare({"model 0": one, "model 1": other}, metrics="mig", confidence=(0.95, 10))
+    assert str(found) == str(named)
+    assert str(found).count("model 0 - model 1") == 1
+    one.save(tmp_path / "a.npz")
+    assert list(compare([tmp_path / "a.npz", other], metrics="mig", confidence=(0.95, 10)).cards)[1] == "model 1"
+    with pytest.raises(ValueError, match="^two of the models are the same file; give each once, or name them by a map"):
+        compare([tmp_path / "a.npz", tmp_path / "a.npz"], metrics="mig")
+
+
+def test_names_of_metrics_in_one_text_are_those_of_a_list() -> None:
+    with pytest.raises(ValueError, match=r"^metrics='mig, sap' names several: give a list, \['mig', 'sap'\]$"):
+        score(CODES, FACTORS, metrics="mig, sap")

@@ -201,6 +201,7 @@ def test_models_that_are_the_same_codes_are_named_and_count_once_where_untrained
     assert found.best not in found.doubted
     models = {"a": one, "b": other}
     assert not any("the same codes" in note for note in rank(models, **how).notes)
+    assert rank(models, untrained={"u": third, "v": fourth}, **how).untrained is not None
     twice, once = (rank(models, untrained=each, **how).untrained for each in ([third, fourth, third], [third, fourth]))
     assert twice == pytest.approx(once)
     with pytest.raises(ValueError, match="of models of different seeds; these are all the same"):

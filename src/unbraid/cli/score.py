@@ -365,9 +365,9 @@ def _write_codes(card: "ScoreCard", path: Path, null: int | str) -> None:
     with stage_progress("per code") as progress:
         frame = card.per_code(null or PER_CODE, progress=progress)
     save_frame(frame, path)
-    found = int((frame["q"] <= WITHIN).sum())
+    found = sum(frame["q"] <= WITHIN)
     more = ""
-    if not found and isinstance(null, int) and null > 0 and math.isclose(frame["p"].min(), 1 / (null + 1)):
+    if not found and isinstance(null, int) and null > 0 and math.isclose(min(frame["p"].tolist()), 1 / (null + 1)):
         more = f"; with --null {null} no p is below {1 / (null + 1):.2g}, and --null {PER_CODE} may find some"
     say(
         f"wrote {path}: {found} of {len(frame)} codes have significant information on a factor (q <= {WITHIN}){more}",

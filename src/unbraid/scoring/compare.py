@@ -224,7 +224,8 @@ def compare(
     is compared; `notes` say so. Rows with weights are counted by Kish's effective number.
 
     Args:
-        models: by name, each a Representation or the path of one; or paths, which are called by their names.
+        models: by name, each a Representation or the path of one; or a list of such, where paths are called by their
+            names and others model 0, model 1, ...
         metrics: as for `unbraid.score`. Those that one of the models has no interval for are left out; notes say why.
         unwanted: as for `unbraid.score`: factors that the models should not tell of, of which less is better.
         confidence: of the intervals, in (0, 1); a model is called better where its corrected p is at most
@@ -311,13 +312,22 @@ def compare(
 
 def _named(models: Models) -> dict[str, Representation]:
     if not isinstance(models, Mapping | list | tuple):
-        wanted = "a mapping from names to Representations or paths, or a list of paths"
+        wanted = "a mapping from names to Representations or paths, or a list of such"
         raise ValueError(f"models must be {wanted}; got {type(models).__name__}")
     for each in models.values() if isinstance(models, Mapping) else models:
         if not isinstance(each, Representation | str | os.PathLike):
             made = "unbraid.Representation.of(codes, labels)"
             raise ValueError(f"a model must be a path or {made}; got {type(each).__name__}")
-    named: Mapping[str, Any] = models if isinstance(models, Mapping) else {str(path): path for path in models}
+    named: Mapping[str, Any] = (
+        models
+        if isinstance(models, Mapping)
+        else {
+            f"model {place}" if isinstance(each, Representation) else str(each): each
+            for place, each in enumerate(models)
+        }
+    )
+    if len(named) < len(models):
+        raise ValueError("two of the models are the same file; give each once, or name them by a mapping")
     if len(named) < 2:
         raise ValueError(f"give two or more models to compare; got {len(named)}")
     loaded = {

@@ -482,6 +482,9 @@ def _known(name: str) -> Metric:
         raise ValueError(f"{name} {BLOCKED[name].needs}: give code_blocks or factor_blocks to unbraid.score")
     if (row := find_metric(name)) is None:
         cut = "; in a list, write a metric with arguments in quotes" if ("(" in name) != (")" in name) else ""
+        several = [each.strip() for each in name.split(",")]
+        if len(several) > 1 and all(map(find_metric, several)):
+            raise ValueError(f"metrics={name!r} names several: give a list, {several}")
         raise ValueError(f"unknown metric {name!r}; {metric_hint(name)}{cut}")
     return row
 

@@ -68,7 +68,7 @@ def rank(
     aggregate: Literal["paper", "dlib"] | None = None,
     n_comparisons: int | None = None,
     seed: int | None = None,
-    untrained: Sequence[Model] = (),
+    untrained: Sequence[Model] | Mapping[str, Model] = (),
     executor: Executor = "local",
     address: str | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -123,6 +123,7 @@ def rank(
     chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if similarity == "pearson" and top is None:
         raise ValueError("similarity 'pearson' compares codes that are thousands wide; give top, such as 10")
+    untrained = list(untrained.values()) if isinstance(untrained, Mapping) else untrained  # by name, as models are
     where = executed(executor, address, top)
     with study_at(models) as study:
         if is_opened(study):
