@@ -94,11 +94,26 @@ def coverage() -> str:
     unmeasured = ", ".join(
         f"`{name}`" for name, row in METRICS.items() if name not in known and not isinstance(row.interval, str)
     )
+    versions = {name: min(row["version"] for row in measured if row["metric"] == name) for name in sorted(known)}
+    earlier = ", ".join(
+        f"`{name}` (version {versions[name]}, now {row.version})"
+        for name, row in METRICS.items()
+        if name in known and versions[name] != row.version
+    )
     without = "; ".join(f"`{name}`: {row.interval}" for name, row in METRICS.items() if isinstance(row.interval, str))
     return "\n\n".join(
         [
             *tables,
             note,
+            *(
+                [
+                    f"*Measured with an earlier version* of the metric, at least in part: {earlier}. "
+                    "In November 2026 the present versions had the same means and deviations on 500 rows to all digits "
+                    "kept, but for `snc` and `dcimig` of *trained*, which were then measured anew."
+                ]
+                if earlier
+                else []
+            ),
             f"*Not measured*, and a note beside the interval says so: {unmeasured}. Most of their scores are trainings "
             "or draws of thousands of pairs, of which a table like this one takes hundreds of thousands.",
             f"*No interval*. {without}.",
