@@ -151,6 +151,16 @@ def test_a_model_that_is_not_there(built: Path) -> None:
         ValueError, match=r"no model 'square/beta_vae-l3-b1-s7' in the zoo; did you mean 'square/beta_vae"
     ):
         zoo.load("square/beta_vae-l3-b1-s7", built)
+    with pytest.raises(ValueError, match=r"no model 'x' in the zoo \(the package holds a few; UNBRAID_ZOO names"):
+        zoo.load("x")
+    with pytest.raises(ValueError, match=r"a model of the zoo is named, such as 'sprites/vae-s0'; got 0"):
+        zoo.load(0)  # pyright: ignore[reportArgumentType]
+
+
+def test_what_keeps_models_is_a_function(tmp_path: Path) -> None:
+    for given in (3, ["square/beta_vae-s0"]):
+        with pytest.raises(TypeError, match="keep must be a function from the name of a model to whether it is kept"):
+            zoo.build([], tmp_path, keep=given)  # pyright: ignore[reportArgumentType]
 
 
 def test_the_variable_names_the_folder(built: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def build(
         rows: of each model, drawn by a fixed seed; all that the run keeps where these are fewer.
         untrained: so many models of each dataset are there a second time, as they were before their first step, such as
             "sprites/beta_vae-untrained-s0"; of different seeds. Their codes are encoded now.
-        keep: which models, by name, such as "sprites/beta_tcvae-b6-s0"; default all.
+        keep: a function that says whether to keep the model of a name, such as "sprites/beta_tcvae-b6-s0"; default all.
         progress: called as progress(model, done, total).
 
     Returns:
@@ -86,7 +86,10 @@ def build(
         FileNotFoundError: a folder is not that of a study.
         ValueError: no model is left; a run keeps codes of other images than the others of its dataset, or codes that
             are not finite.
+        TypeError: keep is no function.
     """
+    if keep is not None and not callable(keep):
+        raise TypeError(f"keep must be a function from the name of a model to whether it is kept; got {keep!r}")
     check_whole("rows", rows, 2)
     check_whole("untrained", untrained, 0)
     found = {dataset: [*own, *_before(own, untrained)] for dataset, own in named_runs(studies).items()}

@@ -99,11 +99,13 @@ def load(name: str, folder: str | Path | None = None) -> Representation:
         FileNotFoundError: there is no such folder, or no zoo in it.
         ValueError: there is no such model, or its file is damaged.
     """
+    if not isinstance(name, str):
+        raise ValueError(f"a model of the zoo is named, such as 'sprites/vae-s0'; got {name!r}")
     files = open_zoo(folder)
     for file in files:
         dataset, _, model = name.partition("/")
         if file.dataset == dataset and any(each["name"] == model for each in file.about["models"]):
             return file.codes(model)
     known = [f"{file.dataset}/{each['name']}" for file in files for each in file.about["models"]]
-    where = "" if folder_of(folder) != PACKAGED else "; the package holds a few, UNBRAID_ZOO names the folder of all"
-    raise ValueError(f"no model {name!r} in the zoo; {suggestion(name, known)}{where}")
+    where = "" if folder_of(folder) != PACKAGED else " (the package holds a few; UNBRAID_ZOO names the folder of all)"
+    raise ValueError(f"no model {name!r} in the zoo{where}; {suggestion(name, known)}")
