@@ -37,6 +37,17 @@ def run(root: Path, unbraid_cli: Cli) -> Cli:
     return partial(unbraid_cli, "data")
 
 
+def test_a_folder_to_be_handed_on_names_no_place_of_this_machine(run: Cli, tmp_path: Path) -> None:
+    (tmp_path / "private").mkdir()
+    images = np.arange(64, dtype=np.uint8).reshape(4, 4, 4)
+    np.savez(tmp_path / "private" / "mine.npz", images=images, factors=np.arange(4)[:, None])
+    assert run("render", str(tmp_path / "private" / "mine.npz"), "--out", str(tmp_path / "out"))[0] == 0
+    text = (tmp_path / "out" / "meta.json").read_text()
+    assert json.loads(text)["about"] == {"source": "mine.npz", "rendered": False}
+    assert "private" not in text
+    np.testing.assert_array_equal(np.load(tmp_path / "out" / "images.npy")[..., 0], images)
+
+
 def test_list_names_every_dataset_and_its_factors(run: Cli) -> None:
     code, printed, _ = run("list")
     assert code == 0

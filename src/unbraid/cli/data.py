@@ -232,7 +232,9 @@ def _about(name: str, dataset: "FactorDataset") -> dict[str, Any]:
     from unbraid.datasets import DATASETS, StoredImages
 
     about = dict(dataset.about) if isinstance(dataset, StoredImages) else {}
-    return {"source": name, "rendered": name in DATASETS and DATASETS[name].rendered} | about
+    # The folder may be handed on, so that no place of this machine is named.
+    source = name if name in DATASETS else Path(name).resolve().name
+    return {"source": source, "rendered": name in DATASETS and DATASETS[name].rendered} | about
 
 
 def _known(name: str) -> dict[str, Any]:
