@@ -280,6 +280,9 @@ def test_settings_of_several_families_are_several() -> None:
         "hyper.beta": [1, 1, 4, 4] * 2, "mig.score": np.arange(8) / 10,
     })  # fmt: skip
     assert any("groups hold several settings" in note for note in compare_groups(frame, "hyper.beta").notes)
+    one = frame.assign(label=frame["setting"])  # of each dataset a setting of its own, as where their steps differ
+    assert not compare_groups(one, "family", within="label").notes
+    assert any("groups hold several settings" in note for note in compare_groups(one, "family").notes)
 
 
 def test_a_p_of_the_share_that_may_be_wrong_is_enough() -> None:

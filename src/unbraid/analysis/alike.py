@@ -32,7 +32,7 @@ def check_alike(
             if condition in rows.columns and len(found := _distinct(rows, condition)) > 1:
                 raise ValueError(
                     f"{name}: runs of different {condition.replace('_', ' ')} ({found[0]} and {found[1]}) are not "
-                    "averaged; leave one kind out, or put more columns between them"
+                    "averaged; keep one of them, or group the runs by this as well"
                 )
     for column in columns:
         rows = frame.loc[frame[column].notna()]

@@ -161,10 +161,11 @@ def compare_groups(
     """
     if over not in ("runs", "settings"):
         raise ValueError(f"over must be runs or settings; got {over!r}")
-    check_columns(frame, [by, *(() if within is None else [within])])
+    apart = [by] if within is None else [within, by]
+    check_columns(frame, apart)
     runs = frame  # of which settings are averages
     n_seeds = len(set(frame["seed"].dropna().tolist())) if "seed" in frame else 0
-    frame = frame if over == "runs" else means_with(frame, [by, *(() if within is None else [within])])
+    frame = frame if over == "runs" else means_with(frame, apart)
     check_number("confidence", confidence, least=0)
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must be inside (0, 1); got {confidence}")
@@ -201,7 +202,7 @@ def compare_groups(
         )
     corrected = holm([each.p for each in shifts])
     decided = [_decided(each, p_holm, 1 - confidence) for each, p_holm in zip(shifts, corrected, strict=True)]
-    return Comparison(by, over, confidence, tuple(groups), tuple(decided), _notes(frame, by, over, without), n_seeds)
+    return Comparison(by, over, confidence, tuple(groups), tuple(decided), _notes(frame, apart, over, without), n_seeds)
 
 
 def usual_within(frame: DataFrame, by: str) -> str | None:
@@ -333,14 +334,14 @@ def _why_none(groups: Sequence[GroupOfRuns], within: str | None, left: str) -> s
     return "; ".join([*whys, *([f"left out: {left}"] if left else [])]) or "there is none"
 
 
-def _notes(frame: DataFrame, by: str, over: str, left: str) -> tuple[str, ...]:
-    notes = []
+def _notes(frame: DataFrame, apart: list[str], over: str, left: str) -> tuple[str, ...]:
+    notes, by = [], apart[-1]
     if left:
         notes.append(f"left out, with fewer than {LEAST} {over} of a score: {left}")
     if by in IMAGES:
         notes.append("groups are of different images; their scores are of as many rows each")
     of_settings = over == "runs" and by != "setting" and {"family", "setting"} <= set(frame.columns)
-    if of_settings and any(len(rows[["family", "setting"]].drop_duplicates()) > 1 for _, rows in frame.groupby(by)):
+    if of_settings and any(len(rows[["family", "setting"]].drop_duplicates()) > 1 for _, rows in frame.groupby(apart)):
         notes.append(
             "groups hold several settings, and seeds of one setting are alike, so that p values are too small; "
             "compare settings (--over settings) where there are enough of them"
