@@ -1,11 +1,14 @@
 """Lightning: a callback that scores a model while it is trained."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from unbraid._utils.arguments import check_whole
 from unbraid._utils.optional import require
 from unbraid.integrations._number import Kinds
+from unbraid.representation import Representation
 from unbraid.scoring.card import ScoreCard
 from unbraid.scoring.score import Named, choose, score
 from unbraid.storage.trust import trusting
@@ -35,7 +38,7 @@ class ScoreCodes(lightning.Callback):
 
     Raises:
         ImportError: torch or lightning is not installed.
-        ValueError: an unknown metric, or factors of other rows.
+        ValueError: an unknown metric, or factors of other rows or that cannot be read.
     """
 
     def __init__(
@@ -53,8 +56,12 @@ class ScoreCodes(lightning.Callback):
         for name, count in (("every_n_epochs", every_n_epochs), ("batch_size", batch_size)):
             check_whole(name, count, 1)
         choose(trusting(metrics))  # what is wrong is said before a training
-        if len(inputs) != len(factors):
-            raise ValueError(f"inputs and factors must be of the same rows; got {len(inputs)} and {len(factors)}")
+        if not isinstance(factors, Mapping) and len(inputs) != len(factors):
+            raise ValueError(
+                f"inputs and factors must have the same number of rows; got {len(inputs)} and {len(factors)}"
+            )
+        read = {name: options[name] for name in ("names", "sizes", "period", "missing", "columns") if name in options}
+        Representation.of(np.zeros((len(inputs), 1)), factors, kinds=kinds, **read)
         self.inputs, self.factors, self.encode = inputs, factors, encode
         self.every_n_epochs, self.batch_size = every_n_epochs, batch_size
         self._options = {"metrics": metrics, "kinds": kinds, **options}
