@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from tests.conftest import Cli
 from tests.studies.examples import SMALL
@@ -173,3 +175,20 @@ def test_what_the_user_says_of_places_is_not_written_down(tmp_path: Path) -> Non
     again = Study.load(tmp_path / "study")
     assert again.config.dataset.options == {"n_images": 8}
     assert [each.id for each in again.runs()] == [each.id for each in study.runs()]
+
+
+def test_a_relative_path_that_leads_nowhere_from_another_folder_is_explained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unbraid_cli: Cli
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    (tmp_path / "pictures").mkdir()
+    for number in range(8):
+        Image.fromarray(rng.integers(0, 256, (16, 16), dtype=np.uint8)).save(tmp_path / "pictures" / f"{number}.png")
+    (run,) = train("vae", "pictures", network="dense", steps=2, processes=0, out=tmp_path / "runs")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    code, out, err = unbraid_cli("continue", run.path, "--steps", 3)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"unbraid: {run.path}/config.json names its images by 'pictures', and there is no such file")
+    assert err.endswith("begins where the training was started: go there, or give the images in Python\n")

@@ -34,6 +34,7 @@ from unbraid.runs.generating import between, drawn_by_parts, has_prior, noise
 from unbraid.scoring.encoding import encoded, encoded_objects
 from unbraid.scoring.pixels import baselines_of
 from unbraid.storage.checksum import check_file
+from unbraid.storage.files import with_home
 from unbraid.storage.run_files import CONFIG, CURVES, HELD_OUT, SNAPSHOTS, WEIGHTS
 from unbraid.storage.trust import Trusted, UntrustedCode, is_called, is_code, trusted_in, trusting
 from unbraid.types import ArrayLike, FloatArray
@@ -496,7 +497,9 @@ def named_images(run: Run) -> dict[str, Any]:
     Raises:
         ValueError: they have no name, or it is a path that the user did not give, and no folder of `unbraid fit` around
             the run has them.
+        FileNotFoundError: there is nothing at the path, as where it is relative and this is another folder.
     """
+    from unbraid.datasets import DATASETS
     from unbraid.datasets.recorded import check_recorded, of_everywhere
 
     source = run.config["dataset"]
@@ -506,6 +509,11 @@ def named_images(run: Run) -> dict[str, Any]:
     images = fitted_images(run.path, name)
     if images is None:
         check_recorded(name, run.path / CONFIG, f"give the dataset, or load_run(path, trust=[{name!r}])")
+        if name not in DATASETS and not with_home(name).exists():
+            raise FileNotFoundError(
+                f"{run.path / CONFIG} names its images by {name!r}, and there is no such file, folder or dataset here; "
+                "a relative path begins where the training was started: go there, or give the images in Python"
+            )
     return {"name": name if images is None else str(images), **of_everywhere(source["options"])}
 
 

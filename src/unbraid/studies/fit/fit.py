@@ -151,7 +151,7 @@ def fit(
 
     Args:
         images: a folder of picture files with its subfolders, the name or path of a dataset, an array
-            (n, height, width, channels), a torch Dataset, or a dataset. 500 images or more. Those of a file are taken
+            (n, height, width, channels), a torch Dataset, or a dataset. 500 different ones or more. Those of a file are taken
             in its order, whatever factors it has.
         out: the folder of everything that is made: `model/`, `codes.csv`, `report.html`, `README.md`, `plan.yaml`, and
             the studies and the images that they rest on. One that holds something else of these names is refused.
