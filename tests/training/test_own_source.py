@@ -11,6 +11,7 @@ import unbraid
 from tests.training.examples import TINY
 from unbraid.metrics._shared import provenance
 from unbraid.runs.run import Run, open_run, probe_images
+from unbraid.storage.trust import UntrustedCode
 
 SOURCE = """
 from torch import nn
@@ -51,6 +52,8 @@ def test_another_source_is_another_run_and_no_stale_one_is_opened(tmp_path: Path
         unbraid.load_run(relu.path, network=GIVEN["network"])
     with pytest.raises(ValueError, match="the source of mynet_of_a_test:pair has changed since; train it again"):
         unbraid.continue_run(open_run(relu.path, trust=[GIVEN["network"]]), 6, dataset=TINY, processes=0)
+    with pytest.raises(UntrustedCode, match="names a network of its own, 'mynet_of_a_test:pair'"):
+        unbraid.continue_run(open_run(relu.path), 6, dataset=TINY, processes=0)
     tanh = trained()
     assert tanh.path != relu.path
     assert not np.allclose(tanh.encode(TINY.array[:5]), codes, atol=1e-3)

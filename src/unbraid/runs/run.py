@@ -265,7 +265,7 @@ class Run:
         Raises:
             UntrustedCode: its network is somebody's own, and was not named by who opened the run.
         """
-        self._check_trust()
+        self.check_trust()
         fresh, shape = replace(self), tuple(self.config["dataset"]["image_shape"])
         with self.described(), torch.inference_mode(False), reproducible(torch.device("cpu")):
             modules = build_member(self._family, shape, self._settings, self.config["seed"]).eval()
@@ -375,7 +375,7 @@ class Run:
         Raises:
             ValueError: the weights are damaged, or are those of another architecture.
         """
-        self._check_trust()
+        self.check_trust()
         with torch.inference_mode(False), reproducible(torch.device("cpu")):  # whatever whoever asks first has set
             modules = self._read_modules()
         return modules.to(choose_device(self.device))
@@ -446,7 +446,7 @@ class Run:
             said = error_line(error)
             raise ValueError(f"{self.path / CONFIG} does not describe networks that can be used ({said})") from error
 
-    def _check_trust(self) -> None:
+    def check_trust(self) -> None:
         """Raises UntrustedCode where the network is somebody's own, and was not named by who opened the run."""
         network = self.config["hyperparameters"].get("network", "")
         if is_code(network) and not isinstance(network, Trusted):

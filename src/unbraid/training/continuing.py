@@ -44,6 +44,7 @@ def continue_run(
         OSError, KeyboardInterrupt: as `train`.
     """
     begun = run if isinstance(run, Run) else open_run(run)
+    begun.check_trust()
     plan, member = training_of(begun.config)
     steps, seconds = check_whole("steps", steps, 1), check_number("checkpoint_every", checkpoint_every, least=0)
     longer = replace(plan, steps=steps, checkpoint_seconds=seconds).resolved()

@@ -151,8 +151,8 @@ def fit(
 
     Args:
         images: a folder of picture files with its subfolders, the name or path of a dataset, an array
-            (n, height, width, channels), a torch Dataset, or a dataset. 500 different ones or more. Those of a file are taken
-            in its order, whatever factors it has.
+            (n, height, width, channels), a torch Dataset, or a dataset. 500 different ones or more. Those of a file
+            are taken in its order, whatever factors it has.
         out: the folder of everything that is made: `model/`, `codes.csv`, `report.html`, `README.md`, `plan.yaml`, and
             the studies and the images that they rest on. One that holds something else of these names is refused.
         minutes: how long this call may take here, all in all, up to 999 999; with fewer than the folder's plan was made
