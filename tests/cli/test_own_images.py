@@ -190,5 +190,5 @@ def test_a_relative_path_that_leads_nowhere_from_another_folder_is_explained(
     monkeypatch.chdir(tmp_path / "elsewhere")
     code, out, err = unbraid_cli("continue", run.path, "--steps", 3)
     assert (code, out) == (2, "")
-    assert err.startswith(f"unbraid: {run.path}/config.json names its images by 'pictures', and there is no such file")
-    assert err.endswith("begins where the training was started: go there, or give the images in Python\n")
+    assert err.startswith("unbraid: pictures: no such file, folder or dataset here; a relative path of images begins ")
+    assert err.endswith("where the training was started: go there, or give the images in Python\n")

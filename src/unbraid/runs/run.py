@@ -509,10 +509,11 @@ def named_images(run: Run) -> dict[str, Any]:
     images = fitted_images(run.path, name)
     if images is None:
         check_recorded(name, run.path / CONFIG, f"give the dataset, or load_run(path, trust=[{name!r}])")
-        if name not in DATASETS and not with_home(name).exists():
+        path = with_home(name)
+        if name not in DATASETS and not path.is_absolute() and not path.exists():
             raise FileNotFoundError(
-                f"{run.path / CONFIG} names its images by {name!r}, and there is no such file, folder or dataset here; "
-                "a relative path begins where the training was started: go there, or give the images in Python"
+                f"{name}: no such file, folder or dataset here; a relative path of images begins where the training was "
+                "started: go there, or give the images in Python"
             )
     return {"name": name if images is None else str(images), **of_everywhere(source["options"])}
 
