@@ -512,8 +512,8 @@ def named_images(run: Run) -> dict[str, Any]:
         path = with_home(name)
         if name not in DATASETS and not path.is_absolute() and not path.exists():
             raise FileNotFoundError(
-                f"{name}: no such file, folder or dataset here; a relative path of images begins where the training was "
-                "started: go there, or give the images in Python"
+                f"{name}: no such file, folder or dataset here; a relative path of images begins where the training "
+                "was started: go there, or give the images in Python"
             )
     return {"name": name if images is None else str(images), **of_everywhere(source["options"])}
 
