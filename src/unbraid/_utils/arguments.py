@@ -98,7 +98,7 @@ def _shown(value: Any) -> str:
     return " ".join(reprlib.repr(value).split())
 
 
-def listed(argument: str, names: Any, *, single: bool = False) -> tuple[Any, ...]:
+def list_of(argument: str, names: Any, *, single: bool = False) -> tuple[Any, ...]:
     """Names in a list, or one of them by itself where `single`; elsewhere its letters would be taken for names.
 
     Raises:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._utils.arguments import check_number, listed
+from unbraid._utils.arguments import check_number, list_of
 from unbraid._utils.counted import counted
 from unbraid._utils.natural_order import natural
 from unbraid._utils.optional import require
@@ -133,7 +133,7 @@ def agreement(
         Duan et al. 2020 (UDR), tables 1 and 6; Mahon et al. 2023 (SNC/NK), table 4 and figure 14.
     """
     check_number("confidence", confidence, above=0, below=1)
-    wanted = agreement_columns(frame) if columns is None else listed("columns", columns, single=True)
+    wanted = agreement_columns(frame) if columns is None else list_of("columns", columns, single=True)
     chosen = tuple(dict.fromkeys(wanted))
     table = {name: numbers(frame, name) for name in chosen}
     hyper = set(hyperparameter_columns(frame))
@@ -233,7 +233,7 @@ def predictors(
         Mahon et al. 2023 (SNC/NK), section 5.3 and appendix I.
     """
     check_columns(frame, [target])
-    named = _predicting(frame, target) if columns is None else listed("columns", columns, single=True)
+    named = _predicting(frame, target) if columns is None else list_of("columns", columns, single=True)
     chosen = [name for name in dict.fromkeys(named) if name != target]
     if len(chosen) < 2:
         raise ValueError(f"two columns are needed to predict {target!r}; there are {', '.join(chosen) or 'none'}")

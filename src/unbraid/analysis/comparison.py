@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._utils.arguments import check_number, listed
+from unbraid._utils.arguments import check_number, list_of
 from unbraid._utils.counted import counted
 from unbraid._utils.natural_order import natural
 from unbraid._utils.optional import require
@@ -169,7 +169,7 @@ def compare_groups(
     check_number("confidence", confidence, least=0)
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must be inside (0, 1); got {confidence}")
-    wanted = headline_columns(frame) if columns is None else listed("columns", columns, single=True)
+    wanted = headline_columns(frame) if columns is None else list_of("columns", columns, single=True)
     chosen = list(dict.fromkeys(wanted))
     if not chosen:
         raise ValueError("no column to compare: the study has no metrics")

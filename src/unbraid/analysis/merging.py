@@ -8,7 +8,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from unbraid._utils.arguments import listed
+from unbraid._utils.arguments import list_of
 from unbraid._utils.natural_order import natural
 from unbraid._utils.optional import require
 from unbraid._utils.suggest import suggestion
@@ -174,7 +174,7 @@ def without_columns(tables: Mapping[str, DataFrame], names: str | Sequence[str])
         ValueError: none of them has such a column.
     """
     left = dict(tables)
-    for name in listed("names", names, single=True):
+    for name in list_of("names", names, single=True):
         known = dict.fromkeys(column for frame in tables.values() for column in frame.columns)
         if not any(_belongs(column, name) for column in known):
             raise ValueError(f"--without {name}: no such column; {suggestion(name, known)}")

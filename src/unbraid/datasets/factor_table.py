@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._utils.arguments import listed
+from unbraid._utils.arguments import list_of
 from unbraid._utils.arrays import as_array, categories_of
 from unbraid._utils.dates import DATES, SPANS, days_since_first
 from unbraid._utils.suggest import one_line
@@ -234,7 +234,7 @@ def matrix_columns(matrix: Any, names: Sequence[str] | None, where: str) -> list
         raise ValueError(f"{where} must be (n, n_factors); got shape {matrix.shape}")
     if names is None:
         names = [f"factor_{k}" for k in range(matrix.shape[1])]
-    names = listed("names", names)
+    names = list_of("names", names)
     if len(names) != matrix.shape[1]:
         raise ValueError(f"names must have one entry per factor ({matrix.shape[1]}); got {list(names)}")
     _check_names(list(names), len(matrix), where)

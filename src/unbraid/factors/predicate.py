@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._utils.arguments import listed
+from unbraid._utils.arguments import list_of
 from unbraid._utils.suggest import suggestion
 from unbraid.types import BoolArray, FloatArray
 
@@ -50,7 +50,7 @@ def predicate(text: str, names: Sequence[str]) -> Predicate:
         >>> inside(np.array([[2, 3], [2, 1], [0, 0]])).tolist()
         [True, False, False]
     """
-    names = listed("names", names)
+    names = list_of("names", names)
     if len(text) > LONGEST:
         raise ValueError(f"a condition has at most {LONGEST} characters; this has {len(text):,}")
     try:

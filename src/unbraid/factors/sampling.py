@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from unbraid._utils.arguments import check_draws, check_number, check_whole, generator, listed
+from unbraid._utils.arguments import check_draws, check_number, check_whole, generator, list_of
 from unbraid.factors.space import FactorSpace, FactorTable, Space
 from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray
 
@@ -100,7 +100,7 @@ def few_labels(space: Space, n: int, *, by: Sequence[str] = (), seed: int = 0) -
         [3, 3]
     """
     check_whole("n", n, 0, len(space), why="no image is labelled twice")
-    columns = [space.column(name) for name in listed("by", by)]
+    columns = [space.column(name) for name in list_of("by", by)]
     for name, column in zip(by, columns, strict=True):
         if space.kinds[column] == "continuous" and isinstance(space, FactorTable):
             raise ValueError(f"factor {name!r} is continuous: it has no levels to be even in")

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from unbraid._utils.arguments import check_names, check_whole, listed
+from unbraid._utils.arguments import check_names, check_whole, list_of
 from unbraid._utils.printable import printable
 from unbraid._utils.rounding import MOST_ROUNDED, rounded_by
 from unbraid._utils.suggest import suggestion
@@ -48,8 +48,8 @@ class FactorSpace:
     values: tuple[Values, ...] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "names", tuple(printable(str(name)) for name in listed("names", self.names)))
-        object.__setattr__(self, "kinds", listed("kinds", self.kinds))
+        object.__setattr__(self, "names", tuple(printable(str(name)) for name in list_of("names", self.names)))
+        object.__setattr__(self, "kinds", list_of("kinds", self.kinds))
         if not len(self.names) == len(self.sizes) == len(self.kinds):
             raise ValueError(
                 "names, sizes and kinds must have one entry per factor; "
@@ -146,8 +146,8 @@ class FactorTable:
     values: tuple[Values, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "names", tuple(printable(str(name)) for name in listed("names", self.names)))
-        object.__setattr__(self, "kinds", listed("kinds", self.kinds))
+        object.__setattr__(self, "names", tuple(printable(str(name)) for name in list_of("names", self.names)))
+        object.__setattr__(self, "kinds", list_of("kinds", self.kinds))
         object.__setattr__(self, "around", tuple(map(int, self.around)))
         object.__setattr__(self, "values", _plain(self.values))
         object.__setattr__(self, "table", np.asarray(self.table))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from unbraid._utils.arguments import check_whole, listed
+from unbraid._utils.arguments import check_whole, list_of
 from unbraid._utils.suggest import suggestion
 from unbraid.figures import _codes, _runs, _studies
 from unbraid.figures._chosen import Chosen
@@ -102,7 +102,7 @@ def draw(
         if value and choice not in row.chooses:
             does = f"; it takes {' and '.join(row.chooses)}" if row.chooses else ""
             raise ValueError(f"{name} shows no choice of {choice}{does}")
-    codes, factors = listed("codes", codes), listed("factors", factors)
+    codes, factors = list_of("codes", codes), list_of("factors", factors)
     if codes and top:
         raise ValueError("give either codes or top, the number of most important codes")
     mm = row.width if width is None else width

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from unbraid._utils.arguments import listed
+from unbraid._utils.arguments import list_of
 from unbraid.plots.style import FONT_SIZE, INK, MARK, family_marks, label, new_axes, tidy
 from unbraid.types import ArrayLike
 
@@ -52,7 +52,7 @@ def plot_against(
     if (
         across.ndim != 1
         or across.shape != up.shape
-        or len(listed("families", families)) != len(across)
+        or len(list_of("families", families)) != len(across)
         or not len(across)
     ):
         raise ValueError(f"x, y and families must be of one length; got {across.shape}, {up.shape}, {len(families)}")

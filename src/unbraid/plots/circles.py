@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from unbraid._utils.arguments import listed
+from unbraid._utils.arguments import list_of
 from unbraid.plots.paper import across
 from unbraid.plots.style import FONT_SIZE, INK, new_panels
 from unbraid.plots.symmetry import MOST_DOTS, draw_plane, plot_symmetry
@@ -43,7 +43,7 @@ def plot_circles(
     Reference:
         Tonnaer et al. 2022 (LSBD), figure 2.
     """
-    heads = list(listed("names", names or ()) or (f"factor {factor}" for factor in result.subgroups))
+    heads = list(list_of("names", names or ()) or (f"factor {factor}" for factor in result.subgroups))
     each = 1 if back is None else 2
     shown = list(range(len(heads))) if only is None else list(only)
     n_across, side = across(width, each * len(shown), ACROSS, SIDE, LEFT)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from unbraid._utils.arguments import listed
+from unbraid._utils.arguments import list_of
 from unbraid.plots.style import DIVERGING, FONT_SIZE, INK, MUTED, new_axes
 from unbraid.types import ArrayLike, FloatArray
 
@@ -42,7 +42,7 @@ def plot_correlations(
     """
     matrix = np.asarray(values, dtype=float)
     sure = np.zeros(matrix.shape) if p is None else np.asarray(p, dtype=float)
-    k = len(listed("names", names))
+    k = len(list_of("names", names))
     if matrix.shape != (k, k) or sure.shape != (k, k):
         raise ValueError(
             f"values and p must be ({k}, {k}), as there are {k} names; got {matrix.shape} and {sure.shape}"

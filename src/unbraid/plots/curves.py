@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from unbraid._utils.arguments import listed
+from unbraid._utils.arguments import list_of
 from unbraid.plots.paper import across
 from unbraid.plots.style import FONT_SIZE, GRID, INK, PALETTE, label, new_panels, tidy
 
@@ -40,7 +40,7 @@ def plot_curves(
         if not isinstance(own, Mapping) or "step" not in own:
             raise ValueError(f"curves{f' of {run}' if run else ''} have no 'step'")
     known = list(dict.fromkeys(name for own in runs.values() for name in own if name != "step"))
-    shown = list(listed("names", names)) if names is not None else known
+    shown = list(list_of("names", names)) if names is not None else known
     if not shown or not set(shown) <= set(known):
         raise ValueError(f"there are curves of {', '.join(known) or 'nothing'}; asked for {', '.join(shown) or 'none'}")
     n_across, wide = across(width, len(shown), ACROSS, PANEL[0], LEFT)

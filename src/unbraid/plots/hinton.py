@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.patches import Rectangle
 
-from unbraid._utils.arguments import listed
+from unbraid._utils.arguments import list_of
 from unbraid.plots.style import ACCENT, FONT_SIZE, GRID, INK, MARK, MUTED, new_axes
 from unbraid.types import ArrayLike, FloatArray, IntArray
 
@@ -51,9 +51,9 @@ def plot_hinton(
     """
     values = matrix_of(matrix)
     n_rows, n_columns = values.shape
-    rows = [f"code {i}" for i in range(n_rows)] if row_names is None else list(listed("row_names", row_names))
+    rows = [f"code {i}" for i in range(n_rows)] if row_names is None else list(list_of("row_names", row_names))
     columns = [f"factor {j}" for j in range(n_columns)]
-    columns = columns if column_names is None else list(listed("column_names", column_names))
+    columns = columns if column_names is None else list(list_of("column_names", column_names))
     if (len(rows), len(columns)) != values.shape:
         raise ValueError(f"names are for {len(rows)} rows and {len(columns)} columns; the matrix is {values.shape}")
     if codes is not None and top is not None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from unbraid._utils.arguments import listed
+from unbraid._utils.arguments import list_of
 from unbraid.plots.hinton import matrix_of
 from unbraid.plots.paper import across
 from unbraid.plots.scatter import plot_factor_code
@@ -64,9 +64,9 @@ def plot_important_codes(
         raise ValueError(
             f"the matrix is {matrix.shape}; codes and factors are {code_matrix.shape} and {factor_matrix.shape}"
         )
-    names = list(listed("factor_names", factor_names or ()) or (f"factor {k}" for k in range(matrix.shape[1])))
+    names = list(list_of("factor_names", factor_names or ()) or (f"factor {k}" for k in range(matrix.shape[1])))
     grey = set(greyed)
-    heads = list(listed("code_names", code_names or ()) or (f"code {code}" for code in range(len(matrix))))
+    heads = list(list_of("code_names", code_names or ()) or (f"code {code}" for code in range(len(matrix))))
     n_across, wide = across(width, len(names), ACROSS, PANEL[0], LEFT)
     panels = new_panels(len(names), n_across, (wide, PANEL[1]), left=LEFT, below=0.35)
     for k, (ax, name) in enumerate(zip(panels, names, strict=True)):

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from unbraid._utils.arguments import listed
+from unbraid._utils.arguments import list_of
 from unbraid.plots.style import ACCENT, FONT_SIZE, GRID, INK, MUTED, label, new_axes, tidy
 from unbraid.types import ArrayLike
 
@@ -41,7 +41,7 @@ def plot_kl(
         raise ValueError(f"kl must be (n_codes,) finite; got shape {values.shape}")
     order = np.argsort(-values, kind="stable")
     order = order[np.isin(order, codes)] if codes is not None else order
-    labels = listed("names", names or ()) or [f"code {code}" for code in range(len(values))]
+    labels = list_of("names", names or ()) or [f"code {code}" for code in range(len(values))]
     ax = ax if ax is not None else new_axes(WIDTH, BAR * len(order))
     tidy(ax)
     ax.spines["left"].set_visible(False)

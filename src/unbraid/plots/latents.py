@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import MaxNLocator
 
-from unbraid._utils.arguments import listed
+from unbraid._utils.arguments import list_of
 from unbraid.plots._shown import Panels, ShownFigure
 from unbraid.plots.paper import inches
 from unbraid.plots.style import DIVERGING, FONT_SIZE, GRID, INK, MUTED, PALETTE, level_colours
@@ -60,8 +60,8 @@ def plot_latents(
     n_codes, n_factors = code_matrix.shape[1], factor_matrix.shape[1]
     if not n_factors:
         raise ValueError("factors has no columns: there is nothing to draw the codes over")
-    names = list(listed("factor_names", factor_names or ()) or (f"factor {k}" for k in range(n_factors)))
-    heads = list(listed("code_names", code_names or ()) or (f"code {i}" for i in range(n_codes)))
+    names = list(list_of("factor_names", factor_names or ()) or (f"factor {k}" for k in range(n_factors)))
+    heads = list(list_of("code_names", code_names or ()) or (f"code {i}" for i in range(n_codes)))
     rows = factor_rows(names, kinds)
     if figure is None:
         panel = PANEL if width is None else (min((inches(width) - SIDES) / n_codes, 1.3 * PANEL[0]), PANEL[1])

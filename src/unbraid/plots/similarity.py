@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from unbraid._utils.arguments import listed
+from unbraid._utils.arguments import list_of
 from unbraid.plots.style import DIVERGING, FONT_SIZE, INK, MUTED, new_axes
 from unbraid.types import ArrayLike, FloatArray
 
@@ -48,7 +48,7 @@ def plot_similarity(
         raise ValueError(f"a similarity matrix is (n, m); got shape {values.shape}")
     n, m = values.shape
     given = {"row_names": row_names, "column_names": column_names, "groups": groups}
-    held = {name: listed(name, each) for name, each in given.items() if each is not None}
+    held = {name: list_of(name, each) for name, each in given.items() if each is not None}
     for name, size in (("row_names", n), ("column_names", m), ("groups", n), ("groups", m)):
         if name in held and len(names := held[name]) != size:
             raise ValueError(f"{len(names)} names or groups do not fit a matrix of shape {values.shape}")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from unbraid._utils.arguments import listed
+from unbraid._utils.arguments import list_of
 from unbraid.plots.sheets import DPI, GAP, MARGIN, add_sheet, new_figure, scaled
 from unbraid.plots.style import ACCENT, GRID, INK, MUTED
 from unbraid.types import FloatArray
@@ -53,7 +53,7 @@ def plot_traversals(
             f"originals and reconstructions must be (n_shown, {height}, {across}, {images.shape[-1]}); "
             f"got {' and '.join(str(each.shape) for each in seeds)}"
         )
-    if len(listed("captions", captions)) != n_codes or (marked is not None and len(marked) != n_codes) or columns < 1:
+    if len(list_of("captions", captions)) != n_codes or (marked is not None and len(marked) != n_codes) or columns < 1:
         raise ValueError(f"one caption and mark for each of {n_codes} codes, and columns of 1 or more")
     columns = min(columns, n_codes)
     strips = [each for each in (first, images, last) if each is not None]

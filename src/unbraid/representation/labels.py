@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from unbraid._utils.arguments import check_entries, check_number, listed
+from unbraid._utils.arguments import check_entries, check_number, list_of
 from unbraid._utils.arrays import as_array, categories_of, refuse_lazy
 from unbraid._utils.counted import counted
 from unbraid._utils.dates import DATES, SPANS, moment
@@ -109,7 +109,7 @@ def read_labels(
             whose kind is guessed names the rows.
     """
     series = columns_of(labels, names)
-    chosen = list(series) if columns is None else list(map(str, listed("columns", columns, single=True)))
+    chosen = list(series) if columns is None else list(map(str, list_of("columns", columns, single=True)))
     if not chosen:
         raise ValueError("columns is empty; name at least one column of the labels")
     for name in chosen:
@@ -427,7 +427,7 @@ def columns_of(labels: Any, names: Sequence[str] | None) -> dict[str, Any]:
         else:
             pairs = [(f"factor_{k}", column) for k, column in enumerate(array.T)]
     if names is not None:
-        check_entries("names", listed("names", names), len(pairs))
+        check_entries("names", list_of("names", names), len(pairs))
         pairs = [(str(name), content) for name, (_, content) in zip(names, pairs, strict=True)]
     if not pairs:
         raise ValueError("labels have no columns")

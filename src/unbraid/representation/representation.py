@@ -17,7 +17,7 @@ from unbraid._utils.arguments import (
     check_number,
     check_same_rows,
     check_whole,
-    listed,
+    list_of,
 )
 from unbraid._utils.arrays import as_array, as_full, check_weights, column_names, in_columns, is_wide, too_large
 from unbraid._utils.optional import require
@@ -148,7 +148,7 @@ class Representation(Shown):
             object.__setattr__(self, name, values)
         for name in ("names", "kinds", "levels", "notes", "code_names", "periods"):
             entries = getattr(self, name)
-            object.__setattr__(self, name, () if entries is None else listed(name, entries))
+            object.__setattr__(self, name, () if entries is None else list_of(name, entries))
         object.__setattr__(self, "code_names", self.code_names or column_names(self.codes))
         for name in ("names", "code_names"):
             check_names(name, getattr(self, name))
@@ -299,7 +299,7 @@ class Representation(Shown):
         Raises:
             ValueError: a name is unknown.
         """
-        names = listed("names", names, single=True)
+        names = list_of("names", names, single=True)
         for name in names:
             if name not in self.names:
                 raise ValueError(f"no factor {name!r}; {suggestion(name, self.names)}")
@@ -385,7 +385,7 @@ class Representation(Shown):
         rows, notes = match_rows({**rows, "weights": weights, "groups": groups}, key)
         codes, labels, log_variances, prior_kl, weights, groups = rows.values()
         about: dict[str, Any] = {
-            "code_names": listed("code_names", () if code_names is None else code_names) or column_names(codes),
+            "code_names": list_of("code_names", () if code_names is None else code_names) or column_names(codes),
             "orbits": orbits,
         }
         about |= {"code_blocks": code_blocks, "factor_blocks": factor_blocks}
@@ -447,7 +447,7 @@ class Representation(Shown):
             ValueError: the file is not what its name says, or lacks `codes`; the message names it. There is no such
                 factor.
         """
-        columns = None if columns is None else listed("columns", columns, single=True)
+        columns = None if columns is None else list_of("columns", columns, single=True)
         held, every = load_codes(path, columns)
         for name in columns or ():
             if name not in every:

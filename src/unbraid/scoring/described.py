@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._utils.arguments import check_entries, listed
+from unbraid._utils.arguments import check_entries, list_of
 from unbraid._utils.arrays import as_array, check_weights, column_names
 from unbraid._utils.counted import counted
 from unbraid._utils.repr import with_names
@@ -108,7 +108,7 @@ def _with_more(representation: Representation, factors: dict[str, Any], about: M
 
 def _of_numbers(codes: ArrayLike, factors: ArrayLike, about: Mapping[str, Any]) -> Representation:
     # Checked before the Representation is built, so that every wrong argument is named as score names it.
-    names = None if about.get("names") is None else listed("names", about["names"])
+    names = None if about.get("names") is None else list_of("names", about["names"])
     try:
         inputs = check_inputs(codes, factors, about.get("kinds"))
     except ValueError as error:

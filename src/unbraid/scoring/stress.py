@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from unbraid._utils.arguments import check_whole, listed
+from unbraid._utils.arguments import check_whole, list_of
 from unbraid._utils.repr import Shown
 from unbraid._utils.suggest import suggestion
 from unbraid.metrics import METRICS, Claim, Metric, NotDefined
@@ -285,7 +285,7 @@ def rows_named(metrics: Sequence[Named], *, higher_is_better: bool = True) -> di
 def _claims(claims: str | Sequence[str] | None) -> tuple[Claim, ...] | None:
     if claims is None:
         return None
-    given = _known("claim", listed("claims", claims, single=True), CLAIMS)
+    given = _known("claim", list_of("claims", claims, single=True), CLAIMS)
     return tuple(claim for claim in CLAIMS if claim in given)
 
 
@@ -301,7 +301,7 @@ def _cases(groups: str | Sequence[str] | None) -> Mapping[str, Case]:
     """Those of these groups, behind perfect codes and noise, between which all others are placed."""
     if groups is None:
         return CASES
-    given = _known("cases", listed("cases", groups, single=True), GROUPS)
+    given = _known("cases", list_of("cases", groups, single=True), GROUPS)
     ends = {name: CASES[name] for name in ("perfect", "noise")}
     return ends | {name: case for group, cases in GROUPS.items() if group in given for name, case in cases.items()}
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from unbraid._utils.arguments import listed
+from unbraid._utils.arguments import list_of
 from unbraid._utils.repr import Shown
 from unbraid._utils.suggest import suggestion
 from unbraid.factors.predicate import predicate
@@ -101,7 +101,7 @@ def named(names: str | Sequence[str], what: str = "unwanted") -> tuple[str, ...]
     Raises:
         ValueError: it is neither a name nor several; the message calls it `what`.
     """
-    return tuple(dict.fromkeys(listed(what, names, single=True)))
+    return tuple(dict.fromkeys(list_of(what, names, single=True)))
 
 
 def set_apart(

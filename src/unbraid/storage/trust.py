@@ -72,10 +72,10 @@ def code_of(name: str) -> str:
 
 def trusting(value: Any, names: Collection[str] | None = None) -> Any:
     """`value`, or what a list, tuple or mapping holds, with names marked: all those of code, or those in `names`."""
-    from unbraid._utils.arguments import listed  # with NumPy, for which the help of commands does not wait
+    from unbraid._utils.arguments import list_of  # with NumPy, for which the help of commands does not wait
 
     if isinstance(value, str):
-        code, names = code_of(value), None if names is None else listed("trust", names)
+        code, names = code_of(value), None if names is None else list_of("trust", names)
         known = is_code(code) if names is None else value in names or code in map(code_of, names)
         return Trusted(value) if known else value
     if isinstance(value, list | tuple):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from unbraid._utils.arguments import listed
+from unbraid._utils.arguments import list_of
 from unbraid._utils.counted import counted
 from unbraid.datasets.own import LABELS
 from unbraid.factors import Space
@@ -145,8 +145,8 @@ def add(
     part.check_trust()
     if seed is not None and seed < 0:
         raise ValueError(f"seed must be 0 or more; got {seed}")
-    paths = [model for file in listed("files", files) for model in _models(Path(file))]
-    names = names_of(paths) if names is None else list(listed("names", names))
+    paths = [model for file in list_of("files", files) for model in _models(Path(file))]
+    names = names_of(paths) if names is None else list(list_of("names", names))
     if len(names) != len(paths):
         raise ValueError(f"names (--name) must be one per model ({len(paths)}); got {len(names)}")
     snapshot = part.snapshot()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 
-from unbraid._utils.arguments import check_choice, listed
+from unbraid._utils.arguments import check_choice, list_of
 from unbraid._utils.arrays import as_array
 from unbraid._utils.cluster import on_cluster
 from unbraid.metrics.udr import Similarity
@@ -131,7 +131,7 @@ def rank(
             with where:
                 return _rank_study(study, chosen, of_models, progress)
     named, of_rows = match_rows(models if isinstance(models, Mapping) else _named(models))  # pyright: ignore[reportArgumentType]
-    if groups is not None and len(groups := listed("groups", groups)) != len(named):
+    if groups is not None and len(groups := list_of("groups", groups)) != len(named):
         raise ValueError(f"groups must have one label per model ({len(named)}); got {len(groups)}")
     if top is not None:
         others = set(chosen) - {"similarity", "seed"}

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from unbraid._utils.arguments import listed
+from unbraid._utils.arguments import list_of
 from unbraid._utils.counted import counted
 from unbraid.analysis.alike import AS_MANY, unequal_rows
 from unbraid.analysis.columns import N_ROWS, check_columns, depends_on_rows, headline_columns
@@ -50,7 +50,7 @@ def compare_runs(
     """
     frame, notes = all_results(snapshots), []
     within = usual_within(frame, by) if within is None else within
-    chosen = list(listed("columns", columns or headline_columns(frame), single=True))
+    chosen = list(list_of("columns", columns or headline_columns(frame), single=True))
     check_columns(frame, [by, *chosen, *(() if within is None else [within])])
     unequal = [
         rows

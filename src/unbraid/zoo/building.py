@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unbraid._utils.arguments import check_whole, listed
+from unbraid._utils.arguments import check_whole, list_of
 from unbraid._utils.optional import require
 from unbraid.metrics import METRICS, NotDefined
 from unbraid.representation import Representation
@@ -162,7 +162,7 @@ def named_runs(studies: Sequence[str | Path]) -> dict[str, list[NamedRun]]:
 
     runs: dict[str, dict[str, tuple[str, RunView]]] = {}  # by content of the images, then by id
     called: dict[str, str] = {}
-    for folder in listed("studies", studies):
+    for folder in list_of("studies", studies):
         for snapshot in Study.load(folder).snapshots():
             images = snapshot.environment.dataset
             for run in snapshot.runs:

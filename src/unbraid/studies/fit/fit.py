@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from unbraid._utils.arguments import check_number, check_whole, listed
+from unbraid._utils.arguments import check_number, check_whole, list_of
 from unbraid._utils.device import check_unnumbered, choose_device
 from unbraid._utils.optional import require
 from unbraid.datasets import from_array
@@ -279,7 +279,7 @@ def planned_for(
     check_whole("latents", latents, 2, MOST_LATENTS)
     check_whole("seed", seed, 0, LARGEST_SEED)
     _check_device(device, executor)
-    families = list(dict.fromkeys(listed("families", families)))
+    families = list(dict.fromkeys(list_of("families", families)))
     settings_of(families)
     given, folder = read_plan(Path(plan)) if isinstance(plan, str | Path) else plan, Path(out)
     kept = read_plan(folder / FILE) if given is None and (folder / FILE).is_file() else None

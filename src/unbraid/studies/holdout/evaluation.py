@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from unbraid._utils.arguments import listed
+from unbraid._utils.arguments import list_of
 from unbraid.datasets.base import FactorDataset
 from unbraid.datasets.subset import SubsetDataset
 from unbraid.metrics._shared.compiled import interruptible
@@ -99,7 +99,7 @@ def evaluate_heads(
         (or pairs of levels, for both at once) occur in the whole dataset.
     """
     space = part.dataset.space
-    columns = [space.column(name) for name in listed("factors", factors)]
+    columns = [space.column(name) for name in list_of("factors", factors)]
     held_out = np.setdiff1d(np.arange(len(part.dataset)), part.positions)
     train, test = (_some(rows, n_rows, [seed, k]) for k, rows in enumerate((part.positions, held_out)))
     accuracy = head_accuracies(

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from unbraid._utils.arguments import listed
+from unbraid._utils.arguments import list_of
 from unbraid.datasets.subset import Without, left_out
 from unbraid.factors import Space
 from unbraid.types import BoolArray, IntArray
@@ -60,7 +60,7 @@ def compositional_holdouts(
         >>> [each.name for each in compositional_holdouts(space, ["shape", "hue"], n_combinations=1)]
         ['shape=1, hue=0', 'random 0']
     """
-    counts = _pair_counts(space, factors := listed("factors", factors))
+    counts = _pair_counts(space, factors := list_of("factors", factors))
     pairs = _drawn(counts, factors, n_combinations, seed) if combinations is None else list(combinations)
     for pair in pairs:
         _check_pair(counts, factors, pair)
