@@ -286,7 +286,7 @@ def poisoned(home: Path, **changes: object) -> Path:
         ({"facts": {"network": "pty:spawn"}}, "facts.network: unknown"),
         ({"facts": {"latents": "pty:spawn"}}, "facts.latents: input should be a valid integer; got 'pty:spawn'"),
         ({"family": "strangers_code:pair"}, "names a family of its own, 'strangers_code:pair'"),
-        ({"dataset__name": "strangers_code:pair"}, "'strangers_code:pair': there is no such file"),
+        ({"dataset__name": "strangers_code:pair"}, "strangers_code:pair: no such file, folder or dataset here"),
         ({"dataset__name": "/absent/images.npz"}, "/absent/images.npz"),
         ({"dataset__options": {"progress": "strangers_code:pair"}}, "dataset.options: input should hold options"),
         ({"dataset__options": {"name": "dsprites"}}, "dataset.options: input should hold options of a dataset only"),

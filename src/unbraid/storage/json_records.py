@@ -112,9 +112,9 @@ def explain(error: ValidationError, hint: Callable[[Loc], str] = lambda _: "") -
             said = "is empty; it needs at least one"  # whatever else might stand there instead
         elif first["type"] in ("too_short", "too_long"):
             about = first.get("ctx", {})
-            bound = "least" if "min_length" in about else "most"
+            bound = "needs at least" if "min_length" in about else "takes at most"
             wanted = about.get("min_length", about.get("max_length"))
-            said = f"needs at {bound} {wanted} entries; has {about.get('actual_length')}"
+            said = f"{bound} {wanted} entries; has {about.get('actual_length')}"
         else:
             said = _plainly(_either([one["msg"] for one in same])) + given
     more = len({key_path(_cleaned(one["loc"])) for one in faults} - {path, key_path(outer)})

@@ -391,7 +391,7 @@ def test_families_that_need_a_full_grid_are_refused_before_anything_is_done(tmp_
         ("compositional: {factors: [y, x], combination: 3}", "compositional.combination: unknown; did you mean"),
         (
             "compositional: {factors: [y, x], combinations: [[1, 2, 3]]}",
-            r"compositional.combinations\[0\]: list should",
+            r"compositional.combinations\[0\]: takes at most 2 entries; has 3",
         ),
         ("compositional: {factors: [y, x], n_random: -1}", "compositional.n_random: "),
         ("zero_shot: {}", "zero_shot.held_out: is missing"),
