@@ -94,7 +94,7 @@ def test_images_kept_out_are_part_of_what_runs_are():
         ({"udr": {"alpha": "auto"}}, "udr.alpha: "),
         ({"udr": {"kl_threshold": -1}}, "udr.kl_threshold: input should be greater than or equal to 0; got -1"),
         ({"compositional": {"factors": []}}, "compositional.factors: needs at least 2 entries; has 0"),
-        ({"compositional": {"factors": ["x", "y", "z"]}}, "compositional.factors: needs at most 2 entries; has 3"),
+        ({"compositional": {"factors": ["x", "y", "z"]}}, "compositional.factors: takes at most 2 entries; has 3"),
         ({"compositional": {"factors": ["x"]}}, "compositional.factors: needs at least 2 entries; has 1"),
         ({"compositional": {"n_combinations": 5}}, "compositional.factors: is missing"),
         ({"zero_shot": {"held_out": 3}}, "zero_shot.held_out: input should be a valid string; got 3"),
