@@ -30,6 +30,8 @@ def values(card: unbraid.ScoreCard) -> dict[str, dict[str, float]]:
 def test_whole_numbers_that_floats_cannot_tell_apart_are_no_levels() -> None:
     with pytest.raises(ValueError, match=r"labels column 'a', row 1 is 9007199254740993: above 2\^53 whole numbers"):
         read_labels({"a": [3, 2**53 + 1, 2**53]})
+    with pytest.raises(ValueError, match=r"labels column 'a', row 2 is a whole number that no float holds"):
+        read_labels({"a": [3, 4, 10**400]})
     nanoseconds = 1_700_000_000_000_000_000 + 10**9 * np.arange(30)
     assert len(np.unique(read_labels({"a": nanoseconds}, kinds={"a": "continuous"}).factors)) == 30
 

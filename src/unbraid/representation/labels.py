@@ -566,7 +566,15 @@ def _of_objects(name: str, array: Any, absent: _NoLabel) -> _Column:
         return _Column(np.array(values, dtype=float), missing, "categorical", ("False", "True"), said="booleans")
     if sort != "numbers":
         raise ValueError(f"labels column {name!r} holds {sort}, as in row {rows[0]}; expected numbers, text or dates")
-    numbers = np.array([np.nan if gone else float(each) for each, gone in zip(array, missing, strict=True)])
+    numbers = np.full(len(array), np.nan)
+    for row in rows:
+        try:
+            numbers[row] = float(array[row])
+        except OverflowError:  # a whole number of more than 308 digits
+            raise ValueError(
+                f"labels column {name!r}, row {row} is a whole number that no float holds; give its levels as text, or "
+                "number them from 0"
+            ) from None
     if all(isinstance(each, int | np.integer) for each in array[rows]):
         _refuse_rounded(name, array[rows], numbers[rows], rows)
     return _read(name, numbers, _no_label(None))
