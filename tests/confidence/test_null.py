@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -251,9 +252,14 @@ def test_what_is_known_of_the_codes_is_found_once_for_all_shuffles(
     """And changes nothing: of each shuffle every metric says what it says of these rows alone."""
     functions = (dci_forest, dci_boosted, linear_accuracy, sap, snc)
     sorted_codes, times = dci_forest_module.sorted_codes, []
-    monkeypatch.setattr(
-        dci_forest_module, "sorted_codes", lambda *codes: times.append(len(codes)) or sorted_codes(*codes)
-    )
+
+    def counted(*codes: Any) -> Any:
+        times.append(len(codes))
+        time.sleep(0.05)  # so that other threads come for it as well
+        return sorted_codes(*codes)
+
+    monkeypatch.setattr(dci_forest_module, "sorted_codes", counted)
+    monkeypatch.setattr(threads, "n_cores", lambda: 3)
     rng = np.random.default_rng(3)
     codes = np.asarray(CODES + (FACTORS[:, :1] == 0) * rng.standard_normal(4), dtype=np.float32, order=layout)
     given = Representation(codes, FACTORS)

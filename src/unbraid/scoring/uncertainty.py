@@ -98,9 +98,9 @@ def with_nulls(
         asked = ", ".join(name for _, _, names, _ in sources for name in names)
 
         def scores(done: int, stopped: Event) -> dict[str, Scored | Exception]:
-            told = how.telling(IN_WORDS[shuffle.moved], done, shuffle.times)
-            if at_once > 1:  # progress is told by the caller's thread
-                told = lambda *_: go_on(stopped)  # noqa: E731
+            # Of several at once the caller's thread tells the progress.
+            alone = how.telling(IN_WORDS[shuffle.moved], done, shuffle.times)
+            told = alone if at_once == 1 else lambda *_: go_on(stopped)
             found: dict[str, Scored | Exception] = {}
             for held, moving, names, held_out in sources:
                 gap = gap_of_rows(held_out, len(held), moving.labels(held.groups, len(held), how.seed, done))

@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from functools import wraps
 from inspect import unwrap
+from threading import Lock
 from typing import Any, ParamSpec, TypeVar
 
 from unbraid._utils.threads import within
@@ -76,8 +77,10 @@ def of_codes(function: Callable[P, R]) -> Callable[P, R]:
         if store is None:
             return function(*args, **kwargs)
         key = (function, *(_identity(getattr(each, "of_codes", each)) for each in (*args, *kwargs.values())))
-        if key not in store:
-            store[key] = (function(*args, **kwargs), (args, kwargs))
+        lock, _ = store.setdefault((key, "lock"), (Lock(), None))
+        with lock:  # of several threads one finds it, and the others wait
+            if key not in store:
+                store[key] = (function(*args, **kwargs), (args, kwargs))
         return store[key][0]
 
     return once
