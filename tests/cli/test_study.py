@@ -267,7 +267,7 @@ def test_interrupted_it_says_so_in_one_line_with_130(run, monkeypatch) -> None:
 @pytest.mark.parametrize("command", ["status", "export"])
 def test_a_folder_that_is_no_study_is_named(unbraid_cli, tmp_path: Path, command) -> None:
     options = ["--out", str(tmp_path / "r.csv")] if command == "export" else []
-    for folder, said in ((tmp_path, "not the folder of a study"), (tmp_path / "absent", "no such file")):
+    for folder, said in ((tmp_path, "not the folder of a study"), (tmp_path / "absent", "no such file or folder")):
         group = ["study"] if command == "status" else []
         code, _, error = unbraid_cli(*group, command, str(folder), *options)
         assert (code, error.count("\n")) == (2, 1)

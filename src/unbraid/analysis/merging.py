@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from unbraid._utils.arguments import list_of
+from unbraid._utils.counted import counted
 from unbraid._utils.natural_order import natural
 from unbraid._utils.optional import require
 from unbraid._utils.suggest import suggestion
@@ -122,7 +123,7 @@ def _read_csv(path: Path) -> dict[str, list[Any]]:
         raise ValueError(f"{path}: not a readable .csv file ({error})") from None
     for number, row in enumerate(rows, start=2):
         if len(row) != len(names):
-            raise ValueError(f"{path}: row {number} has {len(row)} cells; the first has {len(names)}")
+            raise ValueError(f"{path}: row {number} has {counted(len(row), 'cell')}; the first has {len(names)}")
     return {name: _cells(name, [row[place] or None for row in rows]) for place, name in enumerate(names)}
 
 

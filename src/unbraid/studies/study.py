@@ -64,12 +64,14 @@ class Study(InFolder):
                 may name.
 
         Raises:
-            FileNotFoundError: there is no such file, or the folder is not that of a study.
+            FileNotFoundError: there is no such file or folder, or the folder is not that of a study.
             ValueError: the YAML is not that of a study; the line names the key. Or the folder is of another version,
                 or of `unbraid fit`.
         """
         path = local_folder(path)
         own = not path.is_dir()
+        if not path.exists():
+            raise FileNotFoundError(f"{path}: no such file or folder")
         if not own:
             check_not_fitted(path)
         if not own and out is not None:
