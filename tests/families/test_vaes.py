@@ -26,15 +26,15 @@ ONE, TWO = ["vae"], ["vae", "vae"]
 N = len(DATASET)
 
 
-@pytest.mark.parametrize(("family", "beta"), [("vae", 1.0), ("beta_vae", 3.0)])
-def test_two_steps_of_the_vae_and_of_the_beta_vae(family: str, beta: float) -> None:
+@pytest.mark.parametrize(("family", "beta", "weight"), [("vae", 1.0, 1.0), ("beta_vae", 3.0, 1.0), ("vae", 1.0, 4.0)])
+def test_two_steps_of_the_vae_and_of_the_beta_vae(family: str, beta: float, weight: float) -> None:
     """Kingma and Welling 2014, eq. 10; Higgins et al. 2017, eq. 4; UDR eq. 9."""
 
     def loss(weights: Weights, move: Move) -> tuple[Tensor, Terms]:
         fit, divergence = vae_terms(weights, move)
-        return fit + beta * divergence, {"reconstruction": fit, "kl": divergence}
+        return weight * fit + beta * divergence, {"reconstruction": weight * fit, "kl": divergence}
 
-    hyper = {} if family == "vae" else {"beta": beta}
+    hyper = {"reconstruction_weight": weight} if family == "vae" else {"beta": beta}
     played = play(family, 2, **{"latents": 3, **hyper})
     check(played, {"vae": Mover(loss, ("vae.",))}, TWO)
 

@@ -25,12 +25,11 @@ from unbraid.families.base import (
     choice,
     whole,
 )
-from unbraid.families.common import COMMON, DISENTANGLEMENT_LIB, build_vae, decode_vae, encode_vae
+from unbraid.families.common import COMMON, DISENTANGLEMENT_LIB, build_vae, decode_vae, encode_vae, reconstruction_term
 from unbraid.families.supervision import by_hyperparameters, grid_of
 from unbraid.models.gaussian_vae import GaussianVAE, VAEOutputs
 from unbraid.objectives.ada_vae import Average, share
 from unbraid.objectives.beta_vae import beta_vae
-from unbraid.objectives.likelihoods import negative_log_likelihood
 
 PAIRS = Draw("pairs", "given")
 NOISE = Draw("noise", "normal", ("latents",), of="pairs")
@@ -55,7 +54,7 @@ def ada_vae_loss(
     mean, log_variance = (torch.stack(both, dim=1).flatten(0, 1) for both in zip(one, other, strict=True))
     sample = mean + batch["noise"].flatten(0, 1) * torch.exp(0.5 * log_variance)
     outputs = VAEOutputs(mean, log_variance, sample, vae.decode(sample))
-    fit = negative_log_likelihood(outputs.decoded, images, context.settings["likelihood"], hyper["sigma"])
+    fit = reconstruction_term(outputs.decoded, images, hyper, context.settings)
     loss, logs = beta_vae(outputs, fit, beta=hyper["beta"])
     return loss, {**logs, "shared": same.to(loss.dtype).sum(-1).mean()}, {}
 

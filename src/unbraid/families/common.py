@@ -41,6 +41,14 @@ COMMON: Mapping[str, Hyperparameter] = MappingProxyType(
         ),
         "likelihood": choice("bernoulli", "of the pixels", "bernoulli", "gaussian"),
         "sigma": Hyperparameter(1.0, "standard deviation of Gaussian pixels", 1e-3, 1e3),
+        "reconstruction_weight": Hyperparameter(
+            1.0,
+            "weight of the reconstruction term, in the curves too; (64 / size)^2 keeps the balance of published "
+            "settings for 64 x 64 pixels on smaller images: 4 at 32 x 32, 16 at 16 x 16",
+            0.0,
+            1e6,
+            later=True,
+        ),
         "learning_rate": Hyperparameter(1e-4, "of Adam", 0.0, 1.0),
     }
 )
@@ -92,13 +100,18 @@ def decode_plain(modules: nn.ModuleDict, codes: Tensor, settings: Settings) -> T
     return decoded_images(promote(modules["decoder"](codes)), settings["likelihood"])
 
 
+def reconstruction_term(decoded: Tensor, images: Tensor, hyper: Hyper, settings: Settings) -> Tensor:
+    """Negative log-likelihood per image (n,) in nats, times "reconstruction_weight"."""
+    nll = negative_log_likelihood(decoded, images, settings["likelihood"], hyper["sigma"])
+    return hyper["reconstruction_weight"] * nll
+
+
 def outputs_and_reconstruction(
     modules: nn.ModuleDict, batch: Batch, hyper: Hyper, context: Context
 ) -> tuple[VAEOutputs, Tensor]:
-    """The VAE's outputs on "images" with "noise", and the negative log-likelihood per image (n,)."""
+    """The VAE's outputs on "images" with "noise", and the reconstruction term per image (n,)."""
     outputs = modules["vae"](batch["images"], batch["noise"])
-    likelihood = context.settings["likelihood"]
-    return outputs, negative_log_likelihood(outputs.decoded, batch["images"], likelihood, hyper["sigma"])
+    return outputs, reconstruction_term(outputs.decoded, batch["images"], hyper, context.settings)
 
 
 def always(precision: str, settings: Settings) -> bool:

@@ -23,11 +23,11 @@ from unbraid.families.base import (
     choice,
     whole,
 )
-from unbraid.families.common import COMMON, in_half_precision
+from unbraid.families.common import COMMON, in_half_precision, reconstruction_term
 from unbraid.models.delta_vae import CirclePosterior, DeltaVAE, random_walk
 from unbraid.models.networks import Shape, network_pair
 from unbraid.objectives.delta_vae import delta_vae
-from unbraid.objectives.likelihoods import decoded_images, negative_log_likelihood
+from unbraid.objectives.likelihoods import decoded_images
 
 IDENTITIES = 5  # lines for what does not turn, as in LSBD section 6
 
@@ -106,7 +106,7 @@ def delta_vae_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any
     vae = cast(DeltaVAE, modules["vae"])
     posterior = vae.encode(batch["images"], *bounds(hyper, context))
     decoded = vae.decode(*sample(posterior, batch["walk"], batch["noise"]))
-    fit = negative_log_likelihood(decoded, batch["images"], context.settings["likelihood"], hyper["sigma"])
+    fit = reconstruction_term(decoded, batch["images"], hyper, context.settings)
     return *delta_vae(posterior, fit), {}
 
 

@@ -22,7 +22,7 @@ from unbraid.families.base import (
     choice,
     whole,
 )
-from unbraid.families.common import always
+from unbraid.families.common import always, reconstruction_term
 from unbraid.families.delta_vae import (
     CIRCULAR,
     IDENTITIES,
@@ -38,7 +38,6 @@ from unbraid.families.delta_vae import (
 )
 from unbraid.families.supervision import alternating, by_hyperparameters, cyclic_of, grid_of
 from unbraid.models.delta_vae import DeltaVAE
-from unbraid.objectives.likelihoods import negative_log_likelihood
 from unbraid.objectives.lsbd_vae import anchor_of, lsbd_loss, lsbd_vae, rotate
 
 
@@ -91,7 +90,7 @@ def group_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, co
     anchor = anchor_of(points, values, turns)
     turned = rotate(anchor.points.expand_as(points), turns)
     decoded = vae.decode(turned.flatten(0, 1), anchor.values.expand_as(values).flatten(0, 1))
-    fit = negative_log_likelihood(decoded, images, context.settings["likelihood"], hyper["sigma"])
+    fit = reconstruction_term(decoded, images, hyper, context.settings)
     if context.settings["anchor"] == "locations":
         located = (posterior.location, posterior.mean)
         points, values = (each.unflatten(0, turns.shape[:2]) for each in located)

@@ -26,7 +26,7 @@ from unbraid.families.base import (
     whole,
 )
 from unbraid.families.blocks import draw_blocks, log_blocks
-from unbraid.families.common import COMMON, IMAGES, always, decode_plain
+from unbraid.families.common import COMMON, IMAGES, always, decode_plain, reconstruction_term
 from unbraid.families.supervision import by_hyperparameters, named_factors
 from unbraid.models.networks import Shape, network_pair, promote
 from unbraid.models.parted_vae import (
@@ -38,7 +38,6 @@ from unbraid.models.parted_vae import (
     relaxed_classes,
     sharpness,
 )
-from unbraid.objectives.likelihoods import negative_log_likelihood
 from unbraid.objectives.parted_vae import class_cross_entropy, parted_vae
 
 
@@ -131,7 +130,7 @@ def parted_vae_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: An
         posterior,
         priors.means,
         priors.log_variances(),
-        negative_log_likelihood(decoded, images, settings["likelihood"], hyper["sigma"]),
+        reconstruction_term(decoded, images, hyper, settings),
         settings["sizes"],
         step=step,
         **{name: hyper[name] for name in OBJECTIVE},

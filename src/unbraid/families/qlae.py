@@ -17,10 +17,9 @@ from unbraid.families.base import (
     Settings,
     whole,
 )
-from unbraid.families.common import COMMON, IMAGES, decode_plain, in_half_precision
+from unbraid.families.common import COMMON, IMAGES, decode_plain, in_half_precision, reconstruction_term
 from unbraid.models.networks import Shape, network_pair, promote
 from unbraid.models.quantized import Codebook, evenly_spaced, straight_through
-from unbraid.objectives.likelihoods import negative_log_likelihood
 from unbraid.objectives.qlae import qlae
 
 
@@ -58,7 +57,7 @@ def qlae_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, con
     return *qlae(
         latents,
         quantized,
-        negative_log_likelihood(decoded, images, context.settings["likelihood"], hyper["sigma"]),
+        reconstruction_term(decoded, images, hyper, context.settings),
         images[0].numel(),
         quantization_weight=hyper["quantization_weight"],
         commitment_weight=hyper["commitment_weight"],

@@ -17,11 +17,10 @@ from unbraid.families.base import (
     Settings,
     whole,
 )
-from unbraid.families.common import COMMON, IMAGES, decode_plain
+from unbraid.families.common import COMMON, IMAGES, decode_plain, reconstruction_term
 from unbraid.families.qlae import codebook_of, draw_values, encode_quantized, quantized_parts
 from unbraid.models.networks import Shape, network_pair, promote
 from unbraid.models.quantized import Codebook
-from unbraid.objectives.likelihoods import negative_log_likelihood
 from unbraid.objectives.qvae import qvae
 
 
@@ -37,7 +36,7 @@ def qvae_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, con
     images, codebook = batch["images"], codebook_of(modules)
     log_shares = codebook.log_shares(promote(modules["encoder"](images)))
     decoded = promote(modules["decoder"](codebook.relaxed(log_shares, batch["noise"], hyper["temperature"])))
-    fit = negative_log_likelihood(decoded, images, context.settings["likelihood"], hyper["sigma"])
+    fit = reconstruction_term(decoded, images, hyper, context.settings)
     return *qvae(log_shares, fit, beta=hyper["beta"]), {}
 
 

@@ -26,11 +26,10 @@ from unbraid.families.base import (
     Supply,
     whole,
 )
-from unbraid.families.common import COMMON, IMAGES, decode_plain
+from unbraid.families.common import COMMON, IMAGES, decode_plain, reconstruction_term
 from unbraid.families.supervision import by_hyperparameters, named_factors
 from unbraid.models.networks import Shape, network_pair, promote
 from unbraid.models.weak_de import ClassPrior, class_moves, relation_inputs, tanh_layers
-from unbraid.objectives.likelihoods import negative_log_likelihood
 from unbraid.objectives.weak_de import discriminator_loss, generator_loss, relation_loss
 from unbraid.types import IntArray
 
@@ -113,8 +112,7 @@ def fit_prior(modules: nn.ModuleDict, supply: Supply, images: ImageSource, hyper
 
 def of_autoencoder(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
     decoded = promote(modules["decoder"](promote(modules["encoder"](batch["images"]))))
-    likelihood = context.settings["likelihood"]
-    fit = negative_log_likelihood(decoded, batch["images"], likelihood, hyper["sigma"]).mean()
+    fit = reconstruction_term(decoded, batch["images"], hyper, context.settings).mean()
     return fit, {"reconstruction": fit}, {}
 
 
