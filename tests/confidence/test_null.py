@@ -31,8 +31,6 @@ from unbraid.metrics import (
     sap,
     snc,
 )
-from unbraid.metrics._shared.inputs import check_inputs
-from unbraid.metrics._shared.sharing import same_codes
 from unbraid.scoring import memory, uncertainty
 from unbraid.scoring.tables import footnote, score_table
 
@@ -184,58 +182,6 @@ def test_shuffles_that_share_their_work_are_those_of_a_loop(
         return
     higher = np.array([each.per_factor >= alone[0].per_factor for each in alone[1:]])
     assert null.p_per_factor == pytest.approx((1 + higher.sum(axis=0)) / 8)
-
-
-@pytest.mark.parametrize("metric", [dci_forest, dci_boosted])
-def test_shuffles_looked_at_first_are_those_of_all_trees(metric: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of orders that leave a factor beside its code, and of any; of rows in their places also what deep trees find."""
-    module, n = import_module(f"unbraid.metrics.{metric.__name__}"), 4_000
-    rng = np.random.default_rng(2)
-    factors = np.stack([rng.integers(0, size, n) for size in (2, 3, 12)], axis=1)
-    codes = factors + 0.4 * rng.standard_normal((n, 3))
-    codes[:, 0] = 2 * rng.integers(0, 64 if metric is dci_forest else 32, n) + factors[:, 0]
-    inputs, orders = check_inputs(codes, factors, ("categorical", "categorical", "ordinal")), [np.arange(n)]
-    for column in factors[:, 1:].T:
-        orders.append(np.arange(n))
-        for level in np.unique(column):
-            rows = np.flatnonzero(column == level)
-            orders[-1][rows] = rng.permutation(rows)
-    orders += [rng.permutation(n) for _ in range(3)]
-    trees = []
-    fit = getattr(module, "factor_forest" if metric is dci_forest else "boosted_classes")
-    grown = "max_depth" if metric is dci_forest else "n_iterations"
-    monkeypatch.setattr(module, fit.__name__, lambda *a, **given: trees.append(given[grown]) or fit(*a, **given))
-    with same_codes():
-        found = METRICS[metric.__name__].of_shuffles(inputs, np.array(orders), seed=1)
-    assert trees.count(max(trees)) < len(trees) / 2, "hardly any factor of shuffled rows is looked at twice"
-    for (headline, per_factor), order in zip(found, orders, strict=True):
-        alone = metric(codes, inputs.shuffled(order).factors, kinds=inputs.kinds, seed=1)
-        assert headline == pytest.approx(alone.disentanglement, abs=1e-12)
-        np.testing.assert_allclose(per_factor, alone.per_factor, atol=1e-12)
-    assert [headline for headline, _ in found[-3:]] == [0.0] * 3
-    assert min(headline for headline, _ in found[:3]) > 0.5
-    assert found[0][1][0] > 0.3, "what is odd takes many cuts to see"
-    name, fewest = ("SHALLOW", 1) if metric is dci_forest else ("N_GLANCED", 0)
-    monkeypatch.setattr(module, name, fewest)  # at which nothing is seen of what is odd
-    rows = np.arange(n)
-    for level in (0, 1):
-        rows[factors[:, 0] == level] = rng.permutation(np.flatnonzero(factors[:, 0] == level))
-    in_place, kept = METRICS[metric.__name__].of_shuffles(inputs, np.array([np.arange(n), rows]), seed=1)
-    assert in_place[1][0] == pytest.approx(found[0][1][0], abs=1e-12), "rows in their places are scored in full"
-    assert kept[1][0] == 0.0
-
-
-@pytest.mark.parametrize("metric", [dci_forest, dci_boosted])
-def test_an_order_says_which_codes_each_row_of_factors_is_beside(metric: Any) -> None:
-    rng, n = np.random.default_rng(3), 3_000
-    factors, order = np.stack([rng.integers(0, 4, n), rng.integers(0, 3, n)], axis=1), rng.permutation(n)
-    codes = np.empty((n, 2))
-    codes[order] = factors + 0.2 * rng.standard_normal((n, 2))
-    inputs = check_inputs(codes, factors, ("ordinal", "ordinal"))
-    orders = np.array([order, np.argsort(order)])
-    (beside, _), (elsewhere, _) = METRICS[metric.__name__].of_shuffles(inputs, orders, seed=0)
-    assert beside > 0.8
-    assert elsewhere == 0.0
 
 
 def test_shuffles_and_parts_have_the_same_bits_on_any_number_of_cores(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,6 @@ import numpy as np
 
 from unbraid._utils.arguments import check_choice
 from unbraid._utils.repr import Shown
-from unbraid.metrics._shared.chance import one
 from unbraid.metrics._shared.inputs import Inputs, Part, check_inputs, check_matrix
 from unbraid.metrics._shared.metric import FIFTHS, Metric
 from unbraid.metrics._shared.resampling import Numbers
@@ -16,7 +15,7 @@ from unbraid.metrics._shared.train_valid_test import train_valid_test
 from unbraid.metrics.dci import Predicted
 from unbraid.metrics.dci_boosted import boosted_predicted
 from unbraid.metrics.dci_forest import forest_predicted
-from unbraid.metrics.dci_lasso import SIGNIFICANCE, lasso_of_parts, lasso_predicted
+from unbraid.metrics.dci_lasso import lasso_of_parts, lasso_predicted
 from unbraid.types import ArrayLike, FloatArray, Kind
 
 Predictor: TypeAlias = Literal["lasso", "forest", "boosted"]
@@ -50,9 +49,8 @@ def amari(
         importance: whose importances: "lasso", "forest" or "boosted", each as in its DCI.
 
     Returns:
-        Amari, as `amari_from_importance` gives. `score` in [0, 1], lower is better. Chance: 1 by lasso, to which
-        noise has no importance at all; else it depends on how evenly the importances spread. Not invariant to
-        rotation of codes.
+        Amari, as `amari_from_importance` gives. `score` in [0, 1], lower is better. Chance: depends on how evenly
+        the importances of noise spread; 1 where the lasso keeps no weight. Not invariant to rotation of codes.
 
     Raises:
         ValueError: as the DCI of that predictor, or an unknown `importance`.
@@ -126,7 +124,7 @@ def amari_from_importance(importance: ArrayLike) -> Amari:
 def _predicted(inputs: Inputs, seed: int, importance: Predictor) -> Predicted:
     check_choice("importance", importance, get_args(Predictor))
     if importance == "lasso":
-        return lasso_predicted(inputs, seed, SIGNIFICANCE, None, None)
+        return lasso_predicted(inputs, seed)
     if importance == "forest":
         return forest_predicted(train_valid_test(inputs, seed, None, None), seed, "impurity")
     split = train_valid_test(inputs, seed, None, None, (2 / 3, 1 / 3))
@@ -140,11 +138,10 @@ METRIC = Metric(
     claims={"score": ("modularity", "compactness")},
     best=0.0,
     higher_is_better=False,
-    chance=one,
     summary="How far the weights of linear regression are from one code per factor and one factor per code.",
     limitations="Sees linear relations only. A weak second code for the same factor costs little.",
     source="Eastwood & Williams 2018, eq. 1; Yang & Amari 1997, section 6.1",
-    version=2,
+    version=3,
     stochastic=True,
     tolerance=1e-6,
     interval=FIFTHS,

@@ -9,7 +9,6 @@ import numpy as np
 from unbraid._utils.arguments import check_choice, check_number, check_whole
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.capacities import by_forests, by_perceptrons, by_random_features, check_capacities
-from unbraid.metrics._shared.chance import zero_chance
 from unbraid.metrics._shared.inputs import check_inputs
 from unbraid.metrics._shared.metric import DCI_CLAIMS, FEW_UNCHECKED_HALVES, Metric
 from unbraid.metrics._shared.train_valid_test import train_valid_test
@@ -72,19 +71,19 @@ def dci_es(
         capacities: depths of forests (1 to 40), hidden units of perceptrons (0, a linear probe, to 4096) or even
             numbers of random features (2 to 8192): two or more, ascending. Default: those above, of forests 1, 2, 3, 4,
             8, 10, 12, 14, 16, 18, 20 and 32. Fewer and smaller ones take less time.
-        published: score factors that no capacity predicts like all others, as the paper does: `explicitness` is then
-            `explicitness_published`, and their importance, which is that of noise, counts in `disentanglement` and
-            `completeness`. By default it counts nothing.
+        published: score the explicitness of factors that no capacity predicts like that of all others, as the paper
+            does: `explicitness` is then `explicitness_published`.
         test_codes: (n, n_codes) rows to test on; all rows of `codes` then train.
         test_factors: (n, n_factors) their factors.
 
     Returns:
         DCIES. `explicitness` in [-1, 1] is the headline, higher is better; 0 for a loss that falls in a straight line.
         A flat curve scores 1, also that of noise, which therefore beats perfect codes in `explicitness_published`; here
-        a factor that no capacity tells counts 0 (informativeness below .05, or rows kept out are predicted no
-        better than by luck), with a note. Never rank by explicitness alone. `informativeness` is R^2 of regressed
-        factors, and accuracy less that of guessing, over what it can be, of categorical ones. Chance: 0. Invariant to
-        order, sign and monotone changes of codes, up to where cuts fall between values; not to rotation.
+        a factor that no capacity tells (informativeness below .05) counts 0, with a note. Never rank by explicitness
+        alone. `informativeness` is R^2 of regressed factors, and accuracy less that of guessing, over what it can be,
+        of categorical ones. Chance: 0 of many rows; of few, some capacity predicts a factor by luck, whose flat curve
+        then counts: compare with shuffled rows (`null`). Invariant to order, sign and monotone changes of codes, up to
+        where cuts fall between values; not to rotation.
 
     Raises:
         ValueError: what every metric refuses, too few rows, an unknown probe, `n_trees` out of range, or `capacities`
@@ -110,15 +109,14 @@ def dci_es(
         curves = by_forests(split, seed, n_trees, numbers)
     else:
         curves = {"mlp": by_perceptrons, "rff": by_random_features}[probe](split, seed, numbers)
-    sizes, losses, baselines, beats_luck, importance_at = curves
+    sizes, losses, baselines, importance_at = curves
     told = 1.0 - losses / baselines
     best = told.max(axis=0)
-    known = beats_luck & (best >= TOLD)
+    known = best >= TOLD
     at = int(told.mean(axis=1).argmax())
     importance, per_factor = importance_at(at), _explicitness(sizes, losses, baselines)
     as_published = float(per_factor.mean())
     if not published:
-        importance = importance * known
         per_factor = np.where(known, _explicitness(sizes, np.minimum(losses, baselines), baselines), 0.0)
     dci = dci_from_importance(importance)
     return DCIES(
@@ -136,7 +134,7 @@ def dci_es(
         notes=(
             *(
                 f"factor {factor}: no capacity can predict it ({best[factor]:.2f}), "
-                + ("but its curve and importance count, as published" if published else "so its flat curve counts 0")
+                + ("but its curve counts, as published" if published else "so its flat curve counts 0")
                 for factor in np.flatnonzero(~known)
             ),
             *(f"factor {k} is cyclic: regressed as a number" for k, kind in enumerate(rows.kinds) if kind == "cyclic"),
@@ -185,11 +183,10 @@ METRIC = Metric(
     headline="explicitness",
     claims={**DCI_CLAIMS, "informativeness": ("explicitness",)},
     range=(-1.0, 1.0),
-    chance=zero_chance,
     summary="How small the depth is at which a random forest predicts each factor; with DCI and size.",
     limitations="Ignores how good the best prediction is: see informativeness. Blind to rotations that trees undo.",
     source="Eastwood et al. 2023 (DCI-ES)",
-    version=2,
+    version=3,
     stochastic=True,
     tolerance=0.03,
     aligned=False,

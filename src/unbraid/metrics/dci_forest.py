@@ -7,29 +7,17 @@ import numpy as np
 
 from unbraid._utils.arguments import check_choice
 from unbraid._utils.threads import at_once
-from unbraid.metrics._shared.chance import zero_chance
 from unbraid.metrics._shared.factor_forest import factor_forest
-from unbraid.metrics._shared.inputs import Inputs, check_inputs, mean_and_deviation
-from unbraid.metrics._shared.luck import unpredicted
+from unbraid.metrics._shared.inputs import check_inputs
 from unbraid.metrics._shared.metric import DCI_CLAIMS, DCI_FORMULA, FEW_UNCHECKED_HALVES, Metric
 from unbraid.metrics._shared.sharing import of_codes, shared
 from unbraid.metrics._shared.train_test_split import constant_rates
 from unbraid.metrics._shared.train_valid_test import TrainValidTest, train_valid_test
-from unbraid.metrics._solvers.forest import MAX_DEPTH, Importance, SortedCodes, sorted_codes
-from unbraid.metrics.dci import (
-    DCI,
-    Completeness,
-    Predicted,
-    constant_nrmse,
-    dci_from_importance,
-    dci_result,
-    target_scale,
-)
+from unbraid.metrics._solvers.forest import Importance, SortedCodes, sorted_codes
+from unbraid.metrics.dci import DCI, Completeness, Predicted, constant_nrmse, dci_result, target_scale
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 N_TREES = 10
-SHALLOW = 4  # levels of trees that show first whether a factor of shuffled rows is predicted better than by luck
-ENOUGH = 2_000  # rows from which on hardly any shuffles are, by trees of any depth: `SIGNIFICANCE`
 
 
 def dci_forest(
@@ -63,10 +51,9 @@ def dci_forest(
         DCI. `disentanglement` and `completeness` in [0, 1], higher is better. `informativeness` is the mean test
         error, lower is better: NRMSE (0 perfect, 1 what the mean predicts) for factors that are regressed, rate of
         wrong classes for categorical ones; `nrmse` and `error_rate` are the means of each sort, `baseline` what a
-        constant scores on the same rows. `tuned` holds the depth of the trees of each factor. Chance: 0 for the first
-        two, since a factor has no importances unless training rows, predicted by the trees grown without them (out of
-        bag), are predicted better than by any constant and than all shuffles of them (999 for each factor that there
-        is: with a probability of .001 any of them passes by luck). Where a factor barely passes, seeds differ widely.
+        constant scores on the same rows. `tuned` holds the depth of the trees of each factor. Chance: not 0. A factor
+        that cannot be predicted has importances that sum to 1 as those of any other. Validation then prefers trees of
+        few cuts, whose importances are in a few codes: noise scores up to .7. Compare with shuffled rows (`null`).
         Invariant to order, sign and monotone changes of codes, up to where cuts fall between values; not to rotation.
 
     Raises:
@@ -75,8 +62,7 @@ def dci_forest(
     Reference:
         Eastwood & Williams 2018, sections 2 and 4.3, tables 1b and 4. The depth is that of lowest validation error
         from 1 to 40, the shallowest of equals; the paper states no range. Every split considers all codes. Differs
-        from the paper: it had no categorical factors, and a factor that cannot be predicted handed out its importances
-        as any other, so that noise scored up to .7 (50 codes).
+        from the paper: it had no categorical factors.
 
     Example:
         >>> grid = FactorSpace(("a", "b"), (8, 9), ("ordinal", "ordinal")).grid()
@@ -116,7 +102,6 @@ def forest_predicted(split: TrainValidTest, seed: int, importance: Importance) -
                 for column, kind in enumerate(rows.kinds)
                 if kind in ("categorical", "cyclic")
             ),
-            *(unpredicted(column) for column, each in enumerate(found) if not each.importance.any()),
         ),
     )
 
@@ -128,36 +113,8 @@ def _sorted_codes(split: TrainValidTest) -> tuple[SortedCodes, IntArray]:
     return sorted_codes(codes[split.train], codes[asked]), asked
 
 
-def dci_forest_of_shuffles(inputs: Inputs, orders: IntArray, *, seed: int) -> list[tuple[float, FloatArray]]:
-    """Disentanglement and completeness of each factor, row i of the factors beside row `orders[t, i]` of the codes.
-
-    Factors of enough shuffled rows that shallow trees predict no better than luck have no importances. Deeper trees
-    are grown for the others alone, and for rows that stay in their places.
-    """
-    splits = [train_valid_test(inputs.shuffled(order), seed, None, None) for order in orders]
-    scales = [target_scale(split.inputs.factors, split.train) for split in splits]
-    in_place = (orders == np.arange(inputs.n_samples)).all(axis=1)
-    codes, asked = _sorted_codes(splits[0])
-
-    def importance(task: tuple[int, int], _: object) -> FloatArray:
-        order, column = task
-        depths = (MAX_DEPTH,) if in_place[order] or inputs.n_samples < ENOUGH else (SHALLOW, MAX_DEPTH)
-        found = np.zeros(inputs.n_codes)
-        for depth in depths:
-            scale = scales[order][column]
-            found = _one_factor(splits[order], codes, asked, column, seed, "impurity", scale, depth).importance
-            if not found.any():
-                break
-        return found
-
-    tasks = [(order, column) for order in range(len(orders)) for column in range(inputs.n_factors)]
-    found = np.reshape(at_once(importance, tasks, [1] * len(tasks)), (len(orders), inputs.n_factors, -1))
-    scores = [dci_from_importance(each.T) for each in found]
-    return [(each.disentanglement, each.per_factor) for each in scores]
-
-
 class _Found(NamedTuple):
-    importance: FloatArray  # (n_codes,), all 0 where the factor is not predicted
+    importance: FloatArray  # (n_codes,), all 0 where nothing could be split
     error: float  # NRMSE, or rate of wrong classes
     depth: int
 
@@ -170,27 +127,13 @@ def _one_factor(
     seed: int,
     importance: Importance,
     scale: float,
-    max_depth: int = MAX_DEPTH,
 ) -> _Found:
-    rows, n_valid = split.inputs, len(split.valid)
-    centre = float(mean_and_deviation(rows.factors[split.train, column, None])[0][0])
-    forest = factor_forest(
-        split,
-        column,
-        codes,
-        asked,
-        centre=centre,
-        scale=scale,
-        n_trees=N_TREES,
-        seed=seed,
-        by=importance,
-        max_depth=max_depth,
-    )
+    n_valid = len(split.valid)
+    forest = factor_forest(split, column, codes, asked, scale=scale, n_trees=N_TREES, seed=seed, by=importance)
     best = int(np.argmin(forest.errors[:, :n_valid].mean(axis=1)))
     error = float(forest.errors[best, n_valid:].mean())
-    known = forest.beats_luck(best, rows.n_factors, seed)
-    classified = rows.kinds[column] == "categorical"
-    return _Found(forest.importance[best] * known, error if classified else float(np.sqrt(error)), best + 1)
+    classified = split.inputs.kinds[column] == "categorical"
+    return _Found(forest.importance[best], error if classified else float(np.sqrt(error)), best + 1)
 
 
 METRIC = Metric(
@@ -199,17 +142,15 @@ METRIC = Metric(
     question="one_factor",
     headline="disentanglement",
     claims=DCI_CLAIMS,
-    chance=zero_chance,
     summary="How far each code is about one factor only, by the splits of random forests.",
     limitations="A factor that can hardly be predicted still distributes its full share of importance.",
     source="Eastwood & Williams 2018, sections 2 and 4.3",
-    version=3,
+    version=4,
     stochastic=True,
     slow=True,
     tolerance=0.03,
     linear=False,
     interval=FEW_UNCHECKED_HALVES,
-    of_shuffles=dci_forest_of_shuffles,
     cites=("eastwood2018framework",),
     formula=(
         DCI_FORMULA,

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unbraid._utils.arguments import check_number
-from unbraid.metrics._shared.chance import unreadable, zero_chance
 from unbraid.metrics._shared.inputs import Inputs, Part, check_inputs, mean_and_scale, rows_of, split_rows, standardised
 from unbraid.metrics._shared.metric import DCI_CLAIMS, DCI_FORMULA, HALVES, Metric
 from unbraid.metrics._shared.resampling import Numbers
@@ -25,7 +23,6 @@ from unbraid.metrics.dci import (
 )
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
-SIGNIFICANCE = 1e-3
 N_PENALTIES = 100
 SMALLEST_PENALTY = 1e-4  # relative to the one above which every weight is 0
 PENALTIES = np.geomspace(1.0, SMALLEST_PENALTY, N_PENALTIES)
@@ -41,7 +38,6 @@ def dci_lasso(
     seed: int = 0,
     groups: ArrayLike | None = None,
     completeness: Completeness = "mean",
-    significance: float = SIGNIFICANCE,
     test_codes: ArrayLike | None = None,
     test_factors: ArrayLike | None = None,
 ) -> DCI:
@@ -54,21 +50,18 @@ def dci_lasso(
         seed: of the split into 80 % training, 10 % validation and 10 % test rows.
         groups: (n_samples,) group of each row (trial, animal, video or session); no group is in two parts.
         completeness: "mean" over factors (the paper) or "weighted" by importance (disentanglement_lib).
-        significance: a factor that least squares on all codes does not explain at this level (F-test on the
-            training rows, for all factors together: Bonferroni) has no importances: the ratios between weights that fit
-            noise mean nothing. Nor has any factor where codes are so many that least squares fits the training rows
-            whatever they hold. Where codes and a factor both have heavy tails, up to one in 25 draws of noise passes.
-            1.0 keeps them all, as the paper does.
         test_codes: (n, n_codes) rows to test on; all rows of `codes` then train (8/9) and validate (1/9).
         test_factors: (n, n_factors) their factors.
 
     Returns:
         DCI. `disentanglement` and `completeness` in [0, 1], higher is better. `informativeness` is the mean test
         NRMSE, lower is better: 0 is a perfect prediction; `baseline` is the error of the training mean on the same
-        rows, near 1. `importance` holds the absolute weights, `tuned` the penalty of each factor. Chance: 0, 0 and 1.
-        Sees linear relations only: a cyclic factor is never read out whole, and a categorical one depends on how its
-        levels are numbered. Not invariant to rotation of codes. Codes that are identical up to sign and scale share
-        their weight evenly.
+        rows, near 1. `importance` holds the absolute weights, `tuned` the penalty of each factor. Chance: not 0 for the
+        first two. A factor of noise has no importances where validation keeps no weight, and then adds nothing to
+        `disentanglement`; else the ratios of small weights count as those of large ones: compare with shuffled rows
+        (`null`). Sees linear relations only: a cyclic factor is never read out whole, and a categorical one depends on
+        how its levels are numbered. Not invariant to rotation of codes. Codes that are identical up to sign and scale
+        share their weight evenly.
 
     Raises:
         ValueError: what every metric refuses, too few rows, or an unknown option.
@@ -76,7 +69,6 @@ def dci_lasso(
     Reference:
         Eastwood & Williams 2018, sections 2 and 4.3, tables 1a and 3. The penalty is that of lowest validation error
         among 100, log-spaced over four decades below the one that leaves no weight; the paper states no grid.
-        Differs from the paper: `significance`.
 
     Example:
         >>> grid = FactorSpace(("a", "b"), (8, 9), ("ordinal", "ordinal")).grid()
@@ -84,37 +76,25 @@ def dci_lasso(
         >>> scores.disentanglement, scores.completeness
         (1.0, 1.0)
     """
-    check_number("significance", significance, above=0, most=1)
     inputs = check_inputs(codes, factors, kinds, seed, groups=groups)
-    return dci_result(lasso_predicted(inputs, seed, significance, test_codes, test_factors), completeness)
+    return dci_result(lasso_predicted(inputs, seed, test_codes, test_factors), completeness)
 
 
 @shared
 def lasso_predicted(
-    inputs: Inputs, seed: int, significance: float, test_codes: ArrayLike | None, test_factors: ArrayLike | None
+    inputs: Inputs, seed: int, test_codes: ArrayLike | None = None, test_factors: ArrayLike | None = None
 ) -> Predicted:
     split = train_valid_test(inputs, seed, test_codes, test_factors)
     rows = split.inputs
     model = fit_lasso(rows.held, rows.factors, split.train, split.valid)
     missed = (model.predict(rows.held[split.test]) - rows.factors[split.test]) / target_scale(rows.factors, split.train)
-    explained = (model.luck * rows.n_factors < significance) | (significance == 1.0)
-    full = model.rank >= len(split.train) - 1
-    cause = unreadable(
-        f"{len(split.train)} training rows leave least squares on {model.rank} independent codes no freedom"
-    )
     return Predicted(
-        importance=np.abs(model.weights) * explained,
+        importance=np.abs(model.weights),
         errors=np.sqrt((missed**2).mean(axis=0)),
         baseline=constant_nrmse(split),
         classified=(False,) * rows.n_factors,
         tuned=model.penalties,
-        notes=(
-            f"lasso, absolute weights; {split.note}",
-            *notes_on_kinds(rows.kinds),
-            *([cause] if full else []),
-            *(f"factor {k}: no linear relation to the codes beyond chance" for k in np.flatnonzero(~explained)),
-            *model.notes,
-        ),
+        notes=(f"lasso, absolute weights; {split.note}", *notes_on_kinds(rows.kinds), *model.notes),
     )
 
 
@@ -122,8 +102,6 @@ def lasso_predicted(
 class Lasso:
     weights: FloatArray  # (n_codes, n_factors) for standardised codes and factors
     penalties: FloatArray  # (n_factors,)
-    luck: FloatArray  # (n_factors,) probability that least squares on noise explains as much; 1 where it must
-    rank: int  # of the codes
     missed: FloatArray  # (n_factors,) how far from the optimum; see `lasso_path`
     code_mean: FloatArray
     code_scale: FloatArray
@@ -151,7 +129,6 @@ def fit_lasso(codes: FloatArray | IntArray, factors: FloatArray, train: IntArray
     x_valid, y_valid = (codes[valid] - code_mean) / code_scale, (factors[valid] - factor_mean) / factor_scale
     gram, moments = x.T @ x / len(x), x.T @ y / len(x)
     del x
-    rank, luck = _luck(gram, moments, len(train))
 
     def errors(paths: FloatArray) -> FloatArray:
         apart = [y_valid[:, [factor]] - x_valid @ path.T for factor, path in enumerate(paths)]
@@ -161,8 +138,6 @@ def fit_lasso(codes: FloatArray | IntArray, factors: FloatArray, train: IntArray
     return Lasso(
         weights=weights,
         penalties=penalties,
-        luck=luck,
-        rank=rank,
         missed=missed,
         code_mean=code_mean,
         code_scale=code_scale,
@@ -205,7 +180,7 @@ def lasso_of_parts(whole: Inputs, seed: int) -> Callable[[Part], tuple[FloatArra
         mean = products[-1, :-1]
         variance = np.diag(products)[:-1] - mean**2
         if (variance < FLAT * (1.0 + mean**2)).any():  # a column that hardly moves here: its products cancel
-            known = lasso_predicted(part.inputs, seed, SIGNIFICANCE, None, None)
+            known = lasso_predicted(part.inputs, seed)
             return known.importance, lambda: known.errors
         scale = np.sqrt(variance)
         related = (products[:-1, :-1] - np.outer(mean, mean)) / np.outer(scale, scale)
@@ -218,14 +193,13 @@ def lasso_of_parts(whole: Inputs, seed: int) -> Callable[[Part], tuple[FloatArra
             return ((paths @ own - 2 * other.T[:, None]) * paths).sum(axis=2) + noise[:, None]
 
         weights, _, _ = _weights(gram, moments, errors)
-        explained = _luck(gram, moments, len(train))[1] * moments.shape[1] < SIGNIFICANCE
 
         def test_errors() -> FloatArray:
             test = (columns.take(part.rows[asked], axis=0)[:, :-1] - mean) / scale
             missed = test[:, :n_codes] @ weights - test[:, n_codes:]
             return np.sqrt((missed**2).mean(axis=0))
 
-        return np.abs(weights) * explained, test_errors
+        return np.abs(weights), test_errors
 
     return of_part
 
@@ -254,35 +228,16 @@ def _twins(gram: FloatArray) -> tuple[IntArray, FloatArray]:
     return first, np.where(gram[np.arange(len(gram)), first] < 0, -1.0, 1.0)
 
 
-def _luck(gram: FloatArray, moments: FloatArray, n_samples: int) -> tuple[int, FloatArray]:
-    """Rank of the codes, and (n_factors,) the F-test's probability that chance alone explains as much of a factor.
-
-    Both sides are standardised. With as many independent codes as rows, less the mean's one, all is explained always.
-    """
-    from scipy.special import fdtrc
-
-    variances, axes = np.linalg.eigh(gram)
-    kept = variances > variances[-1] * len(gram) * np.finfo(float).eps
-    rank = int(kept.sum())
-    freedom = n_samples - rank - 1
-    if rank == 0 or freedom < 1:
-        return rank, np.ones(moments.shape[1])
-    explained = np.clip(((axes[:, kept].T @ moments) ** 2 / variances[kept, None]).sum(axis=0), 0.0, 1.0)
-    statistic = (explained / rank) / (np.maximum(1.0 - explained, 1e-300) / freedom)
-    return rank, fdtrc(rank, freedom, statistic)
-
-
 METRIC = Metric(
     dci_lasso,
     title="DCI, lasso",
     question="one_factor",
     headline="disentanglement",
     claims=DCI_CLAIMS,
-    chance=zero_chance,
     summary="How far each code is about one factor only, by the weights of linear regression.",
-    limitations="Sees linear relations only. A line cannot fully predict a cyclic factor.",
+    limitations="Sees linear relations only. A factor for which no weight is left does not lower disentanglement.",
     source="Eastwood & Williams 2018, sections 2 and 4.3",
-    version=2,
+    version=3,
     stochastic=True,
     tolerance=1e-6,
     interval=HALVES,

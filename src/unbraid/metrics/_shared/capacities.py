@@ -10,14 +10,13 @@ from unbraid._utils.arguments import check_whole
 from unbraid._utils.threads import at_once
 from unbraid.metrics._shared.factor_forest import factor_forest
 from unbraid.metrics._shared.inputs import mean_and_deviation, mean_and_scale, standardised
-from unbraid.metrics._shared.luck import N_HELD_OUT, beats_luck
 from unbraid.metrics._shared.regression import least_squares
 from unbraid.metrics._shared.train_valid_test import TrainValidTest
 from unbraid.metrics._solvers.forest import MAX_DEPTH, SortedCodes, sorted_codes
 from unbraid.metrics._solvers.logistic import softmax, softmax_regression
 from unbraid.metrics._solvers.network import perceptron
 from unbraid.metrics._solvers.trees import as_seen
-from unbraid.types import BoolArray, FloatArray, IntArray
+from unbraid.types import FloatArray, IntArray
 
 DEPTHS = (1, 2, 3, 4, 8, 10, 12, 14, 16, 18, 20, 32)
 UNITS = (0, 2, 4, 8, 16, 32, 64, 128, 256)  # of the hidden layer; without one the probe is linear
@@ -39,7 +38,6 @@ class Curves(NamedTuple):
     capacities: FloatArray  # (n_capacities,)
     losses: FloatArray  # (n_capacities, n_factors) on test rows
     baselines: FloatArray  # (n_factors,) loss of a constant
-    beats_luck: BoolArray  # (n_factors,)
     importance: Callable[[int], FloatArray]  # (n_codes, n_factors) at one capacity
 
 
@@ -67,27 +65,25 @@ def by_forests(split: TrainValidTest, seed: int, n_trees: int, depths: Sequence[
     rounded = np.round(standardised(split.inputs.codes), DIGITS)
     codes = sorted_codes(rounded[split.train], rounded[split.test])
     found = at_once(lambda column, _: _forest(split, codes, column, seed, n_trees, depths), range(len(factors)), costs)
-    losses, baselines, importances, lucky = zip(*found, strict=True)
+    losses, baselines, importances = zip(*found, strict=True)
     return Curves(
         np.array(depths, dtype=float),
         np.stack(losses, axis=1),
         np.array(baselines),
-        np.array(lucky),
         lambda place: np.stack([each[place] for each in importances], axis=1),
     )
 
 
 def _forest(
     split: TrainValidTest, codes: SortedCodes, column: int, seed: int, n_trees: int, depths: Sequence[int]
-) -> tuple[FloatArray, float, FloatArray, bool]:
+) -> tuple[FloatArray, float, FloatArray]:
     values = split.inputs.factors[:, column]
-    centre, scale = (float(each[0]) for each in mean_and_deviation(values[:, None]))
+    scale = float(mean_and_deviation(values[:, None])[1][0])
     forest = factor_forest(
         split,
         column,
         codes,
         split.test,
-        centre=centre,
         scale=scale,
         n_trees=n_trees,
         seed=seed,
@@ -100,8 +96,7 @@ def _forest(
     else:
         varied = (((truth - truth.mean()) / scale) ** 2).mean()
         losses = losses / varied if varied > 0 else np.ones(len(at))
-    lucky = forest.beats_luck(at[losses.argmin()], split.inputs.n_factors, seed)
-    return losses, baseline, forest.importance[at], lucky
+    return losses, baseline, forest.importance[at]
 
 
 def _wrong_by_guessing(values: FloatArray) -> float:
@@ -175,16 +170,6 @@ class _Target(NamedTuple):
         varied = ((self.truth - self.truth.mean()) ** 2).mean()
         return float(((predicted[:, 0] - self.truth) ** 2).mean() / varied) if varied > 0 else 1.0
 
-    def beats_luck(self, predicted: FloatArray, n_tests: int, seed: int) -> bool:
-        if self.classes is None:
-            rows = np.arange(len(self.truth))[:N_HELD_OUT]
-            held_out = np.zeros(len(rows), dtype=np.int64), self.truth[rows]
-        else:
-            rows = np.flatnonzero(np.isin(self.truth, self.classes))[:N_HELD_OUT]
-            places = (self.truth[rows, None] == self.classes).argmax(axis=1)
-            held_out = places, np.ones(len(rows))
-        return beats_luck(np.ascontiguousarray(predicted[rows]), held_out, n_tests, seed)
-
 
 def _targets(split: TrainValidTest) -> list[_Target]:
     return [_target(split, column) for column in range(split.inputs.n_factors)]
@@ -219,8 +204,7 @@ def _judged(split: TrainValidTest, seed: int, capacities: FloatArray, probes: Se
     def losses_of(predicted: FloatArray) -> list[float]:
         return [target.loss(own) for target, own in zip(targets, np.split(predicted, ends, axis=1), strict=True)]
 
-    predictions = [probe(asked) for probe in probes]
-    losses = np.array([losses_of(predicted) for predicted in predictions])
+    losses = np.array([losses_of(probe(asked)) for probe in probes])
 
     def importance(place: int) -> FloatArray:
         rng, rises = np.random.default_rng(seed), np.zeros((split.inputs.n_codes, len(targets)))
@@ -230,9 +214,4 @@ def _judged(split: TrainValidTest, seed: int, capacities: FloatArray, probes: Se
             rises[code] = np.maximum(losses_of(probes[place](shuffled)) - losses[place], 0.0)
         return rises
 
-    best = losses.argmin(axis=0)
-    lucky = [
-        target.beats_luck(np.split(predictions[place], ends, axis=1)[k], losses.size, seed)
-        for k, (target, place) in enumerate(zip(targets, best, strict=True))
-    ]
-    return Curves(capacities, losses, np.array([target.baseline for target in targets]), np.array(lucky), importance)
+    return Curves(capacities, losses, np.array([target.baseline for target in targets]), importance)

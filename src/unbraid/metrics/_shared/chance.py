@@ -35,11 +35,6 @@ def zero_chance(inputs: Inputs) -> Noise:
     return Noise(0.0)
 
 
-def one(inputs: Inputs) -> Noise:
-    """About 1."""
-    return Noise(1.0)
-
-
 def even_guess(inputs: Inputs) -> Noise:
     """1 / n_factors."""
     return Noise(1.0 / inputs.n_factors)

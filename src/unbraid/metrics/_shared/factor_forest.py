@@ -1,10 +1,7 @@
-"""A random forest of one factor: how far it is off at every depth, and whether it beats luck."""
+"""A random forest of one factor, and how far it is off at every depth."""
 
 from typing import NamedTuple
 
-import numpy as np
-
-from unbraid.metrics._shared.luck import N_HELD_OUT, beats_luck
 from unbraid.metrics._shared.train_valid_test import TrainValidTest
 from unbraid.metrics._solvers.forest import MAX_DEPTH, Importance, SortedCodes, fit_forest
 from unbraid.metrics._solvers.trees import as_seen
@@ -16,12 +13,6 @@ class FactorForest(NamedTuple):
 
     importance: FloatArray  # (n_depths, n_codes) summing to 1, or all 0 where nothing could be split
     errors: FloatArray  # (n_depths, n_asked) 1 for a wrong class, or a squared error in units of `scale`
-    out_of_bag: FloatArray  # (n_depths, n_held_out, n_columns) and the truth of these rows, as `beats_luck` takes them
-    truth: tuple[IntArray, FloatArray]
-
-    def beats_luck(self, place: int, n_factors: int, seed: int) -> bool:
-        """Whether trees of one depth predict rows that they were grown without better than luck."""
-        return beats_luck(self.out_of_bag[place], self.truth, n_factors, seed)
 
 
 def factor_forest(
@@ -30,7 +21,6 @@ def factor_forest(
     codes: SortedCodes,
     asked: IntArray,
     *,
-    centre: float,
     scale: float,
     n_trees: int,
     seed: int,
@@ -44,7 +34,7 @@ def factor_forest(
         column: of the factor.
         codes: of the rows to train on and of those asked.
         asked: (n_asked,) rows to predict.
-        centre, scale: of the numbers, so that rounding does not drown what varies.
+        scale: of the numbers, the unit of their errors.
         n_trees, seed, by, max_depth: as for `fit_forest`.
     """
     values = split.inputs.factors[:, column]
@@ -57,14 +47,9 @@ def factor_forest(
         n_trees=n_trees,
         seed=seed,
         by=by,
-        n_held_out=N_HELD_OUT,
         groups=split.groups,
         max_depth=max_depth,
     )
-    held_out = forest.held_out
     if classify:
-        errors = (present[forest.predictions.argmax(axis=2)] != values[asked]) + 0.0
-        return FactorForest(forest.importance, errors, forest.out_of_bag, (classes[held_out], np.ones(len(held_out))))
-    errors = ((forest.predictions[:, :, 0] - values[asked]) / scale) ** 2
-    truth = np.zeros(len(held_out), dtype=np.int64), (learnt[held_out] - centre) / scale
-    return FactorForest(forest.importance, errors, (forest.out_of_bag - centre) / scale, truth)
+        return FactorForest(forest.importance, (present[forest.predictions.argmax(axis=2)] != values[asked]) + 0.0)
+    return FactorForest(forest.importance, ((forest.predictions[:, :, 0] - values[asked]) / scale) ** 2)

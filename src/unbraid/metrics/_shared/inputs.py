@@ -57,12 +57,6 @@ class Inputs:
             part = np.ascontiguousarray(self.held[:, columns], dtype=np.float64) if len(blocks) > 1 else self.codes
             yield columns, part
 
-    def shuffled(self, order: IntArray) -> "Inputs":
-        """Of rows without groups and weights: row i of the factors beside row `order[i]` of the codes."""
-        factors = np.empty_like(self.factors)
-        factors[order] = self.factors
-        return replace(self, factors=factors)
-
     def code(self, column: int) -> FloatArray:
         """(n_samples,) of one code."""
         return self.held[:, column].astype(np.float64)

@@ -28,8 +28,6 @@ class Forest:
 
     importance: FloatArray  # (n_depths, n_codes) summing to 1, or all 0 where nothing could be split
     predictions: FloatArray  # (n_depths, n_rows, n_classes) shares of the classes; (n_depths, n_rows, 1) if regressed
-    held_out: IntArray  # (n_held_out,) training rows that some tree was grown without
-    out_of_bag: FloatArray  # (n_depths, n_held_out, n_classes) predictions of those rows by those trees
 
 
 class SortedCodes(NamedTuple):
@@ -37,9 +35,8 @@ class SortedCodes(NamedTuple):
 
     n_codes: int  # with those that do not vary
     order: IntArray  # (n_live,)
-    known: FloatArray  # (n_train, n_live), a column of zeros where no code varies
-    asked: FloatArray  # (n_asked, n_live)
-    columns: FloatArray  # (n_live, n_train)
+    asked: FloatArray  # (n_asked, n_live), a column of zeros where no code varies
+    columns: FloatArray  # (n_live, n_train) of the training rows
     sorted_rows: IntArray  # (n_live, n_train) training rows by increasing code
 
 
@@ -100,7 +97,7 @@ def sorted_codes(codes: FloatArray, others: FloatArray) -> SortedCodes:
     order, known, asked = in_own_order(codes, others)
     columns = np.ascontiguousarray(known.T)
     sorted_rows = np.argsort(columns, axis=1, kind="stable").astype(np.int32)
-    return SortedCodes(codes.shape[1], order, known, asked, columns, sorted_rows)
+    return SortedCodes(codes.shape[1], order, asked, columns, sorted_rows)
 
 
 def fit_forest(
@@ -111,39 +108,30 @@ def fit_forest(
     n_trees: int,
     seed: int,
     by: Importance = "impurity",
-    n_held_out: int = 0,
     groups: IntArray | None = None,
     max_depth: int = MAX_DEPTH,
 ) -> Forest:
     """Fit the codes to answers (n_train,), predict the rows asked.
 
     Answers are values, split by squared error, or with `classify` classes 0, 1, ..., split by Gini impurity.
-    Out-of-bag predictions are made of at most `n_held_out` training rows, the first. Each tree draws as many rows as
-    there are, with replacement; of `groups` (n_train,) 0, 1, ... as many whole groups. Trees grow level by level, so
-    that those of a smaller `max_depth`, which is n_depths, are the same up to there.
+    Each tree draws as many rows as there are, with replacement; of `groups` (n_train,) 0, 1, ... as many whole groups.
+    Trees grow level by level, so that those of a smaller `max_depth`, which is n_depths, are the same up to there.
     """
     target, centre, unit = _classified(answers) if classify else _regressed(answers)
-    known, asked, columns = codes.known, codes.asked, codes.columns
-    held_out = np.arange(min(n_held_out, len(known)))
-    rng, units = np.random.default_rng(seed), np.arange(len(known)) if groups is None else groups
+    asked, columns = codes.asked, codes.columns
+    rng, units = np.random.default_rng(seed), np.arange(columns.shape[1]) if groups is None else groups
     n_units = int(units.max()) + 1
     importance = np.zeros((max_depth, len(columns)))
     predictions = np.zeros((max_depth, len(asked), target.n_classes))
-    out_of_bag, votes = np.zeros((max_depth, len(held_out), target.n_classes)), np.zeros(len(held_out))
     for _ in range(n_trees):
         weights = np.bincount(rng.integers(0, n_units, n_units), minlength=n_units)[units]
         state = rng.integers(0, 2**63, size=1).astype(np.uint64)
         tree = _grow(columns, codes.sorted_rows, target, weights, state, max_depth)
         importance += _shares(_importance(tree, importance.shape, by == "splits"))
-        _add_predictions(tree, asked, np.arange(len(asked)), predictions)
-        spared = held_out[weights[held_out] == 0]
-        votes[spared] += 1
-        _add_predictions(tree, known[spared], spared, out_of_bag)
+        _add_predictions(tree, asked, predictions)
     placed = np.zeros((max_depth, codes.n_codes))
     placed[:, codes.order] = _shares(importance)[:, : len(codes.order)]
-    kept = held_out[votes > 0]
-    spared = out_of_bag.take(kept, axis=1) / votes[kept, None]
-    return Forest(placed, predictions / n_trees * unit + centre, kept, spared * unit + centre)
+    return Forest(placed, predictions / n_trees * unit + centre)
 
 
 def _classified(classes: FloatArray | IntArray) -> tuple[Target, float, float]:
@@ -167,8 +155,8 @@ def _importance(tree: Tree, shape: tuple[int, int], count_splits: bool) -> Float
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _add_predictions(tree: Tree, codes: FloatArray, places: IntArray, predictions: FloatArray) -> None:
-    """Row r of `codes` adds to the predictions (n_depths, any, n_classes) of row `places[r]`."""
+def _add_predictions(tree: Tree, codes: FloatArray, predictions: FloatArray) -> None:
+    """Add those of each row of `codes` to (n_depths, n_rows, n_classes)."""
     # All rows a level further at a time, so that none waits for another. At a leaf they stay: nothing exceeds its cut.
     code, threshold, left = (
         np.maximum(tree.code, 0).astype(np.uint32),
@@ -186,11 +174,11 @@ def _add_predictions(tree: Tree, codes: FloatArray, places: IntArray, prediction
                 nodes[row] = left[node] + np.uint32(codes[row, code[node]] > threshold[node])
         if outputs.shape[1] == 1:
             for row in range(len(codes)):
-                predictions[depth, np.uint64(places[row]), 0] += outputs[nodes[row], 0]
+                predictions[depth, row, 0] += outputs[nodes[row], 0]
         else:
             for row in range(len(codes)):
                 for column in range(outputs.shape[1]):
-                    predictions[depth, np.uint64(places[row]), column] += outputs[nodes[row], column]
+                    predictions[depth, row, column] += outputs[nodes[row], column]
 
 
 # From here to the end, whole arrays and indices are passed rather than views, and nothing raises an error ("numpy"):
