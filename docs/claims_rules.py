@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 import yaml
 from effects import KINDS, UNITS, Effect, Measure
+from gates import Gate, read_gates
 
 from unbraid.metrics._shared.arguments import full_name
 
@@ -62,6 +63,12 @@ class Rule:
         if ends[0] > sign * self.bound and value >= counts:
             return "reproduced"
         return "not reproduced" if ends[1] < counts else "undecided"
+
+
+def gates_of(path: Path) -> list[Gate]:
+    """What the studies of these claims must reach; see `gates`."""
+    known = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return read_gates(known.get("gates", []), path.name)
 
 
 def read(path: Path) -> tuple[str, list[Rule]]:

@@ -176,6 +176,7 @@ VERDICTS = {  # what did not come out is said first
     "not reproduced": "the whole interval falls short of the smallest effect that counts",
     "undecided": "the interval holds both",
     "reproduced": "the whole interval supports the claim, and the effect counts",
+    "not judged": "the models of its study have not learnt: they fail the gate that stands beside it",
     "awaits a run": "no run has been made since its rule was committed",
     "not on two cores": "what it would cost stands beside it",
     "no data": "what is missing stands beside it",

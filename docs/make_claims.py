@@ -20,7 +20,7 @@ import effects
 import numpy as np
 import pandas as pd
 import yaml
-from claims_rules import CLAIMS, ROOT, Rule, read, why_not
+from claims_rules import CLAIMS, ROOT, Rule, gates_of, read, why_not
 from effects import Effect, chosen, measured, without_effect
 
 from unbraid import Study
@@ -51,12 +51,20 @@ def judged(paper: str, rule: Rule) -> dict[str, Any]:
     if not all_ended(rule):
         named = " and ".join(of_rows(rows) for rows in rule.measure.groups if rows)
         return {**row, "verdict": "awaits a run", "why": f"not all runs have ended of {named}"}
+    if failures := unlearnt(rule):
+        return {**row, "verdict": "not judged", "why": "these models have not learnt: " + "; ".join(failures)}
     effect = measured(rule.measure, runs)
     commits = sorted(set(runs["commit"].astype(str)))
     row |= {**rounded(effect), "null": of_nulls(rule, runs), "commits": commits, "hours": hours(runs)}
     if row["null"] > MOST_OF_NULLS:
         return {**row, "verdict": "undecided", "why": "its rule passes too often where there is nothing to find"}
     return {**row, "verdict": rule.verdict(effect)}
+
+
+def unlearnt(rule: Rule) -> list[str]:
+    """Gates that the rule's studies have not passed, in words."""
+    gates = [gate for gate in gates_of(ROOT / CLAIMS / f"{rule.file}.yaml") if gate.study in rule.study]
+    return [failure for gate in gates if (failure := gate.failure(table([gate.study])))]
 
 
 def all_ended(rule: Rule) -> bool:
