@@ -6,7 +6,7 @@ from rich.table import Table
 
 from unbraid import Representation, score
 from unbraid._utils.printable import printable
-from unbraid._utils.repr import p_text, with_names
+from unbraid._utils.repr import p_equals, p_text, with_names
 from unbraid.cli.show import Terminal
 from unbraid.factors import FactorSpace
 from unbraid.figures import draw
@@ -103,11 +103,12 @@ def test_a_pipe_cuts_nothing_and_is_steered_by_nothing(
     ("p", "text"),
     [
         (0.0503, "0.0503"), (0.0497, "0.0497"), (0.05, "0.05"), (0.050004, "0.050004"), (0.0512, "0.051"),
-        (0.04, "0.04"), (0.5, "0.5"), (1.0, "1"), (1.234e-7, "1.2e-07"), (0.0499999999, "0.05"),
+        (0.04, "0.04"), (0.5, "0.5"), (1.0, "1"), (1.234e-7, "< .001"), (0.001, "0.001"), (0.0499999999, "0.05"),
     ],
 )  # fmt: skip
 def test_on_which_side_of_05_a_p_value_lies_can_be_seen(p: float, text: str) -> None:
     assert p_text(p) == text
+    assert p_equals(p) == (f"p {text}" if text[0] == "<" else f"p = {text}")
 
 
 def test_nothing_is_shown_as_minus_nothing() -> None:

@@ -31,7 +31,7 @@ def test_names_are_found_by_case_parts_other_words_and_likeness(name: str, hint:
 
 def test_many_and_long_names_neither_take_long_nor_fill_the_screen() -> None:
     began = time.process_time()
-    assert suggestion("zz", [f"code_{k}" for k in range(20_000)]).endswith("code_39 and 19,960 more")
+    assert suggestion("zz", [f"code_{k}" for k in range(20_000)]).endswith("code_23 and 19,976 more")
     assert len(suggestion("z" * 1_000_000, ["a_" * 500_000, "b"])) < 100
     assert suggestion("code_19x", [f"code_{k}" for k in range(20_000)]).startswith("did you mean 'code_19'")
     assert time.process_time() - began < 3

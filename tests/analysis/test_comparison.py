@@ -24,6 +24,14 @@ def study(better: float = 1.0, n: int = 6) -> pd.DataFrame:
     })  # fmt: skip
 
 
+def test_a_column_that_never_varies_is_left_out_and_named() -> None:
+    frame = study().assign(**{"sap.score": 0.5})
+    found = compare_groups(frame, "family", ["mig.score", "sap.score"])
+    assert {each.column for each in found.shifts} == {each.column for each in found.groups} == {"mig.score"}
+    assert "left out, since it is the same for every run: sap.score" in found.notes
+    assert len(compare_groups(frame, "family", "sap.score").shifts) == 1
+
+
 def test_the_exact_distribution_is_that_of_all_orders() -> None:
     n, m = 3, 4
     ranks = np.arange(n + m)

@@ -125,6 +125,43 @@ def test_p_values_are_corrected_over_all_comparisons_and_alike_models_are_no_bet
     assert found.differences[1].better == "a"
 
 
+def test_a_metric_that_is_the_same_for_every_model_is_left_out_of_the_table_and_the_correction() -> None:
+    models = {"a": GOOD, "b": replace(GOOD, codes=GOOD.codes * [1.0, 3.0])}
+
+    def first_value(codes: FloatArray, _factors: FloatArray) -> float:
+        return float(codes[0, 1])
+
+    def constant(_codes: FloatArray, _factors: FloatArray) -> float:
+        return 0.25
+
+    found = unbraid.compare(models, metrics=[first_value, constant, "mig"], confidence=(0.95, 9))
+    assert [each.metric for each in found.differences] == ["first_value"]
+    assert [row[0] for row in found.table()[1]] == ["first_value ↑"]
+    assert any(
+        note.startswith("left out, since it is the same for every model: constant (0.250)") for note in found.notes
+    )
+    assert "Holm over 1 comparison" in found.footnote
+    alone = unbraid.compare(models, metrics=[constant], confidence=(0.95, 9))
+    assert [each.difference for each in alone.differences] == [0], "nothing else is left"
+
+
+def test_thirty_factors_of_other_names_are_told_in_a_line_that_can_be_read() -> None:
+    levels = np.random.default_rng(0).integers(0, 3, (60, 30))
+    names = [f"measurement_number_{k}" for k in range(30)]
+    models = {
+        name: Representation(levels + 0.0, levels, names=[*map(prefix.__add__, names)])
+        for name, prefix in (("a", ""), ("b", "my_"))
+    }
+    with pytest.raises(
+        ValueError, match=r"only a has measurement_number_0, .* and 20 more; only b has my_.* more$"
+    ) as error:
+        unbraid.compare(models, metrics="mig")
+    assert len(str(error.value)) < 600
+    swapped = {"a": GOOD, "b": GOOD.keep_factors(["y", "x"])}
+    with pytest.raises(ValueError, match="they are in another order, y, x and x, y"):
+        unbraid.compare(swapped, metrics="mig")
+
+
 @pytest.mark.parametrize("paired", [True, False])
 def test_what_differs_by_rounding_alone_is_the_same(paired: bool) -> None:
     """The squared correlations of codes in another unit: each part of the rows differs by the same last digit."""
@@ -344,7 +381,7 @@ def test_what_has_no_interval_is_not_compared_and_it_is_said() -> None:
     ("given", "arguments", "message"),
     [
         ({"a": GOOD}, {}, "give two or more models to compare; got 1"),
-        ({"a": GOOD, "b": GOOD.keep_factors(["y"])}, {}, r"the factors of b \(y\) are not those of a \(x, y\)"),
+        ({"a": GOOD, "b": GOOD.keep_factors(["y"])}, {}, "the factors of b are not those of a: only a has x"),
         ({"a": Representation(GOOD.codes), "b": Representation(BAD.codes)}, {}, "a has no factors to score"),
         ({"a": GOOD, "b": model(0.3, 1, 39)}, {}, "b: intervals need 40 rows or more; there are 39"),
         ({"a": GOOD, "b": BAD}, {"confidence": 1}, "confidence must be a finite number, above 0 and below 1; got 1"),

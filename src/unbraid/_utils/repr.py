@@ -10,6 +10,8 @@ import numpy as np
 
 WITHIN = 0.05  # p above which a score is not told from its null
 
+LEAST_P = 0.001  # a smaller p value rests on the form of a tail that no data have shown
+
 LONGEST = 60  # characters of any one value
 
 
@@ -30,9 +32,19 @@ class Shown:
 
 
 def p_text(p: float) -> str:
-    """A p value by two digits, and by as many more as show on which side of .05 it lies: 0.0503 is not 0.05."""
+    """A p value by two digits, and by as many more as show on which side of .05 it lies: 0.0503 is not 0.05.
+
+    Below .001 only that is shown.
+    """
+    if p < LEAST_P:
+        return "< .001"
     texts = [f"{p:.{digits}g}" for digits in range(2, 7)]
     return next((text for text in texts if float(text) != WITHIN), texts[0])
+
+
+def p_equals(p: float) -> str:
+    """As in a sentence: `p = 0.012`, `p < .001`."""
+    return f"p {p_text(p)}" if p < LEAST_P else f"p = {p_text(p)}"
 
 
 def told(value: Any) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 
 MOST = 6  # names that one hint gives
-MOST_LISTED = 40  # names that a list of what there is gives
+MOST_LISTED = 200  # letters of the names that a list gives, but for the last of them
 LONGEST = 60  # letters of a name that is listed, or compared with others
 NEARLY = 0.8  # likeness from which a name is another one mistyped
 SHORTEST = 3  # letters by which a name is told from its beginning
@@ -25,14 +25,24 @@ def suggestion(
     names = list(known)
     near = _near(name, names, words or {})
     if not near:
-        return few or f"there are {_listed(names)}"
+        return few or f"there are {listed(names)}"
     *others, last = [repr(each) for each in near]
     return f"did you mean {', '.join(others)} or {last}?" if others else f"did you mean {last}?"
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MOST_LISTED:,} more" if len(names) > MOST_LISTED else ""
-    return ", ".join(one_line(name, LONGEST) for name in names[:MOST_LISTED]) + more if names else "none"
+def listed(names: Sequence[str]) -> str:
+    """The first names, as many as can be read at a glance, and how many more there are.
+
+    Example:
+        >>> listed(["shape", "size", "hue"])
+        'shape, size, hue'
+    """
+    text, n_shown = "", 0
+    while n_shown < len(names) and len(text) < MOST_LISTED:
+        text += f"{', ' if n_shown else ''}{one_line(names[n_shown], LONGEST)}"
+        n_shown += 1
+    left = len(names) - n_shown
+    return (text + (f" and {left:,} more" if left else "")) or "none"
 
 
 def _near(name: str, names: Sequence[str], words: Mapping[str, Sequence[str]]) -> Sequence[str]:

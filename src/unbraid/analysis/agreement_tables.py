@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from unbraid._utils.repr import p_text
+from unbraid._utils.repr import p_equals, p_text
 from unbraid.analysis.agreement import EVERYTHING, Agreement, Predictors
 from unbraid.analysis.by_setting import Quartiles, Trend
 from unbraid.analysis.controversy import Controversy
@@ -94,7 +94,7 @@ def of_trend(found: Trend) -> Shown:
     rows = [[each.family, each.setting, each.n, each.x, each.y] for each in found.means]
     yield Table(["family", "setting", "runs", found.x, found.y], rows, "llrrr", title="means by setting", keys=2)
     for each in found.correlations:
-        yield f"{each.family}: correlation {each.value:z.2f} over {each.n} settings (p = {p_text(each.p)})"
+        yield f"{each.family}: correlation {each.value:z.2f} over {each.n} settings ({p_equals(each.p)})"
     yield from _left_out(found.left_out)
 
 

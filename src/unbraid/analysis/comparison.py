@@ -183,6 +183,9 @@ def compare_groups(
         check_alike(frame.loc[part], chosen, [by] if by in IMAGES else (), conditions=("content",))
     for _, rows in [("", runs)] if within is None else runs.groupby(within, dropna=False):
         check_rows(rows, chosen, known=by in IMAGES)
+    varying = [column for column in chosen if np.ptp(numbers(frame, column)) != 0] or chosen
+    constant = [column for column in chosen if column not in varying]
+    chosen = varying
     for column in chosen:
         values = numbers(frame, column)
         for part, rows in parts.items():
@@ -202,7 +205,9 @@ def compare_groups(
         )
     corrected = holm([each.p for each in shifts])
     decided = [_decided(each, p_holm, 1 - confidence) for each, p_holm in zip(shifts, corrected, strict=True)]
-    return Comparison(by, over, confidence, tuple(groups), tuple(decided), _notes(frame, apart, over, without), n_seeds)
+    return Comparison(
+        by, over, confidence, tuple(groups), tuple(decided), _notes(frame, apart, over, without, constant), n_seeds
+    )
 
 
 def usual_within(frame: DataFrame, by: str) -> str | None:
@@ -334,8 +339,10 @@ def _why_none(groups: Sequence[GroupOfRuns], within: str | None, left: str) -> s
     return "; ".join([*whys, *([f"left out: {left}"] if left else [])]) or "there is none"
 
 
-def _notes(frame: DataFrame, apart: list[str], over: str, left: str) -> tuple[str, ...]:
+def _notes(frame: DataFrame, apart: list[str], over: str, left: str, constant: Sequence[str]) -> tuple[str, ...]:
     notes, by = [], apart[-1]
+    if constant:
+        notes.append(f"left out, since it is the same for every run: {', '.join(constant)}")
     if left:
         notes.append(f"left out, with fewer than {LEAST} {over} of a score: {left}")
     if by in IMAGES:

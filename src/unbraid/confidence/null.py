@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 
 from unbraid._utils.arguments import check_whole
-from unbraid._utils.repr import WITHIN, p_text
+from unbraid._utils.repr import WITHIN, p_equals
 from unbraid.metrics import Metric
 from unbraid.representation import POSTERIOR, Representation
 from unbraid.types import FloatArray, IntArray, Moved
@@ -53,7 +53,7 @@ class Null:
         within = f"not significant{takes}: " if self.p > WITHIN else ""
         middle = f"middle half of the rows {self.score:z.3f}, " if self.moved == "shift" else ""
         moved = f"with rows {IN_WORDS[self.moved]} {self.mean:z.3f} ± {self.spread:z.3f}"
-        return f"{within}{middle}{moved} ({len(self.scores)} times, p = {p_text(self.p)})"
+        return f"{within}{middle}{moved} ({len(self.scores)} times, {p_equals(self.p)})"
 
     @property
     def of_what(self) -> str:

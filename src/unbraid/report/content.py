@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from unbraid._utils.comma_lists import joined
-from unbraid._utils.repr import WITHIN, p_text
+from unbraid._utils.repr import WITHIN, p_equals
 from unbraid.confidence.baselines import NO_BETTER, no_better
 from unbraid.confidence.interval import Interval, Intervals
 from unbraid.confidence.null import IN_WORDS, Null
@@ -234,7 +234,7 @@ def _null(null: Null) -> dict[str, Any]:
     above = "" if null.above is None else f", {null.above:.2f} of the way from it to the best"
     middle = f"middle half of the rows {number_text(null.score)}, " if null.moved == "shift" else ""
     moved = f"{IN_WORDS[null.moved]} {number_text(null.mean)} ± {number_text(null.spread)}"
-    return {"text": f"{middle}{moved}{above}, p = {p_text(null.p)}", "within": null.p > WITHIN}
+    return {"text": f"{middle}{moved}{above}, {p_equals(null.p)}", "within": null.p > WITHIN}
 
 
 def _baselines(scored: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -13,6 +13,7 @@ import numpy as np
 from unbraid._utils.counted import counted
 from unbraid._utils.optional import require
 from unbraid._utils.repr import p_text
+from unbraid._utils.suggest import listed
 from unbraid._version import VERSION
 from unbraid.analysis.comparison import holm
 from unbraid.confidence.dependence import note_on_neighbours
@@ -294,6 +295,12 @@ def compare(
     pairs = [(metric, *pair) for metric in everywhere for pair in combinations(given, 2)]
     rows = {metric: next(iter(cards.values())).scored[metric].metric for metric in everywhere}
     found = [_difference(metric, pair, models, level, together, rows[metric].range) for metric, *pair in pairs]
+    differing = {each.metric for each in found if each.low or each.high}
+    if differing and (same := [metric for metric in everywhere if metric not in differing]):
+        scores = [f"{metric} ({models[next(iter(given))][metric].score:z.3f})" for metric in same]
+        notes.append(f"left out, since it is the same for every model: {', '.join(scores)}")
+        everywhere = [metric for metric in everywhere if metric in differing]
+        found = [each for each in found if each.metric in differing]
     upward = {metric: row.higher_is_better for metric, row in rows.items()}
     decided = _decided(found, upward, 1 - level)
     compared = {
@@ -372,16 +379,14 @@ def _matched(models: Mapping[str, Representation]) -> dict[str, IntArray] | str:
     (name, first), *others = models.items()
     for other, each in others:
         if each.names != first.names:
-            raise ValueError(
-                f"the factors of {other} ({', '.join(each.names)}) are not those of {name} ({', '.join(first.names)})"
-            )
+            raise ValueError(f"the factors of {other} are not those of {name}: {_unlike(name, first, other, each)}")
         for factor, own, given in zip(first.names, first.kinds, each.kinds, strict=True):
             if own != given:
                 raise ValueError(f"factor {factor} is {own} in {name} and {given} in {other}: give both the same kinds")
         for factor, own, given in zip(first.names, first.levels, each.levels, strict=False):
             if own and given and own != given:
                 raise ValueError(
-                    f"the levels of factor {factor} are {', '.join(own)} in {name} and {', '.join(given)} in {other}"
+                    f"the levels of factor {factor} are {listed(own)} in {name} and {listed(given)} in {other}"
                 )
     if not first.names:
         raise ValueError(f"{name} has no factors to score against: give labels (--labels)")
@@ -392,6 +397,19 @@ def _matched(models: Mapping[str, Representation]) -> dict[str, IntArray] | str:
             return f"the rows of {other} are not those of {name}: their factors do not match"
         orders[other] = order
     return orders
+
+
+def _unlike(name: str, first: Representation, other: str, second: Representation) -> str:
+    """Which factors only one of two models has."""
+    only = [
+        f"only {model} has {listed(names)}"
+        for model, names in (
+            (name, [factor for factor in first.names if factor not in second.names]),
+            (other, [factor for factor in second.names if factor not in first.names]),
+        )
+        if names
+    ]
+    return "; ".join(only) or f"they are in another order, {listed(second.names)} and {listed(first.names)}"
 
 
 def _around_alike(models: Mapping[str, Representation]) -> dict[str, Representation]:
