@@ -57,8 +57,8 @@ FIGURES: Mapping[str, FigureRow] = MappingProxyType(
         "correlations": FigureRow(_studies.correlations, "study", "SNC/NK fig. 14", PAGE),
         "scatter": FigureRow(_studies.scatter, "study", "β-TCVAE fig. 6"),
         "hyperparameter": FigureRow(_studies.hyperparameter, "study"),
-        "tradeoff": FigureRow(_studies.tradeoff, "study", "β-TCVAE fig. 1"),
-        "total-correlation": FigureRow(_studies.total_correlation, "study", "β-TCVAE fig. 3"),
+        "tradeoff": FigureRow(_studies.tradeoff, "study", "β-TCVAE fig. 3"),
+        "total-correlation": FigureRow(_studies.total_correlation, "study", "β-TCVAE fig. 1"),
         "similarity": FigureRow(_studies.similarity, "study", "UDR fig. 6"),
     }
 )
