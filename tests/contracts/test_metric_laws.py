@@ -52,6 +52,10 @@ def test_perfect_codes_reach_the_best_value(name: str) -> None:
     assert headline(metric, perfect_codes(FACTORS)) == pytest.approx(metric.best, abs=metric.tolerance)
 
 
+# Ratios of the few small weights that a lasso keeps for noise count as much as those of large ones.
+BLIND_TO_SIZE = {"amari", "dci_lasso"}
+
+
 @pytest.mark.parametrize("name", cases(*(name for name in PLAIN if METRICS[name].aligned)))
 def test_perfect_noisy_rotated_random_come_in_this_order(name: str) -> None:
     metric = METRICS[name]
@@ -66,7 +70,8 @@ def test_perfect_noisy_rotated_random_come_in_this_order(name: str) -> None:
         )
     )
     assert perfect >= noisy - metric.tolerance
-    assert noisy > rotated > random
+    assert noisy > rotated
+    assert rotated > random or name in BLIND_TO_SIZE
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,12 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestRegressor
+from sklearn.linear_model import Lasso
 
 from tests.examples import entangled_codes, grid_factors
-from unbraid.metrics import dci_boosted, dci_forest, dci_from_importance, dci_lasso
+from unbraid import Representation
+from unbraid.metrics import amari, amari_from_importance, dci_boosted, dci_forest, dci_from_importance, dci_lasso
 from unbraid.metrics._shared.inputs import split_rows
 from unbraid.metrics.dci import DCI
 from unbraid.metrics.modularity import modularity_of
@@ -232,3 +235,61 @@ def test_rows_to_test_on(metric: Callable[..., DCI]) -> None:
     assert other.informativeness > own.informativeness + 0.3
     np.testing.assert_array_equal(own.importance, other.importance)
     assert f"{len(factors)} test rows" in own.notes[0]
+
+
+def codes_that_know(n_known: int, n_samples: int, n_levels: int) -> tuple[FloatArray, IntArray]:
+    """Three codes, a rotation of the first factors and of noise in place of the others; and three factors."""
+    rng = np.random.default_rng(0)
+    factors = rng.integers(0, n_levels, (n_samples, 3))
+    scaled = (factors - factors.mean(axis=0)) / factors.std(axis=0)
+    known = np.where(np.arange(3) < n_known, scaled, rng.standard_normal((n_samples, 3)))
+    return known @ np.linalg.qr(rng.standard_normal((3, 3)))[0], factors
+
+
+@pytest.mark.parametrize("n_known", [3, 2, 1])
+def test_a_lost_factor_counts_as_scikit_learns_forests_have_it(n_known: int) -> None:
+    """The importances of a factor that no code knows are those of noise, and count like all others."""
+    codes, factors = codes_that_know(n_known, 1500, 10)
+    ours, theirs = [], []
+    for seed in range(4):
+        result = dci_forest(codes, factors, seed=seed)
+        train, _, _ = split_rows(1500, (0.8, 0.1, 0.1), seed)
+        forests = [
+            RandomForestRegressor(10, max_depth=int(depth), random_state=seed).fit(codes[train], factor)
+            for depth, factor in zip(result.tuned, factors[train].T, strict=True)
+        ]
+        theirs.append(dci_by_loops(np.stack([each.feature_importances_ for each in forests], axis=1), weighted=False))
+        ours.append((result.disentanglement, result.completeness))
+    assert np.mean(ours, axis=0) == pytest.approx(np.mean(theirs, axis=0), abs=0.01 if n_known == 3 else 0.1)
+    assert np.max(ours) < 0.35
+
+
+@pytest.mark.parametrize("n_known", [3, 2, 1])
+def test_a_lost_factor_counts_as_scikit_learns_boosted_trees_have_it(n_known: int) -> None:
+    codes, factors = codes_that_know(n_known, 600, 2)
+    train, _ = split_rows(600, (2 / 3, 1 / 3), 0)
+    models = [GradientBoostingClassifier(random_state=0).fit(codes[train], factor) for factor in factors[train].T]
+    expected = dci_by_loops(np.stack([model.feature_importances_ for model in models], axis=1), weighted=False)
+    for booster in ("histogram", "exact"):
+        result = dci_boosted(codes, factors, booster=booster)
+        assert (result.disentanglement, result.completeness) == pytest.approx(expected, abs=0.025)
+
+
+@pytest.mark.parametrize("n_known", [3, 2, 1])
+def test_a_lost_factor_counts_as_scikit_learns_lasso_has_it(n_known: int) -> None:
+    codes, factors = codes_that_know(n_known, 1000, 10)
+    result = dci_lasso(codes, factors)
+    train, _, _ = split_rows(1000, (0.8, 0.1, 0.1), 0)
+    x, y = ((each[train] - each[train].mean(axis=0)) / each[train].std(axis=0) for each in (codes, factors))
+    weights = [Lasso(alpha=a, tol=1e-10).fit(x, own).coef_ for a, own in zip(result.tuned, y.T, strict=True)]
+    importance = np.abs(np.stack(weights, axis=1))
+    assert result.disentanglement == pytest.approx(dci_by_loops(importance, weighted=False)[0], abs=1e-6)
+    assert amari(codes, factors).score == pytest.approx(amari_from_importance(importance).score, abs=1e-6)
+
+
+def test_fewer_rows_of_the_example_do_not_raise_disentanglement() -> None:
+    """From its shape and both positions, of 32 levels each, which few rows can hardly tell."""
+    example = Representation.example()
+    codes, factors, kinds = example.codes, example.factors[:, [0, 3, 4]], ["categorical", "ordinal", "ordinal"]
+    few, more = (dci_boosted(codes[:n], factors[:n], kinds=kinds) for n in (300, 900))
+    assert few.disentanglement < more.disentanglement

@@ -1,8 +1,6 @@
 """Boosted trees against scikit-learn's GradientBoostingClassifier, whose importances they stand for."""
 
 import math
-import sys
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,8 +10,6 @@ from tests.examples import entangled_codes, grid_factors, noisy_codes, perfect_c
 from unbraid.metrics import dci_boosted
 from unbraid.metrics._solvers.boosting import (
     MAX_BINS,
-    Boosted,
-    RankedCodes,
     _bound,
     _step,
     boosted_classes,
@@ -212,68 +208,6 @@ def test_a_value_of_many_rows_is_never_cut_in_two() -> None:
     assert len(bins) == 300
     assert bins.max() < MAX_BINS
     assert np.all(np.diff(bins) >= 0)
-
-
-@pytest.mark.lengthy
-def test_no_code_is_important_for_a_factor_that_noise_cannot_predict() -> None:
-    """By either booster: 64 codes of 150 rows split any factor, and foretell none."""
-    rng = np.random.default_rng(0)
-    codes, factors = rng.standard_normal((150, 64)), FACTORS[rng.permutation(len(FACTORS))[:150]]
-    result = dci_boosted(codes, factors)
-    assert result.disentanglement == result.completeness == 0.0
-    assert sum("no better than by a constant or by chance" in note for note in result.notes) == 3
-    assert not dci_boosted(codes[:, :5], factors[:, :1], booster="exact").importance.any()
-    codes[:, 4] += 2 * factors[:, 1]
-    result = dci_boosted(codes, factors)
-    assert result.importance.any(axis=0).tolist() == [False, True, False]
-    assert np.argmax(result.importance[:, 1]) == 4
-
-
-def test_perfect_codes_are_told_from_luck_by_few_rows() -> None:
-    rng = np.random.default_rng(0)
-    factors = np.column_stack([rng.integers(0, size, 50) for size in (2, 3, 5)])
-    assert dci_boosted(factors, factors).importance.any(axis=0).all()
-
-
-def test_halves_that_foretell_each_other_are_halves_with_groups_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    trained = list[int]()
-
-    def noted(codes: RankedCodes, classes: IntArray, **settings: Any) -> Boosted:
-        trained.append(len(classes))
-        return boosted_classes(codes, classes, **settings)
-
-    monkeypatch.setattr(sys.modules[dci_boosted.__module__], "boosted_classes", noted)
-    levels = np.random.default_rng(0).integers(0, 2, (120, 1))
-    found = dci_boosted(levels.astype(float), levels, groups=np.arange(120) // 4)
-    assert found.importance.all()
-    assert sorted(trained) == [40, 40, 80]
-
-
-def test_only_factors_that_ten_iterations_foretell_get_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Others are predicted by their commonest class; what is told has the same numbers as with all trees."""
-    module, trained = sys.modules[dci_boosted.__module__], list[int]()
-
-    def noted(codes: RankedCodes, classes: IntArray, **settings: Any) -> Boosted:
-        trained.append(settings["n_iterations"])
-        return boosted_classes(codes, classes, **settings)
-
-    monkeypatch.setattr(module, "boosted_classes", noted)
-    rng = np.random.default_rng(0)
-    codes = rng.normal(size=(3000, 3))
-    weakly = (codes[:, 0] + 2 * rng.normal(size=3000) > 0).astype(int)
-    factors = np.column_stack([weakly, (rng.random(3000) < 0.2).astype(int)])  # the second is noise
-    found = dci_boosted(codes, factors)
-    assert sorted(trained) == [10, 10, 10, 10, 100]
-    assert found.errors[1] == found.baseline[1] == pytest.approx(0.2, abs=0.03)
-    assert not found.importance[:, 1].any()
-    assert any(note.startswith("factor 1: held-out rows are predicted no better") for note in found.notes)
-    monkeypatch.setattr(module, "ENOUGH", 2001)
-    trained.clear()
-    as_before = dci_boosted(codes, factors)
-    assert trained.count(100) == 2
-    np.testing.assert_array_equal(found.importance, as_before.importance)
-    assert found.errors[0] == as_before.errors[0]
-    assert found.errors[1] == pytest.approx(as_before.errors[1], abs=0.02)
 
 
 def test_an_importance_below_0_by_rounding_is_none(monkeypatch: pytest.MonkeyPatch) -> None:

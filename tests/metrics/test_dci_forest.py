@@ -9,7 +9,6 @@ from tests.examples import SPACE, entangled_codes, grid_factors, noisy_codes, pe
 from unbraid.metrics import dci_forest
 from unbraid.metrics._shared.inputs import split_rows
 from unbraid.metrics._solvers.forest import fit_forest, sorted_codes
-from unbraid.types import Kind
 
 FACTORS = grid_factors()
 
@@ -57,31 +56,6 @@ def test_each_tree_has_an_equal_say() -> None:
         total.append(tree.tree_.compute_feature_importances(normalize=False))
     np.testing.assert_allclose(forest.importance[1], np.mean(importances, axis=0), atol=1e-9)
     assert np.abs(np.sum(total, axis=0) / np.sum(total) - forest.importance[1]).max() > 0.02
-
-
-@pytest.mark.parametrize("classes", [0, 3])
-def test_out_of_bag_predictions_are_of_the_trees_grown_without_a_row(classes: int) -> None:
-    rng = np.random.default_rng(0)
-    codes = rng.standard_normal((150, 3))
-    target = codes[:, 0] + 0.5 * rng.standard_normal(150)
-    labels = np.digitize(target, [-0.5, 0.5])
-    known = labels if classes else target
-    forest = fit_forest(sorted_codes(codes, codes[:1]), known, classify=classes > 0, n_trees=4, seed=7, n_held_out=100)
-    stream, sums, votes = np.random.default_rng(7), np.zeros((150, classes or 1)), np.zeros(150)
-    for _ in range(4):
-        rows = stream.integers(0, 150, 150)
-        stream.integers(0, 2**63, size=1)
-        spared = np.setdiff1d(np.arange(150), rows)
-        votes[spared] += 1
-        if classes:
-            tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(codes[rows], labels[rows])
-            sums[spared] += tree.predict_proba(codes[spared])
-        else:
-            tree = DecisionTreeRegressor(max_depth=2, random_state=0).fit(codes[rows], target[rows])
-            sums[spared, 0] += tree.predict(codes[spared])
-    np.testing.assert_array_equal(forest.held_out, np.flatnonzero(votes[:100] > 0))
-    expected = sums[forest.held_out] / votes[forest.held_out, None]
-    np.testing.assert_allclose(forest.out_of_bag[1], expected, atol=1e-9)
 
 
 def test_shares_of_splits_are_those_of_scikit_learn() -> None:
@@ -171,27 +145,6 @@ def test_dead_codes_predict_the_mean() -> None:
     result = dci_forest(np.zeros((len(FACTORS), 2)), FACTORS, kinds=SPACE.kinds)
     assert not result.importance.any()
     assert result.errors == pytest.approx([2 / 3, 1.0, 1.0], abs=0.08)
-
-
-@pytest.mark.parametrize("kind", ["ordinal", "categorical"])
-def test_no_code_is_important_for_a_factor_that_noise_cannot_predict(kind: Kind) -> None:
-    rng = np.random.default_rng(0)
-    codes, factors = rng.standard_normal((600, 20)), FACTORS[rng.permutation(len(FACTORS))[:600]]
-    result = dci_forest(codes, factors, kinds=(kind,) * 3)
-    assert result.disentanglement == result.completeness == 0.0
-    assert sum("no better than by a constant or by chance" in note for note in result.notes) == 3
-    codes[:, 4] += 0.6 * factors[:, 1]
-    result = dci_forest(codes, factors, kinds=(kind,) * 3)
-    assert result.importance.any(axis=0).tolist() == [False, True, False]
-    assert np.argmax(result.importance[:, 1]) == 4
-
-
-@pytest.mark.parametrize("kind", ["ordinal", "categorical"])
-def test_perfect_codes_are_told_from_luck_by_few_rows(kind: Kind) -> None:
-    rng = np.random.default_rng(0)
-    factors = np.column_stack([rng.integers(0, size, 50) for size in (2, 3, 5)])
-    result = dci_forest(factors, factors, kinds=(kind,) * 3)
-    assert result.disentanglement > 0.9
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1e150])

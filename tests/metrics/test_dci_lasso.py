@@ -5,15 +5,13 @@ from importlib import import_module
 
 import numpy as np
 import pytest
-from scipy.stats import f as f_distribution
 from sklearn.linear_model import Lasso
 
-from tests.examples import entangled_codes, grid_factors, noisy_codes, perfect_codes, random_codes
+from tests.examples import entangled_codes, grid_factors, noisy_codes, perfect_codes
 from unbraid.metrics import amari, dci_lasso, zero_shot
-from unbraid.metrics._shared.chance import UNREADABLE
 from unbraid.metrics._shared.inputs import Part, check_inputs, split_rows
 from unbraid.metrics._solvers.lasso import lasso_path, lasso_paths
-from unbraid.metrics.dci_lasso import dci_lasso_of_parts, fit_lasso
+from unbraid.metrics.dci_lasso import dci_lasso_of_parts
 
 FACTORS = grid_factors(12)
 
@@ -162,54 +160,6 @@ def test_identical_codes_share_their_weight(copy: float) -> None:
     assert result.errors == pytest.approx(dci_lasso(codes, FACTORS).errors)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_noise_has_no_importance(seed: int) -> None:
-    codes = random_codes(FACTORS, seed=seed)
-    result = dci_lasso(codes, FACTORS, seed=seed)
-    assert result.disentanglement == result.completeness == 0.0
-    assert "factor 2: no linear relation to the codes beyond chance" in result.notes
-    # As the paper has it, whatever small weights validation happens to keep are divided by each other.
-    assert any(dci_lasso(random_codes(FACTORS, seed=s), FACTORS, significance=1.0).importance.any() for s in range(3))
-
-
-@pytest.mark.parametrize(("n_rows", "n_codes"), [(50, 40), (50, 39), (150, 128), (60, 200)])
-def test_noise_that_fits_all_rows_has_no_importance(n_rows: int, n_codes: int) -> None:
-    """As many codes as rows fit whatever comes, less one for the mean: that they do says nothing."""
-    rng = np.random.default_rng(0)
-    codes = rng.standard_normal((n_rows, n_codes))
-    factors = np.column_stack([rng.permutation(np.arange(n_rows) % size) for size in (2, 3, 4)])
-    result = dci_lasso(codes, factors)
-    assert result.disentanglement == result.completeness == 0.0
-    assert amari(codes, factors).score == 1.0
-    assert any(UNREADABLE in note for note in result.notes)
-    as_in_the_paper = dci_lasso(codes, factors, significance=1.0)
-    assert as_in_the_paper.importance.any()
-    assert any(UNREADABLE in note for note in as_in_the_paper.notes)
-
-
-def test_what_many_codes_predict_on_other_rows_counts_as_predicted() -> None:
-    """Importances are for codes whose fit is beyond chance; errors are measured whatever fitted."""
-    rng = np.random.default_rng(0)
-    codes = rng.standard_normal((60, 70))
-    factors = codes[:, :2] + 0.01 * rng.standard_normal((60, 2))
-    result = dci_lasso(codes, factors)
-    assert not result.importance.any()
-    assert (result.errors < 0.3 * result.baseline).all()
-
-
-@pytest.mark.parametrize("rank", [1, 4])
-def test_the_probability_of_a_fit_is_that_of_regression(rank: int) -> None:
-    """The F-test by its definition; a combination of other codes takes no degree of freedom."""
-    rng = np.random.default_rng(0)
-    codes, factors, rows = rng.standard_normal((30, rank)), rng.standard_normal((30, 2)), np.arange(25)
-    rest = factors[rows] - factors[rows].mean(axis=0)
-    inputs = np.column_stack([codes[rows], np.ones(25)])
-    left = ((rest - inputs @ np.linalg.lstsq(inputs, rest)[0]) ** 2).sum(axis=0)
-    expected = f_distribution.sf((((rest**2).sum(axis=0) - left) / rank) / (left / (24 - rank)), rank, 24 - rank)
-    for known in (codes, np.column_stack([codes, codes.sum(axis=1)])):
-        np.testing.assert_allclose(fit_lasso(known, factors, rows, np.arange(25, 30)).luck, expected, rtol=1e-6)
-
-
 @pytest.mark.parametrize("scale", [1e-150, 1e150])
 def test_scale_is_of_no_account(scale: float) -> None:
     factors = FACTORS + np.random.default_rng(0).random(FACTORS.shape) * 0.5
@@ -220,34 +170,12 @@ def test_scale_is_of_no_account(scale: float) -> None:
     np.testing.assert_allclose(scaled.baseline, plain.baseline, rtol=1e-9)
 
 
-def test_the_significance_is_that_of_all_factors_together() -> None:
-    """One code, and a factor that luck would explain as well with a probability between a tenth of .01 and .01."""
-    rng = np.random.default_rng(8)
-    codes, noise = rng.standard_normal((200, 1)), rng.standard_normal((200, 10))
-    factors = np.column_stack([codes[:, 0] + 3.8 * noise[:, 0], noise[:, 1:]])
-    luck = fit_lasso(codes, factors, split_rows(200, (0.8, 0.1, 0.1), 0)[0], np.arange(5)).luck[0]
-    assert 0.001 < luck < 0.005
-    assert dci_lasso(codes, factors[:, :2], significance=0.01).importance[0, 0] > 0
-    assert not dci_lasso(codes, factors, significance=0.01).importance[0, 0]
-
-
-def test_a_weak_relation_is_still_one() -> None:
-    """A code of correlation .1 with one factor, among 2304 rows: three times what chance reaches."""
-    factors = grid_factors()
-    noise = random_codes(factors)
-    noise[:, 1] += 0.1 * perfect_codes(factors)[:, 2]
-    result = dci_lasso(noise, factors)
-    assert result.importance[1, 0] > 0.05
-    assert not result.importance[:, 1:].any()
-    assert "disentanglement cannot be read: codes are important for factor 0 alone, so it must be 1" in result.notes
-
-
 def test_codes_that_only_together_explain_a_factor_are_not_screened_out() -> None:
     rng = np.random.default_rng(0)
     common = rng.standard_normal(len(FACTORS)) * 100
     codes = np.column_stack([common, common + perfect_codes(FACTORS)[:, 0]])
     result = dci_lasso(codes, FACTORS, seed=1)
-    assert not any(note.startswith("factor 2: no linear") for note in result.notes)
+    assert result.importance[:, 2].all()
 
 
 def test_kinds_are_noted() -> None:
@@ -267,9 +195,3 @@ def test_a_factor_that_is_constant_in_training() -> None:
     result = dci_lasso(factors, factors, seed=0)
     assert np.isfinite(result.errors).all()
     assert not result.importance[:, 1].any()
-
-
-@pytest.mark.parametrize("significance", [0.0, 1.5])
-def test_significance_is_a_share(significance: float) -> None:
-    with pytest.raises(ValueError, match="significance must be a finite number, above 0 and at most 1"):
-        dci_lasso(perfect_codes(FACTORS), FACTORS, significance=significance)
