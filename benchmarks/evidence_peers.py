@@ -144,7 +144,7 @@ def sap_by_svm_of_disentanglement_lib() -> Pairs:
         known, levels, judged, truth = parts(codes, factors)
         np.random.seed(0)
         found = theirs._compute_sap(known.T, levels.T, judged.T, truth.T, False)
-        ours = metrics.sap(codes, factors, ordered="svm", standardise=False, above_chance=False)
+        ours = metrics.sap(codes, factors, variant="disentanglement_lib")
         yield ours.score, found["SAP_score"]
 
 
@@ -156,7 +156,8 @@ def modularity_of_disentanglement_lib() -> Pairs:
         information = utils.discrete_mutual_info(utils.make_discretizer(given.T), factors.T)
         information[-1] = 0.0  # for the 1e-16 that rounding leaves of a constant code
         with np.errstate(invalid="ignore"):  # 0 / 0, which it sets to 0
-            yield metrics.modularity(given, factors, dead_codes="zero").score, theirs.modularity(information)
+            ours = metrics.modularity(given, factors, variant="disentanglement_lib")
+            yield ours.score, theirs.modularity(information)
 
 
 def explicitness_of_disentanglement_lib() -> Pairs:

@@ -168,9 +168,8 @@ def test_metrics_shows_one_with_the_arguments_that_its_name_can_hold(unbraid_cli
     assert METRICS["sap"].limitations in printed
     rows = [line.split()[:2] for line in printed.splitlines()]
     parameters = inspect.signature(METRICS["sap"].function).parameters
-    for name in ("ordered", "standardise", "above_chance"):
-        assert [name, str(parameters[name].default)] in rows
-    assert unbraid_cli("metrics", "sap(ordered=gap)", "--csv", "-")[1].startswith("argument,default,what it does\nord")
+    assert ["variant", parameters["variant"].default] in rows
+    assert unbraid_cli("metrics", "sap(variant=gap)", "--csv", "-")[1].startswith("argument,default,what it does\nvar")
     for name in ("udr", *BLOCKED):
         assert list(json.loads(unbraid_cli("metrics", name, "--json", "-")[1])) == [name]
     assert unbraid_cli("metrics", "udr", "--csv", "-")[1] == "argument,default,what it does\n"

@@ -9,6 +9,8 @@ from tests.examples import entangled_codes, grid_factors, perfect_codes
 from tests.metrics.test_beta_vae_score import SPACE, mixed_codes
 from unbraid.factors import FactorSpace
 from unbraid.metrics import factor_vae_score
+from unbraid.metrics._shared.inputs import as_levels, check_inputs
+from unbraid.metrics._shared.interventions import draw_batches, group_rows
 from unbraid.types import FloatArray, IntArray
 
 FACTORS = grid_factors()
@@ -17,9 +19,50 @@ FACTORS = grid_factors()
 def test_agrees_with_disentanglement_lib() -> None:
     """Its compute_factor_vae (86a644d; 64, 10 000, 5 000, threshold .05) on these codes: .7933, spread .0049."""
     scores = [
-        factor_vae_score(mixed_codes(), SPACE.grid(), seed=seed, variance_threshold=0.0025).score for seed in range(4)
+        factor_vae_score(mixed_codes(), SPACE.grid(), seed=seed, variant="disentanglement_lib").score
+        for seed in range(4)
     ]
     assert np.mean(scores) == pytest.approx(0.7933, abs=0.008)
+
+
+@pytest.mark.parametrize("case", ["noisy", "spreads of .04 and .06", "half of another", "half before"])
+def test_the_variant_is_its_vote_on_the_same_batches(case: str) -> None:
+    """Codes of a standard deviation below .05 dropped; least variance over all rows', the first of equals; majority."""
+    factors = np.random.RandomState(0).randint(1, 11, (3000, 3))
+    codes = factors + 0.3 * np.random.default_rng(1).standard_normal(factors.shape)
+    if case == "spreads of .04 and .06":
+        codes *= [1.0, 0.04 / codes[:, 1].std(), 0.06 / codes[:, 2].std()]
+    if case.startswith("half"):
+        factors[:, 1] = factors[:, 0] // 2
+        codes = factors[:, [1, 0, 2] if case == "half before" else [0, 1, 2]]
+    rng, groups = np.random.default_rng(7), group_rows(as_levels(check_inputs(codes, factors)))
+    spread = codes.std(axis=0, ddof=1)
+    live = [code for code in range(codes.shape[1]) if spread[code] >= 0.05]
+    votes = []
+    for n_points in (1000, 600):
+        votes.append(np.zeros((len(live), factors.shape[1])))
+        for batch, fixed in zip(*draw_batches(groups, n_points, 5, rng), strict=True):
+            relative = [round(codes[batch, code].var(ddof=1) / spread[code] ** 2, 12) for code in live]
+            votes[-1][relative.index(min(relative)), fixed] += 1
+    learnt, judged = votes
+    right = sum(judged[code, list(row).index(max(row))] for code, row in enumerate(learnt))
+    settings = {"batch_size": 5, "n_train": 1000, "n_test": 600, "seed": 7}
+    result = factor_vae_score(codes, factors, variant="disentanglement_lib", **settings)
+    assert result.score == pytest.approx(right / 600, abs=1e-9)
+    plain = factor_vae_score(codes, factors, **settings)
+    assert (abs(plain.score - result.score) < 0.05) == (case == "noisy")
+
+
+def test_examples_of_disentanglement_lib() -> None:
+    """Its tests (86a644d): ten factors of ten values, batches of 5; as they are .9 to 1, all zero 0 to .2."""
+    factors = np.random.RandomState(0).randint(1, 11, (2500, 10))
+    settings = {"batch_size": 5, "n_train": 3000, "n_test": 2000, "variant": "disentanglement_lib"}
+    found = factor_vae_score(factors, factors, **settings)
+    assert 0.9 <= found.score <= 1.0
+    assert 0.9 <= found.train_accuracy <= 1.0
+    dead = factor_vae_score(np.zeros(factors.shape), factors, **settings)
+    assert 0.0 <= dead.score <= 0.2
+    assert 0.0 <= dead.train_accuracy <= 0.2
 
 
 def test_votes_by_hand() -> None:
@@ -68,6 +111,8 @@ def test_factors_with_equally_many_votes_share_a_code() -> None:
     assert result.votes.tolist() == [[1, 1]]
     assert result.per_factor.tolist() == [0.5, 0.5]
     assert result.score == 0.5
+    theirs = factor_vae_score(f, np.hstack([f, f]), n_train=2, seed=1, variant="disentanglement_lib")
+    assert theirs.per_factor.tolist() == [1.0, 0.0]
 
 
 def test_twins_share_every_vote() -> None:
@@ -149,6 +194,9 @@ def test_threshold_is_of_the_variance_and_absolute() -> None:
     assert dropped.notes == ("1 of 3 codes have variance below 0.05 and are dropped",)
     assert dropped.score < 0.95
     assert factor_vae_score(codes * [1.0, 1.0, 0.22], FACTORS, variance_threshold=0.04).score == 1.0
+    for spread, dropped in ((0.051, 0), (0.049, 1)):
+        theirs = factor_vae_score(codes * [1.0, 1.0, spread], FACTORS, variant="disentanglement_lib")
+        assert len(theirs.notes) == dropped
 
 
 def test_all_codes_dropped_scores_zero_with_a_note() -> None:

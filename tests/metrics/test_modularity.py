@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from sklearn.metrics import mutual_info_score
 
 from tests.examples import entangled_codes, grid_factors, rotated_codes
-from unbraid.metrics import mig, modularity
+from unbraid.metrics import modularity
 from unbraid.metrics._shared.inputs import check_inputs
-from unbraid.metrics.modularity import modularity_of_noise
+from unbraid.metrics.modularity import Variant, modularity_of, modularity_of_noise
 from unbraid.types import FloatArray, IntArray
 
 
@@ -24,6 +25,11 @@ def modularity_by_loops(information: FloatArray, *, dead_as_zero: bool) -> float
     return float(np.mean(scores))
 
 
+def in_bins(code: FloatArray) -> IntArray:
+    """As disentanglement_lib cuts codes: 20 bins of equal width, the highest value in the last."""
+    return np.digitize(code, np.histogram(code, 20)[1][:-1])
+
+
 def wide_factors(n_samples: int = 10_000, seed: int = 0) -> IntArray:
     """Five factors of 3, 6, 40, 32 and 32 levels, drawn independently: the shape of dSprites."""
     rng = np.random.default_rng(seed)
@@ -34,14 +40,31 @@ def beside_noise(codes: FloatArray, seed: int = 1) -> FloatArray:
     return np.hstack([codes, np.random.default_rng(seed).standard_normal(codes.shape)])
 
 
-@pytest.mark.parametrize("dead_codes", ["left_out", "zero"])
-def test_twin_in_plain_loops(dead_codes: str) -> None:
+@pytest.mark.parametrize("variant", ["unbraid", "disentanglement_lib"])
+def test_twin_in_plain_loops(variant: Variant) -> None:
     factors = grid_factors()
     codes = np.column_stack([rotated_codes(factors, noise=0.3), np.full(len(factors), 3.0)])
-    result = modularity(codes, factors, dead_codes=dead_codes)
-    expected = modularity_by_loops(mig(codes, factors).mutual_information, dead_as_zero=dead_codes == "zero")
+    result = modularity(codes, factors, variant=variant)
+    information = [[mutual_info_score(column, in_bins(code)) for column in factors.T] for code in codes.T]
+    expected = modularity_by_loops(np.array(information), dead_as_zero=variant == "disentanglement_lib")
     assert 0.1 < expected < 0.9
     assert result.score == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("information", "expected"),
+    [
+        (5 * np.eye(5), 1.0),
+        (np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]), 2 / 3),
+        (np.zeros((10, 10)), 0.0),
+        (5 * np.vstack([np.eye(5), np.eye(5)]), 1.0),
+        (5 * np.eye(5)[:2], 1.0),
+        (5 * np.hstack([np.eye(5), np.eye(5)]), 1 - 1 / 9),
+    ],
+)
+def test_examples_of_disentanglement_lib(information: FloatArray, expected: float) -> None:
+    """Its tests of `modularity` (86a644d)."""
+    assert modularity_of(information, variant="disentanglement_lib").score == pytest.approx(expected, abs=1e-12)
 
 
 def test_by_hand() -> None:
@@ -57,8 +80,9 @@ def test_a_dead_code_is_left_out_or_counts_as_zero() -> None:
     factors = grid_factors()
     codes = np.column_stack([factors.astype(float), np.full(len(factors), -2.0)])
     assert modularity(codes, factors).score == pytest.approx(1.0, abs=1e-12)
-    assert modularity(codes, factors, dead_codes="zero").score == pytest.approx(0.75, abs=1e-12)
-    assert "counted as 0: 1 code without information" in modularity(codes, factors, dead_codes="zero").notes
+    theirs = modularity(codes, factors, variant="disentanglement_lib")
+    assert theirs.score == pytest.approx(0.75, abs=1e-12)
+    assert "counted as 0: 1 code without information" in theirs.notes
 
 
 @pytest.mark.parametrize("seed", range(8))

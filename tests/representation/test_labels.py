@@ -213,7 +213,7 @@ def test_metrics_of_steps_leave_angles_out() -> None:
     with pytest.raises(NotDefined, match="angles have no grid"):
         d_lsbd(CODES, angles, kinds=["cyclic"])
     mixed = np.hstack([angles, SHAPE[:, None]])
-    notes = sap(CODES, mixed, kinds=["cyclic", "categorical"], ordered="svm").notes
+    notes = sap(CODES, mixed, kinds=["cyclic", "categorical"], variant="disentanglement_lib").notes
     assert any(note.startswith("factor 0 is an angle") for note in notes)
 
 

@@ -53,10 +53,10 @@ RULES: dict[str, tuple[Edit, str]] = {
     "spread alone": (lambda c: c["scores"][0]["reported"].pop("spread_is"), "spread and spread_is go together"),
     "out of range": (
         lambda c: (
-            c["scores"][0].update(metric="sap(standardise=False).score", measured=measured(0.9, 0.8, 1.1))
+            c["scores"][0].update(metric="sap(variant=disentanglement_lib).score", measured=measured(0.9, 0.8, 1.1))
             or c["scores"][0].pop("reported")
         ),
-        "measured high 1.1 lies outside the range of sap(standardise=False), 0 to 1",
+        "measured high 1.1 lies outside the range of sap(variant=disentanglement_lib), 0 to 1",
     ),
     "half an interval": (lambda c: c["scores"][0]["measured"].pop("low"), "low and high go together"),
     "outside itself": (lambda c: c["scores"][0]["measured"].update(value=0.5), "lies outside its own interval"),

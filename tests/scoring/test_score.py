@@ -59,7 +59,7 @@ def test_notes_stand_under_their_number_and_call_factors_by_name(tmp_path: Path)
         )
 
 
-@pytest.mark.parametrize("name", ["mig(bins=5)", "d_lsbd(norm=axes)", "sap(ordered=svm)"])
+@pytest.mark.parametrize("name", ["mig(bins=5)", "d_lsbd(norm=axes)", "sap(variant=disentanglement_lib)"])
 def test_a_card_that_is_read_knows_metrics_with_arguments(name: str, tmp_path: Path) -> None:
     kinds = ("categorical", "ordinal", "cyclic")
     card = unbraid.score(CODES, FACTORS, metrics=[name, "mig"], kinds=kinds)

@@ -19,7 +19,7 @@ from unbraid.metrics._shared.metric import PAIRS, Metric
 from unbraid.types import ArrayLike, BoolArray, FloatArray, Kind
 
 Weighting: TypeAlias = Literal["codes", "information"]
-DeadCodes: TypeAlias = Literal["left_out", "zero"]
+Variant: TypeAlias = Literal["unbraid", "disentanglement_lib"]
 SILENT = 1e-12  # nats: less is rounding, as in the information of a constant code
 
 
@@ -42,7 +42,7 @@ def modularity(
     bins: int = 20,
     binning: Binning = "width",
     weighting: Weighting = "codes",
-    dead_codes: DeadCodes = "left_out",
+    variant: Variant = "unbraid",
 ) -> Modularity:
     """How far the information in each code is about one factor only.
 
@@ -59,7 +59,8 @@ def modularity(
         binning: "width": bins of equal width, as published. "mass": of as equal mass as ties allow; see `mig`.
         weighting: "codes" averages over codes, as published; "information" weights each code by its information
             about all factors, so that codes which know next to nothing hardly count.
-        dead_codes: a code without any information is "left_out" of the average, or counts as "zero".
+        variant: a code without any information is left out of the average; "disentanglement_lib", on which most
+            published tables rest, counts it as 0.
 
     Returns:
         Modularity. `score` in [0, 1], higher is better. With one factor every live code scores 1; with no live code
@@ -69,11 +70,10 @@ def modularity(
         every factor is known. Not invariant to rotation of codes.
 
     Raises:
-        ValueError: what every metric refuses, `bins` is out of range, unknown `weighting` or `dead_codes`.
+        ValueError: what every metric refuses, `bins` is out of range, unknown `weighting` or `variant`.
 
     Reference:
         Ridgeway & Mozer 2018, "Learning Deep Disentangled Embeddings with the F-Statistic Loss", section 2.
-        disentanglement_lib, and the tables that rest on it, count dead codes as 0: dead_codes="zero".
 
     Example:
         >>> grid = FactorSpace(("a", "b"), (2, 3), ("ordinal", "ordinal")).grid()
@@ -81,11 +81,11 @@ def modularity(
         1.0
     """
     check_choice("weighting", weighting, ("codes", "information"))
-    check_choice("dead_codes", dead_codes, ("left_out", "zero"))
+    check_choice("variant", variant, ("unbraid", "disentanglement_lib"))
     check_bins("bins", bins)
     inputs = check_inputs(codes, factors, kinds, seed, weights)
     levels = as_levels(inputs)
-    found = modularity_of(binned_information(inputs, bins, binning), weighting, dead_codes)
+    found = modularity_of(binned_information(inputs, bins, binning), weighting, variant)
     notes = (
         *levels.notes,
         *notes_on_bins(inputs, bins, binning),
@@ -102,12 +102,10 @@ def modularity_of_noise(inputs: Inputs) -> Noise:
     return drawn([per_code.sum() / max(alive.sum(), 1) for per_code, alive in draws])
 
 
-def modularity_of(
-    information: FloatArray, weighting: Weighting = "codes", dead_codes: DeadCodes = "left_out"
-) -> Modularity:
+def modularity_of(information: FloatArray, weighting: Weighting = "codes", variant: Variant = "unbraid") -> Modularity:
     """From (n_codes, n_factors) mutual information."""
     per_code, alive = _per_code(information)
-    shares = alive.astype(float) if dead_codes == "left_out" else np.ones(len(alive))
+    shares = np.ones(len(alive)) if variant == "disentanglement_lib" else alive.astype(float)
     if weighting == "information":
         shares = np.where(alive, information.sum(axis=1), 0.0)
     shares = shares / max(shares.sum(), np.finfo(float).tiny)
@@ -115,7 +113,7 @@ def modularity_of(
     if not alive.any():
         notes = ("no code carries information: the score is set to 0",)
     elif not alive.all():
-        how = "counted as 0" if dead_codes == "zero" and weighting == "codes" else "left out"
+        how = "counted as 0" if variant == "disentanglement_lib" and weighting == "codes" else "left out"
         notes = (f"{how}: {counted(int((~alive).sum()), 'code')} without information",)
     return Modularity(mean_by_shares(per_code, shares), per_code, shares, information, notes)
 

@@ -168,10 +168,13 @@ def mean_differences(codes: FloatArray, pairs: IntArray) -> FloatArray:
 
 
 @numba.njit(cache=True, nogil=True)
-def votes_of_least(codes: FloatArray, batches: IntArray, fixed: IntArray, n_factors: int) -> FloatArray:
-    """(n_codes, n_factors) how often each code varied least in a batch that held a factor fixed; equals share the vote.
+def votes_of_least(
+    codes: FloatArray, batches: IntArray, fixed: IntArray, n_factors: int, first_wins: bool = False
+) -> FloatArray:
+    """(n_codes, n_factors) how often each code varied least in a batch that held a factor fixed.
 
-    Codes are of about unit variance: what differs by less than `ROUNDING` is equal.
+    Equals share the vote, unless the first of them wins it. Codes are of about unit variance: what differs by less than
+    `ROUNDING` is equal.
     """
     n_points, batch_size = batches.shape
     n_codes = codes.shape[1]
@@ -191,8 +194,10 @@ def votes_of_least(codes: FloatArray, batches: IntArray, fixed: IntArray, n_fact
         for code in range(n_codes):
             variances[code] = (squares[code] - total[code] * total[code] / batch_size) / batch_size
         highest = variances.min() + ROUNDING
-        equal = 1.0 / (variances <= highest).sum()
+        share = 1.0 if first_wins else 1.0 / (variances <= highest).sum()
         for code in range(n_codes):
             if variances[code] <= highest:
-                votes[code, fixed[point]] += equal
+                votes[code, fixed[point]] += share
+                if first_wins:
+                    break
     return votes
