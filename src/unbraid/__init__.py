@@ -1,17 +1,8 @@
 """Measure, train and select disentangled representations."""
 
-# ruff: noqa: E402, I001 (before anything else is imported)
-from unbraid._utils.safe_path import leave_current_folder
-
-leave_current_folder()
-
 from importlib import import_module
-from typing import TYPE_CHECKING
 
-from unbraid._utils.current_folder import guard
-
-guard("numba.core.config")
-
+TYPE_CHECKING = False  # not imported: `python -m unbraid` still has the current folder, and any typing.py, on its path
 if TYPE_CHECKING:
     from unbraid import datasets, families, metrics, plots, zoo
     from unbraid.studies.compare import compare

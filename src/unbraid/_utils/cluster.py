@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from unbraid._utils.current_folder import importable
 from unbraid._utils.optional import require
-from unbraid._utils.safe_path import importable
 from unbraid._utils.threads import Work, one_blas_thread, sharing, worker_variables
 from unbraid._version import VERSION
 

@@ -2,12 +2,15 @@
 
 import sys
 
+from unbraid._utils.current_folder import ignore_settings
+
 __all__ = ["main"]
 
 
 def main() -> None:
     """Run the command line; see `unbraid.cli.app.main`."""
     try:
+        ignore_settings()
         from unbraid.cli import app  # takes long enough to be interrupted
 
         app.main()

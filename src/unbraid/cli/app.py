@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from unbraid._utils.current_folder import guard
 from unbraid._utils.printable import printable
 from unbraid._utils.suggest import one_line
 from unbraid.cli._commands import Commands, UnderHeadings, usage
@@ -103,7 +102,6 @@ def main() -> None:
     Exit codes: 0 done, 2 bad input or usage, 3 a metric failed or scored worse than it was to, 130 interrupted, 143 the
     same by SIGTERM, 1 internal error.
     """
-    guard("matplotlib")
     gc.set_threshold(50_000, 20, 20)  # commands make much and drop little: this took a quarter of `status`
     warnings.showwarning = _warn
     try:

@@ -17,8 +17,8 @@ from typing import IO, Any, TypeAlias
 
 import numpy as np
 
+from unbraid._utils.current_folder import importable
 from unbraid._utils.device import choose_device
-from unbraid._utils.safe_path import importable
 from unbraid._utils.signals import Terminated
 from unbraid._utils.threads import n_cores, worker_environment
 from unbraid.datasets.base import FactorDataset
@@ -31,7 +31,10 @@ GRACE_SECONDS = 60.0  # for a worker to finish its step and save
 LARGE = 1 << 20  # bytes: arrays from here on are mapped by all workers rather than copied into each
 STARTS = 3  # of one worker, before it is taken for one that cannot start
 # It imports what this process can, from the same places in the same order, and nothing else from the current folder.
-START = "import sys; sys.path[:] = {}; from unbraid.training.workers import main; main()"
+START = (
+    "import sys; sys.path[:] = {}; from unbraid._utils.current_folder import ignore_settings; ignore_settings(); "
+    "from unbraid.training.workers import main; main()"
+)
 
 Shipped: TypeAlias = tuple[bytes, list[bytes | int]]
 
