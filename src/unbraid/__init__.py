@@ -5,14 +5,14 @@ from importlib import import_module
 TYPE_CHECKING = False  # not imported: `python -m unbraid` still has the current folder, and any typing.py, on its path
 if TYPE_CHECKING:
     from unbraid import datasets, families, metrics, plots, zoo
-    from unbraid.studies.compare import compare
-    from unbraid.studies.fit.fit import fit
-    from unbraid.studies.rank import rank
     from unbraid.representation import Representation
     from unbraid.runs.run import Run, load_run
     from unbraid.scoring.card import ScoreCard
     from unbraid.scoring.score import score, score_encoder
     from unbraid.scoring.stress import stress
+    from unbraid.studies.compare import compare
+    from unbraid.studies.fit.fit import fit
+    from unbraid.studies.rank import rank
     from unbraid.studies.study import Study
     from unbraid.training.continuing import continue_run
     from unbraid.training.train import train
