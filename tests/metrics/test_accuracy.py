@@ -7,14 +7,17 @@ from importlib import import_module
 import numpy as np
 import pytest
 from scipy.special import expit, softmax
+from scipy.stats import norm
+from sklearn.feature_selection import f_classif
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
 
 from tests.examples import entangled_codes, grid_factors, noisy_codes, perfect_codes, rotated_codes
 from unbraid.metrics import explicitness, linear_accuracy, mlp_accuracy, nk
-from unbraid.metrics._shared import accuracy, probes
+from unbraid.metrics._shared import accuracy, linear_heads
 from unbraid.metrics._shared.accuracy import Accuracy, noisy_perceptrons
 from unbraid.metrics._shared.chance import UNREADABLE
-from unbraid.metrics._shared.inputs import check_inputs
+from unbraid.metrics._shared.inputs import check_inputs, split_rows
 from unbraid.metrics._shared.train_test_split import adjusted, guessing, standardised_codes, train_test_split
 from unbraid.metrics._solvers import logistic
 from unbraid.metrics._solvers.logistic import (
@@ -23,6 +26,7 @@ from unbraid.metrics._solvers.logistic import (
     one_vs_rest_of_noise,
     one_vs_rest_regression,
     softmax_regression,
+    validated_regressions,
 )
 from unbraid.metrics.linear_accuracy import linear_of_noise
 from unbraid.metrics.mlp_accuracy import mlp_of_noise
@@ -96,7 +100,9 @@ def test_regressions_on_noise_are_those_of_scikit_learn(monkeypatch: pytest.Monk
     assert np.isfinite(both).all()
     monkeypatch.delattr(logistic, "one_vs_rest_regression")
     alone = fitted(untold)
-    np.testing.assert_allclose(both[:, :3], alone, atol=1e-9)
+    # Both gradients end below a tenth of the tolerance; the flattest direction turns that into weights.
+    flattest = np.linalg.eigvalsh(codes.T @ codes / len(codes))[0] * (untold.mean(axis=0) * (1 - untold.mean(axis=0)))
+    assert (np.linalg.norm(both[:, :3] - alone, axis=0) * flattest < 2 * logistic.TOLERANCE / 10 * np.sqrt(5)).all()
     for column, target, atol in (
         (0, untold, 1e-4),
         (1, untold, 1e-4),
@@ -109,13 +115,17 @@ def test_regressions_on_noise_are_those_of_scikit_learn(monkeypatch: pytest.Monk
         np.testing.assert_allclose(own, np.append(peer.coef_[0], peer.intercept_[0]), atol=atol)
 
 
-def test_linear_accuracy_is_the_test_accuracy_of_scikit_learn() -> None:
+def sklearn_head(codes: FloatArray, levels: IntArray, penalty: float) -> LogisticRegression:
+    return LogisticRegression(C=1 / penalty, solver="newton-cg", tol=1e-7, max_iter=2000).fit(codes, levels)
+
+
+def test_the_accuracy_without_validation_is_that_of_scikit_learn() -> None:
     codes = rotated_codes(FACTORS, noise=0.4)
     rows = train_test_split(codes, FACTORS, None, 0)
     standard, levels = standardised_codes(rows), rows.levels.levels
-    result = linear_accuracy(codes, FACTORS)
+    result = linear_accuracy(codes, FACTORS, training="optimum")
     for factor in range(3):
-        peer = LogisticRegression(tol=1e-8, max_iter=5000).fit(standard[rows.train], levels[rows.train, factor])
+        peer = sklearn_head(standard[rows.train], levels[rows.train, factor], 1.0)
         expected = peer.score(standard[rows.test], levels[rows.test, factor])
         assert result.accuracy[factor] == pytest.approx(expected, abs=1.5 / len(rows.test))
         share = [np.mean(levels[part, factor][:, None] == np.arange(9), axis=0) for part in (rows.train, rows.test)]
@@ -123,6 +133,96 @@ def test_linear_accuracy_is_the_test_accuracy_of_scikit_learn() -> None:
         assert result.chance[factor] == pytest.approx(chance)
         assert result.per_factor[factor] == pytest.approx((result.accuracy[factor] - chance) / (1 - chance))
     assert result.score == pytest.approx(result.per_factor.mean())
+
+
+def validated_by_sklearn(
+    known: FloatArray, levels: IntArray, fit: IntArray, validation: IntArray
+) -> tuple[FloatArray, IntArray, float]:
+    """(n_classes, n_codes + 1) weights of the head chosen by loops over scikit-learn, its columns and penalty."""
+    tests = f_classif(known[fit], levels[fit])[1]
+    subsets, losses = [np.arange(known.shape[1]), np.flatnonzero(tests < 0.05 / known.shape[1])], []
+    for number, columns in enumerate(subsets if 2 * len(subsets[1]) < known.shape[1] else subsets[:1]):
+        before = np.inf
+        for penalty in (1e4, 1e3, 1e2, 1e1, 1.0):
+            peer = sklearn_head(known[fit][:, columns], levels[fit], penalty)
+            logits = known[validation][:, columns] @ peer.coef_.T + peer.intercept_
+            chances = [softmax(scale * logits, axis=1) for scale in 2.0 ** np.arange(-4, 9)]
+            loss = min(log_loss(levels[validation], each, labels=peer.classes_) for each in chances)
+            if loss >= before:
+                break
+            before = loss
+            losses.append((loss, -number, -penalty))
+    _, number, penalty = min(losses)
+    peer = sklearn_head(known[:, subsets[-number]], levels, -penalty)
+    weights = np.zeros((len(peer.classes_), known.shape[1] + 1))
+    weights[:, subsets[-number]], weights[:, -1] = peer.coef_, peer.intercept_
+    return weights, subsets[-number], -penalty
+
+
+@pytest.mark.parametrize(
+    ("n_signal", "n_noise", "few_columns", "penalty"),
+    [(3, 0, False, 1.0), (30, 0, False, 10.0), (60, 0, False, 100.0), (3, 30, True, 1.0)],
+)
+def test_penalty_and_codes_are_those_that_scikit_learn_does_best_with_on_validation_rows(
+    n_signal: int, n_noise: int, few_columns: bool, penalty: float
+) -> None:
+    rng = np.random.default_rng(4)
+    levels = rng.integers(0, 4, 300)
+    signal = np.eye(4)[levels] @ rng.standard_normal((4, n_signal)) + 1.5 * rng.standard_normal((300, n_signal))
+    codes = np.hstack([signal, rng.standard_normal((300, n_noise))])
+    rows = train_test_split(codes, levels[:, None], ["categorical"], 0)
+    standard, own = standardised_codes(rows), rows.levels.levels[:, 0]
+    fit, validation = split_rows(len(rows.train), (0.8, 0.2), 0)
+    weights, columns, chosen = validated_by_sklearn(standard[rows.train], own[rows.train], fit, validation)
+    assert (len(columns) < len(codes.T), chosen) == (few_columns, penalty)
+    found = validated_regressions(standard[rows.train], own[rows.train, None], [4], fit, validation)[0]
+    assert np.flatnonzero(found.weights[:-1].any(axis=1)).tolist() == columns.tolist()
+    np.testing.assert_allclose(found.weights - found.weights.mean(axis=1, keepdims=True), weights.T, atol=0.02)
+    predicted = (standard[rows.test] @ weights[:, :-1].T + weights[:, -1]).argmax(axis=1)
+    expected = np.mean(predicted == own[rows.test])
+    result = linear_accuracy(codes, levels[:, None], kinds=["categorical"])
+    assert result.accuracy[0] == pytest.approx(expected, abs=1.5 / len(rows.test))
+
+
+def test_columns_of_noise_hardly_lower_the_accuracy() -> None:
+    """With scikit-learn's default penalty 998 of them cost .18."""
+    rng = np.random.default_rng(1)
+    factors = rng.integers(0, 10, (2000, 1))
+    signal = 0.4 * factors + 0.5 * rng.standard_normal((2000, 1))
+    noise = rng.standard_normal((2000, 998))
+    alone, few, many = (
+        linear_accuracy(np.hstack([signal, noise[:, :count]]), factors).mean_accuracy for count in (0, 99, 998)
+    )
+    # The nearest level is right with probability 2 Phi(.4) - 1 inside and Phi(.4) at both ends.
+    assert alone == pytest.approx(0.8 * (2 * norm.cdf(0.4) - 1) + 0.2 * norm.cdf(0.4), abs=0.04)
+    assert alone - few < 0.03
+    assert alone - many < 0.03
+
+
+def test_validation_rows_of_levels_that_the_fit_lacks_do_not_count() -> None:
+    rng = np.random.default_rng(0)
+    levels = np.append(rng.integers(0, 2, 60), [2, 2])
+    codes = levels[:, None] + 0.3 * rng.standard_normal((62, 1))
+    fit = np.arange(50)
+    with_both, without = (
+        validated_regressions(codes, levels[:, None], [3], fit, rows)[0].weights
+        for rows in (np.arange(50, 62), np.arange(50, 60))
+    )
+    np.testing.assert_array_equal(with_both, without)
+
+
+def test_whole_groups_are_held_back_for_validation(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts, fitted = [], linear_heads.validated_regressions
+    monkeypatch.setattr(linear_heads, "validated_regressions", lambda *args: parts.append(args[3:]) or fitted(*args))
+    groups = np.arange(len(FACTORS)) % 7 + 3
+    linear_accuracy(noisy_codes(FACTORS), FACTORS, groups=groups)
+    train = train_test_split(noisy_codes(FACTORS), FACTORS, None, 0, groups=groups).train
+    fit, validation = (set(groups[train[rows]]) for rows in parts[0])
+    assert fit
+    assert validation
+    assert not fit & validation
+    linear_accuracy(noisy_codes(FACTORS), FACTORS, groups=np.arange(len(FACTORS)) % 2)
+    assert len(parts[1][1])
 
 
 def near_copies(n_rows: int, n_codes: int) -> tuple[FloatArray, IntArray]:
@@ -165,9 +265,9 @@ def test_classifiers_that_have_not_converged_are_noted(monkeypatch: pytest.Monke
 
 
 def test_each_linear_head_is_fitted_once_also_without_a_score_card(monkeypatch: pytest.MonkeyPatch) -> None:
-    fitted, fit = list[int](), probes.softmax_regressions
-    monkeypatch.setattr(probes, "softmax_regressions", lambda *given: fitted.extend(given[2]) or fit(*given))
-    linear_accuracy(noisy_codes(FACTORS), FACTORS)
+    fitted, fit = list[int](), linear_heads.softmax_regressions
+    monkeypatch.setattr(linear_heads, "softmax_regressions", lambda *given: fitted.extend(given[2]) or fit(*given))
+    linear_accuracy(noisy_codes(FACTORS), FACTORS, training="optimum")
     assert fitted == [3, 4, 8]
     explicitness(noisy_codes(FACTORS), FACTORS, classifier="softmax")
     assert fitted == [3, 4, 8] * 2
@@ -294,10 +394,10 @@ def test_linear_heads_start_within_one_over_the_root_of_the_inputs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rows = train_test_split(np.random.default_rng(0).standard_normal((60, 25)), np.arange(60)[:, None] % 5, None, 0)
-    started, epoch = [], probes.linear_epoch
-    monkeypatch.setattr(probes, "linear_epoch", lambda *args: started.append(args[5][0].copy()) or epoch(*args))
-    monkeypatch.setattr(probes, "EPOCHS_OF_PAPER", 1)
-    probes.adam_linear_predictions(rows, 0)
+    started, epoch = [], linear_heads.linear_epoch
+    monkeypatch.setattr(linear_heads, "linear_epoch", lambda *args: started.append(args[5][0].copy()) or epoch(*args))
+    monkeypatch.setattr(linear_heads, "EPOCHS_OF_PAPER", 1)
+    linear_heads.adam_linear_predictions(rows, 0)
     assert 0.98 / 5 < np.abs(started[0]).max() <= 1 / 5 * (1 + 1e-6)
 
 
