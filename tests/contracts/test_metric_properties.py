@@ -39,7 +39,7 @@ def test_levels_may_be_any_whole_numbers(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in PLAIN if not METRICS[name].stochastic])
 def test_sums_in_another_order_change_nothing_but_their_rounding(name: str) -> None:
-    """What draws nothing does not depend on the order of rows, which differs by a few units in the last place of n sums."""
+    """Without random draws the order of rows changes the rounding of their sums alone."""
     codes, factors = sample(5)
     rows = np.random.default_rng(0).permutation(len(codes))
     function, headline = METRICS[name].function, METRICS[name].headline
