@@ -24,12 +24,13 @@ CLAIMS = "studies/claims"
 NONE = type(None)
 LESS = {"rows": (dict,), "column": (str,), "either": (dict, str), "column or none": (str, NONE), "": (NONE,)}
 MEASURE_OPTIONS = {"share": {"below", "above"}, "lead": {"method"}}
+UNJUDGED = {"cost": "not on two cores", "data": "no data", "unmeasured": "not measured"}  # verdicts without a study
 DECIDING = ("study", "measure", "unit", "above", "below", "counts")  # what a commit must hold as it is
 
 
 @dataclass(frozen=True)
 class Rule:
-    """One claim. Judged by a study, unless it says what that would cost or which data is missing."""
+    """One claim. Judged by a study, unless it says what that would cost, what data is missing or what none measures."""
 
     file: str  # of studies/claims, without .yaml
     id: str
@@ -44,6 +45,7 @@ class Rule:
     counts: float | None = None
     cost: str = ""
     data: str = ""
+    unmeasured: str = ""
     note: str = ""
 
     @property
@@ -92,10 +94,10 @@ def _rule(file: str, known: Mapping[str, Any]) -> Rule:
         raise ValueError(f"{where}: no rule has {', '.join(sorted(unknown))}")
     if missing := [name for name in ("id", "claim", "where", "published", "setting") if not known.get(name)]:
         raise ValueError(f"{where}: lacks {', '.join(missing)}")
-    if sum(name in known for name in ("study", "cost", "data")) != 1:
-        raise ValueError(f"{where}: needs one of study, cost and data")
+    if sum(name in known for name in ("study", *UNJUDGED)) != 1:
+        raise ValueError(f"{where}: needs one of study, {', '.join(UNJUDGED)}")
     text = {name: str(known[name]) for name in ("id", "claim", "where", "published", "setting")}
-    text |= {name: str(known[name]) for name in ("cost", "data", "note") if name in known}
+    text |= {name: str(known[name]) for name in (*UNJUDGED, "note") if name in known}
     if "study" not in known:
         return Rule(file, **text)
     if "measure" not in known or "counts" not in known or ("above" in known) == ("below" in known):

@@ -179,6 +179,7 @@ VERDICTS = {  # what did not come out is said first
     "not judged": "the models of its study have not learnt: they fail the gate that stands beside it",
     "awaits a run": "no run has been made since its rule was committed",
     "not on two cores": "what it would cost stands beside it",
+    "not measured": "what no study here measures yet stands beside it",
     "no data": "what is missing stands beside it",
 }
 
@@ -204,7 +205,7 @@ def claims() -> str:
 def here(row: dict[str, Any]) -> tuple[str, str]:
     """The number with its interval, and how many units it is of; what it would cost or lacks in their place."""
     if "value" not in row:
-        return row.get("cost", row.get("data", "")), ""
+        return next((row[name] for name in ("cost", "data", "unmeasured") if name in row), ""), ""
     return with_ends(row), str(row["units"])
 
 

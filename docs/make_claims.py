@@ -20,7 +20,7 @@ import effects
 import numpy as np
 import pandas as pd
 import yaml
-from claims_rules import CLAIMS, ROOT, Rule, gates_of, read, why_not
+from claims_rules import CLAIMS, ROOT, UNJUDGED, Rule, gates_of, read, why_not
 from effects import Effect, chosen, measured, without_effect
 
 from unbraid import Study
@@ -39,9 +39,9 @@ def judged(paper: str, rule: Rule) -> dict[str, Any]:
     """A row of docs/claims.json."""
     row: dict[str, Any] = {"paper": paper, "file": rule.file, "id": rule.id, "claim": rule.claim, "where": rule.where}
     row |= {"published": rule.published, "setting": rule.setting}
-    row |= {name: text for name in ("note", "cost", "data") if (text := getattr(rule, name))}
+    row |= {name: text for name in ("note", *UNJUDGED) if (text := getattr(rule, name))}
     if rule.measure is None:
-        return {**row, "verdict": "not on two cores" if rule.cost else "no data"}
+        return {**row, "verdict": next(verdict for name, verdict in UNJUDGED.items() if name in row)}
     row |= {"rule": in_words(rule), "studies": list(rule.study), "tried": tried(rule)}
     missing = [name for name in rule.study if not (RESULTS / f"{name}.csv").is_file()]
     runs = pd.DataFrame() if missing else table(rule.study)

@@ -313,7 +313,7 @@ def test_a_verdict_asks_for_the_whole_interval_and_for_an_effect_that_counts(tmp
         ({"measure": {"kind": "mean", "y": "a"}}, "a mean has x; see x"),
         ({"measure": {"kind": "paired", "x": "a"}}, "a paired compares with column, not with None"),
         ({"published": ""}, "table1-mig: lacks published"),
-        ({"cost": "much"}, "needs one of study, cost and data"),
+        ({"cost": "much"}, "needs one of study, cost, data, unmeasured"),
         ({"colour": "red"}, "no rule has colour"),
     ],
 )
