@@ -205,6 +205,17 @@ main()
     assert (done.returncode, done.stderr) == (130, "unbraid: interrupted; no file was left half-written\n")
 
 
+@pytest.mark.lengthy
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_none_of_the_files_that_are_written(tmp_path: Path, closed: str) -> None:
+    code = "from unbraid.cli import main; main()"
+    command = f"exec {sys.executable} -c '{code}' score --example --metrics mig --json scores.json {closed}"
+    done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0
+    assert "Traceback" not in done.stderr
+    assert "mig" in json.loads((tmp_path / "scores.json").read_text())["metrics"]
+
+
 @pytest.mark.parametrize("command", [[], ["score"], ["metrics"], ["rank"], ["data"]])
 def test_every_command_has_help(unbraid_cli, command: list[str]) -> None:
     code, printed, _ = unbraid_cli(*command, "--help")
@@ -347,9 +358,15 @@ def test_udr_ranks_files_and_refuses_other_samples(unbraid_cli, tmp_path: Path) 
 
 
 @pytest.mark.lengthy
-def test_ctrl_c_says_so_with_130_and_leaves_no_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("asked", "code", "line"),
+    [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "stopped by SIGTERM")],
+)
+def test_a_signal_ends_a_command_in_one_line_without_a_file(
+    tmp_path: Path, asked: signal.Signals, code: int, line: str
+) -> None:
     script = (
-        "import sys, time, unbraid.cli.app as app, unbraid.metrics as t, unbraid.scoring.score as s, dataclasses\n"
+        "import sys, time, unbraid.cli as app, unbraid.metrics as t, unbraid.scoring.score as s, dataclasses\n"
         "def slow(codes, factors):\n    print('at work', flush=True)\n    time.sleep(60)\n"
         "s._known = lambda name: dataclasses.replace(t.METRICS['mig'], function=slow)\n"
         f"sys.argv = ['unbraid', 'score', '--example', '--metrics', 'mig', '--json', {str(tmp_path / 'x.json')!r}]\n"
@@ -358,10 +375,10 @@ def test_ctrl_c_says_so_with_130_and_leaves_no_file(tmp_path: Path) -> None:
     with forked(script) as process:
         assert process.stdout.readline() == "at work\n"
         time.sleep(0.2)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(asked)
         _, error = process.communicate()
-    assert process.returncode == 130
-    assert error.strip().endswith("interrupted; no file was left half-written")
+    assert process.returncode == code
+    assert error == f"unbraid: {line}; no file was left half-written\n"
     assert list(tmp_path.iterdir()) == []
 
 

@@ -3,6 +3,7 @@
 import errno
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.processes import started
-from unbraid.storage.files import DiskFull, atomic_folder, atomic_write, below, on_disk, with_home
+from unbraid.storage.files import DiskFull, atomic_folder, atomic_write, below, on_disk, with_home, write_text
 
 
 @pytest.mark.parametrize("name", ["a", "a/b.png", "a b/c", "./a/b", "a//b", "ä.png", "a..b/c...", "12:30.png", "a/"])
@@ -155,6 +156,39 @@ def test_a_folder_for_which_there_is_no_room_is_named_and_leaves_nothing(tmp_pat
         pass
     assert caught.value.filename == str(path)
     assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize(
+    ("number", "line"),
+    [
+        (errno.ENOSPC, "no space left on device; it takes 5 bytes"),
+        (errno.EFBIG, "file too large; it takes 5 bytes"),
+        (errno.EIO, None),
+    ],
+)
+def test_a_write_that_fails_names_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, line: str | None
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))  # of no path, as writes are
+
+    monkeypatch.setattr(Path, "write_text", fail)
+    path = tmp_path / "a.csv"
+    with pytest.raises(OSError) as caught:
+        write_text(path, "words")
+    if line is None:
+        assert (caught.value.errno, caught.value.filename) == (number, str(path))
+    else:
+        assert str(caught.value) == f"{path}: {line}"
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_folder_that_vanishes_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "gone" / "a.csv"
+    path.parent.mkdir()
+    with pytest.raises(FileNotFoundError) as caught, atomic_write(path):
+        shutil.rmtree(path.parent)
+    assert caught.value.filename == str(path)
 
 
 def test_a_home_is_found_and_the_home_of_nobody_stays_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

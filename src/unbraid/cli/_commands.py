@@ -8,6 +8,7 @@ from typing import Any
 from typer.core import TyperCommand, TyperGroup
 
 from unbraid._utils.suggest import suggestion
+from unbraid.cli._progress import interruptible
 
 # What other programs call them.
 WORDS: Mapping[str, tuple[str, ...]] = {
@@ -16,7 +17,7 @@ WORDS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("start", "execute", "launch"), ("run", "train")),
     **dict.fromkeys(("eval", "evaluate", "measure", "test", "benchmark"), ("score",)),
     **dict.fromkeys(("plot", "draw", "figures"), ("figure",)),
-    **dict.fromkeys(("serve", "ui", "gui", "web", "dashboard", "browse", "app", "view", "visualize"), ("explore",)),
+    **dict.fromkeys(("serve", "ui", "gui", "web", "dashboard", "browse", "app", "view", "visualize"), ("report",)),
     **dict.fromkeys(("select", "best", "top", "udr"), ("rank",)),
     **dict.fromkeys(("models", "methods"), ("families",)),
     **dict.fromkeys(("datasets", "dataset"), ("data",)),
@@ -36,7 +37,7 @@ ELSEWHERE: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(("generate", "sample", "samples", "decode"), "unbraid figure samples RUN --out F.png"),
         **dict.fromkeys(("merge", "agreement", "generalisation", "status"), "unbraid study {}"),
     },
-    "study": dict.fromkeys(("rank", "compare", "report", "explore", "figure", "export"), "unbraid {} STUDY"),
+    "study": dict.fromkeys(("rank", "compare", "report", "figure", "export"), "unbraid {} STUDY"),
 }
 OLDER = {"is not a valid integer.": "is not a whole number", "is not a valid float.": "is not a number"}  # Typer 0.25
 EXPECTED = {"int_parsing": "a whole number", "int_from_float": "a whole number", "float_parsing": "a number"}
@@ -59,6 +60,10 @@ class Commands(TyperGroup):
             command: Any = self.get_command(ctx, name)
             sections.setdefault(_heading(command, "Commands"), []).append((name, command.get_short_help_str(width)))
         _write(formatter, sections)
+
+    def invoke(self, ctx: Any) -> Any:
+        with interruptible("no file was left half-written", "interrupted"):
+            return super().invoke(ctx)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name = args[0]

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from unbraid._utils.printable import printable
-from unbraid._utils.signals import Terminated, terminable
+from unbraid._utils.signals import Terminated
 from unbraid.cli.show import say
 
 PLAIN_SECONDS = 30.0  # between two lines where there is no terminal to draw a bar on
@@ -32,26 +32,22 @@ def continuing() -> Iterator[None]:
     Raises:
         Interrupted: stopped.
     """
-    try:
+    with interruptible("the same command continues", "stopped"):
         yield
-    except Terminated:
-        raise Interrupted("stopped by SIGTERM; the same command continues", 143) from None
-    except KeyboardInterrupt:
-        raise Interrupted("stopped; the same command continues") from None
 
 
 @contextmanager
-def tidied_up() -> Iterator[None]:
-    """Around work that leaves nothing behind where Ctrl-C stops it: nor where SIGTERM does.
-
+def interruptible(outcome: str, by_key: str) -> Iterator[None]:
+    """
     Raises:
-        Interrupted: stopped by SIGTERM.
+        Interrupted: stopped by SIGTERM or Ctrl-C; the message ends in the outcome.
     """
     try:
-        with terminable():
-            yield
+        yield
     except Terminated:
-        raise Interrupted("stopped by SIGTERM; no file was left half-written", 143) from None
+        raise Interrupted(f"stopped by SIGTERM; {outcome}", 143) from None
+    except KeyboardInterrupt:
+        raise Interrupted(f"{by_key}; {outcome}") from None
 
 
 @contextmanager

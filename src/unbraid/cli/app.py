@@ -19,7 +19,6 @@ from unbraid.cli.cite import cite
 from unbraid.cli.compare import compare
 from unbraid.cli.continue_run import continue_run
 from unbraid.cli.data import data_app
-from unbraid.cli.explore import explore
 from unbraid.cli.export import export
 from unbraid.cli.families import list_families
 from unbraid.cli.figure import figure
@@ -66,7 +65,6 @@ app.command("continue", rich_help_panel=TRAIN)(continue_run)
 app.command("rank", cls=UnderHeadings, rich_help_panel=SELECT)(rank)
 app.command("figure", rich_help_panel=SELECT)(figure)
 app.command("report", rich_help_panel=SELECT)(report)
-app.command("explore", rich_help_panel=SELECT)(explore)
 app.command("export", rich_help_panel=SELECT)(export)
 study_app.command("add")(add)
 study_app.command("agreement")(agreement)
@@ -118,8 +116,6 @@ def main() -> None:
             raise
         _leave(usage(error), 2)
     else:
-        if code == 130:
-            _leave("interrupted; no file was left half-written", 130)
         if code:
             raise SystemExit(code)
 

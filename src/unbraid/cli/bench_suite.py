@@ -4,7 +4,6 @@ import re
 from datetime import date
 from pathlib import Path
 
-from unbraid._utils.signals import terminable
 from unbraid.cli._options import listed, settings_of
 from unbraid.cli._progress import continuing, progress_bar
 from unbraid.cli.show import STDOUT, Files, check_output, say, show
@@ -39,7 +38,7 @@ def bench_suite(
     whose = model or model_of(what)
     check_model(whose)
     folder = work or Path("bench") / re.sub(r"[^\w.+-]+", "-", what)
-    with continuing(), terminable(), progress_bar(what) as bar:
+    with continuing(), progress_bar(what) as bar:
         found = bench_encoder(
             what, suite=suite, work=folder, sets=listed(sets) or None, seeds=_seeds(seeds),
             settings=settings_of("--set", settings), processes=processes, training=study_report(what, bar),

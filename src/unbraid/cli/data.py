@@ -8,7 +8,7 @@ import typer
 
 from unbraid.cli._commands import Commands
 from unbraid.cli._options import Csv, Json, Latex, Markdown, yaml_options
-from unbraid.cli._progress import reading_progress, tidied_up
+from unbraid.cli._progress import reading_progress
 from unbraid.cli.show import Files, check_output, say, show
 from unbraid.storage.table_formats import Table
 
@@ -123,16 +123,15 @@ def render(
     options = _options(name, sets, file, no_verify)
     if out is None and "cache" in _known(name):
         options.setdefault("cache", True)
-    with tidied_up():
-        dataset = _opened(name, options)
-        if out is not None:
-            with reading_progress("writing") as report:
-                n_images = export(dataset, out, limit=limit, pictures=png, about=_about(name, dataset), progress=report)
-            say(f"wrote {n_images:,} images to {out}")
-        elif isinstance(dataset, StoredImages):
-            say(f"{name}: {len(dataset):,} images at {dataset.folder}")
-        else:
-            say(f"{name}: {len(dataset):,} images, drawn on demand; nothing is stored")
+    dataset = _opened(name, options)
+    if out is not None:
+        with reading_progress("writing") as report:
+            n_images = export(dataset, out, limit=limit, pictures=png, about=_about(name, dataset), progress=report)
+        say(f"wrote {n_images:,} images to {out}")
+    elif isinstance(dataset, StoredImages):
+        say(f"{name}: {len(dataset):,} images at {dataset.folder}")
+    else:
+        say(f"{name}: {len(dataset):,} images, drawn on demand; nothing is stored")
 
 
 @data_app.command("get")

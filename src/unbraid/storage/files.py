@@ -149,6 +149,8 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
 
     Raises:
         FileNotFoundError: the folder does not exist.
+        DiskFull: there is no room for what the block writes.
+        OSError: another failure of a write; like the others it names `path`.
     """
     path = Path(path)
     if not path.parent.is_dir():
@@ -169,6 +171,12 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())
         temporary.replace(path)
+    except OSError as error:
+        if error.errno is None or error.filename not in (None, str(temporary)):  # it says what it is of
+            raise
+        if disk_is_full(error):
+            raise DiskFull(f"{path}: {os.strerror(error.errno).lower()}") from error
+        raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         if held:
             os.close(descriptor)
@@ -209,8 +217,11 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
 def write_text(path: str | Path, text: str) -> None:
     """Write a file of text; whole or not at all."""
-    with atomic_write(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    try:
+        with atomic_write(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+    except DiskFull as error:
+        raise DiskFull(f"{error}; it takes {len(text.encode()):,} bytes") from error
 
 
 def _hold(descriptor: int) -> bool:
