@@ -160,15 +160,15 @@ def validated_by_sklearn(
 
 
 @pytest.mark.parametrize(
-    ("n_signal", "n_noise", "few_columns", "penalty"),
-    [(3, 0, False, 1.0), (30, 0, False, 10.0), (60, 0, False, 100.0), (3, 30, True, 1.0)],
+    ("n_signal", "n_noise", "spread", "few_columns", "penalty"),
+    [(3, 0, 1.5, False, 10.0), (30, 0, 1.5, False, 100.0), (30, 0, 6.0, False, 1.0), (3, 30, 1.5, True, 10.0)],
 )
 def test_penalty_and_codes_are_those_that_scikit_learn_does_best_with_on_validation_rows(
-    n_signal: int, n_noise: int, few_columns: bool, penalty: float
+    n_signal: int, n_noise: int, spread: float, few_columns: bool, penalty: float
 ) -> None:
     rng = np.random.default_rng(4)
     levels = rng.integers(0, 4, 300)
-    signal = np.eye(4)[levels] @ rng.standard_normal((4, n_signal)) + 1.5 * rng.standard_normal((300, n_signal))
+    signal = np.eye(4)[levels] @ rng.standard_normal((4, n_signal)) + spread * rng.standard_normal((300, n_signal))
     codes = np.hstack([signal, rng.standard_normal((300, n_noise))])
     rows = train_test_split(codes, levels[:, None], ["categorical"], 0)
     standard, own = standardised_codes(rows), rows.levels.levels[:, 0]

@@ -11,8 +11,8 @@ from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.bins import but_for_rounding, places
 from unbraid.metrics._shared.chance import Noise
 from unbraid.metrics._shared.inputs import Inputs, as_levels
+from unbraid.metrics._shared.linear_heads import linear_heads
 from unbraid.metrics._shared.metric import FEW_UNCHECKED_HALVES, Metric
-from unbraid.metrics._shared.probes import linear_heads
 from unbraid.metrics._shared.sharing import shared
 from unbraid.metrics._shared.train_test_split import (
     TRAIN_FRACTION,

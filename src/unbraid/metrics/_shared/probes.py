@@ -1,6 +1,6 @@
-"""The heads that read factors off codes: perceptrons and linear classifiers.
+"""Perceptrons that read factors off codes.
 
-Perceptrons have one hidden layer of 256 rectified units and are trained by cross-entropy and Adam with averages .9 and
+They have one hidden layer of 256 rectified units and are trained by cross-entropy and Adam with averages .9 and
 .999, as in SNC/NK 2023, section 5. The paper takes 75 epochs at the learning rate .001. A rate that falls from .01 to 0
 learns as much in 20: on 40 sets of 300 to 10 000 rows, of noise, tangled and heavy-tailed codes, parities and spirals,
 the accuracy is as high or higher to within .012, but for three: the parity of five codes (.68 for .72), that of three
@@ -32,14 +32,8 @@ from unbraid.metrics._shared.train_test_split import (
     renumbered,
     standardised_codes,
 )
-from unbraid.metrics._solvers.logistic import softmax, softmax_regressions
-from unbraid.metrics._solvers.perceptron import (
-    HIDDEN,
-    linear_classes,
-    linear_epoch,
-    perceptron_classes,
-    perceptron_epoch,
-)
+from unbraid.metrics._solvers.logistic import softmax
+from unbraid.metrics._solvers.perceptron import HIDDEN, perceptron_classes, perceptron_epoch
 from unbraid.types import FloatArray, IntArray
 
 # How perceptrons are trained: at a rate that falls, or as the paper has it.
@@ -98,7 +92,7 @@ def _train(
     knocked_out: Sequence[int],
     trainable: Sequence[bool],
 ) -> Perceptrons:
-    inputs, (levels, names) = _padded_inputs(split), renumbered(split)
+    inputs, (levels, names) = padded_inputs(split), renumbered(split)
     n_live = standardised_codes(split).shape[1]
     # Each from the same seed, so that no factor depends on which others stand before it.
     states = [
@@ -192,7 +186,7 @@ def _probabilities(inputs: FloatArray, size: int, parameters: FloatArray) -> Flo
 
 
 @of_codes
-def _padded_inputs(split: TrainTestSplit) -> FloatArray:
+def padded_inputs(split: TrainTestSplit) -> FloatArray:
     """(n_rows, width) standardised codes, a column of ones for the bias, and zeros up to a multiple of 4."""
     codes = standardised_codes(split)
     n_rows, n_live = codes.shape
@@ -221,63 +215,13 @@ def importance(split: TrainTestSplit, heads: Perceptrons, factor: int, seed: int
         return losses
     rng, size = np.random.default_rng((seed, FULL)), split.sizes[factor]
     rows = split.train[:IMPORTANCE_ROWS]
-    inputs, levels = _padded_inputs(split)[rows], renumbered(split)[0][rows, factor]
+    inputs, levels = padded_inputs(split)[rows], renumbered(split)[0][rows, factor]
     accuracy = np.mean(perceptron_classes(inputs, -1, size, parameters) == levels)
     for position, code in enumerate(live_codes(split)[0]):
         shuffled = inputs.copy()
         shuffled[:, position] = rng.permutation(shuffled[:, position])
         losses[code] = accuracy - np.mean(perceptron_classes(shuffled, -1, size, parameters) == levels)
     return losses
-
-
-@dataclass(frozen=True, eq=False)
-class LinearHeads:
-    """The best linear classifier of each factor."""
-
-    logits: tuple[FloatArray, ...]  # (n_test, size) each
-    notes: tuple[str, ...]
-
-    @property
-    def predicted(self) -> IntArray:
-        """(n_test, n_factors) levels."""
-        return np.stack([logits.argmax(axis=1) for logits in self.logits], axis=1)
-
-
-@shared
-def linear_heads(split: TrainTestSplit) -> LinearHeads:
-    """Linear classifiers, trained to their optimum."""
-    codes, levels = standardised_codes(split), split.levels.levels[split.train]
-    known, asked = codes[split.train], codes[split.test]
-    heads = softmax_regressions(known, levels, split.sizes)
-    return LinearHeads(
-        # Not a matrix product: its sums would depend on the number of threads.
-        tuple(np.einsum("nd,dc->nc", asked, head.weights[:-1]) + head.weights[-1] for head in heads),
-        tuple(
-            f"factor {factor}: the linear classifier has not converged"
-            for factor, head in enumerate(heads)
-            if not head.converged
-        ),
-    )
-
-
-@shared
-def adam_linear_predictions(split: TrainTestSplit, seed: int) -> IntArray:
-    """(n_test, n_factors) levels that linear heads trained as the paper trains them predict."""
-    inputs, (levels, names) = _padded_inputs(split), renumbered(split)
-    n_live = standardised_codes(split).shape[1]
-    starts = np.concatenate([[0], np.cumsum(split.sizes)])
-    # Whole vectors of columns: the rest of a loop would be done one by one.
-    weights = np.zeros((inputs.shape[1], -(-starts[-1] // 64) * 64))
-    for start, size in zip(starts, split.sizes, strict=False):
-        drawn = np.random.default_rng((seed, LINEAR)).uniform(-1, 1, (size, n_live + 1))
-        weights[: n_live + 1, start : start + size] = drawn.T / np.sqrt(max(n_live, 1))
-    state = np.zeros((3, weights.size), dtype=np.float32)
-    state[0] = weights.ravel()
-    rng, step = np.random.default_rng((seed, LINEAR, SHUFFLES)), 0
-    for _ in range(EPOCHS_OF_PAPER):
-        step = linear_epoch(inputs, levels, rng.permutation(split.train), starts, BATCH, state, step, RATE_OF_PAPER)
-    predicted = linear_classes(inputs[split.test], starts, state[0].reshape(weights.shape))
-    return np.stack([own[column] for own, column in zip(names, predicted.T, strict=True)], axis=1)
 
 
 def _fours(count: int) -> int:

@@ -1,8 +1,9 @@
-"""Logistic regression to its optimum, with an L2 penalty of 1/2 on the coefficients and none on the intercept.
+"""Logistic regression to its optimum, with an L2 penalty on the coefficients and none on the intercept.
 
-The objective is that of scikit-learn's LogisticRegression with its default C = 1. Inputs are standardised codes. The
-penalty stays the same when codes are rotated, and along their principal axes the Hessian is nearly diagonal: conjugate
-gradients then take few steps, however many codes there are and however alike.
+The objective is that of scikit-learn's LogisticRegression, by default with its C = 1, a penalty of 1/2 times the sum of
+squares. Inputs are standardised codes. The penalty stays the same when codes are rotated, and along their principal
+axes the Hessian is nearly diagonal: conjugate gradients then take few steps, however many codes there are and however
+alike.
 """
 
 import threading
@@ -17,6 +18,9 @@ from unbraid.metrics._shared.aggregate import exp_down
 from unbraid.types import BoolArray, FloatArray, IntArray
 
 TOLERANCE = 1e-6  # largest entry of the gradient of the mean loss at the end
+ROUGH, FINAL = 1e-3, 1e-4  # the same of fits that are compared on validation rows, and of the last one
+PENALTIES = (1e4, 1e3, 1e2, 1e1, 1.0)  # that are compared, as 1 / C
+SCALES = 2.0 ** np.arange(-4, 9)  # of logits, of which validation rows take the best
 MAX_STEPS = 100
 MAX_INNER_STEPS = 200
 STEPS_OF_NOISE = 30  # of a fixed Hessian, after which Newton's method is quicker
@@ -37,6 +41,9 @@ class _Inputs(NamedTuple):
     single: FloatArray  # the same in single precision
     spread: FloatArray  # (rank + 1, 1) mean squares
 
+    def of_rows(self, rows: IntArray) -> "_Inputs":
+        return _Inputs(self.axes, self.double[rows], self.single[rows], self.spread)
+
 
 def softmax_regression(codes: FloatArray, levels: IntArray, n_classes: int) -> Regression:
     """The softmax classifier, a column per class."""
@@ -52,6 +59,81 @@ def softmax_regressions(codes: FloatArray, levels: IntArray, sizes: Sequence[int
     with one_blas_thread():
         inputs = _along_axes(codes)
         return at_once(fit, range(len(sizes)), sizes)
+
+
+def validated_regressions(
+    codes: FloatArray, levels: IntArray, sizes: Sequence[int], fit: IntArray, validation: IntArray
+) -> list[Regression]:
+    """The softmax classifier of each factor, with the penalty and the codes that do best on validation rows.
+
+    Penalties fall from the strongest for as long as the log loss on `validation` does, of logits that are scaled by a
+    factor as suits these rows best: what a penalty does to the size of logits changes no prediction. This is done on
+    all codes and, where they are less than half, on those alone whose means differ between levels (analysis of
+    variance, p < .05 / n_codes); the other codes then have weight 0. All but the last fit are to the rows `fit`, the
+    last is to both. Validation rows of levels that `fit` lacks do not count.
+    """
+    n_codes = codes.shape[1]
+
+    def chosen(factor: int, stopped: threading.Event) -> Regression:
+        column, size = levels[:, factor], sizes[factor]
+        columns, inputs = np.arange(n_codes), whole
+        loss, penalty, start = _best_penalty(inputs, column, size, fit, validation, stopped)
+        informative = np.flatnonzero(_differing(codes[fit], column[fit], size))
+        if 2 * len(informative) < n_codes:
+            part = _along_axes(codes[:, informative])
+            part_loss, part_penalty, part_start = _best_penalty(part, column, size, fit, validation, stopped)
+            if part_loss < loss:
+                columns, inputs, penalty, start = informative, part, part_penalty, part_start
+        along, converged = _newton(inputs, np.eye(size, dtype=bool)[column], True, stopped, penalty, start, FINAL)
+        weights = np.zeros((n_codes + 1, size))
+        weights[columns], weights[-1] = inputs.axes @ along[:-1], along[-1]
+        return Regression(weights, converged)
+
+    with one_blas_thread():
+        whole = _along_axes(codes)
+        return at_once(chosen, range(len(sizes)), sizes)
+
+
+def _best_penalty(
+    inputs: _Inputs, levels: IntArray, size: int, fit: IntArray, validation: IntArray, stopped: threading.Event
+) -> tuple[float, float, FloatArray]:
+    """Lowest loss on validation rows, its penalty, and the weights along principal axes."""
+    known = inputs.of_rows(fit)
+    indicators = np.eye(size, dtype=bool)[levels[fit]]
+    rows = validation[np.isin(levels[validation], levels[fit])]
+    lowest, best, weights = np.inf, PENALTIES[0], np.zeros((known.double.shape[1], size))
+    start = weights
+    for penalty in PENALTIES:
+        weights, _ = _newton(known, indicators, True, stopped, penalty, weights, ROUGH)
+        loss = _scaled_log_loss((inputs.double[rows] @ weights).T, levels[rows])
+        if loss >= lowest:
+            break
+        lowest, best, start = loss, penalty, weights
+    return lowest, best, start
+
+
+def _scaled_log_loss(logits: FloatArray, levels: IntArray) -> float:
+    """Mean log loss of logits (n_classes, n) after scaling by the best of SCALES, which changes no prediction."""
+    if not len(levels):
+        return 0.0
+    return min(float(_lacking(scale * logits, levels)[0].mean()) for scale in SCALES)
+
+
+def _differing(codes: FloatArray, levels: IntArray, size: int) -> BoolArray:
+    """(n_codes,) whether the mean of a code differs between levels, by an F-test at .05 / n_codes."""
+    from scipy.special import fdtrc
+
+    counts = np.bincount(levels, minlength=size)
+    indicators = np.eye(size)[:, counts > 0][levels]
+    n_samples, n_classes = indicators.shape
+    if n_classes < 2 or n_samples <= n_classes:
+        return np.ones(codes.shape[1], dtype=bool)
+    centred = codes - codes.mean(axis=0)
+    between = ((indicators.T @ centred) ** 2 / counts[counts > 0, None]).sum(axis=0)
+    within = np.maximum((centred**2).sum(axis=0) - between, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = between / (n_classes - 1) / (within / (n_samples - n_classes))
+    return fdtrc(n_classes - 1, n_samples - n_classes, ratio) * codes.shape[1] < 0.05
 
 
 def one_vs_rest_regression(codes: FloatArray, positive: BoolArray) -> Regression:
@@ -172,20 +254,28 @@ def _principal_axes(codes: FloatArray) -> FloatArray:
     return codes.T @ axes[:, kept] / np.sqrt(variances[kept]) if wide else axes[:, kept]
 
 
-def _newton(inputs: _Inputs, chosen: BoolArray, joint: bool, stopped: threading.Event) -> tuple[FloatArray, bool]:
+def _newton(
+    inputs: _Inputs,
+    chosen: BoolArray,
+    joint: bool,
+    stopped: threading.Event,
+    strength: float = 1.0,
+    start: FloatArray | None = None,
+    tolerance: float = TOLERANCE,
+) -> tuple[FloatArray, bool]:
     """Weights (width, n_columns), and whether they are the optimum; `joint`: columns are the classes of one problem.
 
     Newton's method on all problems at once; each step is found by conjugate gradients and shortened until the slope
     along it has fallen. Once `stopped` is set there is no further step.
     """
     axis, (n_samples, width) = None if joint else 0, inputs.double.shape
-    penalty = np.full((width, 1), 1.0 / n_samples)
+    penalty = np.full((width, 1), strength / n_samples)
     penalty[-1] = 0.0
-    weights = np.zeros((width, chosen.shape[1]))
+    weights = np.zeros((width, chosen.shape[1])) if start is None else start
     steepness = np.empty(chosen.shape, dtype=np.float32)
     gradient, unsure = _slope(inputs.double, chosen, weights, penalty, joint, steepness)
     for _ in range(MAX_STEPS):
-        unsolved = np.broadcast_to(np.abs(gradient).max(axis=axis) > TOLERANCE, chosen.shape[1])
+        unsolved = np.broadcast_to(np.abs(gradient).max(axis=axis) > tolerance, chosen.shape[1])
         if stopped.is_set() or not unsolved.any():
             return weights, not unsolved.any()
         direction = np.zeros_like(weights)

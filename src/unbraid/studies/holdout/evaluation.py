@@ -21,7 +21,8 @@ from unbraid.datasets.base import FactorDataset
 from unbraid.datasets.subset import SubsetDataset
 from unbraid.metrics._shared.compiled import interruptible
 from unbraid.metrics._shared.inputs import check_inputs
-from unbraid.metrics._shared.probes import linear_heads, perceptrons
+from unbraid.metrics._shared.linear_heads import linear_heads
+from unbraid.metrics._shared.probes import perceptrons
 from unbraid.metrics._shared.sharing import sharing
 from unbraid.metrics._shared.train_test_split import adjusted, train_test_split
 from unbraid.metrics.snc import single_code_predictions
