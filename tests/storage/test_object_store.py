@@ -143,6 +143,50 @@ def test_what_is_lost_here_comes_back_from_the_store(
             assert {name: after[name] for name in digests} == {name: before[name] for name in digests}
 
 
+@pytest.mark.lengthy
+def test_a_damaged_object_is_replaced_by_the_whole_copy_of_any_machine(bucket: str, tmp_path: Path) -> None:
+    """Cut to 100 bytes in the store: a machine that has the file keeps it and puts it right, others get it again."""
+    runs = Study.load(written(tmp_path, QUICK), out=tmp_path / "study").run(processes=0)
+    one, other = (Mirror(bucket, tmp_path / machine) for machine in ("one", "other"))
+    (one.folder / "runs").mkdir(parents=True)
+    shutil.copytree(runs[0].path, one.folder / "runs/a")
+    push(one)
+    pull(other)
+    before = stored(bucket)
+    assert len(before) == 6
+    for name in before:
+        whole, cut = (one.folder / name).read_bytes(), (one.folder / name).read_bytes()[:100]
+        fsspec.filesystem("s3").pipe_file(f"{bucket}/{name}", cut)
+        for _ in range(2):
+            with pytest.warns(UserWarning, match=f"^{bucket}/{name} is damaged in the store; the undamaged copy here"):
+                pull(other)
+            assert (other.folder / name).read_bytes() == whole
+        new = Mirror(bucket, tmp_path / f"without {Path(name).name}")
+        pull(new)
+        assert (new.folder / name).read_bytes() == cut
+        push(new)
+        push(other)
+        assert stored(bucket) == before
+        for machine in (one, other, new):
+            pull(machine)
+            assert (machine.folder / name).read_bytes() == whole
+
+
+@pytest.mark.lengthy
+def test_scores_damaged_in_the_store_and_in_all_mirrors_are_computed_again(bucket: str, tmp_path: Path) -> None:
+    study = Study.load(written(tmp_path, QUICK), out=bucket)
+    first, *_ = study.run(processes=0)
+    table, name = study.results(), f"runs/{first.id}/scores.json"
+    fsspec.filesystem("s3").pipe_file(f"{bucket}/{name}", b"{")
+    another_machine(tmp_path)
+    with pytest.warns(UserWarning, match="scores.json: not the scores of unbraid .* counts as missing"):
+        assert [run.state for run in Study.load(bucket).runs()].count("waiting") == 1
+    with pytest.warns(UserWarning, match="counts as missing"):
+        Study.load(written(tmp_path, QUICK), out=bucket).run(processes=0)
+    another_machine(tmp_path)
+    assert same_but_for_times(Study.load(bucket).results(), table)
+
+
 def test_a_folder_on_its_way_up_is_not_taken_for_whole(bucket: str, tmp_path: Path) -> None:
     """config.json is the last file to arrive."""
     sent: list[str] = []

@@ -60,6 +60,16 @@ def check_file(path: Path) -> None:
         check_content(content)
 
 
+def is_whole(path: Path) -> bool:
+    """Whether a file has a checksum, and it is that of its content."""
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            check_content(content, must=True)
+    except (OSError, ValueError):  # an empty file cannot be mapped
+        return False
+    return True
+
+
 def check_content(content: bytes | mmap.mmap, *, must: bool = False) -> None:
     """`check_file` of the content of a file, which `must` have a checksum or may."""
     place = content.rfind(MARK) + len(MARK)

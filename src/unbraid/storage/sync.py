@@ -2,7 +2,8 @@
 
 What is absent here is brought here, and never taken for removed: from the store goes only what `discard` names, which
 is never of a finished run. What differs is as the store has it, but for changes that a process of ours could not upload
-any more. The files of a finished run that never change (FIXED) go up once and are replaced by nothing.
+any more, and but for files that are damaged in the store and whole here by their checksum: those go up again. The files
+of a finished run that never change (FIXED) go up once and are otherwise replaced by nothing.
 
 A folder beneath `runs/`, `added/` or `baselines/` counts in the store once its config.json is there, which is uploaded
 last: one that is still on its way up is never taken for whole.
@@ -13,14 +14,17 @@ import os
 import re
 import shutil
 import threading
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from unbraid._utils.counted import counted
 from unbraid._utils.optional import require
 from unbraid.storage import manifest
+from unbraid.storage.checksum import is_whole
 from unbraid.storage.files import below, remove, remove_with_folder
 from unbraid.storage.manifest import may_have_changed
 from unbraid.storage.run_files import ADDED_CODES, CHECKPOINT, CODES, CONFIG, CURVES, STATUS, WEIGHTS, WORKING
@@ -47,7 +51,8 @@ class Mirror:
 def pull(mirror: Mirror, *within: str) -> None:
     """Bring here what is absent here, or another there.
 
-    Records of failures, and runs at work, that another machine removed from the store are removed here as well.
+    Records of failures, and runs at work, that another machine removed from the store are removed here as well. A file
+    that is damaged in the store and whole here stays, with a warning, and the next `push` uploads it.
 
     Args:
         mirror: the two sides; the folder is made where the store has something for it.
@@ -70,7 +75,7 @@ def pull(mirror: Mirror, *within: str) -> None:
             for name, token in there.items()
             if not _stands(mirror.folder / name, token, known.get(name), name in may_change)
         ]
-        _fetch(store, root, mirror.folder, new)
+        better_here = _fetch(store, root, mirror.folder, new)
         for name in known.keys() - there.keys():
             now, before = _stat(mirror.folder / name), known[name][1:]
             if _passing(name) and now == before:
@@ -78,9 +83,17 @@ def pull(mirror: Mirror, *within: str) -> None:
             if name not in fixed or now in (None, before):
                 del known[name]  # what is here goes up again, but not what is damaged
         for name in new:
-            if now := _stat(mirror.folder / name):
+            known.pop(name, None)  # what is better here goes up as if it were new
+            if name not in better_here and (now := _stat(mirror.folder / name)):
                 known[name] = (there[name], *now)
         manifest.save(mirror.folder, known, within)
+    if better_here:
+        first, more = min(better_here), len(better_here) - 1
+        are = f" and {counted(more, 'more file')} are" if more else " is"
+        warnings.warn(
+            f"{mirror.url}/{first}{are} damaged in the store; the undamaged copy here stays and is uploaded next",
+            stacklevel=2,
+        )
 
 
 def push(mirror: Mirror, *within: str) -> None:
@@ -103,7 +116,8 @@ def push(mirror: Mirror, *within: str) -> None:
             return
         with _reached(mirror.url) as (store, root):
             if theirs := _finished(store, root, mirror.folder, new & fixed):
-                _fetch(store, root, mirror.folder, list(theirs))
+                for name in _fetch(store, root, mirror.folder, list(theirs)):
+                    del theirs[name]
             known |= {name: (token, *now) for name, token in theirs.items() if (now := _stat(mirror.folder / name))}
             ours = sorted(new - theirs.keys(), key=_marks_whole)
             sent = [name for name in ours if _send(store, root, mirror.folder, name)]
@@ -253,11 +267,12 @@ def _names(folder: Path, within: Iterable[str]) -> Iterator[str]:
                     yield name
 
 
-def _fetch(store: Any, root: str, folder: Path, names: list[str]) -> None:
+def _fetch(store: Any, root: str, folder: Path, names: list[str]) -> set[str]:
+    """Bring these files here, but for those that are damaged in the store and whole here, which are returned."""
     incoming = folder / INCOMING
     shutil.rmtree(incoming, ignore_errors=True)
     if not names:
-        return
+        return set()
     for parent in {(incoming / name).parent for name in names}:
         parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -266,10 +281,14 @@ def _fetch(store: Any, root: str, folder: Path, names: list[str]) -> None:
         for name in names:  # another machine may have removed one of them in this moment
             with suppress(*[FileNotFoundError] * _passing(name)):
                 store.get_file(f"{root}/{name}", str(incoming / name))
+    better_here = {name for name in names if is_whole(folder / name) and not is_whole(incoming / name)}
+    for name in better_here:
+        (incoming / name).unlink(missing_ok=True)
     for parent in sorted({PurePosixPath(name).parent for name in names}):
         if (incoming / parent).is_dir():
             _place(incoming / parent, folder / parent)
     shutil.rmtree(incoming)
+    return better_here
 
 
 def _place(source: Path, target: Path) -> None:

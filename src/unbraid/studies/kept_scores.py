@@ -1,6 +1,6 @@
 """scores.json of a run as it stands: what it holds, what it lacks, and what failed."""
 
-import os
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -29,17 +29,14 @@ def failed_metrics(scores: SavedScores, wanted: Mapping[str, Decision]) -> dict[
     }
 
 
-def read_scores(folder: str | Path) -> SavedScores:
-    """The content of scores.json, checked; empty where there is none.
-
-    Raises:
-        ValueError: it is damaged.
-    """
+def read_scores(folder: str | Path, *, warn: bool = True) -> SavedScores:
+    """The content of scores.json, checked; empty where there is none, and where it is damaged, which is warned of."""
     path = f"{folder}/{SCORES}"
     try:
         return read_scores_file(path)
-    except (OSError, ValueError) as error:
-        if isinstance(error, FileNotFoundError) and not os.path.exists(path):
-            return NONE
-        named = "" if str(folder) in str(error) else f"{path} is damaged: "
-        raise ValueError(f"{named}{error}; delete it and it is computed again") from None
+    except FileNotFoundError:
+        return NONE
+    except ValueError as error:
+        if warn:
+            warnings.warn(f"{error}; it counts as missing, and the next scoring replaces it", stacklevel=2)
+        return NONE

@@ -60,12 +60,12 @@ def complete_scores(
         kept: what scores.json holds, where it was read already.
 
     Raises:
-        ValueError: scores.json or the codes are damaged; or it would take code that the user does not trust.
+        ValueError: the codes are damaged; or it would take code that the user does not trust.
         OSError: the disk is full.
     """
     rows, errors = _rows(metrics)
     wanted = wanted_scores(metrics, held_out=held_out, seed=seed, rows=rows)
-    missing = missing_metrics(read_scores(folder) if kept is None else kept, wanted, retry=retry)
+    missing = missing_metrics(read_scores(folder, warn=False) if kept is None else kept, wanted, retry=retry)
     if not missing:
         return False
     representation = read_codes(folder)
@@ -113,11 +113,8 @@ def keep_by_hand(folder: Path, card: ScoreCard) -> list[str]:
     Args:
         folder: of the run.
         card: of its codes, with whatever factors, seed and `held_out` the user asked for.
-
-    Raises:
-        ValueError: scores.json is damaged.
     """
-    content, kept = card.to_dict(), read_scores(folder)
+    content, kept = card.to_dict(), read_scores(folder, warn=False)
     metrics = [name for name in content["computed_with"] if factor_of(name) is None]
     plain = wanted_scores(metrics, rows=_rows(metrics)[0])
     lacking = missing_metrics(kept, plain, retry=True)
@@ -161,7 +158,7 @@ _PARTS = ("metrics", "skipped", "failed", "computed_with")
 
 def _keep(folder: Path, content: dict[str, Any], *, stay: bool = False) -> None:
     """Merge new entries into scores.json; with `stay`, what the file says of itself stays as well."""
-    kept = read_scores(folder)  # again: another process may have added to it meanwhile
+    kept = read_scores(folder, warn=False)  # again: another process may have added to it meanwhile
     old = {} if kept is NONE else kept.model_dump(exclude_unset=True)
     new = content["computed_with"]
     merged = {**content, **(old if stay else {})}

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -34,7 +35,7 @@ def complete_answers(
         trust: as for `load_run`.
 
     Raises:
-        ValueError: a question that cannot be answered, or the file is damaged.
+        ValueError: a question that cannot be answered.
     """
     device = read_folder(folder)[0]["device"]
     encode = open_run(folder, device=device, trust=trust).encode
@@ -60,13 +61,13 @@ def question_id(question: Question) -> str:
 
 
 def read_answers(folder: str | Path) -> dict[str, Any]:
-    """The content of held_out.json, answers by question; {} where there is none.
-
-    Raises:
-        ValueError: it is damaged.
-    """
+    """The content of held_out.json, answers by question; {} where there is none, with a warning where it is damaged."""
     path = Path(folder) / ANSWERS
-    return read_record(path, AnswersRecord, advice="; delete it and it is computed again") if path.exists() else {}
+    try:
+        return read_record(path, AnswersRecord) if path.exists() else {}
+    except ValueError as error:
+        warnings.warn(f"{error}; it counts as missing, and study run computes it again", stacklevel=2)
+        return {}
 
 
 def _answer(encode: Encode, dataset: FactorDataset, question: Question) -> dict[str, Any]:
