@@ -1,6 +1,7 @@
 """Models side by side, on the same images or on others."""
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -57,10 +58,29 @@ def test_no_difference_is_larger_than_the_range_of_the_metric() -> None:
     """Perfect codes score 1 and noise about 0 of 1, so that their difference cannot reach more than 1."""
     perfect = Representation(FACTORS[:40] + 0.01 * HARD[:40], FACTORS[:40])
     noise = Representation(HARD[:40], FACTORS[40:80])
-    (own,) = unbraid.compare({"a": perfect, "b": noise}, metrics="dci_lasso", confidence=(0.99, 5)).differences
+    (own,) = unbraid.compare({"a": perfect, "b": noise}, metrics="mig", confidence=(0.99, 5)).differences
     assert 0 < own.difference < own.high == 1
-    (other,) = unbraid.compare({"b": noise, "a": perfect}, metrics="dci_lasso", confidence=(0.99, 5)).differences
+    (other,) = unbraid.compare({"b": noise, "a": perfect}, metrics="mig", confidence=(0.99, 5)).differences
     assert other.low == -1
+
+
+def test_means_over_other_factors_are_not_compared() -> None:
+    """A single code leaves a factor without one, which "drop" leaves out of the mean."""
+    single = Representation(GOOD.codes[:, :1], FACTORS, names=("x", "y"))
+    found = unbraid.compare(
+        {"a": GOOD, "b": single, "c": BAD}, metrics=["med", "mcc(unmatched=drop)"], confidence=(0.95, 4)
+    )
+    pairs = {(each.metric, each.first, each.second) for each in found.differences}
+    assert pairs == {*(("med", *pair) for pair in ("ab", "ac", "bc")), ("mcc(unmatched=drop)", "a", "c")}
+    (note,) = (note for note in found.notes if "different sets" in note)
+    assert note == (
+        "not compared by mcc(unmatched=drop), as scores are means over different sets: "
+        "a over all, b over 1 of 2 factors, c over all"
+    )
+    _, rows = found.table()
+    assert "**" not in " ".join(rows[1]), "the best of two of three models"
+    with pytest.raises(ValueError, match="nothing to compare: .*means over different sets: a over all, b over 1 of 2"):
+        unbraid.compare({"a": GOOD, "b": single}, metrics="mcc(unmatched=drop)", confidence=(0.95, 4))
 
 
 def test_a_difference_of_blocks_in_turn_is_that_of_a_plain_loop() -> None:
@@ -79,7 +99,7 @@ def test_a_difference_of_blocks_in_turn_is_that_of_a_plain_loop() -> None:
     assert own.p == pytest.approx(2 * t.sf(abs(own.difference) / deviation, freedom))
 
 
-@pytest.mark.parametrize(("metric", "function"), [("modularity", modularity), ("r2", r2)])
+@pytest.mark.parametrize(("metric", "function"), [("modularity", modularity), ("r2", r2), ("med", med)])
 def test_a_difference_with_pairs_of_halves_is_that_of_a_plain_loop(metric: str, function: Callable[..., Any]) -> None:
     (own,) = unbraid.compare({"a": GOOD, "b": BAD}, metrics=metric, confidence=(0.95, 40)).differences
     fifths = [part_of_rows(400, 5, 0, np.random.default_rng([0, 5, done])) for done in range(20)]
@@ -311,7 +331,9 @@ def test_a_metric_that_a_subset_cannot_be_scored_by_is_left_out() -> None:
         "few": Representation(few.codes, often),
         "many": Representation(many.codes, rare),
     }
-    with pytest.raises(ValueError, match="nothing to compare: .*not every model has an interval: mig"):
+    with pytest.raises(
+        ValueError, match="nothing to compare: .*not compared: mig: no interval for many .*only 1 of 600 rows"
+    ):
         unbraid.compare(models, metrics="mig", confidence=(0.95, 4))
 
 
@@ -370,11 +392,24 @@ def test_what_has_no_interval_is_not_compared_and_it_is_said() -> None:
     cycle = Representation(np.hstack([np.cos(turns), np.sin(turns)]), grid, kinds=("cyclic", "cyclic"))
     found = unbraid.compare({"a": cycle, "b": cycle}, metrics=["mig", "d_lsbd"], confidence=(0.95, 4))
     assert {each.metric for each in found.differences} == {"mig"}
-    assert found.notes == ("not compared, since not every model has an interval: d_lsbd",)
-    with pytest.raises(
-        ValueError, match="nothing to compare: not compared, since not every model has an interval: d_lsbd"
-    ):
+    why = "no model has an interval (resampled rows would leave gaps in the grid that it needs)"
+    assert found.notes == (f"not compared: d_lsbd: {why}",)
+    with pytest.raises(ValueError, match=f"nothing to compare: not compared: d_lsbd: {re.escape(why)}"):
         unbraid.compare({"a": cycle, "b": cycle}, metrics="d_lsbd", confidence=(0.95, 4))
+
+
+def test_a_class_of_two_rows_is_said_to_be_too_small_to_resample() -> None:
+    """That the column is constant, and should be left out, would be wrong: it is so only in a half of the rows."""
+    factors = FACTORS[:60].copy()
+    factors[:, 0] = 0
+    factors[[5, 33], 0] = 1
+    kinds, levels = ("categorical", "ordinal"), (("B cell", "rare"), ())
+    rare = Representation(factors + HARD[:60], factors, names=("cell type", "y"), kinds=kinds, levels=levels)
+    reason = "only 2 of 60 rows have another cell type than B cell: too few to resample"
+    card = unbraid.score(rare, metrics=["mig", "r2"], confidence=0.95)
+    assert all(each.no_interval.endswith(reason) for each in card.scored.values())
+    with pytest.raises(ValueError, match=f"nothing to compare: not compared: mig: no model has .*{reason}"):
+        unbraid.compare({"a": rare, "b": replace(rare, codes=rare.codes + HARD[60:120])}, metrics="mig")
 
 
 @pytest.mark.parametrize(

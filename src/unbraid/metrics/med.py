@@ -10,7 +10,7 @@ from unbraid.metrics._shared.chance import Noise, drawn
 from unbraid.metrics._shared.flags import notes_on_bins, notes_on_dependence
 from unbraid.metrics._shared.information import binned_information, information_of_noise
 from unbraid.metrics._shared.inputs import Inputs, as_levels, check_inputs
-from unbraid.metrics._shared.metric import FIFTHS, Metric
+from unbraid.metrics._shared.metric import PAIRS, Metric
 from unbraid.metrics.dci import dci_from_importance
 from unbraid.types import ArrayLike, FloatArray, Kind
 
@@ -98,7 +98,7 @@ METRIC = Metric(
     source="Cao et al. 2022; Mahon et al. 2023 (SNC/NK), table 1",
     version=3,
     noise_tolerance=0.01,
-    interval=FIFTHS,
+    interval=PAIRS,
     cites=("cao2022empirical", "mahon2023correcting"),
     formula=(
         r"\mathrm{MED} = \sum_i \rho_i \left( 1 - H_K(P_{i \cdot}) \right), \qquad "

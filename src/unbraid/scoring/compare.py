@@ -287,12 +287,19 @@ def compare(
             cards[name] = replace(cards[name], scored={**cards[name].scored, **made.scored})
             models[name] = {**models[name], **found}
     everywhere = [metric for metric in next(iter(models.values())) if all(metric in own for own in models.values())]
-    left = sorted({metric for card in cards.values() for metric in card} - set(everywhere))
-    notes += [f"not compared, since not every model has an interval: {', '.join(left)}"] if left else []
+    notes += _notes_on_missing(cards, models)
     notes += _notes_on_labels(given)
+    sets = {metric: {name: cards[name].scored[metric].mean_over for name in given} for metric in everywhere}
+    pairs = [
+        (metric, *pair)
+        for metric in everywhere
+        for pair in combinations(given, 2)
+        if sets[metric][pair[0]] == sets[metric][pair[1]]
+    ]
+    notes += _notes_on_sets(sets)
+    everywhere = list(dict.fromkeys(metric for metric, *_ in pairs))
     if not everywhere:
         raise ValueError(f"nothing to compare: {'; '.join(notes)}")
-    pairs = [(metric, *pair) for metric in everywhere for pair in combinations(given, 2)]
     rows = {metric: next(iter(cards.values())).scored[metric].metric for metric in everywhere}
     found = [_difference(metric, pair, models, level, together, rows[metric].range) for metric, *pair in pairs]
     differing = {each.metric for each in found if each.low or each.high}
@@ -348,6 +355,33 @@ def _named(models: Models) -> dict[str, Representation]:
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
     return loaded
+
+
+def _notes_on_missing(cards: Mapping[str, ScoreCard], models: Mapping[str, Mapping[str, Sampled]]) -> list[str]:
+    """Which metrics are not compared, since a model has no interval, and why."""
+    metrics_by_reason: dict[str, list[str]] = {}
+    for metric in sorted({metric for card in cards.values() for metric in card}):
+        without = [name for name in cards if metric not in models[name]]
+        if not without:
+            continue
+        card = cards[without[0]]
+        if metric in card.scored:
+            why = card.scored[metric].no_interval
+        else:
+            why = card.failed[metric].reason if metric in card.failed else card.skipped[metric]
+        whose = "no model has an interval" if len(without) == len(cards) else f"no interval for {', '.join(without)}"
+        metrics_by_reason.setdefault(f"{whose} ({why})", []).append(metric)
+    return [f"not compared: {', '.join(metrics)}: {reason}" for reason, metrics in metrics_by_reason.items()]
+
+
+def _notes_on_sets(sets: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """By which metrics models are not compared, since their scores are means over different factors or codes."""
+    return [
+        f"not compared by {metric}, as scores are means over different sets: "
+        + ", ".join(f"{name} over {own or 'all'}" for name, own in of_models.items())
+        for metric, of_models in sets.items()
+        if len(set(of_models.values())) > 1
+    ]
 
 
 def _notes_on_labels(models: Mapping[str, Representation]) -> list[str]:

@@ -13,7 +13,7 @@ from unbraid.representation import Representation
 from unbraid.scoring.card import ScoreCard, Scored
 from unbraid.scoring.engine import gap_of_rows, score_each
 from unbraid.scoring.score import FEWEST_PARTS
-from unbraid.scoring.uncertainty import Again, Parts, scores_of_parts, with_interval
+from unbraid.scoring.uncertainty import Again, Parts, scores_of_parts, why_constant, with_interval
 from unbraid.storage.score_file import storable
 from unbraid.types import FloatArray, IntArray
 
@@ -132,7 +132,7 @@ def sampled(
     for subset in subsets:
         left = {name: row for name, row in rows.items() if name not in missing}
         its_own = replace(how, held_out=gap_of_rows(how.held_out, len(representation), subset))
-        made, unable = _with_its_parts(representation.keep_rows(subset), left, its_own)
+        made, unable = _with_its_parts(representation, subset, left, its_own)
         missing |= unable
         for name, each in made.items():
             found[name].append(each)
@@ -152,9 +152,10 @@ def _with_parts(metric: Metric, n_parts: int | None, n_subsets: int) -> Metric:
 
 
 def _with_its_parts(
-    subset: Representation, rows: Mapping[str, Metric], how: Again
+    whole: Representation, own: IntArray, rows: Mapping[str, Metric], how: Again
 ) -> tuple[dict[str, tuple[Scored, Parts]], dict[str, str]]:
     """Each metric of a subset and of its parts, and of those that cannot be scored there, why not."""
+    subset = whole.keep_rows(own)
     scored: dict[str, Scored] = {}
     unable: dict[str, str] = {}
     few = f"{len(subset):,} of the rows cannot be scored"
@@ -167,6 +168,7 @@ def _with_its_parts(
             else:
                 unable[name] = f"{few}: {storable(each)}"
     except ValueError as error:  # of all metrics: a factor that has one level left
-        return {}, dict.fromkeys(rows, f"{few}: {error}")
+        reason = why_constant(whole, own) or error
+        return {}, dict.fromkeys(rows, f"{few}: {reason}")
     parts, missing = scores_of_parts(subset, scored, None, how)
     return {name: (scored[name], each) for name, each in parts.items()}, unable | missing

@@ -23,7 +23,7 @@ from unbraid.scoring.engine import Gap, context_of, gap_of_rows, inputs_of, of_n
 from unbraid.scoring.memory import scores_at_a_time
 from unbraid.scoring.resampled import numbers_of, part_scorer
 from unbraid.storage.score_file import storable
-from unbraid.types import FloatArray, Progress
+from unbraid.types import FloatArray, IntArray, Progress
 
 ORDERED = 1_000_000  # levels in all orders that `of_shuffles` is given at once
 SEEDS = 5  # under which a metric that draws is scored, to say how much its own luck moves it
@@ -282,7 +282,7 @@ def _scores_by(
             try:
                 return scorer(part, (name for name in left if not stopped.is_set()))
             except ValueError as error:  # of all metrics: a factor that has one level left
-                return dict.fromkeys(left, error)
+                return dict.fromkeys(left, why_constant(representation, part) or error)
 
         how.tell(f"{', '.join(names)}, resampled rows", 0, method.n_parts if names else 0)
         with closing(in_order(scores, range(method.n_parts) if names else (), at_once)) as found_of_parts:
@@ -300,6 +300,17 @@ def _scores_by(
     score_parts([name for name in rows if name not in own], most)
     score_parts(own, 1)
     return parts, missing
+
+
+def why_constant(representation: Representation, rows: IntArray) -> ValueError | None:
+    """That a factor with few rows off its commonest level is constant on a part of the rows, if one is."""
+    for column, values in enumerate(representation.factors.T):
+        if (values[rows] == (level := values[rows[0]])).all():
+            n_others, levels = int((values != level).sum()), representation.levels[column : column + 1]
+            called = levels[0][int(level)] if levels and levels[0] else f"{level:g}"
+            have = f"{n_others} of {len(values):,} rows {'has' if n_others == 1 else 'have'}"
+            return ValueError(f"only {have} another {representation.names[column]} than {called}: too few to resample")
+    return None
 
 
 def _together(method: Resampling, numbers: list[Numbers]) -> Parts:
