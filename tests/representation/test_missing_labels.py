@@ -73,7 +73,7 @@ def test_rows_without_a_label_are_left_out_whatever_the_type_of_it(column: Any, 
 @pytest.mark.parametrize("made", [np.array, pandas.Categorical, lambda column: pandas.Series(column, dtype=object)])
 def test_a_boolean_may_stand_for_no_label(made: Any, missing: Any) -> None:
     with pytest.raises(ValueError, match="'a' is constant over the 54 rows in use"):
-        Representation.of(CODES, {"a": made(~GONE), "b": LEVELS}, missing=missing)
+        Representation.of(CODES, {"a": made(~GONE), "b": LEVELS}, missing=missing, columns=["a", "b"])
 
 
 def test_numbers_and_booleans_are_not_each_other() -> None:

@@ -174,8 +174,11 @@ def compare(
     refuse({**of_study, "trust-code": trust_code}, "is for a study; these are models")
     interval = interval_of(confidence, resamples)
     named = None if factors is None else listed(factors)
-    about = labels_of(labels, named, kinds, period, missing, weights=weights, groups=groups, key=key, codes=codes)
-    chosen = {"metrics": listed(metrics or "standard"), "unwanted": listed(unwanted)}
+    apart = listed(unwanted)
+    about = labels_of(
+        labels, named, kinds, period, missing, weights=weights, groups=groups, unwanted=apart, key=key, codes=codes
+    )
+    chosen = {"metrics": listed(metrics or "standard"), "unwanted": apart}
     _of_models(expanded(paths, codes), about, to, chosen, interval, paired, seed)
 
 

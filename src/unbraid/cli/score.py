@@ -261,7 +261,8 @@ def score(
     sort = None if sort is None else _asked(f"--sort {sort}", sort, could_be)
     columns = None if factors is None else list(dict.fromkeys([*listed(factors), *apart]))
     about = labels_of(
-        labels, columns, kinds, period, missing, weights=weights, groups=groups, dense=dense, key=key, codes=codes
+        labels, columns, kinds, period, missing, weights=weights, groups=groups, unwanted=apart, dense=dense, key=key,
+        codes=codes,
     )  # fmt: skip
     paths = expanded(files, codes) if files else [example_path()]
     alone = len(paths) == 1 and by is None

@@ -75,7 +75,9 @@ def score(
     options |= {name: adata.obs[column] for name, column in columns.items()}
     asked = "standard" if metrics is None else metrics
     labels = adata.obs[[*dict.fromkeys([*names, *apart])]]
-    card = score_codes(adata.obsm[obsm_key], labels, unwanted=apart, kinds=kinds, metrics=asked, **options)
+    card = score_codes(
+        adata.obsm[obsm_key], labels, columns=names, unwanted=apart, kinds=kinds, metrics=asked, **options
+    )
     added = {"scores": card.to_frame(), "card": card.text("card.json")}
     adata.uns[key_added] = {**kept, obsm_key: added}
     return card

@@ -1,7 +1,6 @@
 """Labels as people have them: text, categories, booleans, dates, angles of any period, missing ones."""
 
 import datetime
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,21 +14,22 @@ from unbraid._utils.counted import counted
 from unbraid._utils.dates import DATES, SPANS, moment
 from unbraid._utils.rounding import MOST_ROUNDED, rounded_by
 from unbraid._utils.suggest import suggestion
+from unbraid.representation.guessing import (
+    describe_guess,
+    guess_kind,
+    note_on_guesses,
+    note_on_no_factors,
+    refuse_many_levels,
+    why_no_factor,
+)
 from unbraid.storage.tables import EXACT, WITH_POINTS, numbers_with_commas
 from unbraid.types import KIND_WORDS, KINDS, BoolArray, FloatArray, IntArray, Kind
 
-MOST_GUESSES, FIRST_GUESSES = 8, 4  # kinds that a note lists, and how many of more than these
 TURN = 2 * np.pi
 MOST_STEPS = 64  # of a circle: angles that lie on this many even steps, or fewer, are levels
 SAME_ANGLE = 1e-12  # of the circle
 ON_A_STEP = 1e-5  # of a step: single precision leaves half of it of 2 pi on 64 steps
 SHOWN_LEVELS = 6
-FEWEST_NAMED, OWN_LEVEL = 20, 0.9  # rows, and the part of them with a level each, from which text names the rows
-FEWEST_NUMBERED = 100  # rows from which numbers do, each its own; those of fewer rows often differ by chance
-TIMES_AS_TEXT = (
-    "{0} written as text, which are classes without order; {0} of a data frame or of a .parquet file become days"
-)
-SPAN = re.compile(r"-?\d+ days?( [+-]?\d\d:\d\d:\d\d(\.\d+)?)?")  # as pandas writes one
 _NO_VALUE = {"NAType", "NaTType", "MaskedConstant"}  # of pandas and NumPy, which cannot be compared
 
 
@@ -71,7 +71,7 @@ class _NoLabel(NamedTuple):
 def is_plain(labels: Any) -> bool:
     """Whether these are finite numbers in a matrix, with nothing to be found out about them."""
     refuse_lazy(labels)
-    if hasattr(labels, "columns") or hasattr(labels, "column_names") or isinstance(labels, Mapping):
+    if _is_table(labels):
         return False
     if hasattr(labels, "to_numpy") and len(getattr(labels, "shape", ())) == 1:  # one column of a frame, by its name
         return False
@@ -84,6 +84,11 @@ def is_plain(labels: Any) -> bool:
     return array.dtype.kind in "iuc" or (array.dtype.kind == "f" and not np.isnan(array).any())
 
 
+def _is_table(labels: Any) -> bool:
+    """Whether these are columns by name."""
+    return isinstance(labels, Mapping) or hasattr(labels, "columns") or hasattr(labels, "column_names")
+
+
 def read_labels(
     labels: Any,
     *,
@@ -93,20 +98,21 @@ def read_labels(
     missing: Any = None,
     columns: Sequence[str] | None = None,
     sizes: Sequence[int] | None = None,
+    unwanted: str | Sequence[str] = (),
 ) -> Labels:
     """Turn labels into factors.
 
     Args:
-        labels, names, kinds, period, missing, columns: as for `Representation.of`; names of columns of any type are
-            their text.
+        labels, names, kinds, period, missing, columns, unwanted: as for `Representation.of`; names of columns of any
+            type are their text.
         sizes: as for `Representation.of`; where they are given, no note says how many steps a circle is read to have.
 
     Returns:
         Labels; rows that lack any of their labels are left out, and `notes` say how many and why.
 
     Raises:
-        ValueError: an unknown name or kind; a period that is none; text among numbers; no row has all labels; a column
-            whose kind is guessed names the rows.
+        ValueError: an unknown name or kind; a period that is none; text among numbers; no row has all labels; no column
+            is a factor; a factor has too many levels.
     """
     series = columns_of(labels, names)
     chosen = list(series) if columns is None else list(map(str, list_of("columns", columns, single=True)))
@@ -120,17 +126,30 @@ def read_labels(
     absent = missing if isinstance(missing, Mapping) else dict.fromkeys(chosen, missing)
     absent = _by_name(absent, chosen, "missing")
     read = {name: _read(name, series[name], _no_label(absent.get(name))) for name in chosen}
+    reasons: dict[str, str] = {}
+    if columns is None and sizes is None and _is_table(labels):
+        reasons = {
+            name: reason
+            for name, column in read.items()
+            if name not in {*told, *periods, *list_of("unwanted", unwanted, single=True)}
+            and (reason := why_no_factor(name, column.values[~column.missing], text=bool(column.levels)))
+        }
+        chosen = [name for name in chosen if name not in reasons]
+        if not chosen:
+            raise ValueError(f"labels have no factors; {note_on_no_factors(reasons)}")
+        read = {name: read[name] for name in chosen}
     lengths = {name: len(column.values) for name, column in read.items()}
     if len(set(lengths.values())) > 1:
         raise ValueError(f"columns of labels must have one length; got {_listed(lengths)}")
     used = _used(read)
     _refuse_constant(read, used)
     found = [_factor(name, read[name], used, told.get(name), periods.get(name)) for name in chosen]
-    guessed = [each.said for name, each in zip(chosen, found, strict=True) if name not in told and name not in periods]
+    guesses = [each.said for name, each in zip(chosen, found, strict=True) if name not in told and name not in periods]
     notes = [*_note_on_rows(read, used), *(note for each in found for note in each.notes)]
+    notes += [note_on_no_factors(reasons)] if reasons else []
     notes += [] if sizes is not None else [each.circle for each in found if each.circle]
-    if guessed:
-        notes.append(note_on_guesses(guessed))
+    if guesses:
+        notes.append(note_on_guesses(guesses))
     around = any(each.steps for each in found)
     return Labels(
         factors=np.stack([each.values for each in found], axis=1),
@@ -142,23 +161,6 @@ def read_labels(
         notes=tuple(notes),
         periods=tuple(each.period for each in found) if any(each.period for each in found) else (),
     )
-
-
-def note_on_guesses(said: Sequence[str]) -> str:
-    """The note that says which kinds nobody has given, so that a wrong guess is seen; of many it names the first."""
-    if len(said) > MOST_GUESSES:
-        first = ", ".join(said[:FIRST_GUESSES])
-        text = f"kinds of {len(said)} factors guessed: {first}, and {len(said) - FIRST_GUESSES} more"
-    else:
-        text = f"kinds guessed: {', '.join(said)}"
-    return f"{text}; pass kinds= (--kinds) to change"
-
-
-def guessed(name: str, kind: Kind, values: FloatArray) -> str:
-    """A factor of numbers in such a note. Two levels may be ordered or classes, which sap and mcc score otherwise."""
-    ends = (values.min(), values.max()) if len(values) else (0, 0)
-    two = kind == "ordinal" and ends[0] != ends[1] and ((values == ends[0]) | (values == ends[1])).all()
-    return f"{name} {kind}" + (" (two levels; categorical if they are classes)" if two else "")
 
 
 def check_groups(groups: Any, n_samples: int, used: BoolArray | None = None) -> IntArray:
@@ -211,7 +213,7 @@ class _Factor(NamedTuple):
     @property
     def size(self) -> int:
         """Number of levels; 0 of real values."""
-        if self.kind == "continuous" or not (self.values == np.rint(self.values)).all():
+        if self.kind == "continuous" or self.period:
             return 0
         return self.steps or len(self.levels) or len(np.unique(self.values))
 
@@ -219,16 +221,15 @@ class _Factor(NamedTuple):
 def _factor(name: str, column: _Column, used: BoolArray, told: Any, period: Any) -> _Factor:
     values = column.values[used]
     whole = bool((values == np.rint(values)).all())
-    kind = told or column.kind or ("cyclic" if period is not None else "ordinal" if whole else "continuous")
+    kind = told or column.kind or ("cyclic" if period is not None else guess_kind(values))
     if kind not in KINDS:
         raise ValueError(f"kinds[{name!r}] is {kind!r}; {suggestion(str(kind), KINDS, words=KIND_WORDS)}")
     if period is not None and kind != "cyclic":
         raise ValueError(f"{name!r} has a period and is {kind}; only numbers of kind cyclic have one")
     if told is None and column.said == "text" and (comma := numbers_with_commas(column.levels)) is not None:
         raise ValueError(f"labels column {name!r} holds {comma!r}; {WITH_POINTS}")
-    if told is None and kind in ("categorical", "ordinal"):
-        refuse_names_of_rows(name, values, column)
-    notes: tuple[str, ...] = ()
+    if kind in ("categorical", "ordinal"):
+        refuse_many_levels(name, kind, len(np.unique(values)))
     if column.levels:
         if kind == "continuous" or (kind != "categorical" and not column.ordered):
             raise ValueError(
@@ -239,23 +240,16 @@ def _factor(name: str, column: _Column, used: BoolArray, told: Any, period: Any)
             values = np.array(column.places, dtype=float)[values.astype(int)]
             return _Factor(values, kind, column.declared, len(column.declared), _told(name, kind, column.declared))
         steps = len(column.levels) if kind == "cyclic" else 0
-        if told is None and (times := _times_in(column)):
-            notes = (f"{name} holds {TIMES_AS_TEXT.format(times)}",)
-        return _Factor(values, kind, column.levels, steps, _told(name, kind, column.levels), notes)
+        return _Factor(values, kind, column.levels, steps, _told(name, kind, column.levels))
     if kind == "cyclic" and (period is not None or not whole):
         return _angles(name, values, period)
-    if kind != "continuous" and not whole:
-        row = int(np.flatnonzero(used)[np.argmax(values != np.rint(values))])
-        raise ValueError(
-            f"{name!r} is {kind} and must hold whole numbers; row {row} is {column.values[row]:g}. Number its levels: "
-            "0, 1, 2 for .1, 1, 10"
-        )
-    if told is None and whole and (values == -1).any() and values.min() == -1:
+    notes: tuple[str, ...] = ()
+    if told is None and whole and values.min() == -1 and (np.abs(values) != 1).any():
         rows = counted((values == -1).sum(), "row")
         notes = (f"{name} is -1 in {rows}, counted as a level; missing=-1 leaves such rows out",)
     steps = int(values.max()) + 1 if kind == "cyclic" else 0
     circle = _note_on_steps(name, values, steps) if kind == "cyclic" else ""
-    return _Factor(values, kind, (), steps, guessed(name, kind, values), notes, circle=circle)
+    return _Factor(values, kind, (), steps, describe_guess(name, kind, values), notes, circle=circle)
 
 
 def _refuse_constant(read: Mapping[str, _Column], used: BoolArray) -> None:
@@ -267,44 +261,6 @@ def _refuse_constant(read: Mapping[str, _Column], used: BoolArray) -> None:
             f"labels {columns} {', '.join(constant)} {are} constant over the {used.sum()} rows in use: nothing can be "
             f"measured against {them}; leave {them} out"
         )
-
-
-class NamesOfRows(ValueError):
-    """A column seems to name the rows; `without_kinds` is said where neither a kind nor a key can be given."""
-
-    def __init__(self, message: str, without_kinds: str = "") -> None:
-        super().__init__(message)
-        self.without_kinds = without_kinds
-
-
-def refuse_names_of_rows(name: str, values: FloatArray, column: _Column | None = None) -> None:
-    """Raises NamesOfRows where nearly every row has a class, or every row a number, of its own.
-
-    A column of a matrix has no `column`: its values are whole numbers.
-
-    Metrics of levels have no meaning then, and others would count the column as one more factor.
-    """
-    n_rows, n_values = len(values), len(np.unique(values))
-    text = column is not None and bool(column.levels)
-    fewest, share = (FEWEST_NAMED, OWN_LEVEL) if text else (FEWEST_NUMBERED, 1)
-    if n_rows >= fewest and n_values >= n_rows * share:
-        kind = "these are classes, give the kind categorical" if text else "measured, give the kind continuous"
-        times = "" if column is None else _times_in(column)
-        how = f"it holds {TIMES_AS_TEXT.format(times)}" if times else f"if {kind}"
-        key = "" if column is None else f", or match rows by it (--key {name}) where the table of codes has it, too"
-        found = f"labels column {name!r} has {n_values:,} values in {n_rows:,} rows"
-        raise NamesOfRows(
-            f"{found}: if it names the rows, leave it out{key}; {how}",
-            f"{found}: leave it out" + (f"; {how}" if times else ""),
-        )
-
-
-def _times_in(column: _Column) -> str:
-    """What text stands for in every row, dates or spans of time; nothing of other columns."""
-    if column.said != "text":
-        return ""
-    dates = len(_dates_in(column.levels)) == len(column.levels)
-    return "dates" if dates else "spans of time" if all(map(SPAN.fullmatch, column.levels)) else ""
 
 
 def _note_on_steps(name: str, values: FloatArray, steps: int) -> str:
@@ -410,8 +366,8 @@ def columns_of(labels: Any, names: Sequence[str] | None) -> dict[str, Any]:
     refuse_lazy(labels)
     if isinstance(labels, Mapping):
         pairs = [(str(name), labels[name]) for name in labels]
-    elif hasattr(labels, "columns") or hasattr(labels, "column_names"):  # a pyarrow table has both
-        called = getattr(labels, "column_names", None) or labels.columns
+    elif _is_table(labels):
+        called = getattr(labels, "column_names", None) or labels.columns  # a pyarrow table has both
         if len(set(called)) < len(list(called)):
             raise ValueError(f"two columns of labels have one name: {', '.join(map(str, called))}")
         pairs = [(str(name), labels[name]) for name in called]
@@ -552,6 +508,13 @@ def _of_objects(name: str, array: Any, absent: _NoLabel) -> _Column:
     sort = sorts[0] if len(sorts) else "numbers"
     if sort == "text":
         levels = sorted({_as_text(each) for each in array[rows]})
+        if len(days := _dates_in(levels)) == len(levels) and all("-" in level for level in levels):
+            dates = dict(zip(levels, map(moment, days), strict=True))
+            gaps = [
+                np.datetime64("NaT") if gone else dates[_as_text(each)]
+                for each, gone in zip(array, missing, strict=True)
+            ]
+            return _of_dates(np.array(gaps, dtype="datetime64[us]"), _no_label(None))
         places = {level: place for place, level in enumerate(levels)}
         values = [0 if gone else places[_as_text(each)] for each, gone in zip(array, missing, strict=True)]
         return _Column(np.array(values, dtype=float), missing, "categorical", tuple(levels), False, "text")

@@ -24,15 +24,8 @@ from unbraid._utils.optional import require
 from unbraid._utils.printable import printable
 from unbraid._utils.repr import Shown
 from unbraid._utils.suggest import suggestion
-from unbraid.representation.labels import (
-    TURN,
-    check_groups,
-    columns_of,
-    guessed,
-    note_on_guesses,
-    read_labels,
-    rows_with_labels,
-)
+from unbraid.representation.guessing import describe_guess, guess_kind, note_on_guesses
+from unbraid.representation.labels import TURN, check_groups, columns_of, read_labels, rows_with_labels
 from unbraid.representation.row_index import match_rows
 from unbraid.storage.checksum import BLANK, KEY, add_checksum
 from unbraid.storage.files import atomic_write
@@ -92,12 +85,12 @@ class Representation(Shown):
         codes: (n_samples, n_codes) real, usually posterior means; any array, tensor, frame or sparse matrix. Where
             codes and whatever else has rows are pandas objects with an index, rows are matched by it, and `notes` say
             what stood in another order; all else goes by position.
-        factors: (n_samples, n_factors) whole-numbered levels, or real values where the kind is "continuous", or
-            "cyclic" and the values are radians. Default: none are known.
+        factors: (n_samples, n_factors) levels as whole numbers, or as others, which metrics read by rank; real values
+            where the kind is "continuous", or "cyclic" and the values are radians. Default: none are known.
         log_variances: (n_samples, n_codes) log-variances of the posterior, in natural logarithms; optional.
         names: one per factor; default factor_0, factor_1, ...
-        kinds: "categorical", "ordinal", "continuous" or "cyclic" per factor; default ordinal,
-            or continuous where a factor has values that are not whole.
+        kinds: "categorical", "ordinal", "continuous" or "cyclic" per factor; default ordinal where a factor has at most
+            50 values that repeat, else continuous.
         sizes: number of levels of each factor in the dataset, which may exceed those present; of a cyclic one, levels
             once around, one less than there are where the last is the first again (`FactorSpace.turns`); optional.
         prior_kl: (n_samples, n_codes) KL of each posterior from the model's prior, code by code, in nats, where that is
@@ -184,11 +177,11 @@ class Representation(Shown):
         if not self.names:
             object.__setattr__(self, "names", tuple(f"factor_{k}" for k in range(n_factors)))
         if not self.kinds and self.factors.dtype.kind in "biuf":
-            whole = (self.factors == np.rint(self.factors)).all(axis=0)
-            kinds: tuple[Kind, ...] = tuple("ordinal" if w else "continuous" for w in whole)
-            said = list(map(guessed, self.names, kinds, self.factors.T))
+            columns = self.factors.T.astype(float)
+            kinds = tuple(guess_kind(column) for column in columns)
+            guesses = list(map(describe_guess, self.names, kinds, columns))
             object.__setattr__(self, "kinds", kinds)
-            object.__setattr__(self, "notes", (*self.notes, *([note_on_guesses(said)] if said else [])))
+            object.__setattr__(self, "notes", (*self.notes, *([note_on_guesses(guesses)] if guesses else [])))
         for name in ("names", "kinds", "sizes", "levels", "periods"):
             entries = getattr(self, name)
             optional = name in ("levels", "periods")
@@ -336,6 +329,7 @@ class Representation(Shown):
         period: Mapping[str, float] | None = None,
         missing: Any = None,
         columns: Sequence[str] | None = None,
+        unwanted: str | Sequence[str] = (),
         log_variances: Any = None,
         prior_kl: Any = None,
         code_names: Sequence[str] | None = None,
@@ -355,12 +349,15 @@ class Representation(Shown):
                 categories or dates. A row that lacks any label in use is left out, and `notes` count such rows.
             names: of the columns of an array; default factor_0, factor_1, ...
             kinds: by name, {"hue": "cyclic"}, or one for each column. Others are guessed, and `notes` say what was:
-                text, booleans and categories without order are categorical, whole numbers and ordered categories
-                ordinal, what has a period cyclic, other numbers and dates (as days) continuous.
+                text, booleans and categories without order are categorical; ordered categories, and numbers that are 50
+                at most and repeat, ordinal; what has a period cyclic; other numbers and dates (as days) continuous.
             sizes: number of levels of each factor, where it exceeds those present.
             period: of angles, by name: {"hue": 360}. On at most 64 even steps they become levels, else radians.
             missing: a value, several, or a mapping from names to them, that stand for no label, as NaN and None do.
-            columns: names of the labels to use, in this order, or of one; default all.
+            columns: names of the labels to use, in this order, or of one. Default: all of an array; of a table all but
+                constants, names or numbers of rows (time, ids) and names of groups (trial, animal), which a note lists,
+                unless another argument names them.
+            unwanted: names of labels that `score` tests apart from the others.
             log_variances, prior_kl, code_names, weights, code_blocks, factor_blocks, orbits: as for `Representation`,
                 of all rows.
             groups: likewise; or the name of a column of the labels, which is no factor then.
@@ -371,7 +368,7 @@ class Representation(Shown):
 
         Raises:
             ValueError: shapes disagree; index or key name different rows; a name or kind is unknown; a period is none;
-                a column mixes text and numbers, or names the rows and its kind is not given; no row has all labels.
+                a column mixes text and numbers; no row has all labels; there is no factor, or one of too many levels.
 
         Example:
             >>> labels = {"shape": ["heart", "square", None, "square"], "hue": [0, 90, 180, 270]}
@@ -401,8 +398,9 @@ class Representation(Shown):
         if labels is None:
             return cls(codes, notes=notes, groups=groups, **posterior, **about)
         read = read_labels(
-            labels, names=names, kinds=kinds, period=period, missing=missing, columns=columns, sizes=sizes
-        )
+            labels, names=names, kinds=kinds, period=period, missing=missing, columns=columns, sizes=sizes,
+            unwanted=unwanted,
+        )  # fmt: skip
         if sizes is not None:
             check_entries("sizes", sizes, len(read.names))
         for name, array in {"codes": codes, **posterior}.items():
@@ -470,7 +468,7 @@ class Representation(Shown):
                 every = tuple(arrays["labels"])
                 chosen = _among(columns, every)
                 held = cls.of(
-                    arrays["codes"], None if chosen == [] else arrays["labels"], columns=chosen,
+                    arrays["codes"], None if chosen == [] else arrays["labels"], columns=chosen or every,
                     code_names=code_names, groups=arrays.get("groups"), code_blocks=blocks,
                     log_variances=arrays.get("log_variances"), prior_kl=arrays.get("prior_kl"),
                 )  # fmt: skip

@@ -12,7 +12,8 @@ from unbraid._utils.arrays import as_full, in_columns
 from unbraid._utils.suggest import suggestion
 from unbraid.integrations.anndata import H5AD, read_h5ad
 from unbraid.representation import POSTERIOR, Representation
-from unbraid.representation.labels import note_on_guesses, read_labels
+from unbraid.representation.guessing import note_on_guesses
+from unbraid.representation.labels import read_labels
 from unbraid.representation.representation import load_codes, read_table, row_names
 from unbraid.representation.row_index import counts, note_on_order, order_of, taken
 from unbraid.runs.folder import read_codes
@@ -37,6 +38,7 @@ class Labels:
     missing: Sequence[float | str] | None = None
     weights: str | None = None  # column
     groups: str | None = None  # column
+    unwanted: Sequence[str] = ()
     dense: bool = False  # whether sparse codes are made full
 
     @property
@@ -90,8 +92,8 @@ def read_labelled(path: Path, labels: Labels) -> tuple[Representation, tuple[str
     posterior = {name: getattr(held, name) for name in POSTERIOR}
     try:
         made = Representation.of(
-            held.codes, columns, columns=labels.columns, code_names=held.code_names, code_blocks=held.code_blocks,
-            **beside, **about, **posterior,
+            held.codes, columns, columns=labels.columns, unwanted=labels.unwanted, code_names=held.code_names,
+            code_blocks=held.code_blocks, **beside, **about, **posterior,
         )  # fmt: skip
     except ValueError as error:
         raise ValueError(f"{labels.table or path}: {error}") from error

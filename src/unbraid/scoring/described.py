@@ -14,19 +14,20 @@ from unbraid._utils.repr import with_names
 from unbraid._utils.suggest import suggestion
 from unbraid.metrics._shared.inputs import all_finite, check_inputs, finite_matrix, real_matrix
 from unbraid.representation import POSTERIOR, Representation
-from unbraid.representation.labels import check_groups, is_plain, refuse_names_of_rows
+from unbraid.representation.guessing import NUMBERS_ROWS, why_no_factor
+from unbraid.representation.labels import check_groups, is_plain
 from unbraid.representation.representation import grouped_by
 from unbraid.scoring.blocks import blocks_of
 from unbraid.types import ArrayLike, FloatArray, IntArray
 
 # What `Representation.of` takes beside codes and labels, and what `score` makes of them; what of it has a row per
 # sample; what says something of the codes and not of their rows; and what a Representation may be given later.
-ABOUT = (*tuple(inspect.signature(Representation.of).parameters)[2:], "unwanted", "units")
+ABOUT = (*tuple(inspect.signature(Representation.of).parameters)[2:], "units")
 WITH_ROWS = (*POSTERIOR, "weights", "groups")
 OF_CODES = (*POSTERIOR, "code_names", "code_blocks", "factor_blocks", "orbits")
 OF_LABELS = ("names", "kinds", "period", "missing", "columns")
 ADDED = ("weights", "groups", "code_blocks", "factor_blocks", "orbits")
-PLAIN = ("names", "kinds", "sizes", "log_variances", *ADDED)  # what `_of_numbers` takes
+PLAIN = ("names", "kinds", "sizes", "log_variances", "unwanted", *ADDED)  # what `_of_numbers` takes
 
 
 def known_about(about: Mapping[str, Any]) -> dict[str, Any]:
@@ -114,6 +115,7 @@ def _of_numbers(codes: ArrayLike, factors: ArrayLike, about: Mapping[str, Any]) 
     except ValueError as error:
         raise ValueError(with_names(str(error), () if names is None else names)) from None
     checked: dict[str, Any] = {"code_names": column_names(codes), **about}
+    checked.pop("unwanted", None)
     for name in ("names", "sizes"):
         if name in about:
             check_entries(name, about[name], inputs.n_factors)
@@ -124,9 +126,9 @@ def _of_numbers(codes: ArrayLike, factors: ArrayLike, about: Mapping[str, Any]) 
     if "kinds" in about:
         checked["kinds"] = inputs.kinds
     else:
-        for place, kind in enumerate(inputs.kinds):
-            if kind == "ordinal":
-                refuse_names_of_rows(f"factor_{place}" if names is None else names[place], inputs.factors[:, place])
+        for name, column in zip(names or range(inputs.n_factors), inputs.factors.T, strict=False):
+            if why_no_factor("", column, text=False) == NUMBERS_ROWS:
+                raise ValueError(f"factors column {name} {NUMBERS_ROWS}: leave it out, or give its kind (kinds=)")
     return Representation(_kept(inputs.held), as_array(factors), **checked)
 
 

@@ -164,6 +164,7 @@ def score(
         codes, factors, held_out = rows["codes"], rows["factors"], rows["held_out"]
         about |= {name: rows[name] for name in WITH_ROWS if name in about}
         baselines = {name: rows[_called(name)] for name in baselines or {}}
+        about |= {"unwanted": unwanted} if unwanted else {}
     dense = about.pop("dense", False)
     asked = {"null": null, "confidence": confidence, "baselines": baselines, "held_out": held_out}
     asked |= {"unwanted": unwanted, "units": units}

@@ -16,6 +16,7 @@ from unbraid.errors import UnbraidError
 from unbraid.metrics._shared.bins import bin_equal_width
 from unbraid.metrics._shared.resampling import Numbers, permutation
 from unbraid.metrics._shared.sharing import P, R, alone, hand_out, of_codes, shared
+from unbraid.representation.guessing import guess_kind, ranks_of, refuse_many_levels
 from unbraid.representation.labels import TURN, check_groups
 from unbraid.representation.row_index import refuse_other_order
 from unbraid.types import KIND_WORDS, KINDS, ArrayLike, FloatArray, IntArray, Kind
@@ -105,8 +106,8 @@ def check_inputs(
 ) -> Inputs:
     """Validate and convert what every metric is given.
 
-    Without `kinds`, a factor is ordinal when all its values are whole numbers and continuous otherwise. Rows of weight
-    0 are left out. `groups` are labels of any sort.
+    Without `kinds`, a factor is ordinal where its values are a few that repeat and continuous otherwise. Levels that
+    are no whole numbers count by rank. Rows of weight 0 are left out. `groups` are labels of any sort.
 
     Raises:
         ValueError: names the argument, and the row and column where there is one.
@@ -149,10 +150,22 @@ def _converted(codes: ArrayLike, factors: ArrayLike, kinds: Sequence[Kind] | Non
         )
     _refuse_constant(factor_matrix)
     kinds = check_kinds(kinds, factor_matrix)
-    for column in _angles(kinds, factor_matrix):
-        factor_matrix = np.array(factor_matrix)
-        factor_matrix[:, column] = np.mod(factor_matrix[:, column], TURN)
-    return Inputs(code_matrix, factor_matrix, kinds)
+    return Inputs(code_matrix, _as_read(factor_matrix, kinds), kinds)
+
+
+def _as_read(factors: FloatArray, kinds: Sequence[Kind]) -> FloatArray:
+    """Angles from 0 to 2 pi, and the ranks of levels that are no whole numbers, such as .1, 1 and 10."""
+    read = np.array(factors)
+    angles = _angles(kinds, factors)
+    for column, kind in enumerate(kinds):
+        if column in angles:
+            read[:, column] = np.mod(factors[:, column], TURN)
+        elif kind != "continuous":
+            ranks = ranks_of(factors[:, column])
+            refuse_many_levels(column, kind, int(ranks.max()) + 1)
+            if (read[:, column] != np.rint(read[:, column])).any():
+                read[:, column] = ranks
+    return read
 
 
 def _refuse_constant(factors: FloatArray) -> None:
@@ -227,29 +240,22 @@ def real_matrix(values: ArrayLike, name: str, columns: str) -> FloatArray | IntA
 
 
 def check_kinds(kinds: Sequence[Kind] | None, factors: FloatArray, name: str = "factors") -> tuple[Kind, ...]:
-    """The kinds of factors, checked: whole numbers where they have levels, radians where they go around without steps.
+    """The kinds of factors, checked: radians where they go around without steps.
 
     Raises:
         ValueError: they are not; the message calls the factors by `name`.
     """
     whole = (factors == np.rint(factors)).all(axis=0)
     if kinds is None:
-        return tuple("ordinal" if is_whole else "continuous" for is_whole in whole)
+        return tuple(guess_kind(column) for column in factors.T)
     check_entries("kinds", kinds, factors.shape[1])
     for column, kind in enumerate(kinds):
         if kind not in KINDS:
             raise ValueError(f"kinds[{column}] is {kind!r}; {suggestion(str(kind), KINDS, words=KIND_WORDS)}")
-        if kind == "cyclic" and not whole[column]:
-            if np.abs(factors[:, column]).max() > TURN * (1 + 1e-9):
-                raise ValueError(
-                    f"{name} column {column} is cyclic with real values, which are radians, -6.28 to 6.28; got "
-                    f"{factors[:, column].min():g} to {factors[:, column].max():g}. unbraid.score takes a period"
-                )
-        elif kind != "continuous" and not whole[column]:
-            row = int(np.argmax(factors[:, column] != np.rint(factors[:, column])))
+        if kind == "cyclic" and not whole[column] and np.abs(factors[:, column]).max() > TURN * (1 + 1e-9):
             raise ValueError(
-                f"{name} column {column} is {kind} and must hold whole numbers; "
-                f"row {row} is {factors[row, column]:g}. Real values are of kind 'continuous'"
+                f"{name} column {column} is cyclic with real values, which are radians, -6.28 to 6.28; got "
+                f"{factors[:, column].min():g} to {factors[:, column].max():g}. unbraid.score takes a period"
             )
     return tuple(kinds)
 
@@ -280,7 +286,7 @@ def as_levels(inputs: Inputs, bins: int = CONTINUOUS_BINS, n_known: int | None =
             values = bin_equal_width(values[:, None], bins, inputs.weights)[:, 0]
             notes.append(f"factor {column} is continuous: cut into {bins} bins of equal width")
         present, levels = np.unique(values, return_inverse=True)
-        if len(present) == 1 and (kind == "continuous" or column in angles):
+        if len(present) == 1:
             raise NotDefined(
                 f"factors column {column} has all its values in one of {bins} bins: as classes they are one level"
             )

@@ -110,6 +110,9 @@ def with_test_rows(inputs: Inputs, test_codes: ArrayLike | None, test_factors: A
             f"as codes and factors have; got {codes.shape} and {factors.shape}"
         )
     check_kinds(inputs.kinds, factors, "test_factors")
+    ranked = [kind in ("categorical", "ordinal") for kind in inputs.kinds]
+    if (fractions := ranked & (factors != np.rint(factors)).any(axis=0)).any():
+        raise ValueError(f"test_factors column {fractions.argmax()} must number the levels of factors: 0, 1, ...")
     return check_inputs(np.vstack([inputs.codes, codes]), np.vstack([inputs.factors, factors]), inputs.kinds)
 
 

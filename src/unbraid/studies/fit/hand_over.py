@@ -19,7 +19,6 @@ from unbraid.datasets.factor_table import Column, read_table, table_columns
 from unbraid.datasets.own import FILE_COLUMN
 from unbraid.metrics import METRICS
 from unbraid.representation import Representation
-from unbraid.representation.labels import NamesOfRows
 from unbraid.runs.exported import copied
 from unbraid.runs.foreign import is_run
 from unbraid.runs.model_card import README, load_lines, model_card
@@ -160,8 +159,6 @@ def read_labels(given: Any, pictures: Pictures) -> Labels:
     found = {name: _checked(column, kept) for name, column in columns.items()}
     try:
         Representation.of(np.zeros((len(kept), 1)), found)
-    except NamesOfRows as error:
-        raise ValueError(f"{where}: {error.without_kinds}") from None
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from None
     notes = (
