@@ -277,14 +277,16 @@ def test_a_lost_factor_counts_as_scikit_learns_boosted_trees_have_it(n_known: in
 
 @pytest.mark.parametrize("n_known", [3, 2, 1])
 def test_a_lost_factor_counts_as_scikit_learns_lasso_has_it(n_known: int) -> None:
-    codes, factors = codes_that_know(n_known, 1000, 10)
+    codes, factors = codes_that_know(n_known, 3000, 10)
     result = dci_lasso(codes, factors)
-    train, _, _ = split_rows(1000, (0.8, 0.1, 0.1), 0)
+    train, _, _ = split_rows(3000, (0.8, 0.1, 0.1), 0)
     x, y = ((each[train] - each[train].mean(axis=0)) / each[train].std(axis=0) for each in (codes, factors))
     weights = [Lasso(alpha=a, tol=1e-10).fit(x, own).coef_ for a, own in zip(result.tuned, y.T, strict=True)]
     importance = np.abs(np.stack(weights, axis=1))
     assert result.disentanglement == pytest.approx(dci_by_loops(importance, weighted=False)[0], abs=1e-6)
     assert amari(codes, factors).score == pytest.approx(amari_from_importance(importance).score, abs=1e-6)
+    assert result.mean_over == ("" if importance.any(axis=0).all() else "factors 0, 1")
+    assert importance.any(axis=0).all() == (n_known != 2), "of the lost factor no weight is left"
 
 
 def test_fewer_rows_of_the_example_do_not_raise_disentanglement() -> None:

@@ -32,6 +32,7 @@ class DCI(Shown):
     nrmse: float | None = None  # mean over the factors that were regressed
     error_rate: float | None = None  # mean over the factors that were classified
     notes: tuple[str, ...] = ()
+    mean_over: str = ""  # factors that have any importance, where not all have; see `unbraid.compare`
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -139,7 +140,7 @@ def _shares(sums: FloatArray) -> FloatArray:
 
 def dci_result(predicted: Predicted, completeness: Completeness) -> DCI:
     scores = dci_from_importance(predicted.importance, completeness=completeness)
-    classified = np.array(predicted.classified)
+    classified, important = np.array(predicted.classified), predicted.importance.any(axis=0)
     return DCI(
         disentanglement=scores.disentanglement,
         completeness=scores.completeness,
@@ -154,7 +155,12 @@ def dci_result(predicted: Predicted, completeness: Completeness) -> DCI:
         nrmse=None if classified.all() else float(predicted.errors[~classified].mean()),
         error_rate=float(predicted.errors[classified].mean()) if classified.any() else None,
         notes=predicted.notes + scores.notes,
+        mean_over="" if important.all() or not important.any() else _factors(np.flatnonzero(important)),
     )
+
+
+def _factors(columns: IntArray) -> str:
+    return f"factor{'s' * (len(columns) > 1)} {', '.join(map(str, columns))}"
 
 
 def target_scale(factors: FloatArray, train: IntArray) -> FloatArray:

@@ -61,6 +61,7 @@ class InfoMEC(Shown):
     r2: float | None = None  # of least squares from all codes, on the rows fitted to; variants of training alone
     r2_active: float | None = None  # from active codes
     notes: tuple[str, ...] = ()
+    mean_over: str = ""  # how many codes modularity is of, where not of all; see `unbraid.compare`
 
 
 def infomec(
@@ -162,6 +163,7 @@ def infomec(
         r2=_r2(inputs, np.arange(inputs.n_codes), discrete_codes, sizes) if training else None,
         r2_active=_r2(inputs, active, discrete_codes, sizes) if training else None,
         notes=(*levels.notes, *_notes(inputs, active, shares, float(explicit.mean()))),
+        mean_over="" if told.sum() in (0, inputs.n_codes) else f"{told.sum()} of {inputs.n_codes} codes",
     )
 
 

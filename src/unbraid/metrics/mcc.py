@@ -44,6 +44,7 @@ class MCC(Shown):
     correlation: FloatArray  # (n_codes, n_factors) over all rows of `codes`
     alignment: IntArray  # (n_factors,) code matched with each factor by `correlation`, -1 without one
     notes: tuple[str, ...] = ()
+    mean_over: str = ""  # how many factors count, where not all; see `unbraid.compare`
 
 
 def mcc(
@@ -156,6 +157,7 @@ def mcc(
             *((f"{sizes_of}: {lost} of them {how}",) if lost else ()),
             *(notes_on_parts(blocks, ways) if fit == "halves" else _notes_on_fit(inputs, sizes, alignment)),
         ),
+        mean_over="" if n_counted == inputs.n_factors else f"{n_counted} of {inputs.n_factors} factors",
     )
 
 

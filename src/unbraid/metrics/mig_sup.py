@@ -29,6 +29,7 @@ class MIGSup(Shown):
     weights: FloatArray  # (n_codes,) of each code in the score, summing to 1, or all 0
     mutual_information: FloatArray  # (n_codes, n_factors), nats
     notes: tuple[str, ...] = ()
+    mean_over: str = ""  # how many codes count, where not all; see `unbraid.compare`
 
 
 def mig_sup(
@@ -105,6 +106,7 @@ def mig_sup(
             *notes_on_dependence(found.levels),
             *(() if shares.any() else (f"{nobody[weighting]}: the score is set to 0",)),
         ),
+        mean_over="" if active.all() or not active.any() else f"{int(active.sum())} of {inputs.n_codes} codes",
     )
 
 

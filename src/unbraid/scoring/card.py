@@ -130,6 +130,11 @@ class Scored:
         notes += [with_names(note, self.factors, self.codes) for note in lost]
         return tuple(dict.fromkeys(notes))  # a card that was read has them among those of its result
 
+    @property
+    def mean_over(self) -> str:
+        """The factors or codes that the headline is a mean over, where these are not all."""
+        return with_names(getattr(self.result, "mean_over", ""), self.factors, self.codes)
+
     def contents(self) -> dict[str, Any]:
         """All of it by name, as pages read it."""
         names = (
