@@ -4,6 +4,8 @@
     python benchmarks/audit.py                  those that are installed, some minutes
     python benchmarks/audit.py cebra disent     these anew, the others as they are
 
+disent 0.9.3 needs Python 3.12; the metrics that are judged here are the same in it.
+
 Each function is called as its documentation says, by an adapter from codes and factors to a number. What the adapters
 add: codes are cut into 20 bins of equal width where labels are read, and so are continuous factors; a function that
 reads one code and one factor is given all pairs, and the mean over factors of the best code is judged; one that reads

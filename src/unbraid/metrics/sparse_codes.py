@@ -1,6 +1,8 @@
 """What is asked of sparse autoencoders, as operations on codes, labels and dictionaries; no language model inside.
 
-An audit of 2026 (Chanin) finds SCR and TPP unfit to rank dictionaries: take them for what an ablation does, no more.
+SCR and TPP say what an ablation does. They should not be used to evaluate or rank autoencoders (Chanin 2026, "Are
+Sparse Autoencoder Benchmarks Reliable?", arXiv 2605.18229), which finds k-sparse probing as in sae-probes the most
+reliable of SAEBench's metrics; `sparse_probing` is of that kind.
 """
 
 from collections.abc import Callable, Sequence
@@ -182,6 +184,8 @@ def spurious_correlation_removal(
 ) -> FloatArray:
     """SCR: the share of what a spurious cue costs that is won back by ablating the codes of the cue.
 
+    Not for evaluating autoencoders (Chanin 2026); use `sparse_probing`.
+
     Args:
         effect: accuracy of the biased probe after these codes are ablated; also called with none.
         order: codes of the cue, those first that push it most, as `codes_to_ablate` gives them.
@@ -196,6 +200,7 @@ def spurious_correlation_removal(
 
     Reference:
         Karvonen et al. 2024, "Evaluating Sparse Autoencoders on Targeted Concept Erasure Tasks"; SAEBench.
+        Chanin 2026, "Are Sparse Autoencoder Benchmarks Reliable?", arXiv 2605.18229.
 
     Example:
         >>> spurious_correlation_removal(lambda ablated: 0.5 + 0.1 * len(ablated), [4, 2, 0], [1, 3], clean=0.9)
@@ -213,6 +218,8 @@ def targeted_probe_perturbation(
 ) -> FloatArray:
     """TPP: how much more a class loses than the other classes do when its codes are ablated.
 
+    Not for evaluating autoencoders (Chanin 2026); use `sparse_probing`.
+
     Args:
         effect: (n_classes,) accuracy of the probe of each class after these codes are ablated; also called with none.
         orders: for each class its codes, those first that push it most.
@@ -226,6 +233,7 @@ def targeted_probe_perturbation(
 
     Reference:
         Karvonen et al. 2024, "Evaluating Sparse Autoencoders on Targeted Concept Erasure Tasks"; SAEBench.
+        Chanin 2026, "Are Sparse Autoencoder Benchmarks Reliable?", arXiv 2605.18229.
     """
     if len(orders) < 2:
         raise ValueError(f"orders must be for at least two classes; got {len(orders)}")
