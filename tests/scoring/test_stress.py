@@ -296,7 +296,7 @@ def test_the_command_prints_and_writes_every_check(unbraid_cli, tmp_path: Path, 
     monkeypatch.chdir(tmp_path)
     Path("my_lab_stressed.py").write_text("def known(codes, factors):\n    return 0.5\n")
     code, printed, error = unbraid_cli("stress", "my_lab_stressed:known", "med", "--json", "out.json")
-    assert code == 0, error
+    assert code == 3, error
     assert "my_lab_stressed:known" in printed
     assert "few rows" in printed
     first, second = json.loads(Path("out.json").read_text())["metrics"]
@@ -319,7 +319,7 @@ def test_a_table_of_several_metrics_tells_how_many_tests_and_why_all_fail(unbrai
     Path("my_lab_failing.py").write_text("def broken(codes, factors):\n    raise KeyError('x')\n")
     names = "my_lab_failing:broken", f"{__name__}:largest"
     code, printed, error = unbraid_cli("stress", *names, "--claim", "compactness", "--cases", "faults", "--csv", "-")
-    assert code == 0, error
+    assert code == 3, error
     broken, other = csv.DictReader(printed.splitlines())
     assert (broken["passed"], broken["failed at"]) == ("0", "all: KeyError: 'x'")
     (checked,) = stress(largest, claims=["compactness"], cases=["faults"])
@@ -343,7 +343,7 @@ def test_the_command_judges_a_function_of_another_package(unbraid_cli, tmp_path:
     monkeypatch.chdir(tmp_path)
     command = "stress", "their_lab.metrics:told", "--claim", "alignment", "--cases", "null", "--json", "out.json"
     code, printed, error = unbraid_cli(*command)
-    assert code == 0, error
+    assert code == 3, error
     told, seed = json.loads(Path("out.json").read_text())["metrics"]
     assert (told["value"], told["claims"], told["passed"]) == ("told", ["alignment"], True)
     assert told["scores"]["one factor copied"] == pytest.approx(0.25)  # one of four, and no other
@@ -353,6 +353,39 @@ def test_the_command_judges_a_function_of_another_package(unbraid_cli, tmp_path:
     assert code == 0, error
     assert "pass one factor copied" in printed
     assert "seed" not in printed
+
+
+def gap_of_information(codes, factors, base: float = np.e):
+    """MIG on 20 bins, whose information is in another unit than its entropies unless the base is e."""
+    binned = [np.digitize(code, np.histogram_bin_edges(code, 20)[1:-1]) for code in codes.T]
+    gaps = []
+    for factor in factors.T:
+        levels = np.unique(factor, return_inverse=True)[1]
+        shares = np.bincount(levels) / len(levels)
+        of_codes = [0.0]
+        for code in binned:
+            joint = np.bincount(code * len(shares) + levels, minlength=20 * len(shares)).reshape(20, -1) / len(levels)
+            expected = np.outer(joint.sum(axis=1), shares)
+            of_codes.append(np.sum(joint * np.log(np.where(joint > 0, joint / np.maximum(expected, 1e-300), 1.0))))
+        *_, second, first = sorted(of_codes)
+        gaps.append((first - second) / np.log(base) / -np.sum(shares * np.log(shares)))
+    return float(np.mean(gaps))
+
+
+def gap_in_bits(codes, factors):
+    return gap_of_information(codes, factors, 2.0)
+
+
+def test_a_wrong_base_of_the_logarithm_is_noticed_where_the_best_score_is_declared(unbraid_cli) -> None:
+    right, wrong = stress(gap_of_information, gap_in_bits, claims="compactness", cases="null", best=1.0)
+    assert right.passed
+    assert [(check.situation, check.demand) for check in wrong.failed] == [("perfect", "reaches 1")]
+    assert wrong.scores["perfect"] == pytest.approx(1 / np.log(2))
+    assert stress(gap_in_bits, claims="compactness", cases="null")[0].passed
+    for best_score, expected in (("1", 3), ("1.4427", 0)):
+        named = f"{__name__}:{gap_in_bits.__name__}"
+        code, _, error = unbraid_cli("stress", named, "--claim", "compactness", "--cases", "null", "--best", best_score)
+        assert code == expected, error
 
 
 METRICS_MED_NOISE = 0.077  # as docs/behaviour.json has it

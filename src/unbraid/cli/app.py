@@ -97,8 +97,8 @@ def command() -> Callable[..., int | None]:
 def main() -> None:
     """Run the command line.
 
-    Exit codes: 0 done, 2 bad input or usage, 3 a metric failed or scored worse than it was to, 130 interrupted, 143 the
-    same by SIGTERM, 1 internal error.
+    Exit codes: 0 done, 2 bad input or usage, 3 a metric failed, scored worse than it was to or failed a test of
+    `stress`, 130 interrupted, 143 the same by SIGTERM, 1 internal error.
     """
     gc.set_threshold(50_000, 20, 20)  # commands make much and drop little: this took a quarter of `status`
     warnings.showwarning = _warn

@@ -47,6 +47,10 @@ def stress(
     lower_is_better: Annotated[
         bool, typer.Option("--lower-is-better", help="For a function of your own: lower is better.")
     ] = False,
+    best: Annotated[
+        float | None,
+        typer.Option(help="Score that perfect codes should reach, such as 1: finds a wrong logarithm base."),
+    ] = None,
     seed: Seed = 0,
     csv: Csv = None,
     latex: Latex = None,
@@ -59,7 +63,7 @@ def stress(
     factors in one code, but not copies of a code; a metric of compactness must do the opposite. A metric of alignment
     must penalise every factor without a code of its own, and a metric of explicitness only lost factors. Every metric
     must score perfect codes above noise and above codes without information, and must not change when codes are scaled
-    or reordered, when irrelevant codes are added, or when rows are few.
+    or reordered, when irrelevant codes are added, or when rows are few. The exit code is 3 if any test fails.
 
     Examples:
 
@@ -67,7 +71,7 @@ def stress(
 
       unbraid stress disentanglement --json stress.json
 
-      unbraid stress my_lab.scores:my_metric --claim modularity
+      unbraid stress my_lab.scores:my_metric --claim modularity --best 1
 
       unbraid stress my_lab.scores:my_metric --cases faults --cases null
 
@@ -85,13 +89,15 @@ def stress(
     with stage_progress("stressing") as progress:
         results = put_through(
             *(metrics or ()), claims=claim, cases=cases or None, value=value,
-            higher_is_better=not lower_is_better, seed=seed,
+            higher_is_better=not lower_is_better, best=best, seed=seed,
             progress=lambda _, done, total: progress("stressing", done, total),
         )  # fmt: skip
     content = {"seed": seed, "metrics": [result.to_dict() for result in results]}
     table = _summary(results)
     shown = [table] if len(results) > 1 else [line for each in results for line in str(each).splitlines()]
     show(shown, to, content=content, rows=table, paper=table)
+    if any(result.failed for result in results):
+        raise typer.Exit(3)
 
 
 def _summary(results: "Sequence[Stressed]") -> Table:

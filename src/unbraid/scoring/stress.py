@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from unbraid._utils.arguments import check_whole, list_of
+from unbraid._utils.arguments import check_number, check_whole, list_of
 from unbraid._utils.repr import Shown
 from unbraid._utils.suggest import suggestion
 from unbraid.metrics import METRICS, Claim, Metric, NotDefined
@@ -165,6 +165,7 @@ def stress(
     cases: str | Sequence[str] | None = None,
     value: str | None = None,
     higher_is_better: bool = True,
+    best: float | None = None,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> tuple[Stressed, ...]:
@@ -190,6 +191,8 @@ def stress(
             `unbraid.scoring.synthetic_codes.GROUPS`. Perfect codes and noise always are. Default: all.
         value: the only one to judge, of a mapping that a function of your own returns or of what a metric claims.
         higher_is_better: of a function of your own.
+        best: what perfect codes should score, such as 1. Where it is given they must come as near as 5 % of the way
+            from noise, which a wrong base of a logarithm does not.
         seed: draws the codes, and is the metric's.
         progress: called as progress(situation, done, total).
 
@@ -208,6 +211,8 @@ def stress(
         (('compactness',), 3, 0.0)
     """
     check_whole("seed", seed, 0)
+    if best is not None:
+        check_number("best", best)
     chosen, through = _rows(metrics, _claims(claims), higher_is_better), _cases(cases)
     found: dict[str, dict[str, Scored | Exception]] = {name: {} for name in chosen}
     for done, (situation, case) in enumerate(through.items()):
@@ -219,7 +224,7 @@ def stress(
             if value is not None and isinstance(scored, Scored):
                 _check_value(name, value, _values(chosen[name], {situation: scored}))
     return tuple(
-        _judged(name, row, each, claimed, found[name])
+        _judged(name, row, each, claimed, found[name], best)
         for name, row in chosen.items()
         for each, claimed in _values(row, found[name]).items()
         if value is None or each == value
@@ -347,7 +352,12 @@ def _check_value(name: str, value: str, known: Mapping[str, tuple[Claim, ...]]) 
 
 
 def _judged(
-    name: str, row: Metric, value: str, claims: tuple[Claim, ...], found: Mapping[str, Scored | Exception]
+    name: str,
+    row: Metric,
+    value: str,
+    claims: tuple[Claim, ...],
+    found: Mapping[str, Scored | Exception],
+    best: float | None,
 ) -> Stressed:
     scores: dict[str, float | None] = {}
     reasons: dict[str, str] = {}
@@ -391,6 +401,9 @@ def _judged(
         checks.append(Check(situation, demand, passed, scores[situation], reached, why))
 
     check("perfect", "beats noise", lambda _: True)
+    if best is not None:
+        whole, nothing = (scores[end] or 0.0 for end in ("perfect", "noise"))
+        check("perfect", f"reaches {best:g}", lambda _: abs(whole - best) <= SLACK * abs(best - nothing))
     worst = min(
         (
             situation
