@@ -125,7 +125,7 @@ $(OLDEST)/.installed: $(INSTALLED) tests/oldest.py
 	$(BIN)/python tests/oldest.py > $(OLDEST)/constraints.txt
 	$(OLDEST)/bin/python -m pip install --quiet --constraint $(OLDEST)/constraints.txt torch uv
 	$(OLDEST)/bin/uv pip install --quiet --python $(OLDEST)/bin/python --constraint $(OLDEST)/constraints.txt \
-	  --editable '.[table,train,data,explore,ray,track,anndata,lightning]' \
+	  --editable '.[table,train,data,onnx,ray,track,anndata,lightning]' \
 	  flask flask-cors huggingface_hub hypothesis jsonschema moto onnxruntime packaging playwright pytest pytest-timeout \
 	  pytest-xdist
 	touch $@

@@ -10,7 +10,7 @@ EXTRAS = (
     "table",
     "train",
     "data",
-    "explore",
+    "onnx",
     "ray",
     "track",
     "anndata",

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-IMPORTED = "tests.studies.test_study", "unbraid.cli.app", "unbraid.explore.site"
+IMPORTED = "tests.studies.test_study", "unbraid.cli.app", "unbraid.studies.report"
 
 
 @contextmanager

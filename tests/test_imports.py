@@ -33,7 +33,7 @@ FLOORS = (
     {"runs"},
     {"training", "ranking"},
     {"studies"},
-    {"explore", "figures", "zoo"},
+    {"figures", "zoo"},
     {"bench"},
     {"cli"},
     {"__main__"},

@@ -7,6 +7,7 @@ import shlex
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -121,8 +122,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def test_commands_run(command: str, home: Path, unbraid_cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the order in which they stand: what one writes another reads."""
     if ".h5ad" in command:
-        pytest.importorskip("anndata")
-        _write_cells(home / "cells.h5ad")
+        _write_cells(home / "cells.h5ad", pytest.importorskip("anndata"))
     monkeypatch.chdir(home)
     monkeypatch.syspath_prepend(os.fspath(home))
     monkeypatch.setenv("UNBRAID_DATA", os.fspath(home / "data"))
@@ -135,8 +135,7 @@ def test_commands_run(command: str, home: Path, unbraid_cli: Cli, monkeypatch: p
     assert printed or error
 
 
-def _write_cells(path: Path) -> None:
-    import anndata
+def _write_cells(path: Path, anndata: Any) -> None:
     import pandas as pd
 
     rng = np.random.default_rng(0)

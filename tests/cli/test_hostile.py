@@ -1,4 +1,4 @@
-"""Every command, and the explorer, over a stranger's study whose network and metric are code of his own."""
+"""Every command over a stranger's study whose network and metric are code of his own."""
 
 import json
 import shutil
@@ -12,8 +12,6 @@ import typer
 
 import unbraid
 from unbraid.cli.app import app
-from unbraid.explore.server import Refused
-from unbraid.explore.site import RunSite, open_site
 from unbraid.studies.study import Study
 
 NETWORK, METRIC = "strangers_code:pair", "strangers_code:metric"
@@ -107,7 +105,6 @@ WALK: dict[str, list[tuple[str, int]]] = {
         ("reconstructions run --out a.png", 2), ("curves run --out a.png", 0),
         ("information run --out a.png", 0), ("boxes study --out a.png", 0),
     ],
-    "explore": [("run --port 0", 0), ("study --port 0", 0), ("wide --port 0", 0)],
     "report": [("run", 2), ("run --compare run", 2), ("study", 0), ("wide", 2), ("run/scores.json", 0)],
     "export": [
         ("run --out a.onnx", 2), ("study --out a.csv", 0), ("study --out a.parquet", 0), ("wide --out a.csv", 0),
@@ -151,15 +148,10 @@ def test_no_command_executes_what_a_folder_names(
     unbraid_cli, theirs: Path, home: Path, monkeypatch: pytest.MonkeyPatch, command: str, given: str, expected: int
 ) -> None:
     monkeypatch.chdir(home)
-    monkeypatch.setattr("unbraid.explore.server.Server.serve_forever", interrupted)
     code, _, error = unbraid_cli(*command.split(), *given.split())
     assert not executed(theirs)
     assert code == expected, error
     assert len(error.splitlines()) <= 1 or code == 0
-
-
-def interrupted(*_: object) -> None:
-    raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize(
@@ -224,37 +216,6 @@ def test_whole_objects_are_encoded_by_networks_that_are_trusted_only(
     assert not executed(theirs)
     assert unbraid_cli("score", "run", "--metrics", "mig,d_lsbd", "--trust-code", NETWORK)[0] == 0
     assert "d_lsbd" in json.loads(Path("run/scores.json").read_text())["metrics"]
-
-
-def test_the_explorer_executes_nothing_that_a_folder_names(theirs: Path, home: Path) -> None:
-    one, other = (path.parent.name for path in sorted(home.glob("study/runs/*/scores.json")))
-    site = open_site(home / "study")
-    pages = ["/", "/data", "/jobs", f"/picture/{one}", f"/run/{one}", f"/compare/{one}/{other}", f"/files/runs/{one}/"]
-    found = [answer(site, page) for page in pages]
-    assert found[3:6] == [f'{{"missing": "{refusal(home, one)}"}}', refusal(home, one), refusal(home, one)]
-    for metric in ("d_lsbd", "sap", METRIC):
-        answer(site, "/score", {"run": one, "metric": metric})
-    site.jobs.join()
-    answer(open_site(home / "run"), "/")
-    assert not executed(theirs)
-    allowed = open_site(home / "study", [NETWORK])
-    assert "<html" in answer(allowed, f"/run/{one}")
-
-
-def refusal(home: Path, run: str) -> str:
-    where = home / "study" / "runs" / run / "config.json"
-    return (
-        f"{where} names a network of its own, '{NETWORK}', and opening the run would execute it: if you trust it, "
-        f"load_run(path, network='{NETWORK}')"
-    )
-
-
-def answer(site: RunSite, path: str, content: dict[str, str] | None = None) -> str:
-    try:
-        reply = site.get(path) if content is None else site.post(path, content)
-    except (Refused, ValueError, OSError) as error:  # what the server makes a line of
-        return str(error)
-    return reply.body.decode()
 
 
 def poisoned(home: Path, **changes: object) -> Path:

@@ -27,7 +27,7 @@ MISTAKES = {
     "Score codes.npz": "did you mean 'score'?",
     "evaluate codes.npz": "did you mean 'score'?",
     "plot codes.npz": "did you mean 'figure'?",
-    "serve": "did you mean 'explore'?",
+    "serve": "did you mean 'report'?",
     "resume runs": "did you mean 'continue'?",
     "study start": "no command 'start'; did you mean 'run'?",
     "study resume": "did you mean 'run'?",
@@ -80,14 +80,12 @@ MISTAKES = {
     "--weights hue and --groups Shape",
     "score codes.npz --weights Hue": "no column 'Hue' for --weights; did you mean 'hue'?",
     # values
-    "explore --port abc": "Invalid value for '--port': 'abc' is not a whole number",
     "score codes.npz --seed 1.5": "'1.5' is not a whole number",
     "score codes.npz --confidence high": "'high' is not a number",
     "rank codes.npz codes.npy --similarity lassso": "'lassso' is not one of 'lasso', 'spearman', 'pearson'",
     # files
     "score code.npz": "code.npz: no such file",
     "report codes.npy --out page.html": "give labels (`unbraid score` takes --labels, and --html for a page)",
-    "explore codes.npz": "not the folder of a study or a run; unbraid report codes.npz makes a page of it",
     # commands that are written otherwise
     "study rank study": "no command 'rank' here; write unbraid rank STUDY",
     "study compare study": "write unbraid compare STUDY",

@@ -8,6 +8,7 @@ import pytest
 
 import unbraid
 import unbraid.cli.app
+from tests.conftest import Cli
 from tests.training.examples import blocks
 from unbraid.runs.run import Run
 
@@ -70,6 +71,32 @@ def test_two_runs_on_one_page(unbraid_cli, scored: Path, tmp_path: Path) -> None
     text = out.read_text(encoding="utf-8")
     assert 'id="comparison"' in text
     assert 'data-view="1"' in text
+
+
+def test_watching_writes_the_page_again_only_when_the_folder_changes(
+    unbraid_cli: Cli, scored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(scored, folder, ignore=shutil.ignore_patterns("*.html"))
+    page, reloading, times = folder / "report.html", '<meta http-equiv="refresh" content="5">', list[int]()
+
+    def between_looks(_seconds: float) -> None:
+        text = page.read_text(encoding="utf-8")
+        assert text.count(reloading) == 1
+        times.append(page.stat().st_mtime_ns)
+        if len(times) == 2:
+            unbraid.score(unbraid.load_run(folder).codes(), metrics=["mig", "sap"]).save(folder / "scores.json")
+            assert 'id="score-sap"' not in text
+        if len(times) == 4:
+            assert 'id="score-sap"' in text
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("unbraid.cli.report.time.sleep", between_looks)
+    code, printed, _ = unbraid_cli("report", folder, "--watch")
+    assert code == 0
+    assert printed.splitlines()[-1] == f"stopped watching {folder}"
+    assert times[0] == times[1] < times[2] == times[3]
+    assert reloading not in page.read_text(encoding="utf-8")
 
 
 def test_what_is_neither_is_refused_in_one_line(unbraid_cli, scored: Path, tmp_path: Path) -> None:

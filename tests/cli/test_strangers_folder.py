@@ -78,7 +78,6 @@ WALK: Mapping[str, list[str]] = {
         "curves run --out a.png",
         "boxes study --out a.png",
     ],
-    "explore": ["run --port 0", "study --port 0"],
     "report": ["run", "study"],
     "export": ["run --out a.onnx", "run --out exported", "study --out a.csv", "study --out a.parquet"],
     "cite": ["mig"],
@@ -165,12 +164,7 @@ def test_a_command_as_it_is_installed(folder: Path, command: str, given: str) ->
 ALL = """
 import json, os, sys
 from unbraid.cli import main
-from unbraid.explore.server import Server
 
-def interrupted(*_):
-    raise KeyboardInterrupt
-
-Server.serve_forever = interrupted
 codes = {}
 for given in json.loads(sys.argv[1]):
     sys.argv[1:] = given.split()

@@ -13,7 +13,6 @@ from tests.conftest import Cli
 from tests.training.examples import TINY
 from unbraid import Study, load_run, train
 from unbraid.cli._trust import untrusted_line
-from unbraid.explore.site import RunSite
 from unbraid.families.building import Member, completed
 from unbraid.families.table import find_family
 from unbraid.runs.model_card import model_card
@@ -131,9 +130,9 @@ def test_in_a_study_and_by_the_commands(unbraid_cli: Cli, tmp_path: Path, monkey
     assert [(run.state, run.reason) for run in study.runs()] == [("finished", None)] * 2
     assert [run.setting.count("weight=") for run in study.runs()] == [0, 1], "a default is not named"
     run = str(study.runs()[0].path)
-    RunSite(Path(run), trust=[FAMILY, NETWORK]).check()
+    assert load_run(run, trust=[FAMILY, NETWORK]).path == Path(run)
     with pytest.raises(UntrustedCode):
-        RunSite(Path(run)).check()
+        load_run(run)
     picture = ("figure", "traversals", run, "--out", str(tmp_path / "grid.png"), "--trust-code", NETWORK)
     code, _, error = unbraid_cli(*picture)
     assert (code, f"--trust-code {FAMILY}" in error) == (2, True)

@@ -467,7 +467,7 @@ def test_a_page_of_very_many_runs_holds_pictures_of_the_best(
     frame = study.frame.assign(**{first["id"]: -study.frame.index.to_numpy(dtype=float)})
     made = [run for run in frame.loc[[1, 2, 24], "run"]]
     found = page_content(study, frame, study.folder)["pictures"]
-    said = f"Of 3 models this page has pictures of the best 2 by {first['label']}; unbraid explore draws any."
+    said = f"Of 3 models this page has pictures of the best 2 by {first['label']}; unbraid report RUN draws any."
     best, worst = (made[:2], made[2]) if first["higher"] is not False else (made[:0:-1], made[0])
     assert found == {run: {"src": run} for run in best} | {worst: {"missing": said}}
 

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,8 +17,6 @@ from unbraid import Representation, Study
 from unbraid.analysis.comparison import compare_groups
 from unbraid.datasets import DATASETS
 from unbraid.datasets.described import COMMON_OPTIONS, options_of
-from unbraid.explore.server import Refused, html
-from unbraid.explore.site import open_site
 from unbraid.metrics import mig
 from unbraid.metrics._shared.resampling import permutation
 from unbraid.storage import remote
@@ -225,36 +222,6 @@ def test_the_page_of_all_shows_medians_by_dataset_and_leads_to_the_pages_of_each
         np.testing.assert_allclose(read, medians.to_numpy(), atol=6e-4)
     low, high = frame.loc[frame["label"] == "whole"].groupby("family")["mig.score"].agg(["min", "max"]).loc["beta_vae"]
     assert f"left:{round(100 * low, 2)}%;width:{round(100 * (high - low), 2)}%" in page
-
-
-def test_the_explorer_serves_the_page_of_all_and_below_it_the_study_of_each(
-    wide: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(
-        "unbraid.explore.site.run_reply",
-        lambda folder, *, home, compare, **_: html(f"{folder.name} {home} {compare and compare.name}"),
-    )
-    copied = tmp_path / "wide"
-    shutil.copytree(wide, copied, ignore=shutil.ignore_patterns("more"))
-    shutil.move(copied / "part", tmp_path / "part")
-    (copied / "part").symlink_to(tmp_path / "part")
-    site = open_site(copied)
-    text = site.get("/").body.decode()  # pyright: ignore[reportAttributeAccessIssue]
-    assert '<a href="whole/">whole</a>' in text
-    assert (site.get("/whole").status, site.get("/whole").headers["Location"]) == (301, "whole/")
-    run = Study.load(copied / "whole").runs()[0].id
-    alone = open_site(copied / "whole")
-    for path in ("/data", "/files/runs/", f"/files/runs/{run}", f"/files/runs/{run}/config.json"):
-        assert site.get(f"/whole{path}") == alone.get(path)
-    assert site.get(f"/whole/run/{run}").body == f"{run} ../ None".encode()
-    assert site.get(f"/whole/compare/{run}/{run}").body == f"{run} ../../ {run}".encode()
-    assert b'<a href="../../">Back to the page</a>' in site.get("/whole/files/runs/").body
-    assert b'<a href="../">Back to the page</a>' in site.get("/whole/files/").body
-    with pytest.raises(Refused, match="the study has no finished run of that name"):
-        site.post("/whole/score", {"run": "../part", "metric": "mig"})
-    for path in ("/part/", "/more/", "/runs/", "/data", "/../", "//", "/whole/files/../part/", "/.lock/"):
-        with pytest.raises(Refused):
-            site.get(path)
 
 
 def test_what_cannot_be_right_is_refused_by_its_key_and_nothing_is_written(unbraid_cli, tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def export_onnx(run: Run, path: str | Path, *, part: Part = "decoder") -> float 
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{path}: the folder {path.parent} does not exist")
     for package in ("onnx", "onnxscript"):
-        require(package, "explore", "writing ONNX")
+        require(package, "onnx", "writing ONNX")
     import onnx
 
     with torch.device("cpu"):  # whatever the user's default device is

@@ -80,37 +80,31 @@ def page_content(
     frame: DataFrame,
     base: Path,
     *,
-    live: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """What the page shows, as a plain dictionary; `data` is what its script reads.
 
     Args:
         snapshot, frame, base, progress: as for `study_page`.
-        live: for a page that `unbraid explore` serves, which asks for pictures when it shows them: the `tag` of the
-            data it begins with, and the `metrics` that can be asked for.
     """
-    data, models = study_data(snapshot, frame, base, live=live), _models(snapshot)
+    data, models = study_data(snapshot, frame, base), _models(snapshot)
     return {
         "name": snapshot.config.name,
         "dataset": ", ".join(sorted({str(each) for each in frame["dataset"].dropna()})),
         "version": VERSION,
         "yaml": snapshot.text,
         "reproduce": shlex.join(["unbraid", "study", "run", "study.yaml", "--out", snapshot.folder.resolve().name]),
-        "live": live is not None,
         "data": data,
-        "pictures": {} if live else _pictures(frame, models, progress),
-        "duel": None if live else duel(frame, models, data["not_best"]),
+        "pictures": _pictures(frame, models, progress),
+        "duel": duel(frame, models, data["not_best"]),
     }
 
 
-def study_data(
-    snapshot: StudySnapshot, frame: DataFrame, base: Path, *, live: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
+def study_data(snapshot: StudySnapshot, frame: DataFrame, base: Path) -> dict[str, Any]:
     """The tables of the page: runs, the columns of numbers with their meaning, and what follows from them.
 
     Args:
-        snapshot, frame, base, live: as for `page_content`.
+        snapshot, frame, base: as for `study_page`.
     """
     rankings, verdict = _study_matrices.rankings(snapshot, frame), _study_matrices.verdict(snapshot, frame)
     folders = {run.id: run.path for run in snapshot.runs}
@@ -119,9 +113,8 @@ def study_data(
     runs: dict[str, list[Any]] = {name: _study_columns.values(frame[name]) for name in RUN_COLUMNS}
     for name in ("family", "setting", "state", "reason"):
         runs[name] = [each or "" for each in runs[name]]
-    runs["folder"] = [_link(folders.get(run), base, "files/" if live else "") for run in runs["run"]]
+    runs["folder"] = [_link(folders.get(run), base) for run in runs["run"]]
     return {
-        "live": live,
         "groups": list(_study_columns.GROUPS.items()),
         "columns": columns,
         "settings": settings,
@@ -154,7 +147,7 @@ def _pictures(
         known = known.sort_values(first["id"], ascending=first["higher"] is False, kind="stable")
     drawn = {run: models[run] for run in known["run"].tolist()[:PICTURED]}
     by = f"best {PICTURED:,} by {first['label']}" if first else f"first {PICTURED:,}"
-    missing = f"Of {len(models):,} models this page has pictures of the {by}; unbraid explore draws any."
+    missing = f"Of {len(models):,} models this page has pictures of the {by}; unbraid report RUN draws any."
     return pictures(drawn, progress) | {run: {"missing": missing} for run in models if run not in drawn}
 
 
@@ -213,8 +206,8 @@ def _models(snapshot: StudySnapshot) -> dict[str, Callable[[], Run]]:
     }
 
 
-def _link(path: Path | None, base: Path, before: str) -> str | None:
+def _link(path: Path | None, base: Path) -> str | None:
     """Where the page finds a folder, as a relative address; None where there is no such folder."""
     if path is None or not path.is_dir():
         return None
-    return before + quote(Path(os.path.relpath(path, base)).as_posix()) + "/"
+    return quote(Path(os.path.relpath(path, base)).as_posix()) + "/"

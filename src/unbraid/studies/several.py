@@ -38,10 +38,10 @@ from unbraid.types import DataFrame
 
 MOST = 1000  # datasets
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
-# What lies in the folder of a study, or is an address of its explorer.
+# What lies in the folder of a study.
 RESERVED = frozenset(
     (store.YAML, store.ABOUT, store.RESULTS, store.RUNS, store.FAILED, store.ADDED, store.BASELINES,
-     "generalisation", "tracking", "udr", "report.html", "run", "compare")
+     "generalisation", "tracking", "udr", "report.html")
 )  # fmt: skip
 
 

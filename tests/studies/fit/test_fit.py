@@ -175,7 +175,7 @@ def test_the_search_chooses_where_the_last_round_learns_nothing(images: np.ndarr
     assert found.choice.chosen is not None
     assert found.choice.chosen.run.path.parts[-3] == "search"
     assert "\n`search/` the models that it was chosen from" in (tmp_path / "fitted" / "README.md").read_text()
-    assert "unbraid explore search" in found.report().read_text()
+    assert "unbraid report search" in found.report().read_text()
     assert found.choice.size == 16
     assert "4 <small>models at 16 × 16" in found.report().read_text()
     last = [load_run(each).config for each in (found.folder / "study" / "runs").iterdir() if not each.suffix]
@@ -569,7 +569,7 @@ def test_colours_are_seen_by_a_grey_model_as_their_brightness():
 @pytest.mark.parametrize(
     "words",
     [
-        "rank {}", "rank {} elsewhere", "compare {}", "score {}", "report {}", "explore {}", "study status {}",
+        "rank {}", "rank {} elsewhere", "compare {}", "score {}", "report {}", "study status {}",
         "study agreement {}", "export {} --out table.csv", "export {} --out copy", "figure traversals {} --out a.png",
         "figure hinton {} --out a.png",
     ],

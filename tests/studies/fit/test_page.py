@@ -86,7 +86,7 @@ def test_the_models_to_look_at_are_those_that_were_compared(tmp_path: Path, stud
     plan: Any = SimpleNamespace(minutes=1, final=SimpleNamespace(size=16))
     pictures = prepare(IMAGES, tmp_path / "cache", 16)
     page = fit_page(pictures, plan, choice, run=None, codes=None, judged={})
-    assert f"Look at these models: <code>unbraid explore {study}</code>" in page
+    assert f"Look at these models: <code>unbraid report {study}</code>" in page
     assert '<h2 id="h-sure">Why nothing was chosen</h2>' in page
     assert "<b>One model.</b>" in page
     assert "How sure" not in page

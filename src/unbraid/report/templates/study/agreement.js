@@ -38,11 +38,9 @@ function walkAgreement(event) {
 function setUpAgreement() {
   const scope = byId("agreement-scope");
   scope.addEventListener("change", showAgreement);
-  whenRenewed(() => {
-    byId("agreement").hidden = !study.agreement.length;
-    scope.replaceChildren(...study.agreement.map((each, index) => option(String(index), each.title, scope.value)));
-    if (study.agreement.length) showAgreement();
-  });
+  byId("agreement").hidden = !study.agreement.length;
+  scope.replaceChildren(...study.agreement.map((each, index) => option(String(index), each.title, "0")));
+  if (study.agreement.length) showAgreement();
   byId("agreement-table").addEventListener("keydown", walkAgreement);
   byId("agreement-table").addEventListener("click", (event) => {
     const cell = event.target.closest("td[data-row]");

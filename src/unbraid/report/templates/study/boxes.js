@@ -73,7 +73,7 @@ function showBoxNumbers(boxes) {
 function setUpBoxes() {
   const select = byId("boxes-column");
   hideWithout("boxes", 1);
-  whenRenewed(() => offerColumns(select, select.value || firstColumn(), (column) => column.number && column.group !== "hyper"));
+  offerColumns(select, firstColumn(), (column) => column.number && column.group !== "hyper");
   select.addEventListener("change", showBoxes);
   byId("boxes-order").addEventListener("change", showBoxes);
   whenChanged(showBoxes);

@@ -3,13 +3,9 @@
 const embedded = (id) => JSON.parse(document.getElementById(id).textContent);
 const byId = (id) => document.getElementById(id);
 const NAMES = ["run", "family", "setting", "seed", "state", "reason"];
-let study, columns, families;
-
-function take(data) {
-  study = data;
-  columns = new Map(study.columns.map((column) => [column.id, column]));
-  families = [...new Set(study.settings.map((each) => each.family))].sort(); // colours follow this order, as in unbraid.plots
-}
+const study = embedded("study");
+const columns = new Map(study.columns.map((column) => [column.id, column]));
+const families = [...new Set(study.settings.map((each) => each.family))].sort(); // colours follow this order, as in unbraid.plots
 
 function fill(element, properties, children) {
   for (const [name, value] of Object.entries(properties)) {
@@ -74,16 +70,8 @@ function whenChanged(listener) {
   listener();
 }
 
-// What depends on the data alone: a served page calls it again when there is more.
-const renewals = [];
-
-function whenRenewed(listener) {
-  renewals.push(listener);
-  listener();
-}
-
 const firstColumn = () => (study.columns.find((column) => column.headline && column.number) ?? numeric()[0])?.id ?? "";
-const hideWithout = (section, count) => whenRenewed(() => { byId(section).hidden = numeric().length < count; });
+const hideWithout = (section, count) => { byId(section).hidden = numeric().length < count; };
 
 function option(value, text, chosen) {
   return make("option", { value, selected: value === chosen }, text);

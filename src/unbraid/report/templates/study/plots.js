@@ -54,7 +54,8 @@ function showTip(run, x, y, keys) {
     const facts = [...new Set([...keys, ...study.columns.filter((column) => column.headline).map((column) => column.id).slice(0, 5)])];
     box.replaceChildren(make("b", {}, shortName(study.runs.run[run])), make("p", {}, swatch(study.runs.family[run]), runText(run)),
       make("dl", {}, ...facts.flatMap((key) => [make("dt", {}, labelOf(key)), make("dd", {}, valueText(run, key))])));
-    withPicture(run, (picture) => { if (picture.src && tip.run === run) box.append(make("img", { src: picture.src, alt: "", width: picture.width, height: picture.height })); });
+    const picture = pictureOf(run);
+    if (picture.src) box.append(make("img", { src: picture.src, alt: "", width: picture.width, height: picture.height }));
   }
   box.hidden = false;
   const { width, height } = box.getBoundingClientRect();

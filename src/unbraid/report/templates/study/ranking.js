@@ -120,7 +120,8 @@ function setUpRanking() {
   ranking.key = first || "family";
   ranking.down = first !== "" && bestFirst(first);
   for (const column of study.columns) if (column.shown) ranking.shown.add(column.id);
-  whenRenewed(() => { ranking.rows.clear(); extents.clear(); offerRankingColumns(); showBaselines(); });
+  offerRankingColumns();
+  showBaselines();
   narrow.addEventListener("change", () => { ranking.rows.clear(); showRanking(); });
   whenChanged(showRanking);
 }

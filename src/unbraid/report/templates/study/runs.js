@@ -1,19 +1,14 @@
 // One run: its picture, its numbers, where its files are; the best and the worst side by side; those that broke.
 let pictures = null;
 
-// Calls `show` with the picture of a run: now, or when a served page has got it.
-function withPicture(run, show) {
-  const name = study.runs.run[run];
+function pictureOf(run) {
   pictures ??= embedded("pictures");
-  if (pictures[name]) show(pictures[name]);
-  else if (study.live && study.runs.state[run] === "finished") askForPicture(name).then((picture) => { pictures[name] = picture; show(picture); });
-  else show({ missing: "Codes only: no traversals." });
+  return pictures[study.runs.run[run]] ?? { missing: "Codes only: no traversals." };
 }
 
 function pictureFigure(run) {
-  const place = make("div", { class: "picture" }, make("p", { class: "none" }, "…"));
-  withPicture(run, (picture) => place.replaceChildren(picture.missing ? make("p", { class: "none" }, picture.missing) : strip(picture, run)));
-  return place;
+  const picture = pictureOf(run);
+  return make("div", { class: "picture" }, picture.missing ? make("p", { class: "none" }, picture.missing) : strip(picture, run));
 }
 
 function strip(picture, run) {
@@ -32,7 +27,7 @@ function openRun(run) {
   byId("run-body").replaceChildren(
     make("p", { class: "what" }, swatch(study.runs.family[run]), `${runText(run)}, ${state[run]}${reason[run] ? ": " + reason[run] : ""}`),
     folder[run] ? make("p", {}, make("a", { href: folder[run] }, "Folder of the run")) : null,
-    pictureFigure(run), ...liveParts(run),
+    pictureFigure(run),
     make("div", { class: "groups" }, ...groups.filter(([, keys]) => keys.length).map(([title, keys]) => make("div", {}, make("h3", {}, title), factList(run, keys)))));
   if (!dialog.open) dialog.showModal();
   dialog.scrollTop = 0;
@@ -56,7 +51,7 @@ function setUpEnds() {
   const select = byId("ends-column");
   hideWithout("ends", 1);
   const direct = () => { byId("ends-best").value = bestFirst(select.value) ? "high" : "low"; };
-  whenRenewed(() => offerColumns(select, select.value || firstColumn()));
+  offerColumns(select, firstColumn());
   direct();
   select.addEventListener("change", () => { direct(); showEnds(); });
   byId("ends-best").addEventListener("change", showEnds);
@@ -84,6 +79,6 @@ function showFacts() {
 function setUpRuns() {
   byId("run-close").addEventListener("click", () => byId("run").close());
   byId("run").addEventListener("click", (event) => { if (event.target === byId("run")) byId("run").close(); });
-  whenRenewed(showFacts);
-  whenRenewed(showBroken);
+  showFacts();
+  showBroken();
 }

@@ -54,12 +54,10 @@ function choosePair(x, y) {
 
 function setUpScatter() {
   hideWithout("scatter", 2);
-  whenRenewed(() => {
-    const [first, second] = numeric().sort((a, b) => b.headline - a.headline).map((column) => column.id);
-    scatter.x = offerColumns(byId("scatter-x"), scatter.x || first);
-    scatter.y = offerColumns(byId("scatter-y"), scatter.y || second);
-    legend(byId("scatter-legend"));
-  });
+  const [first, second] = numeric().sort((a, b) => b.headline - a.headline).map((column) => column.id);
+  scatter.x = offerColumns(byId("scatter-x"), first);
+  scatter.y = offerColumns(byId("scatter-y"), second);
+  legend(byId("scatter-legend"));
   for (const side of ["x", "y"]) {
     byId(`scatter-${side}`).addEventListener("change", (event) => { scatter[side] = event.target.value; showScatter(); });
     byId(`scatter-log-${side}`).addEventListener("change", showScatter);

@@ -1,4 +1,3 @@
-take(embedded("study"));
 setUpFilters();
 setUpRuns();
 setUpRanking();
@@ -8,10 +7,7 @@ setUpScatter();
 setUpAgreement();
 setUpUdr();
 whenChanged(showGeneralisation);
-setUpLive();
-whenRenewed(() => {
-  for (const link of document.querySelectorAll("nav a")) link.hidden = document.querySelector(link.hash)?.hidden ?? false;
-});
+for (const link of document.querySelectorAll("nav a")) link.hidden = document.querySelector(link.hash)?.hidden ?? false;
 {
   let width = innerWidth;
   let waiting;

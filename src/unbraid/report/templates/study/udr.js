@@ -106,9 +106,7 @@ function setUpUdr() {
     showPair(true);
   });
   byId("udr-scale").style.background = `linear-gradient(to right, ${SHADES.filter((_, level) => level % 25 === 0).join(", ")})`;
-  whenRenewed(() => {
-    byId("udr").hidden = !study.udr.length;
-    choice.replaceChildren(...study.udr.map((each, index) => option(String(index), each.title, choice.value)));
-    if (study.udr.length) chooseRanking(choice.selectedIndex);
-  });
+  byId("udr").hidden = !study.udr.length;
+  choice.replaceChildren(...study.udr.map((each, index) => option(String(index), each.title, "0")));
+  if (study.udr.length) chooseRanking(choice.selectedIndex);
 }
