@@ -79,9 +79,11 @@ def test_by_hand() -> None:
 def test_a_dead_code_is_left_out_or_counts_as_zero() -> None:
     factors = grid_factors()
     codes = np.column_stack([factors.astype(float), np.full(len(factors), -2.0)])
-    assert modularity(codes, factors).score == pytest.approx(1.0, abs=1e-12)
+    ours = modularity(codes, factors)
+    assert (ours.score, ours.mean_over) == (pytest.approx(1.0, abs=1e-12), "3 of 4 codes")
+    assert modularity(factors, factors).mean_over == ""
     theirs = modularity(codes, factors, variant="disentanglement_lib")
-    assert theirs.score == pytest.approx(0.75, abs=1e-12)
+    assert (theirs.score, theirs.mean_over) == (pytest.approx(0.75, abs=1e-12), "")
     assert "counted as 0: 1 code without information" in theirs.notes
 
 

@@ -30,6 +30,7 @@ class Modularity(Shown):
     weights: FloatArray  # (n_codes,) of each code in the score, summing to 1 unless every code is dead
     mutual_information: FloatArray  # (n_codes, n_factors), nats
     notes: tuple[str, ...] = ()
+    mean_over: str = ""  # how many codes count, where not all; see `unbraid.compare`
 
 
 def modularity(
@@ -115,7 +116,9 @@ def modularity_of(information: FloatArray, weighting: Weighting = "codes", varia
     elif not alive.all():
         how = "counted as 0" if variant == "disentanglement_lib" and weighting == "codes" else "left out"
         notes = (f"{how}: {counted(int((~alive).sum()), 'code')} without information",)
-    return Modularity(mean_by_shares(per_code, shares), per_code, shares, information, notes)
+    n_codes, n_counted = len(shares), np.count_nonzero(shares)
+    mean_over = "" if n_counted in (0, n_codes) else f"{n_counted} of {n_codes} codes"
+    return Modularity(mean_by_shares(per_code, shares), per_code, shares, information, notes, mean_over)
 
 
 def _per_code(information: FloatArray) -> tuple[FloatArray, BoolArray]:
