@@ -138,6 +138,17 @@ def test_parts_and_smaller_images_follow_the_whole() -> None:
     assert content_digest(SubsetDataset(changed(), positions.copy())) == digests[0]
 
 
+def test_floats_that_are_bytes_over_255_are_the_same_images_as_long_as_they_are_not_made_smaller() -> None:
+    """Means of bytes are rounded; those of floats are not."""
+    floats = PIXELS.astype(np.float32) / 255
+    assert content_digest(from_array(floats)) == content_digest(from_array(PIXELS))
+    assert content_digest(from_array(PIXELS / 255)) == content_digest(from_array(PIXELS))
+    floats[-1, 7, 7] = np.nextafter(floats[-1, 7, 7], np.float32(0.5))
+    shrunk = [ShrunkImages(from_array(each), 2) for each in (PIXELS, PIXELS / 255)]
+    others = [from_array(each) for each in (PIXELS, floats)]
+    assert len({content_digest(each) for each in (*shrunk, *others)}) == 4
+
+
 def test_a_part_of_a_stored_grid_follows_the_whole(tmp_path: Path) -> None:
     write(tmp_path / "set", content_of(IMAGES))
     whole, fewer = StoredImages(tmp_path / "set"), replace(SPACE, sizes=(64, 63))

@@ -37,7 +37,8 @@ NOTE, NOTES = "content.json", "contents"
 def content_digest(dataset: FactorDataset, progress: ReadingProgress | None = None) -> str:
     """A digest of all images, their type and order, and all factors with their names and kinds; 16 hexadecimal digits.
 
-    Equal content has an equal digest whether it is drawn, stored or in memory. Images that are part of another
+    Equal content has an equal digest whether it is drawn, stored or in memory; images in floats that are bytes / 255
+    have that of the bytes, since the same is learnt from both. Images that are part of another
     dataset, or made smaller, are described by the digest of the whole and by which part or how small.
 
     Every byte is read each time, but for two kinds of sets that this package makes. What is noted beside a stored
@@ -54,7 +55,8 @@ def content_digest(dataset: FactorDataset, progress: ReadingProgress | None = No
     """
     if type(dataset) is SubsetDataset:
         return subset_digest(content_digest(dataset.dataset, progress), dataset.positions)
-    if type(dataset) is ShrunkImages:
+    # Means of bytes are rounded and those of floats are not, though the images themselves have one digest.
+    if type(dataset) is ShrunkImages and dataset.images(np.arange(min(1, len(dataset)))).dtype == np.uint8:
         return _derived(content_digest(dataset.source, progress), f"shrunk by {dataset.factor}")
     if type(dataset) is SubGrid:
         return _derived(content_digest(dataset.whole, progress), f"grid of {dataset.space.sizes}")
@@ -94,15 +96,36 @@ def _of_stored(dataset: StoredImages, progress: ReadingProgress | None) -> str:
 
 
 def _of_all(dataset: FactorDataset, progress: ReadingProgress | None) -> str:
+    first = dataset.images(np.arange(min(1, len(dataset))))
+    if first.dtype.kind == "f" and first.ndim == 4:
+        with suppress(_NotBytes):
+            return _of_chunks(dataset, progress, _as_bytes)
+    return _of_chunks(dataset, progress, np.asarray)
+
+
+class _NotBytes(Exception):
+    """Floats other than bytes / 255."""
+
+
+def _as_bytes(images: FloatArray) -> UInt8Array:
+    """The bytes of which these floats are 255ths, as training makes them of bytes."""
+    with np.errstate(invalid="ignore"):  # NaN equals nothing below
+        pixels = np.rint(np.clip(images, 0, 1) * 255).astype(np.uint8)
+    if not np.array_equal(pixels / np.float32(255), images.astype(np.float32)):
+        raise _NotBytes
+    return pixels
+
+
+def _of_chunks(dataset: FactorDataset, progress: ReadingProgress | None, pixels: Callable[[Any], UInt8Array]) -> str:
     """The digest of the digests of chunks, which are hashed while further images are read or drawn."""
     n_images, done = len(dataset), 0
     step = max(1, CHUNK // max(1, prod(dataset.image_shape)))
-    digest = hashlib.sha256(_header(dataset, dataset.images(np.arange(min(1, n_images)))))
+    digest = hashlib.sha256(_header(dataset, pixels(dataset.images(np.arange(min(1, n_images))))))
     waiting: deque[Future[bytes]] = deque()
     with ThreadPoolExecutor(THREADS) as pool:
         for start in range(0, n_images, step):
             index = np.arange(start, min(start + step, n_images))
-            images, factors = dataset.images(index), np.asarray(dataset.space.factors(index), dtype="<f8")
+            images, factors = pixels(dataset.images(index)), np.asarray(dataset.space.factors(index), dtype="<f8")
             waiting.append(pool.submit(_of_chunk, images, factors))
             if len(waiting) > THREADS:
                 digest.update(waiting.popleft().result())
