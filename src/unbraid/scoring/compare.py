@@ -94,7 +94,7 @@ class ModelComparison:
 
     def __str__(self) -> str:
         lines = [
-            f"{each.metric:<22}{each.first} - {each.second}: {each.difference:+z.3f} "
+            f"{each.metric:<21} {each.first} - {each.second}: {each.difference:+z.3f} "
             f"({each.low:+z.3f} to {each.high:+z.3f}), p {p_text(each.p_holm)}"
             + (f", {each.better} is better" if each.better else "")
             for each in self.differences
