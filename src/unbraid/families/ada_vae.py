@@ -80,7 +80,7 @@ ADA_GVAE = Family(
     source="Locatello et al. 2020",
     presets={"lsbd": ({**DISENTANGLEMENT_LIB, "latents": 4, "changed": 2},)},
     notes=(
-        "A batch has as many pairs as hold batch_size images.",
+        "batch_size counts images: 64 are 32 pairs. In disentanglement_lib it counts pairs, so its 64 are 128 here.",
         "The published training draws pairs without end; here a run has as many as `pairs` says, over and over.",
     ),
     supervision=Supervision("pairs", "a full grid of factors", ("pairs",), make_pairs),
