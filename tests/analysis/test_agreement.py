@@ -1,4 +1,4 @@
-"""Correlations between columns of results, quartiles, trends and controversies, against scipy, pandas and by hand."""
+"""Correlations between columns of results, quartiles and trends, against scipy, pandas and by hand."""
 
 import json
 import statistics
@@ -15,7 +15,6 @@ from unbraid.analysis.agreement_tables import of_agreement, of_predictors
 from unbraid.analysis.by_setting import quartiles, setting_means, trend, with_elbo
 from unbraid.analysis.columns import agreement_columns, headline_columns, higher_is_better
 from unbraid.analysis.comparison import compare_groups
-from unbraid.analysis.controversy import controversial
 from unbraid.analysis.correlation import correlation_interval
 from unbraid.analysis.merging import without_columns
 from unbraid.storage.table_formats import Table
@@ -361,49 +360,6 @@ def test_setting_means_are_a_frame_to_correlate_over_settings_as_the_paper() -> 
     expected = FRAME.groupby(["family", "setting"])[["mig.score", "udr.score"]].mean()
     assert found.value == pytest.approx(stats.pearsonr(expected["mig.score"], expected["udr.score"]).statistic)
     assert found.n == 6
-
-
-# Controversy
-
-
-def test_the_most_controversial_model_is_high_by_the_first_and_low_by_the_second() -> None:
-    """Places of a by x 4, 1, 3, 2 and by y 1, 2, 4, 3: differences 3, -1, -1, -1."""
-    frame = pd.DataFrame(
-        {
-            "run": list("abcd"),
-            "family": "vae",
-            "setting": "",
-            "x.score": [0.9, 0.1, 0.5, 0.3],
-            "mig.score": [0, 1, 3, 2],
-        }
-    )
-    found = controversial(frame, "x.score", "mig.score", top=2)
-    first, second = found.models
-    assert (first.run, first.first_rank, first.second_rank, first.disagreement) == ("a", 4, 1, 3)
-    assert (first.above_first, first.above_second) == (1.0, 0.0)
-    assert (second.run, second.disagreement) == ("b", -1)
-    assert controversial(frame, "mig.score", "x.score").models[0].disagreement == 1
-    assert found.to_frame()["disagreement"].tolist() == [3, -1]
-    assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["models"][0]["run"] == "a"
-
-
-def test_places_of_many_models_by_plain_counting_and_metrics_better_when_lower_turned_round() -> None:
-    found = controversial(FRAME, "mig.score", "elbo_terms.total_correlation", top=100)
-    rows = FRAME.dropna(subset=["mig.score", "elbo_terms.total_correlation"])
-    assert found.n == len(rows) == len(found.models) == 15
-    for each in found.models:
-        assert each.first_rank == 1 + (rows["mig.score"] < each.first).sum()
-        assert each.second_rank == 1 + (rows["elbo_terms.total_correlation"] > each.second).sum()
-        assert each.above_first == pytest.approx((rows["mig.score"] < each.first).sum() / 14)
-    gaps = [each.disagreement for each in found.models]
-    assert gaps == sorted(gaps, reverse=True)
-
-
-def test_controversies_need_two_models() -> None:
-    with pytest.raises(ValueError, match="top must be at least 1"):
-        controversial(FRAME, "mig.score", "med.score", top=0)
-    with pytest.raises(ValueError, match="both known of 1 runs; two are needed"):
-        controversial(FRAME[:1], "mig.score", "med.score")
 
 
 @pytest.mark.parametrize(("settings", "least"), [(3, 1 / 3), (4, 2 / 24), (5, 2 / 120)])

@@ -6,7 +6,6 @@ from typing import TypeAlias
 from unbraid._utils.repr import p_equals, p_text
 from unbraid.analysis.agreement import EVERYTHING, Agreement, Predictors
 from unbraid.analysis.by_setting import Quartiles, Trend
-from unbraid.analysis.controversy import Controversy
 from unbraid.storage.table_formats import Table
 
 SIGNIFICANT = 0.05
@@ -101,19 +100,6 @@ def of_trend(found: Trend) -> Shown:
 def _left_out(reasons: Mapping[str, str]) -> Shown:
     for name, reason in reasons.items():
         yield f"left out: {name} ({reason})"
-
-
-def of_controversy(found: Controversy) -> Shown:
-    """The models that two metrics judge most differently."""
-    title = f"high by {found.first}, low by {found.second}, among {found.n}"
-    rows = [
-        [
-            each.run, each.family, each.setting, each.first, f"{each.above_first:.0%}", each.second,
-            f"{each.above_second:.0%}",
-        ]
-        for each in found.models
-    ]  # fmt: skip
-    yield Table(["run", "family", "setting", "first", "above", "second", "above"], rows, "lllrrrr", title=title, keys=3)
 
 
 def _span(counts: Sequence[int]) -> str:

@@ -43,12 +43,8 @@ def agreement(
             "elbo_terms.total_correlation,mig.score, or elbo,mig.score.",
         ),
     ] = None,
-    controversial: Annotated[
-        str | None, typer.Option(metavar="X,Y", help="Also show the models that X ranks far higher than Y.")
-    ] = None,
     pairs: Annotated[bool, typer.Option("--pairs", help="Also list every pair with its interval and p.")] = False,
     confidence: Annotated[float, typer.Option(help="Confidence level of the intervals of correlations.")] = 0.95,
-    top: Annotated[int, typer.Option(help="With --controversial: number of models.")] = 5,
     csv: Csv = None,
     latex: Latex = None,
     markdown: Markdown = None,
@@ -69,8 +65,6 @@ def agreement(
 
       unbraid study agreement study/ --columns mig.score,snc.score --pairs --csv pairs.csv
 
-      unbraid study agreement study/ --controversial beta_vae_score.score,mig.score
-
       unbraid study agreement study/ --target compositional.mlp.both --over settings --json -
     """
     to = Files(csv, latex, markdown, json)
@@ -79,7 +73,6 @@ def agreement(
     from unbraid.analysis.by_setting import quartiles, setting_means, with_elbo
     from unbraid.analysis.by_setting import trend as means
     from unbraid.analysis.columns import by_label, together
-    from unbraid.analysis.controversy import controversial as disputed
     from unbraid.analysis.settings import with_brief_settings
     from unbraid.cli.study import results_of
 
@@ -97,13 +90,12 @@ def agreement(
         if box is not None:
             parts["spread"] = quartiles(frame, box)
         if trend is not None:
-            x, y = _two("--trend", trend)
+            if len(listed(trend)) != 2:
+                raise ValueError(f"--trend {trend}: give two columns with a comma between them")
+            x, y = listed(trend)
             parts["trend"] = means(with_elbo(frame) if "elbo" in (x, y) else frame, x, y)
-        if controversial is not None:
-            parts["controversial"] = disputed(frame, *_two("--controversial", controversial), top=top)
     further = {
         "predictors": partial(tables.of_predictors, over=over), "spread": tables.of_quartiles, "trend": tables.of_trend,
-        "controversial": tables.of_controversy,
     }  # fmt: skip
     shown: list[Table | str] = []
     for label, parts in found.items():
@@ -114,10 +106,3 @@ def agreement(
     content = {label: {name: part.to_dict() for name, part in parts.items()} for label, parts in found.items()}
     rows = table_of(together({label: parts["agreement"].to_frame() for label, parts in found.items()}))
     show(shown, to, content=content.get("", content), rows=rows)
-
-
-def _two(option: str, text: str) -> tuple[str, str]:
-    names = listed(text)
-    if len(names) != 2:
-        raise ValueError(f"{option} {text}: give two columns with a comma between them")
-    return names[0], names[1]

@@ -34,7 +34,7 @@ def plot_against(
         sizes: (n,) numbers that make a dot larger, such as the value of β; default all alike.
         x_name: label of the horizontal axis.
         y_name: label of the vertical axis.
-        marked: positions of dots to ring, such as controversial models.
+        marked: positions of dots to ring.
         colours: colour and marker of each family, as `unbraid.plots.family_marks` gives them for all families of a
             study, so that they are the same in all of its figures; by default those of the families given.
         ax: where to draw; by default axes of their own.
