@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import Cli
+from unbraid.metrics import MEASURES, METRICS
 from unbraid.runs.run import load_run
 from unbraid.studies.study import Study
 
@@ -154,6 +155,13 @@ def _write_cells(path: Path, anndata: Any) -> None:
 
 def test_all_that_is_shortened_stands_in_the_readme() -> None:
     assert all(any(long in command for command in COMMANDS) for long in SHORTER)
+
+
+def test_metrics_are_counted_as_they_are() -> None:
+    root = Path(__file__).parent.parent
+    for page in ("README.md", "CHANGELOG.md"):
+        assert re.findall(r"(\d+) metrics of", (root / page).read_text(encoding="utf-8")) == [str(len(METRICS))]
+    assert MEASURES.keys() - METRICS.keys() == {"udr", "explained_variance"}
 
 
 def test_every_link_leads_to_a_file() -> None:
