@@ -11,6 +11,7 @@ from tests.conftest import Cli
 from tests.processes import forked
 from unbraid import Representation, rank
 from unbraid.datasets.own import open_path
+from unbraid.storage.yaml_files import parse_yaml
 
 CODES = np.random.default_rng(0).standard_normal((60, 3))
 FACTORS = np.random.default_rng(1).integers(0, 3, (60, 2))
@@ -155,3 +156,8 @@ def test_codes_that_are_no_numbers_are_not_ranked(dtype: str, tmp_path: Path) ->
     np.save(tmp_path / "odd.npy", np.zeros((60, 3), dtype=dtype))
     with pytest.raises(ValueError, match="odd.npy: codes must be .n_samples, n_codes. numbers; got "):
         rank([tmp_path / "odd.npy", CODES])
+
+
+def test_a_yaml_file_of_thirty_megabytes_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"a.yaml: 30,000,000 characters; a YAML file has 1,000,000 at most"):
+        parse_yaml("# note\n" * (30_000_000 // 7) + "#" * (30_000_000 % 7), "a.yaml")

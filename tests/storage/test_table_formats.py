@@ -1,9 +1,14 @@
 """Tables as LaTeX, Markdown, CSV and JSON."""
 
+import csv
+import io
 import json
 import re
+import unicodedata
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 from markdown_it import MarkdownIt
 from matplotlib import get_data_path
@@ -18,7 +23,9 @@ from unbraid.storage.table_formats import (
     json_records,
     latex,
     markdown,
+    save_frame,
     save_table,
+    table_text,
     width,
 )
 
@@ -105,6 +112,31 @@ def test_notes_below_a_table_wrap() -> None:
     assert r"\parbox{\linewidth}{\raggedright\footnotesize one \& word word" in text
     assert text.endswith("word \\\\ two}\n")
     assert "multicolumn" not in text
+
+
+def test_a_spreadsheet_runs_no_text_and_numbers_stay_numbers() -> None:
+    table = Table(
+        ["=head", "x"], [["=cmd|' /C calc'!A0", -1.5], ["+x", "-1.5"], ["@x", "+2e-3"], ["-x", Cell("-", None)]]
+    )
+    assert list(csv.reader(io.StringIO(comma_separated(table)))) == [
+        ["'=head", "x"], ["'=cmd|' /C calc'!A0", "-1.5"], ["'+x", "-1.5"], ["'@x", "+2e-3"], ["'-x", ""],
+    ]  # fmt: skip
+
+
+def test_a_frame_is_written_as_pandas_writes_it(tmp_path: Path) -> None:
+    frame = pd.DataFrame(
+        {"a": [0.1, np.nan], "b": ["x,y", None], "c": [True, False], "d": pd.array([1, None], dtype="Int64")}
+    )
+    save_frame(frame, tmp_path / "a.csv")
+    assert (tmp_path / "a.csv").read_text() == frame.to_csv(index=False)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".md", ".tex"])
+def test_no_file_holds_a_control_character_or_a_tag(suffix: str) -> None:
+    text = table_text(Table(["model"], [["a\x1b[31mred\x9b\x7f"], ["**b\x1b**"]], notes=["<script>\x07"]), suffix)
+    assert not [letter for letter in text if unicodedata.category(letter) == "Cc" and letter != "\n"]
+    assert "x1b" in text
+    assert suffix == ".csv" or "<script>" not in text
 
 
 def test_a_table_is_written_whole_or_not_at_all(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from unbraid._utils.printable import printable
 from unbraid.storage.files import atomic_write, write_text
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 TEXT_WIDTH = 345.0  # pt, of a page of LaTeX's article
 FORMATS = (".tex", ".md", ".csv", ".json")
+NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 
 
 class Cell(NamedTuple):
@@ -77,7 +79,8 @@ class Table:
 
 def table_of(frame: "DataFrame") -> Table:
     """A pandas DataFrame without its index."""
-    return Table([str(name) for name in frame.columns], frame.astype(object).to_numpy().tolist())
+    cells = frame.astype(object).where(frame.notna(), None)
+    return Table([str(name) for name in frame.columns], cells.to_numpy().tolist())
 
 
 def text_of(cell: Any) -> str:
@@ -119,7 +122,7 @@ def save_frame(frame: "DataFrame", path: Path) -> None:
         raise ValueError(f"{path}: results are written as .csv or .parquet")
     with atomic_write(path) as temporary:
         if path.suffix == ".csv":
-            frame.to_csv(temporary, index=False)
+            temporary.write_text(comma_separated(table_of(frame)), encoding="utf-8")
         else:
             from unbraid.storage.tables import write_parquet  # brings numpy, which a command that prints needs not
 
@@ -214,6 +217,7 @@ def _escaped(cell: str) -> str:
 MARKUP = re.compile(
     r"[`|]|\\(?=[^\w\s]|$)|\*(?=\S)|(?<!\w)_+(?=\S)|<(?=[a-zA-Z/!?])|\[(?=[^]]*\]\()|&(?=#?\w+;)|~(?=~)"
 )
+ESCAPES = {"<": "&lt;"}  # some readers of Markdown take \< for a backslash before a tag
 
 
 def markdown(table: Table) -> str:
@@ -227,14 +231,22 @@ def markdown(table: Table) -> str:
 def _marked_up(text: str) -> str:
     if is_bold(text):
         return f"**{_marked_up(plain(text))}**"
-    return MARKUP.sub(lambda found: "".join(f"\\{each}" for each in found[0]), _one_line(text))
+    return MARKUP.sub(lambda found: ESCAPES.get(found[0]) or "".join(f"\\{each}" for each in found[0]), _one_line(text))
 
 
 def comma_separated(table: Table) -> str:
-    """Comma-separated values with a heading; an empty cell where there is nothing."""
+    """Comma-separated values with a heading; an empty cell where there is nothing.
+
+    Text that a spreadsheet would run as a formula begins with ', which spreadsheets do not show.
+    """
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(table.values)
-    return text.getvalue()
+    csv.writer(text, lineterminator="\n").writerows([map(_not_run, row) for row in table.values])
+    return printable(text.getvalue(), keep="\n")
+
+
+def _not_run(value: Any) -> Any:
+    formula = isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r"))
+    return f"'{value}" if formula and not NUMBER.fullmatch(value) else value
 
 
 def json_records(table: Table) -> str:
@@ -258,4 +270,4 @@ def is_bold(cell: str) -> bool:
 
 
 def _one_line(cell: str) -> str:
-    return " ".join(cell.split())
+    return printable(" ".join(cell.split()))

@@ -9,6 +9,8 @@ import yaml
 
 from unbraid.storage.json_records import check_size
 
+LARGEST_YAML = 1_000_000  # characters, which take a second to read
+
 
 def read_text(path: Path) -> str:
     """The text of a YAML file.
@@ -35,6 +37,8 @@ def parse_yaml(text: str, where: str, *, tags: bool = False) -> Any:
     Raises:
         ValueError: not YAML, a key given twice, nested too deeply, or too large; one line.
     """
+    if len(text) > LARGEST_YAML:
+        raise ValueError(f"{where}: {len(text):,} characters; a YAML file has {LARGEST_YAML:,} at most")
     try:
         content = yaml.load(text, _Untagged if tags else _Loader)  # noqa: S506 (both are SafeLoaders)
         check_size(content)

@@ -68,7 +68,9 @@ def check_folder(folder: Path, files: ReadOnce) -> None:
     elif (folder / YAML).is_file() and (folder / RUNS).is_dir():
         return  # somebody deleted it
     elif any(not each.name.startswith(".") and each.suffix != ".yaml" for each in folder.iterdir()):
-        raise ValueError(f"{folder} holds something else than a study (it has no {ABOUT}); give a new folder")
+        raise ValueError(
+            f"{folder.absolute()} holds something else than a study (it has no {ABOUT}); give a new folder"
+        )
 
 
 def _read_about(path: str) -> dict[str, Any]:

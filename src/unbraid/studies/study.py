@@ -78,7 +78,7 @@ class Study(InFolder):
             raise ValueError(f"{path} is a folder of results already; out is for a YAML file")
         file = path if own else path / store.YAML
         if not own and not file.is_file():
-            raise FileNotFoundError(f"{path}: not the folder of a study; there is no {store.YAML}")
+            raise FileNotFoundError(f"{path.absolute()}: not the folder of a study; there is no {store.YAML}")
         config, text, parts = read(file)
         names = None if own else trust
         folder = path if not own else local_folder(out, new=True) if out is not None else None
