@@ -260,7 +260,7 @@ def test_not_defined_without_two_factors_to_step_along() -> None:
         independence_score(TORUS, GRID, kinds=("cyclic", "categorical"))
     sparse = np.random.default_rng(0).integers(1000, size=(200, 3))
     with pytest.raises(NotDefined, match=r"too few rows with neighbours: 0 for factor 0"):
-        independence_score(np.random.default_rng(0).standard_normal((200, 3)), sparse)
+        independence_score(np.random.default_rng(0).standard_normal((200, 3)), sparse, kinds=("ordinal",) * 3)
 
 
 def test_levels_of_a_cyclic_factor_out_of_range_are_refused() -> None:

@@ -37,7 +37,8 @@ def test_a_block_counts_by_its_least_p_value_times_its_columns() -> None:
     levels = FACTORS[:, 2:]
     codes = np.sin(2 * np.pi * levels / 8) + 6 * RNG.standard_normal(levels.shape)
     angle = 2 * np.pi * levels[:, 0] / 8
-    apart = [tmex(codes, column[:, None], expected=[[0]]).p_values[0, 0] for column in (np.cos(angle), np.sin(angle))]
+    real = {"kinds": ["continuous"], "expected": [[0]]}
+    apart = [tmex(codes, column[:, None], **real).p_values[0, 0] for column in (np.cos(angle), np.sin(angle))]
     assert tmex(codes, levels, kinds=["cyclic"], expected=[[0]]).p_values[0, 0] == pytest.approx(2 * min(apart))
 
 

@@ -178,7 +178,7 @@ class Representation(Shown):
             object.__setattr__(self, "names", tuple(f"factor_{k}" for k in range(n_factors)))
         if not self.kinds and self.factors.dtype.kind in "biuf":
             columns = self.factors.T.astype(float)
-            kinds = tuple(guess_kind(column) for column in columns)
+            kinds: tuple[Kind, ...] = tuple(guess_kind(column) for column in columns)
             guesses = list(map(describe_guess, self.names, kinds, columns))
             object.__setattr__(self, "kinds", kinds)
             object.__setattr__(self, "notes", (*self.notes, *([note_on_guesses(guesses)] if guesses else [])))
