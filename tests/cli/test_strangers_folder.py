@@ -92,15 +92,14 @@ WALK: Mapping[str, list[str]] = {
     "study add": ["study run --name mine"],
     "study agreement": ["study"],
     "study merge": ["study study/results.parquet --out a.csv"],
-    "study published": ["study"],
     "study generalisation": ["study"],
     "results add": ["study --folder kept"],
     "results check": ["--folder kept"],
     "results table": ["--folder kept"],
     "results show": ["unbraid__beta_vae --folder kept"],
 }
-# No checkpoint, nothing to download, one seed of each, nobody has published it.
-REFUSED = {"continue", "data get", "compare study", "study published"}
+# No checkpoint, nothing to download, one seed of each.
+REFUSED = {"continue", "data get", "compare study"}
 
 
 def test_the_walk_takes_every_command() -> None:

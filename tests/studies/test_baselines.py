@@ -164,8 +164,8 @@ def test_baselines_are_in_no_group_and_no_comparison_unless_they_are_added(study
     assert set(frame["family"]) == {"beta_vae", "vae", "pca"}
     assert {name for name in study.rank(compare="all").runs} == set(frame["run"])
     assert not [name for name in (*headline_columns(frame), *agreement_columns(frame)) if "baseline" in name]
-    assert [higher_is_better(f"{each}factor_leakage.nm_auc") for each in ("", "baseline.", "published.")] == [False] * 3
-    own = {f"{each}lab.own:fn.score": [1.0] for each in ("", "baseline.", "published.")}
+    assert [higher_is_better(f"{each}factor_leakage.nm_auc") for each in ("", "baseline.")] == [False] * 2
+    own = {f"{each}lab.own:fn.score": [1.0] for each in ("", "baseline.")}
     assert headline_columns(pd.DataFrame(own)) == ["lab.own:fn.score"]
     codes = next((study.require_folder() / "baselines").glob("pca-3-*")) / "codes.npz"
     [run] = add(study, [codes], family="PCA baseline", names=["components"])

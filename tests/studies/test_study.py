@@ -82,7 +82,7 @@ def test_every_run_is_a_row_of_what_its_folder_holds(whole):
     assert list(frame.columns[:26]) == [
         "run", "family", "setting", "seed", "state", "reason", "dataset", "dataset_options", "content", "steps",
         "batch_size", "hold_out", "device", "precision", "training_version", "unbraid", "commit", "torch", "numpy",
-        "processor", "accelerator", "computed_with", "ranked_by", "published", "above_baselines", "seconds",
+        "processor", "accelerator", "computed_with", "ranked_by", "above_baselines", "seconds",
     ]  # fmt: skip
     for run, (_, row) in zip(runs, frame.iterrows(), strict=True):
         loaded = load_run(run.path)

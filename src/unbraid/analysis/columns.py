@@ -13,7 +13,7 @@ from unbraid.storage.trust import code_of, is_code
 from unbraid.types import DataFrame, FloatArray
 
 HIGHER, LOWER = ("udr.score", "compositional."), ("zero_shot.",)
-PUBLISHED, BASELINE = "published.", "baseline."  # before a column: of a paper, of the best baseline
+BASELINE = "baseline."  # before a column: of the best baseline
 HELD_OUT = "held_out"  # of a metric: of the factors of held-out combinations alone
 N_ROWS = "n_rows"  # that the scores of a run are of
 LEAST_RUNS = 3  # of a correlation
@@ -49,7 +49,7 @@ def hyperparameter_columns(frame: DataFrame) -> list[str]:
 
 def higher_is_better(column: str) -> bool | None:
     """Of a column of results; None where there is no better, as for a hyperparameter."""
-    metric, _, value = column.removeprefix(PUBLISHED).removeprefix(BASELINE).rpartition(".")
+    metric, _, value = column.removeprefix(BASELINE).rpartition(".")
     known = find_metric(metric)
     if known is not None:
         return known.direction(known.headline if value == HELD_OUT else value)
@@ -77,7 +77,7 @@ def mean_interval(column: str, values: FloatArray, confidence: float) -> tuple[f
 
 def within_range(column: str, values: FloatArray, low: float, high: float) -> tuple[float, float]:
     """An interval of the mean of a column, cut off at the ends of the metric's range, in which all values lie."""
-    metric, _, value = column.removeprefix(PUBLISHED).removeprefix(BASELINE).rpartition(".")
+    metric, _, value = column.removeprefix(BASELINE).rpartition(".")
     known = find_metric(metric)
     if known is None:
         return low, high
@@ -164,7 +164,7 @@ def _carried_over(column: str) -> bool:
 
 
 def _headline(column: str) -> bool:
-    if column.startswith((PUBLISHED, BASELINE)):
+    if column.startswith(BASELINE):
         return False
     metric, _, value = column.rpartition(".")
     if (known := find_metric(metric)) is not None:

@@ -13,7 +13,7 @@ from unbraid._utils.counted import counted
 from unbraid._utils.natural_order import natural
 from unbraid._utils.optional import require
 from unbraid._utils.suggest import suggestion
-from unbraid.analysis.columns import BASELINE, N_ROWS, PUBLISHED, in_words
+from unbraid.analysis.columns import BASELINE, N_ROWS, in_words
 from unbraid.metrics import METRICS
 from unbraid.metrics._shared.arguments import find_metric
 from unbraid.storage.files import check_file
@@ -29,7 +29,7 @@ NEEDED = ("run", "family", "setting", "seed", "state", "content")
 TEXTS = (
     "run", "family", "setting", "state", "reason", "label", "dataset", "dataset_options", "content", "hold_out",
     "device", "precision", "unbraid", "commit", "torch", "numpy", "processor", "accelerator", "computed_with",
-    "ranked_by", "published", "above_baselines",
+    "ranked_by", "above_baselines",
 )  # fmt: skip
 FIRST = (
     *TEXTS[:3], "seed", *TEXTS[3:9], "steps", "batch_size", *TEXTS[9:12], "training_version", *TEXTS[12:], "seconds",
@@ -184,7 +184,7 @@ def without_columns(tables: Mapping[str, DataFrame], names: str | Sequence[str])
 
 
 def _belongs(column: str, name: str) -> bool:
-    beside = column.removeprefix(BASELINE).removeprefix(PUBLISHED)
+    beside = column.removeprefix(BASELINE)
     return column == name or beside.startswith(f"{name}.") or (name, column) == ("udr", "ranked_by")
 
 

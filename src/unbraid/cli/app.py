@@ -34,7 +34,6 @@ from unbraid.cli.study_add import add
 from unbraid.cli.study_agreement import agreement
 from unbraid.cli.study_generalisation import generalisation
 from unbraid.cli.study_merge import merge
-from unbraid.cli.study_published import published
 from unbraid.cli.train import train
 from unbraid.storage.trust import Untrusted
 
@@ -70,7 +69,6 @@ study_app.command("add")(add)
 study_app.command("agreement")(agreement)
 study_app.command("generalisation")(generalisation)
 study_app.command("merge")(merge)
-study_app.command("published")(published)
 app.add_typer(study_app, name="study", rich_help_panel=SELECT)
 app.add_typer(results_app, name="results", rich_help_panel=SELECT)
 

@@ -28,7 +28,6 @@ from unbraid.studies.expand import StudyEnvironment, check_metrics, check_snapsh
 from unbraid.studies.holdout.answers import ANSWERS, missing_answers, read_answers
 from unbraid.studies.holdout.results import write_generalisation
 from unbraid.studies.holdout.tasks import held_out_tasks
-from unbraid.studies.published import check_published
 from unbraid.studies.record import StudyPart, StudyProgress
 from unbraid.studies.results import write_results
 from unbraid.studies.schema import StudyConfig
@@ -241,7 +240,6 @@ def all_tasks(
     study.check_trust()
     planned = expand(study.config, around)
     check_what_is_trained(study.config, dataset)
-    check_published(study.config, planned)
     check_metrics(study.config, dataset.space.kinds, dataset.space.names)
     check_snapshots(study.config, dataset.space.kinds)
     held_out, parts = held_out_tasks(study, dataset, around)

@@ -18,7 +18,6 @@ GIVEN = {*TEXTS, "seed", "training_version"} - {ABOVE}  # no scores; the page sh
 GROUPS: Mapping[str, str] = {
     "udr": "Ranking without labels",
     "metric": "Metrics",
-    "published": "Published",
     "baseline": "Best baseline",
     "compositional": "Compositional generalisation",
     "zero_shot": "Zero-shot",

@@ -8,7 +8,6 @@ Columns, in this order:
     commit, torch, numpy, processor, accelerator
                                    by which code and on what they were trained
     computed_with, ranked_by          what decided the numbers, by metric, and of UDR; as JSON
-    published                      where numbers of papers stand that the YAML names, and why ours may differ; as JSON
     above_baselines                "yes", or "no: mig, sap" with the metrics by which one of the run's baselines scores
                                    as well; missing where the YAML does not ask for them
     seconds                        of training
@@ -21,7 +20,7 @@ Columns, in this order:
                                    failed (`reason` says why), or where what is kept is on other terms than the study's
     <metric id>.held_out           product of what the metric says of each factor that the section compositional names,
                                    from 0: what is worse than chance counts as 0
-    and what the tables of COLUMNS add, such as udr.score, published.mig.score and baseline.mig.score, of the best.
+    and what the tables of COLUMNS add, such as udr.score and baseline.mig.score, of the best.
 """
 
 import json
@@ -39,7 +38,6 @@ from unbraid.studies import store
 from unbraid.studies.baselines import baseline_columns
 from unbraid.studies.holdout.results import columns as generalisation_columns
 from unbraid.studies.kept_scores import NONE
-from unbraid.studies.published import published_columns
 from unbraid.studies.scores import current_metrics
 from unbraid.studies.snapshot import RunView, StudySnapshot
 from unbraid.studies.study_ranking import udr_columns
@@ -50,7 +48,7 @@ MADE = ("commit", "torch", "numpy", "processor", "accelerator")  # of what is ke
 # Each adds columns: from the study to {run: {column: value}}; runs it knows nothing of are left out.
 Columns: TypeAlias = Callable[[StudySnapshot], Mapping[str, Mapping[str, Any]]]
 COLUMNS: tuple[Columns, ...] = (
-    udr_columns, generalisation_columns, published_columns, baseline_columns,
+    udr_columns, generalisation_columns, baseline_columns,
 )  # fmt: skip
 
 
@@ -84,7 +82,7 @@ def _row(run: RunView, images: Mapping[str, Any]) -> dict[str, Any]:
         **conditions({**run.config, "dataset": images}),
         "unbraid": status.get("unbraid"),
         **{name: made.get(name) for name in MADE},
-        **dict.fromkeys(("computed_with", "ranked_by", "published", ABOVE)),
+        **dict.fromkeys(("computed_with", "ranked_by", ABOVE)),
         "seconds": status.get("seconds"),
         N_ROWS: None,
         **{f"hyper.{name}": value for name, value in run.hyperparameters.items()},

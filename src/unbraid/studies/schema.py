@@ -138,17 +138,6 @@ class ZeroShotSection(Section):
     seed: Seed = 0
 
 
-class PublishedSection(Section):
-    """A number of a paper that runs of the study are meant to reproduce."""
-
-    family: Annotated[str, Field(min_length=1)]
-    setting: dict[str, Value] = {}  # hyperparameters of the runs it is of; those not named may have any value
-    column: Annotated[str, Field(pattern=r"^.+\.\w+$")]  # of the results, such as mig.score
-    value: Annotated[float, Field(allow_inf_nan=False)]
-    source: Annotated[str, Field(min_length=1)]  # paper and table
-    reason: Annotated[str, Field(min_length=1)]  # why the number measured may differ
-
-
 class ExecutorSection(Section):
     """Where runs are trained; what is not given is as that executor has it. See `unbraid.studies.executors`."""
 
@@ -202,7 +191,6 @@ class StudyConfig(Section):
     udr: UDRSection | None = None
     compositional: CompositionalSection | None = None
     zero_shot: ZeroShotSection | None = None
-    published: list[PublishedSection] = []
     track: list[Annotated[str, Field(min_length=1)]] = []  # likewise
     executor: ExecutorSection | None = None
 
@@ -291,7 +279,6 @@ def _known_keys(loc: tuple[int | str, ...]) -> list[str]:
         "compositional": CompositionalSection,
         "zero_shot": ZeroShotSection,
         "executor": ExecutorSection,
-        "published": PublishedSection,
     }
     names = [key for key in loc if key in sections]
     return list((sections[str(names[-1])] if names else StudyConfig).model_fields)

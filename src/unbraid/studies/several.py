@@ -25,7 +25,6 @@ from unbraid.studies.schema import (
     CompositionalSection,
     Count,
     MetricNames,
-    PublishedSection,
     Section,
     Seeds,
     StudyConfig,
@@ -57,7 +56,6 @@ class PartSection(Section):
     metrics: MetricNames | None = None
     compositional: CompositionalSection | None = None
     zero_shot: ZeroShotSection | None = None
-    published: list[PublishedSection] | None = None
 
     @property
     def called(self) -> str:

@@ -100,7 +100,6 @@ def _scores(run: RunView, row: Mapping[str, Any]) -> list[dict[str, Any]]:
         | (rows_scored(saved.input) if saved.metrics else {}),
     }
     decided = json.loads(row.get("computed_with", "{}"))
-    published = json.loads(row.get("published", "{}"))
     found = []
     for column, value in row.items():
         metric, _, name = column.rpartition(".")
@@ -109,9 +108,6 @@ def _scores(run: RunView, row: Mapping[str, Any]) -> list[dict[str, Any]]:
             continue
         intervals = saved.metrics[metric].intervals if metric in saved.metrics else None
         details = {"computed_with": json.dumps(decided.get(metric) or json.loads(row["ranked_by"]), sort_keys=True)}
-        if f"published.{column}" in row:
-            details["published"] = repr(float(row[f"published.{column}"]))
-            details |= {f"published_{name}": text for name, text in published[column].items()}
         config = metric_config(
             metric, name, find_metric(metric), higher_is_better=better, decided=decided.get(metric) or {}
         )
