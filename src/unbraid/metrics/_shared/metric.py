@@ -122,7 +122,7 @@ class Metric:
 QUESTIONS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "own_code": ("Is each factor in one code of its own?", "Copies and rotations lower the score."),
-        "one_factor": ("Is each code about one factor only?", "Ignores factors that no code has information on."),
+        "one_factor": ("Is each code about one factor only?", "Most ignore factors that no code has information on."),
         "identified": ("Are the factors identified?", "One by one, or from all codes together (r2)."),
         "work": (
             "How large a model is needed to predict the factors?",
