@@ -133,6 +133,13 @@ def test_further_pairs_of_dependent_factors_are_counted() -> None:
         assert note.endswith(said)
 
 
+def test_dependence_is_not_read_from_more_combinations_than_rows() -> None:
+    for size, said in ((30, True), (32, False)):
+        levels = np.random.default_rng(0).permutation(np.arange(1000) % size)
+        result = mig(perfect_codes(levels[:, None]), np.column_stack([levels, levels]), kinds=["ordinal"] * 2)
+        assert any("depend on each other" in note for note in result.notes) == said
+
+
 def test_a_code_of_what_one_factor_has_beyond_the_other_scores_above_the_ceiling_and_it_is_said() -> None:
     """b is a, flipped in a tenth of the rows. The flips alone, as the second code, tell of neither factor alone.
 

@@ -56,14 +56,22 @@ def single_factor(inputs: Inputs, so: str) -> tuple[str, ...]:
 @remarks
 @shared
 def notes_on_dependence(levels: Levels) -> tuple[str, ...]:
-    """Factors that tell of each other, so that not even they themselves, as codes, would score best."""
-    information = mutual_information(levels.levels, levels)
-    n_samples, degrees = len(levels.levels), np.array(levels.sizes) - 1
-    spurious = np.outer(degrees, degrees) / (2 * n_samples)
-    entropies = factor_entropy(levels)
-    told = (information - spurious) / np.minimum.outer(entropies, entropies)
-    pairs = [(told[one, two], one, two) for one in range(len(told)) for two in range(one)]
-    found = [(share, two, one) for share, one, two in sorted(pairs, reverse=True) if share >= DEPENDENT]
+    """Factors that tell of each other, so that not even they themselves, as codes, would score best.
+
+    Pairs with more combinations of levels than rows are left out: what they seem to share is mostly luck.
+    """
+    n_samples, sizes, entropies = len(levels.levels), np.array(levels.sizes), factor_entropy(levels)
+    pairs = []
+    for two in range(1, len(sizes)):
+        partners = np.flatnonzero(sizes[:two] * sizes[two] <= n_samples)
+        if len(partners) == 0:
+            continue
+        factor = Levels(levels.levels[:, [two]], levels.sizes[two : two + 1], (), levels.weights)
+        information = mutual_information(levels.levels[:, partners], factor)[:, 0]
+        spurious = (sizes[partners] - 1) * (sizes[two] - 1) / (2 * n_samples)
+        shares = (information - spurious) / np.minimum(entropies[partners], entropies[two])
+        pairs += [(share, one, two) for share, one in zip(shares.tolist(), partners.tolist(), strict=True)]
+    found = sorted((pair for pair in pairs if pair[0] >= DEPENDENT), reverse=True)
     if not found:
         return ()
     share, one, two = found[0]
