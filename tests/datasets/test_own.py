@@ -378,11 +378,9 @@ def test_pictures_of_16_bits_keep_their_greys(tmp_path: Path, mode: str, suffix:
 
 
 def test_pictures_of_16_bits_are_read_as_fit_reads_them(tmp_path: Path) -> None:
-    from unbraid.studies.fit import pictures
-
     deep = np.random.default_rng(0).integers(0, 65536, (16, 16)).astype(np.uint16)
     Image.fromarray(deep).save(tmp_path / "a.png")
-    read = np.asarray(pictures._opened(tmp_path / "a.png"))[..., 0]  # pyright: ignore[reportPrivateUsage]
+    read = datasets.read_picture(tmp_path / "a.png", (16, 16, 1))[0, ..., 0]
     np.testing.assert_array_equal(datasets.load(str(tmp_path)).images(np.array([0]))[0, :, :, 0], read)
     np.testing.assert_array_equal(read, np.rint(deep / 257))
 

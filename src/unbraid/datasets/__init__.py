@@ -15,6 +15,7 @@ from unbraid.datasets._store import StoredImages
 from unbraid.datasets._table import DATASETS, Dataset, OfficialFile
 from unbraid.datasets.base import ArrayDataset, FactorDataset, ReadingProgress
 from unbraid.datasets.own import from_array, from_folder, from_torch, is_path, open_path
+from unbraid.datasets.picture import read_picture
 from unbraid.datasets.shrunk import ShrunkImages
 from unbraid.datasets.subset import SubsetDataset, Without, leave_out
 from unbraid.storage.cache_folder import cache_root
@@ -36,6 +37,7 @@ __all__ = [
     "from_torch",
     "leave_out",
     "load",
+    "read_picture",
 ]
 
 

@@ -11,9 +11,9 @@ import pytest
 from PIL import Image, ImageOps
 
 import unbraid
-from unbraid.datasets import from_array
+from unbraid.datasets import from_array, read_picture
 from unbraid.studies.fit.hand_over import of_dataset, write_codes
-from unbraid.studies.fit.pictures import FEWEST, IMAGES, prepare, read_picture, read_pictures
+from unbraid.studies.fit.pictures import FEWEST, IMAGES, prepare, read_pictures
 
 RNG = np.random.default_rng(0)
 

@@ -15,6 +15,7 @@ from unbraid._utils.device import check_unnumbered, choose_device
 from unbraid._utils.optional import require
 from unbraid.datasets import from_array
 from unbraid.datasets.digest import content_digest
+from unbraid.datasets.picture import brightness, square
 from unbraid.ranking.ranking import Ranking
 from unbraid.runs.model_card import README
 from unbraid.runs.run import Run, load_run
@@ -25,7 +26,7 @@ from unbraid.storage.yaml_files import read_text
 from unbraid.studies.execution import check_executor
 from unbraid.studies.fit.choose import Candidate, Choice, best_settings, choose
 from unbraid.studies.fit.hand_over import CODES, MODEL, REPORT, Labels, check_model, hand_over, read_labels
-from unbraid.studies.fit.pictures import ABOUT, SIZES, Pictures, as_bytes, brightness, prepare, read_pictures, square
+from unbraid.studies.fit.pictures import ABOUT, SIZES, Pictures, as_bytes, prepare, read_pictures
 from unbraid.studies.fit.pictures import IMAGES as ARRAY
 from unbraid.studies.fit.plan import (
     FAMILIES,

@@ -356,7 +356,7 @@ def _readme(choice: Choice, run: Run | None) -> str:
         f"It takes images of {size} x {size} pixels, {'grey' if channels == 1 else 'in colour'}. A picture file of any "
         "size is made one like this:\n\n"
         "```python\n"
-        "from unbraid.studies.fit.pictures import read_picture\n\n"
+        "from unbraid.datasets import read_picture\n\n"
         f'codes = run.encode(read_picture("picture.png", ({size}, {size}, {channels})))\n'
         "```\n\n"
         f"`{MODEL}/{README}` is its model card: how it was trained and chosen, and what it does not do.\n"

@@ -2,9 +2,8 @@
 
 import json
 import shutil
-import struct
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterator, Mapping, Sized
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
@@ -22,9 +21,10 @@ from unbraid._utils.optional import require
 from unbraid._utils.threads import n_cores
 from unbraid.datasets import load
 from unbraid.datasets.base import NO_IMAGES, FactorDataset
-from unbraid.datasets.containers import flattened, paths_below, resized
+from unbraid.datasets.containers import paths_below
 from unbraid.datasets.digest import content_digest
 from unbraid.datasets.own import PICTURES, OwnImages, images_of, is_path, is_stored, pictures_below
+from unbraid.datasets.picture import open_picture, square, unreadable
 from unbraid.factors import FactorTable
 from unbraid.runs.foreign import is_fitted, is_run, models_below
 from unbraid.storage.files import atomic_write, with_home, write_text
@@ -41,13 +41,6 @@ SLAB = 256  # images read at a time
 NAMED = 5  # files, in one line
 BESIDE = frozenset({".csv", ".json", ".md", ".parquet", ".txt"})  # tables and notes, which hold no images
 DARK = 64  # of 255: what is below came from 12 or 14 bits that were kept in 16
-# What turns a picture upright, by the orientation in its EXIF data. Pillow's own function also writes these data anew,
-# and fails where a camera or an editor has left odd ones.
-ORIENTATION = 0x0112
-TURNS = {
-    2: "FLIP_LEFT_RIGHT", 3: "ROTATE_180", 4: "FLIP_TOP_BOTTOM", 5: "TRANSPOSE", 6: "ROTATE_270", 7: "TRANSVERSE",
-    8: "ROTATE_90",
-}  # fmt: skip
 
 Outcome: TypeAlias = tuple[str, UInt8Array | None, str]  # name, image, or why there is none
 
@@ -196,41 +189,10 @@ def read_pictures(folder: Path) -> Pictures | None:
     return pictures if there == (len(pictures.names), pictures.size, pictures.size, pictures.channels) else None
 
 
-def read_picture(path: str | Path, shape: Sequence[int]) -> UInt8Array:
-    """A picture file as a model of images of this shape sees it, read as `fit` reads the pictures of a folder.
-
-    Args:
-        path: of the file, of any size.
-        shape: of the model's images, (size, size, channels).
-
-    Returns:
-        (1, size, size, channels), to be encoded.
-
-    Raises:
-        ValueError: it is no file, or has pixels that are floats or of more than 16 bits.
-        OSError: it cannot be read as a picture.
-    """
-    size, _, channels = shape
-    seen = square(_opened(Path(path)), size)
-    return np.stack([seen if channels > 1 else brightness(seen)])  # Pillow's own memory cannot be written to
-
-
-def brightness(image: UInt8Array) -> UInt8Array:
-    """(height, width, 1) of an image (height, width, 3)."""
-    return np.asarray(require("PIL.Image", "data", "reading images").fromarray(image).convert("L"))[..., None]
-
-
 def as_bytes(images: Any) -> UInt8Array:
     """Images as bytes, floats from 0 to 1 being 0 to 255."""
     given = np.asarray(images)
     return given if given.dtype == np.uint8 else (np.clip(given, 0, 1) * 255 + 0.5).astype(np.uint8)
-
-
-def square(image: Any, size: int) -> UInt8Array:
-    """(size, size, 3) of a Pillow image: its middle square, resized."""
-    side = min(image.size)
-    left, top = (image.width - side) // 2, (image.height - side) // 2
-    return resized(image.convert("RGB").crop((left, top, left + side, top + side)), (size, size))
 
 
 def _described(source: Any) -> str:
@@ -340,7 +302,7 @@ def _measured(folder: Path, files: tuple[str, ...]) -> tuple[float, tuple[str, .
                 sides += [] if image is None else [min(image.size)]
                 if image is not None and image.format == "TIFF" and image.n_frames > 1:
                     stack = stack or f"{name} has {image.n_frames} frames"
-        except _unreadable():
+        except unreadable():
             continue  # `_read_files` says which cannot be read, and why
     remarks = (f"only the first frame of each file is read: {stack}",) if stack else ()
     return float(np.median(sides)) if sides else float(SIZES[-1]), remarks
@@ -379,19 +341,13 @@ def _on_dark(brightest: float) -> tuple[str, ...]:
     )
 
 
-def _unreadable() -> tuple[type[Exception], ...]:
-    """What Pillow raises of files that it cannot read."""
-    bomb = require("PIL.Image", "data", "reading image files").DecompressionBombError
-    return OSError, EOFError, SyntaxError, ValueError, TypeError, LookupError, ArithmeticError, struct.error, bomb
-
-
 def _read_files(folder: Path, files: tuple[str, ...], size: int) -> Iterator[Outcome]:
-    unreadable = _unreadable()
+    errors = unreadable()
 
     def read(name: str) -> Outcome:
         try:
-            return name, square(_opened(folder / name), size), ""
-        except unreadable as error:
+            return name, square(open_picture(folder / name), size), ""
+        except errors as error:
             why = (isinstance(error, OSError) and error.strerror) or error
             said = str(why).replace(repr(str(folder / name)), repr(name))  # the page may be read elsewhere
             return name, None, said.splitlines()[0] if said else type(error).__name__
@@ -400,27 +356,6 @@ def _read_files(folder: Path, files: tuple[str, ...], size: int) -> Iterator[Out
         waiting = iter(files)
         while slab := list(islice(waiting, SLAB)):
             yield from threads.map(read, slab)
-
-
-def _opened(path: Path) -> Any:
-    """The first frame of a picture file, upright, 8 bits deep; of floats nothing says which one is white."""
-    if not path.is_file():  # to open a pipe would wait for ever
-        raise ValueError("it is a link to no file" if path.is_symlink() else "it is no file")
-    images = require("PIL.Image", "data", "reading image files")
-    with images.open(path) as image:
-        if image.format == "TIFF":
-            _turn(image)  # is kept: Pillow 10 closes a file of several frames when it reads the pixels
-        image.load()
-        turn = _turn(image)
-        return flattened(image if turn is None else image.transpose(images.Transpose[turn]), "RGB")
-
-
-def _turn(image: Any) -> str | None:
-    """What its EXIF data say to do; where they cannot be read viewers, too, show a picture as it is."""
-    try:
-        return TURNS.get(image.getexif().get(ORIENTATION))
-    except _unreadable():
-        return None
 
 
 def _read_dataset(dataset: Any, size: int) -> Iterator[Outcome]:
