@@ -33,11 +33,17 @@ check-slow: $(INSTALLED) browser
 mutants: $(INSTALLED)
 	$(BIN)/python tests/mutants.py $(FILES)
 
-# The numbers, with the kernels of a processor without AVX-512: what is red on other machines is red here.
+# The numbers, with the kernels of other processors, older and newer: what is red on other machines is red here.
+AVX2 := ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 NUMBA_CPU_NAME=haswell NUMBA_CPU_FEATURES=+avx2
+SSE3 := ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41 NUMBA_CPU_NAME=generic NUMBA_CPU_FEATURES=+sse3
+METRICS := $(BIN)/python $(PYTEST) -m "not slow and not lengthy" tests/metrics
 check-kernel: $(INSTALLED)
-	OPENBLAS_CORETYPE=Haswell ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 \
-	  NUMBA_CPU_NAME=haswell NUMBA_CPU_FEATURES=+avx2 $(BIN)/python $(PYTEST) \
+	OPENBLAS_CORETYPE=Haswell $(AVX2) $(BIN)/python $(PYTEST) \
 	  tests/analysis tests/contracts tests/families tests/metrics tests/models tests/objectives tests/plots
+	OPENBLAS_CORETYPE=Sandybridge $(AVX2) $(METRICS)
+	OPENBLAS_CORETYPE=Nehalem $(AVX2) $(METRICS)
+	OPENBLAS_CORETYPE=Prescott $(SSE3) $(METRICS)
+	! grep -qs avx512vl /proc/cpuinfo || OPENBLAS_CORETYPE=SkylakeX $(METRICS)
 
 # With the oldest versions that pyproject.toml names, and with anndata, which cannot live beside pandas 3; torch alone is the one that constraints.txt names.
 check-oldest: $(OLDEST)/.installed
