@@ -1,5 +1,6 @@
 """The work of a task, alone or stacked with others."""
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -204,6 +205,25 @@ def test_reasons_are_one_line():
     lacking.__cause__ = ImportError("libparquet.so: failed to map segment from shared object")
     for error in (caught.value, lacking, OSError(12, "no"), RuntimeError("can't start new thread")):
         assert explain(error).startswith("out of memory: a smaller batch_size, ")
+
+
+def test_other_work_on_the_cores_is_said_and_changes_no_forecast(tmp_path, monkeypatch):
+    """A training of 2 ms of the processor for each step, that waits three times as long for its turn."""
+
+    def training(plan: Any, members: Sequence[Any], dataset: Any) -> list[Any]:  # noqa: ARG001
+        began = time.process_time()
+        while time.process_time() - began < 0.002 * plan.steps:
+            pass
+        time.sleep(0.006 * plan.steps)
+        return []
+
+    monkeypatch.setattr("unbraid.studies.estimate.train_here", training)
+    monkeypatch.setattr("unbraid.studies.estimate.MORE_STEPS", {"cpu": (40,)})
+    text = SMALL.replace("  - {name: pca, latents: 3}\n", "").replace("[mig, dci_lasso]", "[]")
+    found = estimate(Study.load(written(tmp_path, text), out=tmp_path / "out").part(), processes=2)
+    assert [row.seconds_per_step for row in found.rows] == pytest.approx([0.002] * 2, rel=0.1)
+    assert found.load > 3
+    assert "2 cores that nothing else uses (other work shares them now: " in found.assumed
 
 
 def test_each_kind_of_run_is_measured_once_however_many_there_are(tmp_path, monkeypatch):

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -51,6 +51,7 @@ from unbraid.types import Progress
 WARM_STEPS = {"cpu": 2, "cuda": 64}
 MORE_STEPS = {"cpu": (3, 12, 48), "cuda": (64, 256, 1024)}
 SECONDS = {"cpu": 0.5, "cuda": 1.0}
+BUSY = 1.5  # times the processor's time that the clock says, from which on it is said
 COMPILING = 500  # rows that are scored first, since formulas are compiled once and not for each run
 
 
@@ -87,6 +88,7 @@ class Estimate:
     memory: int | None  # of all
     disk: int  # bytes of the run folders that are to come
     assumed: str
+    load: float = 1.0  # how many times as long it takes while other work shares the cores as it did just now
 
     @property
     def runs(self) -> int:
@@ -192,6 +194,7 @@ def _estimate(
     found = [kind for kind in kinds([task for task in tasks if not task.questions]) if costly & {t.id for t in kind}]
     costs: dict[str, tuple[float, float, int]] = {}  # as `_cost`, and the runs of the stack that was measured
     used: list[int | None] = []
+    clock = processor = 0.0
     with place(tasks, datasets, device, options) as (on_cpu, room, together, call):
         groups = together(untrained)
         for done, kind in enumerate(found):
@@ -201,12 +204,14 @@ def _estimate(
             measured = max((group for group in groups if group[0].id in ids), key=len, default=kind[:1])
             if find_family(kind[0].config["family"]).fit is not None:
                 measured = measured[:1]  # these are fitted one after the other
-            cost, memory = call(_measured, measured, {kind[0].dataset: datasets[kind[0].dataset]}, on_cpu)
+            cost, memory, seconds = call(_measured, measured, {kind[0].dataset: datasets[kind[0].dataset]}, on_cpu)
+            clock, processor = clock + seconds[0], processor + seconds[1]
             costs |= {task.id: (*cost, len(measured)) for task in kind}
             used.append(memory)
     # A run without some images is as quick as the one that sees all of them.
     costs |= {task: costs[whole] for task, whole in of.items()}
-    scoring = _seconds_of_scoring(tasks[0], datasets) if tasks else 0.0
+    load = max(1.0, clock / processor) if on_cpu and processor else 1.0
+    scoring = _seconds_of_scoring(tasks[0], datasets, on_cpu) if tasks else 0.0
     settled: dict[tuple[str, str, int], list[Task]] = {}
     for task in own:
         setting = settings.get(task.id, task.label)
@@ -221,7 +226,7 @@ def _estimate(
     at_once = max(1, min(room, len(groups) + len(waiting - new)))
     each = max((memory for memory in used if memory is not None), default=None)
     return Estimate(
-        rows, at_once, each, each and each * at_once, disk, _assumed(scoring, at_once, on_cpu, executor),
+        rows, at_once, each, each and each * at_once, disk, _assumed(scoring, at_once, on_cpu, executor, load), load,
     )  # fmt: skip
 
 
@@ -254,34 +259,38 @@ def _on_cluster(
 
 def _measured(
     tasks: Sequence[Task], datasets: Mapping[str, FactorDataset], on_cpu: bool
-) -> tuple[tuple[float, float], int | None]:
-    """What runs cost, by `_cost`, and the bytes that were needed for it."""
+) -> tuple[tuple[float, float], int | None, tuple[float, float]]:
+    """What runs cost, by `_cost`, the bytes that were needed for it, and its seconds by the clock and the processor."""
     if not on_cpu:
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
+    clock, processor = perf_counter(), process_time()
     cost = _cost(tasks, datasets)
+    seconds = perf_counter() - clock, process_time() - processor
     memory = _memory(on_cpu)
     if not on_cpu:
         torch.cuda.empty_cache()  # others will train there
-    return cost, memory
+    return cost, memory, seconds
 
 
-def _assumed(scoring: float, processes: int, on_cpu: bool, executor: str) -> str:
+def _assumed(scoring: float, processes: int, on_cpu: bool, executor: str, load: float) -> str:
     where = counted(processes, "core") if on_cpu else "an accelerator"
     if executor == "ray":
         where = f"{counted(processes, 'place')} of the cluster"
+    busy = f" (other work shares them now: {load:.1f} times as long while it does)" if load > BUSY else ""
     steps = MORE_STEPS["cpu" if on_cpu else "cuda"][-1]
     scored = f" {scoring:.1f} s to score a run, measured on random codes;" if scoring else ""
     return (
-        f"{where} that nothing else uses; the speed of up to {steps} steps of each kind of run, measured just now;"
-        f"{scored} what checkpoints hold already is not subtracted"
+        f"{where} that nothing else uses{busy}; the speed of up to {steps} steps of each kind of run, measured just "
+        f"now;{scored} what checkpoints hold already is not subtracted"
     )
 
 
 def _cost(tasks: Sequence[Task], datasets: Mapping[str, FactorDataset]) -> tuple[float, float]:
     """For each of the runs: seconds of what is done once, whatever the number of steps, and of a step.
 
-    A family that is fitted at once has no steps: its whole time is spread over those of its run.
+    On a CPU they are those of the processor, which a run has to itself, and not of the clock of a busy machine. A
+    family that is fitted at once has no steps: its whole time is spread over those of its run.
     """
     plans, members = zip(*(training_of(task.config) for task in tasks), strict=True)
     plan, dataset = plans[0], datasets[tasks[0].dataset]
@@ -289,7 +298,9 @@ def _cost(tasks: Sequence[Task], datasets: Mapping[str, FactorDataset]) -> tuple
     warm = WARM_STEPS[kind]
 
     def seconds(steps: int) -> float:
-        return train_here(replace(plan, steps=steps), members, dataset)[0].seconds / len(members)
+        began = process_time()
+        trained = train_here(replace(plan, steps=steps), members, dataset)
+        return (process_time() - began if kind == "cpu" else trained[0].seconds) / len(members)
 
     seconds(warm)  # what is compiled is compiled once, whatever the number of runs
     short = seconds(warm)
@@ -304,7 +315,7 @@ def _cost(tasks: Sequence[Task], datasets: Mapping[str, FactorDataset]) -> tuple
     return max(short - warm * per_step, 0.0), per_step
 
 
-def _seconds_of_scoring(task: Task, datasets: Mapping[str, FactorDataset]) -> float:
+def _seconds_of_scoring(task: Task, datasets: Mapping[str, FactorDataset], on_cpu: bool) -> float:
     if not task.metrics:
         return 0.0
     dataset = datasets[task.dataset]
@@ -324,13 +335,14 @@ def _seconds_of_scoring(task: Task, datasets: Mapping[str, FactorDataset]) -> fl
         levels=level_names(dataset.space),
     )
     few = np.linspace(0, len(codes) - 1, min(COMPILING, len(codes))).astype(int)  # neighbours may share levels
-    began = perf_counter()
+    clock = process_time if on_cpu else perf_counter  # beside a GPU all cores score one run after the other
+    began = clock()
     for given in (codes.keep_rows(few), codes):
-        began = perf_counter()
+        began = clock()
         for name, result in score_each(given, choose(task.metrics), held_out=task.held_out):
             if given is codes and isinstance(result, Exception) and not isinstance(result, NotDefined):
                 raise ValueError(f"metric {name} fails on random codes: {result}") from result
-    return perf_counter() - began
+    return clock() - began
 
 
 def _memory(on_cpu: bool) -> int | None:

@@ -16,6 +16,7 @@ import numpy as np
 from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
+from unbraid._utils.counted import counted
 from unbraid.families.base import check_value
 from unbraid.families.table import find_family
 from unbraid.models.networks import SMALLEST
@@ -30,6 +31,7 @@ from unbraid.studies.study import Study
 
 FILE = "plan.yaml"
 SEARCH_SIZE = 16
+MARGIN = 1.25  # of the minutes that are asked for where there are too few, since the next measurement may be slower
 SEARCH_SHARE, FINAL_SHARE = 0.35, 0.5  # of the minutes; the rest is for choosing, encoding and the page
 SEARCH_SEEDS, FINAL_SEEDS = 3, 5
 # The fewest steps that a model can learn in, and no more than these, by the network, in each round.
@@ -273,9 +275,13 @@ def make_plan(
     else:
         sizes = sorted((each for each in SIZES if each <= size), reverse=True)
     final, final_seconds = _final(cost, sizes, search, FINAL_SHARE * seconds)
+    plan = Plan(minutes=minutes, seed=seed, latents=latents, size=size, search=search, final=final)
     if (needed := max(search_seconds / SEARCH_SHARE, final_seconds / FINAL_SHARE)) > seconds:
-        raise ValueError(f"minutes (--minutes) must be {needed / 60 + 0.5:.0f} or more here; got {minutes:g}")
-    return Plan(minutes=minutes, seed=seed, latents=latents, size=size, search=search, final=final)
+        raise ValueError(
+            f"minutes (--minutes) must be {ceil(MARGIN * needed / 60)} or more here, for the shortest training of "
+            f"{counted(plan.n_models, 'model')} at the speed measured just now; got {minutes:g}"
+        )
+    return plan
 
 
 def _network(cost: Costing, size: int, settings: list[Setting], seconds: float) -> Network:
@@ -353,6 +359,7 @@ def measured(
         file = Path(folder) / "study.yaml"
         file.write_text(text, encoding="utf-8")
         found = estimate(Study.load(file, Path(folder) / "study").part(), progress=progress)
-    once = {row.family: row.seconds / row.waiting - row.steps * row.seconds_per_step for row in found.rows}
-    per_step = {row.family: row.seconds_per_step for row in found.rows}
+    # The minutes are those of the clock, also where other work shares the cores.
+    per_step = {row.family: found.load * row.seconds_per_step for row in found.rows}
+    once = {row.family: found.load * row.seconds / row.waiting - row.steps * per_step[row.family] for row in found.rows}
     return Cost(once, per_step, found.processes, {row.family: row.together for row in found.rows})
