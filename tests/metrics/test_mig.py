@@ -136,7 +136,7 @@ def test_further_pairs_of_dependent_factors_are_counted() -> None:
 def test_dependence_is_not_read_from_more_combinations_than_rows() -> None:
     for size, said in ((30, True), (32, False)):
         levels = np.random.default_rng(0).permutation(np.arange(1000) % size)
-        result = mig(perfect_codes(levels[:, None]), np.column_stack([levels, levels]), kinds=["ordinal"] * 2)
+        result = mig(perfect_codes(levels[:, None]), np.column_stack([levels, levels]), kinds=("ordinal", "ordinal"))
         assert any("depend on each other" in note for note in result.notes) == said
 
 

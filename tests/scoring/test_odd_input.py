@@ -208,3 +208,24 @@ def test_a_list_of_models_in_memory_is_compared_by_their_places(tmp_path: Path) 
 def test_names_of_metrics_in_one_text_are_those_of_a_list() -> None:
     with pytest.raises(ValueError, match=r"^metrics='mig, sap' names several: give a list, \['mig', 'sap'\]$"):
         score(CODES, FACTORS, metrics="mig, sap")
+
+
+def test_swapped_codes_and_factors_are_refused_where_both_look_it() -> None:
+    levels, real = RNG.integers(0, 5, (300, 2)), RNG.standard_normal((300, 3))
+    said = "^are codes and factors swapped\\? All codes are a few whole numbers"
+    gap = np.where(np.arange(300)[:, None] == 7, np.nan, real)
+    for labels in (real, {"factor_0": real[:, 0]}, gap):
+        with pytest.raises(ValueError, match=said):
+            score(levels, labels, metrics="mig")
+    quantised = np.rint(2 * real)
+    for codes, factors, told in (
+        (real, levels, {}),
+        (quantised, levels, {}),  # codes of a quantised model, and levels
+        (real, real, {}),
+        (np.column_stack([levels, real]), real, {}),
+        (levels, np.column_stack([real, levels[:, 0]]), {}),
+        (levels, real, {"kinds": ["continuous"] * 3}),
+        (levels, real, {"names": ["x", "y", "z"]}),
+        (levels, {"speed": real[:, 0]}, {}),
+    ):
+        assert "mig" in score(codes, factors, metrics="mig", **told)

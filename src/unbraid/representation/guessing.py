@@ -146,6 +146,17 @@ def refuse_many_levels(factor: str | int, kind: Kind, n_levels: int) -> None:
         )
 
 
+def refuse_swapped(codes: FloatArray, factors: FloatArray) -> None:
+    """Raises ValueError where all codes are a few whole numbers and all factors real ones, as if they were swapped."""
+    levels = [_are_whole(code) and np.ptp(code) > 0 and guess_kind(code) == "ordinal" for code in codes.T]
+    real = [not _are_whole(factor) and guess_kind(factor) == "continuous" for factor in factors.T]
+    if levels and real and all(levels) and all(real):
+        raise ValueError(
+            "are codes and factors swapped? All codes are a few whole numbers, as levels of factors are, and all "
+            "factors real numbers, as codes are; if that is so, give the kinds of factors (kinds=, --kinds)"
+        )
+
+
 def _are_whole(values: FloatArray) -> bool:
     return bool((values == np.rint(values)).all())
 

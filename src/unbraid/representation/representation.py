@@ -19,12 +19,21 @@ from unbraid._utils.arguments import (
     check_whole,
     list_of,
 )
-from unbraid._utils.arrays import as_array, as_full, check_weights, column_names, in_columns, is_wide, too_large
+from unbraid._utils.arrays import (
+    as_array,
+    as_full,
+    check_weights,
+    column_names,
+    in_columns,
+    is_wide,
+    telling,
+    too_large,
+)
 from unbraid._utils.optional import require
 from unbraid._utils.printable import printable
 from unbraid._utils.repr import Shown
 from unbraid._utils.suggest import suggestion
-from unbraid.representation.guessing import describe_guess, guess_kind, note_on_guesses
+from unbraid.representation.guessing import describe_guess, guess_kind, note_on_guesses, refuse_swapped
 from unbraid.representation.labels import TURN, check_groups, columns_of, read_labels, rows_with_labels
 from unbraid.representation.row_index import match_rows
 from unbraid.storage.checksum import BLANK, KEY, add_checksum
@@ -411,6 +420,8 @@ class Representation(Shown):
                     f"{name} and labels must have the same rows; got {name} {array.shape} and labels of "
                     f"{len(read.used)} rows"
                 )
+        if kinds is None and period is None and not telling(read.names):
+            refuse_swapped(codes[read.used], read.factors)
         if groups is not None:
             about["groups"] = check_groups(groups, len(codes), read.used)
         if not read.used.all():

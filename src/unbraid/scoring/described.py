@@ -14,7 +14,7 @@ from unbraid._utils.repr import with_names
 from unbraid._utils.suggest import suggestion
 from unbraid.metrics._shared.inputs import all_finite, check_inputs, finite_matrix, real_matrix
 from unbraid.representation import POSTERIOR, Representation
-from unbraid.representation.guessing import NUMBERS_ROWS, why_no_factor
+from unbraid.representation.guessing import NUMBERS_ROWS, refuse_swapped, why_no_factor
 from unbraid.representation.labels import check_groups, is_plain
 from unbraid.representation.representation import grouped_by
 from unbraid.scoring.blocks import blocks_of
@@ -126,6 +126,8 @@ def _of_numbers(codes: ArrayLike, factors: ArrayLike, about: Mapping[str, Any]) 
     if "kinds" in about:
         checked["kinds"] = inputs.kinds
     else:
+        if names is None:
+            refuse_swapped(inputs.held, inputs.factors)
         for name, column in zip(names or range(inputs.n_factors), inputs.factors.T, strict=False):
             if why_no_factor("", column, text=False) == NUMBERS_ROWS:
                 raise ValueError(f"factors column {name} {NUMBERS_ROWS}: leave it out, or give its kind (kinds=)")
