@@ -186,6 +186,7 @@ def test_a_group_is_left_out_of_the_columns_that_it_has_no_scores_of() -> None:
     found = compare_groups(pd.concat([frame, third]), "family", ["mig.score", "sap.score"])
     assert {each.group for each in found.groups if each.column == "mig.score"} == {"a", "b", "c"}
     assert found.notes[0] == "left out, with fewer than 2 runs of a score: c (of sap.score)"
+    assert found.notes[-1] == "runs without a score are in no mean: 4 of 6 of a (sap.score), 4 of 6 of b (sap.score)"
     with pytest.raises(ValueError, match="at least 2 runs with a score; there is only a$"):
         compare_groups(frame.iloc[:6], "family", ["mig.score"])
 

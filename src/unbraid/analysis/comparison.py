@@ -178,6 +178,7 @@ def compare_groups(
     groups: list[GroupOfRuns] = []
     shifts: list[Shift] = []
     left: dict[str, list[str]] = {}  # in which columns a group is left out
+    unscored: list[str] = []  # how many runs of a group its mean leaves out
     parts = {part: np.array([each == part for each in outer]) for part in sorted(set(outer), key=natural)}
     for part in parts.values():
         check_alike(frame.loc[part], chosen, [by] if by in IMAGES else (), conditions=("content",))
@@ -189,13 +190,19 @@ def compare_groups(
     for column in chosen:
         values = numbers(frame, column)
         for part, rows in parts.items():
-            known = {
-                f"{part} {name}".strip() if name else "": values[(names == name) & rows & np.isfinite(values)]
+            everyone = {
+                f"{part} {name}".strip() if name else "": values[(names == name) & rows]
                 for name in sorted(set(names[rows].tolist()), key=natural)
             }
+            known = {name: own[np.isfinite(own)] for name, own in everyone.items()}
             for name in (name for name, own in known.items() if len(own) < LEAST or not name):
                 left.setdefault(name or "(no value)", []).append(column)
             known = {name: own for name, own in known.items() if len(own) >= LEAST and name}
+            unscored += [
+                f"{len(everyone[name]) - len(own)} of {len(everyone[name])} of {name} ({column})"
+                for name, own in known.items()
+                if len(own) < len(everyone[name])
+            ]
             groups += [_group(column, name, own, confidence) for name, own in known.items()]
             shifts += [_shift(column, pair, known, confidence) for pair in combinations(known, 2)]
     without = ", ".join(_left_out(name, of, chosen) for name, of in sorted(left.items()))
@@ -205,9 +212,10 @@ def compare_groups(
         )
     corrected = holm([each.p for each in shifts])
     decided = [_decided(each, p_holm, 1 - confidence) for each, p_holm in zip(shifts, corrected, strict=True)]
-    return Comparison(
-        by, over, confidence, tuple(groups), tuple(decided), _notes(frame, apart, over, without, constant), n_seeds
-    )
+    notes = _notes(frame, apart, over, without, constant)
+    if unscored:
+        notes += (f"{over} without a score are in no mean: {', '.join(unscored)}",)
+    return Comparison(by, over, confidence, tuple(groups), tuple(decided), notes, n_seeds)
 
 
 def usual_within(frame: DataFrame, by: str) -> str | None:
