@@ -292,6 +292,6 @@ def test_a_lost_factor_counts_as_scikit_learns_lasso_has_it(n_known: int) -> Non
 def test_fewer_rows_of_the_example_do_not_raise_disentanglement() -> None:
     """From its shape and both positions, of 32 levels each, which few rows can hardly tell."""
     example = Representation.example()
-    codes, factors, kinds = example.codes, example.factors[:, [0, 3, 4]], ["categorical", "ordinal", "ordinal"]
+    codes, factors, kinds = example.codes, example.factors[:, [0, 3, 4]], [example.kinds[k] for k in (0, 3, 4)]
     few, more = (dci_boosted(codes[:n], factors[:n], kinds=kinds) for n in (300, 900))
     assert few.disentanglement < more.disentanglement

@@ -166,8 +166,8 @@ def test_noise_is_not_explicit_by_any_probe(probe: Any) -> None:
     rng = np.random.default_rng(1)
     factors = np.column_stack([rng.standard_normal(8_000), rng.integers(0, 3, 8_000)])
     capacities = (0, 2) if probe == "mlp" else (16, 32)
-    codes, kinds = rng.standard_normal((8_000, 2)), ["continuous", "categorical"]
-    noise = dci_es(codes, factors, kinds=kinds, probe=probe, capacities=capacities)
+    codes = rng.standard_normal((8_000, 2))
+    noise = dci_es(codes, factors, kinds=("continuous", "categorical"), probe=probe, capacities=capacities)
     assert noise.explicitness == 0.0
     assert noise.explicitness_published > 0.5
 
