@@ -168,6 +168,18 @@ def test_the_command_scores_a_file(key: str, file: Path, unbraid_cli: Any, tmp_p
     assert list(apart) == (["mig", "unwanted(batch)"] if apart else [])
 
 
+def test_several_embeddings_of_a_file_are_models(file: Path, unbraid_cli: Any) -> None:
+    wanted = ["score", str(file), "--factors", ",".join(FACTORS), "--metrics", "mig", "--json", "-"]
+    code, out, err = unbraid_cli(*wanted, "--codes", "X_mixed,X_good,X_absent")
+    assert code == 3
+    content = json.loads(out)
+    assert [row["model"] for row in content["models"]] == ["X_good", "X_mixed"]
+    (alone,) = [json.loads(unbraid_cli(*wanted, "--codes", "X_good")[1])["metrics"]["mig"]["values"]["score"]]
+    assert content["models"][0]["mig"] == alone
+    assert [each["path"] for each in content["failed"]] == ["X_absent"]
+    assert "X_absent" in err
+
+
 def test_labels_of_a_table_go_by_the_names_of_the_cells(file: Path, unbraid_cli: Any, tmp_path: Path) -> None:
     shuffled = LABELS[FACTORS].iloc[RNG.permutation(N_CELLS)]
     shuffled.to_csv(tmp_path / "labels.csv", index_label="barcode")

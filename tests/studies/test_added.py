@@ -228,14 +228,14 @@ def test_codes_of_other_images_are_refused_and_leave_nothing(study, tmp_path, co
 
 
 def test_names_must_be_free_and_names(study, tmp_path):
-    file = saved(tmp_path / "mine.npz")
+    file, other = saved(tmp_path / "mine.npz"), saved(tmp_path / "other.npz")
     add(study, [file], family="mine")
     with pytest.raises(ValueError, match=r"the study has 'mine' already; give another name, or delete .*added/mine"):
         add(study, [file], family="mine")
     with pytest.raises(
-        ValueError, match=rf"{file} and {file} would both be called 'twice'; give each a name of its own"
+        ValueError, match=rf"{file} and {other} would both be called 'twice'; give each a name of its own"
     ):
-        add(study, [file, file], family="mine", names=["twice", "twice"])
+        add(study, [file, other], family="mine", names=["twice", "twice"])
     for name in ("../up", ".hidden", "", "a/b"):
         with pytest.raises(ValueError, match="is no name for a folder"):
             add(study, [file], family="mine", names=[name])

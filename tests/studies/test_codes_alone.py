@@ -53,6 +53,25 @@ def test_models_are_scored_ranked_and_compared_as_those_of_any_study(place: Path
     assert table["udr.score"].notna().all()
 
 
+def test_a_broken_model_is_named_and_the_others_are_added(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (place / "runs" / "b1-0" / "codes.npy").write_bytes(b"no array")
+    (place / "runs" / "b1-1" / "config.yaml").write_text("a: [")
+    np.save(place / "runs" / "b4-0" / "codes.npy", np.zeros((7, 2)))
+    (place / "runs" / "empty").mkdir()
+    words = (
+        f"study add {place / 'study'} {place / 'runs'} --labels {place / 'labels.csv'} --metrics mig --family theirs"
+    )
+    monkeypatch.setattr("sys.argv", ["unbraid", *words.split()])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == 3
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("unbraid: ")]
+    assert sorted(line.partition("runs/")[2][:4] for line in lines) == ["b1-0", "b1-1", "b4-0", "empt"]
+    assert [path.name for path in (place / "study" / "added").iterdir()] == ["b4-1"]
+
+
 def test_one_command_begins_the_study_and_another_adds_to_it(
     place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -133,7 +152,7 @@ def test_what_cannot_be_added_is_told_by_options_that_the_command_has(
     ):
         folder = str(place / study)
         monkeypatch.setattr(
-            "sys.argv", ["unbraid", "study", "add", folder, str(place / "runs"), "--family", "a", *trust]
+            "sys.argv", ["unbraid", "study", "add", folder, str(place / "runs" / "b1-0"), "--family", "a", *trust]
         )
         with pytest.raises(SystemExit) as ended:
             main()

@@ -35,6 +35,7 @@ from unbraid.cli.study_agreement import agreement
 from unbraid.cli.study_generalisation import generalisation
 from unbraid.cli.study_merge import merge
 from unbraid.cli.train import train
+from unbraid.errors import ModelsFailed
 from unbraid.storage.trust import Untrusted
 
 # The headings of the commands in the help, each with an example.
@@ -95,8 +96,8 @@ def command() -> Callable[..., int | None]:
 def main() -> None:
     """Run the command line.
 
-    Exit codes: 0 done, 2 bad input or usage, 3 a metric failed, scored worse than it was to or failed a test of
-    `stress`, 130 interrupted, 143 the same by SIGTERM, 1 internal error.
+    Exit codes: 0 done, 2 bad input or usage, 3 some models or a metric failed, a metric scored worse than it was to or
+    failed a test of `stress`, 130 interrupted, 143 the same by SIGTERM, 1 internal error.
     """
     gc.set_threshold(50_000, 20, 20)  # commands make much and drop little: this took a quarter of `status`
     warnings.showwarning = _warn
@@ -104,6 +105,10 @@ def main() -> None:
         code = command()(standalone_mode=False)
     except Untrusted as error:
         _leave(untrusted_line(error), 2)
+    except ModelsFailed as error:
+        for line in error.lines:
+            _tell(line)
+        raise SystemExit(2 if error.every else 3) from None
     except (ValueError, OSError, ImportError) as error:
         _leave(str(error), 2)
     except Interrupted as error:

@@ -31,7 +31,7 @@ from unbraid.cli._options import (
     listed,
     refuse,
 )
-from unbraid.cli._paths import called, expanded
+from unbraid.cli._paths import called
 from unbraid.cli._progress import metric_progress, stage_progress
 from unbraid.cli._trust import TrustCode
 from unbraid.cli.show import Files, show
@@ -40,6 +40,7 @@ from unbraid.storage.table_formats import Table, table_of
 if TYPE_CHECKING:
     from unbraid.analysis.comparison import Comparison, Shift
     from unbraid.runs.labelled import Labels
+    from unbraid.runs.models import Models
     from unbraid.scoring.compare import Difference
 
 MODELS, STUDY = "Models", "A study"  # headings of options
@@ -162,14 +163,14 @@ def compare(
     }  # fmt: skip
     of_study = {"by": by, "columns": columns, "over": over, "within": within}
     from unbraid.analysis.merging import is_table
-    from unbraid.runs.folder import check_there
+    from unbraid.runs.models import Models
     from unbraid.studies.store import is_study
 
     if len(paths) == 1 and (is_study(paths[0]) or is_table(paths[0])):
         refuse(of_models, f"is of models; {paths[0]} is a study")
         _of_study(paths[0], to, by or "family", listed(columns) or None, over or "runs", within, confidence, trust_code)
         return
-    check_there(paths)
+    models = Models(paths, codes, needed=2)
     refuse({"columns": columns}, "is for a study; these are models, of which --factors names the factors")
     refuse({**of_study, "trust-code": trust_code}, "is for a study; these are models")
     interval = interval_of(confidence, resamples)
@@ -179,11 +180,11 @@ def compare(
         labels, named, kinds, period, missing, weights=weights, groups=groups, unwanted=apart, key=key, codes=codes
     )
     chosen = {"metrics": listed(metrics or "standard"), "unwanted": apart}
-    _of_models(expanded(paths, codes), about, to, chosen, interval, paired, seed)
+    _of_models(models, about, to, chosen, interval, paired, seed)
 
 
 def _of_models(
-    paths: Sequence[Path], about: "Labels", to: Files, chosen: dict[str, Any], interval: Any,
+    files: "Models", about: "Labels", to: Files, chosen: dict[str, Any], interval: Any,
     paired: bool | None, seed: int | None,
 ) -> None:  # fmt: skip
     from unbraid.runs.labelled import read_labelled
@@ -192,7 +193,8 @@ def _of_models(
     from unbraid.storage.trust import trusting
 
     choose(trusting(chosen["metrics"]))
-    models = called({str(path): read_labelled(path, about)[0] for path in paths})
+    read = files.each(lambda path: read_labelled(path, about)[0])
+    models = called({str(path): representation for path, representation in read.items()})
     with metric_progress() as progress:
         found = compare_models(models, confidence=interval, seed=seed or 0, paired=paired, progress=progress, **chosen)
     scores = Table(*found.table())
@@ -200,10 +202,11 @@ def _of_models(
     apart = [(each.metric, each, each.difference) for each in found.differences]
     notes = [f"note: {note}" for note in (found.footnote, *found.notes)]
     show(
-        [scores, _differences("metric", "models", found.confidence, apart), *notes], to, content=found.to_dict(),
-        rows=table_of(found.to_frame()) if to.csv else None, paper=paper,
-        html=found.text("page.html") if to.html else None,
+        [scores, _differences("metric", "models", found.confidence, apart), *notes], to,
+        content={**found.to_dict(), "failed": files.failures}, rows=table_of(found.to_frame()) if to.csv else None,
+        paper=paper, html=found.text("page.html") if to.html else None,
     )  # fmt: skip
+    files.check()
 
 
 def _of_study(

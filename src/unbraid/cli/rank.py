@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from unbraid.cli._options import OUTPUT, Csv, Embedding, Html, Json, Latex, Markdown, refuse
-from unbraid.cli._paths import expanded
 from unbraid.cli._progress import stage_progress
 from unbraid.cli._trust import TrustCode
 from unbraid.cli.show import Files, say, show
@@ -15,6 +14,7 @@ from unbraid.storage.table_formats import Table, table_of
 
 if TYPE_CHECKING:
     from unbraid.ranking.ranking import Ranking
+    from unbraid.runs.models import Models
 
 # Headings of options.
 UDR, FILES, STUDY, MACHINES = "How models are compared", "Files and models", "A study", "Where"
@@ -167,8 +167,8 @@ def rank(
     if rows is not None and rows < 1:
         raise ValueError(f"--rows must be at least 1; got {rows}")
     to = Files(csv, latex, markdown, json, html)
-    from unbraid.runs.folder import check_there
     from unbraid.runs.foreign import check_not_fitted
+    from unbraid.runs.models import Models
     from unbraid.studies.rank import executed
     from unbraid.studies.store import is_study
 
@@ -189,25 +189,25 @@ def rank(
         with where:
             _rank_study(study, given | {"compare": compare}, metric, rows or 20, to, trust_code)
         return
-    check_there(paths)
+    files = Models(paths, codes, needed=2)
     refuse({"compare": compare, "metric": metric, "trust-code": trust_code}, "is for a study; these are files")
-    files = expanded(paths, codes)
     if len(files) < 2:
         raise ValueError(f"rank compares models with each other; give two or more files (got {len(files)})")
     from unbraid.ranking.page import ranking_page
     from unbraid.ranking.verdicts import group_verdicts, model_verdict
 
     with where:
-        ranking = _ranked(files, codes, by, top, expanded(untrained or [], codes), given)
+        ranking = _ranked(files, codes, by, top, Models(untrained or [], codes).paths, given)
     for note in ranking.notes:
         say(f"note: {note}", err=True)
     grouped = by is not None
     table = _table(ranking, grouped=grouped)
     show(
         [table.first(rows), *(group_verdicts if grouped else model_verdict)(ranking)], to, rows=table, paper=table,
-        content=_content(ranking, similarity, top, grouped=grouped) if to.json else None,
+        content={**_content(ranking, similarity, top, grouped=grouped), "failed": files.failures} if to.json else None,
         html=ranking_page(ranking, grouped=grouped) if to.html else None,
     )  # fmt: skip
+    files.check()
 
 
 def _rank_study(
@@ -241,18 +241,20 @@ def penalty(text: str) -> float | Literal["cv"]:
 
 
 def _ranked(
-    files: list[Path], codes: str | None, by: str | None, top: int | None, untrained: list[Path],
+    files: "Models", codes: str | None, by: str | None, top: int | None, untrained: list[Path],
     given: dict[str, Any],
 ) -> "Ranking":  # fmt: skip
     from unbraid.runs.foreign import code_path
     from unbraid.runs.grouping import group_names
     from unbraid.studies.rank import rank as rank_codes
+    from unbraid.studies.rank import read_model
 
-    groups = None if by is None else group_names(files, by)
+    models = files.each(lambda path: read_model(str(path), code_path(path, codes), wide=top is not None))
+    groups = None if by is None else group_names(files.paths, by)
     given = {name: value for name, value in given.items() if value is not None}
     with stage_progress("comparing models") as progress:
         ranking = rank_codes(
-            {str(path): code_path(path, codes) for path in files},
+            {str(path): model for path, model in models.items()},
             groups=groups,
             top=top,
             untrained=[code_path(path, codes) for path in untrained],

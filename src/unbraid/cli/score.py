@@ -4,6 +4,7 @@ import errno
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -37,19 +38,20 @@ from unbraid.cli._options import (
     listed,
     pair,
 )
-from unbraid.cli._paths import called, expanded
+from unbraid.cli._paths import called
 from unbraid.cli._progress import metric_progress, stage_progress
 from unbraid.cli._trust import TrustCode, TrustData, trusted
 from unbraid.cli.show import Files, check_output, say, show
 
 if TYPE_CHECKING:
     from unbraid.runs.labelled import Labels
+    from unbraid.runs.models import Models
     from unbraid.scoring.card import ScoreCard
 
 SEVERAL, CHECKS = "Several models", "Checks"  # headings of options
 EXAMPLE = "the shipped example"
 MOST = 4  # models that a note names
-PER_CODE = 999  # shuffles of the table of codes, where --null names none
+PER_CODE = 999  # shuffles of groups for the table of codes, where --null names none
 WITHIN = 0.05  # up to which the corrected p of a code is counted
 READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
 SHOWN = 6  # columns of configs beside the scores
@@ -181,7 +183,7 @@ def score(
             rich_help_panel=OUTPUT,
             metavar="FILE",
             help="Also write a row for each code to this .csv or .parquet file: its best factor, its information, and "
-            "p, with 999 shuffles or as --null says.",
+            "p and q. With --groups or --null shift p comes from shuffles (999), else from a test of independence.",
         ),
     ] = None,
     track: Annotated[
@@ -242,6 +244,7 @@ def score(
     from unbraid.representation.representation import example_path
     from unbraid.runs.foreign import is_run
     from unbraid.runs.grouping import group_names
+    from unbraid.runs.models import Models
     from unbraid.runs.scoring import check_baselines, score_path
     from unbraid.scoring.card import without_samples
     from unbraid.scoring.score import choose
@@ -264,18 +267,18 @@ def score(
         labels, columns, kinds, period, missing, weights=weights, groups=groups, unwanted=apart, dense=dense, key=key,
         codes=codes,
     )  # fmt: skip
-    paths = expanded(files, codes) if files else [example_path()]
-    alone = len(paths) == 1 and by is None
+    models = Models(files or [example_path()], codes)
+    sources = _embeddings(models, about)
+    alone = len(models) == 1 and by is None
     for option, wanted in (("html", html), ("per-code", per_code), ("how-many", how_many)):
         if wanted is not None and not alone:
             of_several = "unbraid compare writes a page of several" if option == "html" else "give one FILE"
-            how = "leave --by out" if len(paths) == 1 else of_several
+            how = "leave --by out" if len(models) == 1 else of_several
             raise ValueError(f"--{option} is for one model; {how}")
-    if per_code is not None and not dense:
-        _check_full(paths[0], about)
-    names, configs = None if by is None else group_names(paths, by), _configs(paths, by)
+    configs = _configs(models, by)
+    group_of = {} if by is None else dict(zip(models.paths, group_names(models.paths, by), strict=True))
     if baselines:
-        check_baselines(paths, about)
+        check_baselines(models.paths, about)
     options: dict[str, Any] = {
         "metrics": chosen, "unwanted": apart, "seed": seed, "held_out": held_out,
         "null": int(null) if null.isdecimal() else null, "confidence": interval_of(confidence, resamples),
@@ -287,24 +290,28 @@ def score(
     }  # fmt: skip
     words = [word for option, value in asked.items() if value is not None for word in (f"--{option}", str(value))]
     words += ["--dense"] if dense else []
-    cards: dict[str, ScoreCard] = {}
     kept: list[str | Exception] = []  # told once the scores are shown
-    trust = trusted(trust_code, trust_data)
-    for number, path in enumerate(paths, start=1):
-        with metric_progress(f"scoring {number}/{len(paths)}" if len(paths) > 1 else "scoring") as progress:
-            card = score_path(path, about, baselines=baselines, trust=trust, progress=progress, **options)
-        name = EXAMPLE if example else str(path)
-        card = replace(card, path=name, options=tuple(words))
+    trust, numbers = trusted(trust_code, trust_data), count(1)
+
+    def scored(path: Path) -> "ScoreCard":
+        source, labelled = sources.get(path, (path, about))
+        what = f"scoring {next(numbers)}/{len(models)}" if len(models) > 1 else "scoring"
+        with metric_progress(what) as progress:
+            card = score_path(source, labelled, baselines=baselines, trust=trust, progress=progress, **options)
+        card = replace(card, path=EXAMPLE if example else str(path), options=tuple(words))
         if path.is_dir() and is_run(path) and about.own and not about.taken and not blocked:
             kept.append(_kept(path, card))
-        cards[name] = card if alone else without_samples(card)
+        return card if alone else without_samples(card)
+
+    cards = {card.path or "": card for card in models.each(scored).values()}
     if alone:
         card = next(iter(cards.values()))
         _show_one(card, to, how_many)
         if per_code is not None:
             _write_codes(card, per_code, options["null"])
     else:
-        _show_several(cards, to, names, by, sort, configs)
+        groups_of_models = [group_of[path] for path in models.paths] if group_of else None
+        _show_several(cards, to, groups_of_models, by, sort, configs, models.failures)
     for told in kept:
         if isinstance(told, Exception):
             raise told
@@ -317,19 +324,33 @@ def score(
     failures = [line for name, card in cards.items() for line in _worse(bounds, card, name if len(cards) > 1 else "")]
     for line in failures:
         say(f"unbraid: {line}", err=True)
+    models.check()
     if failures or (strict and any(card.failed for card in cards.values())):
         raise typer.Exit(3)
 
 
-def _configs(paths: Sequence[Path], by: str | None) -> dict[str, dict[str, Any]]:
+def _embeddings(models: "Models", about: "Labels") -> "dict[Path, tuple[Path, Labels]]":
+    """Several embeddings of one .h5ad file as models, which --codes names."""
+    names = listed(about.codes)
+    if len(names) < 2 or [path.suffix.lower() for path in models.paths] != [".h5ad"]:
+        return {}
+    (file,) = models.paths
+    models.paths = [Path(name) for name in names]
+    return {Path(name): (file, replace(about, codes=name)) for name in names}
+
+
+def _configs(models: "Models", by: str | None) -> dict[str, dict[str, Any]]:
     """What the configs of models of other frameworks say, in columns; config.<name> where a column is called so."""
     from unbraid.runs.foreign import is_run
     from unbraid.runs.grouping import run_columns
 
-    def renamed(columns: Mapping[str, Any]) -> dict[str, Any]:
-        return {_column(name): each for name, each in columns.items() if name != by}
+    def renamed(path: Path) -> dict[str, Any]:
+        if not path.is_dir() or (by is None and is_run(path)):
+            return {}
+        columns = run_columns(path)
+        return {} if is_run(path) else {_column(name): value for name, value in columns.items() if name != by}
 
-    return {str(path): renamed(run_columns(path)) if path.is_dir() and not is_run(path) else {} for path in paths}
+    return {str(path): columns for path, columns in models.each(renamed).items()}
 
 
 def _column(key: str) -> str:
@@ -337,16 +358,6 @@ def _column(key: str) -> str:
     from unbraid.metrics import METRICS
 
     return f"config.{key}" if key in {"model", "models", *METRICS} else key
-
-
-def _check_full(path: Path, labels: "Labels") -> None:
-    """Raises ValueError where codes would be read by columns, of which a card holds a few alone."""
-    from unbraid.representation.representation import read_wide
-    from unbraid.runs.labelled import located
-
-    codes, _, _ = located(path, labels)
-    if read_wide(codes) is not None:
-        raise ValueError(f"{codes}: --per-code needs all codes at once as a full array; give --dense, too")
 
 
 def _show_one(card: "ScoreCard", to: Files, half_width: float | None) -> None:
@@ -367,41 +378,43 @@ def _write_codes(card: "ScoreCard", path: Path, null: int | str) -> None:
         frame = card.per_code(null or PER_CODE, progress=progress)
     save_frame(frame, path)
     found = sum(frame["q"] <= WITHIN)
-    more = ""
-    if not found and isinstance(null, int) and null > 0 and math.isclose(min(frame["p"].tolist()), 1 / (null + 1)):
-        more = f"; with --null {null} no p is below {1 / (null + 1):.2g}, and --null {PER_CODE} may find some"
     say(
-        f"wrote {path}: {found} of {len(frame)} codes have significant information on a factor (q <= {WITHIN}){more}",
+        f"wrote {path}: {found} of {len(frame)} codes have significant information on a factor (q <= {WITHIN})",
         err=True,
     )
 
 
 def _show_several(
     cards: "Mapping[str, ScoreCard]", to: Files, groups: Sequence[str] | None, by: str | None, sort: str | None,
-    configs: Mapping[str, Mapping[str, Any]],
+    configs: Mapping[str, Mapping[str, Any]], failures: Sequence[Mapping[str, str]],
 ) -> None:  # fmt: skip
     from unbraid._version import VERSION
-    from unbraid.runs.grouping import is_seed, varying
+    from unbraid.runs.grouping import UNGROUPED, is_seed, varying
     from unbraid.scoring.tables import group_rows, group_table, score_rows, score_table
 
     # Scores are not thrown away because no model has one of them.
     lacking = sort and not any(sort in card for card in cards.values())
     unsorted = [f"note: no model has {sort}, and so it sorts none"] if lacking else []
     named, how = called(cards), {"by": _column(by or ""), "sort": None if unsorted else sort}
-    about = dict(zip(named, configs.values(), strict=True))
-    varied = varying(list(about.values()))
-    shown = {name: {key: columns[key] for key in varied[:SHOWN] if key in columns} for name, columns in about.items()}
+    columns = {name: configs.get(path, {}) for name, path in zip(named, cards, strict=True)}
+    varied = varying(list(columns.values()))
+    shown = {name: {key: own[key] for key in varied[:SHOWN] if key in own} for name, own in columns.items()}
     tables = [score_table(named, groups, about=shown, **how)]
-    rows = score_rows(named, groups, about=about, **how)
+    rows = score_rows(named, groups, about=columns, **how)
     notes = [*unsorted, *_notes(cards)]
     if len(varied) > SHOWN:
         notes.append(f"note: {len(varied) - SHOWN} more columns of the configs vary; --csv has all")
     if groups is None and any(map(is_seed, varied)):
         notes.append("note: --by setting adds the means over the seeds of each setting")
-    content: dict[str, Any] = {"unbraid": VERSION, "models": rows.records}
+    content: dict[str, Any] = {"unbraid": VERSION, "models": rows.records, "failed": list(failures)}
     if groups is not None:
-        tables = [replace(tables[0], notes=()), group_table(named, groups, **how)]
-        content["means"] = group_rows(named, groups, **how).records
+        members = {name: group for name, group in zip(named, groups, strict=True) if group != UNGROUPED}
+        if ungrouped := [name for name in named if members and name not in members]:
+            notes.append(f"note: in no group, without {by}: {', '.join(ungrouped)}")
+        members = members or dict.fromkeys(named, UNGROUPED)
+        grouped = {name: named[name] for name in members}
+        tables = [replace(tables[0], notes=()), group_table(grouped, list(members.values()), **how)]
+        content["means"] = group_rows(grouped, list(members.values()), **how).records
     content["cards"] = {name: card.to_dict() for name, card in named.items()}
     show([*tables, *notes], to, content=content, rows=rows, paper=tables[-1])
 

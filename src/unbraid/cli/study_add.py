@@ -69,6 +69,7 @@ def add(
       unbraid study add new_study/ their_runs/ --labels labels.csv --metrics mig,dci_lasso
     """
     from unbraid.cli.study import opened
+    from unbraid.runs.models import Models
     from unbraid.scoring.score import without_presets
     from unbraid.storage.files import with_home
     from unbraid.studies.added import METRICS, begin
@@ -98,9 +99,10 @@ def add(
             for option, value in chosen.items():
                 if value and value != own[option]:
                     raise ValueError(f"{option} is of a study that begins; {folder} has begun with {own[option]}")
+            models = Models(files)
             runs = add_files(
                 study,
-                files,
+                models,
                 family=family,
                 setting=settings_of("--setting", setting) or None,
                 seed=seed,
@@ -116,3 +118,4 @@ def add(
         say(f"added {' '.join(filter(None, (run.family, run.setting, f'seed {run.seed}')))}: {run.path}")
     for line in failed_metrics(runs):
         say(line)
+    models.check()

@@ -64,23 +64,41 @@ def fitted_images(run: Path, name: str) -> Path | None:
     return None
 
 
-def models_below(folder: Path, pattern: str | None = None, depth: int = DEEPEST) -> list[Path]:
+def models_below(
+    folder: Path, pattern: str | None = None, depth: int = DEEPEST, *, failed: dict[str, Exception] | None = None
+) -> list[Path]:
     """The folders of models in a folder, by name: itself, or those below it that hold a file of codes.
 
     Args:
         folder: to look in; what is hidden in it is left out.
         pattern: of the names of files of codes, such as "z_*.npy"; default the usual names.
         depth: how far down.
+        failed: takes the folders that hold no model beside those that do, and why.
 
     Raises:
-        ValueError: a folder holds more than one file of codes.
+        ValueError: a folder holds more than one file of codes, and there is no `failed`.
     """
     if code_file(folder, pattern) is not None:
         return [folder]
     if not depth:
         return []
-    below = sorted(each for each in folder.iterdir() if each.is_dir() and not each.name.startswith("."))
-    return [model for each in below if not is_run(each) for model in models_below(each, pattern, depth - 1)]
+    models: list[Path] = []
+    for inner in sorted(each for each in folder.iterdir() if each.is_dir() and not each.name.startswith(".")):
+        if is_run(inner):
+            continue
+        broken: dict[str, Exception] = {}
+        try:
+            inside = models_below(inner, pattern, depth - 1, failed=None if failed is None else broken)
+        except (ValueError, OSError) as error:
+            if failed is None:
+                raise
+            failed[str(inner)] = error
+            continue
+        models += inside
+        if failed is not None:
+            ambiguous = {path: error for path, error in broken.items() if isinstance(error, ValueError)}
+            failed |= broken if inside else ambiguous or {str(inner): no_models(inner, pattern)}
+    return models
 
 
 def code_file(folder: Path, pattern: str | None = None) -> Path | None:

@@ -13,6 +13,7 @@ from unbraid.runs.foreign import config_columns, is_run
 from unbraid.storage.json_records import read_object
 from unbraid.storage.run_files import ADDED_CODES, CONFIG
 
+UNGROUPED = "-"  # the group of models that lack the column of groups
 NUMBERED = re.compile(r"[-_.]?(seed)?[-_.]?\d+$")  # at the end of the names of models that differ in it alone
 
 
@@ -75,10 +76,11 @@ def is_seed(column: str) -> bool:
 
 
 def varying(found: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The columns of configs that are not the same of all models.
+    """The columns of configs that are not the same of all models that have a config.
 
     Text that is another of every model, such as a name or a path, is left out where the models have several seeds.
     """
+    found = list(filter(None, found))
     values = {name: [repr(columns.get(name)) for columns in found] for name in dict.fromkeys(chain(*found))}
     varied = [name for name, own in values.items() if len(set(own)) > 1]
     if not any(is_seed(name) for name in varied):
@@ -117,4 +119,4 @@ def _columns(paths: Sequence[Path], by: str) -> list[str]:
         return settings(found)
     if not any(by in columns for columns in found):
         raise ValueError(f"--by {by}: no run has such a column; {suggestion(by, dict.fromkeys(chain(*found)))}")
-    return [str(columns.get(by, "-")) for columns in found]
+    return [str(columns.get(by, UNGROUPED)) for columns in found]

@@ -1,6 +1,9 @@
 """Scores of one or several models as tables."""
 
+import math
+import re
 from collections.abc import Collection, Mapping, Sequence
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,14 +50,18 @@ def score_table(
         rows = [[head, _cell(scored)] for head, scored in zip(_heads(metrics), card.scored.values(), strict=True)]
         return Table(["metric", name], rows, notes=notes)
     named, columns = dict(zip(cards, groups or [""] * len(cards), strict=True)), _columns(about)
+    models = _best_first(cards, sort)
+    scores = [
+        _bold_best([_cell(cards[name].scored.get(metric)) for name in models], row) for metric, row in metrics.items()
+    ]
     rows = [
         [
             name,
             *([named[name]] if groups else []),
             *(about.get(name, {}).get(column, "") for column in columns),
-            *(_cell(cards[name].scored.get(metric)) for metric in metrics),
+            *cells,
         ]
-        for name in _best_first(cards, sort)
+        for name, *cells in zip(models, *scores, strict=True)
     ]
     keys = 1 + bool(groups)
     heads = ["model", *([by] if groups else []), *columns, *_heads(metrics)]
@@ -69,6 +76,27 @@ def score_table(
     return Table(heads, rows, "l" * (keys + len(columns)) + "r" * len(metrics), notes=notes, keys=keys)
 
 
+def natural_order(name: str) -> list[tuple[float, str]]:
+    """A key that sorts 2 before 10, and beta2 before beta10."""
+    try:
+        return [(float(name), "")]
+    except ValueError:
+        parts = re.split(r"(\d+(?:\.\d+)?)", name)
+        return [(float(part), "") if number else (math.inf, part) for number, part in zip(cycle((0, 1)), parts)]
+
+
+def _bold_best(cells: list[Cell], metric: "Metric") -> list[Cell]:
+    """With the best of several scores in bold, and those that read the same."""
+    shown = {f"{cell.value:z.3f}": cell.value for cell in cells if cell.value is not None}
+    if len(shown) < 2:
+        return cells
+    best = (max if metric.higher_is_better else min)(shown, key=lambda text: shown[text])
+    return [
+        cell._replace(text=f"**{cell.text}**") if cell.value is not None and f"{cell.value:z.3f}" == best else cell
+        for cell in cells
+    ]
+
+
 def _columns(about: Mapping[str, Mapping[str, Any]]) -> list[str]:
     return list(dict.fromkeys(name for columns in about.values() for name in columns))
 
@@ -76,9 +104,14 @@ def _columns(about: Mapping[str, Mapping[str, Any]]) -> list[str]:
 def group_table(
     cards: "Mapping[str, ScoreCard]", groups: Sequence[str], *, by: str = "group", sort: str | None = None
 ) -> Table:
-    """Mean ± standard deviation of each group of models, the best first; arguments as for `score_table`."""
+    """Mean ± standard deviation of each group of models, by their names or `sort`; arguments as for `score_table`."""
     metrics, means = _metrics(cards), group_rows(cards, groups, by=by, sort=sort)
-    rows = [[*row[:2], *map(_spread, row[2::2], row[3::2])] for row in means.rows]
+    numbers = list(zip(*means.rows, strict=True))[2:]
+    columns = [
+        _bold_best([Cell(_spread(*pair), pair[0]) for pair in zip(own, deviations, strict=True)], metric)
+        for own, deviations, metric in zip(numbers[::2], numbers[1::2], metrics.values(), strict=True)
+    ]
+    rows = [[*row[:2], *cells] for row, *cells in zip(means.rows, *columns, strict=True)]
     note = f"mean ± standard deviation of the models of each {by}"
     return Table([by, "models", *_heads(metrics)], rows, notes=(note, footnote(cards)), keys=2, title=f"means by {by}")
 
@@ -87,7 +120,7 @@ def group_rows(
     cards: "Mapping[str, ScoreCard]", groups: Sequence[str], *, by: str = "group", sort: str | None = None
 ) -> Table:
     """As `group_table`, for programs: means and standard deviations in columns of their own."""
-    metrics, first = _metrics(cards), _sorted_by(cards, sort)
+    metrics = _metrics(cards)
     members: dict[str, list[ScoreCard]] = {}
     for card, group in zip(cards.values(), groups, strict=True):
         members.setdefault(group, []).append(card)
@@ -95,8 +128,12 @@ def group_rows(
         [group, len(own), *(number for metric in metrics for number in _mean_and_sd(own, metric))]
         for group, own in members.items()
     ]
-    place, upward = 2 + 2 * list(metrics).index(first), metrics[first].higher_is_better
-    rows.sort(key=lambda row: _order(row[place], upward))
+    if sort is None:
+        rows.sort(key=lambda row: natural_order(row[0]))
+    else:
+        first = _sorted_by(cards, sort)
+        place, upward = 2 + 2 * list(metrics).index(first), metrics[first].higher_is_better
+        rows.sort(key=lambda row: _order(row[place], upward))
     return Table([by, "models", *(head for metric in metrics for head in (metric, f"{metric}.sd"))], rows)
 
 

@@ -162,7 +162,7 @@ def latex(table: Table) -> str:
     A table wider than a page is set in smaller letters, or with rows for columns; one that is still too wide stands in
     table*.
     """
-    table = _fitting(table)
+    table = _fitting(replace(table, heads=[head.replace("_", " ") for head in table.texts[0]]))
     heads, *rows = [_begun(" & ".join(map(_escaped, row))) + r" \\" for row in table.texts]
     lines = [f"\\begin{{tabular}}{{{table.sides}}}", r"\toprule", heads, r"\midrule", *rows, r"\bottomrule"]
     lines.append(r"\end{tabular}")
@@ -192,6 +192,7 @@ def width(table: Table, *, small: bool = False) -> float:
 
 
 def _letters(text: str) -> float:
+    text = plain(text)
     other = (7.8 if each.isupper() or not each.isalpha() else 5.6 for each in text)
     return sum(WIDTHS.get(each, wide) for each, wide in zip(text, other, strict=True))
 

@@ -21,8 +21,9 @@ from unbraid.families.table import FAMILIES, find_family
 from unbraid.metrics._shared.inputs import check_inputs
 from unbraid.representation import Representation
 from unbraid.runs.folder import read_codes, read_folder
-from unbraid.runs.foreign import code_path, config_columns, is_run, models_below, no_models
-from unbraid.runs.grouping import is_seed, name_of, varying
+from unbraid.runs.foreign import code_path, config_columns, is_run
+from unbraid.runs.grouping import is_seed, name_of, run_columns, varying
+from unbraid.runs.models import Models
 from unbraid.runs.run import N_CODES
 from unbraid.scoring.encoding import drawn, encoded
 from unbraid.scoring.score import without_presets
@@ -103,7 +104,7 @@ def begin(
 
 def add(
     study: Study,
-    files: Sequence[str | Path],
+    files: Sequence[str | Path] | Models,
     *,
     dataset: str | None = None,
     family: str | None = None,
@@ -119,8 +120,9 @@ def add(
         dataset: label of the dataset, in a study of several.
         files: representation files or codes alone (.npy, .npz, .csv, ...; nothing then tells another order of rows),
             or folders of runs that `unbraid.train` made; or the folder of a model of another framework, or one that
-            holds such folders: codes under their usual names, a config.yaml or config.json beside them. Their rows are
-            the images of the study: `sample_of(study)` says which, `encode_sample` encodes them.
+            holds such folders: codes under their usual names, a config.yaml or config.json beside them. Of `Models`
+            those that can be read are added, and its `failed` names the others. Their rows are the images of the study:
+            `sample_of(study)` says which, `encode_sample` encodes them.
         family: of all of them; a run folder brings its own. Files need one, and so do models whose config names no
             `family`.
         setting: hyperparameters of all of them; a run folder brings its own, and of several models of another framework
@@ -132,7 +134,7 @@ def add(
 
     Returns:
         The runs added, in the order of the files, with their scores in place, and why a metric could not be computed.
-        All of them or, where one is refused, none.
+        All of them or, where one is refused, none; of `Models` those that can be read.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -145,14 +147,20 @@ def add(
     part.check_trust()
     if seed is not None and seed < 0:
         raise ValueError(f"seed must be 0 or more; got {seed}")
-    paths = [model for file in list_of("files", files) for model in _models(Path(file))]
+    models = files if isinstance(files, Models) else Models([*map(Path, list_of("files", files))], strict=True)
+    paths = models.paths
     names = names_of(paths) if names is None else list(list_of("names", names))
     if len(names) != len(paths):
         raise ValueError(f"names (--name) must be one per model ({len(paths)}); got {len(names)}")
     snapshot = part.snapshot()
     _check_names(snapshot, names, paths)
-    abouts = _abouts(snapshot, paths, family, setting, seed)
-    checked = [_checked(_read(path, space), space, str(path)) for path in paths]
+    name_of_path = dict(zip(paths, names, strict=True))
+    models.each(lambda path: run_columns(path) if path.is_dir() else {})  # a damaged config
+    abouts = _abouts(snapshot, models.paths, family, setting, seed)
+    about_of_path = dict(zip(models.paths, abouts, strict=True))
+    representations = models.each(lambda path: _checked(_read(path, space), space, str(path)))
+    names, checked = [name_of_path[path] for path in models.paths], list(representations.values())
+    abouts = [about_of_path[path] for path in models.paths]
     begun = [folder / store.ADDED / f".{name}{WORKING}" for name in names]
     with changing(folder), _all_or_none() as entered:
         try:
@@ -211,16 +219,6 @@ def encode_sample(
         batch_size: images per call.
     """
     return encoded(encode, study.part(dataset).dataset(), N_CODES, batch_size, 0)
-
-
-def _models(path: Path) -> list[Path]:
-    """A file, or the folder of a run, itself; the folders of models of another framework that a folder is or holds."""
-    if not path.is_dir() or is_run(path):
-        return [path]
-    found = models_below(path)
-    if not found:
-        raise no_models(path)
-    return found
 
 
 def names_of(paths: Sequence[Path]) -> list[str]:

@@ -52,7 +52,7 @@ OF_MODELS = {  # what a study does not take, and what it has instead
 NOT_ROTATED = "by top, scores are not compared with those of randomly rotated codes"
 
 Executor = Literal["local", "ray"]
-Model: TypeAlias = "ArrayLike | Representation | Run | str | Path"
+Model: TypeAlias = "ArrayLike | Representation | Run | Candidate | str | Path"
 
 
 def rank(
@@ -251,7 +251,17 @@ def _path_of(model: Model) -> Path | None:
     return Path(path) if isinstance(path, str | Path) else None
 
 
+def read_model(name: str, path: Path, *, wide: bool = False) -> "Model":
+    """A file or run as `rank` takes it, once it has been read without an error; `wide` for its `top`."""
+    if wide:
+        _wide(path)
+        return path
+    return _candidate(name, path)
+
+
 def _candidate(name: str, model: Model) -> Candidate:
+    if isinstance(model, Candidate):
+        return model
     if (path := _path_of(model)) is not None:
         if not path.is_dir() or not is_run(path):
             return _of_file(name, find_codes(path))
