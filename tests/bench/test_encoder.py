@@ -83,7 +83,7 @@ def test_constant_codes_score_nothing_and_are_marked(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("flat", "encode must return (n, n_codes) for n images; got (256,) for 256"),
+        ("flat", "encode must return codes (n, n_codes), or the pair (codes, log_variances), for n images; got (256,)"),
         ("endless", "codes must be finite"),
         ("nothing", "it must return a function from images to codes; got NoneType"),
         ("leaving", "RuntimeError: sys.exit(0) was called"),

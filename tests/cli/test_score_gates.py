@@ -168,19 +168,6 @@ def test_a_key_of_configs_that_is_called_as_a_column_keeps_both(tmp_path: Path, 
         assert {"model", "mig", f"config.{by}"} <= set(heads)
 
 
-def test_sparse_codes_are_refused_one_by_one_before_they_are_scored(tmp_path: Path, unbraid_cli: Cli) -> None:
-    factors = RNG.integers(0, 3, (120, 2))
-    sparse.save_npz(tmp_path / "codes.npz", sparse.csr_array(factors.astype(float)))
-    np.savez(tmp_path / "labels.npz", shape=factors[:, 0], hue=factors[:, 1])
-    out = tmp_path / "codes.csv"
-    labels = ("--labels", tmp_path / "labels.npz", "--metrics", "mig", "--per-code", out)
-    code, printed, error = unbraid_cli("score", tmp_path / "codes.npz", *labels)
-    assert (code, printed, error.count("\n"), out.exists()) == (2, "", 1, False)
-    assert "--dense" in error
-    assert unbraid_cli("score", tmp_path / "codes.npz", *labels, "--null", "19", "--dense")[0] == 0
-    assert out.is_file()
-
-
 @pytest.mark.parametrize(
     ("option", "several"),
     [
@@ -352,3 +339,37 @@ def test_a_pickled_column_that_nobody_asks_for_is_left_closed(tmp_path: Path, un
         code, printed, error = unbraid_cli("score", tmp_path / "codes.npy", *labels, *used)
         assert (code, printed) == (2, "")
         assert "labels.npz: not a readable .npz file (array 'who': it holds pickled objects, which are never" in error
+
+
+def test_an_official_file_of_dsprites_is_a_table_of_labels(tmp_path: Path, unbraid_cli: Cli) -> None:
+    """As the published file: pickled metadata, images, and latents as classes and as values, of one colour."""
+    classes = np.stack(np.unravel_index(np.arange(240) % 12, (1, 3, 4)), axis=1)
+    values = classes * [1, 1, 1 / 6] + [1, 1, 0.5]
+    metadata = np.array({"title": "dSprites", "when": pytest.fail}, dtype=object)
+    images = np.zeros((240, 8, 8), dtype=np.uint8)
+    np.savez(tmp_path / "d.npz", metadata=metadata, imgs=images, latents_classes=classes, latents_values=values)
+    np.save(tmp_path / "codes.npy", classes[:, 1:].astype(float))
+    command = ("score", tmp_path / "codes.npy", "--labels", tmp_path / "d.npz", "--metrics", "mig", "--json", "-")
+    code, printed, error = unbraid_cli(*command)
+    assert (code, error) == (0, "")
+    factors = json.loads(printed)["input"]["factors"]
+    names = ["latents_classes_1", "latents_classes_2", "latents_values_1", "latents_values_2"]
+    assert [factor["name"] for factor in factors] == names
+    assert "latents_classes_0 (constant), latents_values_0 (constant)" in printed
+    code, printed, _ = unbraid_cli(*command, "--factors", "latents_values_2", "--kinds", "latents_values_2=ordinal")
+    assert (code, json.loads(printed)["metrics"]["mig"]["values"]["score"]) == (0, pytest.approx(1.0))
+
+
+def test_means_and_log_variances_of_other_programs_are_codes(tmp_path: Path, unbraid_cli: Cli) -> None:
+    factors = np.stack(np.unravel_index(np.arange(240) % 12, (3, 4)), axis=1)
+    codes, logvar = factors.astype(float), np.full((240, 2), -4.0)
+    np.savez(tmp_path / "vae.npz", mu=codes, logvar=logvar, factors=factors)
+    held = Representation.load(tmp_path / "vae.npz")
+    assert held.codes.tolist() == codes.tolist()
+    assert held.log_variances is not None
+    assert held.log_variances.tolist() == logvar.tolist()
+    assert "codes are its array mu, log-variances its logvar" in held.notes
+    np.savez(tmp_path / "two.npz", mu=codes, z=codes, logvar=logvar)
+    code, _, error = unbraid_cli("score", tmp_path / "two.npz")
+    assert code == 2
+    assert "no array 'codes'; found mu, z, logvar; numpy.savez(path, codes=mu, log_variances=logvar, fact" in error

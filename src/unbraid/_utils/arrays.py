@@ -284,7 +284,7 @@ def _instead(values: Any) -> str:
     if hasattr(values, "obs") and hasattr(values, "X"):
         return 'unbraid.integrations.anndata.score(adata, "X_pca", ["cell_type"]) scores an embedding of its obsm'
     if isinstance(values, Mapping):
-        return f"give one of its values, such as codes[{next(iter(values), 'codes')!r}]"
+        return "numpy.column_stack([*codes.values()]) makes a matrix of its columns"
     if isinstance(values, Set):
         return "a set has no order; give a list"
     if isinstance(values, Iterator):

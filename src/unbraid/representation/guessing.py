@@ -146,7 +146,7 @@ def refuse_many_levels(factor: str | int, kind: Kind, n_levels: int) -> None:
         )
 
 
-def refuse_swapped(codes: FloatArray, factors: FloatArray) -> None:
+def refuse_swapped(codes: FloatArray | IntArray, factors: FloatArray) -> None:
     """Raises ValueError where all codes are a few whole numbers and all factors real ones, as if they were swapped."""
     levels = [_are_whole(code) and np.ptp(code) > 0 and guess_kind(code) == "ordinal" for code in codes.T]
     real = [not _are_whole(factor) and guess_kind(factor) == "continuous" for factor in factors.T]

@@ -132,6 +132,7 @@ def read_labels(
             name: reason
             for name, column in read.items()
             if name not in {*told, *periods, *list_of("unwanted", unwanted, single=True)}
+            and numbers_with_commas(column.levels) is None
             and (reason := why_no_factor(name, column.values[~column.missing], text=bool(column.levels)))
         }
         chosen = [name for name in chosen if name not in reasons]

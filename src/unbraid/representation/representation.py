@@ -63,6 +63,7 @@ INFORMATIVE = 0.01  # nats above which a latent is informative: of its signal, o
 NARROWEST = 0.02  # standard deviation of means up to which even a posterior of width 1 would tell nothing of them
 LONGEST_NOTE = 20_000  # letters; what is longer is cut
 POSTERIOR = {"log_variances": "log_variance_", "prior_kl": "prior_kl_"}  # arrays shaped as codes, and their columns
+MEANS, LOG_VARIANCES = ("mu", "mean", "means", "z"), ("logvar", "log_var", "logvars")  # in files of other programs
 STORED = (
     "codes",
     "factors",
@@ -442,9 +443,10 @@ class Representation(Shown):
         holds codes in every column, which keep their names. An .npz or .safetensors of a single array holds the codes,
         whatever it is called; an .npz of scipy.sparse.save_npz holds sparse codes.
 
-        Beside `codes` and `factors`, an .npz may hold what `save` writes there: `factor_names`, `factor_kinds`,
-        `factor_sizes`, `factor_levels` and `factor_periods`; `code_names`, `groups`, `log_variances`, `prior_kl` and
-        `notes`. Arrays of other names are left unread.
+        In an .npz without `codes`, one of mu, mean, means and z stands for them, and logvar, log_var or logvars for
+        log_variances. Beside `codes` and `factors`, it may hold what `save` writes there: `factor_names`,
+        `factor_kinds`, `factor_sizes`, `factor_levels` and `factor_periods`; `code_names`, `groups`, `log_variances`,
+        `prior_kl` and `notes`. Arrays of other names are left unread.
 
         Args:
             path: of the file.
@@ -654,8 +656,15 @@ def _read_npz(path: Path) -> Arrays:
     if "codes" not in arrays and len(held) == 1 and held[0] not in STORED:  # numpy.savez(path, codes)
         arrays["codes"] = read_npz(path)[held[0]]
     if "codes" not in arrays:
-        near, there = suggestion("codes", held), f"found {', '.join(held) or 'nothing'}"
-        raise ValueError(f"{path}: no array 'codes'; {near if near.startswith('did') else there}")
+        means, spreads = ([name for name in names if name in held] for names in (MEANS, LOG_VARIANCES))
+        if len(means) != 1 or len(spreads) > 1:
+            near, there = suggestion("codes", held), f"found {', '.join(held) or 'nothing'}"
+            how = "numpy.savez(path, codes=mu, log_variances=logvar, factors=...) names its arrays"
+            raise ValueError(f"{path}: no array 'codes'; {near if near.startswith('did') else there}; {how}")
+        own = read_npz(path, [*means, *spreads])
+        arrays |= {"codes": own[means[0]], **({"log_variances": own[spreads[0]]} if spreads else {})}
+        note = f"codes are its array {means[0]}" + (f", log-variances its {spreads[0]}" if spreads else "")
+        arrays["notes"] = np.array([*_entries(arrays, "notes", "U"), note])
     return arrays
 
 

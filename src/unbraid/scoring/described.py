@@ -38,7 +38,7 @@ def known_about(about: Mapping[str, Any]) -> dict[str, Any]:
     """
     for name in about:
         if name not in ABOUT:
-            raise TypeError(f"score() has no argument {name!r}; {suggestion(name, ABOUT)}")
+            raise TypeError(f"score() has no argument {name!r}; {suggestion(name, (*ABOUT, 'metrics', 'factors'))}")
     return {name: value for name, value in about.items() if value is not None}
 
 

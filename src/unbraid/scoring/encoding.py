@@ -58,11 +58,15 @@ def encoded_by(
         images = dataset.images(rows)
         for name, encode in encoders.items():
             output = encode(images)
-            pair = output if isinstance(output, tuple) else (output,)
+            several = isinstance(output, list) and all(getattr(part, "ndim", 0) == 2 for part in output)
+            pair = output if several or isinstance(output, tuple) else (output,)
             arrays = [as_array(each) for each in pair]
-            for array in arrays:
-                if array.ndim != 2 or len(array) != len(rows):
-                    raise ValueError(f"encode must return (n, n_codes) for n images; got {array.shape} for {len(rows)}")
+            if any(array.ndim != 2 or len(array) != len(rows) for array in arrays):
+                shapes = " and ".join(str(array.shape) for array in arrays)
+                raise ValueError(
+                    "encode must return codes (n, n_codes), or the pair (codes, log_variances), for n images; got "
+                    f"{shapes} for {len(rows)}"
+                )
             first, widths = (parts[name] or [arrays])[0], [array.shape[1] for array in arrays]
             if widths != [array.shape[1] for array in first]:
                 before = [array.shape[1] for array in first]

@@ -98,7 +98,7 @@ def read_columns(path: str | Path, *, asked: Collection[str] | None = None, inde
     if suffix not in TABLES:
         raise ValueError(f"{path}: a table of labels ends in {', '.join(TABLES)}")
     if suffix == ".npz":
-        arrays = read_npz(path, asked=asked)
+        arrays = read_npz(path, _columns_in(path), asked=asked)
     else:
         arrays = {"": read_npy(path)} if suffix == ".npy" else read_tensors(path)[0]
     columns: dict[str, Any] = {}
@@ -221,14 +221,33 @@ def names_in(path: Path) -> list[str]:
         raise ValueError(f"{path}: not a readable .npz file ({one_line(error)})") from error
 
 
-def _array(file: Any, length: int) -> Any:
-    """One array, once its header is seen to declare as much as there is."""
+def _columns_in(path: Path) -> list[str] | None:
+    """The arrays of a .npz file that may be columns of labels: not images, nor a single object such as metadata."""
+    names = []
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for member in archive.namelist():
+                with archive.open(member) as file, suppress(ValueError):
+                    names += [member.removesuffix(".npy")] if len(_header(file)[0]) in (1, 2) else []
+    except UNREADABLE:
+        return None  # all, of which `read_npz` says what is wrong
+    return names
+
+
+def _header(file: Any) -> tuple[Any, Any]:
+    """Shape and type of an array."""
     version = np.lib.format.read_magic(file)
     read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     try:
         shape, _, dtype = read_header(file)
     except (SyntaxError, TypeError, tokenize.TokenError) as error:
         raise ValueError(f"its header cannot be read: {error}") from error
+    return shape, dtype
+
+
+def _array(file: Any, length: int) -> Any:
+    """One array, once its header is seen to declare as much as there is."""
+    shape, dtype = _header(file)
     if dtype.hasobject:
         raise Pickled("it holds pickled objects, which are never loaded; save text by .astype(str)")
     if any(isinstance(size, bool) or size < 0 for size in shape):
