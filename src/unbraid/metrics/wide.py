@@ -140,7 +140,7 @@ def one_pass(
 ) -> OnePass:
     """As for `wide_scores`, what its metrics share."""
     check_whole("at_once", at_once, 1, 4096, why="so many columns are held as full arrays")
-    parts = _Columns(codes, at_once)
+    parts = Columns(codes, at_once)
     refuse_other_order(codes=codes, factors=factors)
     inputs = check_inputs(np.zeros((parts.n_samples, 1)), factors, kinds, seed)
     levels, n_codes, k = as_levels(inputs), parts.n_codes, inputs.n_factors
@@ -163,7 +163,7 @@ def one_pass(
     return OnePass(inputs, levels, information, squared, leading, parts.full(leading), seed, sizes)
 
 
-def _leading(worth: FloatArray, parts: "_Columns") -> IntArray:
+def _leading(worth: FloatArray, parts: "Columns") -> IntArray:
     """Of (n_codes, n_factors) the codes that a matching may take, wherever they stand: those as good are among them.
 
     What the columns hold then decides between these, in `snc` and `mcc` themselves.
@@ -242,13 +242,13 @@ def _mean_products(
     return (stored.T @ own - mean[:, None] * targets.sum(axis=0)) / scale[:, None] / len(values)
 
 
-class _Columns:
+class Columns:
     """Codes, some columns at a time as full arrays of finite numbers, and as they are stored where that is sparse.
 
     A sparse matrix by rows is read in windows of columns, since all of it by columns would take its memory again.
     """
 
-    def __init__(self, codes: Any, at_once: int) -> None:
+    def __init__(self, codes: Any, at_once: int = 128) -> None:
         self._sparse = is_sparse(codes)
         self._held = finite_sparse(codes) if self._sparse else as_array(codes)
         if self._held.ndim != 2 or self._held.dtype.kind not in "biuf":

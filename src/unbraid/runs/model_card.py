@@ -26,7 +26,6 @@ from unbraid.storage.trust import trusted_in
 README = "README.md"
 CHOSEN = "How it was chosen"
 ALONE = "Nothing in its folder tells of other models that it was compared with or chosen from."
-SHUFFLES = 99  # of rows, for the table of latents: p-values from 0.01
 
 
 def model_card(
@@ -192,14 +191,14 @@ def _latents(codes: Representation) -> str:
         )
     if codes.names:
         heads += ["best factor", "share", "second factor", "share", "p"]
-        table = per_code(codes, null=SHUFFLES).to_dict("records")
+        table = per_code(codes).to_dict("records")
         rows = [
             [*row, *(_told(each) if used is None or used[at] else [""] * 5)]
             for at, (row, each) in enumerate(zip(rows, table, strict=True))
         ]
         said.append(
-            "*Share* is the part of a factor's entropy that the latent tells, above chance. p compares the best share "
-            f"with that of {SHUFFLES} other orders of the rows; it is not corrected for the number of latents."
+            "*Share* is the part of a factor's entropy that the latent tells, above chance. p is that of a test of "
+            "independence of all factors; it is not corrected for the number of latents."
         )
     else:
         said.append("No factors are known, so that the latents have no names: move one at a time to see what it does.")

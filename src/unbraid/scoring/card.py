@@ -14,6 +14,7 @@ from unbraid._utils.arrays import array_digest
 from unbraid._utils.counted import counted
 from unbraid._utils.optional import require
 from unbraid._utils.repr import with_names
+from unbraid._utils.suggest import suggestion
 from unbraid._version import VERSION
 from unbraid.confidence.baselines import told as baselines_told
 from unbraid.confidence.interval import Interval, Intervals, rows_needed
@@ -199,6 +200,7 @@ class ScoreCard(Mapping[str, Any]):
     computed_with: Mapping[str, Decision] = field(default_factory=dict)
     described: Mapping[str, Any] | None = None  # of a card that was read: its `input`
     of_codes: int | None = None  # how many were scored, where `representation` holds those that matter
+    wide_codes: Any = field(default=None, repr=False)  # all of these, which no file holds
     options: tuple[str, ...] = ()  # of the command that scored the file at `path`: its labels, and what they are
 
     @property
@@ -232,6 +234,10 @@ class ScoreCard(Mapping[str, Any]):
             raise KeyError(f"{metric} was skipped: {self.skipped[metric]}")
         if metric in self.failed:
             raise KeyError(f"{metric} failed: {self.failed[metric].reason}")
+        if metric not in self.scored:
+            known = metric in ROWS
+            how = f"score(..., metrics=[{metric!r}]) does" if known else suggestion(str(metric), [*self.scored, *ROWS])
+            raise KeyError(f"{metric} was not scored; {how}")
         return self.scored[metric].result
 
     def to_dict(self) -> dict[str, Any]:
@@ -319,6 +325,27 @@ class ScoreCard(Mapping[str, Any]):
                 )  # fmt: skip
         return pandas.DataFrame(rows)
 
+    def to_latex(self) -> str:
+        """The headlines as a LaTeX table (booktabs), by pandas: metric, value, and interval and p where there are any.
+
+        Raises:
+            ImportError: pandas, or Jinja2 that it needs here, is not installed.
+        """
+        return self._headlines().to_latex(index=False, float_format="%.3f", escape=True)
+
+    def to_markdown(self) -> str:
+        """The same table in Markdown.
+
+        Raises:
+            ImportError: pandas, or tabulate that it needs here, is not installed.
+        """
+        return self._headlines().to_markdown(index=False, floatfmt=".3f")
+
+    def _headlines(self) -> DataFrame:
+        frame = self.to_frame()
+        asked = [name for name in ("low", "high", "p") if np.isfinite(frame[name].to_numpy(dtype=float)).any()]
+        return frame.loc[frame["headline"], ["metric", "value", *asked]]
+
     def per_code(
         self, null: int | str = 999, *, seed: int | None = None, progress: Progress | None = None
     ) -> DataFrame:
@@ -328,17 +355,12 @@ class ScoreCard(Mapping[str, Any]):
 
         Raises:
             ImportError: pandas is not installed.
-            ValueError: the card holds not all codes, or no factors, or `null` is 0 or moves nothing.
+            ValueError: the card holds no codes or no factors, or `null` is 0 or moves nothing.
         """
         from unbraid.scoring.per_code import per_code
 
-        if self.of_codes is not None:
-            held = self.representation.codes.shape[1]
-            raise ValueError(
-                f"this card holds {held} of its {self.of_codes:,} codes: score them with dense=True (--dense)"
-            )
         chosen = self.seed if seed is None else seed
-        return per_code(self.representation, null=null, seed=chosen, progress=progress)
+        return per_code(self.representation, codes=self.wide_codes, null=null, seed=chosen, progress=progress)
 
     def rows_needed(self, half_width: float) -> dict[str, int]:
         """How many rows each metric needs for an interval that reaches so far to either side of its headline.
@@ -580,7 +602,8 @@ def load_beside(path: str | Path) -> "ScoreCard":
 def without_samples(card: ScoreCard) -> ScoreCard:
     """The same card with no codes and factors in memory, as one that was read without them."""
     described = card._input()
-    return replace(card, described=described, representation=_held(SavedInput.model_validate(described)))
+    empty = _held(SavedInput.model_validate(described))
+    return replace(card, described=described, representation=empty, wide_codes=None)
 
 
 def fields_of(result: Any) -> list[tuple[str, Any]]:

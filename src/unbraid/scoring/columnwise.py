@@ -97,7 +97,9 @@ def score_wide(
     if not scored:
         raise none_computed(skipped, failed)
     computed_with = {name: decision(name, metric, seed=seed, held_out=None) for name, metric in chosen.items()}
-    return ScoreCard(kept, scored, skipped, seed, failed=failed, computed_with=computed_with, of_codes=held.shape[1])
+    return ScoreCard(
+        kept, scored, skipped, seed, failed=failed, computed_with=computed_with, of_codes=held.shape[1], wide_codes=held
+    )
 
 
 def _without_machines(read: Labels) -> str:
