@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from unbraid.factors.guessing import MOST_LEVELS, angle_period, guess_kind
 from unbraid.representation import Representation
-from unbraid.representation.guessing import MOST_LEVELS, angle_period, guess_kind
 from unbraid.representation.labels import read_labels
 
 N = 2000

@@ -11,6 +11,7 @@ from unbraid._utils.arguments import list_of
 from unbraid._utils.arrays import as_array, categories_of
 from unbraid._utils.dates import DATES, SPANS, days_since_first
 from unbraid._utils.suggest import one_line
+from unbraid.factors.guessing import guess_kind
 from unbraid.factors.space import Values
 from unbraid.storage.tables import (
     NO_VALUE,
@@ -58,7 +59,8 @@ class Column:
         if numbers is None or all(isinstance(cell, bool | np.bool_) for cell in self.cells):
             return "categorical"
         timed = isinstance(self.cells[0], DATES + SPANS)
-        return "ordinal" if (numbers == np.rint(numbers)).all() and not timed else "continuous"
+        whole = (numbers == np.rint(numbers)).all()
+        return "continuous" if timed or not whole else guess_kind(numbers)
 
     def levels(self, chosen: Kind | None) -> tuple[IntArray, Values, FloatArray]:
         """Level of each row, what each level stands for, and the numbers (or the levels, where there are none).

@@ -14,7 +14,7 @@ from unbraid._utils.counted import counted
 from unbraid._utils.dates import DATES, SPANS, moment
 from unbraid._utils.rounding import MOST_ROUNDED, rounded_by
 from unbraid._utils.suggest import suggestion
-from unbraid.representation.guessing import (
+from unbraid.factors.guessing import (
     describe_guess,
     guess_kind,
     note_on_guesses,

@@ -33,7 +33,7 @@ from unbraid._utils.optional import require
 from unbraid._utils.printable import printable
 from unbraid._utils.repr import Shown
 from unbraid._utils.suggest import suggestion
-from unbraid.representation.guessing import describe_guess, guess_kind, note_on_guesses, refuse_swapped
+from unbraid.factors.guessing import describe_guess, guess_kind, note_on_guesses, refuse_swapped
 from unbraid.representation.labels import TURN, check_groups, columns_of, read_labels, rows_with_labels
 from unbraid.representation.row_index import match_rows
 from unbraid.storage.checksum import BLANK, KEY, add_checksum

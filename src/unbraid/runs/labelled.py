@@ -10,9 +10,9 @@ import numpy as np
 
 from unbraid._utils.arrays import as_full, in_columns
 from unbraid._utils.suggest import suggestion
+from unbraid.factors.guessing import note_on_guesses
 from unbraid.integrations.anndata import H5AD, read_h5ad
 from unbraid.representation import POSTERIOR, Representation
-from unbraid.representation.guessing import note_on_guesses
 from unbraid.representation.labels import read_labels
 from unbraid.representation.representation import load_codes, read_table, row_names
 from unbraid.representation.row_index import counts, note_on_order, order_of, taken

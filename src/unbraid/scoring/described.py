@@ -12,9 +12,9 @@ from unbraid._utils.arrays import as_array, check_weights, column_names
 from unbraid._utils.counted import counted
 from unbraid._utils.repr import with_names
 from unbraid._utils.suggest import suggestion
+from unbraid.factors.guessing import NUMBERS_ROWS, refuse_swapped, why_no_factor
 from unbraid.metrics._shared.inputs import all_finite, check_inputs, finite_matrix, real_matrix
 from unbraid.representation import POSTERIOR, Representation
-from unbraid.representation.guessing import NUMBERS_ROWS, refuse_swapped, why_no_factor
 from unbraid.representation.labels import check_groups, is_plain
 from unbraid.representation.representation import grouped_by
 from unbraid.scoring.blocks import blocks_of

@@ -13,10 +13,10 @@ from unbraid._utils.arguments import check_entries, check_same_rows, check_whole
 from unbraid._utils.arrays import CELLS, ROWS, as_array, check_weights, column_names, row_slices
 from unbraid._utils.suggest import one_line, suggestion
 from unbraid.errors import UnbraidError
+from unbraid.factors.guessing import guess_kind, ranks_of, refuse_many_levels
 from unbraid.metrics._shared.bins import bin_equal_width
 from unbraid.metrics._shared.resampling import Numbers, permutation
 from unbraid.metrics._shared.sharing import P, R, alone, hand_out, of_codes, shared
-from unbraid.representation.guessing import guess_kind, ranks_of, refuse_many_levels
 from unbraid.representation.labels import TURN, check_groups
 from unbraid.representation.row_index import refuse_other_order
 from unbraid.types import KIND_WORDS, KINDS, ArrayLike, FloatArray, IntArray, Kind
