@@ -627,7 +627,37 @@ def test_the_median_of_the_best_setting_is_that_of_all_its_runs() -> None:
     assert chosen.median == ranking.per_setting()["median"].tolist()[0]
 
 
-@pytest.mark.parametrize(("noise", "low"), [(0.2, False), (1.0, True)])
+def test_latents_that_vary_far_less_than_others_are_named() -> None:
+    """A posterior says which latents are noise; without one all that vary count, and noise halves the score."""
+    rng = np.random.default_rng(0)
+    faint = np.array([1, 1, 1, 0.04])
+    noise = [rng.standard_normal((N, 1)) for _ in range(3)]
+    models = [candidate(f"run{n}", np.c_[BASE[:, :3], each] * (faint if n else 1.0)) for n, each in enumerate(noise)]
+    said = (
+        "latents whose standard deviation is below 5% of the largest count like the others in {}: leave these columns"
+    )
+    assert any(note.startswith(said.format("run1, run2")) for note in rank_models(models).notes)
+    assert any(note.startswith(said.format("every model")) for note in rank_models(models[1:]).notes)
+    for others in ([replace(each, kl=np.ones(4)) for each in models], [candidate(f"{n}", BASE) for n in range(2)]):
+        assert not any("standard deviation is below" in note for note in rank_models(others).notes)
+
+
+def test_models_that_agree_while_most_do_not_are_named() -> None:
+    """Three of eight have the same latents, the others random rotations of them; of seven, four are no minority."""
+    rng = np.random.default_rng(0)
+    alike = {f"alike{n}": BASE + 0.2 * rng.standard_normal(BASE.shape) for n in range(4)}
+    others = {f"other{n}": BASE @ rotation(n) for n in range(5)}
+    chosen = {"other0", "alike0", "other1", "alike2", "alike1", "other2", "other3", "other4"}
+    models = [candidate(name, codes) for name, codes in sorted((alike | others).items()) if name in chosen]
+    said = "alike0, alike1 and alike2 agree with each other (UDR 0.6 or more) but not with the other 5 models"
+    assert said in rank_models(models).notes
+    most = [candidate(name, codes) for name, codes in (alike | others).items()][:7]
+    assert not any("agree with each other" in note for note in rank_models(most).notes)
+    none = [candidate(name, codes) for name, codes in others.items()]
+    assert not any("agree with each other" in note for note in rank_models(none).notes)
+
+
+@pytest.mark.parametrize(("noise", "low"), [(0.2, False), (0.6, False), (0.7, True), (1.0, True)])
 def test_a_low_score_of_the_best_is_told(noise: float, low: bool) -> None:
     """Where the best was below .6, the choice was no better than luck; measured for the default way alone."""
     rng = np.random.default_rng(3)

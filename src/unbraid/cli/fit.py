@@ -124,10 +124,12 @@ def _round(planned: "Round", n_settings: int) -> str:
 def _how_sure(choice: "Choice") -> str:
     if not choice.draws_with_it:
         return "too few models were compared to tell how sure the choice is"
-    again = f"it is chosen in {choice.sure_of_model:.0%} of the resamples that contain it"
+    from unbraid.ranking.verdicts import chosen_again
+
+    again = chosen_again(choice.sure_of_model)
     if len(choice.settings) > 1:
         again += f", and its setting in {choice.sure_of_setting:.0%} of all resamples"
-    return f"when the models are resampled, {again}"
+    return again
 
 
 def _say_found(found: "Fitted", notes: list[str]) -> None:

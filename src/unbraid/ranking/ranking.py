@@ -17,6 +17,7 @@ from unbraid._utils.repr import Shown
 from unbraid.errors import UnbraidError
 from unbraid.metrics import udr
 from unbraid.metrics.udr import Pairs, Similarity, heavy_models, notes_on_lasso, rotated_udr, varying
+from unbraid.ranking.resampling import Resampled, resample
 from unbraid.representation import Representation
 from unbraid.representation.representation import BIT, NARROWEST, hardly_vary
 from unbraid.types import BoolArray, DataFrame, FloatArray, IntArray
@@ -28,6 +29,13 @@ Informative = Literal["signal", "kl"]
 
 # Below this UDR of the best model, choices were measured to be no better than luck, where models are compared so.
 LOW, MEASURED = 0.6, ("lasso", 0.1, "all")
+TRACK_RECORD = (
+    "on one of four datasets the model with the highest UDR was better than most, on the other three as good as a "
+    "random one"
+)
+AGREE, NAMED = 0.6, 10  # UDR of each two models of a group that agrees, and the most of them that are named
+FAINT = 0.05  # of the largest standard deviation of a latent, below which one may be noise
+FEWEST_RESAMPLED = 4  # models; of three, all samples that count are the same
 SAME = 0.99  # similarity of each latent to its match above which two models are called the same
 MATRICES = 6_000_000  # numbers of all similarity matrices; where there are more, those within settings alone are kept
 
@@ -57,6 +65,7 @@ class Candidate:
     digest: str = field(init=False)  # of the codes
     narrow: bool = field(init=False)  # whether it has no posterior, and codes that hardly vary
     varied: BoolArray = field(init=False)  # (n_codes,) which of its codes do; all where it has a posterior
+    is_faint: bool = field(init=False)  # whether it has no posterior, and some codes vary far less than others
 
     def __post_init__(self) -> None:
         codes = np.ascontiguousarray(self.matrix())
@@ -66,6 +75,8 @@ class Candidate:
         object.__setattr__(self, "narrow", self.kl is None and self.finite and hardly_vary(codes))
         known = self.kl is not None or not self.finite
         object.__setattr__(self, "varied", np.ones(self.n_codes, dtype=bool) if known else varying(codes))
+        spreads = np.ones(1) if known or not self.varied.any() else codes[:, self.varied].std(axis=0)
+        object.__setattr__(self, "is_faint", bool(spreads.min() < FAINT * spreads.max()))
         content = hashlib.sha256(f"{codes.dtype} {codes.shape}".encode() + codes.tobytes())
         object.__setattr__(self, "digest", content.hexdigest())
 
@@ -248,6 +259,29 @@ class Ranking(Shown):
         decided = self._decided(without)
         return decided if isinstance(decided, Choice) else None
 
+    def resampled(
+        self, without: Container[str] = (), settings: Sequence[str] | None = None, seed: int = 0
+    ) -> Resampled | None:
+        """How often the same model is chosen when the models of each setting are drawn again, with replacement.
+
+        Args:
+            without: families to leave out.
+            settings: a label for each run; default its family and setting.
+            seed: of the draws.
+
+        Returns:
+            Resampled. None where no model is chosen, where fewer than four were compared, or where models are compared
+            within their settings only.
+        """
+        sound = self._sound(without)
+        compared = (self.informative > 0) & np.array([family not in without for family in self.families])
+        few = compared.sum() < FEWEST_RESAMPLED or self.options.compare == "same-hyperparameters"
+        if isinstance(sound, str) or few:
+            return None
+        keys = settings or ["\n".join(self._key(at)) for at in range(len(self.runs))]
+        is_sound = np.isin(np.arange(len(self.runs)), sound)
+        return resample(self.pairs, compared, is_sound, np.array(keys), sound[0], seed)
+
     def why_none(self, without: Container[str] = ()) -> str:
         """Why `choose` chooses none, in one line; empty where it chooses one."""
         decided = self._decided(without)
@@ -272,11 +306,10 @@ class Ranking(Shown):
         if sound:
             return sound
         first = min(lost.values(), key=candidates.index)
-        score, bound = self.rotated[self.runs[first]]
         return (
             f"the latents of {self.runs[first]}, the first that could be best, match those of other models no better "
-            f"than randomly rotated latents do ({score:.3f}, the best of rotated models up to {bound:.3f}): these "
-            "models do not find the same axes, as is the case of untrained, hardly trained and entangled ones"
+            "than randomly rotated latents do: these models do not find the same axes, as is the case of untrained, "
+            "hardly trained and entangled ones"
         )
 
     def _candidates(self, without: Container[str] = ()) -> list[int] | str:
@@ -477,7 +510,7 @@ def rank_models(
         untrained=_untrained_score(untrained, models, options),
     )  # fmt: skip
     made = without_copies(made)
-    return with_caution(_against_rotated(made, models)) if tested else made
+    return with_agreeing(with_caution(_against_rotated(made, models))) if tested else made
 
 
 def _untrained_score(codes: Sequence[FloatArray], models: Sequence[Candidate], options: RankingOptions) -> float | None:
@@ -581,8 +614,29 @@ def with_caution(found: Ranking) -> Ranking:
     if chosen is None or chosen.score >= LOW or (options.similarity, options.alpha, options.compare) != MEASURED:
         return found
     note = (
-        f"{chosen.score:.3f} is a low UDR: on three of four datasets its best was below {LOW}, and there the model "
-        "that it chose was no better than one picked at random; look at the model before you use it"
+        f"{chosen.score:.3f} is a low UDR: {TRACK_RECORD}, where the highest was below {LOW}; look at the model before "
+        "you use it"
+    )
+    return replace(found, notes=(*found.notes, note))
+
+
+def with_agreeing(found: Ranking) -> Ranking:
+    """With a note that names fewer than half of the models, where these agree and no model agrees with most others."""
+    if found.options.compare != "all" or found.scores.max() >= AGREE:
+        return found
+    sound = np.array([run not in found.doubted for run in found.runs])
+    alike = (np.fmin(found.pairs, found.pairs.T) >= AGREE) & sound & sound[:, None]
+    first = int(alike.sum(axis=1).argmax())
+    group = [first]
+    for other in np.flatnonzero(alike[first])[np.argsort(-found.pairs[first][alike[first]], kind="stable")]:
+        if alike[other, group].all():
+            group.append(int(other))
+    if not 3 <= len(group) <= min(NAMED, (len(found.runs) - 1) // 2):
+        return found
+    *names, last = (found.runs[at] for at in sorted(group))
+    n_others = counted(len(found.runs) - len(group), "model")
+    note = (
+        f"{', '.join(names)} and {last} agree with each other (UDR {AGREE} or more) but not with the other {n_others}"
     )
     return replace(found, notes=(*found.notes, note))
 
@@ -703,6 +757,13 @@ def _notes(models: Sequence[Candidate], informative: IntArray, n_comparisons: in
         ],
     }
     notes = [f"{_named(runs)} {what}" for what, runs in having.items() if runs]
+    if faint := [model.run for model in models if model.is_faint]:
+        more = f" and {len(faint) - NAMED} more" if len(faint) > NAMED else ""
+        where = "every model" if len(faint) == len(models) else f"{', '.join(faint[:NAMED])}{more}"
+        notes.append(
+            f"latents whose standard deviation is below {FAINT:.0%} of the largest count like the others in {where}: "
+            "leave these columns out if they are noise, or give log_variances"
+        )
     if n_comparisons is not None:
         drawn = counted(n_comparisons, "other")
         notes.append(f"each run was compared with {drawn} drawn at random, or with all where there are fewer")

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from unbraid.analysis.settings import Key
 from unbraid.ranking.ranking import Ranking
 
-__all__ = ["group_verdicts", "study_verdict"]
+__all__ = ["chosen_again", "group_verdicts", "study_verdict"]
 
 
 def group_verdicts(ranking: Ranking) -> list[str]:
@@ -35,12 +35,22 @@ def study_verdict(ranking: Ranking, names: Mapping[Key, str], places: Mapping[st
     run = chosen.run if places is None else places[chosen.run]
     return [
         f"best setting{without}: {setting} (median {chosen.median:.3f})",
-        f"best model{without}: {run} ({chosen.score:.3f})",
+        f"best model{without}: {run} ({chosen.score:.3f}){_again(ranking, ())}",
     ]
+
+
+def chosen_again(share: float) -> str:
+    """In what share of samples of the models the same one is chosen."""
+    return f"when the models are resampled, it is chosen in {share:.0%} of the resamples that contain it"
 
 
 def _verdict(title: str, ranking: Ranking, without: list[str] | tuple[()]) -> str:
     chosen = ranking.choose(without)
     if chosen is None:
         return f"no {title}: {ranking.why_none(without)}"
-    return f"{title}: {chosen.run} ({chosen.score:.3f})"
+    return f"{title}: {chosen.run} ({chosen.score:.3f}){_again(ranking, without)}"
+
+
+def _again(ranking: Ranking, without: list[str] | tuple[()]) -> str:
+    found = ranking.resampled(without)
+    return f"; {chosen_again(found.model)}" if found else ""

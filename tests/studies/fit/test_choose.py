@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from unbraid.ranking.resampling import DRAWS
 from unbraid.representation import Representation
 from unbraid.studies.fit import choose as choosing
 from unbraid.studies.fit.choose import Candidate, Choice, best_settings, choose, free_latents
@@ -64,26 +65,6 @@ def test_one_model_is_no_choice():
     assert found.reason == "1 trained model; to choose takes two or more"
 
 
-def test_how_sure_it_is():
-    """Run 0 agrees with all most; where it is not drawn, runs 2 and 3 of the other setting agree more than run 1.
-
-    Of three runs or more are: both of the first setting (1/2) with any of the second; run 0 alone (1/4) or run 1 alone
-    (1/4) with both of the second (1/2). So 1/8 of 3/4 draws choose another setting.
-    """
-    pairs = np.full((4, 4), 0.5)
-    pairs[0] = pairs[:, 0] = 0.9
-    pairs[2, 3] = pairs[3, 2] = 0.6
-    settings = np.array(["a", "a", "b", "b"])
-    every = np.ones(4, dtype=bool)
-    model, setting, counted, with_it = choosing._sureness(pairs, every, every, settings, 0, seed=0)
-    assert model == 1.0, "wherever it is drawn it wins"
-    assert abs(counted / choosing.DRAWS - 3 / 4) < 0.06
-    assert abs(with_it / choosing.DRAWS - 5 / 8) < 0.06, "both of the first setting, or run 0 alone with both others"
-    assert abs(setting - 5 / 6) < 0.06
-    _, setting, _, _ = choosing._sureness(pairs, every, np.array([True, True, False, False]), settings, 0, seed=0)
-    assert setting == 1.0, "runs that are not sound are not chosen"
-
-
 def test_models_that_collapsed_do_not_make_the_choice_look_close(monkeypatch):
     """They agree with none, and the ranking compares nothing with them: the others stand as they do alone."""
     noises = [0.3, 0.01, 0.4, 0.5]
@@ -98,7 +79,7 @@ def test_models_that_collapsed_do_not_make_the_choice_look_close(monkeypatch):
     assert found.sure_of_model == alone.sure_of_model == 1.0
     assert found.sure_of_setting == 1.0
     # Of four drawn from four, three are different in 9/16 of the cases and all in 3/32.
-    assert abs(found.draws / choosing.DRAWS - 21 / 32) < 0.06
+    assert abs(found.draws / DRAWS - 21 / 32) < 0.06
 
 
 def test_latents_that_draw_one_curve_are_one_thing():

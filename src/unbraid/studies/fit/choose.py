@@ -13,12 +13,10 @@ from unbraid._utils.counted import counted
 from unbraid.ranking.ranking import NothingToRank, Ranking
 from unbraid.runs.run import Run
 from unbraid.studies.rank import rank
-from unbraid.types import BoolArray, FloatArray
+from unbraid.types import FloatArray
 
 NEIGHBOURS, FOLLOWS, N_JUDGED = 10, 0.8, 2000  # samples, share of variance, samples
 FEWEST_DIFFERENT = 5 * NEIGHBOURS  # samples; among fewer, so many neighbours say little of where one lies
-DRAWS = 500  # collections of models, drawn anew from those there are
-# Of two models each is as like the other as the other is to it.
 UNKNOWN = "Too few models were compared to tell how sure the choice is."
 
 
@@ -92,16 +90,15 @@ def choose(
         return Choice(kept, ranking, None, reason, 0.0, 0.0)
     by_name = {each.run.path.name: each for each in kept}
     places = [by_name[name] for name in ranking.runs]
-    not_best = set(ranking.not_best())
-    sound = np.array([name not in not_best for name in ranking.runs])
-    settings = np.array([each.setting for each in places])
-    compared = ranking.informative > 0
     best = ranking.runs.index(str(ranking.best))
     used = places[best].run.codes().codes[:, ranking.latents[best]]
     if len(free_latents(used)) < 2:
         reason = "the latents of the best model follow from one another: a single thing varies in these images"
         return Choice(kept, ranking, None, reason, 0.0, 0.0)
-    return Choice(kept, ranking, places[best], "", *_sureness(ranking.pairs, compared, sound, settings, best, seed))
+    again = ranking.resampled(settings=[each.setting for each in places], seed=seed)
+    if again is None:
+        return Choice(kept, ranking, places[best], "", 0.0, 0.0)
+    return Choice(kept, ranking, places[best], "", again.model, again.setting, again.draws, again.draws_with_model)
 
 
 def free_latents(codes: FloatArray) -> list[int]:
@@ -133,33 +130,3 @@ def best_settings(choice: Choice) -> list[str]:
     for each in choice.candidates:
         scores.setdefault(each.setting, []).append(choice.udr(each) or 0.0)
     return sorted(scores, key=lambda name: -float(np.median(scores[name])))
-
-
-def _sureness(
-    pairs: FloatArray, compared: BoolArray, sound: BoolArray, settings: np.ndarray, best: int, seed: int
-) -> tuple[float, float, int, int]:
-    """How often the same model and the same setting win when the seeds of every setting are drawn anew.
-
-    Of the model where it is among those drawn; and how many draws count, and how many of them have it. Models that are
-    not `compared`, as they use no latent, are drawn like the others, and then left out as the ranking leaves them out.
-    """
-    rng = np.random.default_rng(seed)
-    groups = [np.flatnonzero(settings == name) for name in dict.fromkeys(settings.tolist())]
-    same_model = same_setting = with_model = counted = 0
-    for _ in range(DRAWS):
-        drawn = np.unique(np.concatenate([rng.choice(own, len(own)) for own in groups]))
-        drawn = drawn[compared[drawn]]
-        if not sound[drawn].any() or len(drawn) < 3:
-            continue
-        among = pairs[np.ix_(drawn, drawn)].copy()
-        np.fill_diagonal(among, np.nan)
-        known = np.isfinite(among).any(axis=1)
-        scores = np.zeros(len(drawn))
-        scores[known] = np.nanmedian(among[known], axis=1)
-        picked = drawn[np.where(sound[drawn], scores, -np.inf).argmax()]
-        counted += 1
-        same_setting += int(settings[picked] == settings[best])
-        if best in drawn:
-            with_model += 1
-            same_model += int(picked == best)
-    return same_model / max(with_model, 1), same_setting / max(counted, 1), counted, with_model

@@ -18,6 +18,7 @@ from unbraid.datasets import DATASETS
 from unbraid.datasets.factor_table import Column, read_table, table_columns
 from unbraid.datasets.own import FILE_COLUMN
 from unbraid.metrics import METRICS
+from unbraid.ranking.resampling import DRAWS
 from unbraid.representation import Representation
 from unbraid.runs.exported import copied
 from unbraid.runs.foreign import is_run
@@ -27,7 +28,7 @@ from unbraid.runs.run import BATCH, Run, load_run
 from unbraid.scoring.score import score
 from unbraid.sharing.numbers import markdown_table
 from unbraid.storage.files import atomic_write, write_text
-from unbraid.studies.fit.choose import DRAWS, UNKNOWN, Candidate, Choice
+from unbraid.studies.fit.choose import UNKNOWN, Candidate, Choice
 from unbraid.studies.fit.page import fit_page, judged_table
 from unbraid.studies.fit.pictures import Pictures
 from unbraid.studies.fit.plan import Plan
