@@ -124,7 +124,9 @@ def test_names_of_sixty_letters_stand_beside_each_other_and_whole_in_the_data() 
     assert set(latents.data["group"]) == {"", *(f"{names[0]} {level}" for level in levels)}
 
 
-def test_the_best_code_of_every_factor_comes_before_all_others() -> None:
+def test_the_best_codes_of_every_factor_come_in_turn() -> None:
+    many = np.array([[0.9, 0.0], [0.89, 0.001], [0.88, 0.0], [0.87, 0.01], [0.0, 0.05], [0.0, 0.02]])
+    assert important_first(many).tolist() == [0, 4, 1, 5, 2, 3]
     matrix = np.array([[0.9, 0.0], [0.8, 0.0], [0.0, 0.01], [0.7, 0.0]])  # a small factor has small entries
     assert important_first(matrix).tolist() == [0, 2, 1, 3]
     axes = plot_hinton(matrix, top=2, alignment=[0, 2])

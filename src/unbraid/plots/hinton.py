@@ -97,14 +97,14 @@ def plot_hinton(
 
 
 def important_first(matrix: ArrayLike | Any) -> IntArray:
-    """Rows of a matrix by what they are to the factor that they matter to most, as a share of that factor's largest.
+    """Rows of a matrix by their best rank among the codes of a factor, those of equal rank by their largest entry.
 
-    So the first rows are the best code of each factor, whatever its entries are worth beside those of others.
+    So the first rows are the best code of each factor, then the second best, however small its entries are.
     """
     values = np.abs(matrix_of(matrix))
-    largest = values.max(axis=0, initial=0.0)
-    shares = np.divide(values, largest, out=np.zeros_like(values), where=largest > 0)
-    return np.lexsort((-values.max(axis=1, initial=0.0), -shares.max(axis=1, initial=0.0)))
+    ranks = np.argsort(np.argsort(-values, axis=0, kind="stable"), axis=0)
+    ranks[values == 0] = len(values)
+    return np.lexsort((-values.max(axis=1, initial=0.0), ranks.min(axis=1, initial=len(values))))
 
 
 def matrix_of(matrix: ArrayLike | Any) -> FloatArray:
