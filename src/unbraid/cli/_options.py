@@ -78,8 +78,9 @@ Embedding: TypeAlias = Annotated[
         "--codes",
         metavar="KEY|PATTERN",
         rich_help_panel=CODES,
-        help="For an .h5ad file: embedding in obsm, such as X_scVI; --factors names columns of obs. For folders of "
-        "models: the file of codes in each, such as z.npy or 'latent_*.npy'; default the usual names.",
+        help="For an .h5ad file: embedding in obsm, such as X_scVI (for score several: X_pca,X_scVI); --factors names "
+        "columns of obs. For folders of models: the file of codes in each, such as z.npy or 'latent_*.npy'; default "
+        "the usual names.",
     ),
 ]
 Kinds: TypeAlias = Annotated[

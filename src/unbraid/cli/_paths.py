@@ -9,8 +9,6 @@ Named = TypeVar("Named")
 
 def called(models: Mapping[str, Named]) -> dict[str, Named]:
     """By the shortest names that differ: of files without folder and suffix, where that suffices."""
-    from unbraid.runs.grouping import name_of
-
-    stems = [name_of(Path(path)) for path in models]
+    stems = [Path(path).stem if Path(path).is_file() else Path(path).name for path in models]
     names = stems if len(set(stems)) == len(stems) else list(models)
     return dict(zip(names, models.values(), strict=True))

@@ -1,6 +1,7 @@
 """The page of whatever a path holds: a study, a run, saved scores, or codes."""
 
 import os
+import warnings
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
@@ -75,6 +76,8 @@ def _of_study(path: Path, home: Path, trust: Collection[str], progress: Progress
 
     with open_study(path, trust=trust) as study:
         snapshots = {each.label: each for each in study.snapshots()}
+    for run in (run for snapshot in snapshots.values() for run in snapshot.runs if run.state == "failed"):
+        warnings.warn(f"{run.id}: {run.reason}", stacklevel=2)
     tables = {label: results(each) for label, each in snapshots.items()}
     pages = {
         label: study_page(each, tables[label], base=home if not label else None, progress=progress)
