@@ -114,7 +114,12 @@ def speed() -> None:
             perceptrons_of_sklearn,
             1,
         ),
-        ("linear_accuracy", lambda: linear_accuracy(codes, factors, training="optimum").mean_accuracy, linear_of_sklearn, 3),
+        (
+            "linear_accuracy",
+            lambda: linear_accuracy(codes, factors, training="optimum").mean_accuracy,
+            linear_of_sklearn,
+            3,
+        ),
         ("explicitness (AUC)", lambda: explicitness(codes, factors).auc, areas_of_sklearn, 3),
         (
             "sap, by its SVM",

@@ -112,7 +112,7 @@ def _beside_moves(
     binned: IntArray, levels: Levels, shuffle: Shuffle, groups: IntArray | None, seed: int
 ) -> tuple[FloatArray, FloatArray]:
     """Shares (n_codes, n_factors), and the largest share of each code (times, n_codes) in moved rows."""
-    tables = []
+    tables, scored = [], levels
     for number in range(shuffle.times):
         stay, rows = shuffle.rows(groups, len(binned), seed, number)
         scored = levels if stay is None else Levels(levels.levels[stay], levels.sizes, levels.notes, None)
