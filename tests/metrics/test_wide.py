@@ -370,3 +370,36 @@ def test_of_copies_as_many_are_looked_at_as_there_are_factors() -> None:
     found = wide_scores(codes, FACTORS, at_once=16)
     assert [int((found.leading // 50 == kind).sum()) for kind in range(4)] == [3, 3, 3, 0]
     assert (found.snc, found.mcc) == pytest.approx((snc(codes, FACTORS).score, mcc(codes, FACTORS).score))
+
+
+def test_sparse_codes_of_both_signs_are_noted_once_and_only_then() -> None:
+    """A factor of two levels that fires with either sign: only its absolute value is read by a line or a threshold."""
+    rng = np.random.default_rng(0)
+    factors = (rng.random((1000, 5)) < 0.4).astype(int)
+    signed = factors * rng.choice([-1, 1], factors.shape) * rng.uniform(1, 2, factors.shape)
+    stored: Any = sparse.csr_array(signed)
+    cases: dict[str, Any] = {"signed": signed, "sparse": stored, "size": np.abs(signed)}
+    scored = {
+        name: score(codes, factors, metrics=["snc", "mcc", "sap"], kinds=["ordinal"] * 5)
+        for name, codes in cases.items()
+    }
+    for name, card in scored.items():
+        notes = [note for note in card.notes if "both signs" in note]
+        assert len(notes) == (name != "size"), name
+        assert (card["snc"].score > 0.99) == (name == "size")
+        assert (card["mcc"].score > 0.9) == (name == "size")
+    for codes in (rng.standard_normal((1000, 5)), np.where(signed < -1.9, signed, np.maximum(signed, 0))):
+        assert not [note for note in score(codes, factors, metrics="snc").notes if "both signs" in note]
+    for codes in (signed, stored):
+        assert not [note for note in score(codes, factors, metrics="mig").notes if "both signs" in note]
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_the_matrix_of_a_graph_is_no_codes(dense: bool) -> None:
+    links = sparse.random_array((40, 40), density=0.1, rng=np.random.default_rng(0))
+    graph: Any = sparse.csr_array(links + links.T)
+    labels = np.arange(40) % 2
+    with pytest.raises(ValueError, match="codes are a symmetric matrix of 40 x 40, as of a graph"):
+        score(graph, labels[:, None], metrics="mig", dense=dense)
+    one_hot: Any = sparse.csr_array(np.eye(40))
+    assert score(one_hot, labels[:, None], metrics="mig", dense=dense)["mig"].score >= 0

@@ -206,7 +206,11 @@ def finite_sparse(values: Any, used: npt.NDArray[np.bool_] | None = None) -> Any
 
 
 def _of_scipy(values: Any) -> Any:
-    """A sparse matrix or tensor as SciPy's, by rows if it is so and else by columns."""
+    """A sparse matrix or tensor as SciPy's, by rows if it is so and else by columns.
+
+    Raises:
+        ValueError: it is no matrix, or that of a graph: square, symmetric and not diagonal.
+    """
     from scipy import sparse
 
     if values.ndim != 2:
@@ -218,7 +222,15 @@ def _of_scipy(values: Any) -> Any:
         values = sparse.coo_array((stored, (indices[0], indices[1])), shape=tuple(values.shape))
     elif values.dtype == np.float16:
         values = values.astype(np.float32)
-    return sparse.csr_array(values) if getattr(values, "format", "") == "csr" else sparse.csc_array(values)
+    matrix: Any = sparse.csr_array(values) if getattr(values, "format", "") == "csr" else sparse.csc_array(values)
+    if matrix.shape[0] == matrix.shape[1] > 1 and (matrix != matrix.T).nnz == 0:
+        rows, columns = matrix.nonzero()
+        if (rows != columns).any():
+            raise ValueError(
+                f"codes are a symmetric matrix of {matrix.shape[0]:,} x {matrix.shape[0]:,}, as of a graph between rows"
+                " (adjacency, connectivities), not a code per column"
+            )
+    return matrix
 
 
 def _refuse_no_array(values: Any) -> None:

@@ -1,7 +1,8 @@
 """Score cards of sparse codes, and of wide ones on the disk: by columns, and the card holds those that matter."""
 
+import math
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,23 @@ from unbraid.scoring.engine import of_no_metric, validate
 from unbraid.scoring.memory import FACTOR
 
 AT_ONCE = 128  # columns in memory, of few rows
+ONE_DIRECTION = ("snc", "mcc", "sap")  # metrics that read codes by a line or in order
+SIGNED = 0.1  # of the values that are not 0, from which share on the rarer sign counts
 COLUMN, STORED = 25, 16  # bytes of a number that is held as one of these columns, and of one that a matrix stores
+
+
+def notes_on_signs(codes: Any, metrics: Collection[str]) -> tuple[str, ...]:
+    """Codes (n_samples, n_codes) that are mostly 0 and of both signs elsewhere, dense or sparse, for ONE_DIRECTION."""
+    if not {*metrics} & {*ONE_DIRECTION}:
+        return ()
+    negative, positive = int((codes < 0).sum()), int((codes > 0).sum())
+    if 2 * (negative + positive) >= math.prod(codes.shape) or min(negative, positive) < SIGNED * (negative + positive):
+        return ()
+    return (
+        f"codes are mostly 0, with both signs elsewhere: {', '.join(ONE_DIRECTION)} look for one direction per factor, "
+        "and are low where either sign says that it is present; score abs(codes), or the positive and the negative "
+        "parts as codes of their own if the sign has a meaning",
+    )
 
 
 def score_wide(
@@ -72,6 +89,7 @@ def score_wide(
         f"{held.shape[1]:,} codes were scored; the card shows the {len(names)} that matter: the best of each factor, "
         "those matched one to one, and those as good",
     )
+    notes += notes_on_signs(held, chosen) if is_sparse(held) else ()
     kept = Representation(
         found.codes, read.factors, names=read.names, kinds=read.kinds, sizes=read.sizes, levels=read.levels,
         notes=(*read.notes, *notes), code_names=names, periods=read.periods,

@@ -26,7 +26,7 @@ from unbraid.representation.row_index import match_rows
 from unbraid.representation.units import by_units
 from unbraid.scoring.blocks import Blocks, blocks_of, units_of
 from unbraid.scoring.card import COLUMNS, ON_ERROR, FailedMetric, ScoreCard, Scored, none_computed
-from unbraid.scoring.columnwise import score_wide
+from unbraid.scoring.columnwise import notes_on_signs, score_wide
 from unbraid.scoring.described import (
     ABOUT,
     OF_CODES,
@@ -208,6 +208,7 @@ def score(
     if representation.groups is not None:
         blind = "takes no groups of rows: what it trains may be tested on groups that it was trained on"
         notes += tuple(f"{name} {blind}" for name, row in chosen.items() if row.own and not takes_groups(row))
+    notes += notes_on_signs(representation.codes, chosen)
     notes += _left_out(metrics, chosen)
     representation = replace(representation, notes=(*representation.notes, *notes))
     beside = {name: _baseline(name, each, codes, factors, about) for name, each in (baselines or {}).items()}
