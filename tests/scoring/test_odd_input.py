@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from unbraid import Representation, ScoreCard, compare, score
+from unbraid.metrics import mig
 
 RNG = np.random.default_rng(0)
 FACTORS = np.column_stack([RNG.integers(0, 4, 200), RNG.integers(0, 5, 200)])
@@ -229,3 +230,35 @@ def test_swapped_codes_and_factors_are_refused_where_both_look_it() -> None:
         (levels, {"speed": real[:, 0]}, {}),
     ):
         assert "mig" in score(codes, factors, metrics="mig", **told)
+
+
+def test_ten_thousand_levels_are_refused_in_one_line_that_gives_the_kind() -> None:
+    levels = np.append(np.arange(10_000), RNG.integers(0, 10_000, 50_000))[:, None]
+    codes, kinds = levels + RNG.standard_normal((60_000, 2)), ("categorical",)
+    named, end = "^factor cell_id has 10,000 levels, and at most 1,000 are scored as classes", "; else leave it out .*$"
+    line = named + r"; if it is measured, give kinds={'cell_id': 'continuous'} \(--kinds cell_id=continuous\)" + end
+    with pytest.raises(ValueError, match=line):
+        score(codes, {"cell_id": levels[:, 0]}, kinds={"cell_id": "ordinal"})
+    with pytest.raises(ValueError, match=named + end):
+        score(codes, {"cell_id": levels[:, 0].astype(str)}, columns=["cell_id"])
+    unnamed = named + "; if it is measured, its kind is 'continuous'" + end
+    with pytest.raises(ValueError, match=unnamed):
+        score(codes, levels, kinds=kinds, names=["cell_id"])
+    with pytest.raises(ValueError, match=unnamed):
+        score(Representation(codes, levels, names=("cell_id",), kinds=kinds))
+    with pytest.raises(ValueError, match="factor 0 has 10,000 levels"):
+        mig(codes, levels, kinds=kinds)
+    assert score(codes, levels, metrics="mig")["mig"].factor_entropy == pytest.approx(np.log(20), abs=0.01)
+
+
+def test_metrics_that_fit_a_model_to_each_level_are_skipped_where_levels_are_many() -> None:
+    few, many = RNG.permutation(np.arange(300) % 100), RNG.permutation(np.arange(303) % 101)
+    asked = {"metrics": ["mig", "linear_accuracy", "r2"]}
+    for kind, left_out in (("categorical", ["linear_accuracy", "r2"]), ("ordinal", ["linear_accuracy"])):
+        card = score(RNG.standard_normal((303, 2)), many[:, None], names=["gene"], kinds=[kind], **asked)
+        assert list(card.skipped) == left_out
+        assert card.skipped["linear_accuracy"] == (
+            "fits a model to each level, of 100 at most, and factor gene has 101; if it is measured, its kind is "
+            "continuous"
+        )
+        assert not score(RNG.standard_normal((300, 2)), few[:, None], kinds=[kind], **asked).skipped

@@ -134,15 +134,15 @@ def note_on_no_factors(reasons: dict[str, str]) -> str:
     return f"not scored as factors: {listed}; columns= (--factors) names those to score"
 
 
-def refuse_many_levels(factor: str | int, kind: Kind, n_levels: int) -> None:
+def refuse_many_levels(factor: str | int, kind: Kind, n_levels: int, *, text: bool = False) -> None:
     """Raises ValueError where a factor, by name or column, has more levels than metrics of classes can take."""
     if kind != "continuous" and n_levels > MOST_SCORED:
-        measured = "its kind is 'continuous'"
-        if isinstance(factor, str):
-            measured = f"give kinds={{{factor!r}: 'continuous'}} (--kinds {factor}=continuous)"
+        measured = "" if text else "; if it is measured, its kind is 'continuous'"
+        if isinstance(factor, str) and not text:
+            measured = f"; if it is measured, give kinds={{{factor!r}: 'continuous'}} (--kinds {factor}=continuous)"
         raise ValueError(
-            f"factor {factor} has {n_levels:,} levels, and at most {MOST_SCORED:,} are scored as classes; if it is "
-            f"measured, {measured}; else leave it out"
+            f"factor {factor} has {n_levels:,} levels, and at most {MOST_SCORED:,} are scored as classes{measured}; "
+            "else leave it out or merge levels"
         )
 
 

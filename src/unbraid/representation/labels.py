@@ -230,7 +230,7 @@ def _factor(name: str, column: _Column, used: BoolArray, told: Any, period: Any)
     if told is None and column.said == "text" and (comma := numbers_with_commas(column.levels)) is not None:
         raise ValueError(f"labels column {name!r} holds {comma!r}; {WITH_POINTS}")
     if kind in ("categorical", "ordinal"):
-        refuse_many_levels(name, kind, len(np.unique(values)))
+        refuse_many_levels(name, kind, len(np.unique(values)), text=bool(column.levels))
     if column.levels:
         if kind == "continuous" or (kind != "categorical" and not column.ordered):
             raise ValueError(

@@ -22,6 +22,11 @@ from unbraid.storage.trust import Untrusted, exits_as_errors
 from unbraid.types import BoolArray, FloatArray, IntArray, Progress
 
 Objects: TypeAlias = Callable[[], Representation]
+# Most levels of a factor for metrics that fit a model to each level, or to each class of a categorical factor: 60 000
+# rows then take up to 10 seconds and 1 GB.
+PER_LEVEL = dict.fromkeys(("dci_boosted", "linear_accuracy", "mlp_accuracy", "nk"), 100)
+PER_CLASS = {**dict.fromkeys(("dci_forest", "infomec", "latent_matching", "mcc", "r2", "tmex"), 100), "dci_es": 50}
+
 Gap: TypeAlias = str | BoolArray | Callable[[FloatArray], BoolArray]
 
 
@@ -56,6 +61,7 @@ def score_each(
         seen, store, held = inputs, work, None
         try:
             try:
+                _refuse_many_models(name, inputs)
                 result = call(metric, inputs, context, store)
             except NotDefined:
                 unable = "cyclic" not in inputs.kinds or representation.weights is not None
@@ -79,6 +85,20 @@ def score_each(
             yield name, error
         else:
             yield name, scored
+
+
+def _refuse_many_models(name: str, inputs: Inputs) -> None:
+    """Raises NotDefined where a metric would fit too many models."""
+    plain = name.partition("(")[0]
+    for column, kind in enumerate(inputs.kinds):
+        most = PER_LEVEL.get(plain, PER_CLASS.get(plain) if kind == "categorical" else None)
+        if most is None or kind == "continuous" or column in inputs.angles:
+            continue
+        if (n_levels := len(np.unique(inputs.factors[:, column]))) > most:
+            raise NotDefined(
+                f"fits a model to each level, of {most} at most, and factor {column} has {n_levels:,}; if it is "
+                "measured, its kind is continuous"
+            )
 
 
 def of_no_metric(error: Exception) -> bool:
