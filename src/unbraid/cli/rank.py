@@ -197,7 +197,7 @@ def rank(
     from unbraid.ranking.verdicts import group_verdicts, model_verdict
 
     with where:
-        ranking = _ranked(files, codes, by, top, Models(untrained or [], codes).paths, given)
+        ranking = _ranked(files, codes, by, top, Models(untrained or [], codes, strict=True).paths, given)
     for note in ranking.notes:
         say(f"note: {note}", err=True)
     grouped = by is not None
