@@ -4,8 +4,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.metrics import mutual_info_score
 
+import unbraid
 from unbraid.factors.guessing import MOST_LEVELS, angle_period, guess_kind
+from unbraid.metrics import mig
 from unbraid.representation import Representation
 from unbraid.representation.labels import read_labels
 
@@ -149,3 +152,35 @@ def test_questions_come_first_where_guesses_are_many() -> None:
     asked = "hour continuous (an angle? period={'hour': 24}, --period hour=24)"
     first = ", ".join(f"gene_{number} ordinal" for number in range(3))
     assert note == f"kinds of 31 factors guessed: {asked}, {first}, and 27 more; pass kinds= (--kinds) to change"
+
+
+def test_counts_are_scored_in_bins_and_not_as_a_class_for_each_number() -> None:
+    """MIG by scikit-learn's mutual information of NumPy's 20 bins."""
+    rng = np.random.default_rng(0)
+    counts = rng.permutation(np.append(np.arange(1900), rng.integers(0, 1900, 1100)))  # none on an edge of a bin
+    codes = np.column_stack([counts + rng.normal(0, 20, 3000), rng.normal(size=3000)])
+    card = unbraid.score(codes, {"n_counts": counts}, metrics=["mig", "linear_accuracy"])
+    bins, *informed = (
+        np.digitize(column, np.histogram_bin_edges(column, 20)[1:-1]) for column in (counts, codes[:, 0], codes[:, 1])
+    )
+    information = [mutual_info_score(bins, code) for code in informed]
+    entropy = mutual_info_score(bins, bins)
+    assert card["mig"].score == pytest.approx((information[0] - information[1]) / entropy, abs=1e-6)
+    assert card["linear_accuracy"].score > 0.5
+    assert card.notes[0] == "kinds guessed: n_counts continuous (1,900 whole numbers); pass kinds= (--kinds) to change"
+
+
+@pytest.mark.parametrize("given", [{}, {"kinds": ["ordinal"]}, {"kinds": {"factor_0": "ordinal"}}])
+def test_levels_that_are_no_whole_numbers_count_by_rank(given: dict[str, Any]) -> None:
+    rank = np.arange(400) % 4
+    doses = np.array([0, 0.1, 1, 10])[rank] + np.array([0, 1e-17, 1e-16, 1e-15])[rank] * (np.arange(400) // 4 % 2)
+    codes = rank[:, None] + np.random.default_rng(0).normal(0, 0.2, (400, 2))
+    asked = {"metrics": ["mig", "sap", "r2", "nk", "irs"], **given}
+    cards = [unbraid.score(codes, column[:, None], **asked) for column in (doses, rank)]
+    for name in cards[0]:
+        assert cards[0].scored[name].values == cards[1].scored[name].values
+    assert mig(codes, doses[:, None]).score == cards[0]["mig"].score
+    table = unbraid.score(codes, {"dose": doses}, metrics="mig")
+    assert table["mig"].score == cards[0]["mig"].score
+    assert table.representation.factors[:, 0] == pytest.approx(doses, abs=0)
+    assert table.notes[0] == "kinds guessed: dose ordinal (4 levels, by rank); pass kinds= (--kinds) to change"

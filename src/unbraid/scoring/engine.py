@@ -24,8 +24,11 @@ from unbraid.types import BoolArray, FloatArray, IntArray, Progress
 Objects: TypeAlias = Callable[[], Representation]
 # Most levels of a factor for metrics that fit a model to each level, or to each class of a categorical factor: 60 000
 # rows then take up to 10 seconds and 1 GB.
-PER_LEVEL = dict.fromkeys(("dci_boosted", "linear_accuracy", "mlp_accuracy", "nk"), 100)
-PER_CLASS = {**dict.fromkeys(("dci_forest", "infomec", "latent_matching", "mcc", "r2", "tmex"), 100), "dci_es": 50}
+PER_LEVEL: dict[str, int] = dict.fromkeys(("dci_boosted", "linear_accuracy", "mlp_accuracy", "nk"), 100)
+PER_CLASS: dict[str, int] = {
+    **dict.fromkeys(("dci_forest", "infomec", "latent_matching", "mcc", "r2", "tmex"), 100),
+    "dci_es": 50,
+}
 
 Gap: TypeAlias = str | BoolArray | Callable[[FloatArray], BoolArray]
 
