@@ -322,6 +322,36 @@ def test_skipped_metrics_are_named_with_their_reason() -> None:
     assert card.skipped_by_reason() == {reason: [name] for name, reason in card.skipped.items()}
     with pytest.raises(KeyError, match="d_lsbd was skipped: needs at least one cyclic factor"):
         card["d_lsbd"]
+    with pytest.raises(KeyError, match=r"snc was not scored; score\(..., metrics=\['snc'\]\) does"):
+        card["snc"]
+    with pytest.raises(KeyError, match="migg was not scored; did you mean 'mig'"):
+        card["migg"]
+    assert card.get("snc") is None
+    assert "snc" not in card
+
+
+def test_a_card_is_a_table_for_a_paper() -> None:
+    for module in ("pandas", "jinja2", "tabulate"):
+        pytest.importorskip(module)
+    card = unbraid.score(CODES, FACTORS, metrics=["mig", "dci_lasso"], null=19)
+    p = {name: scored.null.p for name, scored in card.scored.items() if scored.null is not None}
+    rows = [f"{name} & {card.scored[name].headline:.3f} & {p[name]:.3f}" for name in card]
+    lines = card.to_latex().replace("\\_", "_").splitlines()
+    assert [line.removesuffix(" \\\\") for line in lines[4:-2]] == rows
+    assert card.to_markdown().splitlines()[2].split()[1:4] == ["mig", "|", f"{card['mig'].score:.3f}"]
+
+
+@pytest.mark.parametrize(("name", "meant"), [("metric", "metrics"), ("kind", "kinds"), ("factor", "factors")])
+def test_an_argument_that_there_is_not_is_named_with_the_one_that_is_meant(name: str, meant: str) -> None:
+    options: dict[str, Any] = {name: "mig"}
+    with pytest.raises(TypeError, match=f"no argument '{name}'; did you mean '{meant}'"):
+        unbraid.score(CODES, FACTORS, **options)
+
+
+def test_a_mapping_of_columns_is_no_matrix_of_codes_and_what_makes_one_is_named() -> None:
+    codes: Any = {"a": CODES[:, 0], "b": CODES[:, 1]}
+    with pytest.raises(ValueError, match=r"got dict: numpy.column_stack\(\[\*codes.values\(\)\]\) makes a matrix"):
+        unbraid.score(codes, FACTORS)
 
 
 def test_saving_under_another_suffix_or_into_no_folder_is_refused(tmp_path: Path) -> None:
@@ -409,8 +439,23 @@ def test_score_encoder_takes_torch_tensors_and_refuses_wrong_rows() -> None:
         lambda images: torch.from_numpy(images[:, 0, :2, 0]).to(torch.bfloat16), two_factor_dataset(), metrics=["mig"]
     )
     assert half["mig"].score == pytest.approx(1.0)
-    with pytest.raises(ValueError, match=r"encode must return \(n, n_codes\) for n images; got \(1, 3\) for 48"):
+    with pytest.raises(
+        ValueError, match=r"encode must return codes \(n, n_codes\), or the pair .* for n images; got \(1, 3\) for 48"
+    ):
         unbraid.score_encoder(lambda _: np.zeros((1, 3)), two_factor_dataset(), metrics=["mig"])
+
+
+def test_an_encoder_returns_codes_or_a_pair() -> None:
+    def pair(images: np.ndarray) -> Any:
+        codes = images[:, 0, :, 0].astype(float)
+        return [codes, codes - 4]
+
+    card = unbraid.score_encoder(pair, two_factor_dataset(), metrics=["mig"])
+    spread = card.representation.log_variances
+    assert spread is not None
+    assert (spread == card.representation.codes - 4).all()
+    with pytest.raises(ValueError, match=r"or the pair \(codes, log_variances\), .* got \(48, 4\) and \(\) for 48"):
+        unbraid.score_encoder(lambda images: (pair(images)[0], 0.5), two_factor_dataset(), metrics=["mig"])
 
 
 def test_an_encoder_returns_as_many_codes_for_all_images() -> None:
