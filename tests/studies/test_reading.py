@@ -1,8 +1,6 @@
 """How often the files of a study are opened by a command that reads it: each of them once."""
 
 import json
-import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -10,13 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.processes import forked
 from tests.studies.examples import SMALL, written
 from unbraid import Study
 from unbraid.storage.marks import SETTLED
 from unbraid.studies.added import add, encode_sample
 
 COUNTING = """
-import atexit, json, os, sys
+import json, os, sys
 folder, opened = os.path.realpath(sys.argv.pop(1)), []
 
 def note(event, arguments):
@@ -26,9 +25,12 @@ def note(event, arguments):
             opened.append(os.path.relpath(path, folder))
 
 sys.addaudithook(note)
-atexit.register(lambda: print(json.dumps(opened), file=sys.stderr))
 from unbraid.cli.app import main
-main()
+try:
+    main()
+except SystemExit as left:
+    assert not left.code, left.code
+print(json.dumps(opened), file=sys.stderr)
 """
 OF_RUNS = ("config.json", "status.json", "scores.json")
 ONE = SMALL + "baselines: true\n"
@@ -68,9 +70,10 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 def opened(folder: Path, *arguments: str) -> Counter[str]:
     """How often a command opens each JSON file below a folder to read it."""
-    command = [sys.executable, "-c", COUNTING, str(folder), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return Counter(json.loads(done.stderr.splitlines()[-1]))
+    with forked(COUNTING, str(folder), *arguments) as process:
+        _, printed = process.communicate()
+    assert process.returncode == 0, printed
+    return Counter(json.loads(printed.splitlines()[-1]))
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
