@@ -182,4 +182,5 @@ def test_levels_that_are_no_whole_numbers_count_by_rank(given: dict[str, Any]) -
     table = unbraid.score(codes, {"dose": doses}, metrics="mig")
     assert table["mig"].score == cards[0]["mig"].score
     assert table.representation.factors[:, 0] == pytest.approx(doses, abs=0)
+    assert table.to_dict()["input"]["factors"][0]["size"] == 4
     assert table.notes[0] == "kinds guessed: dose ordinal (4 levels, by rank); pass kinds= (--kinds) to change"

@@ -19,6 +19,7 @@ from unbraid._version import VERSION
 from unbraid.confidence.baselines import told as baselines_told
 from unbraid.confidence.interval import Interval, Intervals, rows_needed
 from unbraid.confidence.null import Null
+from unbraid.factors.guessing import ranks_of
 from unbraid.metrics import BLOCKED, METRICS, Metric
 from unbraid.metrics._shared.arguments import find_metric
 from unbraid.metrics._shared.chance import Noise, notes_on_noise
@@ -565,8 +566,11 @@ class ScoreCard(Mapping[str, Any]):
         codes, factors = self.representation.codes, self.representation.factors
         kinds = self.representation.kinds
         given = self.representation.sizes or (0,) * len(kinds)
-        real = [kind == "continuous" or not (c == np.rint(c)).all() for kind, c in zip(kinds, factors.T, strict=True)]
-        present = [None if r else len(np.unique(c)) for r, c in zip(real, factors.T, strict=True)]
+        measured = [
+            kind == "continuous" or (kind == "cyclic" and bool((column != np.rint(column)).any()))
+            for kind, column in zip(kinds, factors.T, strict=True)
+        ]
+        present = [None if real else len(np.unique(ranks_of(c))) for real, c in zip(measured, factors.T, strict=True)]
         sizes = [size or count for size, count in zip(given, present, strict=True)]
         levels = self.representation.levels or ((),) * len(kinds)
         described = zip(self.representation.names, kinds, sizes, levels, strict=True)
