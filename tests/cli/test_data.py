@@ -319,6 +319,7 @@ def test_a_download_that_fails_is_one_line(run: Cli, monkeypatch: pytest.MonkeyP
     assert len(error.splitlines()) == 1
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize(
     ("asked", "code", "line"),
     [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "stopped by SIGTERM")],

@@ -148,10 +148,8 @@ def assert_unharmed(folder: Path, said: str, opened: set[str]) -> None:
 COMMAND = "from unbraid.cli import main; main()"
 
 
-@pytest.mark.parametrize(
-    ("command", "given"),
-    [("score", WALK["score"][0]), pytest.param("train", WALK["train"][0], marks=pytest.mark.lengthy)],
-)
+@pytest.mark.lengthy
+@pytest.mark.parametrize(("command", "given"), [("score", WALK["score"][0]), ("train", WALK["train"][0])])
 def test_a_command_as_it_is_installed(folder: Path, command: str, given: str) -> None:
     done, opened = called(folder, "-P", "-c", COMMAND, command, *given.split())
     assert done.returncode == 0, done.stderr

@@ -96,7 +96,7 @@ def check_udr(case: Case, alpha: Any) -> None:
     np.testing.assert_allclose(udr(others, alpha=alpha).scores, scores, atol=1e-6)
 
 
-@pytest.mark.parametrize("alpha", ["cv", 0.1])
+@pytest.mark.parametrize("alpha", [pytest.param("cv", marks=pytest.mark.lengthy), 0.1])
 @settings(max_examples=DAILY, **SEARCH)
 @given(case=CASES)
 def test_no_case_breaks_what_udr_declares(alpha: Any, case: Case) -> None:
