@@ -19,6 +19,7 @@ from unbraid.cli.app import app
 from unbraid.confidence.interval import intervals, rows_needed, student
 from unbraid.metrics import METRICS
 from unbraid.metrics._shared.inputs import split_rows
+from unbraid.metrics._shared.metric import PAIRS, PAIRS_AND_BIAS
 from unbraid.metrics._shared.resampling import Resampling, all_but_a_block, draw_part, part_of_rows
 from unbraid.scoring.engine import score_each
 from unbraid.scoring.resampled import numbers_of, part_scorer
@@ -210,6 +211,16 @@ def test_the_halves_of_a_pair_share_no_row(n_samples: int) -> None:
         part = draw_part(400, None, method, 7, first)
         for whole, own in zip(split_rows(400, (0.8, 0.2), 7), split_rows(200, (0.8, 0.2), 7), strict=True):
             assert set(part[own]) <= set(whole)
+
+
+def test_of_groups_the_luck_of_halves_is_taken_off_once() -> None:
+    """Of the variance 4 * 100 by fifths, that of means of two halves, 36, comes off twice for rows, once for groups."""
+    fifths = np.sqrt(49 / 50) * 10 * np.array([1.0, -1] * 25)
+    means, halves = 6 * np.array([1.0, -1] * 12 + [0]), np.resize([1.0, -1], 25)
+    scores = np.concatenate([fifths, np.stack([means + halves, means - halves], axis=1).ravel()])
+    for method, times in ((PAIRS_AND_BIAS, 1), (PAIRS, 2)):
+        assert method.on(300).variance(scores) == pytest.approx(400 - 2 * 36)
+        assert method.on(300, 30).variance(scores) == pytest.approx(400 - times * 36)
 
 
 def test_so_many_parts_are_half_in_pairs_where_there_are_pairs() -> None:

@@ -3,7 +3,7 @@
 import inspect
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
@@ -14,7 +14,7 @@ from unbraid.metrics._shared.resampling import Resampling
 HALVES = Resampling()
 FIFTHS = Resampling(one_in=5)  # where half of the rows tell too much less than all
 PAIRS = Resampling(one_in=5, pairs=25)  # where parts show terms that fall off faster than 1 / n too large
-PAIRS_AND_BIAS = Resampling(one_in=5, pairs=25, bias_checked=True)
+PAIRS_AND_BIAS = replace(PAIRS, bias_checked=True, taken_off_groups=1)
 EXTREMES = Resampling(times=40, in_turn=True, few_decide=True)  # where the outermost rows can decide
 EXTREMES_AND_PAIRS = Resampling(times=40, in_turn=True, pairs=25, few_decide=True)
 UNCHECKED_HALVES = Resampling(checked=False)

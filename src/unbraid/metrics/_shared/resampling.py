@@ -42,6 +42,8 @@ class Resampling:
     in_turn: bool = False
     # Of blocks: whether Student's t has fewer degrees of freedom where few blocks hold most of the variance.
     few_decide: bool = False
+    taken_off: int = 2  # times that parts are too large by the variance of the means of pairs
+    taken_off_groups: int = 2  # likewise of parts of whole groups, whose halves are few where groups are
     bias_checked: bool = False  # whether a simulation has shown that the headline's bias falls off as 1 / n_samples
 
     @property
@@ -74,7 +76,7 @@ class Resampling:
         of_mean = ((first + second) / 2).var(axis=0, ddof=1)
         of_half = np.square(first - second).mean(axis=0) / 4
         least = np.maximum(of_half - of_mean, (of_half + of_mean) / 3)  # a third is right if terms are of two rows
-        return np.minimum(np.maximum(found - (1 if self.in_turn else 2) * of_mean, least), found)
+        return np.minimum(np.maximum(found - (1 if self.in_turn else self.taken_off) * of_mean, least), found)
 
     def _apart(self, scores: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Those of single parts, and of the first and the second half of each pair."""
@@ -112,7 +114,8 @@ class Resampling:
             return replace(self, times=min(self.times, n_samples)) if self.in_turn else self
         most = (n_groups - 1) // 2 if self.pairs else n_groups - 1
         freedom = most if self.freedom is None else min(self.freedom, most)
-        return replace(self, freedom=freedom, times=min(self.times, n_groups) if self.in_turn else self.times)
+        times = min(self.times, n_groups) if self.in_turn else self.times
+        return replace(self, freedom=freedom, times=times, taken_off=self.taken_off_groups)
 
     @property
     def in_words(self) -> str:
