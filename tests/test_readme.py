@@ -132,7 +132,7 @@ def test_commands_run(command: str, home: Path, unbraid_cli: Cli, monkeypatch: p
     _, *arguments = shlex.split(command.partition(" > ")[0])
     arguments = [path for each in arguments for path in (sorted(glob.glob(each)) if "*" in each else [each])]
     code, printed, error = unbraid_cli(*arguments)
-    assert code == 0, error
+    assert code == (3 if arguments[0] == "stress" else 0), error  # both metrics fail some of its tests
     assert printed or error
 
 

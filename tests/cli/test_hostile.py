@@ -93,7 +93,7 @@ WALK: dict[str, list[tuple[str, int]]] = {
         ("codes.npz run --metrics mig --resamples 2", 0), ("study --by seed", 2), ("wide --by seed", 2),
     ],
     "metrics": [("", 0)],
-    "stress": [("mig", 0)],
+    "stress": [("mig", 3)],
     "bench": [("mig --models 4", 0), ("mig --zoo study", 2)],
     "rank": [("codes.npz run/codes.safetensors", 0), ("study --compare all", 0), ("wide", 0)],
     "families": [("", 0)],
