@@ -93,8 +93,7 @@ def fit(
         for line in (*pictures.notes(), *on_labels, _plan_line(planned)):
             say(line)
         if plan is None and minutes < planned.minutes:
-            limit = counted(minutes, "minute")
-            say(f"this call stops training to end within {limit}; repeat it with more --minutes to continue")
+            say(f"this call stops training to end within {counted(minutes, 'minute')}")
         if dry_run:
             return
         with continuing(), progress_bar("fit", left=True) as show:
@@ -133,16 +132,19 @@ def _how_sure(choice: "Choice") -> str:
 
 
 def _say_found(found: "Fitted", notes: list[str]) -> None:
+    from unbraid.studies.fit.choose import next_step
+
     chosen, choice = found.choice.chosen, found.choice
     if chosen is None:
         say(f"nothing was chosen: {choice.reason}")
-        say("more time (--minutes) or larger images (--size) may help, in a new folder (--out)")
     else:
         model = (
             f"chosen: {chosen.setting}, of {counted(len(choice.candidates), 'model')} (UDR {choice.udr(chosen):.3f})"
         )
         say(f"{model}; {_how_sure(choice)}")
         say(f"model: {found.folder / 'model'}, codes: {found.folder / 'codes.csv'}")
+    if step := next_step(choice):
+        say(step)
     for note in notes:
         say(note)
     say(f"report: {found.report()}")

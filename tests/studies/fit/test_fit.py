@@ -21,7 +21,7 @@ from unbraid.datasets.subset import SubsetDataset
 from unbraid.runs.run import load_run
 from unbraid.studies.fit import fit as fitting
 from unbraid.studies.fit import hand_over as handing
-from unbraid.studies.fit.choose import Candidate, Choice
+from unbraid.studies.fit.choose import CAVEAT, Candidate, Choice, next_step
 from unbraid.studies.fit.fit import Fitted, OutOfTime, check_out
 from unbraid.studies.fit.hand_over import Labels, read_labels
 from unbraid.studies.fit.page import fit_page
@@ -104,6 +104,8 @@ def test_the_model_has_a_card_that_says_how_it_was_chosen(
     fitted: Fitted, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     choice, card = fitted.choice, ModelCard.load(fitted.folder / "model" / "README.md")
+    assert CAVEAT in card.content
+    assert CAVEAT in fitted.report().read_text(), "the same words on the page"
     assert choice.chosen is not None
     for text in (
         f"from {len(choice.candidates)} models of 1 setting (beta_tcvae beta=2)",
@@ -197,7 +199,10 @@ def test_what_the_deadline_cuts_off_is_left_out(images: np.ndarray, tmp_path: Pa
         executor=HERE, report=telling,
     )  # fmt: skip
     found = fitting.carry_out(tmp_path, cache, planned, began=0.0, executor=HERE, device="cpu", report=telling)
-    assert len(found.choice.candidates) == 2, "those of the search"
+    assert len(found.choice.candidates) == found.choice.planned == 2, "those of the search"
+    assert found.choice.unfinished == planned.final.seeds * planned.most_settings
+    said = f"{found.choice.unfinished} planned models are not trained yet: the same command continues"
+    assert next_step(found.choice) == said
     assert issubclass(OutOfTime, KeyboardInterrupt)
 
 

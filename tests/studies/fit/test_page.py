@@ -1,5 +1,6 @@
 """What the page says, by numbers that can be worked out without it."""
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -87,6 +88,12 @@ def test_the_models_to_look_at_are_those_that_were_compared(tmp_path: Path, stud
     pictures = prepare(IMAGES, tmp_path / "cache", 16)
     page = fit_page(pictures, plan, choice, run=None, codes=None, judged={})
     assert f"Look at these models: <code>unbraid report {study}</code>" in page
+    assert "More time (--minutes) or larger images (--size) may help, in a new folder (--out)." in page
+    assert "planned" not in page
+    left = fit_page(pictures, plan, replace(choice, planned=3, unfinished=2), run=None, codes=None, judged={})
+    assert "<dd>1 <small>of 3 planned</small></dd>" in left
+    assert "2 planned models are not trained yet: the same command continues." in left
+    assert "--minutes" not in left, "one advice, not two that disagree"
     assert '<h2 id="h-sure">Why nothing was chosen</h2>' in page
     assert "<b>One model.</b>" in page
     assert "How sure" not in page

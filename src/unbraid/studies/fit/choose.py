@@ -10,7 +10,7 @@ import numpy as np
 from scipy.spatial import KDTree
 
 from unbraid._utils.counted import counted
-from unbraid.ranking.ranking import NothingToRank, Ranking
+from unbraid.ranking.ranking import TRACK_RECORD, NothingToRank, Ranking
 from unbraid.runs.run import Run
 from unbraid.studies.rank import rank
 from unbraid.types import FloatArray
@@ -18,6 +18,10 @@ from unbraid.types import FloatArray
 NEIGHBOURS, FOLLOWS, N_JUDGED = 10, 0.8, 2000  # samples, share of variance, samples
 FEWEST_DIFFERENT = 5 * NEIGHBOURS  # samples; among fewer, so many neighbours say little of where one lies
 UNKNOWN = "Too few models were compared to tell how sure the choice is."
+CAVEAT = (
+    "Models can agree on latents that mix factors, and UDR does not lower the score of a model that found few of them: "
+    f"{TRACK_RECORD}."
+)
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,8 @@ class Choice:
     # left out; and of them, those that the chosen model is among.
     draws: int = 0
     draws_with_it: int = 0
+    planned: int = 0  # models of the round that it was chosen from; those that are no candidates were not finished
+    unfinished: int = 0  # models of the whole plan that the same call would still train
 
     @property
     def settings(self) -> list[str]:
@@ -122,6 +128,16 @@ def free_latents(codes: FloatArray) -> list[int]:
                 continue
         free.append(place)
     return free
+
+
+def next_step(choice: Choice) -> str:
+    """What may give another choice, in a sentence; empty where all is trained and one is chosen."""
+    if choice.unfinished:
+        models = counted(choice.unfinished, "planned model")
+        return f"{models} {'is' if choice.unfinished == 1 else 'are'} not trained yet: the same command continues"
+    if choice.chosen is None:
+        return "more time (--minutes) or larger images (--size) may help, in a new folder (--out)"
+    return ""
 
 
 def best_settings(choice: Choice) -> list[str]:

@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -380,6 +380,8 @@ def train_and_choose(
     little time.
     """
 
+    states: dict[str, list[str]] = {}  # of the models of each round
+
     def trained(name: str, planned: Round, seeds: range, settings: Sequence[Setting], share: float) -> list[Candidate]:
         """The finished models of a round; not those that are unfinished after this share of the minutes."""
         deadline, file = began + 60 * share * (minutes or plan.minutes), folder / f"{name}.yaml"
@@ -400,23 +402,30 @@ def train_and_choose(
             runs = study.run(progress=told)
         except OutOfTime:
             runs = study.runs()
+        states[name] = [each.state for each in runs]
         names = {each.id: called(each.family, each.hyperparameters) for each in runs}
         finished = [load_run(each.path) for each in runs if each.state == "finished"]
         return [Candidate(run, names[run.path.name], float(run.held_out()["elbo"].max())) for run in finished]
+
+    def with_counts(name: str, choice: Choice) -> Choice:
+        unfinished = sum(own.count("waiting") for own in states.values())
+        return replace(choice, planned=len(states[name]), unfinished=unfinished)
 
     seeds = range(plan.seed, plan.seed + plan.search.seeds)
     found = trained(SEARCH, plan.search, seeds, plan.search.settings, SEARCH_LIMIT)
     searched = _choice(found, pictures, plan.search.size, plan.seed, report)
     if searched.ranking is not None and not searched.ranking.learnt.any():
-        return searched  # larger models of the same settings would not learn either
+        return with_counts(SEARCH, searched)  # larger models of the same settings would not learn either
     by_name = {called(each.family, each.hyperparameters): each for each in plan.search.settings}
     best = [by_name[name] for name in best_settings(searched)] or list(plan.search.settings)
     seeds = range(seeds.stop, seeds.stop + plan.final.seeds)
     final = trained(STUDY, plan.final, seeds, plan.final.chosen(best), FINAL_LIMIT)
     if len(final) < 2:
-        return searched
+        return with_counts(SEARCH, searched)
     chosen = _choice(final, pictures, plan.final.size, plan.seed, report)
-    return searched if chosen.chosen is None and searched.chosen is not None else chosen
+    if chosen.chosen is None and searched.chosen is not None:
+        return with_counts(SEARCH, searched)
+    return with_counts(STUDY, chosen)
 
 
 def _choice(candidates: Sequence[Candidate], pictures: Pictures, size: int, seed: int, report: Report) -> Choice:

@@ -28,7 +28,7 @@ from unbraid.runs.run import BATCH, Run, load_run
 from unbraid.scoring.score import score
 from unbraid.sharing.numbers import markdown_table
 from unbraid.storage.files import atomic_write, write_text
-from unbraid.studies.fit.choose import UNKNOWN, Candidate, Choice
+from unbraid.studies.fit.choose import CAVEAT, UNKNOWN, Candidate, Choice
 from unbraid.studies.fit.page import fit_page, judged_table
 from unbraid.studies.fit.pictures import Pictures
 from unbraid.studies.fit.plan import Plan
@@ -299,9 +299,7 @@ def how_chosen(choice: Choice, judged: Mapping[str, Mapping[str, float]]) -> str
         "\n\n"
         f"{how_sure(choice)}"
         "\n\n"
-        "UDR measures whether models of different seeds find the same latents. Models can agree on latents that mix "
-        "factors, and UDR does not lower the score of a model that found few of them. On one of four drawn sets of "
-        "images its pick was better than most models, on the other three as good as a random one."
+        f"UDR measures whether models of different seeds find the same latents. {CAVEAT}"
         f"{_by_labels(choice, judged)}"
     )
 

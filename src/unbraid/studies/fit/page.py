@@ -14,7 +14,7 @@ from unbraid.report.images import image_address
 from unbraid.report.rendering import render
 from unbraid.runs.live.decoder import live_models
 from unbraid.runs.run import Run
-from unbraid.studies.fit.choose import UNKNOWN, Choice
+from unbraid.studies.fit.choose import CAVEAT, UNKNOWN, Choice, next_step
 from unbraid.studies.fit.pictures import Pictures
 from unbraid.studies.fit.plan import Plan
 from unbraid.types import FloatArray
@@ -49,6 +49,9 @@ def fit_page(
         "minutes": counted(plan.minutes, "minute"),
         "reason": choice.reason,
         "n_models": len(choice.candidates),
+        "planned": choice.planned,
+        "next_step": next_step(choice),
+        "caveat": CAVEAT,
         "size": choice.size or plan.final.size,
         "study": choice.study,
         "settings": settings_table(choice),
