@@ -102,7 +102,10 @@ def test_score_prints_a_table_and_writes_the_json_of_the_contract(unbraid_cli, c
         "n_codes": 2,
         "sha256": {name: digest(getattr(given, name)) for name in ("codes", "factors")},
         "factors": [{"name": "size", "kind": "ordinal", "size": 4}, {"name": "hue", "kind": "ordinal", "size": 6}],
-        "notes": ["kinds guessed: size ordinal, hue ordinal; pass kinds= (--kinds) to change"],
+        "notes": [
+            "kinds guessed: size ordinal, hue ordinal (an angle? period={'hue': 6}, --period hue=6); pass kinds= "
+            "(--kinds) to change"
+        ],
     }
     mig = content["metrics"]["mig"]
     assert mig.keys() >= {"headline", "higher_is_better", "version", "seconds", "values", "per_factor", "notes"}

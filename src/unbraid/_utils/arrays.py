@@ -296,7 +296,9 @@ def _instead(values: Any) -> str:
     if hasattr(values, "obs") and hasattr(values, "X"):
         return 'unbraid.integrations.anndata.score(adata, "X_pca", ["cell_type"]) scores an embedding of its obsm'
     if isinstance(values, Mapping):
-        return "numpy.column_stack([*codes.values()]) makes a matrix of its columns"
+        columns = values and all(np.ndim(column) == 1 for column in values.values())
+        matrix = "numpy.column_stack([*codes.values()]) makes a matrix of its columns"
+        return matrix if columns else f"give one of its values, such as codes[{next(iter(values), 'codes')!r}]"
     if isinstance(values, Set):
         return "a set has no order; give a list"
     if isinstance(values, Iterator):
