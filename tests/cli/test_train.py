@@ -97,6 +97,21 @@ def test_a_dry_run_says_what_training_takes_and_writes_nothing(
     assert error.startswith("unbraid: beta_vae has no hyperparameter 'betta'")
 
 
+def test_estimates_that_are_biased_in_a_batch_stay_in_the_curves(unbraid_cli, tmp_path: Path) -> None:
+    """Of beta-TCVAE: by log n_train for each latent, up to -135 nats for a KL. FactorVAE's discriminator has none."""
+    options = ("square", "--data", "positions=8", "--data", "shrink=4", "--steps", "3", "--out", str(tmp_path), *DENSE)
+    code, printed, error = unbraid_cli("train", "beta_tcvae", *options)
+    assert code == 0, error
+    assert printed.split()[:6] == ["run", "seed", "loss/vae", "reconstruction", "kl", "state"]
+    (folder,) = (path for path in tmp_path.iterdir() if path.is_dir())
+    last = load_run(folder).status["last"]
+    assert {"total_correlation", "dimension_wise_kl", "index_code_information"} <= last.keys()
+    pace = Pace()
+    assert pace.line(1, 3, {}, last).count("kl ") == 1
+    assert "correlation" not in pace.line(1, 3, {}, last)
+    assert "total_correlation 0.5" in pace.line(1, 3, {}, {"loss/vae": 2.0, "total_correlation": 0.5})
+
+
 @pytest.mark.parametrize(
     ("asked", "code", "said", "workers"),
     [

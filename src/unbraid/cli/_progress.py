@@ -101,6 +101,16 @@ def reading_progress(what: str, *, megabytes: bool = False) -> Iterator[Callable
             yield lambda done, total: show(what, done, total, f"{done:,}/{total:,}")
 
 
+# Estimates of the beta-TCVAE from one batch: their bias is log n_train for each latent, so that only the sum is a KL.
+KL_PARTS = ("index_code_information", "total_correlation", "dimension_wise_kl")
+
+
+def readable(logs: Mapping[str, float]) -> dict[str, float]:
+    """The numbers that say something by themselves; the curves of a run hold all."""
+    biased = KL_PARTS if "dimension_wise_kl" in logs else ()
+    return {name: value for name, value in logs.items() if name not in biased}
+
+
 class Pace:
     """Steps per second of this session, of all runs together; what checkpoints held does not count."""
 
@@ -129,6 +139,6 @@ class Pace:
         if gained and seconds and self.done < total:
             minutes, rest = divmod(round((total - self.done) * seconds / gained), 60)
             parts += [f"{gained / seconds:.1f} steps/s", f"{minutes // 60}:{minutes % 60:02}:{rest:02} left"]
-        parts += [f"{name} {value:.4g}" for name, value in logs.items()]
+        parts += [f"{name} {value:.4g}" for name, value in readable(logs).items()]
         parts += others
         return ", ".join(parts) or "starting"

@@ -10,7 +10,7 @@ import typer
 
 from unbraid._utils.comma_lists import listed, separated
 from unbraid.cli._options import number_or_text, pair, yaml_options
-from unbraid.cli._progress import Pace, continuing, metric_progress, progress_bar
+from unbraid.cli._progress import Pace, continuing, metric_progress, progress_bar, readable
 from unbraid.cli.show import Files, print_table, say, show
 from unbraid.storage.table_formats import Table
 
@@ -159,12 +159,13 @@ def print_runs(runs: "list[Run]") -> None:
 
     given = [completed(find_family(run.config["family"]), run.config["hyperparameters"]) for run in runs]
     varied = [name for name in given[0] if len({str(each[name]) for each in given}) > 1]
-    last = list(dict.fromkeys(name for run in runs for name in run.status["last"] if name.split("/")[0] in SHOWN))
+    ended = [readable(run.status["last"]) for run in runs]
+    last = list(dict.fromkeys(name for numbers in ended for name in numbers if name.split("/")[0] in SHOWN))
     heads = ["run", *(name.replace("_", " ") for name in ("seed", *varied, *last)), "state"]
     rows = []
-    for run, each in zip(runs, given, strict=True):
+    for run, each, logs in zip(runs, given, ended, strict=True):
         settings = [f"{each[name]}" for name in varied]
-        numbers = [f"{run.status['last'][name]:.4g}" if name in run.status["last"] else "-" for name in last]
+        numbers = [f"{logs[name]:.4g}" if name in logs else "-" for name in last]
         rows.append([run.path.name, run.config["seed"], *settings, *numbers, _ended(run)])
     print_table(Table(heads, rows, "l" + "r" * (len(heads) - 2) + "l"))
     for run in runs:
