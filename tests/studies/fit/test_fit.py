@@ -300,10 +300,13 @@ FILES = [f"sub/{row}.png" for row in range(30)]
 UNFIT = {
     "constant": ({"file": FILES, "x": [3] * 30}, "column 'x' is 3 for all 30 images, so that nothing can be measured"),
     "infinite": ({"file": FILES, "x": [*range(29), np.inf]}, "row 29, column 'x' is inf, which is no finite number"),
-    "a name of its own": ({"x": [f"image {n}" for n in range(30)]}, "has 30 values in 30 rows: leave it out$"),
-    "days as text": (
+    "a name of its own": (
+        {"x": [f"image {n}" for n in range(30)]},
+        r"no factors; not scored as factors: x \(names the rows\)$",
+    ),
+    "days in a row": (
         {"x": [f"2020-01-{day:02}" for day in range(1, 31)]},
-        "has 30 values in 30 rows: leave it out; it holds dates written as text, .* .parquet file become days$",
+        r"no factors; not scored as factors: x \(numbers the rows\)$",
     ),
     "names alone": ({"file": FILES}, "there is no column of labels beside 'file'"),
     "few": ({"file": FILES[:2], "x": [1, 2]}, "all labels are known of 2 images; to score models takes 20 or more"),

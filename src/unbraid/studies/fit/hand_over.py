@@ -161,7 +161,8 @@ def read_labels(given: Any, pictures: Pictures) -> Labels:
     try:
         Representation.of(np.zeros((len(kept), 1)), found)
     except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None
+        reason = str(error).partition("; columns=")[0]  # which `fit` has not
+        raise ValueError(f"{where}: {reason}") from None
     notes = (
         f"{counted(len(rows) - len(known), 'row')} of the labels left out: no image is called as their files",
         f"{counted(len(lacks), 'image')} left out for lack of a label",
