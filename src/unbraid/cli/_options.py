@@ -54,7 +54,10 @@ Unwanted: TypeAlias = Annotated[
 ]
 
 # What describes the labels.
-FACTORS = "Comma-separated factors to score against; default all. A name with a comma in it stands in double quotes."
+FACTORS = (
+    "Comma-separated factors to score against; default all, of a table without columns that number or name rows or "
+    "groups. A name with a comma in it stands in double quotes."
+)
 LabelTable: TypeAlias = Annotated[
     Path | None,
     typer.Option(
