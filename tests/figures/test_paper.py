@@ -161,13 +161,6 @@ def test_an_angle_of_any_value_has_no_circle_and_the_figure_that_has_it_is_named
     assert ticks == ["0", "π", "2π"]
 
 
-def test_a_matrix_of_nothing_is_refused() -> None:
-    rng = np.random.default_rng(0)
-    held = Representation(rng.standard_normal((60, 3)), rng.integers(0, 6, (60, 1)), kinds=("ordinal",))
-    with pytest.raises(ValueError, match="by dci_boosted no code matters to any factor"):
-        draw("hinton", held)
-
-
 def test_codes_of_a_source_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = codes_source(tmp_path)
     assert len(source.representation) > 0

@@ -41,7 +41,14 @@ FILES = [
     "weights.safetensors",
 ]
 
-LATER = {"initialisation", "schedule", "rate_warmup", "beta_warmup", "clip"}  # at their defaults not in a config
+LATER = {
+    "initialisation",
+    "schedule",
+    "rate_warmup",
+    "beta_warmup",
+    "clip",
+    "reconstruction_weight",
+}  # not in a config at its default
 
 
 @pytest.fixture(scope="module")

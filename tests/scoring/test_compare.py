@@ -452,7 +452,7 @@ def test_the_command_prints_and_writes_everything(tmp_path: Path) -> None:
     assert held["paired"] is True
     assert r"\textbf{" in outs["tex"].read_text()
     assert r"\footnotesize 400 rows, paired; $\pm$ half of the 95 \% interval" in outs["tex"].read_text()
-    assert r" a\_1 " in outs["tex"].read_text()
+    assert " a 1 " in outs["tex"].read_text()
     assert "| **" in outs["md"].read_text()
     assert "**" not in outs["csv"].read_text()
     page = outs["html"].read_text()

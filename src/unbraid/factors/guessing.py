@@ -148,7 +148,7 @@ def refuse_many_levels(factor: str | int, kind: Kind, n_levels: int, *, text: bo
 
 def refuse_swapped(codes: FloatArray | IntArray, factors: FloatArray) -> None:
     """Raises ValueError where all codes are a few whole numbers and all factors real ones, as if they were swapped."""
-    levels = [_are_whole(code) and np.ptp(code) > 0 and guess_kind(code) == "ordinal" for code in codes.T]
+    levels = [_are_whole(code) and code.min() < code.max() and guess_kind(code) == "ordinal" for code in codes.T]
     real = [not _are_whole(factor) and guess_kind(factor) == "continuous" for factor in factors.T]
     if levels and real and all(levels) and all(real):
         raise ValueError(

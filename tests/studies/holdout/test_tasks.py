@@ -4,6 +4,7 @@ import json
 import math
 import shutil
 import time
+from itertools import chain, repeat
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -119,6 +120,18 @@ def test_the_estimate_counts_runs_without_some_images(data, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def on_a_clock(monkeypatch, seconds):
+    """Training that takes these seconds of the processor, and nothing else any."""
+    clock = [0.0]
+
+    def train(*_):
+        clock[0] += next(seconds)
+        return [SimpleNamespace(seconds=0.0)]
+
+    monkeypatch.setattr("unbraid.studies.estimate.train_here", train)
+    monkeypatch.setattr("unbraid.studies.estimate.process_time", lambda: clock[0])
+
+
 def test_the_estimate_tells_what_is_done_once_from_steps(tmp_path, monkeypatch):
     """By hand; ForwardVAE has a number of codes that its hyperparameters do not name."""
     text = """
@@ -129,7 +142,7 @@ steps: 1000
 metrics: [d_lsbd]
 """
     taken = iter([9.0, 5.0, 5.1, 5.9, 8.0, 7.0, 7.6])  # cold, 2 steps, 5, 14; cold, 2 steps, 5
-    monkeypatch.setattr("unbraid.studies.estimate.train_here", lambda *_: [SimpleNamespace(seconds=next(taken))])
+    on_a_clock(monkeypatch, taken)
     rows = estimate(opened(tmp_path, text).part()).rows
     assert [row.seconds_per_step for row in rows] == pytest.approx([0.075, 0.2])
     assert [row.seconds for row in rows] == pytest.approx([4.85 + 75, 6.6 + 200], abs=1)  # and scoring
@@ -147,9 +160,9 @@ def test_the_estimate_counts_what_is_compiled_once_and_not_for_each_run(tmp_path
             time.sleep(0.3)
         return iter(())
 
-    trained = iter([9.0, 0.5])
+    trained = chain([9.0], repeat(0.5))
     monkeypatch.setattr("unbraid.studies.estimate.score_each", scored)
-    monkeypatch.setattr("unbraid.studies.estimate.train_here", lambda *_: [SimpleNamespace(seconds=next(trained, 0.5))])
+    on_a_clock(monkeypatch, trained)
     (row,) = estimate(opened(tmp_path, text).part()).rows
     assert calls[0] == 500 < calls[1]
     assert row.seconds == pytest.approx(4 * 0.5, abs=0.2)
