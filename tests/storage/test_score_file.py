@@ -116,7 +116,9 @@ def test_what_is_wrong_is_named_in_one_line_wherever_the_file_is_read(path: Path
     if keys:
         place[keys[-1]] = wrong
     path.write_text(json.dumps(content if keys else wrong))
-    for read in (read_scores_file, load_beside, lambda file: read_scores(file.parent)):
+    with pytest.warns(UserWarning, match="not the scores of unbraid.*it counts as missing"):
+        assert not read_scores(path.parent).metrics
+    for read in (read_scores_file, load_beside):
         with pytest.raises(ValueError, match="not the scores of unbraid") as caught:
             read(path)
         said = str(caught.value)
@@ -142,8 +144,7 @@ def test_neither_pipes_nor_files_without_end_are_read(path: Path, monkeypatch: p
     os.mkfifo(path)
     with pytest.raises(FileNotFoundError):
         read_scores_file(path)
-    with pytest.warns(UserWarning, match="it counts as missing"):
-        assert read_scores(path.parent) is None
+    assert not read_scores(path.parent).metrics
 
 
 def test_what_a_file_names_is_not_imported(path: Path) -> None:
