@@ -125,10 +125,10 @@ def _how_sure(choice: "Choice") -> str:
         return "too few models were compared to tell how sure the choice is"
     from unbraid.ranking.verdicts import chosen_again
 
-    again = chosen_again(choice.sure_of_model)
+    line = chosen_again(choice.sure_of_model)
     if len(choice.settings) > 1:
-        again += f", and its setting in {choice.sure_of_setting:.0%} of all resamples"
-    return again
+        line += f", and its setting in {choice.sure_of_setting:.0%} of all resamples"
+    return line
 
 
 def _say_found(found: "Fitted", notes: list[str]) -> None:

@@ -620,25 +620,25 @@ def with_caution(found: Ranking) -> Ranking:
     return replace(found, notes=(*found.notes, note))
 
 
-def with_agreeing(found: Ranking) -> Ranking:
+def with_agreeing(ranking: Ranking) -> Ranking:
     """With a note that names fewer than half of the models, where these agree and no model agrees with most others."""
-    if found.options.compare != "all" or found.scores.max() >= AGREE:
-        return found
-    sound = np.array([run not in found.doubted for run in found.runs])
-    alike = (np.fmin(found.pairs, found.pairs.T) >= AGREE) & sound & sound[:, None]
-    first = int(alike.sum(axis=1).argmax())
+    if ranking.options.compare != "all" or ranking.scores.max() >= AGREE:
+        return ranking
+    sound = np.array([run not in ranking.doubted for run in ranking.runs])
+    agreeing = (np.fmin(ranking.pairs, ranking.pairs.T) >= AGREE) & sound & sound[:, None]
+    first = int(agreeing.sum(axis=1).argmax())
     group = [first]
-    for other in np.flatnonzero(alike[first])[np.argsort(-found.pairs[first][alike[first]], kind="stable")]:
-        if alike[other, group].all():
+    for other in np.flatnonzero(agreeing[first])[np.argsort(-ranking.pairs[first][agreeing[first]], kind="stable")]:
+        if agreeing[other, group].all():
             group.append(int(other))
-    if not 3 <= len(group) <= min(NAMED, (len(found.runs) - 1) // 2):
-        return found
-    *names, last = (found.runs[at] for at in sorted(group))
-    n_others = counted(len(found.runs) - len(group), "model")
+    if not 3 <= len(group) <= min(NAMED, (len(ranking.runs) - 1) // 2):
+        return ranking
+    *names, last = (ranking.runs[at] for at in sorted(group))
+    n_others = counted(len(ranking.runs) - len(group), "model")
     note = (
         f"{', '.join(names)} and {last} agree with each other (UDR {AGREE} or more) but not with the other {n_others}"
     )
-    return replace(found, notes=(*found.notes, note))
+    return replace(ranking, notes=(*ranking.notes, note))
 
 
 def median_scores(pairs: FloatArray, informative: IntArray) -> FloatArray:

@@ -52,5 +52,5 @@ def _verdict(title: str, ranking: Ranking, without: list[str] | tuple[()]) -> st
 
 
 def _again(ranking: Ranking, without: list[str] | tuple[()]) -> str:
-    found = ranking.resampled(without)
-    return f"; {chosen_again(found.model)}" if found else ""
+    resampled = ranking.resampled(without)
+    return f"; {chosen_again(resampled.model)}" if resampled else ""

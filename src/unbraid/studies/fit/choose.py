@@ -101,10 +101,10 @@ def choose(
     if len(free_latents(used)) < 2:
         reason = "the latents of the best model follow from one another: a single thing varies in these images"
         return Choice(kept, ranking, None, reason, 0.0, 0.0)
-    again = ranking.resampled(settings=[each.setting for each in places], seed=seed)
-    if again is None:
+    shares = ranking.resampled(settings=[each.setting for each in places], seed=seed)
+    if shares is None:
         return Choice(kept, ranking, places[best], "", 0.0, 0.0)
-    return Choice(kept, ranking, places[best], "", again.model, again.setting, again.draws, again.draws_with_model)
+    return Choice(kept, ranking, places[best], "", shares.model, shares.setting, shares.draws, shares.draws_with_model)
 
 
 def free_latents(codes: FloatArray) -> list[int]:
