@@ -324,6 +324,7 @@ def test_an_interval_by_groups_is_wider_where_rows_hang_together() -> None:
     assert of_groups.values["score"].deviation > 2 * of_rows.values["score"].deviation
 
 
+@pytest.mark.lengthy
 def test_an_interval_of_modularity_by_groups_is_as_wide_as_it_must_be() -> None:
     """The modularity of a code of noise strays as far on many rows as on few, which a scale by their number misses."""
 
