@@ -15,6 +15,8 @@ BARE := .venv/bare
 .PHONY: test mutants check check-slow check-kernel check-oldest check-wheel demo reproduce leaderboard zoo docs release browser clean
 
 test: $(INSTALLED) browser
+	@# The kernels of the metrics are compiled once, for both processes that test.
+	@$(BIN)/unbraid score --example > /dev/null
 	$(BIN)/python $(PYTEST) -m "not slow and not lengthy"
 
 check: $(INSTALLED) browser
