@@ -392,7 +392,7 @@ def _one(what: str, reader: Reader, checksummed: bool, before: Any, found: Found
     began, worked = time.monotonic(), time.process_time()
     try:
         value = reader.read()
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, UserWarning) as error:  # damaged scores are warned of and count as missing
         found.refused += 1
         if "\n" in str(error) or len(str(error)) > 20_000:
             found.faults.append(f"{what}: {len(str(error).splitlines())} lines, {str(error)[:200]!r}")
