@@ -122,6 +122,7 @@ def test_correlations_are_over_the_means_of_units_with_fishers_interval() -> Non
     assert effects.measured(measure("pearson", "setting", x="x", y="y", rows=A), RUNS).low == -1  # of three units
 
 
+@pytest.mark.lengthy
 def test_a_gap_of_correlations_holds_the_true_one_as_often_as_it_says() -> None:
     """Of normal numbers that correlate by .8 and by .2, twenty of each: in about 380 of 400 samples."""
     rng, held = np.random.default_rng(0), 0
@@ -223,6 +224,7 @@ def test_settings_that_are_drawn_anew_spread_as_settings_and_seeds_as_seeds() ->
         assert places.high - places.low > 10 * (seeds.high - seeds.low), kind
 
 
+@pytest.mark.lengthy
 def test_intervals_hold_what_they_promise() -> None:
     """Of 400 tables of noise the interval of the difference of two groups holds 0 in about 380."""
     rng, held = np.random.default_rng(0), 0
@@ -233,6 +235,7 @@ def test_intervals_hold_what_they_promise() -> None:
     assert 365 <= held <= 395
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize(
     "found",
     [
@@ -265,6 +268,7 @@ def test_tables_without_an_effect_have_none(found: Any, monkeypatch: pytest.Monk
     assert beyond <= 9  # 2.5 of a hundred, and luck
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("bound", [-0.1, 0.5])
 def test_a_table_without_an_effect_is_at_the_bound_of_a_difference(bound: float) -> None:
     """Else "not much lower" would hold wherever nothing is done, and its check would tell nothing."""
