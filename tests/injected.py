@@ -31,6 +31,7 @@ from torch import nn
 from unbraid import Representation, Study, load_run, score, train
 from unbraid._utils.device import out_of_memory
 from unbraid._utils.signals import Terminated, terminable
+from unbraid.cli._progress import Interrupted
 from unbraid.datasets import _store, load
 from unbraid.datasets.digest import content_digest
 from unbraid.errors import UnbraidError
@@ -430,7 +431,7 @@ class Bench:
         try:
             with terminable(), injecting(injection, folder):
                 self.work.act(folder)
-        except (Killed, Terminated):
+        except (Killed, Terminated, Interrupted):
             pass
         except Exception as error:
             if not is_one_line(error):

@@ -438,7 +438,7 @@ def test_fewer_minutes_than_the_plan_was_made_for_end_sooner(tmp_path: Path, mon
     monkeypatch.setattr(fitting, "time", SimpleNamespace(monotonic=lambda: now[0]))
     monkeypatch.setattr(fitting.Study, "load", lambda *_: Endless())
     monkeypatch.setattr(fitting, "_choice", lambda *_: nothing)
-    assert fitting.train_and_choose(tmp_path, pictures(30), plan(), {}, 100.0, lambda *_: None, 0.5) is nothing
+    assert fitting.train_and_choose(tmp_path, pictures(30), plan(), {}, 100.0, lambda *_: None, 0.5) == nothing
     assert ends == [100 + 14.0, 100 + 29.0], "half a second after 13.5 and 28.5"
 
 
