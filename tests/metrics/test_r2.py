@@ -1,9 +1,11 @@
 """R^2 against scikit-learn, worked examples and measured noise."""
 
+import re
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import kurtosis
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LinearRegression
@@ -13,9 +15,10 @@ from sklearn.neural_network import MLPRegressor
 from sklearn.preprocessing import StandardScaler
 
 from tests.examples import entangled_codes, grid_factors, perfect_codes, rotated_codes
+from unbraid import score
 from unbraid.metrics import r2
 from unbraid.metrics._shared.inputs import check_inputs, split_rows
-from unbraid.metrics.r2 import r2_of_noise
+from unbraid.metrics.r2 import heavy_tails, r2_of_noise
 from unbraid.types import FloatArray
 
 FACTORS = grid_factors(6)
@@ -152,3 +155,27 @@ def test_curves_are_read_by_the_kernel_and_the_perceptron_as_by_scikit_learn() -
     assert result.score > r2(codes[fit], factors[fit], **given).score + 0.2
     few = r2(codes[fit], factors[fit], regressor="kernel", max_train=20, **given)
     assert few.score < r2(codes[fit], factors[fit], regressor="kernel", **given).score - 0.1
+
+
+@pytest.mark.parametrize(
+    ("codes", "factors", "reason"),
+    [
+        ("t2", "normal", r"^code 1 has heavy tails \(excess kurtosis \d+; an interval takes 6 or less on 60 rows\)"),
+        ("normal", "t2", "^factor 0 has heavy tails"),
+        ("normal", "normal", "^$"),
+    ],
+)
+def test_heavy_tails_give_no_interval(codes: str, factors: str, reason: str) -> None:
+    """The scores of such samples have a mean far below almost all of them, which no part of the rows can show."""
+    rng = np.random.default_rng(7)
+    drawn = {"t2": rng.standard_t(2, 60), "normal": rng.standard_normal(60)}
+    excess = {name: kurtosis(values) for name, values in drawn.items()}
+    assert excess["normal"] < 6 < excess["t2"]
+    z = np.column_stack([rng.standard_normal(60), drawn[codes]])
+    card = score(z, drawn[factors][:, None] + 0.0, kinds=("continuous",), metrics="r2", confidence=0.95)
+    assert re.search(reason, card.scored["r2"].no_interval)
+    assert (card.scored["r2"].intervals is None) == (reason != "^$")
+    if codes == "t2":
+        assert f"(excess kurtosis {excess['t2']:.0f};" in card.scored["r2"].no_interval
+    many = check_inputs(np.tile(z, (100, 1)), np.tile(drawn[factors], 100)[:, None])
+    assert heavy_tails(many) == "", "6 000 rows bear an excess of 120"

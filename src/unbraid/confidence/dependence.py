@@ -1,5 +1,7 @@
 """Whether neighbouring rows are more alike than independent rows would be, as those of a recording are."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from unbraid.metrics._shared.inputs import column_slices
@@ -7,6 +9,8 @@ from unbraid.representation import Representation
 from unbraid.types import BoolArray, FloatArray, IntArray
 
 ALIKE = 0.3  # autocorrelation of codes and of factors from which on: both widen what a correlation strays by 1.1
+REPEATED = 0.1  # share of the rows from which on it matters that they repeat others
+FEWEST_UNEQUAL = 20  # rows, of which codes are told to be continuous
 SPREADS = 5.0  # and how many of its standard deviations, 1 / sqrt(n_samples), it must be from 0
 
 
@@ -39,6 +43,42 @@ def note_on_neighbours(representation: Representation, *, null: bool, confidence
         f"neighbouring rows are alike (autocorrelation {alike}{representation.names[factor]}), and "
         f"{' and '.join(taken)} take rows as independent; {advice}",
     )
+
+
+def with_repeats_as_groups(representation: Representation) -> Representation:
+    """The same with equal rows as groups, and a note, where many rows repeat others and no groups are known.
+
+    Rows repeat others in oversampled classes, or where images were drawn with replacement. Codes of few values, such as
+    those that equal the factors, have equal rows for another reason and stay as they are: one of the codes must differ
+    between almost any two unequal rows.
+    """
+    n_rows = len(representation)
+    if representation.groups is not None or not representation.names:
+        return representation
+    _, first, groups = np.unique(_row_hashes(representation), return_index=True, return_inverse=True)
+    if len(first) < FEWEST_UNEQUAL or len(first) > (1 - REPEATED) * n_rows:
+        return representation
+    different = representation.codes[first]
+    continuous = (different != np.rint(different)).any(axis=0)
+    n_values = [len(np.unique(column)) for column in different[:, continuous].T]
+    if max(n_values, default=0) < (1 - REPEATED) * len(first):
+        return representation
+    note = (
+        f"{n_rows - len(first):,} of {n_rows:,} rows repeat the codes and labels of another row; "
+        "equal rows count as one group"
+    )
+    return replace(representation, groups=groups, notes=(*representation.notes, note))
+
+
+def _row_hashes(representation: Representation) -> IntArray:
+    """(n_samples,) uint64, the same for rows of equal codes and factors: odd multiples of their bits, summed."""
+    draw, total = np.random.default_rng(0), np.zeros(len(representation), dtype=np.uint64)
+    for matrix in (representation.codes, representation.factors):
+        for part in column_slices(*matrix.shape):
+            bits = np.ascontiguousarray(matrix[:, part], dtype=np.float64).view(np.uint64)
+            odd = 2 * draw.integers(0, 2**63, bits.shape[1], dtype=np.uint64) + 1
+            total += np.einsum("ij,j->i", bits, odd)
+    return total
 
 
 def in_order(factors: FloatArray | IntArray) -> bool:

@@ -16,7 +16,7 @@ from unbraid._utils.repr import p_text
 from unbraid._utils.suggest import listed
 from unbraid._version import VERSION
 from unbraid.analysis.comparison import holm
-from unbraid.confidence.dependence import note_on_neighbours
+from unbraid.confidence.dependence import note_on_neighbours, with_repeats_as_groups
 from unbraid.confidence.interval import student
 from unbraid.metrics import Metric
 from unbraid.representation import Representation
@@ -265,6 +265,7 @@ def compare(
         notes = [f"unpaired: {matched}"]
     elif not isinstance(matched, str) and together:
         given = {name: each.keep_rows(matched[name]) for name, each in given.items()}
+    given = _with_repeats(given, together)
     for name in ("weights", "groups"):
         _refuse_other(name, given, together)
     alike = (note_on_neighbours(each, null=True, confidence=True) for each in given.values())
@@ -391,6 +392,20 @@ def _notes_on_labels(models: Mapping[str, Representation]) -> list[str]:
         for note in each.notes:
             told.setdefault(note, []).append(name)
     return [note if len(names) == len(models) else f"{', '.join(names)}: {note}" for note, names in told.items()]
+
+
+def _with_repeats(models: Mapping[str, Representation], paired: bool) -> dict[str, Representation]:
+    """The same with equal rows as groups, for all models where one of them has such."""
+    grouped = {name: with_repeats_as_groups(each) for name, each in models.items()}
+    new = [grouped[name] for name, each in models.items() if grouped[name] is not each]
+    if not new or any(each.groups is not None for each in models.values()):
+        return dict(models)
+    if paired:  # rows are of the same images, whose codes some models may draw anew
+        return {name: replace(each, groups=new[0].groups) for name, each in grouped.items()}
+    return {
+        name: each if each.groups is not None else replace(each, groups=np.arange(len(each)))
+        for name, each in grouped.items()
+    }
 
 
 def _refuse_other(what: str, models: Mapping[str, Representation], paired: bool) -> None:

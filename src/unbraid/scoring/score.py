@@ -13,7 +13,7 @@ from unbraid._utils.arguments import check_number, check_whole
 from unbraid._utils.arrays import array_digest, as_array, as_full, in_columns, in_full, is_sparse, is_wide
 from unbraid._utils.repr import with_names
 from unbraid.confidence.baselines import Baseline
-from unbraid.confidence.dependence import note_on_neighbours
+from unbraid.confidence.dependence import note_on_neighbours, with_repeats_as_groups
 from unbraid.confidence.interval import FEWEST_GROUPS, FEWEST_ROWS
 from unbraid.confidence.null import asked_shuffle, shuffle_of
 from unbraid.metrics import BLOCKED, LABEL_FREE, MEASURES, PRESETS, RECONSTRUCTED, Metric, NotDefined
@@ -187,6 +187,8 @@ def score(
     if np.shape(mask) == (n_rows,) != (len(every),):  # it goes by the rows as they were given
         held_out = gap_of_rows(held_out, n_rows, rows_kept(codes, factors, about))
     every = every if units is None else by_units(every, units, units_of(every))
+    if (null or confidence) and not asked_shuffle(null)[0]:  # shifts are of rows in their order
+        every = with_repeats_as_groups(every)
     representation, apart = set_apart(every, unwanted)
     if apart and isinstance(held_out, str):
         check_seen(held_out, every.names, representation.names)

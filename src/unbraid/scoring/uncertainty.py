@@ -249,8 +249,12 @@ def scores_of_parts(
 ) -> tuple[dict[str, Parts], dict[str, str]]:
     """Each metric of parts of the rows, and of those that have no interval, why not."""
     found: dict[str, Parts] = {}
-    missing: dict[str, str] = {}
-    for method, names in _by_method(scored).items():
+    missing = {
+        name: reason
+        for name, each in scored.items()
+        if each.metric.no_interval is not None and (reason := each.metric.no_interval(inputs_of(representation)))
+    }
+    for method, names in _by_method({name: each for name, each in scored.items() if name not in missing}).items():
         if isinstance(method, str):
             missing |= dict.fromkeys(names, method)
             continue

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 from unbraid.metrics._shared.chance import Chance
-from unbraid.metrics._shared.inputs import OfParts, OfShuffles
+from unbraid.metrics._shared.inputs import Inputs, OfParts, OfShuffles
 from unbraid.metrics._shared.resampling import Resampling
 
 HALVES = Resampling()
@@ -76,6 +76,7 @@ class Metric:
     slow: bool = False  # of the standard ones: takes a tenth of a second or more for 10 000 rows of 10 codes
     standard: bool = True  # scored where none is named; others answer a rarer question, or take long
     interval: Resampling | str = UNCHECKED_HALVES  # how one is found, or why there is none
+    no_interval: Callable[[Inputs], str] | None = None  # why these rows give none, "" where they do
     question: str = ""  # that it answers, a key of QUESTIONS
     # What each value says of the codes, by which `unbraid.stress` judges it; higher is better of all but the headline.
     claims: Mapping[str, tuple[Claim, ...]] = field(default_factory=dict, hash=False)
