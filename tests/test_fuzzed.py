@@ -15,6 +15,7 @@ def all_readers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Reader]:
     return readers(tmp_path_factory.mktemp("fuzzed"))
 
 
+@pytest.mark.filterwarnings("error:.*it counts as missing:UserWarning")
 def test_mutated_files_are_one_line_or_a_value(all_readers: dict[str, Reader]) -> None:
     found = [fuzz(name, reader, DAILY) for name, reader in all_readers.items()]
     assert not [fault for each in found for fault in each.faults]

@@ -138,6 +138,7 @@ def study_of(run: Run, tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.filterwarnings("error:.*it counts as missing:UserWarning")
 @pytest.mark.parametrize("name", RECORDS)
 def test_of_a_record_no_other_setting_is_read(study_of: Path, name: str) -> None:
     path, rng, (read, advice) = study_of / name, np.random.default_rng(2), RECORDS[name]

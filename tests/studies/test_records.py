@@ -121,6 +121,7 @@ def test_what_the_table_begins_with_is_sound(tmp_path: Path, name: str) -> None:
     READ[name](written(tmp_path, name, SOUND[name]))
 
 
+@pytest.mark.filterwarnings("error:.*it counts as missing:UserWarning")
 @pytest.mark.parametrize(("key", "value", "said"), [(key, *each) for key in WRONG for each in WRONG[key]])
 def test_a_wrong_field_is_one_line_with_the_file_and_the_key(tmp_path: Path, key: str, value: Any, said: str) -> None:
     name, _, place = key.partition(" ")
@@ -149,6 +150,7 @@ def test_a_key_that_is_missing_or_unknown_is_named(tmp_path: Path, name: str, ke
         READ[name](written(tmp_path, name, content))
 
 
+@pytest.mark.filterwarnings("error:.*it counts as missing:UserWarning")
 @pytest.mark.parametrize("name", SOUND)
 @pytest.mark.parametrize("text", ["", "[]", "[" * 100_000, '{"a": NaN}', '{"a": 1' + "0" * 5000 + "}"])
 def test_what_is_no_object_is_one_line(tmp_path: Path, name: str, text: str) -> None:
