@@ -14,7 +14,7 @@ import matplotlib, numba, numpy, scipy.linalg, scipy.optimize, scipy.sparse, sci
 def state():
     return {
         "sys.path": list(sys.path),
-        "sys.meta_path": list(sys.meta_path),
+        "sys.meta_path": {id(finder) for finder in sys.meta_path},
         "os": dict(vars(os)),
         "os.path": dict(vars(os.path)),
         "os.environ": dict(os.environ),
