@@ -184,6 +184,7 @@ def test_shuffles_that_share_their_work_are_those_of_a_loop(
     assert null.p_per_factor == pytest.approx((1 + higher.sum(axis=0)) / 8)
 
 
+@pytest.mark.lengthy
 def test_shuffles_and_parts_have_the_same_bits_on_any_number_of_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(4)
     given = Representation(CODES + 0.5 * rng.standard_normal(CODES.shape), FACTORS, sizes=(3, 4))

@@ -18,6 +18,7 @@ NEEDS = {
 NUMBER = re.compile(r" *-?\d\.\d{3}")
 
 
+@pytest.mark.lengthy
 @pytest.mark.filterwarnings("default")  # Lightning's own, on workers and devices
 @pytest.mark.parametrize("page", NEEDS)
 def test_a_guide_runs_and_prints_what_it_shows(

@@ -23,6 +23,8 @@ from unbraid.ranking.cache import read_ranking
 from unbraid.ranking.ranking import Ranking
 from unbraid.studies import rank as _rank
 
+pytestmark = pytest.mark.lengthy
+
 
 @pytest.fixture
 def models(monkeypatch: pytest.MonkeyPatch) -> dict[str, np.ndarray]:

@@ -366,6 +366,7 @@ def test_subsets_are_disjoint_and_of_as_many_groups_and_rows(n_groups: int, n_ro
     assert np.sum(counts, axis=0).max() == 20, "no group is in two subsets"
 
 
+@pytest.mark.lengthy
 def test_compare_is_fair_to_models_of_unequal_numbers_of_groups() -> None:
     low, n_subsets = 0, set()
     for seed in range(40):

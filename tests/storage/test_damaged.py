@@ -75,6 +75,7 @@ def test_a_damaged_member_of_images_is_one_line_that_names_the_file(kind: str, t
         open_path(path)
 
 
+@pytest.mark.lengthy
 def test_a_member_that_unpacks_to_the_whole_memory_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path / "bomb.npz", npy(np.zeros((1 << 20, 80))), zipfile.ZIP_DEFLATED)
     with pytest.raises(ValueError, match=r"bomb.npz: .* unpack to .* more than 50 times as many"):
