@@ -16,10 +16,12 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Target]:
     return targets(tmp_path_factory.mktemp("commands") / "files")
 
 
+@pytest.mark.lengthy
 def test_every_command_takes_its_sound_file(found: dict[str, Target]) -> None:
     assert {name: told for name, target in found.items() if (told := target.call())[0]} == {}
 
 
+@pytest.mark.lengthy
 def test_damaged_files_are_one_line_or_a_result(found: dict[str, Target]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what a library says of numbers at the edge

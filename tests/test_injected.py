@@ -12,6 +12,7 @@ from tests.injected import DAMAGE, WORKS, Bench, Tally, little_memory
 QUICK = {"run": 17, "dataset cache": 5, "ranking": 4, "added codes": 13}  # every which write point
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("name", QUICK)
 def test_after_a_fault_the_same_command_gives_the_undisturbed_result(name: str, tmp_path: Path) -> None:
     bench, tally = Bench(name, tmp_path), Tally()
@@ -21,6 +22,7 @@ def test_after_a_fault_the_same_command_gives_the_undisturbed_result(name: str, 
     assert (tally.same, tally.left) == (tally.cases, 0)
 
 
+@pytest.mark.lengthy
 def test_a_damaged_file_is_named_or_does_no_harm(tmp_path: Path) -> None:
     bench, tally = Bench("study", tmp_path), Tally()
     for number, name in enumerate(bench.files()):

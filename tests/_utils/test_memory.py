@@ -87,6 +87,7 @@ def test_compare_counts_the_codes_of_all_models_before_it_scores_one(monkeypatch
     assert not asked
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize(
     ("options", "enough"),
     [({}, 9), ({"similarity": "spearman"}, 11), ({"top": 2}, 12), ({"top": 2, "similarity": "pearson"}, 7)],

@@ -19,6 +19,8 @@ from unbraid.runs.live.tracing import NotTraced, traced
 from unbraid.runs.onnx import export_onnx
 from unbraid.runs.run import Run, open_run
 
+pytestmark = pytest.mark.lengthy  # an export takes a second or two
+
 DATA = blocks(channels=3)
 
 
@@ -34,7 +36,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return trained(tmp_path_factory.mktemp("runs"))
 
 
-@pytest.mark.lengthy
 def test_the_decoder_decodes_any_number_of_codes_as_the_run_does(run: Run, tmp_path: Path) -> None:
     difference = export_onnx(run, tmp_path / "decoder.onnx")
     assert difference is not None
@@ -89,7 +90,6 @@ def test_no_path_of_this_machine_is_in_the_file(tmp_path: Path) -> None:
     assert json.loads(config) == {**run.config, "dataset": {**run.config["dataset"], "name": None}}
 
 
-@pytest.mark.lengthy
 def test_a_family_without_a_posterior_gives_codes_alone(tmp_path: Path) -> None:
     run = trained(tmp_path, "pca")
     export_onnx(run, tmp_path / "encoder.onnx", part="encoder")

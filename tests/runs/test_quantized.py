@@ -72,6 +72,7 @@ def test_the_prior_draws_every_value_alike(run: Run) -> None:
         np.testing.assert_allclose(shares, 0.25, atol=5 * np.sqrt(0.25 * 0.75 / 4000))
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("part", ["encoder", "decoder"])
 def test_both_halves_are_written_as_onnx(run: Run, part: Any, tmp_path: Path) -> None:
     runtime = pytest.importorskip("onnxruntime")

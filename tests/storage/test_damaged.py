@@ -124,6 +124,7 @@ def test_a_path_in_place_of_models_is_a_study_or_one_line(tmp_path: Path) -> Non
         rank(str(tmp_path))
 
 
+@pytest.mark.lengthy
 def test_a_table_of_many_columns_takes_little(tmp_path: Path) -> None:
     with forked(WIDE, str(tmp_path / "wide.parquet")) as process:
         said, failed = process.communicate()

@@ -52,7 +52,7 @@ COMMANDS = (
 )
 
 
-@pytest.fixture(scope="module", params=["one dataset", "several"])
+@pytest.fixture(scope="module", params=["one dataset", pytest.param("several", marks=pytest.mark.lengthy)])
 def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Six finished runs of a dataset, with baselines and one that was added; or six of each of two datasets."""
     home = tmp_path_factory.mktemp("study")

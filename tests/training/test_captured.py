@@ -111,6 +111,7 @@ SCHEDULES: list[dict[str, float | int | str]] = [
 ]
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize(
     ("family", "network", "more"),
     [
