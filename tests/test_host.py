@@ -44,7 +44,7 @@ assert_unchanged(before)
 OLD = tuple(map(int, numba.__version__.split(".")[:2])) < (0, 61)
 
 
-@pytest.mark.skipif(OLD, reason="libraries of that age change the process by themselves")
+@pytest.mark.skipif(OLD, reason="fails with the oldest dependencies; what changes there is not known yet")
 @pytest.mark.lengthy
 def test_importing_and_scoring_change_nothing_in_the_host() -> None:
     environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
