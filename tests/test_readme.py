@@ -127,6 +127,8 @@ def test_commands_run(command: str, home: Path, unbraid_cli: Cli, monkeypatch: p
     monkeypatch.chdir(home)
     monkeypatch.syspath_prepend(os.fspath(home))
     monkeypatch.setenv("UNBRAID_DATA", os.fspath(home / "data"))
+    if "--watch" in command:  # until Ctrl-C
+        monkeypatch.setattr("time.sleep", _interrupted)
     for long, short in SHORTER.items():
         command = command.replace(long, short)
     _, *arguments = shlex.split(command.partition(" > ")[0])
@@ -134,6 +136,10 @@ def test_commands_run(command: str, home: Path, unbraid_cli: Cli, monkeypatch: p
     code, printed, error = unbraid_cli(*arguments)
     assert code == (3 if arguments[0] == "stress" else 0), error  # both metrics fail some of its tests
     assert printed or error
+
+
+def _interrupted(_seconds: float) -> None:
+    raise KeyboardInterrupt
 
 
 def _write_cells(path: Path, anndata: Any) -> None:

@@ -91,7 +91,7 @@ def test_watching_writes_the_page_again_only_when_the_folder_changes(
             assert 'id="score-sap"' in text
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("unbraid.cli.report.time.sleep", between_looks)
+    monkeypatch.setattr("time.sleep", between_looks)
     code, printed, _ = unbraid_cli("report", folder, "--watch")
     assert code == 0
     assert printed.splitlines()[-1] == f"stopped watching {folder}"
