@@ -47,9 +47,11 @@ check-kernel: $(INSTALLED)
 	OPENBLAS_CORETYPE=Prescott $(SSE3) $(METRICS)
 	! grep -qs avx512vl /proc/cpuinfo || OPENBLAS_CORETYPE=SkylakeX $(METRICS)
 
+# The README's digits are of the versions in constraints.txt: the perceptrons of nk round otherwise with others (.127, not .125).
 # With the oldest versions that pyproject.toml names, and with anndata, which cannot live beside pandas 3; torch alone is the one that constraints.txt names.
 check-oldest: $(OLDEST)/.installed
-	NUMBA_CACHE_DIR=$(CURDIR)/$(OLDEST)/numba $(OLDEST)/bin/python $(PYTEST) -o filterwarnings=default --ignore tests/docs
+	NUMBA_CACHE_DIR=$(CURDIR)/$(OLDEST)/numba $(OLDEST)/bin/python $(PYTEST) -o filterwarnings=default --ignore tests/docs \
+	  --deselect tests/test_readme.py::test_python_prints_what_stands_below_it
 
 # The wheel in an environment of its own, without extras, away from the sources.
 check-wheel: $(INSTALLED)

@@ -332,7 +332,9 @@ def test_units_of_several_numbers_are_blocks_from_a_file_as_in_memory(
 
 
 def test_other_files_and_other_doors_say_what_to_write(file: Path, unbraid_cli: Any) -> None:
-    code, _, err = unbraid_cli("score", "codes.npz", "--codes", "X_good")
+    other = file.with_name("codes.npz")
+    np.savez(other, codes=np.eye(6), factors=np.arange(6)[:, None])
+    code, _, err = unbraid_cli("score", other, "--codes", "X_good")
     assert (code, "--codes names an embedding of a .h5ad file" in err) == (2, True)
     with pytest.raises(ValueError, match=r"unbraid score --codes reads an \.h5ad file"):
         unbraid.Representation.load(file)

@@ -396,7 +396,7 @@ def test_sparse_codes_of_both_signs_are_noted_once_and_only_then() -> None:
 
 @pytest.mark.parametrize("dense", [False, True])
 def test_the_matrix_of_a_graph_is_no_codes(dense: bool) -> None:
-    links = sparse.random_array((40, 40), density=0.1, rng=np.random.default_rng(0))
+    links = sparse.random(40, 40, density=0.1, random_state=0)
     graph: Any = sparse.csr_array(links + links.T)
     labels = np.arange(40) % 2
     with pytest.raises(ValueError, match="codes are a symmetric matrix of 40 x 40, as of a graph"):
