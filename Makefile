@@ -59,7 +59,7 @@ check-wheel: $(INSTALLED)
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir $(BARE)/wheel .
 	$(BARE)/bin/python -m pip install --quiet --constraint constraints.txt $(BARE)/wheel/unbraid-*.whl
 	cd $(BARE) && bin/python -c 'import sys, unbraid; assert "site-packages" in unbraid.__file__, unbraid.__file__; \
-	  assert not {"torch", "pandas", "pyarrow", "ray"} & set(sys.modules)'
+	  assert not {"torch", "pandas", "pyarrow"} & set(sys.modules)'
 	cd $(BARE) && bin/unbraid score --example --metrics mig,dci_lasso --json scores.json --html scores.html
 	cd $(BARE) && bin/unbraid cite unbraid mig sprites > cited.bib
 	cd $(BARE) && test -s scores.json -a -s scores.html -a -s cited.bib
@@ -126,7 +126,7 @@ $(TRAINS): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "unbraid needs Python 3.11 or newer")'
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[table,train]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[train]'
 	touch $@
 
 # Pip would try versions one after another for minutes; uv resolves them at once.
@@ -135,7 +135,7 @@ $(OLDEST)/.installed: $(INSTALLED) tests/oldest.py
 	$(BIN)/python tests/oldest.py > $(OLDEST)/constraints.txt
 	$(OLDEST)/bin/python -m pip install --quiet --constraint $(OLDEST)/constraints.txt torch uv
 	$(OLDEST)/bin/uv pip install --quiet --python $(OLDEST)/bin/python --constraint $(OLDEST)/constraints.txt \
-	  --editable '.[table,train,data,onnx,ray,track,anndata,lightning]' \
+	  --editable '.[train,data,onnx,ray,track,anndata,lightning]' \
 	  flask flask-cors huggingface_hub hypothesis jsonschema moto onnxruntime packaging playwright pytest pytest-timeout \
 	  pytest-xdist
 	touch $@

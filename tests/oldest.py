@@ -7,7 +7,6 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
 EXTRAS = (
-    "table",
     "train",
     "data",
     "onnx",

@@ -10,7 +10,7 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from pandas import DataFrame
 else:
-    DataFrame = Any  # pandas is an extra, and takes long to load
+    DataFrame = Any  # pandas takes long to load
 
 ArrayLike: TypeAlias = npt.ArrayLike
 BoolArray: TypeAlias = npt.NDArray[np.bool_]

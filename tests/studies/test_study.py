@@ -63,14 +63,6 @@ def times(folder: Path, name: str = STATUS) -> dict[str, int]:
     return {path.parent.name: path.stat().st_mtime_ns for path in folder.glob(f"out/runs/*/{name}")}
 
 
-def test_nothing_is_trained_where_its_table_could_not_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    study = Study.load(written(tmp_path), out=tmp_path / "out")
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match=r"a study needs pandas: pip install 'unbraid\[train\]'"):
-        study.run(processes=0)
-    assert not (tmp_path / "out").exists()
-
-
 def test_every_run_is_a_row_of_what_its_folder_holds(whole):
     runs, frame = whole.runs(), whole.results()
     assert [(run.family, run.setting, run.seed, run.state) for run in runs] == [

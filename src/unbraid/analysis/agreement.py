@@ -10,7 +10,6 @@ import numpy as np
 from unbraid._utils.arguments import check_number, list_of
 from unbraid._utils.counted import counted
 from unbraid._utils.natural_order import natural
-from unbraid._utils.optional import require
 from unbraid.analysis.columns import (
     LEAST_RUNS,
     agreement_columns,
@@ -75,7 +74,8 @@ class Agreement:
 
     def to_frame(self) -> DataFrame:
         """A pandas DataFrame, one row per pair: group, first, second, value, low, high, p, p_holm, n, settings."""
-        pandas = require("pandas", "table", "to_frame")
+        import pandas
+
         return pandas.DataFrame(map(asdict, self.correlations), columns=list(Correlation.__annotations__))
 
     def to_dict(self) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from unbraid._utils.natural_order import natural
-from unbraid._utils.optional import require
 from unbraid.analysis.alike import check_alike
 from unbraid.analysis.columns import check_columns, headline_columns, numbers, why_not
 from unbraid.analysis.correlation import Method, correlation
@@ -42,7 +41,8 @@ class Quartiles:
 
     def to_frame(self) -> DataFrame:
         """A pandas DataFrame, one row per setting, without the single values."""
-        pandas = require("pandas", "table", "to_frame")
+        import pandas
+
         names = [name for name in Box.__annotations__ if name != "values"]
         return pandas.DataFrame([{name: getattr(box, name) for name in names} for box in self.boxes], columns=names)
 

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from unbraid._utils.counted import counted
-from unbraid._utils.optional import require
 from unbraid._utils.suggest import suggestion
 from unbraid.metrics._shared.arguments import find_metric, lower_is_better
 from unbraid.storage.trust import code_of, is_code
@@ -149,10 +148,12 @@ def by_label(frame: DataFrame) -> dict[str, DataFrame]:
 
 def together(tables: Mapping[str, DataFrame]) -> DataFrame:
     """Tables of several datasets as one, with a first column `label`; one that stands alone under "" as it is."""
+    import pandas
+
     if list(tables) == [""]:
         return tables[""]
     rows = [{"label": label, **row} for label, table in tables.items() for row in table.to_dict("records")]
-    return require("pandas", "table", "a table of several datasets").DataFrame(rows)
+    return pandas.DataFrame(rows)
 
 
 def _carried_over(column: str) -> bool:

@@ -12,7 +12,6 @@ import numpy as np
 from unbraid._utils.arguments import check_number, list_of
 from unbraid._utils.counted import counted
 from unbraid._utils.natural_order import natural
-from unbraid._utils.optional import require
 from unbraid._version import VERSION
 from unbraid.analysis.alike import check_alike, check_rows
 from unbraid.analysis.by_setting import means_with
@@ -113,7 +112,9 @@ class Comparison:
 
     def to_frame(self) -> DataFrame:
         """A pandas DataFrame, one row per difference."""
-        return require("pandas", "table", "to_frame").DataFrame([asdict(each) for each in self.shifts])
+        import pandas
+
+        return pandas.DataFrame([asdict(each) for each in self.shifts])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dictionaries, lists and numbers; an interval without an end has None there."""

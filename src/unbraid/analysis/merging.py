@@ -11,7 +11,6 @@ from typing import Any, TypeAlias
 from unbraid._utils.arguments import list_of
 from unbraid._utils.counted import counted
 from unbraid._utils.natural_order import natural
-from unbraid._utils.optional import require
 from unbraid._utils.suggest import suggestion
 from unbraid.analysis.columns import BASELINE, N_ROWS, in_words
 from unbraid.metrics import METRICS
@@ -63,7 +62,9 @@ def read_table(path: str | Path, needed: Sequence[str] = NEEDED) -> DataFrame:
         FileNotFoundError: there is no such file.
         ValueError: it is no table of a study, or a cell holds what none does; the line names file and row.
     """
-    pandas, path = require("pandas", "table", "a table of results"), Path(path)
+    import pandas
+
+    path = Path(path)
     check_file(path)
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file")
@@ -152,6 +153,8 @@ def merge_tables(tables: Mapping[str, DataFrame], *, prefer_first: bool = False)
         ValueError: two tables have different numbers of one run, or decided them otherwise; or a cell holds what none
             does.
     """
+    import pandas
+
     merged: dict[str, tuple[str, Row]] = {}
     for table, frame in tables.items():
         _check_cells(frame, table)
@@ -165,7 +168,7 @@ def merge_tables(tables: Mapping[str, DataFrame], *, prefer_first: bool = False)
             merged[name] = f"{other}, {table}", _joined(kept, row, where, prefer_first)
     rows = sorted((row for _, row in merged.values()), key=_place)
     columns = sorted({name for row in rows for name in row} | (set(FIRST) - {"label"}), key=_column)
-    return require("pandas", "table", "merging").DataFrame(rows, columns=columns)
+    return pandas.DataFrame(rows, columns=columns)
 
 
 def without_columns(tables: Mapping[str, DataFrame], names: str | Sequence[str]) -> dict[str, DataFrame]:

@@ -59,7 +59,6 @@ class Source:
         Raises:
             ValueError: there is none yet.
         """
-        require("pandas", "table", "figures of a study")
         from unbraid.studies.results import results
 
         frame = results(self.snapshot)

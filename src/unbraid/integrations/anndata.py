@@ -59,7 +59,6 @@ def score(
         ScoreCard.
 
     Raises:
-        ImportError: pandas is not installed.
         ValueError: no such embedding or column, unsound input, or `uns[key_added]` holds something else.
     """
     names, apart = list(named(factors, "factors")), named(unwanted)
@@ -144,7 +143,8 @@ class Benchmarker:
         Raises:
             ValueError: nothing was scored yet.
         """
-        pandas = require("pandas", "table", "Benchmarker.get_results")
+        import pandas
+
         if not self.cards:
             raise ValueError("nothing was scored yet: call benchmark() first")
         rows = {key: {name: each.headline for name, each in card.scored.items()} for key, card in self.cards.items()}

@@ -12,7 +12,6 @@ import numpy as np
 from unbraid._utils.arrays import as_array, finite_sparse, is_sparse
 from unbraid._utils.counted import counted
 from unbraid._utils.natural_order import natural
-from unbraid._utils.optional import require
 from unbraid._utils.repr import Shown
 from unbraid.errors import UnbraidError
 from unbraid.metrics import udr
@@ -364,8 +363,10 @@ class Ranking(Shown):
 
     def to_frame(self) -> DataFrame:
         """A pandas DataFrame, the best first: rank, run, family, setting, udr.score, udr.informative."""
+        import pandas
+
         best_first = self.best_first
-        return require("pandas", "table", "to_frame").DataFrame(
+        return pandas.DataFrame(
             {
                 "rank": range(1, len(best_first) + 1),
                 "run": [self.runs[place] for place in best_first],
@@ -381,13 +382,15 @@ class Ranking(Shown):
 
         The median over seeds is what the paper chooses a setting by.
         """
+        import pandas
+
         keys = list(zip(self.families, self.settings, strict=True))
         rows = []
         for family, setting in sorted(set(keys), key=lambda key: (key[0], natural(key[1]))):
             own = self.scores[[key == (family, setting) for key in keys]]
             numbers = {"median": self._median((family, setting)), "lowest": own.min(), "highest": own.max()}
             rows.append({"family": family, "setting": setting, "runs": len(own)} | numbers)
-        return require("pandas", "table", "per_setting").DataFrame(rows)
+        return pandas.DataFrame(rows)
 
     def to_dict(self) -> dict[str, Any]:
         """The ranking as plain numbers, strings, lists and dictionaries, without the matrices."""

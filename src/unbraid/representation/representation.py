@@ -29,7 +29,6 @@ from unbraid._utils.arrays import (
     telling,
     too_large,
 )
-from unbraid._utils.optional import require
 from unbraid._utils.printable import printable
 from unbraid._utils.repr import Shown
 from unbraid._utils.suggest import suggestion
@@ -798,7 +797,6 @@ def _write_safetensors(representation: Representation, path: Path) -> None:
 
 
 def _write_parquet(representation: Representation, path: Path) -> None:
-    require("pyarrow", "table", "writing .parquet")
     import pyarrow as pa
     import pyarrow.parquet as pq
 

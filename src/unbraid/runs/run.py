@@ -18,7 +18,6 @@ from torch.utils.data import Dataset
 from unbraid._utils.arguments import check_whole
 from unbraid._utils.arrays import as_array
 from unbraid._utils.device import choose_device, reproducible
-from unbraid._utils.optional import require
 from unbraid._utils.suggest import error_line
 from unbraid.confidence.baselines import Baseline
 from unbraid.datasets.base import FactorDataset
@@ -533,7 +532,6 @@ def _check_whole(path: Path) -> None:
 
 
 def _read_table(path: Path) -> dict[str, FloatArray]:
-    require("pyarrow", "train", "reading the curves")
     import pyarrow as pa
     import pyarrow.parquet as pq
 

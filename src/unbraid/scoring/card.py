@@ -12,7 +12,6 @@ import numpy as np
 from unbraid._utils.arguments import check_number
 from unbraid._utils.arrays import array_digest
 from unbraid._utils.counted import counted
-from unbraid._utils.optional import require
 from unbraid._utils.repr import with_names
 from unbraid._utils.suggest import suggestion
 from unbraid._version import VERSION
@@ -285,11 +284,9 @@ class ScoreCard(Mapping[str, Any]):
         where there are any, NaN beside what is no headline; direction, "higher" or "lower" where one is better, ""
         where neither is; headline, whether it is the metric's score; version and seconds of the metric that computed
         it: on a card that was read the version may be another than that in `unbraid.metrics.METRICS`.
-
-        Raises:
-            ImportError: pandas is not installed.
         """
-        pandas = require("pandas", "table", "to_frame")
+        import pandas
+
         rows: list[dict[str, Any]] = []
         beside = dict.fromkeys(name for each in self.scored.values() for name in each.baselines)
         for metric, scored in self.scored.items():
@@ -355,7 +352,6 @@ class ScoreCard(Mapping[str, Any]):
         As `unbraid.scoring.per_code`, which says what its columns are; `seed` is that of the card by default.
 
         Raises:
-            ImportError: pandas is not installed.
             ValueError: the card holds no codes or no factors, or `null` is 0 or moves nothing.
         """
         from unbraid.scoring.per_code import per_code

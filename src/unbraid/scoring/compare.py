@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from unbraid._utils.counted import counted
-from unbraid._utils.optional import require
 from unbraid._utils.repr import p_text
 from unbraid._utils.suggest import listed
 from unbraid._version import VERSION
@@ -103,7 +102,9 @@ class ModelComparison:
 
     def to_frame(self) -> DataFrame:
         """A pandas DataFrame, one row per difference."""
-        return require("pandas", "table", "to_frame").DataFrame([asdict(each) for each in self.differences])
+        import pandas
+
+        return pandas.DataFrame([asdict(each) for each in self.differences])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dictionaries, lists and numbers; the cards by the names of the models."""

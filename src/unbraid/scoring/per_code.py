@@ -6,7 +6,6 @@ import numpy as np
 
 from unbraid._utils.arguments import check_whole
 from unbraid._utils.arrays import CELLS
-from unbraid._utils.optional import require
 from unbraid.confidence.null import Shuffle, shuffle_of
 from unbraid.metrics._shared.bins import bin_codes
 from unbraid.metrics._shared.independence import association_p, expected_information
@@ -57,7 +56,6 @@ def per_code(
         second_share; p and q.
 
     Raises:
-        ImportError: pandas is not installed.
         ValueError: there are no rows or no factors, or `null` is 0 or moves nothing.
 
     Reference:
@@ -65,7 +63,8 @@ def per_code(
         statistic: Haldane 1940, "The mean and variance of χ², when used as a test of homogeneity, when expectations are
         small".
     """
-    pandas = require("pandas", "table", "per_code")
+    import pandas
+
     check_whole("seed", seed, 0)
     if not len(representation):
         raise ValueError("this card holds no codes: load it with the representation that was scored")

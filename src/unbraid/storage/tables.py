@@ -22,7 +22,6 @@ import numpy as np
 
 from unbraid._utils.arrays import telling
 from unbraid._utils.counted import counted
-from unbraid._utils.optional import require
 from unbraid._utils.suggest import one_line
 from unbraid.storage.checksum import BLANK, KEY, add_checksum, check_file
 from unbraid.storage.files import check_unpacked
@@ -288,7 +287,6 @@ def _bfloat16(file: BinaryIO, name: str) -> Any:
 
 def read_parquet(path: Path) -> Any:
     """The pyarrow table of a .parquet file."""
-    require("pyarrow", "table", "reading .parquet")
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -316,7 +314,6 @@ def write_parquet(frame: DataFrame, path: Path) -> None:
 
     A column of which some cells are numbers and others text, as of a setting that families spell differently, is text.
     """
-    require("pyarrow", "table", "writing .parquet")
     import pyarrow as pa
     import pyarrow.parquet as pq
 

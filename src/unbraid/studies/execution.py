@@ -8,7 +8,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
-from unbraid._utils.optional import require
 from unbraid._utils.signals import terminable
 from unbraid._utils.suggest import suggestion
 from unbraid._utils.threads import n_cores
@@ -143,7 +142,6 @@ def ready(
     """The first half of running one dataset, which writes nothing."""
     check_executor(executor, options)
     study.require_folder()
-    require("pandas", "train", "a study")  # its results are a table, which is too late to find out once all is trained
 
     def read(*what: Any) -> None:
         if progress:

@@ -28,7 +28,6 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from unbraid._utils.optional import require
 from unbraid.analysis.columns import HELD_OUT, N_ROWS
 from unbraid.confidence.baselines import ABOVE
 from unbraid.metrics._shared.arguments import find_metric
@@ -56,10 +55,10 @@ def results(snapshot: StudySnapshot) -> DataFrame:
     """One row per run (a pandas DataFrame), those added included.
 
     Raises:
-        ImportError: pandas is not installed.
         ValueError: the ranking in the folder is damaged.
     """
-    pandas = require("pandas", "table", "results of a study")
+    import pandas
+
     compositional, images = snapshot.config.compositional, snapshot.environment.dataset
     held_out = compositional.factors if compositional else ()
     rows = {run.id: _row(run, images) | _numbers(run, snapshot.wanted, held_out) for run in snapshot.runs}

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from unbraid._utils.optional import require
 from unbraid.analysis.columns import together
 from unbraid.analysis.comparison import Comparison
 from unbraid.ranking.ranking import Ranking
@@ -247,7 +246,9 @@ def open_study(where: str | Path, out: str | Path | None = None, *, trust: Colle
 
 
 def _baselines(snapshot: StudySnapshot) -> "pandas.DataFrame":
+    import pandas
+
     rows = beside_baselines(snapshot)
     columns = dict.fromkeys(["baseline", "codes", "id", "runs", *(name for row in rows for name in row["scores"])])
     cells = [{**row, **row["scores"]} for row in rows]
-    return require("pandas", "table", "baselines of a study").DataFrame(cells, columns=list(columns))
+    return pandas.DataFrame(cells, columns=list(columns))

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from safetensors.torch import save
 
-from unbraid._utils.optional import require
 from unbraid._version import VERSION
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.building import Member, completed, make_supply, structural_settings
@@ -110,7 +109,6 @@ def _judged(config: Mapping[str, Any], trained: Trained) -> dict[str, Any]:
 
 
 def _write_table(path: Path, columns: Mapping[str, Any]) -> None:
-    require("pyarrow", "train", "keeping the curves")
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -4,7 +4,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-from unbraid._utils.optional import require
 from unbraid._utils.suggest import suggestion
 from unbraid.representation import Representation
 from unbraid.types import DataFrame
@@ -60,11 +59,11 @@ def list_models(folder: str | Path | None = None) -> DataFrame:
         and "hyper.beta" and so on. NaN where a model has no such number.
 
     Raises:
-        ImportError: pandas is not installed.
         FileNotFoundError: there is no such folder, or no zoo in it.
         ValueError: a file in it is damaged.
     """
-    pandas = require("pandas", "table", "the list of a zoo")
+    import pandas
+
     rows = [_row(file, model) for file in open_zoo(folder) for model in file.about["models"]]
     return pandas.DataFrame(rows).set_index("name")
 
