@@ -12,7 +12,7 @@ PYTEST := -m pytest -n 2 --max-worker-restart 0 --no-loadscope-reorder
 OLDEST := .venv/oldest
 BARE := .venv/bare
 
-.PHONY: test mutants check check-slow check-kernel check-oldest check-wheel demo reproduce leaderboard zoo docs release browser clean
+.PHONY: test mutants check check-slow check-kernel check-oldest check-wheel demo reproduce zoo docs release browser clean
 
 test: $(INSTALLED) browser
 	@# The kernels of the metrics are compiled once, for both processes that test.
@@ -87,11 +87,6 @@ zoo: $(TRAINS)
 	@test -n "$(STUDIES)" || { echo "Say of which: make zoo STUDIES='reproduced/udr-2020-laptop reproduced/dci-2018-laptop'."; exit 2; }
 	$(BIN)/python tools/zoo.py $(STUDIES)
 	$(BIN)/python -m zipfile --create zoo.zip zoo
-
-# The records of all families on the suite of the leaderboard, such as FAMILIES="vae pca"; goes on where it stopped.
-leaderboard: $(TRAINS)
-	$(BIN)/python docs/make_leaderboard.py $(FAMILIES)
-	$(BIN)/python docs/generate.py
 
 docs: $(INSTALLED)
 	$(BIN)/python docs/generate.py

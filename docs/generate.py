@@ -9,7 +9,7 @@ import math
 import sys
 from typing import Any
 
-from pages import datasets, evidence, families, gallery, leaderboard, metrics, selection, settings
+from pages import datasets, evidence, families, gallery, metrics, selection, settings
 from pages.texts import ROOT, table
 
 from unbraid.metrics import MEASURES, METRICS, RECONSTRUCTED
@@ -311,9 +311,6 @@ def main() -> None:
         "docs/intervals.md": filled("docs/intervals.md", {"coverage": coverage(), "alarms": alarms()}),
         "docs/audit.md": filled("docs/audit.md", audited()),
         "docs/faults.md": filled("docs/faults.md", {"faults": faults()}),
-        "docs/leaderboard.md": filled(
-            "docs/leaderboard.md", {"suite": leaderboard.suite(), "leaderboard": leaderboard.tables()}
-        ),
         "docs/ranking.md": filled(
             "docs/ranking.md", {"picks": selection.picks(), "correlations": selection.correlations()}
         ),

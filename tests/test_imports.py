@@ -34,7 +34,6 @@ FLOORS = (
     {"training", "ranking"},
     {"studies"},
     {"figures", "zoo"},
-    {"bench"},
     {"cli"},
     {"__main__"},
 )

@@ -25,7 +25,7 @@ TREES: Mapping[str, list[str]] = {
         "scoring", "which-metric", "how-sure", "intervals", "is-this-number-right", "why-numbers-differ",
         "fit", "training", "trained-models", "supervision",
         "studies", "scaling-out", "generalisation", "faults", "audit", "zoo",
-        "ranking", "paper", "results", "leaderboard", "sharing",
+        "ranking", "paper", "results", "sharing",
         "anndata", "scikit-learn", "lightning", "sparse-autoencoders", "neurons",
     ],
     "reference": ["glossary", "metrics", "families", "datasets", "figures", "reported", "commands", "reference/index"],

@@ -1,11 +1,9 @@
 """`unbraid results add`: means of real runs, numbers of score cards; nothing is replaced without a reason."""
 
 import json
-from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from statistics import mean, stdev
-from typing import Any
 
 import numpy as np
 import pytest
@@ -187,58 +185,6 @@ def test_runs_without_a_number_are_told(add, tmp_path: Path) -> None:
     frame([float("nan")] * 5).to_csv(tmp_path / "small.csv", index=False)
     code, _, error = add(tmp_path / "small.csv")
     assert (code, error) == (2, "unbraid: small: no finished run has a number in mig.score\n")
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (lambda score: score.pop("measured"), "mig.score of square (beta=1) was not measured"),
-        (lambda score: score["measured"].update(value=0.5), "lies outside its own interval"),
-        (lambda score: score.update(metric="mig"), "write mig.score"),
-        (lambda score: score["measured"].update(commit="f" * 40), "and was measured by ffffffffffff"),
-    ],
-)
-def test_an_edited_record_is_refused(add, tmp_path: Path, change: Callable[[dict], object], said: str) -> None:
-    record = of_paper() | {"model": "my-lab__x", "revision": COMMIT[:12]}
-    record["scores"] = record["scores"][:1]
-    del record["source"], record["scores"][0]["reported"]
-    record["scores"][0]["measured"]["commit"] = COMMIT
-    (tmp_path / "record.json").write_text(json.dumps(record))
-    assert add(tmp_path / "record.json")[0] == 0
-    (tmp_path / "results" / "my-lab__x" / COMMIT[:12] / "squares.json").unlink()
-    change(record["scores"][0])
-    (tmp_path / "record.json").write_text(json.dumps(record))
-    code, _, error = add(tmp_path / "record.json")
-    assert code == 2
-    assert error.startswith(f"unbraid: {tmp_path}/record.json: ")
-    assert said in error
-    assert not list((tmp_path / "results").rglob("*.json"))
-
-
-def test_numbers_of_a_bench_keep_the_day_on_which_they_were_measured(add, tmp_path: Path) -> None:
-    record: dict[str, Any] = {**of_paper(), "model": "my-lab__x", "revision": "unclean", "study": "small", "schema": 2}
-    record["scores"] = record["scores"][:1]
-    del record["source"], record["scores"][0]["reported"]
-    path = tmp_path / "results" / "my-lab__x" / "unclean" / "small.json"
-
-    def added(setting: str, day: str, *words: str, **others: float) -> tuple[int, str]:
-        held = record["scores"][0]["measured"] | {"date": day} | others
-        score = record["scores"][0] | {"setting": setting, "measured": held}
-        (tmp_path / "record.json").write_text(json.dumps(record | {"scores": [score]}))
-        return add(tmp_path / "record.json", *words)[:2]
-
-    def days() -> dict[str, str]:
-        return {each["setting"]: each["measured"]["date"] for each in read(path)["scores"]}
-
-    put(tmp_path / "results", record)  # of before dates were recorded, with a history that ends in 2020
-    assert added("later", "2026-01-05")[0] == 0
-    assert days() == {"beta=1": "2020-01-01", "later": "2026-01-05"}
-    assert added("later", "2026-01-06")[1].startswith("nothing new for")
-    assert days()["later"] == "2026-01-05"
-    assert added("later", "2026-01-07", value=0.31)[0] == 2
-    assert added("later", "2026-01-07", "--reason", "More rows.", value=0.31)[0] == 0
-    assert days() == {"beta=1": "2020-01-01", "later": "2026-01-07"}
-    assert faults(tmp_path / "results") == []
 
 
 def test_one_run_has_no_interval_and_unfinished_ones_do_not_count(add, tmp_path: Path) -> None:

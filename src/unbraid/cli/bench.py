@@ -1,20 +1,19 @@
-"""`unbraid bench`: what is new beside what is known."""
+"""`unbraid bench`: a metric on the models of the zoo."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from unbraid._utils.comma_lists import listed
 from unbraid._utils.counted import counted
-from unbraid.cli._options import Csv, Json, Latex, Markdown, Seed, refuse
+from unbraid.cli._options import Csv, Json, Latex, Markdown, Seed
 from unbraid.cli._progress import metric_progress
-from unbraid.cli.bench_suite import bench_suite
 from unbraid.cli.show import Files, show
 from unbraid.storage.table_formats import Table
 
 if TYPE_CHECKING:
-    from unbraid.bench.metric import Benched
+    from unbraid.zoo.bench import Benched
 
 
 def bench(
@@ -23,16 +22,9 @@ def bench(
         typer.Argument(
             metavar="NAME...",
             help="Ids and presets of `unbraid metrics`, or module:function of your own, from codes and factors to a "
-            "number. With --suite laptop a family, or module:function that trains an encoder.",
+            "number.",
         ),
     ],
-    suite: Annotated[
-        Literal["zoo", "laptop"],
-        typer.Option(
-            help="zoo: score the codes of many models by a metric. laptop: train an encoder on fixed images and score "
-            "it."
-        ),
-    ] = "zoo",
     zoo: Annotated[
         Path | None,
         typer.Option(
@@ -48,82 +40,27 @@ def bench(
         bool, typer.Option("--lower-is-better", help="For a function of your own: lower is better.")
     ] = False,
     seed: Seed = 0,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="With --suite laptop: write the record that `unbraid results add` takes."),
-    ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ORG__NAME",
-            help="With --suite laptop: name of the model in the record.",
-            show_default="after the family or function",
-        ),
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="With --suite laptop: a hyperparameter of the family."),
-    ] = None,
-    sets: Annotated[
-        str | None,
-        typer.Option(metavar="SET,...", help="With --suite laptop: only these sets of images, for a trial."),
-    ] = None,
-    seeds: Annotated[
-        str | None, typer.Option(metavar="SEED,...", help="With --suite laptop: only these seeds, for a trial.")
-    ] = None,
-    work: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="With --suite laptop: folder for finished and interrupted trainings; give it again to resume.",
-            show_default="bench/NAME",
-        ),
-    ] = None,
-    processes: Annotated[
-        int | None,
-        typer.Option(help="With --suite laptop: number of trainings of a family at a time; default one per core."),
-    ] = None,
     csv: Csv = None,
     latex: Latex = None,
     markdown: Markdown = None,
     json: Json = None,
 ) -> None:
-    """Try a metric on many models, or an encoder on fixed images.
+    """Compare a metric with others on many models.
 
-    With --suite zoo, your metric scores the codes of many trained models. Reported are the known metrics that rank the
-    models in the same order, and the scores of models with known defects.
+    Reported are the known metrics that rank the models in the same order, and the scores of models with known defects.
 
     Within each dataset, ranks are correlated with those of every metric that the zoo holds (Spearman, both turned so
     that higher is better), and the correlations are averaged over datasets. The 95 % intervals count settings, because
     seeds of one setting are not independent.
 
-    With --suite laptop, a family or an encoder of your own is trained on three sets of images with three seeds each:
-    families of unbraid for 3,000 steps, any other encoder for 60 seconds at most. The table shows means over seeds with
-    95 % intervals, the chance level, and baselines. If it was interrupted, the same command resumes it.
-
     Examples:
 
-      unbraid bench my_lab.scores:my_metric --suite zoo
+      unbraid bench my_lab.scores:my_metric
 
       unbraid bench mig sap --zoo zoo/ --json bench.json
-
-      unbraid bench my_lab:encoder --suite laptop --out record.json
     """
     to = Files(csv, latex, markdown, json)
-    of_suite = {
-        "out": out, "model": model, "set": settings, "sets": sets, "seeds": seeds, "work": work, "processes": processes,
-    }  # fmt: skip
-    if suite != "zoo":
-        refuse({"zoo": zoo, "models": models, "lower-is-better": lower_is_better or None}, "is for --suite zoo")
-        if seed:
-            raise ValueError("--seed is for --suite zoo; --seeds chooses those of a trial")
-        bench_suite(
-            names, suite, sets=sets, seeds=seeds, settings=settings, work=work, out=out, model=model,
-            processes=processes, to=to,
-        )  # fmt: skip
-        return
-    refuse(of_suite, "is for --suite laptop")
-    from unbraid.bench.metric import bench_metrics
+    from unbraid.zoo.bench import bench_metrics
 
     with metric_progress("scoring") as progress:
         results = bench_metrics(
@@ -135,7 +72,7 @@ def bench(
             progress=progress,
         )
     ranks = _ranks(results)
-    content = {"suite": suite, "seed": seed, "metrics": [each.to_dict() for each in results]}
+    content = {"seed": seed, "metrics": [each.to_dict() for each in results]}
     show([ranks, *_defects(results), *_said(results)], to, content=content, rows=ranks, paper=ranks)
 
 

@@ -32,9 +32,8 @@ def add(
     source: Annotated[
         Path,
         typer.Argument(
-            metavar="SCORES.json|RECORD.json|STUDY|TABLE",
-            help="Score card of `unbraid score --json`, record of `unbraid bench --out`, folder of a study, or table "
-            "of `unbraid export`.",
+            metavar="SCORES.json|STUDY|TABLE",
+            help="Score card of `unbraid score --json`, folder of a study, or table of `unbraid export`.",
         ),
     ],
     folder: Folder = Path("results"),
@@ -86,19 +85,12 @@ def add(
 
       unbraid results add scores.json --model my-lab__sparse_vae --dataset shapes3d
 
-      unbraid results add record.json
-
       unbraid results add table.csv --only hyper.beta=6 --external --model dci-2018__beta_vae --study teapot
     """
     from unbraid.results.adding import added, write
-    from unbraid.results.files import holds_results
     from unbraid.results.schema import EXTERNAL
 
-    if source.suffix == ".json" and holds_results(source):
-        own = {"model": model, "study": study, "dataset": dataset, "setting": setting, "columns": columns, "only": only}
-        refuse({**own, "commit": commit, "external": external or None}, f"is said by {source} itself")
-        file, parts = _of_record(source)
-    elif source.suffix == ".json":
+    if source.suffix == ".json":
         refuse({"only": only}, "is for a study; this is a score card")
         file = study or _file_name(source.stem)
         of = source.stem if external else file  # a paper's file is named after the paper's study
@@ -120,23 +112,6 @@ def add(
         write(plan)
         done = "wrote" if plan.n_new or plan.n_replaced else "nothing new for"
         say(f"{done} {plan.path}: {plan.n_new} new, {plan.n_replaced} replaced, {plan.n_same} as before")
-
-
-def _of_record(path: Path) -> tuple[str, dict[tuple[str, str], list[dict[str, Any]]]]:
-    """The study of a record of `unbraid bench`, and its numbers by model and revision."""
-    from unbraid.bench.record import check_whole
-    from unbraid.results.check import of_content
-    from unbraid.results.files import read
-    from unbraid.results.schema import named
-
-    content = read(path)
-    for score in content["scores"]:
-        if "measured" not in score:
-            raise ValueError(f"{path}: {named(score)} was not measured; numbers of papers are recorded by hand")
-    for fault in of_content(content):
-        raise ValueError(f"{path}: {fault}")
-    check_whole(content, str(path))
-    return content["study"], {(content["model"], content["revision"]): content["scores"]}
 
 
 def _of_card(

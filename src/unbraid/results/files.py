@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from unbraid.results.schema import Results, in_order
-from unbraid.storage.json_records import read_object, read_record
+from unbraid.storage.json_records import read_record
 
 
 @dataclass(frozen=True)
@@ -44,14 +44,6 @@ def read(path: Path) -> dict[str, Any]:
         ValueError: it holds no results; one line that names the file and the key.
     """
     return read_record(path, Results)
-
-
-def holds_results(path: Path) -> bool:
-    """Whether a JSON file looks like one of results, and not like a score card."""
-    try:
-        return {"model", "revision", "scores"} <= read_object(path).keys()
-    except ValueError:  # whoever reads it as something else says what is wrong with it
-        return False
 
 
 def read_all(folder: Path) -> list[dict[str, Any]]:

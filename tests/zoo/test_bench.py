@@ -13,9 +13,8 @@ from tests.conftest import Cli
 from tests.zoo.drawn import of_sorts
 from unbraid import zoo
 from unbraid.analysis.correlation import correlation_interval
-from unbraid.bench import bench_metrics
-from unbraid.bench.metric import mean_interval
 from unbraid.metrics import METRICS
+from unbraid.zoo.bench import bench_metrics, mean_interval
 from unbraid.zoo.listing import PACKAGED
 
 
@@ -144,7 +143,7 @@ def test_fewer_models_are_spread_over_all(folder: Path) -> None:
         ("zero_shot", "it needs held_out"),
         ("udr", "compares several models"),
         ("migg", "did you mean 'mig'"),
-        ("tests.bench.encoders:SEEN", "metric 'tests.bench.encoders:SEEN' is list, and must be a function of "),
+        ("tests.zoo.drawn:KINDS", "metric 'tests.zoo.drawn:KINDS' is tuple, and must be a function of "),
     ],
 )
 def test_what_cannot_be_tried_says_so(folder: Path, name: str, said: str) -> None:
@@ -171,7 +170,6 @@ def test_the_command_writes_what_the_function_says(folder: Path, tmp_path: Path,
     (found,) = bench_metrics("med", folder=folder)
     (told,) = content["metrics"]
     assert {**told, "seconds": 0} == json.loads(json.dumps({**found.to_dict(), "seconds": 0}))
-    assert content["suite"] == "zoo"
     assert (tmp_path / "a.csv").read_text().startswith("metric,ranks like,correlation,low,high,one,two,models,settings")
 
 
