@@ -19,11 +19,9 @@ from unbraid.metrics._shared.accuracy import Accuracy, noisy_perceptrons
 from unbraid.metrics._shared.chance import UNREADABLE
 from unbraid.metrics._shared.inputs import check_inputs, split_rows
 from unbraid.metrics._shared.train_test_split import adjusted, guessing, standardised_codes, train_test_split
-from unbraid.metrics._solvers import logistic
 from unbraid.metrics._solvers.logistic import (
     BLOCK,
     COLUMNS,
-    one_vs_rest_of_noise,
     one_vs_rest_regression,
     softmax_regression,
     validated_regressions,
@@ -86,33 +84,6 @@ def test_more_rows_than_a_block_have_the_gradient_of_the_definition() -> None:
         assert one.converged
         assert np.abs(one.weights[0]).max() > 1
         np.testing.assert_allclose(slope / len(codes), 0.0, atol=2e-6)
-
-
-def test_regressions_on_noise_are_those_of_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without Newton's method where codes tell nothing, and by it where they tell much, or a class has no rows."""
-    rng = np.random.default_rng(1)
-    codes = rng.standard_normal((2000, 4)) @ rng.standard_normal((4, 4))
-    codes = (codes - codes.mean(axis=0)) / codes.std(axis=0)
-    untold = rng.random((2000, 3)) < [0.02, 0.3, 0.9]
-    told = np.column_stack([codes[:, 0] > 0.5, np.zeros(2000, dtype=bool), codes[:, 1] > codes[:, 2]])
-    fitted = one_vs_rest_of_noise(codes)
-    both = fitted(np.hstack([untold, told]))
-    assert np.isfinite(both).all()
-    monkeypatch.delattr(logistic, "one_vs_rest_regression")
-    alone = fitted(untold)
-    # Both gradients end below a tenth of the tolerance; the flattest direction turns that into weights.
-    flattest = np.linalg.eigvalsh(codes.T @ codes / len(codes))[0] * (untold.mean(axis=0) * (1 - untold.mean(axis=0)))
-    assert (np.linalg.norm(both[:, :3] - alone, axis=0) * flattest < 2 * logistic.TOLERANCE / 10 * np.sqrt(5)).all()
-    for column, target, atol in (
-        (0, untold, 1e-4),
-        (1, untold, 1e-4),
-        (2, untold, 1e-4),
-        (0, told, 0.05),
-        (2, told, 0.05),
-    ):
-        peer = LogisticRegression(solver="newton-cg", tol=1e-10, max_iter=1000).fit(codes, target[:, column])
-        own = both[:, column + 3 * (target is told)]
-        np.testing.assert_allclose(own, np.append(peer.coef_[0], peer.intercept_[0]), atol=atol)
 
 
 def sklearn_head(codes: FloatArray, levels: IntArray, penalty: float) -> LogisticRegression:

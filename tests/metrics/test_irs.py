@@ -6,8 +6,8 @@ import pytest
 from tests.examples import entangled_codes, grid_factors, perfect_codes, random_codes
 from unbraid import Representation
 from unbraid.metrics import irs
-from unbraid.metrics._shared.inputs import Part, check_inputs
-from unbraid.metrics.irs import irs_of_noise, irs_of_parts
+from unbraid.metrics._shared.inputs import check_inputs
+from unbraid.metrics.irs import irs_of_noise
 from unbraid.types import FloatArray, IntArray
 
 FACTORS = grid_factors(4)
@@ -112,9 +112,6 @@ def test_an_arc_scores_alike_wherever_on_the_circle_it_lies(turn: float) -> None
     result = irs(codes, turned, kinds=("cyclic", "ordinal"))
     assert result.score == pytest.approx(expected, abs=1e-12)
     assert result.notes == ("factor 0 is an angle: cut into 20 bins of equal width",)
-    inputs = check_inputs(codes, turned, ("cyclic", "ordinal"))
-    part = Part(inputs, lambda: None, np.arange(600))
-    assert irs_of_parts(inputs, 0)(part).values["score"] == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("first", [0, 100, 330])

@@ -20,8 +20,8 @@ from unbraid.metrics._shared.train_test_split import (
     standardised_codes,
     train_test_split,
 )
-from unbraid.metrics._solvers.logistic import one_vs_rest_of_noise, one_vs_rest_regression
-from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
+from unbraid.metrics._solvers.logistic import one_vs_rest_regression
+from unbraid.types import ArrayLike, FloatArray, Kind
 
 BITS = 30  # of a logit: rows that only rounding tells apart are a tie
 
@@ -142,28 +142,6 @@ def roc_areas(scores: FloatArray, positive: FloatArray, weights: FloatArray | No
     return np.where(pairs > 0, wins / np.where(pairs > 0, pairs, 1.0), np.nan)
 
 
-def explicitness_of_shuffles(inputs: Inputs, orders: IntArray, *, seed: int) -> list[tuple[float, FloatArray]]:
-    """Score and `per_factor`, row i of the factors beside row `orders[t, i]` of the codes.
-
-    Shuffled rows tell next to nothing, and on noise the classifiers are found in a fraction of the time: the same, up
-    to where they are counted as solved.
-    """
-    rows = train_test_split(inputs.held, inputs.factors, inputs.kinds, seed)
-    codes, moved, found = standardised_codes(rows), np.empty_like(rows.levels.levels), []
-    fitted, asked = one_vs_rest_of_noise(codes[rows.train]), codes[rows.test]
-    for order in orders:
-        moved[order] = rows.levels.levels
-        positive = np.concatenate([moved[:, [k]] == np.arange(size) for k, size in enumerate(rows.sizes)], axis=1)
-        weights = fitted(positive[rows.train])
-        logits = np.einsum("nd,dp->np", asked, weights[:-1]) + weights[-1]
-        areas = roc_areas(but_for_rounding(logits, BITS), positive[rows.test])
-        areas[~positive[rows.train].any(axis=0)] = np.nan
-        by_factor = [own[~np.isnan(own)] for own in np.split(areas, np.cumsum(rows.sizes)[:-1])]
-        per_factor = np.array([2 * own.mean() - 1 if len(own) else 0.0 for own in by_factor])
-        found.append((float(per_factor.mean()), per_factor))
-    return found
-
-
 METRIC = Metric(
     explicitness,
     title="Explicitness",
@@ -180,7 +158,6 @@ METRIC = Metric(
     tolerance=1e-4,
     aligned=False,
     interval=FEW_UNCHECKED_HALVES,
-    of_shuffles=explicitness_of_shuffles,
     cites=("ridgeway2018learning",),
     formula=(
         r"\mathrm{Explicitness} = \frac{1}{K} \sum_{k=1}^{K} \frac{1}{V_k} \sum_{v} \left( 2 \, "

@@ -1,7 +1,7 @@
 """Interventional robustness score (IRS)."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numba
@@ -11,9 +11,8 @@ from unbraid._utils.arguments import check_bins, check_number
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.bins import bin_equal_width
 from unbraid.metrics._shared.chance import Noise, drawn
-from unbraid.metrics._shared.inputs import Inputs, Part, as_levels, check_inputs, exponents, in_unit, opened
+from unbraid.metrics._shared.inputs import Inputs, as_levels, check_inputs, exponents, in_unit, opened
 from unbraid.metrics._shared.metric import EXTREMES_AND_PAIRS, Metric
-from unbraid.metrics._shared.resampling import Numbers
 from unbraid.metrics._shared.sharing import shared
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
@@ -122,28 +121,6 @@ def irs_of_noise(inputs: Inputs) -> Noise:
         least = _by_level(rng.permutation(active), groups, QUANTILE).min(axis=1)
         scores.append(_weighted(1 - least / largest[largest > 0.0], largest[largest > 0.0]))
     return drawn(scores)
-
-
-def irs_of_parts(whole: Inputs, seed: int) -> Callable[[Part], Numbers]:  # noqa: ARG001
-    """As `irs`, of numbers alone."""
-    labels = [factor for factor, kind in enumerate(whole.kinds) if kind == "categorical"]
-    by_label = as_levels(whole).levels[:, labels] if labels else np.empty((whole.n_samples, 0), dtype=np.int64)
-
-    def of_part(rows: Part) -> Numbers:
-        part = rows.inputs
-        groups = bin_equal_width(opened(part), BINS).astype(np.int64)
-        groups[:, labels] = by_label[rows.rows]
-        largest = _largest(part.codes)
-        moving = largest > 0.0
-        if not moving.any():
-            return Numbers({"score": 0.0}, np.empty(0))
-        by_code = np.ascontiguousarray(part.codes[:, moving].T)
-        deviations = _deviations(by_code, np.ascontiguousarray(groups.T), QUANTILE)
-        per_code = np.zeros(part.n_codes)
-        per_code[moving] = (1 - deviations / largest[moving, None]).max(axis=1)
-        return Numbers({"score": _weighted(per_code, largest)}, np.empty(0))
-
-    return of_part
 
 
 def _by_level(active: FloatArray, groups: IntArray, quantile: float) -> FloatArray:
@@ -275,7 +252,6 @@ METRIC = Metric(
     invariant_to=frozenset({"permute", "flip", "dead"}),
     aligned=False,
     interval=EXTREMES_AND_PAIRS,
-    of_parts=irs_of_parts,
     cites=("suter2019robustly",),
     formula=(
         r"\mathrm{IRS} = \frac{\sum_j M_j \max_k R_{jk}}{\sum_j M_j}, \qquad "

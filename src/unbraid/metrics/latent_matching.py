@@ -13,7 +13,6 @@ from unbraid.metrics._shared.flags import single_code
 from unbraid.metrics._shared.information import bins_of_codes, factor_entropy, mutual_information, rows_in_bins
 from unbraid.metrics._shared.inputs import Inputs, Levels, as_levels, check_inputs
 from unbraid.metrics._shared.metric import Metric
-from unbraid.metrics._shared.random_tables import random_tables
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 BINS = 10  # of each code, as the authors cut them
@@ -116,15 +115,19 @@ def latent_matching(
 
 def latent_matching_of_noise(inputs: Inputs) -> Noise:
     """Above 0, the more codes and the rarer the classes."""
+    from scipy.stats import random_table  # half a second to import
+
     rng, levels = np.random.default_rng(0), as_levels(inputs)
     n_draws = max(10, -(-NULL_DRAWS // inputs.n_codes))
     scores = np.zeros((n_draws, inputs.n_factors))
     for factor, size in enumerate(levels.sizes):
         of_class = np.bincount(levels.levels[:, factor])
         smi = np.zeros((n_draws, inputs.n_codes, size))
-        for code, rows in enumerate(rows_in_bins(inputs, BINS, "width")):
-            tables = random_tables(rows[rows > 0], of_class, n_draws, rng)
-            smi[:, code] = _information(tables, rows[rows > 0], of_class)
+        for code, counts in enumerate(rows_in_bins(inputs, BINS, "width")):
+            rows = counts[counts > 0]
+            if len(rows) > 1:  # SciPy errs on a single row
+                tables = random_table.rvs(rows, of_class, size=n_draws, random_state=rng)
+                smi[:, code] = _information(tables, rows, of_class)
         scores[:, factor] = [_summed(each)[0] for each in smi]
     return drawn(scores.mean(axis=1))
 

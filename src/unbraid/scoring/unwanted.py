@@ -7,18 +7,15 @@ No other metric sees such a factor.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from unbraid._utils.arguments import list_of
 from unbraid._utils.repr import Shown
 from unbraid._utils.suggest import suggestion
 from unbraid.factors.predicate import predicate
 from unbraid.metrics import METRICS, Metric
-from unbraid.metrics._shared.inputs import Inputs
-from unbraid.metrics.explicitness import explicitness, explicitness_of_shuffles
+from unbraid.metrics.explicitness import explicitness
 from unbraid.representation import Representation
 from unbraid.scoring.blocks import blocks_of
-from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
+from unbraid.types import ArrayLike, Kind
 
 BEFORE, AFTER = "unwanted(", ")"
 
@@ -43,11 +40,6 @@ def unwanted(
     return Unwanted(found.score, found.auc, found.notes)
 
 
-def unwanted_of_shuffles(inputs: Inputs, orders: IntArray, *, seed: int) -> list[tuple[float, FloatArray]]:
-    """Its scores, row i of the factor beside row `orders[t, i]` of the codes, and nothing per factor."""
-    return [(score, np.empty(0)) for score, _ in explicitness_of_shuffles(inputs, orders, seed=seed)]
-
-
 def name_of(factor: str) -> str:
     """What the row of an unwanted factor is called."""
     return f"{BEFORE}{factor}{AFTER}"
@@ -63,7 +55,6 @@ def row_of_unwanted(factor: str) -> Metric:
     return replace(
         METRICS["explicitness"],
         function=unwanted,
-        of_shuffles=unwanted_of_shuffles,
         title=f"Explicitness of {factor}",
         question="unwanted",
         claims={},

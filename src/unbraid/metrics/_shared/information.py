@@ -1,7 +1,7 @@
 """Entropy and mutual information of binned codes and factor levels, in nats, plug-in estimates."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -12,7 +12,6 @@ from unbraid._utils.arguments import check_bins
 from unbraid._utils.threads import each_of
 from unbraid.metrics._shared.bins import Binning, bin_codes, bin_equal_width
 from unbraid.metrics._shared.inputs import CONTINUOUS_BINS, Inputs, Levels, as_levels, of_block, opened
-from unbraid.metrics._shared.random_tables import tables_later
 from unbraid.metrics._shared.sharing import shared
 from unbraid.types import FloatArray, IntArray
 
@@ -102,23 +101,25 @@ def information_of_noise(inputs: Inputs, bins: int = 20, binning: Binning = "wid
     Of tables drawn at random with the counts of bins and of levels as they are, as of rows shuffled; the cost does not
     grow with the number of rows.
     """
-    rng = np.random.default_rng(0)
+    from scipy.stats import random_table  # half a second to import
+
     n_draws = max(10, -(-100 // inputs.n_codes))
     by_level = [np.bincount(column) for column in as_levels(inputs).levels.T]
-    information = np.zeros((n_draws, inputs.n_codes, inputs.n_factors))
-    tasks = (
-        (code, rows, [tables_later(rows[rows > 0], columns, n_draws, rng) for columns in by_level])
-        for code, rows in enumerate(rows_in_bins(inputs, bins, binning))
-    )
+    by_bin = [rows[rows > 0] for rows in rows_in_bins(inputs, bins, binning)]
 
-    def entropies(task: tuple[int, IntArray, list[Callable[[], IntArray]]], _: threading.Event) -> list[FloatArray]:
-        return [_entropy_of(tables().reshape(n_draws, -1) / inputs.n_samples) for tables in task[2]]
-
-    for (code, rows, _), joint in each_of(entropies, tasks):
-        for factor, (columns, both) in enumerate(zip(by_level, joint, strict=True)):
-            information[:, code, factor] = (
-                _entropy_of(rows / inputs.n_samples) + _entropy_of(columns / inputs.n_samples) - both
+    def of_code(code: int, _: threading.Event) -> FloatArray:
+        rng, draws = np.random.default_rng([0, code]), np.zeros((n_draws, inputs.n_factors))
+        for factor, counts in enumerate(by_level if len(by_bin[code]) > 1 else ()):  # SciPy errs on a single row
+            tables = random_table.rvs(by_bin[code], counts, size=n_draws, random_state=rng)
+            joint = _entropy_of(tables.reshape(n_draws, -1) / inputs.n_samples)
+            draws[:, factor] = (
+                _entropy_of(by_bin[code] / inputs.n_samples) + _entropy_of(counts / inputs.n_samples) - joint
             )
+        return draws
+
+    information = np.empty((n_draws, inputs.n_codes, inputs.n_factors))
+    for code, draws in each_of(of_code, range(inputs.n_codes)):
+        information[:, code] = draws
     return np.maximum(information, 0.0, out=information)
 
 

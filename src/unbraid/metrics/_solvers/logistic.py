@@ -7,7 +7,7 @@ alike.
 """
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numba
@@ -23,7 +23,6 @@ PENALTIES = (1e4, 1e3, 1e2, 1e1, 1.0)  # that are compared, as 1 / C
 SCALES = 2.0 ** np.arange(-4, 9)  # of logits, of which validation rows take the best
 MAX_STEPS = 100
 MAX_INNER_STEPS = 200
-STEPS_OF_NOISE = 30  # of a fixed Hessian, after which Newton's method is quicker
 BLOCK = 2048  # rows at a time, so that what belongs to them stays in the cache
 COLUMNS = 16  # binary problems that are solved together
 LOWEST = -70.0  # differences of logits below it count as it
@@ -147,44 +146,6 @@ def one_vs_rest_regression(codes: FloatArray, positive: BoolArray) -> Regression
             [part.shape[1] for part in parts],
         )
     return Regression(np.hstack([each.weights for each in found]), all(each.converged for each in found))
-
-
-def one_vs_rest_of_noise(codes: FloatArray) -> Callable[[BoolArray], FloatArray]:
-    """The weights of `one_vs_rest_regression`, one `positive` after the other, which codes about 0 hardly tell.
-
-    From the intercepts alone on, by the Hessian there: along principal axes it is diagonal, and it changes as little as
-    the codes tell. Single precision errs by less than is left of the gradient at the end. What is not solved so is
-    solved by Newton's method.
-    """
-    axes, n_samples = _principal_axes(codes), len(codes)
-    inputs = np.column_stack([codes @ axes, np.ones(n_samples)])
-    single, spread = inputs.astype(np.float32), (inputs**2).mean(axis=0)[:, None]
-    penalty = np.full((inputs.shape[1], 1), 1.0 / n_samples)
-    penalty[-1] = 0.0
-
-    def fitted(positive: BoolArray) -> FloatArray:
-        with one_blas_thread(), np.errstate(all="ignore"):  # where steps lead nowhere
-            own = inputs.T @ positive / n_samples
-            share, weights = own[-1], np.zeros_like(own)
-            weights[-1] = np.log(share / (1.0 - share))
-            curvature, left = penalty + spread * share * (1.0 - share), np.arange(len(share))
-            for _ in range(STEPS_OF_NOISE):
-                gradient, at = penalty * weights[:, left] - own[:, left], weights[:, left].astype(np.float32)
-                for rows in _blocks(n_samples):
-                    chances = 1.0 / (1.0 + np.exp(-(single[rows] @ at)))
-                    gradient += single[rows].T @ chances / n_samples
-                unsolved = ~(np.abs(gradient).max(axis=0) <= TOLERANCE / 10)  # where there are no numbers, too
-                left = left[unsolved]
-                if not len(left):
-                    break
-                weights[:, left] -= gradient[:, unsolved] / curvature[:, left]
-        weights = np.vstack([axes @ weights[:-1], weights[-1:]])
-        left = np.union1d(left, np.flatnonzero((share <= 0.0) | (share >= 1.0)))
-        if len(left):
-            weights[:, left] = one_vs_rest_regression(codes, positive[:, left]).weights
-        return weights
-
-    return fitted
 
 
 def unpenalised_cross_entropy(codes: FloatArray, levels: IntArray, n_classes: int, steps: int) -> float:
