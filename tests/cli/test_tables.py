@@ -212,13 +212,14 @@ def test_three_models_in_a_row_each_as_latex(unbraid_cli, home: Path) -> None:
         rows = {row.pop("model"): row for row in csv.DictReader(file)}
     assert [float(rows[f"beta_{seed}"]["mig"]) for seed in range(3)] == scores
     tex = outs[0].read_text().splitlines()
-    assert tex[:3] == [
+    assert tex[:4] == [
+        r"\begin{adjustbox}{max width=\linewidth}",
         r"\begin{tabular}{lrr}",
         r"\toprule",
         r"model & mig $\uparrow$ & factor leakage $\downarrow$ \\",
     ]
     order = np.argsort(scores)[::-1]  # the best first
-    assert [line.split(" & ")[:2] for line in tex[4:8]] == [
+    assert [line.split(" & ")[:2] for line in tex[5:9]] == [
         [rf"beta\_{order[0]}", rf"\textbf{{{scores[order[0]]:.3f}}}"],
         *([rf"beta\_{seed}", f"{scores[seed]:.3f}"] for seed in order[1:]),
         [r"mean $\pm$ sd", rf"{np.mean(scores):.3f} $\pm$ {np.std(scores, ddof=1):.3f}"],
@@ -233,8 +234,8 @@ def test_three_models_in_a_row_each_as_latex(unbraid_cli, home: Path) -> None:
 
 def test_latex_escapes_whatever_names_hold() -> None:
     assert latex(Table(["a_b & 50%", "{x}~\\"], [])) == (
-        "\\begin{tabular}{lr}\n\\toprule\na b \\& 50\\% & \\{x\\}\\textasciitilde{}\\textbackslash{} \\\\\n"
-        "\\midrule\n\\bottomrule\n\\end{tabular}\n"
+        "\\begin{adjustbox}{max width=\\linewidth}\n\\begin{tabular}{lr}\n\\toprule\na b \\& 50\\% & \\{x\\}\\textasciitilde{}\\textbackslash{} \\\\\n"
+        "\\midrule\n\\bottomrule\n\\end{tabular}\n\\end{adjustbox}\n"
     )
 
 
@@ -392,7 +393,9 @@ def test_a_score_that_is_worse_than_its_bound_is_a_line_and_code_3(unbraid_cli, 
 def test_a_dash_prints_one_format_and_nothing_else(unbraid_cli, nine: Path) -> None:
     given = ["score", str(nine), "--metrics", "mig"]
     assert unbraid_cli(*given, "--markdown", "-")[1].startswith("| model | mig ↑ |\n")
-    assert unbraid_cli(*given, "--latex", "-")[1].startswith("\\begin{tabular}{lr}\n")
+    assert unbraid_cli(*given, "--latex", "-")[1].startswith(
+        "\\begin{adjustbox}{max width=\\linewidth}\n\\begin{tabular}{lr}\n"
+    )
     assert json.loads(unbraid_cli(*given, "--json", "-")[1]).keys() == {"unbraid", "models", "failed", "cards"}
 
 

@@ -505,9 +505,9 @@ def test_from_three_encoders_and_a_frame_with_gaps_to_a_table_for_a_paper(tmp_pa
     save_table(tmp_path / "table.tex", score_table(cards))
     scores = [card["mig"].score for card in cards.values()]
     rows = [line.removesuffix(" \\\\").split(" & ") for line in (tmp_path / "table.tex").read_text().splitlines()]
-    assert rows[2] == ["model", "mig $\\uparrow$", "snc $\\uparrow$"]
+    assert rows[3] == ["model", "mig $\\uparrow$", "snc $\\uparrow$"]
     assert (
-        [row[:2] for row in rows[4:8]]
+        [row[:2] for row in rows[5:9]]
         == [
             ["seed " + str(np.argmax(scores)), f"\\textbf{{{max(scores):.3f}}}"],  # the best is bold
             *([f"seed {seed}", f"{scores[seed]:.3f}"] for seed in np.argsort(scores)[::-1][1:]),

@@ -331,8 +331,6 @@ def test_skipped_metrics_are_named_with_their_reason() -> None:
 
 
 def test_a_card_is_a_table_for_a_paper() -> None:
-    for module in ("pandas", "jinja2", "tabulate"):
-        pytest.importorskip(module)
     card = unbraid.score(CODES, FACTORS, metrics=["mig", "dci_lasso"], null=19)
     p = {name: scored.null.p for name, scored in card.scored.items() if scored.null is not None}
     rows = [f"{name} & {card.scored[name].headline:.3f} & {p[name]:.3f}" for name in card]

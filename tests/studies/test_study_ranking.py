@@ -229,9 +229,9 @@ def test_rank_writes_tables_for_a_paper(study: Study, tmp_path: Path) -> None:
     assert runs["run"].tolist() == [ranking.runs[at] for at in ranking.best_first]
     assert np.allclose(runs["udr.score"], np.sort(ranking.scores)[::-1])
     rows = (tmp_path / "settings.tex").read_text().splitlines()
-    assert rows[2].startswith("family & setting & runs & UDR & mig")
+    assert rows[3].startswith("family & setting & runs & UDR & mig")
     settings = ranking.per_setting()
-    assert len(rows) == 6 + len(settings)
+    assert len(rows) == 8 + len(settings)
     for family, median in zip(settings["family"], settings["median"], strict=True):
         name = family.replace("_", "\\_")
         assert any(row.startswith(f"{name} & ") and f" & {median:.3f} & " in row for row in rows)

@@ -324,19 +324,11 @@ class ScoreCard(Mapping[str, Any]):
         return pandas.DataFrame(rows)
 
     def to_latex(self) -> str:
-        """The headlines as a LaTeX table (booktabs), by pandas: metric, value, and interval and p where there are any.
-
-        Raises:
-            ImportError: pandas, or Jinja2 that it needs here, is not installed.
-        """
+        """The headlines as a LaTeX table (booktabs): metric, value, and interval and p where there are any."""
         return self._headlines().to_latex(index=False, float_format="%.3f", escape=True)
 
     def to_markdown(self) -> str:
-        """The same table in Markdown.
-
-        Raises:
-            ImportError: pandas, or tabulate that it needs here, is not installed.
-        """
+        """The same table in Markdown."""
         return self._headlines().to_markdown(index=False, floatfmt=".3f")
 
     def _headlines(self) -> DataFrame:

@@ -16,7 +16,6 @@ from unbraid.storage.files import atomic_write, write_text
 if TYPE_CHECKING:
     from unbraid.types import DataFrame
 
-TEXT_WIDTH = 345.0  # pt, of a page of LaTeX's article
 FORMATS = (".tex", ".md", ".csv", ".json")
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 
@@ -64,11 +63,6 @@ class Table:
             return self
         more = f"{len(self.rows) - n_rows} more; --rows {len(self.rows)} shows all"
         return replace(self, rows=self.rows[:n_rows], notes=(*self.notes, more))
-
-    def turned(self) -> "Table":
-        """With rows for columns."""
-        heads, *rows = zip(self.heads, *self.rows, strict=True)
-        return replace(self, heads=heads, rows=rows, align="", keys=1)
 
     @property
     def records(self) -> list[dict[str, Any]]:
@@ -147,54 +141,21 @@ SYMBOLS = {
     "↑": r"$\uparrow$", "↓": r"$\downarrow$", "±": r"$\pm$", "−": "$-$", "β": r"$\beta$", "Δ": r"$\Delta$",
     "°": r"$^\circ$", "†": r"$^\dagger$", "×": r"$\times$", "∞": r"$\infty$",
 }  # fmt: skip
-# pt of a letter in Computer Modern at 10 pt; any other has 5.6, or 7.8 if it is a capital or a symbol.
-WIDTHS = {
-    **dict.fromkeys("ijl.,:;'! ", 2.8), **dict.fromkeys("frtI()[]/-s", 3.9), **dict.fromkeys("acegoz0123456789", 5.0),
-    **dict.fromkeys("mw", 8.3), **dict.fromkeys("MW", 10.3),
-}  # fmt: skip
-SEPARATION, TIGHT = 6.0, 3.0  # pt on either side of a column, and where room is short
-SMALL = 0.8  # of \footnotesize
 
 
 def latex(table: Table) -> str:
-    """A tabular environment that needs the package booktabs, its notes wrapped below it.
+    """A tabular environment, its notes wrapped below it; needs the packages booktabs and adjustbox.
 
-    A table wider than a page is set in smaller letters, or with rows for columns; one that is still too wide stands in
-    table*.
+    A table wider than the text is scaled down to its width.
     """
-    table = _fitting(replace(table, heads=[head.replace("_", " ") for head in table.texts[0]]))
-    heads, *rows = [_begun(" & ".join(map(_escaped, row))) + r" \\" for row in table.texts]
-    lines = [f"\\begin{{tabular}}{{{table.sides}}}", r"\toprule", heads, r"\midrule", *rows, r"\bottomrule"]
-    lines.append(r"\end{tabular}")
+    named = [head.replace("_", " ") for head in table.texts[0]]
+    heads, *rows = [_begun(" & ".join(map(_escaped, row))) + r" \\" for row in (named, *table.texts[1:])]
+    lines = [r"\begin{adjustbox}{max width=\linewidth}", f"\\begin{{tabular}}{{{table.sides}}}", r"\toprule"]
+    lines += [heads, r"\midrule", *rows, r"\bottomrule", r"\end{tabular}", r"\end{adjustbox}"]
     if table.notes:
         notes = r" \\ ".join(_begun(_escaped(note)) for note in table.notes)
         lines += ["", rf"\smallskip\noindent\parbox{{\linewidth}}{{\raggedright\footnotesize {notes}}}"]
-    if width(table) > TEXT_WIDTH:
-        lines = [rf"{{\footnotesize\setlength{{\tabcolsep}}{{{TIGHT:g}pt}}%", *lines, "}"]
-    if (least := width(table, small=True)) > TEXT_WIDTH:
-        said = f"% about {least:.0f} pt wide: more than a column or a page of {TEXT_WIDTH:.0f} pt"
-        lines = [said, r"\begin{table*}", r"\centering", *lines, r"\end{table*}"]
     return "\n".join(lines) + "\n"
-
-
-def _fitting(table: Table) -> Table:
-    """The table, or its columns as rows where only so it is no wider than a page."""
-    turned = table.turned()
-    numbers = set(table.sides[1:]) == {"r"}
-    wide, narrow = width(table, small=True), width(turned, small=True)
-    return turned if numbers and wide > TEXT_WIDTH >= narrow else table
-
-
-def width(table: Table, *, small: bool = False) -> float:
-    """About how wide LaTeX sets a table, in pt."""
-    letters = sum(max(map(_letters, column)) for column in zip(*table.texts, strict=True))
-    return letters * (SMALL if small else 1.0) + 2 * len(table.heads) * (TIGHT if small else SEPARATION)
-
-
-def _letters(text: str) -> float:
-    text = plain(text)
-    other = (7.8 if each.isupper() or not each.isalpha() else 5.6 for each in text)
-    return sum(WIDTHS.get(each, wide) for each, wide in zip(text, other, strict=True))
 
 
 def _begun(row: str) -> str:
