@@ -233,10 +233,8 @@ def test_three_models_in_a_row_each_as_latex(unbraid_cli, home: Path) -> None:
 
 
 def test_latex_escapes_whatever_names_hold() -> None:
-    assert latex(Table(["a_b & 50%", "{x}~\\"], [])) == (
-        "\\begin{adjustbox}{max width=\\linewidth}\n\\begin{tabular}{lr}\n\\toprule\na b \\& 50\\% & \\{x\\}\\textasciitilde{}\\textbackslash{} \\\\\n"
-        "\\midrule\n\\bottomrule\n\\end{tabular}\n\\end{adjustbox}\n"
-    )
+    text = latex(Table(["a_b & 50%", "{x}~\\"], []))
+    assert r"a b \& 50\% & \{x\}\textasciitilde{}\textbackslash{} \\" in text.splitlines()
 
 
 def test_a_model_without_a_metric_has_a_dash() -> None:
