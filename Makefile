@@ -77,7 +77,7 @@ reproduce: $(TRAINS)
 	$(BIN)/unbraid report reproduced/$(STUDY) --out reproduced/$(STUDY)/report.html
 	$(BIN)/python docs/make_claims.py --gather reproduced/$(STUDY)
 	$(BIN)/python docs/make_claims.py
-	$(BIN)/python docs/make_joined.py
+	$(BIN)/python evidence/join_results.py
 	$(BIN)/python docs/generate.py
 	@echo "Open reproduced/$(STUDY)/report.html in a browser."
 

@@ -27,7 +27,7 @@ FLOORS = (
     {"representation", "datasets", "models"},
     {"metrics", "objectives"},
     {"plots", "families", "analysis", "confidence"},
-    {"report", "results", "sharing"},
+    {"report", "sharing"},
     {"scoring"},
     {"integrations"},
     {"runs"},
@@ -109,7 +109,9 @@ def within(name: str, modules: Mapping[str, Path]) -> str | None:
     return name if name in modules else parent if (parent := name.rpartition(".")[0]) in modules else None
 
 
-SCRIPTS = sorted(path for folder in ("benchmarks", "docs") for path in (SOURCE.parents[1] / folder).glob("*.py"))
+SCRIPTS = sorted(
+    path for folder in ("benchmarks", "docs", "evidence") for path in (SOURCE.parents[1] / folder).glob("*.py")
+)
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)

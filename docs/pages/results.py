@@ -1,12 +1,11 @@
 """Every number of results/ on one page, with boxes that filter its rows; as HTML, which thousands of rows need."""
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
 from html import escape
+from typing import Any
 
 from pages.texts import ROOT
-from unbraid.results.files import Entry, entries, read_all
-from unbraid.results.shown import measured_cell, place, reported_cell
-from unbraid.storage.table_formats import text_of
 
 FOLDER = ROOT / "results"
 FILTERS = ("paper", "model", "dataset", "metric")
@@ -17,25 +16,26 @@ ABOUT = """\
 What papers report, beside what was measured with unbraid, number by number. A reported number has its place in the
 paper, a measured one the study that it comes from. Rows of `unbraid` are means over seeds that no single number of a
 paper is held against. Point at a measured number to see seeds, commit and the reason why it differs.
-[The guide](results.md) says how the records are kept, and `unbraid results table` prints them."""
+[The guide](results.md) says how the records are kept."""
 
 
 def page() -> str:
     """The page; without any row where the folder is not there."""
-    some = list(entries(read_all(FOLDER))) if FOLDER.is_dir() else []
-    boxes = "".join(_box(name, sorted({_value(each, name) for each in some})) for name in FILTERS)
+    contents = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.rglob("*.json"))]
+    scores = [{"model": content["model"], **score} for content in contents for score in content["scores"]]
+    boxes = "".join(_box(name, sorted({_value(score, name) for score in scores})) for name in FILTERS)
     words = '<label>words <input type="search" name="words"></label>'
     form = f'<form class="results-filters" autocomplete="off">{boxes}{words}<output></output></form>'
     head = "".join(f"<th>{name}</th>" for name in HEADS)
-    rows = "\n".join(map(_row, some))
+    rows = "\n".join(map(_row, scores))
     table = f'<table class="results">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>'
     return f"{ABOUT}\n\n{form}\n\n{table}\n"
 
 
-def _value(entry: Entry, name: str) -> str:
+def _value(score: Mapping[str, Any], name: str) -> str:
     if name in ("paper", "model"):
-        return entry.model.split("__")[name == "model"]
-    return str(entry.score[name])
+        return score["model"].split("__")[name == "model"]
+    return score[name]
 
 
 def _box(name: str, values: Iterable[str]) -> str:
@@ -43,25 +43,27 @@ def _box(name: str, values: Iterable[str]) -> str:
     return f'<label>{name} <select name="{name}"><option value="">all</option>{options}</select></label>'
 
 
-def _row(entry: Entry) -> str:
-    score = entry.score
-    cells = [*(_value(entry, name) for name in FILTERS), score["setting"]]
-    numbers = [_number(reported_cell(score)), _number(measured_cell(score))]
+def _row(score: Mapping[str, Any]) -> str:
+    reported, measured = score.get("reported"), score.get("measured")
+    cells = [*(_value(score, name) for name in FILTERS), score["setting"], reported["printed"] if reported else ""]
+    place = reported["place"] if reported else score["measured"]["study"]
     return (
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + f"<td>{numbers[0]}</td>"
-        f'<td title="{escape(_told(entry))}">{numbers[1]}</td><td>{escape(place(score))}</td></tr>'
-    )
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+        + f'<td title="{escape(_source(score))}">{_interval(measured) if measured else ""}</td>'
+        f"<td>{escape(place)}</td></tr>"
+    )  # fmt: skip
 
 
-def _number(cell: object) -> str:
-    return "" if cell is None else escape(text_of(cell))
+def _interval(measured: Mapping[str, Any]) -> str:
+    ends = f" [{measured['low']:.3f}, {measured['high']:.3f}]" if "low" in measured else ""
+    return f"{measured['value']:.3f}{ends}"
 
 
-def _told(entry: Entry) -> str:
+def _source(score: Mapping[str, Any]) -> str:
     """What stands behind a measured number."""
-    held = entry.score.get("measured")
-    if held is None:
+    measured = score.get("measured")
+    if measured is None:
         return ""
-    many = f"{held['units']} {held['unit']}{'s' * (held['units'] > 1)}"
-    parts = [many, held["study"], held["commit"][:12], held["machine"], entry.score.get("reason", "")]
+    seeds = f"{measured['units']} {measured['unit']}{'s' * (measured['units'] > 1)}"
+    parts = [seeds, measured["study"], measured["commit"][:12], measured["machine"], score.get("reason", "")]
     return "; ".join(part for part in parts if part)

@@ -122,10 +122,6 @@ WALK: dict[str, list[tuple[str, int]]] = {
     "study add": [("study codes.npz --family mine", 2), ("study run --name mine", 2), ("wide run", 2)],
     "study agreement": [("study", 0), ("wide", 0)],
     "study merge": [("study study/results.parquet --out a.csv", 0)],
-    "results add": [("study", 0), ("wide", 0), ("run/scores.json --model a__b --dataset square", 0)],
-    "results check": [("--folder study", 2)],
-    "results table": [("--folder study", 2)],
-    "results show": [("vae --folder study", 2)],
     "study generalisation": [("study", 0), ("study --json -", 0), ("wide", 0)],
 }  # fmt: skip
 

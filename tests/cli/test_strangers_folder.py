@@ -93,10 +93,6 @@ WALK: Mapping[str, list[str]] = {
     "study agreement": ["study"],
     "study merge": ["study study/results.parquet --out a.csv"],
     "study generalisation": ["study"],
-    "results add": ["study --folder kept"],
-    "results check": ["--folder kept"],
-    "results table": ["--folder kept"],
-    "results show": ["unbraid__beta_vae --folder kept"],
 }
 # No checkpoint, nothing to download, one seed of each.
 REFUSED = {"continue", "data get", "compare study"}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.results.examples import of_paper, of_study, put
+from tests.evidence.examples import of_paper, of_study, put
 
 
 @pytest.fixture

@@ -26,7 +26,6 @@ from unbraid.cli.fit import fit
 from unbraid.cli.metrics import list_metrics
 from unbraid.cli.rank import rank
 from unbraid.cli.report import report
-from unbraid.cli.results import results_app
 from unbraid.cli.score import score
 from unbraid.cli.stress import stress
 from unbraid.cli.study import study_app
@@ -71,7 +70,6 @@ study_app.command("agreement")(agreement)
 study_app.command("generalisation")(generalisation)
 study_app.command("merge")(merge)
 app.add_typer(study_app, name="study", rich_help_panel=SELECT)
-app.add_typer(results_app, name="results", rich_help_panel=SELECT)
 
 
 @app.callback(invoke_without_command=True)

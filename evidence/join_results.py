@@ -1,6 +1,6 @@
 """Put what was measured here beside what the papers report, in the external/ files of results/.
 
-python docs/make_joined.py    after a study has run and its table was gathered by make_claims.py
+python evidence/join_results.py    after a study has run and its table was gathered by docs/make_claims.py
 
 Only tables whose runs are all of one commit, without changes, are taken. Where a number lies elsewhere than the
 paper's, what is smaller here stands beside it as the reason; no more is known of the cause than that.
@@ -12,15 +12,15 @@ from datetime import date
 from typing import Any, NamedTuple
 
 import pandas as pd
-from pages.settings import RESULTS
+from records.check import outside
+from records.files import FOLDER, path_of, read, text_of
+from records.measured import means
+from records.schema import BESIDE, COMMIT, EXTERNAL, Results, apart, beside, named
 
-from unbraid.results.adding import added, write
-from unbraid.results.files import path_of, read
-from unbraid.results.measured import in_table
-from unbraid.results.schema import COMMIT, EXTERNAL, key_of
+from unbraid.storage.files import write_text
+from unbraid.storage.json_records import check_record
 
-FOLDER = RESULTS.parents[2] / "results"
-TODAY = date.today()
+TABLES = FOLDER.parent / "docs" / "reproductions" / "results"
 
 
 class Join(NamedTuple):
@@ -71,36 +71,64 @@ def joins() -> Iterator[Join]:
         yield Join(study, {"family": "info_gan"}, "dci-2018__info_gan", file, "information_weight=6")
 
 
-def scores_of(join: Join, reported: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What was measured of the numbers that the paper reports, under the paper's names."""
-    runs = pd.read_csv(RESULTS / f"{join.study}.csv").query("state == 'finished'")
+def measured_of(join: Join, content: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """What was measured of the numbers that the paper reports for this setting, by column."""
+    runs = pd.read_csv(TABLES / f"{join.study}.csv").query("state == 'finished'")
     for column, value in join.where.items():
         runs = runs[runs[column] == value] if column in runs else runs[:0]
-    there = {metric: data for metric, data, setting in map(key_of, reported["scores"]) if setting == join.setting}
-    columns = [name for name in there if name in runs and runs[name].notna().any()]
+    reported = [score["metric"] for score in content["scores"] if score["setting"] == join.setting]
+    columns = [name for name in reported if name in runs and runs[name].notna().any()]
     if runs.empty or not columns or runs["setting"].nunique() > 1:
-        return []
+        return {}
     if not re.fullmatch(COMMIT, "".join(runs["commit"].astype(str).unique())):
         print(f"{join.study}: left out, its runs are not of one commit without changes")
-        return []
-    found = in_table(runs, join.study, columns)
-    return [{**each.score, "dataset": there[each.score["metric"]], "setting": join.setting} for each in found]
+        return {}
+    return means(runs, join.study, columns)
+
+
+def joined(content: dict[str, Any], setting: str, measured: Mapping[str, Any], reason: str, today: date) -> int:
+    """Put measured numbers beside the reported ones of a setting, in place; how many are new or changed.
+
+    Raises:
+        ValueError: a number lies outside the range of its metric.
+    """
+    n_changed = 0
+    for score in content["scores"]:
+        if score["setting"] != setting or score["metric"] not in measured or "reported" not in score:
+            continue
+        number = dict(measured[score["metric"]])
+        before = score.get("measured")
+        if before is not None and "metric_version" not in before:  # recorded before versions were
+            number.pop("metric_version", None)
+        if before == number:
+            continue
+        n_changed += 1
+        score["measured"] = measured[score["metric"]]
+        for fault in outside(score):
+            raise ValueError(f"{named(score)}: {fault}")
+        score.pop("reason", None)
+        if apart(score):
+            score["reason"] = reason
+    if n_changed:
+        content["history"].append({"date": today.isoformat(), "reason": reason})
+        if any(beside(score.get("measured", {})) for score in content["scores"]):
+            content["schema"] = BESIDE
+    return n_changed
 
 
 def main() -> None:
     """Write the files that get a number."""
     for join in joins():
         path = path_of(FOLDER, join.model, EXTERNAL, join.file)
-        if not (RESULTS / f"{join.study}.csv").is_file() or not path.is_file():
+        if not (TABLES / f"{join.study}.csv").is_file() or not path.is_file():
             continue
-        scores = scores_of(join, read(path))
-        if not scores:
-            continue
+        content = read(path)
         reason = f"{next(text for name, text in SMALLER.items() if join.study.startswith(name))}."
-        plan = added(FOLDER, join.model, EXTERNAL, join.file, scores, reason=reason, today=TODAY)
-        if plan.n_new or plan.n_replaced:
-            write(plan)
-            print(f"{path.relative_to(FOLDER.parent)}, {join.setting}: {plan.n_new} new, {plan.n_replaced} replaced")
+        n_changed = joined(content, join.setting, measured_of(join, content), reason, date.today())
+        if n_changed:
+            check_record(Results, content, path)
+            write_text(path, text_of(content))
+            print(f"{path.relative_to(FOLDER.parent)}, {join.setting}: {n_changed} new or changed")
 
 
 if __name__ == "__main__":

@@ -6,11 +6,11 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from records.files import path_of, paths, read, text_of
+from records.schema import EXTERNAL, SEVERAL, SHORT, UNCLEAN, apart, key_of, named
 from unbraid.analysis.columns import HELD_OUT, ROUNDING
 from unbraid.metrics import MEASURES
 from unbraid.metrics._shared.arguments import find_metric
-from unbraid.results.files import path_of, paths, read, text_of
-from unbraid.results.schema import EXTERNAL, SEVERAL, SHORT, UNCLEAN, apart, key_of, named
 
 
 def faults(folder: Path) -> list[str]:

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from records.files import paths, read
+from records.schema import differing, key_of, named
 from unbraid._utils.suggest import one_line
-from unbraid.results.files import paths, read
-from unbraid.results.schema import differing, key_of, named
 
 
 def changes(folder: Path, revision: str) -> list[str]:

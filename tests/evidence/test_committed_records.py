@@ -1,14 +1,9 @@
 """The repository's own results/."""
 
-from pathlib import Path
-
 import pytest
-
-from unbraid.results.check import faults
-from unbraid.results.earlier import changes, latest
-from unbraid.results.files import paths
-
-FOLDER = Path(__file__).parents[2] / "results"
+from records.check import faults
+from records.earlier import changes, latest
+from records.files import FOLDER, paths
 
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="there are no results here")
 

@@ -1,4 +1,4 @@
-"""`unbraid results check`: each fault, made by hand, is one line; what vanished is told from git."""
+"""The check of records: each fault, made by hand, is one line; what vanished is told from git."""
 
 import json
 import subprocess
@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from check_results import main
+from records.check import faults, outside
+from records.earlier import changes, latest
 
-from tests.results.examples import COMMIT, measured, of_paper, of_study, put
-from unbraid.results.check import faults, outside
-from unbraid.results.earlier import changes, latest
+from tests.evidence.examples import COMMIT, measured, of_paper, of_study, put
 
 
 @pytest.fixture
@@ -20,9 +21,13 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "results"
 
 
-def test_sound_files_have_no_fault(unbraid_cli, folder: Path) -> None:
+Capture = pytest.CaptureFixture[str]
+
+
+def test_sound_files_have_no_fault(folder: Path, capsys: Capture) -> None:
     assert faults(folder) == []
-    assert unbraid_cli("results", "check", "--folder", folder) == (0, f"{folder}: no fault in 2 files\n", "")
+    assert main(["--folder", str(folder)]) == 0
+    assert capsys.readouterr().out == "0 faults in 2 files\n"
 
 
 Edit = Callable[[dict[str, Any]], object]
@@ -70,16 +75,15 @@ RULES: dict[str, tuple[Edit, str]] = {
 
 
 @pytest.mark.parametrize(("edit", "said"), [*SCHEMA.values(), *RULES.values()], ids=[*SCHEMA, *RULES])
-def test_each_fault_is_one_line_that_names_the_file(unbraid_cli, tmp_path: Path, edit: Edit, said: str) -> None:
+def test_each_fault_is_one_line_that_names_the_file(tmp_path: Path, edit: Edit, said: str) -> None:
     content = of_paper()
     path = put(tmp_path, content)
     edit(content)
     path.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    code, printed, error = unbraid_cli("results", "check", "--folder", tmp_path)
-    assert (code, error) == (2, f"unbraid: {tmp_path}: 1 fault in 1 file\n")
-    assert printed.startswith(f"{path}: ")
-    assert said in printed
-    assert printed.count("\n") == 1
+    [fault] = faults(tmp_path)
+    assert fault.startswith(f"{path}: ")
+    assert said in fault
+    assert "\n" not in fault
 
 
 def test_a_perfect_score_that_rounding_has_lifted_is_not_outside_its_range() -> None:
@@ -173,21 +177,21 @@ def test_nothing_vanished_from_what_is_as_it_was_or_has_more(kept: Path) -> None
     assert changes(kept, "HEAD") == []
 
 
-def test_what_vanished_or_changed_in_silence_is_told(unbraid_cli, kept: Path) -> None:
+def test_what_vanished_or_changed_in_silence_is_told(capsys: Capture, kept: Path) -> None:
     content = of_paper()
     content["scores"][0]["reported"]["value"] = 0.32
     del content["scores"][1]
     path = put(kept, content)
     other = kept / "unbraid__vae" / COMMIT[:12] / "small.json"
     other.unlink()
-    code, printed, error = unbraid_cli("results", "check", "--folder", kept, "--against", "HEAD")
-    assert printed.splitlines() == [
+    assert main(["--folder", str(kept), "--against", "HEAD"]) == 2
+    assert capsys.readouterr().out.splitlines() == [
         f"{path}: mig.score of square (beta=1): reported has changed, value from 0.31 to 0.32, without a new entry in "
         "history",
         f"{path}: agreement_of_seeds of square: the reported number 0.5 has vanished",
         f"{other}: sap.score of disk: the measured number 0.3 has vanished",
+        "3 faults in 1 files",
     ]
-    assert (code, error) == (2, f"unbraid: {kept}: 3 faults in 1 file\n")
 
 
 def test_a_new_entry_lets_a_number_change_and_none_lets_it_vanish(kept: Path) -> None:
@@ -211,11 +215,9 @@ def test_the_history_only_grows(kept: Path) -> None:
 
 
 @pytest.mark.parametrize("revision", ["nowhere", "--all", ""])
-def test_a_revision_that_there_is_not_is_one_line(unbraid_cli, kept: Path, revision: str) -> None:
-    code, _, error = unbraid_cli("results", "check", "--folder", kept, f"--against={revision}")
-    assert code == 2
-    assert error.startswith(f"unbraid: {kept}: git does not know what was there (")
-    assert error.count("\n") == 1
+def test_a_revision_that_there_is_not_is_one_line(kept: Path, revision: str) -> None:
+    with pytest.raises(ValueError, match="git does not know what was there"):
+        changes(kept, revision)
 
 
 def test_the_latest_commit_is_the_last_that_touched_the_folder(kept: Path) -> None:
@@ -227,6 +229,6 @@ def test_the_latest_commit_is_the_last_that_touched_the_folder(kept: Path) -> No
     assert latest(Path("/")) is None
 
 
-def test_a_folder_that_there_is_not_is_one_line(unbraid_cli, tmp_path: Path) -> None:
-    code, _, error = unbraid_cli("results", "check", "--folder", tmp_path / "none")
-    assert (code, error) == (2, f"unbraid: {tmp_path / 'none'}: no such folder; --folder names that of the results\n")
+def test_a_folder_that_there_is_not_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="no such folder"):
+        faults(tmp_path / "none")

@@ -1,0 +1,6 @@
+"""The scripts of evidence/ import the modules that lie beside them."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "evidence"))
