@@ -131,7 +131,7 @@ $(OLDEST)/.installed: $(INSTALLED) tests/oldest.py
 	$(OLDEST)/bin/python -m pip install --quiet --constraint $(OLDEST)/constraints.txt torch uv
 	$(OLDEST)/bin/uv pip install --quiet --python $(OLDEST)/bin/python --constraint $(OLDEST)/constraints.txt \
 	  --editable '.[train,data,onnx,ray,track,anndata,lightning]' \
-	  flask flask-cors huggingface_hub hypothesis jsonschema moto onnxruntime packaging playwright pytest pytest-timeout \
+	  flask flask-cors huggingface_hub hypothesis moto onnxruntime packaging playwright pytest pytest-timeout \
 	  pytest-xdist
 	touch $@
 

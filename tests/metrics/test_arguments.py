@@ -17,7 +17,6 @@ from unbraid.analysis.merging import merge_tables
 from unbraid.cli.app import app
 from unbraid.metrics import METRICS, mig, modularity
 from unbraid.metrics._shared.arguments import arguments_of, choosable, find_metric, full_name
-from unbraid.studies.sharing import records
 
 RNG = np.random.default_rng(0)
 FACTORS = RNG.integers(0, 4, (300, 3))
@@ -118,12 +117,6 @@ def test_a_study_keeps_settings_of_a_metric_apart(tmp_path: Path) -> None:
     merged = merge_tables({"a": frame, "b": other.results()})
     assert {"mig.score", COLUMN, COLUMN.replace("5", "6")} <= {*merged.columns}
     assert merged[COLUMN].tolist() == merged.merge(frame, on="run")[f"{COLUMN}_y"].tolist()
-    record = next(iter(records(study.snapshot(), organisation="lab", now=0.0)))
-    (result,) = [each for each in record["evaluation_results"] if each["evaluation_name"] == COLUMN]
-    config = result["metric_config"]
-    assert (config["metric_id"], config["metric_kind"]) == ("unbraid.mig.score", "mig")
-    assert {"bins": 5, "binning": "mass", "version": 2}.items() <= config["metric_parameters"].items()
-    assert (config["min_score"], config["max_score"], config["lower_is_better"]) == (0, 1, False)
 
 
 @pytest.mark.parametrize("name", METRICS)

@@ -258,7 +258,6 @@ def test_no_damaged_file_is_handed_on(trained: Run, tmp_path: Path, cut: int | N
         ),
         (("{run}", "--out", "{there}/a.txt"), "the name must end in"),
         (("{study}", "--out", "{there}/a.csv", "--chosen", "By hand."), "--name, --chosen and --scores are for the"),
-        (("{study}", "--out", "{there}/a.csv", "--organisation", "Lab"), "--organisation is for --records"),
         (("{study}", "--out", "{there}/a.csv", "--part", "encoder"), "--part is for an .onnx file"),
         (("{there}/none", "--out", "{there}/a"), "none: no such file or folder"),
         (("{study}/runs", "--out", "{there}/a"), "runs: not the folder of a run; there is no config.json"),

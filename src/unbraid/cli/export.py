@@ -6,7 +6,6 @@ from typing import Annotated, Literal
 
 import typer
 
-from unbraid._utils.counted import counted
 from unbraid._utils.optional import require
 from unbraid.cli._options import refuse
 from unbraid.cli._trust import TrustCode
@@ -20,18 +19,12 @@ def export(
     out: Annotated[
         Path,
         typer.Option(
-            help="Output. For a study: .csv or .parquet file of its results, or the folder of --records. For a run: "
+            help="Output. For a study: .csv or .parquet file of its results. For a run: "
             ".onnx file of its model, or a new folder with a model card. For a run or a file of codes: .npz, "
             ".safetensors or .parquet file of codes and factors."
         ),
     ],
     part: Annotated[Literal["decoder", "encoder"], typer.Option(help="With .onnx: part of the model.")] = "decoder",
-    records: Annotated[
-        bool, typer.Option("--records", help="Write a JSON record of each run in the format of Every Eval Ever.")
-    ] = False,
-    organisation: Annotated[
-        str | None, typer.Option(help="With --records: who trained and measured the models.", show_default="unknown")
-    ] = None,
     name: Annotated[
         str | None, typer.Option(help="With a new folder: name of the model in its card; default that of the folder.")
     ] = None,
@@ -49,8 +42,7 @@ def export(
 ) -> None:
     """Write results, codes or models for other tools or to publish.
 
-    The results of a study are a table with one row per run. With --records they are one JSON record per run, in a
-    schema that many projects share.
+    The results of a study are a table with one row per run.
 
     If the output has no suffix (a number such as in vae-0.1 is none), a run is copied into a new folder with a model
     card (README.md) that the Hugging Face Hub reads: how the model was trained and chosen, its scores, what each latent
@@ -62,8 +54,6 @@ def export(
     Examples:
 
       unbraid export study/ --out results.csv
-
-      unbraid export study/ --records --organisation "My lab" --out records/
 
       unbraid export runs/3f6c0f0a8d1e2b47 --out decoder.onnx
 
@@ -81,18 +71,13 @@ def export(
     check_not_fitted(path)
     trust = trust_code or ()
     bare = not out.suffix or out.suffix[1:2].isdigit()  # "vae-0.1" is the name of a folder
-    folder = bare and not is_study(path) and not records and path.is_dir()
+    folder = bare and not is_study(path) and path.is_dir()
     if not folder and (name or chosen or scores):
         raise ValueError(
             f"--name, --chosen and --scores are for the model card of a run in a new folder, not for {out}"
         )
-    refuse({} if records else {"organisation": organisation}, "is for --records")
     refuse({} if out.suffix == ".onnx" or part == "decoder" else {"part": part}, "is for an .onnx file")
-    if is_study(path) and records:
-        _records(path, out, organisation or "unknown", trust)
-    elif records:
-        raise ValueError(f"--records needs a study; {path} is not one")
-    elif is_study(path):
+    if is_study(path):
         _results(path, check_output("--out", out, ".csv", ".parquet"), trust)
     elif folder:
         _folder(path, out, name, chosen, scores, trust)
@@ -109,15 +94,6 @@ def _results(path: Path, out: Path, trust: Collection[str]) -> None:
     with opened(path, trust=trust) as study:
         save_frame(study.results(), out)
     say(f"wrote {out}")
-
-
-def _records(path: Path, out: Path, organisation: str, trust: Collection[str]) -> None:
-    from unbraid.cli.study import opened
-    from unbraid.studies.sharing import write_records
-
-    with opened(path, trust=trust) as study:
-        count = write_records(*study.snapshots(), folder=out, organisation=organisation)
-    say(f"wrote {counted(count, 'record')} below {out / 'data'}")
 
 
 def _model(run: Path, out: Path, part: Literal["decoder", "encoder"], trust: Collection[str]) -> None:

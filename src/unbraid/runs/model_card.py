@@ -14,7 +14,6 @@ from unbraid.families.table import find_family
 from unbraid.representation import Representation
 from unbraid.runs.run import Run
 from unbraid.scoring.per_code import per_code
-from unbraid.sharing.front_matter import with_keys
 from unbraid.sharing.model_index import model_index, scores_section
 from unbraid.sharing.numbers import in_markdown, markdown_table
 from unbraid.storage.files import read_whole
@@ -22,6 +21,7 @@ from unbraid.storage.json_records import LARGEST
 from unbraid.storage.run_files import SCORES
 from unbraid.storage.score_file import SavedScores, read_scores_file
 from unbraid.storage.trust import trusted_in
+from unbraid.storage.yaml_files import written
 
 README = "README.md"
 CHOSEN = "How it was chosen"
@@ -57,7 +57,7 @@ def model_card(
         f"## What each latent does\n\n{_latents(codes)}",
         "## What it does not do\n\n" + "".join(f"- {line}\n" for line in _limits(run, codes, held)),
     ]
-    return with_keys("\n".join(sections), _metadata(run, name, held), README)
+    return f"---\n{written(_metadata(run, name, held))}---\n\n" + "\n".join(sections)
 
 
 def chosen_in(folder: Path) -> str | None:

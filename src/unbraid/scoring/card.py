@@ -5,7 +5,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, make_dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -389,8 +389,8 @@ class ScoreCard(Mapping[str, Any]):
         what it was computed with; those of the dataset hold the number of rows and the names of the factors.
 
         Args:
-            path: of a README.md, to write the results into its front matter. All else there stays as it is, and of the
-                index the results of other models, datasets and metrics. A file that is not there yet begins with a
+            path: of a README.md, to write the results into its front matter (this needs huggingface_hub); its text,
+                and results on other datasets or by other metrics, stay. A file that is not there yet begins with a
                 table of the scores.
             model: what the index calls the model.
             dataset: what the images are called. Name rendered images as such, and not by the dataset they follow.
@@ -402,8 +402,10 @@ class ScoreCard(Mapping[str, Any]):
             {"model-index": [...]}, which `huggingface_hub.ModelCardData` takes as keyword arguments.
 
         Raises:
-            ValueError: no metric was scored, a name is empty, or the front matter of the file cannot be read.
+            ValueError: no metric was scored, a name is empty, the front matter of the file cannot be read, or it has
+                results of another model.
             FileNotFoundError: the folder of `path` does not exist.
+            ImportError: `path` is given, and huggingface_hub is not installed.
         """
         from unbraid.sharing.model_index import model_index, write_to_readme
 
@@ -415,51 +417,6 @@ class ScoreCard(Mapping[str, Any]):
         if path is not None:
             write_to_readme(Path(path), index, scores)
         return index
-
-    def to_every_eval_ever(
-        self,
-        folder: str | Path | None = None,
-        *,
-        model: str,
-        dataset: str,
-        organisation: str,
-        relationship: Literal["first_party", "third_party", "collaborative", "other"],
-        source: str | None = None,
-        split: str | None = None,
-        availability: Literal["open_weights", "closed_weights", "unknown"] = "unknown",
-        details: Mapping[str, str] | None = None,
-        now: float | None = None,
-    ) -> dict[str, Any]:
-        """The scores as a record of Every Eval Ever (https://github.com/evaleval/every_eval_ever), version 0.3.0.
-
-        Each number of which one end is better is a result, with its direction, range and interval, its level by chance
-        and what it was computed with, and the SHA-256 of codes and factors.
-
-        Args:
-            folder: to write the record below, as data/<collection>/<developer>/<model>/<uuid>.json.
-            model: "developer/name", as on the Hugging Face Hub.
-            dataset: what the data are called. Name rendered images as such, and not by the dataset they follow.
-            organisation: who computed the scores.
-            relationship: of that organisation to the developer of the model.
-            source: where the data are: an address, or "owner/name" on the Hub; by default nowhere public.
-            split: of the dataset on the Hub.
-            availability: of the model's weights.
-            details: what else to say of the model.
-            now: seconds since 1970, when the record is made; by default now.
-
-        Raises:
-            ValueError: no metric was scored, or an argument is empty or none of those listed.
-            FileNotFoundError: `folder` does not exist.
-        """
-        from unbraid.sharing.every_eval_ever import record_of_card, write_record
-
-        record = record_of_card(
-            SavedScores.model_validate(self.to_dict()), model=model, dataset=dataset, organisation=organisation,
-            relationship=relationship, source=source, split=split, availability=availability, details=details, now=now,
-        )  # fmt: skip
-        if folder is not None:
-            write_record(record, Path(folder))
-        return record
 
     def save(self, path: str | Path) -> None:
         """Write the card as .json, or as one standalone .html page. Whole or not at all.

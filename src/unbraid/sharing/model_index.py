@@ -11,10 +11,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from yaml import YAMLError
+
+from unbraid._utils.optional import require
+from unbraid._utils.suggest import one_line
 from unbraid.metrics._shared.provenance import of_another_version
-from unbraid.sharing.front_matter import read_front_matter, with_keys
 from unbraid.sharing.numbers import Number, in_markdown, numbers_of, score_table, slug
-from unbraid.storage.files import atomic_write
+from unbraid.storage.files import write_text
 from unbraid.storage.score_file import SavedScores
 
 KEY = "model-index"
@@ -62,26 +65,45 @@ def model_index(
 def write_to_readme(path: Path, metadata: Mapping[str, Any], scores: SavedScores) -> None:
     """Write the evaluation results into a README.md; one that is not there yet begins with a table of them.
 
+    Numbers of the same metric, task and dataset are replaced, all others stay. The rest of the front matter keeps its
+    keys and values, but not its comments.
+
     Raises:
         FileNotFoundError: the folder does not exist.
-        ValueError: the name does not end in .md, or its front matter cannot be read.
+        ImportError: huggingface_hub is not installed.
+        ValueError: the name does not end in .md, the front matter cannot be read, or its results are of another model.
     """
+    hub = require("huggingface_hub", "hub", "writing scores into a README.md")
     if path.suffix != ".md":
         raise ValueError(f"{path}: a model card is a README.md; give a name that ends in .md")
-    (entry,) = metadata[KEY]
-    if path.exists():
-        text = _text(path)
-        results = merged(read_front_matter(text, str(path)).get(KEY), entry, str(path))
-    else:
-        text, results = f"# {in_markdown(entry['name'])}\n\n{scores_section(scores)}", [entry]
-    with atomic_write(path) as temporary:
-        temporary.write_bytes(with_keys(text, {KEY: results}, str(path)).encode())
+    added = hub.ModelCardData(**metadata)
+    text = _text(path) if path.exists() else f"\n# {in_markdown(added.model_name)}\n\n{scores_section(scores)}"
+    if not text.lstrip().startswith("---"):
+        text = f"---\n\n---\n{text}"
+    try:
+        card = hub.ModelCard(text)
+    except (ValueError, YAMLError) as error:
+        raise ValueError(f"{path}: the front matter cannot be read: {one_line(error)}") from None
+    if card.data.model_name not in (None, added.model_name):
+        raise ValueError(f"{path} has the results of {card.data.model_name}, not of {added.model_name}")
+    keys = {_key(result) for result in added.eval_results}
+    card.data.model_name = added.model_name
+    card.data.eval_results = [
+        *(result for result in card.data.eval_results or [] if _key(result) not in keys),
+        *added.eval_results,
+    ]
+    write_text(path, str(card))
+
+
+def _key(result: Any) -> tuple[Any, ...]:
+    """By which the Hub tells results of one model apart."""
+    return *result.unique_identifier, result.metric_type
 
 
 def _text(path: Path) -> str:
     """With the ends of its lines as they are."""
     try:
-        return path.read_bytes().decode("utf-8")
+        return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError:
         raise ValueError(f"{path} is not text in UTF-8") from None
 
@@ -98,59 +120,6 @@ def scores_section(scores: SavedScores) -> str:
     others = [of_another_version(name, each.version) for name, each in scores.metrics.items()]
     listed = "".join(f"- {in_markdown(each)}\n" for each in others if each)
     return f"## Scores\n\n{score_table(numbers)}\n{said}\n" + (listed and f"\n{listed}")
-
-
-def merged(existing: Any, entry: Mapping[str, Any], where: str) -> list[dict[str, Any]]:
-    """A model index with the results of a model added; numbers of the same metric, task and dataset are replaced.
-
-    Raises:
-        ValueError: what is there is no model index.
-    """
-    if existing is None:
-        return [dict(entry)]
-    if not isinstance(existing, list) or not all(map(_is_entry, existing)):
-        raise ValueError(f"{where}: {KEY} must be a list of models with name and results; correct or delete it")
-    if all(each["name"] != entry["name"] for each in existing):
-        return [*existing, dict(entry)]
-    return [
-        each if each["name"] != entry["name"] else {**each, "results": _with_results(each["results"], entry["results"])}
-        for each in existing
-    ]
-
-
-def _with_results(there: list[Any], added: list[Any]) -> list[Any]:
-    results = list(there)
-    for result in added:
-        same = next((place for place, each in enumerate(results) if _key(each) == _key(result)), None)
-        if same is None:
-            results.append(result)
-            continue
-        new = {each["type"] for each in result["metrics"]}
-        kept = [each for each in results[same]["metrics"] if each["type"] not in new]
-        results[same] = {**results[same], **result, "metrics": [*kept, *result["metrics"]]}
-    return results
-
-
-def _key(result: Mapping[str, Any]) -> tuple[Any, ...]:
-    """By which the Hub tells results of one model apart."""
-    dataset = result["dataset"]
-    return result["task"]["type"], dataset["type"], *(dataset.get(name) for name in ("config", "split", "revision"))
-
-
-def _is_entry(entry: Any) -> bool:
-    return (
-        isinstance(entry, dict)
-        and isinstance(entry.get("name"), str)
-        and isinstance(entry.get("results"), list)
-        and all(map(_is_result, entry["results"]))
-    )
-
-
-def _is_result(result: Any) -> bool:
-    if not isinstance(result, dict) or not isinstance(result.get("metrics"), list):
-        return False
-    described = [result.get("task"), result.get("dataset"), *result["metrics"]]
-    return all(isinstance(each, dict) and "type" in each for each in described)
 
 
 def _arguments(number: Number, version: str) -> Iterator[tuple[str, Any]]:
