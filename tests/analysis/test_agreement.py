@@ -16,7 +16,6 @@ from unbraid.analysis.by_setting import quartiles, setting_means, trend, with_el
 from unbraid.analysis.columns import agreement_columns, headline_columns, higher_is_better
 from unbraid.analysis.comparison import compare_groups
 from unbraid.analysis.correlation import correlation_interval
-from unbraid.analysis.merging import without_columns
 from unbraid.storage.table_formats import Table
 
 
@@ -213,8 +212,6 @@ def test_unknown_columns_and_text_are_refused(columns: list[str], message: str) 
 def test_one_column_may_stand_for_itself_as_text() -> None:
     assert agreement(FRAME, "mig.score") == agreement(FRAME, ["mig.score"])
     assert compare_groups(FRAME, "family", "mig.score") == compare_groups(FRAME, "family", ["mig.score"])
-    (bare,) = without_columns({"a": FRAME}, "mig").values()
-    assert list(bare.columns) == [name for name in FRAME.columns if name != "mig.score"]
     with pytest.raises(ValueError, match="two columns are needed to predict 'med.score'; there are mig.score$"):
         predictors(FRAME, "med.score", "mig.score")
 

@@ -1,8 +1,7 @@
-"""Tables of several laboratories as one: whatever the order, nothing is lost, nothing mixed."""
+"""Tables of several studies as one."""
 
 import json
 import re
-from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 
 from unbraid.analysis.by_setting import quartiles, setting_means, trend
 from unbraid.analysis.comparison import compare_groups
-from unbraid.analysis.merging import is_table, merge_tables, read_table, without_columns
+from unbraid.analysis.merging import is_table, merge_tables, read_table
 from unbraid.storage.table_formats import save_frame
 
 RULES = {"mig": {"version": 2}}
@@ -34,85 +33,33 @@ def table(*rows: dict[str, Any]) -> pd.DataFrame:
 
 A = table(row("00000e12", seed=2), row("b"), row("waits", None, state="waiting", seconds=None))
 B = table(
-    row(
-        "b", None, computed_with=json.dumps({"sap": {"seed": 0}}), seconds=1.0, **{"sap.score": 0.125, "hyper.beta": 4}
-    ),
     row("nan", setting="", family="None", steps=None, **{"train.kl": 1 / 3}),
-    row("waits", None, reason="out of memory", state="failed"),
-)
-C = table(
-    row("waits", 0.5), row("z", dataset="airplane", content="c1", **{"hyper.network": "dense", "mig.spread": 1e-300}),
-    row("b", seconds=9.0, device="cuda", label="squares"),
+    row("z", 0.5, dataset="airplane", content="c1", seconds=9.0, **{"hyper.network": "dense", "mig.spread": 1e-300}),
 )  # fmt: skip
 
 
-def test_tables_merge_in_any_order_all_at_once_or_one_by_one(tmp_path: Path) -> None:
-    whole = merge_tables({"A": A, "B": B, "C": C})
-    for order in permutations([A, B, C]):
-        first, second, third = order
-        left = merge_tables({"1": merge_tables({"1": first, "2": second}), "2": third})
-        right = merge_tables({"1": first, "2": merge_tables({"1": second, "2": third})})
-        together = merge_tables(dict(zip("123", order, strict=True)))
-        for each in (left, right, together):
-            pd.testing.assert_frame_equal(each, whole, check_exact=True)
-    pd.testing.assert_frame_equal(merge_tables({"1": whole, "2": whole}), whole)
-    rows = whole.set_index("run")
-    assert rows.index.tolist() == ["z", "nan", "b", "waits", "00000e12"]
-    assert rows.loc["b", ["mig.score", "sap.score", "hyper.beta", "seconds", "device"]].tolist() == [
-        0.25, 0.125, 4, 1.0, "cpu",
-    ]  # fmt: skip
-    assert rows["label"].dropna().to_dict() == {"b": "squares"}
-    assert "label" not in merge_tables({"A": A, "B": B}).columns
-    assert merge_tables({"C": C, "D": table(row("b", label="all"))}).set_index("run").loc["b", "label"] == "all"
-    assert json.loads(rows.loc["b", "computed_with"]) == {"mig": {"version": 2}, "sap": {"seed": 0}}
-    assert rows.loc["waits", ["state", "mig.score"]].tolist() == ["finished", 0.5]
-    assert pd.isna(rows.loc["waits", "reason"])  # of the attempt that failed
-    assert pd.isna(rows.loc["nan", "steps"])
-    assert pd.isna(rows.loc["z", "sap.score"])
-    for name in (
-        "t.csv",
-        "t.parquet",
-    ):  # ids that look like numbers, names like missing ones
-        save_frame(whole, tmp_path / name)
-        again = merge_tables({"1": read_table(tmp_path / name)})
-        pd.testing.assert_frame_equal(again, whole, check_exact=True)
+def test_rows_stand_below_each_other_and_say_where_they_come_from(tmp_path: Path) -> None:
+    merged = merge_tables({"A": A, "B": B})
+    assert merged["run"].tolist() == ["00000e12", "b", "waits", "nan", "z"]
+    assert merged["table"].tolist() == ["A", "A", "A", "B", "B"]
+    assert merged["seed"].tolist() == [2, 0, 0, 0, 0]
+    assert pd.isna(merged["train.kl"][0])
+    for name in ("t.csv", "t.parquet"):  # ids that look like numbers, names like missing ones
+        save_frame(merged, tmp_path / name)
+        pd.testing.assert_frame_equal(read_table(tmp_path / name), merged, check_exact=True, check_dtype=False)
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (
-            {"mig.score": 0.26},
-            "b of A and D: mig.score is 0.25 in the first and 0.26 in the second, as on other hard",
-        ),
-        (
-            {"computed_with": json.dumps({"mig": {"version": 1}})},
-            "b of A and D: mig was computed otherwise: {'version': 2}",
-        ),
-        ({"steps": 10}, "steps is 9 in the first and 10"),
-        ({"content": "c9"}, "content is 'c0' in the first and 'c9'"),
-    ],
-)
-def test_one_run_has_one_number(change: dict[str, Any], said: str) -> None:
-    other = table({**row("b"), **change})
-    with pytest.raises(ValueError, match=said):
-        merge_tables({"A": A, "D": other})
-    kept = merge_tables({"A": A, "D": other}, prefer_first=True).set_index("run").loc["b"]
-    assert (kept["mig.score"], kept["content"]) == (0.25, "c0")
+def test_a_run_in_two_tables_is_refused() -> None:
+    with pytest.raises(ValueError, match="run b is in A and in C; leave it out of one of them"):
+        merge_tables({"A": A, "B": B, "C": table(row("c"), row("b"))})
 
 
 def test_rankings_among_different_models_are_not_mixed() -> None:
-    one, other = (table(row("b", ranked_by=json.dumps({"among": n}), **{"udr.score": n / 8})) for n in (1, 2))
-    with pytest.raises(ValueError, match="ranked among others; leave udr out of both"):
-        merge_tables({"A": one, "B": other})
-    bare = without_columns({"A": one, "B": other}, ["udr"])
-    assert "udr.score" not in merge_tables(bare)
-    with pytest.raises(ValueError, match=r"--without mgi: no such column; there are run, family"):
-        without_columns({"A": one}, ["mgi"])
-    assert json.loads(without_columns({"A": A}, ["mig"])["A"]["computed_with"][0]) == {}
-    table_ = merge_tables({"A": one, "B": other.assign(run="c")})
+    one, other = (
+        table(row(f"b{n}", seed=n, ranked_by=json.dumps({"among": n}), **{"udr.score": n / 8})) for n in (1, 2)
+    )
     with pytest.raises(ValueError, match=r"udr.score: the models were ranked among different others"):
-        quartiles(table_, "udr.score")
+        quartiles(merge_tables({"A": one, "B": other}), "udr.score")
 
 
 @pytest.mark.parametrize(
@@ -201,72 +148,13 @@ def test_a_flipped_bit_of_a_table_is_never_another_number(tmp_path: Path) -> Non
             read_table(path)
 
 
-def in_all_orders(*tables: pd.DataFrame) -> pd.DataFrame:
-    """The tables merged, which is the same in any order and one by one."""
-    whole = merge_tables({str(number): each for number, each in enumerate(tables)})
-    for first, *others in permutations(tables):
-        for each in others:
-            first = merge_tables({"1": first, "2": each})
-        pd.testing.assert_frame_equal(first, whole, check_exact=True)
-    return whole
-
-
-def test_a_run_that_waits_in_one_table_and_is_finished_in_another_loses_no_number() -> None:
-    """Trained and scored by SNC in one place, where it waits for more; scored by MIG in the other."""
-    rules = json.dumps({"snc": {"version": 1}})
-    waits = row("r", None, state="waiting", computed_with=rules, reason="metric nk: failed", **{"snc.score": 0.75})
-    planned = row("r", None, state="waiting", seconds=None, unbraid=None, precision="bfloat16", label="mine")
-    failed = planned | {"state": "failed", "reason": "out of memory", "label": None}
-    (whole,) = in_all_orders(table(waits), table(row("r")), table(planned), table(failed)).to_dict("records")
-    assert (whole["state"], whole["mig.score"], whole["snc.score"]) == ("finished", 0.25, 0.75)
-    assert (whole["precision"], whole["label"]) == ("float32", "mine")
-    assert pd.isna(whole["reason"])
-    assert json.loads(whole["computed_with"]) == {"mig": {"version": 2}, "snc": {"version": 1}}
-    (left,) = in_all_orders(table(waits), table(planned), table(failed)).to_dict("records")
-    assert (left["state"], left["reason"], left["snc.score"]) == ("failed", "out of memory", 0.75)
-    other = {"first": table(row("r", 0.5, state="waiting")), "second": table(row("r"))}
-    with pytest.raises(ValueError, match=r"run r of first and second: mig.score is 0.5 in the first and 0.25"):
-        merge_tables(other)
-    assert merge_tables(other, prefer_first=True)[["state", "mig.score"]].values.tolist() == [["finished", 0.25]]
-
-
-def test_the_precision_of_a_run_that_nobody_trained_may_differ() -> None:
-    """Left open in the YAML, it is what the machine of each study would choose."""
-    waits = [
-        row("r", None, state="waiting", seconds=None, unbraid=None, precision=each)
-        for each in ("float32", "bfloat16", None)
-    ]
-    failed = waits[0] | {"state": "failed", "reason": "out of memory"}
-    (left,) = in_all_orders(*map(table, [*waits, failed])).to_dict("records")
-    assert (left["state"], left["precision"]) == ("failed", "bfloat16")
-    trained = [
-        row("r", state=state, precision=each) for state, each in (("finished", "float32"), ("waiting", "float64"))
-    ]
-    with pytest.raises(ValueError, match="precision is 'float32' in the first and 'float64' in the second"):
-        merge_tables({"1": table(trained[0]), "2": table(trained[1])})
-    assert merge_tables({"1": table(waits[1]), "2": table(trained[0])})["precision"].tolist() == ["float32"]
-
-
-def test_a_column_has_numbers_or_text_whatever_each_table_made_of_it(tmp_path: Path) -> None:
-    """A CSV file whose cells all read as numbers is one of numbers; with one text among them they all are text."""
+def test_a_column_with_numbers_and_text_is_text(tmp_path: Path) -> None:
     name = "hyper.width"
-    numbers, words = table(row("a", **{name: 10.0}), row("b", **{name: 0.5})), table(
-        row("a", **{name: "10"}), row("c", **{name: "wide"})
-    )  # fmt: skip
-    merged = in_all_orders(numbers, words, table(row("d", **{name: "10"})))
+    numbers = table(row("a", **{name: 10.0}), row("b", **{name: 0.5}))
+    merged = merge_tables({"1": numbers, "2": table(row("c", **{name: "wide"}), row("d", **{name: "10"}))})
     assert merged.set_index("run")[name].to_dict() == {"a": "10", "b": "0.5", "c": "wide", "d": "10"}
-    merged = in_all_orders(numbers, table(row("a", **{name: "10"})))
-    assert merged.set_index("run")[name].to_dict() == {"a": 10.0, "b": 0.5}
-    merged = in_all_orders(table(row("a", seed="3")), table(row("a", seed=3)))
-    assert merged["seed"].tolist() == [3]
-    save_frame(in_all_orders(numbers, words), tmp_path / "t.parquet")
-    assert read_table(tmp_path / "t.parquet")[name].tolist() == ["10", "0.5", "wide"]
-
-
-def test_what_columns_there_are_is_said_once_for_all_tables() -> None:
-    few = pd.DataFrame({"run": ["a"], "family": "vae"})
-    with pytest.raises(ValueError, match="--without nope: no such column; there are run, family$"):
-        without_columns({"a": few, "b": few}, ["nope"])
+    save_frame(merged, tmp_path / "t.parquet")
+    assert read_table(tmp_path / "t.parquet")[name].tolist() == ["10", "0.5", "wide", "10"]
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
@@ -274,30 +162,9 @@ def test_a_boolean_is_the_same_in_a_file_of_any_kind(suffix: str, tmp_path: Path
     name = "hyper.whiten"
     given = table(row("a", **{name: True}), row("b"), row("c", **{name: False}))
     save_frame(given, tmp_path / f"t{suffix}")
-    merged = in_all_orders(given, read_table(tmp_path / f"t{suffix}")).set_index("run")
-    assert merged[name].dropna().astype(str).to_dict() == {"a": "True", "c": "False"}
-    save_frame(in_all_orders(given, table(row("d", **{name: 4.0}))), tmp_path / "mixed.parquet")
-
-
-def run_of(**columns: Any) -> pd.DataFrame:
-    cells = {"run": "r", "family": "vae", "setting": "", "seed": 0, "state": "finished", "content": "c"}
-    return pd.DataFrame([{**cells, **columns}])
-
-
-def test_what_a_baseline_reaches_is_joined_with_the_metrics() -> None:
-    one = run_of(**{"mig.score": 0.5, "baseline.mig.score": 0.1, "above_baselines": "yes"})
-    other = run_of(**{"mig.score": 0.5, "sap.score": 0.0, "baseline.sap.score": 0.1, "above_baselines": "no: sap"})
-    for tables in ({"a": one, "b": other}, {"b": other, "a": one}):
-        (row,) = merge_tables(tables).to_dict("records")
-        assert (row["above_baselines"], row["baseline.mig.score"], row["sap.score"]) == ("no: sap", 0.1, 0.0)
-    (left,) = without_columns({"a": one}, ["mig"]).values()
-    assert not [column for column in left.columns if "mig" in column]
-
-
-def test_the_name_of_the_images_is_taken_from_whichever_table_has_it() -> None:
-    one, other = run_of(seconds=10.0), run_of(seconds=12.0, dataset="sprites", commit="a" * 40)
-    (row,) = merge_tables({"a": one, "b": other}).to_dict("records")
-    assert row["dataset"] == "sprites"
+    read = read_table(tmp_path / f"t{suffix}").set_index("run")
+    assert read[name].dropna().astype(str).to_dict() == {"a": "True", "c": "False"}
+    save_frame(merge_tables({"1": given, "2": table(row("d", **{name: 4.0}))}), tmp_path / "mixed.parquet")
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])

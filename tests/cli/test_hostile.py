@@ -121,7 +121,7 @@ WALK: dict[str, list[tuple[str, int]]] = {
     "study status": [("study", 0), ("study --json -", 0), ("study --again", 0), ("wide", 0)],
     "study add": [("study codes.npz --family mine", 2), ("study run --name mine", 2), ("wide run", 2)],
     "study agreement": [("study", 0), ("wide", 0)],
-    "study merge": [("study study/results.parquet --out a.csv", 0)],
+    "study merge": [("study --out a.csv", 0), ("study study/results.parquet --out a.csv", 2)],
     "study generalisation": [("study", 0), ("study --json -", 0), ("wide", 0)],
 }  # fmt: skip
 

@@ -91,7 +91,7 @@ WALK: Mapping[str, list[str]] = {
     "study status": ["study"],
     "study add": ["study run --name mine"],
     "study agreement": ["study"],
-    "study merge": ["study study/results.parquet --out a.csv"],
+    "study merge": ["study --out a.csv"],
     "study generalisation": ["study"],
 }
 # No checkpoint, nothing to download, one seed of each.

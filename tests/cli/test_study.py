@@ -53,8 +53,10 @@ def test_run_status_and_export(run, unbraid_cli, tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "r.parquet"), kept)
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "r.csv")[["run", "mig.score"]], kept[["run", "mig.score"]])
     merged = tmp_path / "all.csv"
-    code, printed, _ = unbraid_cli("study", "merge", str(tmp_path / "r.csv"), str(out), "--out", str(merged))
-    assert (code, printed) == (0, f"wrote {merged}: 6 runs of 12 rows in 2 tables\n")
+    code, printed, _ = unbraid_cli("study", "merge", str(out), "--out", str(merged))
+    assert (code, printed) == (0, f"wrote {merged}: 6 runs of 1 table\n")
+    code, _, error = unbraid_cli("study", "merge", str(tmp_path / "r.csv"), str(out), "--out", str(merged))
+    assert (code, error.count("\n")) == (2, 1)
     assert unbraid_cli("study", "merge", str(merged), str(merged), "--out", str(merged))[2].endswith("given twice\n")
     compared = [unbraid_cli("compare", str(each), "--json", "-") for each in (merged, out)]
     assert compared[0] == compared[1]

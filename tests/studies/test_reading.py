@@ -44,7 +44,6 @@ COMMANDS = (
     ("rank", "OUT"),
     ("rank", "OUT", "--metric", "mig.score"),
     ("export", "OUT", "--out", "NEW/table.csv"),
-    ("export", "OUT", "--records", "--out", "NEW/records"),
     ("study", "agreement", "OUT"),
     ("compare", "OUT", "--by", "setting"),
     ("study", "run", "YAML", "--out", "OUT", "--processes", "0"),

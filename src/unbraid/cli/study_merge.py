@@ -16,27 +16,20 @@ def merge(
         typer.Argument(metavar="TABLE...", help="Tables that `unbraid export` wrote, or folders of studies."),
     ],
     out: Annotated[Path, typer.Option(help="Write the table to this .csv or .parquet file.")],
-    without: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Leave out a column, a metric or udr; repeatable.")
-    ] = None,
-    prefer_first: Annotated[
-        bool, typer.Option("--prefer-first", help="If the numbers of a run differ, use those of the table given first.")
-    ] = False,
     trust_code: TrustCode = None,
 ) -> None:
     """Merge the tables of several studies.
 
-    Every run appears once, and the order of the tables does not matter. A run that several tables hold must have the
-    same numbers in all of them. What is unknown stays missing. `unbraid
-    compare` and `unbraid study agreement` take the merged file in place of a study, and refuse to average what differs.
+    The rows stand below each other; the column `table` says where each comes from. `unbraid compare` and `unbraid study
+    agreement` take the merged file in place of a study, and refuse to average what differs.
 
     Examples:
 
       unbraid study merge ours.parquet theirs.parquet --out all.parquet
 
-      unbraid study merge study-a/ study-b/ table.csv --without udr --out all.csv
+      unbraid study merge study-a/ study-b/ table.csv --out all.csv
     """
-    from unbraid.analysis.merging import merge_tables, without_columns
+    from unbraid.analysis.merging import merge_tables
     from unbraid.cli.study import results_of
     from unbraid.storage.table_formats import save_frame
 
@@ -44,8 +37,6 @@ def merge(
     if len({str(path) for path in tables}) < len(tables):
         raise ValueError("one of the tables is given twice")
     frames = {str(path): results_of(path, trust_code or ()) for path in tables}
-    frames = without_columns(frames, without or ())
-    merged = merge_tables(frames, prefer_first=prefer_first)
+    merged = merge_tables(frames)
     save_frame(merged, out)
-    held = sum(len(frame) for frame in frames.values())
-    say(f"wrote {out}: {counted(len(merged), 'run')} of {counted(held, 'row')} in {counted(len(frames), 'table')}")
+    say(f"wrote {out}: {counted(len(merged), 'run')} of {counted(len(frames), 'table')}")
