@@ -36,8 +36,8 @@ def batch(seed: int = 0) -> tuple[FloatArray, FloatArray, FloatArray]:
 def gradient_of(inputs: FloatArray, labels: FloatArray, parameters: FloatArray) -> FloatArray:
     gradient = np.empty_like(parameters)
     hidden, errors = np.empty((ROWS, HIDDEN), np.float32), np.empty((ROWS, PADDED), np.float32)
-    powers = np.empty(PADDED, np.int32)
-    perceptron_gradient(inputs, labels, 10, CLASSES, parameters, gradient, hidden, errors, powers)
+    powers, back = np.empty(PADDED, np.int32), np.empty((4, HIDDEN), np.float32)
+    perceptron_gradient(inputs, labels, 10, CLASSES, parameters, gradient, hidden, errors, powers, back)
     return gradient
 
 
@@ -158,13 +158,15 @@ def test_an_epoch_is_one_step_of_adam_per_batch_with_the_last_one_short() -> Non
     assert perceptron_epoch(inputs, labels, order, 2, CLASSES, 4, state, 0, 1e-3) == 3
     expected = np.zeros_like(state)
     expected[0] = parameters
-    hidden, errors = np.empty((4, HIDDEN), np.float32), np.empty((4, PADDED), np.float32)
+    hidden, errors, back = (np.empty((4, columns), np.float32) for columns in (HIDDEN, PADDED, HIDDEN))
     gradient, powers = np.empty_like(parameters), np.empty(PADDED, np.int32)
     for step, rows in enumerate((order[:4], order[4:8], order[8:]), start=1):
         chosen, chosen_labels = np.zeros((4, WIDTH), np.float32), np.zeros(4, int)
         chosen[: len(rows)], chosen_labels[: len(rows)] = inputs[rows], labels[rows]
         chosen[:, 2] = 0
-        perceptron_gradient(chosen, chosen_labels, len(rows), CLASSES, expected[0], gradient, hidden, errors, powers)
+        perceptron_gradient(
+            chosen, chosen_labels, len(rows), CLASSES, expected[0], gradient, hidden, errors, powers, back
+        )
         adam(*expected[:1], gradient, *expected[1:], step, 1e-3)
     np.testing.assert_allclose(state, expected, atol=1e-7)
 

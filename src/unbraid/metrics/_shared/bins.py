@@ -2,7 +2,6 @@
 
 from typing import Literal, TypeAlias
 
-import numba
 import numpy as np
 
 from unbraid._utils.arguments import check_choice
@@ -12,7 +11,8 @@ from unbraid.types import FloatArray, IntArray
 Binning: TypeAlias = Literal["width", "mass"]
 CONSTANT = 1e-12  # of its largest value: a column that varies less is constant but for rounding
 ROUNDING = 8 * float(np.finfo(float).eps)  # relative error that rescaling a column may leave in a value
-ROWS_IN_CACHE = 512  # of a block whose columns are cut one after the other
+CELLS = 32_768  # that are cut at a time, so that they stay in the cache
+FIRST = 256  # rows that show of most columns that they have more different values than bins
 
 
 def but_for_rounding(values: FloatArray, bits: int) -> FloatArray:
@@ -79,75 +79,43 @@ def places(values: FloatArray, weights: FloatArray | None = None) -> FloatArray:
 
 def _extent(values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """(n_columns,) each: minimum; half the range, 0 for a constant column; largest absolute value."""
-    low, high = _ends(values)
+    low, high = values.min(axis=0), values.max(axis=0)
     largest = np.maximum(np.abs(low), np.abs(high))
     # Halved, since the range of the largest floats has no end.
     half = high / 2 - low / 2
     return low, np.where(half > CONSTANT / 2 * largest, half, 0.0), largest
 
 
-@numba.njit(cache=True, nogil=True)
-def _ends(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    low, high = values[0].copy(), values[0].copy()
-    for row in range(1, values.shape[0]):
-        for column in range(values.shape[1]):
-            value = values[row, column]
-            low[column], high[column] = min(low[column], value), max(high[column], value)
-    return low, high
+def _few_values(column: FloatArray, rounding: float, most: int) -> FloatArray:
+    """The different values of a column in ascending order, or none where they are more than `most`."""
+    known: list[float] = []
+    while len(column):
+        if len(known) == most:
+            return np.empty(0)
+        known.append(column[0])
+        column = column[np.abs(column - column[0]) > rounding]
+    return np.sort(known)
 
 
-@numba.njit(cache=True, nogil=True)
-def _few_values(values: FloatArray, half: FloatArray, rounding: FloatArray, bins: int, n_rows: int) -> list[FloatArray]:
-    """The different values of each column in ascending order, or none: see `bin_equal_width`."""
-    n_samples, n_columns = values.shape
-    few = []
-    known = np.empty(min(bins, n_rows // 2))
-    for column in range(n_columns):
-        count = 0
-        for row in range(n_samples if half[column] > 0.0 else 0):
-            value, new = values[row, column], True
-            for each in range(count):
-                if abs(value - known[each]) <= rounding[column]:
-                    new = False
-                    break
-            if new:
-                if count == len(known):
-                    count = 0
-                    break
-                known[count] = value
-                count += 1
-        few.append(np.sort(known[:count]))
-    return few
-
-
-@numba.njit(cache=True, nogil=True)
 def _cut(
     values: FloatArray, low: FloatArray, half: FloatArray, rounding: FloatArray, bins: int, n_rows: int
 ) -> IntArray:
     """`half` is that of the range of each column, or 0 for a constant one; `n_rows` how many the values stand for."""
     n_samples, n_columns = values.shape
-    few = _few_values(values, half, rounding, bins, n_rows)
-    binned = np.zeros((n_samples, n_columns), dtype=np.int32)
-    for start in range(0, n_samples, ROWS_IN_CACHE):
-        rows = range(start, min(start + ROWS_IN_CACHE, n_samples))
-        for column in range(n_columns):
-            known, span, first = few[column], half[column], low[column] / 2
-            if span == 0.0:
-                continue
-            if len(known):
-                for row in rows:
-                    binned[row, column] = np.searchsorted(known, values[row, column] - rounding[column])
-                continue
-            at_edge = bins * (rounding[column] / span + ROUNDING)
-            for row in rows:
-                place = (values[row, column] / 2 - first) / span * bins
-                edge = np.rint(place)
-                if abs(place - edge) > at_edge:
-                    binned[row, column] = int(place)
-                elif 2 * edge < bins:
-                    binned[row, column] = int(edge)
-                elif 2 * edge > bins:
-                    binned[row, column] = int(edge) - 1
-                else:
-                    binned[row, column] = bins
+    binned = np.empty((n_samples, n_columns), dtype=np.int32)
+    constant, most = half == 0.0, min(bins, n_rows // 2)
+    span = np.where(constant, 1.0, half)
+    at_edge = bins * (rounding / span + ROUNDING)
+    for start in range(0, n_samples, rows_at_once := max(1, CELLS // max(n_columns, 1))):
+        rows = slice(start, start + rows_at_once)
+        place = (values[rows] / 2 - low / 2) / span * bins
+        edge = np.rint(place)
+        inner = np.where(2 * edge < bins, edge, np.where(2 * edge > bins, edge - 1, bins))
+        binned[rows] = np.where(np.abs(place - edge) > at_edge, place, inner)
+    binned[:, constant] = 0
+    # Values further apart than rounding are different ones, however many lie between.
+    different = 1 + (np.diff(np.sort(values[:FIRST], axis=0), axis=0) > rounding).sum(axis=0)
+    for column in np.flatnonzero(~constant & (different <= most)):
+        if len(known := _few_values(values[:, column], rounding[column], most)):
+            binned[:, column] = np.searchsorted(known, values[:, column] - rounding[column])
     return binned

@@ -83,7 +83,7 @@ def code_entropy(inputs: Inputs, bins: int = 20, binning: Binning = "width") -> 
 def mutual_information(binned: IntArray, levels: Levels) -> FloatArray:
     """(n_codes, n_factors) I(code; factor) from integer bins (n_samples, n_codes) and factor levels."""
     n_bins = int(binned.max()) + 1
-    by_code = np.ascontiguousarray(binned.T)
+    by_code = np.ascontiguousarray(binned.T, dtype=np.int32)
     information = np.empty((len(by_code), len(levels.sizes)))
     weights = np.ones(1) if levels.weights is None else levels.weights
     terms = _terms(len(binned) if levels.weights is None else 0)
@@ -152,25 +152,18 @@ def _counts_by_logs(n_samples: int) -> FloatArray:
     return terms
 
 
-@numba.njit(cache=True, nogil=True)
 def _elsewhere(by_code: IntArray, n_bins: int) -> tuple[IntArray, IntArray, IntArray]:
     """Of each code the bin that most rows are in, or -1; the other rows, code by code; and where each code begins."""
-    n_codes, n_samples = by_code.shape
-    commonest, edges = np.full(n_codes, -1), np.zeros(n_codes + 1, dtype=np.int64)
-    for code in range(n_codes):
-        counts = np.bincount(by_code[code], minlength=n_bins)
+    commonest, rows, edges = _nowhere(len(by_code))
+    others = [rows]
+    for code, column in enumerate(by_code):
+        counts = np.bincount(column, minlength=n_bins)
         edges[code + 1] = edges[code]
-        if 2 * counts.max() > n_samples:
+        if 2 * counts.max() > len(column):
             commonest[code] = counts.argmax()
-            edges[code + 1] += n_samples - counts.max()
-    rows = np.empty(edges[-1], dtype=np.int32)
-    for code in range(n_codes):
-        place = edges[code]
-        for row in range(n_samples if commonest[code] >= 0 else 0):
-            if by_code[code, row] != commonest[code]:
-                rows[place] = row
-                place += 1
-    return commonest, rows, edges
+            others.append(np.flatnonzero(column != commonest[code]).astype(np.int32))
+            edges[code + 1] += len(others[-1])
+    return commonest, np.concatenate(others), edges
 
 
 def _nowhere(n_codes: int) -> tuple[IntArray, IntArray, IntArray]:
@@ -193,36 +186,50 @@ def _information(
     """(n_codes,) log N + (sum of n log n over cells - over bins - over levels) / N; below 0 by rounding."""
     n_codes, n_samples = by_code.shape
     information, alike = np.empty(n_codes), len(weights) == 1
-    n_rows = float(n_samples) if alike else weights.sum()
-    whole = np.bincount(levels, minlength=n_levels)
+    n_rows = float(n_samples)
+    if not alike:
+        n_rows = 0.0
+        for row in range(n_samples):
+            n_rows += weights[row]
+    table, whole, of_levels = np.empty((n_bins, n_levels)), np.empty(n_levels), np.empty(n_levels)
+    for level in range(n_levels):
+        whole[level] = 0.0
+    for row in range(n_samples):
+        whole[np.uint64(levels[row])] += 1.0
     # One code at a time, so that its table of counts stays in the cache; of sparse codes the few rows alone that differ
     # from the most, which are what is left of each level. Indices have no sign: of others numba asks each time whether
     # they count from the end, which takes twice as long.
     for code in range(n_codes):
-        table, most = np.zeros((n_bins, n_levels)), commonest[code]
+        most = commonest[code]
+        for place in range(n_bins):
+            for level in range(n_levels):
+                table[place, level] = whole[level] if place == most else 0.0
         if not alike:
             for row in range(n_samples):
                 table[np.uint64(by_code[code, row]), np.uint64(levels[row])] += weights[row]
         elif most < 0:
             for row in range(n_samples):
-                table[np.uint64(by_code[code, row]), np.uint64(levels[row])] += 1
+                table[np.uint64(by_code[code, row]), np.uint64(levels[row])] += 1.0
         else:
-            table[most] = whole
-            for row in rows[edges[code] : edges[code + 1]]:
-                table[by_code[code, row], levels[row]] += 1
-                table[most, levels[row]] -= 1
-        of_levels, total = np.zeros(n_levels), 0.0
-        for each in range(n_bins):
+            for place in range(edges[code], edges[code + 1]):
+                row = rows[np.uint64(place)]
+                table[by_code[code, row], levels[row]] += 1.0
+                table[most, levels[row]] -= 1.0
+        total = 0.0
+        for level in range(n_levels):
+            of_levels[level] = 0.0
+        for place in range(n_bins):
             of_bin = 0.0
             for level in range(n_levels):
-                count = table[each, level]
+                count = table[place, level]
                 if count:
                     total += terms[int(count)] if alike else count * np.log(count)
                     of_bin += count
                     of_levels[level] += count
             if of_bin:
                 total -= terms[int(of_bin)] if alike else of_bin * np.log(of_bin)
-        for count in of_levels:
+        for level in range(n_levels):
+            count = of_levels[level]
             if count:
                 total -= terms[int(count)] if alike else count * np.log(count)
         information[code] = np.log(n_rows) + total / n_rows

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numba
 import numpy as np
 
+from unbraid.metrics._shared.compiled import START
 from unbraid.metrics._solvers.trees import as_seen, coarse_bins, ranks, shuffle
 from unbraid.types import BoolArray, FloatArray, IntArray, UInt8Array
 
@@ -21,6 +22,7 @@ MAX_BINS = 128
 # A bin is searched value by value where the cut at one of its ends, raised by this many standard deviations of a walk
 # of residuals through it, would be the best. At 1.5 no better cut inside another bin was missed in trials.
 SLACK = 1.5
+LAST_RANK = np.int32(np.iinfo(np.int32).max)
 NEAR = 1.0 - 2e-9  # rounding apart, what gains less than this share of the best is not the best
 # For a class of at most one row in so many, it is worth the work to sum its residuals by themselves: see `_bound`.
 RARE = 8
@@ -110,7 +112,6 @@ def boosted_classes(
     return Boosted(importance / max(importance.sum(), SMALLEST), present, tested / tested.sum(axis=1, keepdims=True))
 
 
-@numba.njit(cache=True, nogil=True)
 def _boost(
     codes: RankedCodes, labels: IntArray, n_classes: int, n_iterations: int, learning_rate: float, state: IntArray
 ) -> tuple[FloatArray, FloatArray]:
@@ -120,26 +121,13 @@ def _boost(
     """
     (n_codes, n_samples), n_train, n_slots = codes.ranks.shape, len(labels), codes.starts[-1]
     n_trees = n_classes if n_classes > 2 else 1
-    newton = (n_classes - 1) / n_classes if n_classes > 2 else 1.0
     # A sum of residuals and a count of rows share one integer: one addition serves both, exact in any order.
-    count_bits = 1
-    while (1 << count_bits) <= n_train:
-        count_bits += 1
-    scale = 2.0 ** min(30, 62 - 2 * count_bits)
-
-    odds = np.empty((n_trees, n_samples))
-    frequency = np.bincount(labels, minlength=n_classes) / n_train
-    for tree in range(n_trees):
-        odds[tree] = frequency[tree] if n_classes > 2 else frequency[1] / frequency[0]
-
-    by_class = np.argsort(labels, kind="mergesort").astype(np.uint32)
-    ends = np.zeros(n_classes + 1, dtype=np.int64)
-    ends[1:] = np.cumsum(np.bincount(labels, minlength=n_classes))
+    count_bits = n_train.bit_length()
+    counts = np.bincount(labels, minlength=n_classes)
+    frequency = counts / n_train
+    prior = frequency if n_classes > 2 else frequency[1:] / frequency[0]
+    odds = np.repeat(prior[:, None], n_samples, axis=1)
     importance = np.zeros(n_codes)
-    by_tree = np.empty((n_trees, n_train), dtype=np.int32)
-    by_row = np.empty((n_train, n_trees), dtype=np.int32)
-    sums = np.empty((n_slots, n_trees), dtype=np.int64)
-    totals = np.empty(n_samples)
     work = Work(
         count_bits,
         np.empty((7, n_slots), dtype=np.int64),
@@ -148,7 +136,7 @@ def _boost(
         np.zeros(1 + n_slots),
         np.empty(n_slots),
         np.empty((7, n_slots)),
-        np.empty(n_slots, dtype=np.bool_),
+        np.empty(n_slots, dtype=bool),
         np.empty(n_train + 1, dtype=np.int64),
         np.empty(n_train + 1, dtype=np.int64),
         np.empty(n_samples, dtype=np.uint8),
@@ -156,6 +144,37 @@ def _boost(
         np.arange(n_codes),
         state,
     )
+    _iterate(
+        codes, labels, n_classes, n_iterations, learning_rate, 2.0 ** min(30, 62 - 2 * count_bits),
+        np.argsort(labels, kind="stable").astype(np.uint32), np.cumsum([0, *counts]), work,
+        np.empty((n_trees, n_train), dtype=np.int32), np.empty((n_train, n_trees), dtype=np.int32),
+        np.empty((n_slots, n_trees), dtype=np.int64), np.empty(n_samples), importance, odds,
+    )  # fmt: skip
+    return importance, odds
+
+
+@numba.njit(cache=True, nogil=True)
+def _iterate(
+    codes: RankedCodes,
+    labels: IntArray,
+    n_classes: int,
+    n_iterations: int,
+    learning_rate: float,
+    scale: float,
+    by_class: IntArray,
+    ends: IntArray,
+    work: Work,
+    by_tree: IntArray,
+    by_row: IntArray,
+    sums: IntArray,
+    totals: FloatArray,
+    importance: FloatArray,
+    odds: FloatArray,
+) -> None:
+    """Grow all trees: `importance` is added to, `odds` are multiplied. Rows `by_class` end at `ends` for each."""
+    n_trees, n_train = by_tree.shape
+    newton = (n_classes - 1) / n_classes if n_classes > 2 else 1.0
+    leaf_sums = np.empty(8)
     for _ in range(n_iterations):
         if n_classes > 2:
             _normalise(odds, totals)
@@ -166,12 +185,11 @@ def _boost(
             _root_sums(codes, by_row, sums)
         for tree in range(n_trees):
             _root(codes, by_tree[tree], sums[:, tree], work)
-            rare = by_class[ends[tree] : ends[tree + 1]] if n_trees > 1 else by_class[:0]
-            if RARE * len(rare) > n_train:
-                rare = rare[:0]
-            leaf_sums = _grow(codes, by_tree[tree], rare, work, importance)
-            _step(odds[tree], n_classes, work.nodes, leaf_sums / scale, n_train, newton, learning_rate)
-    return importance, odds
+            begin, end = ends[tree], ends[tree + 1]
+            if n_trees == 1 or RARE * (end - begin) > n_train:
+                end = begin
+            _grow(codes, by_tree[tree], by_class[begin:end], work, importance, leaf_sums)
+            _step(odds[tree], n_classes, work.nodes, leaf_sums, scale, n_train, newton, learning_rate)
 
 
 @numba.njit(cache=True)
@@ -239,29 +257,35 @@ def _root(codes: RankedCodes, residuals: IntArray, sums: IntArray, work: Work) -
             work.histograms[0, slot] = (sums[slot] << work.count_bits) + codes.ends[slot] - before
             before = codes.ends[slot]
     squares = 0.0
-    for residual in residuals:
-        squares += float(residual) * float(residual)
+    for row in range(len(residuals)):
+        squares += float(residuals[row]) * float(residuals[row])
     work.squares[0] = squares
 
 
 @numba.njit(cache=True)
-def _grow(codes: RankedCodes, residuals: IntArray, rare: IntArray, work: Work, importance: FloatArray) -> FloatArray:
-    """One tree of depth 3: sets `work.nodes` to leaves 0..7, adds to `importance`, returns the leaves' sums.
+def _grow(
+    codes: RankedCodes, residuals: IntArray, rare: IntArray, work: Work, importance: FloatArray, leaf_sums: FloatArray
+) -> None:
+    """One tree of depth 3: sets `work.nodes` to leaves 0..7 and `leaf_sums` to the sums there, adds to `importance`.
 
     Histogram and squares of the root are filled. `rare` are the rows of a rare class, the only ones with residuals
     above 0; of other classes none are given.
     """
     mask = (np.int64(1) << work.count_bits) - 1
-    split_code = np.zeros(7, dtype=np.int64)
-    split_rank = np.full(7, np.iinfo(np.int32).max, dtype=np.int32)  # where nothing is gained, all go left
-    packed = np.zeros(15, dtype=np.int64)  # sum and count of each node
+    split_code, split_rank = np.empty(7, dtype=np.int64), np.empty(7, dtype=np.int32)
+    for node in range(7):
+        split_code[node], split_rank[node] = 0, LAST_RANK  # where nothing is gained, all go left
+    packed, smaller = np.empty(15, dtype=np.int64), np.empty(4, dtype=np.bool_)  # sum and count of each node
+    packed[0] = 0
     for slot in range(codes.starts[1]):
         packed[0] += work.histograms[0, slot]
     work.nodes[:] = 0
     for depth in range(3):
         first = (1 << depth) - 1
         if len(rare):
-            work.risen[first : 2 * first + 1] = 0.0
+            for node in range(first, 2 * first + 1):
+                for slot in range(work.risen.shape[1]):
+                    work.risen[node, slot] = 0.0
             _rise(codes, residuals, rare, work.nodes, work.risen[first:])
         for node in range(first, 2 * first + 1):
             code, rank, left, gain = _best_split(
@@ -273,11 +297,12 @@ def _grow(codes: RankedCodes, residuals: IntArray, rare: IntArray, work: Work, i
                 importance[code] += gain
         _descend(codes.ranks, split_code, split_rank, depth, work.nodes)
         if depth < 2:
-            smaller = np.zeros(2 * (first + 1), dtype=np.bool_)
             for node in range(first, 2 * first + 1):
-                smaller[2 * (node - first) + int((packed[2 * node + 1] & mask) > (packed[2 * node + 2] & mask))] = True
-            _children(codes, residuals, work, 2 * first + 1, smaller)
-    return (packed[7:] >> work.count_bits).astype(np.float64)
+                fewer_right = (packed[2 * node + 1] & mask) > (packed[2 * node + 2] & mask)
+                smaller[2 * (node - first)], smaller[2 * (node - first) + 1] = not fewer_right, fewer_right
+            _children(codes, residuals, work, 2 * first + 1, smaller[: 2 * (first + 1)])
+    for leaf in range(8):
+        leaf_sums[leaf] = float(packed[7 + leaf] >> work.count_bits)
 
 
 @numba.njit(cache=True)
@@ -292,7 +317,7 @@ def _best_split(
         return 0, 0, packed, 0.0
     enough = _search(codes, work, node, n_node, sum_node)
     shuffle(work.order, work.state)
-    best, best_code, best_place, best_left = 0.0, 0, -1, packed
+    best, best_code, best_place, best_left = 0.0, START, START - 1, packed
     for code in work.order:
         start = codes.starts[code]
         ranks, rows, opened = codes.ranks[code], codes.sorted_rows[code], work.opened[start : codes.starts[code + 1]]
@@ -485,7 +510,8 @@ def _children(codes: RankedCodes, residuals: IntArray, work: Work, first: int, s
         found += smaller[work.nodes[row]]
     for node in range(len(smaller)):
         if smaller[node]:
-            work.histograms[first + node] = 0
+            for slot in range(work.histograms.shape[1]):
+                work.histograms[first + node, slot] = 0
             work.squares[first + node] = 0.0
     _fill(codes, residuals, work, work.members[:found], first)
     for node in range(first, first + len(smaller)):
@@ -514,6 +540,7 @@ def _step(
     n_classes: int,
     nodes: UInt8Array,
     leaf_sums: FloatArray,
+    scale: float,
     n_train: int,
     newton: float,
     learning_rate: float,
@@ -523,11 +550,12 @@ def _step(
     for row in range(n_train):
         probability = odds[row] if n_classes > 2 else odds[row] / (1.0 + odds[row])
         curvature[row & 3, nodes[row]] += probability * (1.0 - probability)
-    factor = np.ones(8)
+    factor = np.empty(8)
     for leaf in range(8):
-        below = curvature[:, leaf].sum()
+        below = curvature[0, leaf] + curvature[1, leaf] + curvature[2, leaf] + curvature[3, leaf]
+        factor[leaf] = 1.0
         if below > SMALLEST:
-            step = learning_rate * newton * leaf_sums[leaf] / below
+            step = learning_rate * newton * (leaf_sums[leaf] / scale) / below
             factor[leaf] = np.exp(min(max(step, -LARGEST_STEP), LARGEST_STEP))
     for row in range(len(odds)):
         odds[row] *= factor[nodes[row]]

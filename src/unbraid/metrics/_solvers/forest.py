@@ -10,8 +10,9 @@ from typing import Literal, NamedTuple, TypeAlias
 import numba
 import numpy as np
 
+from unbraid.metrics._shared.compiled import START
 from unbraid.metrics._solvers.trees import in_own_order, shuffle
-from unbraid.types import FloatArray, IntArray, UInt8Array
+from unbraid.types import BoolArray, FloatArray, IntArray, UInt8Array
 
 Importance: TypeAlias = Literal["impurity", "splits"]
 MAX_DEPTH = 40
@@ -56,8 +57,14 @@ class Drawn(NamedTuple):
 
 
 class Room(NamedTuple):
-    """What is known of `AT_ONCE` cuts while the best is looked for."""
+    """Scratch: the nodes while a tree grows, and `AT_ONCE` cuts while the best is looked for."""
 
+    begins: IntArray  # (n_nodes,) where the rows of each node begin in the lines
+    ends: IntArray  # (n_nodes,)
+    n_rows: FloatArray  # (n_nodes,)
+    grows: BoolArray  # (n_nodes,)
+    goes_left: UInt8Array  # (n_drawn,)
+    order: IntArray  # (n_codes,)
     left: FloatArray  # (n_classes,) rows of each class on the left
     n_left: FloatArray
     squares_left: FloatArray  # (sum of targets)^2 on the left, of classes summed over them
@@ -143,30 +150,34 @@ def _shares(importance: FloatArray) -> FloatArray:
     return importance / np.where(sums > 0, sums, 1.0)
 
 
-@numba.njit(cache=True, nogil=True)
 def _importance(tree: Tree, shape: tuple[int, int], count_splits: bool) -> FloatArray:
-    importance = np.zeros(shape)
-    for node in range(len(tree.code)):
-        if tree.code[node] >= 0:
-            importance[tree.depth[node], tree.code[node]] += 1.0 if count_splits else tree.gain[node]
-    for depth in range(1, len(importance)):
-        importance[depth] += importance[depth - 1]
-    return importance
+    split = tree.code >= 0
+    cells = tree.depth[split] * shape[1] + tree.code[split]
+    by_depth = np.bincount(cells, None if count_splits else tree.gain[split], minlength=shape[0] * shape[1])
+    return by_depth.reshape(shape).cumsum(axis=0)
+
+
+def _add_predictions(tree: Tree, codes: FloatArray, predictions: FloatArray) -> None:
+    """Add those of each row of `codes` to (n_depths, n_rows, n_classes)."""
+    # At a leaf rows stay: nothing exceeds its cut.
+    leaf = tree.code < 0
+    code, threshold = np.where(leaf, 0, tree.code).astype(np.uint32), np.where(leaf, np.inf, tree.threshold)
+    left = np.where(leaf, np.arange(len(leaf)), tree.left).astype(np.uint32)
+    _descend(code, threshold, left, tree.output, int(tree.depth[-1]), codes, predictions)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _add_predictions(tree: Tree, codes: FloatArray, predictions: FloatArray) -> None:
-    """Add those of each row of `codes` to (n_depths, n_rows, n_classes)."""
-    # All rows a level further at a time, so that none waits for another. At a leaf they stay: nothing exceeds its cut.
-    code, threshold, left = (
-        np.maximum(tree.code, 0).astype(np.uint32),
-        tree.threshold.copy(),
-        tree.left.astype(np.uint32),
-    )
-    for node in range(len(code)):
-        if tree.code[node] < 0:
-            threshold[node], left[node] = np.inf, node
-    outputs, nodes, deepest = tree.output, np.zeros(len(codes), dtype=np.uint32), tree.depth[-1]
+def _descend(
+    code: IntArray,
+    threshold: FloatArray,
+    left: IntArray,
+    outputs: FloatArray,
+    deepest: int,
+    codes: FloatArray,
+    predictions: FloatArray,
+) -> None:
+    """All rows a level further at a time, so that none waits for another."""
+    nodes = np.zeros(len(codes), dtype=np.uint32)
     for depth in range(len(predictions)):
         if depth < deepest:
             for row in range(len(codes)):
@@ -181,32 +192,67 @@ def _add_predictions(tree: Tree, codes: FloatArray, predictions: FloatArray) -> 
                     predictions[depth, row, column] += outputs[nodes[row], column]
 
 
-# From here to the end, whole arrays and indices are passed rather than views, and nothing raises an error ("numpy"):
-# else references to arrays are counted within loops, which takes longer than to search nodes of few rows.
-@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _grow(
     columns: FloatArray, sorted_rows: IntArray, target: Target, weights: IntArray, state: IntArray, max_depth: int
 ) -> Tree:
     """One tree on the rows drawn `weights` (n_train,) times each."""
-    n_codes = len(columns)
-    drawn, lines = _draw(sorted_rows, target, weights)
+    rows = np.flatnonzero(weights)
+    times, values, n_classes = weights[rows], target.values[rows], target.n_classes
+    drawn = Drawn(
+        rows.astype(np.uint32),
+        np.stack([times.astype(float), times * values], axis=1),
+        values,
+        target.classes[rows].astype(np.uint32),
+    )
+    # The drawn in the order of each code, and room for as many. The rows of a node are one stretch of each line; those
+    # of its children are copied to the other lines.
+    lines = np.empty((2, len(columns), len(rows) + 1), dtype=np.uint32)
+    _draw(sorted_rows, weights, (np.cumsum(weights > 0) - (weights > 0)).astype(np.uint32), lines)
+    size = 2 * len(rows) - 1
+    tree = Tree(
+        np.full(size, -1, dtype=np.int32),
+        np.zeros(size),
+        np.zeros(size, dtype=np.int32),
+        np.zeros(size, dtype=np.int32),
+        np.zeros(size),
+        np.zeros((size, n_classes)),
+    )
+    room = Room(
+        np.zeros(size, dtype=np.int64),
+        np.zeros(size, dtype=np.int64),
+        np.zeros(size),
+        np.zeros(size, dtype=bool),
+        np.zeros(len(rows), dtype=np.uint8),
+        np.arange(len(columns)),
+        np.zeros(n_classes),
+        *np.empty((4, AT_ONCE)),
+    )
+    n_nodes = _grow_nodes(columns, drawn, lines, state, max_depth, tree, room)
+    tree.output[:n_nodes] /= room.n_rows[:n_nodes, None]
+    codes, thresholds, lefts, depths, gains, outputs = tree
+    return Tree(
+        codes[:n_nodes], thresholds[:n_nodes], lefts[:n_nodes], depths[:n_nodes], gains[:n_nodes], outputs[:n_nodes]
+    )
+
+
+# From here to the end, whole arrays and indices are passed rather than views, and nothing raises an error ("numpy"):
+# else references to arrays are counted within loops, which takes longer than to search nodes of few rows.
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _grow_nodes(
+    columns: FloatArray, drawn: Drawn, lines: IntArray, state: IntArray, max_depth: int, tree: Tree, room: Room
+) -> int:
+    """The number of nodes; the tree and `room.n_rows` are filled in, outputs as sums."""
     rows, pairs, values, classes = drawn.rows, drawn.pairs, drawn.values, drawn.classes
-    n_drawn, n_classes = len(rows), target.n_classes
-    size = 2 * n_drawn - 1
-    codes, thresholds, lefts = np.full(size, -1, dtype=np.int32), np.zeros(size), np.zeros(size, dtype=np.int32)
-    depths, gains, outputs = np.zeros(size, dtype=np.int32), np.zeros(size), np.zeros((size, n_classes))
-    begins, ends, n_rows = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64), np.zeros(size)
-    grows = np.zeros(size, dtype=np.bool_)
-    room = Room(np.zeros(n_classes), np.empty(AT_ONCE), np.empty(AT_ONCE), np.empty(AT_ONCE), np.empty(AT_ONCE))
-    order = np.arange(n_codes)
-    goes_left = np.zeros(n_drawn, dtype=np.uint8)
+    codes, thresholds, lefts, depths, gains, outputs = tree
+    begins, ends, n_rows, grows = room.begins, room.ends, room.n_rows, room.grows
+    order, goes_left, n_classes = room.order, room.goes_left, outputs.shape[1]
+    node, n_nodes, n_drawn = START, START + 1, len(rows)
     ends[0] = n_drawn
     if n_classes > 1:
-        pure = _count(pairs, classes, lines, 0, 0, 0, n_drawn, 0, outputs, n_rows)
+        pure = _count(pairs, classes, lines, node, node, node, n_drawn, node, outputs, n_rows)
     else:
-        pure = _add(pairs, values, lines, 0, 0, 0, n_drawn, 0, outputs, n_rows)
+        pure = _add(pairs, values, lines, node, node, node, n_drawn, node, outputs, n_rows)
     grows[0] = not pure and max_depth > 0
-    n_nodes, node = 1, 0
     while node < n_nodes:
         if grows[node]:
             begin, end, depth = begins[node], ends[node], depths[node]
@@ -247,44 +293,18 @@ def _grow(
                         begins[right], ends[right] = begin, begin + end - middle
                     _keep(lines, level, code, begin, middle, end, goes_left, grows[left])
         node += 1
-    for each in range(n_nodes):
-        for column in range(n_classes):
-            outputs[each, column] /= n_rows[each]
-    return Tree(
-        codes[:n_nodes], thresholds[:n_nodes], lefts[:n_nodes], depths[:n_nodes], gains[:n_nodes], outputs[:n_nodes]
-    )
+    return n_nodes
 
 
-@numba.njit(cache=True)
-def _draw(sorted_rows: IntArray, target: Target, weights: IntArray) -> tuple[Drawn, IntArray]:
-    """What is drawn, and `lines` (2, n_codes, n_drawn + 1): the drawn in the order of each code, and room for as many.
-
-    The rows of a node are one stretch of each line; those of its children are copied to the other lines.
-    """
-    n_codes, n_rows = sorted_rows.shape
-    numbers, n_drawn = np.empty(n_rows, dtype=np.uint32), 0
-    for row in range(n_rows):
-        numbers[row] = n_drawn
-        n_drawn += weights[row] > 0
-    lines = np.empty((2, n_codes, n_drawn + 1), dtype=np.uint32)
-    for code in range(n_codes):
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _draw(sorted_rows: IntArray, weights: IntArray, numbers: IntArray, lines: IntArray) -> None:
+    """Into lines[0] (n_codes, n_drawn + 1) the numbers of the rows drawn, in the order of each code."""
+    for code in range(len(sorted_rows)):
         filled = 0
-        for row in sorted_rows[code]:
+        for place in range(sorted_rows.shape[1]):
+            row = sorted_rows[code, place]
             lines[0, code, filled] = numbers[row]
             filled += weights[row] > 0
-    drawn = Drawn(
-        np.empty(n_drawn, dtype=np.uint32),
-        np.empty((n_drawn, 2)),
-        np.empty(n_drawn),
-        np.empty(n_drawn, dtype=np.uint32),
-    )
-    for row in range(n_rows):
-        if weights[row] > 0:
-            number = numbers[row]
-            drawn.rows[number] = row
-            drawn.pairs[number, 0], drawn.pairs[number, 1] = weights[row], weights[row] * target.values[row]
-            drawn.values[number], drawn.classes[number] = target.values[row], target.classes[row]
-    return drawn, lines
 
 
 @numba.njit(cache=True, error_model="numpy")
@@ -352,7 +372,8 @@ def _best_of_few(
 ) -> tuple[int, int, float]:
     """As `_best_split` for values, cut by cut."""
     best_score, best_unit, best_code, best_place = -1.0, 1.0, -1, -1
-    for code in order:
+    for index in range(len(order)):
+        code = order[index]
         if end - begin == 2 and best_code >= 0:
             break  # two rows can be parted in one way only
         n_left, sum_left = 0.0, 0.0
@@ -393,7 +414,8 @@ def _best_split(
     for column in range(n_classes):
         squares_node += outputs[node, column] * outputs[node, column]
     best_score, best_unit, best_code, best_place, best = -1.0, 1.0, -1, -1, -1.0
-    for code in order:
+    for index in range(len(order)):
+        code = order[index]
         if columns[code, rows[lines[level, code, begin]]] == columns[code, rows[lines[level, code, end - 1]]]:
             continue
         n_left, sum_left, squares_left, squares_right = 0.0, 0.0, 0.0, squares_node
@@ -483,7 +505,7 @@ def _score(
     return highest
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, error_model="numpy")
 def _part(lines: IntArray, level: int, split: int, begin: int, middle: int, end: int, goes_left: UInt8Array) -> None:
     """Copy a stretch of all lines to the others: those that go left from `begin` on, the rest from `middle` on."""
     for at in range(begin, end):
@@ -498,7 +520,7 @@ def _part(lines: IntArray, level: int, split: int, begin: int, middle: int, end:
             right += np.uint64(1) - goes
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, error_model="numpy")
 def _keep(
     lines: IntArray, level: int, split: int, begin: int, middle: int, end: int, goes_left: UInt8Array, side: int
 ) -> None:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
+from unbraid.metrics._shared.compiled import START
 from unbraid.types import BoolArray, FloatArray, IntArray
 
 TOLERANCE = 1e-10  # of the optimality conditions, relative to the penalty
@@ -43,11 +44,13 @@ def lasso_path(gram: FloatArray, moments: FloatArray, penalties: FloatArray) -> 
         np.zeros(n_codes), np.zeros(n_codes), np.zeros(n_codes, dtype=np.bool_), np.zeros(n_codes, dtype=np.int64),
         np.zeros((n_codes, n_codes)), np.zeros(n_codes), np.zeros(n_codes),
     )  # fmt: skip
-    slopes, size = moments.copy(), 0
-    greatest = np.abs(moments).max()
+    slopes, size, greatest = np.empty(n_codes), START, 0.0
+    for code in range(n_codes):
+        greatest = max(greatest, abs(moments[code]))
     if greatest == 0.0:
         return path, missed
-    for index, penalty in enumerate(penalties):
+    for index in range(len(penalties)):
+        penalty = penalties[index]
         entrant, known = -1, False
         for _ in range(10 * n_codes + 100):
             leaver = _towards_optimum(gram, moments, penalty, state, size)
@@ -62,28 +65,24 @@ def lasso_path(gram: FloatArray, moments: FloatArray, penalties: FloatArray) -> 
             if entrant < 0:
                 known = True  # the slopes
                 break
-            size = _enter(gram, state, size, entrant, np.sign(slopes[entrant]))
-        path[index] = state.weights
+            size = _enter(gram, state, size, entrant, 1.0 if slopes[entrant] > 0.0 else -1.0)
         if not known:
             _steepest(gram, moments, state, size, slopes, penalty)
         for code in range(n_codes):
+            path[index, code] = state.weights[code]
             off = slopes[code] - penalty * state.signs[code]
             missed[index] = max(missed[index], abs(off) if state.inside[code] else abs(off) - penalty)
         missed[index] /= greatest
     return path, missed
 
 
-@numba.njit(cache=True, nogil=True)
 def lasso_paths(gram: FloatArray, moments: FloatArray, penalties: FloatArray) -> tuple[FloatArray, FloatArray]:
     """`lasso_path` of moments (n_factors, n_codes) and penalties (n_factors, n_penalties), one factor after the other.
 
     Returns (n_factors, n_penalties, n_codes) and (n_factors, n_penalties).
     """
-    n_factors, n_penalties = penalties.shape
-    paths, missed = np.empty((n_factors, n_penalties, len(gram))), np.empty((n_factors, n_penalties))
-    for factor in range(n_factors):
-        paths[factor], missed[factor] = lasso_path(gram, moments[factor], penalties[factor])
-    return paths, missed
+    found = [lasso_path(gram, *factor) for factor in zip(moments, penalties, strict=True)]
+    return np.stack([path for path, _ in found]), np.stack([missed for _, missed in found])
 
 
 @numba.njit(cache=True, nogil=True)
@@ -101,9 +100,8 @@ def _towards_optimum(gram: FloatArray, moments: FloatArray, penalty: float, stat
         for place in range(size):
             rest[place] = moments[members[place]] - penalty * state.signs[members[place]]
         for other in range(size):
-            row = gram[members[other]]
             for place in range(size):
-                rest[place] -= row[members[place]] * solved[other]
+                rest[place] -= gram[members[other], members[place]] * solved[other]
     length, first = 1.0, -1
     for place in range(size):
         code = members[place]
@@ -121,7 +119,8 @@ def _towards_optimum(gram: FloatArray, moments: FloatArray, penalty: float, stat
 @numba.njit(cache=True, nogil=True)
 def _steepest(gram: FloatArray, moments: FloatArray, state: _State, size: int, slopes: FloatArray, least: float) -> int:
     """The code outside of greatest slope, if this is above `least`, else -1; `slopes` is brought up to date."""
-    slopes[:] = moments
+    for code in range(len(slopes)):
+        slopes[code] = moments[code]
     for place in range(size):
         code = state.members[place]
         for other in range(len(slopes)):
@@ -136,10 +135,10 @@ def _steepest(gram: FloatArray, moments: FloatArray, state: _State, size: int, s
 @numba.njit(cache=True, nogil=True)
 def _enter(gram: FloatArray, state: _State, size: int, code: int, sign: float) -> int:
     """Make a code a member; where it is a combination of the members, one of them makes room. The new size."""
-    combination, spare = _combination(gram, state, size, code)
+    combination, spare = state.solved, _combine(gram, state, size, code)
     if spare <= SINGULAR * gram[code, code]:
         # Along this direction the fit stays as it is, and the sum of absolute weights falls.
-        step, first = np.inf, -1
+        step, first = np.inf, START - 1
         for place in range(size):
             member = state.members[place]
             if combination[place] * sign * state.signs[member] > 0.0:
@@ -152,7 +151,7 @@ def _enter(gram: FloatArray, state: _State, size: int, code: int, sign: float) -
             state.weights[state.members[place]] -= step * sign * combination[place]
         size = _leave(state, size, first)
         state.weights[code] = step * sign
-        combination, spare = _combination(gram, state, size, code)
+        spare = _combine(gram, state, size, code)
     for place in range(size):
         for other in range(size):
             state.inverse[place, other] += combination[place] * combination[other] / spare
@@ -164,29 +163,33 @@ def _enter(gram: FloatArray, state: _State, size: int, code: int, sign: float) -
 
 
 @numba.njit(cache=True, nogil=True)
-def _combination(gram: FloatArray, state: _State, size: int, code: int) -> tuple[FloatArray, float]:
-    """Weights (size,) by which the members come nearest to a code, and the variance that this leaves."""
-    combination, spare = np.zeros(size), gram[code, code]
+def _combine(gram: FloatArray, state: _State, size: int, code: int) -> float:
+    """Into `solved` the weights by which the members come nearest to a code; the variance that this leaves."""
+    spare = gram[code, code]
     for place in range(size):
+        state.solved[place] = 0.0
         for other in range(size):
-            combination[place] += state.inverse[place, other] * gram[code, state.members[other]]
+            state.solved[place] += state.inverse[place, other] * gram[code, state.members[other]]
     for place in range(size):
-        spare -= combination[place] * gram[code, state.members[place]]
-    return combination, spare
+        spare -= state.solved[place] * gram[code, state.members[place]]
+    return spare
 
 
 @numba.njit(cache=True, nogil=True)
 def _leave(state: _State, size: int, place: int) -> int:
     """Take out the member at this place, of weight 0. The new size."""
-    code, last = state.members[place], size - 1
+    code, last, column = state.members[place], size - 1, state.rest
     state.weights[code] = state.signs[code] = 0.0
     state.inside[code] = False
-    column = state.inverse[:size, place].copy()
+    for one in range(size):
+        column[one] = state.inverse[one, place]
     for one in range(size):
         for other in range(size):
             state.inverse[one, other] -= column[one] * column[other] / column[place]
     # The last takes its place.
     state.members[place] = state.members[last]
-    state.inverse[place, :size] = state.inverse[last, :size]
-    state.inverse[:size, place] = state.inverse[:size, last]
+    for one in range(size):
+        state.inverse[place, one] = state.inverse[last, one]
+    for one in range(size):
+        state.inverse[one, place] = state.inverse[one, last]
     return last

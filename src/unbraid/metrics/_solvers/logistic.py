@@ -274,8 +274,11 @@ def _slope(
 
     Into `steepness` (n_samples, n_columns) goes what `_bend` reads of these.
     """
-    n_samples, n_columns = chosen.shape
-    gradient, unsure = penalty * weights, np.zeros(n_columns)
+    (n_samples, n_columns), width = chosen.shape, len(weights)
+    gradient, part, unsure = np.empty((width, n_columns)), np.empty((width, n_columns)), np.zeros(n_columns)
+    for k in range(width):
+        for c in range(n_columns):
+            gradient[k, c] = penalty[k, 0] * weights[k, c]
     block = np.empty((min(BLOCK, n_samples), n_columns))
     for start in range(0, n_samples, BLOCK):
         rows = inputs[start : start + BLOCK]
@@ -293,8 +296,13 @@ def _slope(
                 steep = chance if joint else apart
                 steepness[start + row, c] = steep if chance >= NOTHING else 0.0
                 chances[row, c] -= chosen[start + row, c]
-        gradient += np.dot(rows.T, chances) / n_samples
-    return gradient, unsure / n_samples
+        np.dot(rows.T, chances, part)
+        for k in range(width):
+            for c in range(n_columns):
+                gradient[k, c] += part[k, c] / n_samples
+    for c in range(n_columns):
+        unsure[c] /= n_samples
+    return gradient, unsure
 
 
 @numba.njit(cache=True, error_model="numpy")
@@ -342,31 +350,54 @@ def _conjugate_gradients(
     joint: bool,
 ) -> FloatArray:
     """Solve Hessian @ direction = -gradient, as well as the step is worth; `curvature` is about its diagonal."""
-    direction, residual = np.zeros_like(gradient), -gradient
-    search = residual / curvature
-    norm = _products(residual, search, joint)
-    enough = np.minimum(0.0625, _largest(gradient, joint)) * norm
-    sums = np.empty(search.shape, dtype=np.float32)
-    block = np.empty((min(BLOCK, len(inputs)), search.shape[1]), dtype=np.float32)
+    (width, n_columns), n_samples = gradient.shape, len(inputs)
+    direction, residual = np.zeros((width, n_columns)), np.empty((width, n_columns))
+    search, scaled, bent = np.empty((width, n_columns)), np.empty((width, n_columns)), np.empty((width, n_columns))
+    norm, enough, resistance = np.empty(n_columns), np.empty(n_columns), np.empty(n_columns)
+    for k in range(width):
+        for c in range(n_columns):
+            residual[k, c] = -gradient[k, c]
+            search[k, c] = residual[k, c] / curvature[k, c]
+    _products(residual, search, joint, norm)
+    _largest(gradient, joint, enough)
+    for c in range(n_columns):
+        enough[c] = min(0.0625, enough[c]) * norm[c]
+    single = np.empty((width, n_columns), dtype=np.float32)
+    sums, part = np.empty((width, n_columns), dtype=np.float32), np.empty((width, n_columns), dtype=np.float32)
+    block = np.empty((min(BLOCK, n_samples), n_columns), dtype=np.float32)
     for _ in range(MAX_INNER_STEPS):
-        single = search.astype(np.float32)
-        sums[:] = 0.0
-        for start in range(0, len(inputs), BLOCK):
+        for k in range(width):
+            for c in range(n_columns):
+                single[k, c], sums[k, c] = search[k, c], 0.0
+        for start in range(0, n_samples, BLOCK):
             rows = inputs[start : start + BLOCK]
             change = block[: len(rows)]
             np.dot(rows, single, change)
             _bend(steepness, start, change, joint)
-            sums += np.dot(rows.T, change)
-        bent = penalty * search + sums / len(inputs)
-        resistance = _products(search, bent, joint)
-        length = np.where((norm > enough) & (resistance > 0.0), norm / resistance, 0.0)
-        direction += length * search
-        residual -= length * bent
-        scaled = residual / curvature
-        before, norm = norm, _products(residual, scaled, joint)
-        if not (norm > enough).any():
+            np.dot(rows.T, change, part)
+            for k in range(width):
+                for c in range(n_columns):
+                    sums[k, c] += part[k, c]
+        for k in range(width):
+            for c in range(n_columns):
+                bent[k, c] = penalty[k, 0] * search[k, c] + sums[k, c] / n_samples
+        _products(search, bent, joint, resistance)
+        for c in range(n_columns):
+            length = norm[c] / resistance[c] if norm[c] > enough[c] and resistance[c] > 0.0 else 0.0
+            for k in range(width):
+                direction[k, c] += length * search[k, c]
+                residual[k, c] -= length * bent[k, c]
+                scaled[k, c] = residual[k, c] / curvature[k, c]
+            resistance[c] = norm[c]  # that before
+        _products(residual, scaled, joint, norm)
+        solved = True
+        for c in range(n_columns):
+            solved &= not norm[c] > enough[c]
+            share = norm[c] / resistance[c] if resistance[c] > 0.0 else 0.0
+            for k in range(width):
+                search[k, c] = scaled[k, c] + share * search[k, c]
+        if solved:
             break
-        search = scaled + np.where(before > 0.0, norm / before, 0.0) * search
     return direction
 
 
@@ -383,25 +414,32 @@ def _bend(steepness: FloatArray, start: int, change: FloatArray, joint: bool) ->
             change[row, c] = steepness[start + row, c] * (change[row, c] - mean)
 
 
-@numba.njit(cache=True)
-def _products(one: FloatArray, other: FloatArray, joint: bool) -> FloatArray:
-    """(n_columns,) sums of the products in each column; the sum of all of them where columns are one problem."""
-    sums = (one * other).sum(axis=0)
+@numba.njit(cache=True, error_model="numpy")
+def _products(one: FloatArray, other: FloatArray, joint: bool, sums: FloatArray) -> None:
+    """Into `sums` (n_columns,) those of the products in each column, or of all where columns are one problem."""
+    total = 0.0
+    for c in range(len(sums)):
+        sums[c] = 0.0
+        for k in range(len(one)):
+            sums[c] += one[k, c] * other[k, c]
+        total += sums[c]
     if joint:
-        sums[:] = sums.sum()
-    return sums
+        for c in range(len(sums)):
+            sums[c] = total
 
 
-@numba.njit(cache=True)
-def _largest(values: FloatArray, joint: bool) -> FloatArray:
-    """(n_columns,) largest size of the numbers in each column; of all of them where columns are one problem."""
-    largest = np.zeros(values.shape[1])
-    for row in range(len(values)):
+@numba.njit(cache=True, error_model="numpy")
+def _largest(values: FloatArray, joint: bool, largest: FloatArray) -> None:
+    """Into `largest` (n_columns,) the greatest size in each column, or in all where columns are one problem."""
+    greatest = 0.0
+    for c in range(len(largest)):
+        largest[c] = 0.0
+        for k in range(len(values)):
+            largest[c] = max(largest[c], abs(values[k, c]))
+        greatest = max(greatest, largest[c])
+    if joint:
         for c in range(len(largest)):
-            largest[c] = max(largest[c], abs(values[row, c]))
-    if joint:
-        largest[:] = largest.max()
-    return largest
+            largest[c] = greatest
 
 
 def _blocks(n_samples: int) -> Iterator[slice]:

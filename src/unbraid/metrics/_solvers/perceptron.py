@@ -155,11 +155,13 @@ def perceptron_gradient(
     hidden: FloatArray,
     errors: FloatArray,
     powers: IntArray,
+    back: FloatArray,
 ) -> None:
     """Gradient of the mean cross-entropy of one minibatch by the flat parameters of a perceptron.
 
     `inputs` (rows, width) is padded with zeros to a multiple of 4 both ways, its bias column included; the first
-    `n_rows` rows count. `hidden` (rows, HIDDEN), `errors` (rows, classes) and `powers` (classes,) are scratch.
+    `n_rows` rows count. `hidden` (rows, HIDDEN), `errors` (rows, classes), `powers` (classes,) and `back` (4, HIDDEN)
+    are scratch.
     """
     widest_vectors()
     rows, width = inputs.shape
@@ -182,7 +184,6 @@ def perceptron_gradient(
         for c in range(classes):
             by_bias[c] += errors[row, c]
     _add_product(errors.T, hidden, by_second)
-    back = aligned(4, HIDDEN)
     for i in range(0, rows, 4):
         back[:] = ZERO
         _add_product(errors[i : i + 4], second, back)
@@ -208,7 +209,6 @@ def adam(
         parameters[p] -= length * mean[p] / (np.sqrt(square[p]) * root + epsilon)
 
 
-@numba.njit(cache=True, error_model="numpy", nogil=True)
 def perceptron_epoch(
     inputs: FloatArray,
     labels: IntArray,
@@ -226,27 +226,53 @@ def perceptron_epoch(
     if not negative, reads as 0.
     """
     width = inputs.shape[1]
-    parameters, mean, square = aligned(1, state.shape[1])[0], state[1], state[2]
+    classes = (state.shape[1] - width * HIDDEN) // (HIDDEN + 1)
+    parameters, gradient = aligned(1, state.shape[1])[0], aligned(1, state.shape[1])[0]
     parameters[:] = state[0]
-    classes = (len(parameters) - width * HIDDEN) // (HIDDEN + 1)
-    chosen, chosen_labels = np.empty((batch, width), dtype=np.float32), np.empty(batch, dtype=np.int64)
-    hidden, errors = aligned(batch, HIDDEN), aligned(batch, classes)
-    powers, gradient = np.empty(classes, dtype=np.int32), aligned(1, len(parameters))[0]
+    chosen, powers = np.empty((batch, width), dtype=np.float32), np.empty(classes, dtype=np.int32)
+    hidden, errors, back = aligned(batch, HIDDEN), aligned(batch, classes), aligned(4, HIDDEN)
+    step = _perceptron_epoch(
+        inputs, labels, order, knocked_out, n_classes, state, step, rate,
+        parameters, gradient, chosen, np.empty(batch, dtype=np.int64), hidden, errors, powers, back,
+    )  # fmt: skip
+    state[0] = parameters
+    return step
+
+
+@numba.njit(cache=True, error_model="numpy", nogil=True)
+def _perceptron_epoch(
+    inputs: FloatArray,
+    labels: IntArray,
+    order: IntArray,
+    knocked_out: int,
+    n_classes: int,
+    state: FloatArray,
+    step: int,
+    rate: float,
+    parameters: FloatArray,
+    gradient: FloatArray,
+    chosen: FloatArray,
+    chosen_labels: IntArray,
+    hidden: FloatArray,
+    errors: FloatArray,
+    powers: IntArray,
+    back: FloatArray,
+) -> int:
+    """`perceptron_epoch`, with room for one minibatch."""
+    mean, square, (batch, width) = state[1], state[2], chosen.shape
     for start in range(0, len(order), batch):
         n_rows = min(batch, len(order) - start)
-        if n_rows < batch:
-            chosen[n_rows:] = ZERO
-        for row in range(n_rows):
-            source = order[start + row]
-            chosen_labels[row] = labels[source]
+        for row in range(batch):
+            source = order[start + row] if row < n_rows else -1
+            if source >= 0:
+                chosen_labels[row] = labels[source]
             for k in range(width):
-                chosen[row, k] = inputs[source, k]
-        if knocked_out >= 0:
-            chosen[:, knocked_out] = ZERO
-        perceptron_gradient(chosen, chosen_labels, n_rows, n_classes, parameters, gradient, hidden, errors, powers)
+                chosen[row, k] = inputs[source, k] if source >= 0 and k != knocked_out else ZERO
+        perceptron_gradient(
+            chosen, chosen_labels, n_rows, n_classes, parameters, gradient, hidden, errors, powers, back
+        )  # fmt: skip
         step += 1
         adam(parameters, gradient, mean, square, step, rate)
-    state[0] = parameters
     return step
 
 
@@ -340,25 +366,20 @@ def linear_epoch(
     columns = len(parameters) // width
     chosen, chosen_labels = np.empty((batch, width), np.float32), np.zeros((batch, labels.shape[1]), np.int64)
     errors, gradient = np.empty((batch, columns), np.float32), np.empty(len(parameters), np.float32)
-    powers = np.empty(columns, np.int32)
+    powers, weights, slopes = (
+        np.empty(columns, np.int32),
+        parameters.reshape(width, columns),
+        gradient.reshape(width, columns),
+    )
     for start in range(0, len(order), batch):
         n_rows = min(batch, len(order) - start)
         for row in range(batch):
-            if row < n_rows:
-                chosen[row] = inputs[order[start + row]]
-                chosen_labels[row] = labels[order[start + row]]
-            else:
-                chosen[row] = ZERO
-        linear_gradient(
-            chosen,
-            chosen_labels,
-            n_rows,
-            starts,
-            parameters.reshape(width, columns),
-            gradient.reshape(width, columns),
-            errors,
-            powers,
-        )
+            source = order[start + row] if row < n_rows else -1
+            for k in range(width):
+                chosen[row, k] = inputs[source, k] if source >= 0 else ZERO
+            for factor in range(labels.shape[1] if source >= 0 else 0):
+                chosen_labels[row, factor] = labels[source, factor]
+        linear_gradient(chosen, chosen_labels, n_rows, starts, weights, slopes, errors, powers)
         step += 1
         adam(parameters, gradient, mean, square, step, rate)
     return step
@@ -372,5 +393,9 @@ def linear_classes(inputs: FloatArray, starts: IntArray, weights: FloatArray) ->
     for row in range(len(inputs)):
         _linear(inputs[row : row + 1], weights, logits)
         for factor in range(len(starts) - 1):
-            found[row, factor] = np.argmax(logits[0, starts[factor] : starts[factor + 1]])
+            best = starts[factor]
+            for c in range(best + 1, starts[factor + 1]):
+                if logits[0, c] > logits[0, best]:
+                    best = c
+            found[row, factor] = best - starts[factor]
     return found

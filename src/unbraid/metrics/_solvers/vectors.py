@@ -26,7 +26,6 @@ def _widest_vectors(_: Any) -> Any:
 widest_vectors: Callable[..., None] = intrinsic(_widest_vectors)
 
 
-@numba.njit(cache=True)
 def aligned(rows: int, columns: int) -> FloatArray:
     """(rows, columns) float32, not set, from the start of a line of the cache on: no vector lies in two lines."""
     numbers = np.empty(rows * columns + LINE, dtype=np.float32)
