@@ -2,7 +2,6 @@
 
 import datetime
 from decimal import Decimal
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +34,10 @@ def of_objects(make: Any) -> Any:
     ("column", "missing"),
     [
         (of_objects(lambda k: Decimal("NaN") if k < 0 else Decimal(k)), None),
-        (of_objects(lambda k: Decimal("sNaN") if k < 0 else Decimal(k)), None),
         (of_objects(np.int64), -1),
         (of_objects(np.float32), -1),
         (of_objects(Decimal), -1),
         (of_objects(Decimal), Decimal(-1)),
-        (of_objects(Fraction), [-1, None]),
         (pandas.Categorical(HELD), -1),
         (pandas.Categorical(HELD, ordered=True), np.array([-1])),
         (pandas.Categorical(HELD), "-1"),

@@ -46,11 +46,10 @@ def test_labels_of_any_sort_become_numbers(labels: list[Any]) -> None:
     assert sorted(set(numbers.tolist())) == [0, 1, 2]
 
 
-def test_a_list_of_text_is_read_as_an_array_of_it_is_without_a_look_at_each(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_list_of_text_is_read_as_an_array_of_it_is() -> None:
     texts = [f"{word}{number % 7}" for number in range(50) for word in ("é", "b", "Z")]
     numbers = check_groups(np.array(texts, dtype=object), len(texts))
     assert numbers.tolist() == [sorted(set(texts)).index(text) for text in texts]
-    monkeypatch.setattr("unbraid.representation.labels._is_missing", None)
     for held in (texts, tuple(texts), np.array(texts)):
         assert (check_groups(held, len(texts)) == numbers).all()
 

@@ -1,17 +1,16 @@
 """Labels as people have them: text, categories, booleans, dates, angles of any period, missing ones."""
 
 import datetime
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from unbraid._utils.arguments import check_entries, check_number, list_of
-from unbraid._utils.arrays import as_array, categories_of, refuse_lazy
+from unbraid._utils.arrays import as_array, refuse_lazy
+from unbraid._utils.columns import Series, as_series, days_since_first
 from unbraid._utils.counted import counted
-from unbraid._utils.dates import DATES, SPANS, moment
 from unbraid._utils.rounding import MOST_ROUNDED, rounded_by
 from unbraid._utils.suggest import suggestion
 from unbraid.factors.guessing import (
@@ -22,7 +21,7 @@ from unbraid.factors.guessing import (
     refuse_many_levels,
     why_no_factor,
 )
-from unbraid.storage.tables import EXACT, WITH_POINTS, numbers_with_commas
+from unbraid.storage.tables import WITH_POINTS, numbers_with_commas
 from unbraid.types import KIND_WORDS, KINDS, BoolArray, FloatArray, IntArray, Kind
 
 TURN = 2 * np.pi
@@ -30,7 +29,6 @@ MOST_STEPS = 64  # of a circle: angles that lie on this many even steps, or fewe
 SAME_ANGLE = 1e-12  # of the circle
 ON_A_STEP = 1e-5  # of a step: single precision leaves half of it of 2 pi on 64 steps
 SHOWN_LEVELS = 6
-_NO_VALUE = {"NAType", "NaTType", "MaskedConstant"}  # of pandas and NumPy, which cannot be compared
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,16 +54,6 @@ class _Column(NamedTuple):
     said: str = "numbers"
     declared: tuple[str, ...] = ()  # ordered categories, those that no row has among them
     places: tuple[int, ...] = ()  # of levels among these
-
-
-class _NoLabel(NamedTuple):
-    """Values that stand for no label, by what they are compared with."""
-
-    texts: frozenset[str]
-    numbers: frozenset[float]
-    booleans: frozenset[bool]
-    dates: tuple[Any, ...]
-    spans: tuple[Any, ...]  # of time
 
 
 def is_plain(labels: Any) -> bool:
@@ -125,7 +113,7 @@ def read_labels(
     periods = _by_name(period, chosen, "period")
     absent = missing if isinstance(missing, Mapping) else dict.fromkeys(chosen, missing)
     absent = _by_name(absent, chosen, "missing")
-    read = {name: _read(name, series[name], _no_label(absent.get(name))) for name in chosen}
+    read = {name: _read(name, series[name], absent.get(name)) for name in chosen}
     reasons: dict[str, str] = {}
     if columns is None and sizes is None and _is_table(labels):
         reasons = {
@@ -173,26 +161,23 @@ def check_groups(groups: Any, n_samples: int, used: BoolArray | None = None) -> 
         ValueError: they are not one label per row; the message names the first row that has none.
     """
     labels = as_array(groups)
-    # Of a list NumPy writes what is missing as text. To look at each label takes long, at the types of all does not.
-    if labels.dtype.kind == "U" and isinstance(groups, list | tuple) and set(map(type, groups)) != {str}:
-        labels = np.array(groups, dtype=object)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
-    if labels.dtype.kind == "T":  # text of any length
-        labels = labels.astype(object)
     if labels.shape != (n_samples,):
         raise ValueError(f"groups must be one label per row, ({n_samples},); got shape {labels.shape}")
-    if labels.dtype.kind not in "biufUSOMm":
-        raise ValueError(f"groups must be numbers or text; got dtype {labels.dtype}")
-    if labels.dtype.kind == "O":
-        absent = np.array([_is_missing(each) or not str(each).strip() for each in labels], dtype=bool)
-        labels = np.array([str(each) for each in labels], dtype=object)
-    elif labels.dtype.kind == "U":
-        absent = np.char.strip(labels) == ""
-    else:
+    if labels.dtype.kind in "SUTO":
+        import pandas as pd
+
+        # Of a list NumPy writes what is missing as text.
+        cells = pd.Series(list(groups) if isinstance(groups, list | tuple) else labels.astype(object), dtype=object)
+        labels = np.array([str(cell) for cell in cells], dtype=object)
+        absent = cells.isna().to_numpy() | (np.char.strip(labels.astype(str)) == "")
+    elif labels.dtype.kind in "biufMm":
         absent = labels != labels  # NaN, and no date
+    else:
+        raise ValueError(f"groups must be numbers or text; got dtype {labels.dtype}")
     if used is not None:
-        absent &= used
+        absent = absent & used
     if absent.any():
         raise ValueError(f"groups must have a label in every row; row {int(np.argmax(absent))} has none")
     known = labels.dtype == np.int64 and labels.min(initial=0) >= 0 and labels.max(initial=0) < n_samples
@@ -405,227 +390,43 @@ def _matrix(labels: Any) -> Any:
     return array
 
 
-def _read(name: str, content: Any, absent: _NoLabel) -> _Column:
-    categories = categories_of(content)
-    if categories is not None:
-        return _named(*categories, absent)
-    try:
-        array = as_array(_unmasked(content) if isinstance(content, np.ma.MaskedArray) else content)
-    except ValueError as error:
-        raise ValueError(f"labels column {name!r}: {error}") from None
-    if array.ndim == 2 and 1 in array.shape[1:]:
-        array = array[:, 0]
-    if array.ndim != 1 or array.dtype.kind in "cV":
-        found = f"{array.dtype} {array.shape}"
-        raise ValueError(f"labels column {name!r} must be one number, text or date per row; got {found}")
-    if array.dtype.kind in "SUT":  # which a list of text and numbers becomes, too
-        array = np.array(content, dtype=object) if isinstance(content, list | tuple) else array.astype(object)
-    if array.dtype.kind == "O":
-        return _of_objects(name, _decoded(name, array), absent)
-    if array.dtype.kind == "b":
-        missing = np.array([_is_any_of(each, absent) for each in (False, True)])[array.astype(int)]
-        return _Column(array.astype(float), missing, "categorical", ("False", "True"), said="booleans")
-    if array.dtype.kind in "mM":
-        return _of_dates(array, absent)
-    values = array.astype(float)
-    if array.dtype.kind in "iu":
-        _refuse_rounded(name, array, values, np.arange(len(array)))
-    missing = np.isnan(values) | np.isin(values, list(absent.numbers))
-    infinite = np.isinf(values) & ~missing
-    if infinite.any():
-        row = int(np.argmax(infinite))
-        raise ValueError(f"labels column {name!r}, row {row} is {values[row]}; expected finite numbers")
-    return _Column(np.where(missing, 0.0, values), missing, None)
-
-
-def _refuse_rounded(name: str, whole: Any, values: FloatArray, rows: IntArray) -> None:
-    """Raises ValueError where whole numbers that differ are one float; the first too large is named."""
-    large = np.abs(values) >= EXACT
-    if large.any() and len(np.unique(values)) < len(np.unique(whole)):
-        first = int(np.argmax(large))
-        raise ValueError(
-            f"labels column {name!r}, row {rows[first]} is {whole[first]}: above 2^53 whole numbers cannot be told "
-            "apart; give its levels as text, or number them from 0"
-        )
-
-
-def _unmasked(content: Any) -> Any:
-    """The array below a mask, with NaN, NaT or None where it is masked."""
-    array, mask = np.asarray(content), np.ma.getmaskarray(content)
-    if array.dtype.kind in "iuf":
-        return np.where(mask, np.nan, array.astype(float))
-    if array.dtype.kind in "mM":
-        return np.where(mask, np.array("NaT", dtype=array.dtype), array)
-    array = array.astype(object)
-    array[mask] = None
-    return array
-
-
-def _decoded(name: str, array: Any) -> Any:
-    """The same objects with text in place of bytes, which HDF5 files hold.
-
-    Raises:
-        ValueError: they are not in UTF-8; the message names the row.
-    """
-    coded = [row for row, each in enumerate(array) if isinstance(each, bytes)]
-    array = array.copy() if coded else array
-    for row in coded:
-        try:
-            array[row] = array[row].decode()
-        except UnicodeDecodeError:
-            found = f"labels column {name!r}, row {row} is {array[row]!r}"
-            raise ValueError(f"{found}, which is no text in UTF-8; decode the column first") from None
-    return array
-
-
-def _named(codes: Any, categories: list[Any], ordered: bool, absent: _NoLabel) -> _Column:
-    names = [_as_text(each) for each in categories]
-    gone = [_is_any_of(each, absent) or name in absent.texts for each, name in zip(categories, names, strict=True)]
-    missing = (codes < 0) | np.isin(codes, np.flatnonzero(gone))
+def _read(name: str, content: Any, absent: Any) -> _Column:
+    several = list(absent) if isinstance(absent, list | tuple | set | frozenset | np.ndarray) else [absent]
+    series = as_series(content, f"labels column {name!r}", [each for each in several if not _is_none(each)])
+    said = "text" if series.dtype == object else "categories"
+    series = _as_dates(series)
+    missing = series.isna().to_numpy()
+    if series.dtype.kind in "mM":
+        return _Column(np.nan_to_num(days_since_first(series)), missing, "continuous", said="dates")
+    if series.dtype == "boolean":
+        values = series.to_numpy(dtype=float, na_value=0.0)
+        return _Column(values, missing, "categorical", ("False", "True"), said="booleans")
+    if series.dtype.kind == "f":
+        return _Column(np.where(missing, 0.0, series), missing, None)
+    categories = (series if series.dtype == "category" else series.astype("category")).cat
+    ordered, names, codes = bool(categories.ordered), list(map(str, categories.categories)), categories.codes.to_numpy()
     present = np.unique(codes[~missing])
-    levels = tuple(names[code] for code in present)
-    places = np.searchsorted(present, np.where(missing, present[:1].sum(), codes)) if len(present) else codes
-    kept = np.flatnonzero(~np.array(gone, dtype=bool))  # what stands for no label is no step of a circle
+    places = np.where(missing, 0, np.searchsorted(present, codes))
     return _Column(
-        places.astype(float), missing, "ordinal" if ordered else "categorical", levels, ordered, "categories",
-        declared=tuple(names[code] for code in kept) if ordered else (),
-        places=tuple(np.searchsorted(kept, present).tolist()),
+        places.astype(float), missing, "ordinal" if ordered else "categorical", tuple(names[code] for code in present),
+        ordered, said, declared=tuple(names) if ordered else (), places=tuple(present.tolist()),
     )  # fmt: skip
 
 
-def _of_objects(name: str, array: Any, absent: _NoLabel) -> _Column:
-    missing = np.array([_is_missing(each) for each in array], dtype=bool)
-    missing |= np.array(
-        [not m and _is_any_of(each, absent) for each, m in zip(array, missing, strict=True)], dtype=bool
-    )
-    rows = np.flatnonzero(~missing)
-    sorts = np.array([_sort(each) for each in array[rows]])
-    if len(set(sorts.tolist())) > 1:
-        other = rows[int(np.argmax(sorts != sorts[0]))]
-        raise ValueError(
-            f"labels column {name!r} mixes {sorts[0]} ({array[rows[0]]!r}, row {rows[0]}) and "
-            f"{sorts[sorts != sorts[0]][0]} ({array[other]!r}, row {other}); give one or the other"
-        )
-    sort = sorts[0] if len(sorts) else "numbers"
-    if sort == "text":
-        levels = sorted({_as_text(each) for each in array[rows]})
-        if len(days := _dates_in(levels)) == len(levels) and all("-" in level for level in levels):
-            dates = dict(zip(levels, map(moment, days), strict=True))
-            gaps = [
-                np.datetime64("NaT") if gone else dates[_as_text(each)]
-                for each, gone in zip(array, missing, strict=True)
-            ]
-            return _of_dates(np.array(gaps, dtype="datetime64[us]"), _no_label(None))
-        places = {level: place for place, level in enumerate(levels)}
-        values = [0 if gone else places[_as_text(each)] for each, gone in zip(array, missing, strict=True)]
-        return _Column(np.array(values, dtype=float), missing, "categorical", tuple(levels), False, "text")
-    if sort == "dates":
-        moments = [np.datetime64("NaT") if gone else moment(each) for each, gone in zip(array, missing, strict=True)]
-        return _of_dates(np.array(moments, dtype="datetime64[us]"), _no_label(None))
-    if sort == "spans of time":
-        spans = [np.timedelta64("NaT") if gone else each for each, gone in zip(array, missing, strict=True)]
-        return _of_dates(np.array(spans, dtype="timedelta64[us]"), _no_label(None))
-    if sort == "booleans":
-        values = [not gone and bool(each) for each, gone in zip(array, missing, strict=True)]
-        return _Column(np.array(values, dtype=float), missing, "categorical", ("False", "True"), said="booleans")
-    if sort != "numbers":
-        raise ValueError(f"labels column {name!r} holds {sort}, as in row {rows[0]}; expected numbers, text or dates")
-    numbers = np.full(len(array), np.nan)
-    for row in rows:
-        try:
-            numbers[row] = float(array[row])
-        except OverflowError:  # a whole number of more than 308 digits
-            raise ValueError(
-                f"labels column {name!r}, row {row} is a whole number that no float holds; give its levels as text, or "
-                "number them from 0"
-            ) from None
-    if all(isinstance(each, int | np.integer) for each in array[rows]):
-        _refuse_rounded(name, array[rows], numbers[rows], rows)
-    return _read(name, numbers, _no_label(None))
+def _as_dates(series: Series) -> Series:
+    """Text that is dates throughout (2024-01-31) as such; other columns as they are."""
+    if series.dtype != object or not all("-" in text for text in series.dropna()):
+        return series
+
+    try:
+        moments = series.dropna().map(datetime.datetime.fromisoformat)
+    except ValueError:
+        return series
+    return as_series(moments.tolist(), "").set_axis(moments.index).reindex(series.index)
 
 
-def _of_dates(array: Any, absent: _NoLabel) -> _Column:
-    """Days since the first."""
-    dates = array.dtype.kind == "M"
-    unit = array.astype("datetime64[us]" if dates else "timedelta64[us]")
-    told = [moment(_on_the_clock(each)) for each in absent.dates] if dates else [*absent.spans]
-    missing = np.isnat(array) | np.isin(unit, np.array(told, dtype=unit.dtype))
-    first = unit[~missing].min() if not missing.all() else unit[0]
-    days = (unit - first) / np.timedelta64(1, "D")
-    return _Column(np.where(missing, 0.0, days), missing, "continuous", said="dates")
-
-
-def _on_the_clock(value: Any) -> Any:
-    """A date without its time zone."""
-    return value if getattr(value, "tzinfo", None) is None else value.replace(tzinfo=None)
-
-
-def _is_moment(value: Any, other: Any) -> bool:
-    """Whether they are one moment; where only one of them has a time zone, whether clocks show the same."""
-    if (getattr(value, "tzinfo", None) is None) != (getattr(other, "tzinfo", None) is None):
-        value, other = _on_the_clock(value), _on_the_clock(other)
-    return bool(moment(value) == moment(other))
-
-
-def _as_text(value: Any) -> str:
-    return value.decode() if isinstance(value, bytes) else str(value)
-
-
-def _sort(value: Any) -> str:
-    if isinstance(value, str | bytes | np.str_):
-        return "text"
-    if isinstance(value, bool | np.bool_):
-        return "booleans"
-    if isinstance(value, int | float | np.integer | np.floating) or type(value).__name__ in ("Decimal", "Fraction"):
-        return "numbers"
-    if isinstance(value, DATES):
-        return "dates"
-    if isinstance(value, SPANS):
-        return "spans of time"
-    return type(value).__name__
-
-
-def _is_missing(value: Any) -> bool:
-    if value is None or type(value).__name__ in _NO_VALUE:
-        return True
-    if hasattr(value, "is_nan"):  # a Decimal, of which the signalling NaN cannot be compared
-        return bool(value.is_nan())
-    return isinstance(value, float | np.floating | np.datetime64 | np.timedelta64) and bool(value != value)
-
-
-def _is_any_of(value: Any, absent: _NoLabel) -> bool:
-    sort = _sort(value)
-    if sort == "numbers":
-        return bool(absent.numbers) and float(value) in absent.numbers
-    if sort == "booleans":  # by name as well, as commands give it
-        return bool(value) in absent.booleans or str(bool(value)) in absent.texts
-    if sort == "dates":
-        return any(_is_moment(value, each) for each in absent.dates)
-    if sort == "spans of time":
-        return any(value == each for each in absent.spans)
-    return sort == "text" and _as_text(value) in absent.texts
-
-
-def _no_label(absent: Any) -> _NoLabel:
-    several = [absent] if not isinstance(absent, list | tuple | set | frozenset | np.ndarray) else list(absent)
-    sorts = [(_sort(each), each) for each in several if not _is_missing(each)]
-    texts = frozenset(_as_text(each) for sort, each in sorts if sort == "text")
-    return _NoLabel(
-        texts=texts,
-        numbers=frozenset(float(each) for sort, each in sorts if sort == "numbers"),
-        booleans=frozenset(bool(each) for sort, each in sorts if sort == "booleans"),
-        dates=(*(each for sort, each in sorts if sort == "dates"), *_dates_in(texts)),
-        spans=tuple(each for sort, each in sorts if sort == "spans of time"),
-    )
-
-
-def _dates_in(texts: Iterable[str]) -> list[datetime.datetime]:
-    """Those that are dates, as commands give them: 1900-01-01."""
-    found = []
-    for text in texts:
-        with suppress(ValueError):
-            found.append(datetime.datetime.fromisoformat(text))
-    return found
+def _is_none(value: Any) -> bool:
+    return value is None or value != value or type(value).__name__ == "NAType"
 
 
 def rows_with_labels(factors: FloatArray, names: Sequence[str]) -> tuple[BoolArray, list[str]]:
