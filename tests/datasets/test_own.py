@@ -210,11 +210,11 @@ GOOD = "file,size,shape\na.png,1,box\nb.png,2,disc\n"
     [
         ("", "the file is empty"),
         ("size,shape\n", "there are no rows"),
-        ("size,size\n1,2\n3,4\n", "columns must have names, each its own"),
+        ("size,size\n1,2\n3,4\n", "two columns have one name: size, size"),
         ("size,shape\n1,box\n2\n", "line 3 has 1 cell; the first has 2"),
         ("size,shape\n1,box\n,disc\n", "line 3, column 'size' is empty"),
         ("size,shape\n1,box\nx,disc\n", "line 3, column 'size' is 'x', which is no number, as other cells are"),
-        ("size,shape\n1,box\nnan,disc\n", "line 3, column 'size' is nan, which is no finite number"),
+        ("size,shape\n1,box\nnan,disc\n", "line 3, column 'size' is empty .NA, NaN, None and NULL count as empty"),
         ("size,shape\n1,box\n2,disc\n3,box\n", "has 3 rows for 2 images"),
         ('size,shape\n1,"box\n2,disc\n', "not a readable .csv file"),
     ],
@@ -442,7 +442,7 @@ def like_dsprites(path: Path, **arrays: Any) -> str:
 
 def test_a_column_with_nan_is_no_constant(tmp_path: Path) -> None:
     values = np.array([[1, 0.5], [2, np.nan], [3, 0.5]])
-    with pytest.raises(ValueError, match="row 1, column 'factor_1' is nan"):
+    with pytest.raises(ValueError, match="row 1, column 'factor_1' is empty"):
         datasets.load(like_dsprites(tmp_path / "x.npz", latents_values=values))
     texts = np.array([["a", "x"], ["b", "x"], ["c", "x"]])
     assert datasets.load(like_dsprites(tmp_path / "t.npz", latents_classes=texts)).space.names == ("factor_0",)

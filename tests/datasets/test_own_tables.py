@@ -1,6 +1,5 @@
 """Own factors that are no grid: their values, circles, cells that are no level, and the tables they come from."""
 
-import ast
 from pathlib import Path
 from typing import Any
 
@@ -71,13 +70,12 @@ def test_a_cell_below_a_text_of_two_lines_is_named_by_its_own_line(tmp_path: Pat
 
 
 @pytest.mark.parametrize("word", ["NA", "NULL", "None"])
-def test_a_word_that_stands_for_no_value_is_no_class_unless_that_is_asked_for(tmp_path: Path, word: str) -> None:
+def test_a_word_that_stands_for_no_value_is_no_class(tmp_path: Path, word: str) -> None:
     """R writes NA for what is missing; `unbraid score` leaves such rows out."""
     table = tmp_path / "labels.csv"
     table.write_text(f"hat,size\nred,1\n{word},2\nred,3\n")
-    with pytest.raises(ValueError, match=f"line 3, column 'hat' is '{word}', which stands for no value; if it is a na"):
+    with pytest.raises(ValueError, match="line 3, column 'hat' is empty .NA, NaN, None and NULL count as empty"):
         load(str(table))
-    assert load(str(table), kinds={"hat": "categorical"}).space.levels[0] == (word, "red")
     assert from_array(black(2), {"hat": ["red", word]}).space.values == ((word, "red"),)  # in memory None says so
 
 
@@ -118,15 +116,15 @@ def test_what_is_masked_is_not_taken_for_a_value() -> None:
 @pytest.mark.parametrize(
     ("column", "shown"),
     [
-        (None, "got None"),
-        (3, "got 3"),
-        ("abc", "got 'abc'"),
-        (np.arange(6).reshape(3, 2), r"row 0 is array\(\[0, 1\]\)"),
-        ([1, [2], 3], r"row 1 is \[2\]"),
+        (None, ": expected an array, .* got NoneType"),
+        (3, ": expected one number, text or date per row"),
+        ("abc", ": expected an array, .* got str"),
+        (np.arange(6).reshape(3, 2), r": expected one number, text or date per row; got int64 \(3, 2\)"),
+        ([1, [2], 3], r" mixes int \(1, row 0\) and list \(\[2\], row 1\)"),
     ],
 )
 def test_a_column_is_one_cell_per_row(column: Any, shown: str) -> None:
-    with pytest.raises(ValueError, match=f"factors: column 'a' must be one cell per row; {shown}"):
+    with pytest.raises(ValueError, match=f"factors: column 'a'{shown}"):
         from_array(black(3), {"a": column})
 
 
@@ -197,12 +195,10 @@ def test_numbers_as_categories_without_order_are_classes_in_a_dataset_as_in_a_sc
         assert from_array(black(4), frame, kinds={"shape": "ordinal"}).space.kinds == ("ordinal", "ordinal")
 
 
-def test_a_long_text_is_quoted_as_one() -> None:
-    text = "it's a long note " * 40
-    with pytest.raises(ValueError, match="column 'size' is ") as caught:
-        from_array(black(3), {"size": [1, text, 2]})
-    quoted = str(caught.value).partition("is ")[2].partition(", which is no number")[0]
-    assert ast.literal_eval(quoted) == text[:79] + "…"
+def test_a_long_text_is_quoted_in_part() -> None:
+    with pytest.raises(ValueError, match="column 'size' mixes int .1, row 0. and str ") as caught:
+        from_array(black(3), {"size": [1, "it's a long note " * 40, 2]})
+    assert len(str(caught.value)) < 200
 
 
 def test_a_row_without_a_category_is_named() -> None:
@@ -221,7 +217,7 @@ def test_names_are_not_given_twice(tmp_path: Path) -> None:
 
 
 def test_text_that_is_not_utf_8_is_named() -> None:
-    with pytest.raises(ValueError, match=r"factors: row 1, column 'a' is b'x\\xff', no text in UTF-8"):
+    with pytest.raises(ValueError, match=r"factors: column 'a', row 1 is b'x\\xff', which is no text in UTF-8"):
         from_array(black(3), {"a": [b"x", b"x\xff", b"y"]})
 
 
@@ -277,11 +273,8 @@ def test_a_circle_with_a_gap_is_refused(angles: list[int]) -> None:
         (pd.NA, "factors: row 1, column 'a' is empty"),
         (pd.NaT, "factors: row 1, column 'a' is empty"),
         (np.datetime64("NaT"), "factors: row 1, column 'a' is empty"),
-        (2**53 + 1, r"row 1, column 'a' is 9007199254740993, a whole number beyond 2\^53"),
-        (str(2**53 + 2), r"row 1, column 'a' is 9007199254740994, a whole number beyond 2\^53"),
-        (10**400, r"a whole number beyond 2\^53"),
-        (1 + 2j, r"row 1, column 'a' is \(1\+2j\); a factor holds real numbers or text"),
-        (np.complex64(3), r"row 1, column 'a' is \(3\+0j\); a factor holds real numbers or text"),
+        (10**400, "a whole number that no float holds"),
+        (1 + 2j, r"mixes int \(1, row 0\) and complex \(\(1\+2j\), row 1\)"),
     ],
 )
 def test_a_cell_that_is_no_level_is_named(cell: Any, message: str) -> None:
@@ -289,10 +282,10 @@ def test_a_cell_that_is_no_level_is_named(cell: Any, message: str) -> None:
         from_array(black(3), {"a": [1, cell, 2]})
 
 
-def test_large_real_numbers_are_levels_like_others_and_whole_ones_may_be_names() -> None:
+def test_large_real_numbers_are_levels_like_others_and_whole_ones_that_merge_are_refused() -> None:
     assert from_array(black(2), {"a": [1e300, 1e20]}).space.names == ("a",)
-    space = from_array(black(3), {"a": [2**53, 2**53 + 1, 3]}, kinds={"a": "categorical"}).space
-    assert space.levels == (("3", "9007199254740992", "9007199254740993"),)
+    with pytest.raises(ValueError, match=r"column 'a', row 0 is 9007199254740992: above 2\^53 whole numbers cannot"):
+        from_array(black(3), {"a": [2**53, 2**53 + 1, 3]})
 
 
 @pytest.mark.parametrize("called", [(1, "1"), ("a", "a")])

@@ -18,6 +18,7 @@ else:
     Series = Any  # pandas takes long to load
 
 EXACT = 2**53  # up to which floats tell whole numbers apart
+LONGEST = 80  # letters of a value that a message quotes
 NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal")  # words of pandas.api.types.infer_dtype
 DATES, SPANS = ("date", "datetime", "datetime64"), ("timedelta", "timedelta64")
 
@@ -150,10 +151,8 @@ def _other_types(series: Series, where: str) -> ValueError:
     if not len(others):
         return ValueError(f"{where} holds {types.iloc[0]}, as in row {first}; expected numbers, text or dates")
     other = others[0]
-    return ValueError(
-        f"{where} mixes {types[first]} ({cells[first]!r}, row {first}) and {types[other]} ({cells[other]!r}, row "
-        f"{other}); give one or the other"
-    )
+    shown = {row: f"{types[row]} ({one_line(repr(cells[row]), LONGEST)}, row {row})" for row in (first, other)}
+    return ValueError(f"{where} mixes {shown[first]} and {shown[other]}; give one or the other")
 
 
 def _matches(series: Series, values: Sequence[Any], where: str) -> npt.NDArray[np.bool_]:

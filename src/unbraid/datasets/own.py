@@ -25,7 +25,7 @@ from unbraid.datasets._space_json import space_of
 from unbraid.datasets._store import SLAB, StoredImages
 from unbraid.datasets.base import NO_IMAGES, FactorDataset, ImageShape, check_index
 from unbraid.datasets.containers import npz_arrays, npz_names, paths_below, unpacked_size
-from unbraid.datasets.factor_table import Column, matrix_columns, read_table, table_columns
+from unbraid.datasets.factor_table import FILE_COLUMN, Column, matrix_columns, read_table, table_columns
 from unbraid.factors import FactorSpace, FactorTable, Space
 from unbraid.factors.space import Values, named_levels, spans_a_turn
 from unbraid.storage.cache_folder import cache_root
@@ -34,7 +34,6 @@ from unbraid.storage.files import below, check_file, check_unpacked, with_home
 from unbraid.types import KIND_WORDS, KINDS, ArrayLike, IntArray, Kind, UInt8Array
 
 PICTURES_PACK = 200  # times: dSprites' own file takes 115 times its length
-FILE_COLUMN = "file"
 KNOWN = ("images", "factors", "factor_names", "factor_kinds")  # arrays of an .npz file
 LIKE_DSPRITES = {"images": "imgs", "factors": "latents_classes"}  # what files in the format of dSprites call them
 NAMES_OF_DSPRITES = ("color", "shape", "scale", "orientation", "position_x", "position_y")
@@ -74,8 +73,9 @@ def from_array(
             even so. By default a complete grid is taken for one: images are then counted in C order of the factors.
 
     Raises:
-        ValueError: shapes disagree, images are 0 and 1 but not bool, a cell is empty, not finite or a whole number
-            beyond 2^53, there is no grid, or values of a cyclic factor are not evenly spaced; names row and column.
+        ValueError: shapes disagree, images are 0 and 1 but not bool, a cell is empty or not finite, whole numbers
+            beyond 2^53 are one float, there is no grid, or values of a cyclic factor are not evenly spaced; names row
+            and column.
         FileNotFoundError: a file is not there.
 
     Example:
@@ -155,7 +155,7 @@ def from_folder(
     folder = with_home(folder)
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder}: no such folder")
-    pictures, factors = _pictures(folder, _columns(table, None), file_column)
+    pictures, factors = _pictures(folder, _columns(table, None, file_column), file_column)
     return _dataset(pictures, factors, kinds, grid) if factors else _without_factors(pictures, kinds=kinds, grid=grid)
 
 
@@ -167,7 +167,7 @@ def _pictures(folder: Path, columns: list[Column], file_column: str) -> tuple[Pi
         raise ValueError(
             f"{columns[0].table}: no column {file_column!r} with the names of the pictures; it has {there}"
         )
-    files = [str(cell) for cell in chosen[0].cells]
+    files = [str(cell) for cell in chosen[0].series]
     for row, name in enumerate(files):
         try:
             path = below(folder, name)
@@ -285,7 +285,7 @@ def _open_file(path: Path, kinds: Kinds, grid: bool | None) -> FactorDataset:
         return from_array(path, kinds=kinds, grid=grid)
     if suffix in LABELS:
         columns = read_table(path)
-        none = np.empty((len(columns[0].cells), *NO_IMAGES), dtype=np.uint8)  # which nobody can encode
+        none = np.empty((len(columns[0]), *NO_IMAGES), dtype=np.uint8)  # which nobody can encode
         return _dataset(ArrayRows(none), columns, kinds, False if grid is None else grid)
     if suffix in ARCHIVES:
         raise ValueError(f"{path}: an archive is not read; unpack it, and give the folder")
@@ -387,13 +387,13 @@ class OwnImages:
         return images.astype(np.dtype(f"f{min(images.itemsize, 8)}"), copy=False)
 
 
-def _columns(factors: Any, names: Sequence[str] | None) -> list[Column]:
+def _columns(factors: Any, names: Sequence[str] | None, file_column: str = FILE_COLUMN) -> list[Column]:
     if isinstance(factors, str | Path):
-        columns = read_table(with_home(factors))
+        columns = read_table(with_home(factors), file_column)
     elif (called := _names_in(factors)) is not None:
         if len({str(name) for name in called}) < len(called):  # such as 1 and "1"
             raise ValueError(f"factors: columns must have names, each its own; got {[str(name) for name in called]}")
-        columns = table_columns({str(name): factors[name] for name in called}, "factors")
+        columns = table_columns({str(name): factors[name] for name in called}, "factors", file_column)
     else:
         masked = isinstance(factors, np.ma.MaskedArray)  # of which the first cell that lacks is named
         return matrix_columns(factors if masked else as_array(factors), names, "factors")
@@ -426,8 +426,8 @@ def _without_factors(
 def _dataset(source: Rows, columns: list[Column], kinds: Kinds, grid: bool | None) -> OwnImages:
     if not columns:
         raise ValueError("there are no factors")
-    if len(source) != len(columns[0].cells):
-        raise ValueError(f"{columns[0].table} has {len(columns[0].cells)} rows for {len(source)} images")
+    if len(source) != len(columns[0]):
+        raise ValueError(f"{columns[0].table} has {len(columns[0])} rows for {len(source)} images")
     chosen = _chosen_kinds(kinds, columns)
     levels, values, numbers = zip(*(column.levels(chosen.get(column.name)) for column in columns), strict=True)
     names = tuple(column.name for column in columns)

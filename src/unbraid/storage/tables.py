@@ -21,15 +21,15 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from unbraid._utils.arrays import telling
+from unbraid._utils.columns import EXACT
 from unbraid._utils.counted import counted
 from unbraid._utils.suggest import one_line
 from unbraid.storage.checksum import BLANK, KEY, add_checksum, check_file
 from unbraid.storage.files import check_unpacked
-from unbraid.types import DataFrame, FloatArray
+from unbraid.types import DataFrame
 
 TABLES = (".npy", ".npz", ".csv", ".parquet", ".safetensors")
 CELL = 8  # bytes of a number in memory
-EXACT = 2**53  # up to which floats tell whole numbers apart
 COPIED_INDEX = re.compile(r"Unnamed: 0(\.\d+)*")
 WITH_POINTS = "write numbers with a point and no comma; if these are names, give the kind 'categorical'"
 WITH_COMMA = re.compile(r"\s*[+-]?(\d+(,\d*)?|,\d+)(e[+-]?\d+)?\s*", re.IGNORECASE)
@@ -64,11 +64,28 @@ def numbers_with_commas(cells: Iterable[str]) -> str | None:
     return first
 
 
-def as_number(cell: str) -> float:
-    """The number that a cell of a .csv file holds; ValueError for text, as 1_2 is, which Python takes for 12."""
-    if "_" in cell:
-        raise ValueError(f"{cell!r} is text")
-    return float(cell)
+def numbers_of(cells: Iterable[str | None]) -> Any:
+    """(n,) text as numbers, NaN for None; whole numbers as such where floats may take two for one. None if one is text.
+
+    So is 1_2, which Python takes for 12.
+    """
+    cells = list(cells)
+    try:
+        numbers = np.array([np.nan if cell is None else _number(cell) for cell in cells])
+    except ValueError:
+        return None
+    if not (np.abs(numbers) >= EXACT).any():
+        return numbers
+    try:
+        whole = [None if cell is None else int(cell) for cell in cells]
+    except ValueError:
+        return numbers
+    fits = all(number is not None and abs(number) < 2**63 for number in whole)
+    return np.array(whole, dtype=np.int64 if fits else object)
+
+
+def _number(cell: str) -> float:
+    return float(cell if "_" not in cell else "text")
 
 
 def read_columns(path: str | Path, *, asked: Collection[str] | None = None, index: bool = False) -> dict[str, Any]:
@@ -330,23 +347,22 @@ def write_parquet(frame: DataFrame, path: Path) -> None:
 
 
 def read_csv(path: Path, *, index: bool = False) -> dict[str, Any]:
-    """The columns of a .csv file: floats where every cell is a number or empty, else text with None.
+    """The columns of a .csv file: numbers where every cell is one or empty, else text with None; as `csv_columns`."""
+    cells, _ = csv_columns(path, index=index)
+    numbers = {name: numbers_of(column) for name, column in cells.items()}
+    return {
+        name: np.array(column, dtype=object) if numbers[name] is None else numbers[name]
+        for name, column in cells.items()
+    }
+
+
+def csv_columns(path: Path, *, index: bool = False) -> tuple[dict[str, list[str | None]], list[int]]:
+    """The cells of a .csv file by column, None where there is no value, and the line of each row.
 
     The first line holds names, unless all of it are numbers. Columns are separated by commas, semicolons or tabs, those
     of a table of numbers by spaces as well. A first column without a name is the index that pandas writes, which is
-    left out unless `index` asks for it; so are those next to it, as levels of the index.
-    """
-    names, numbered = csv_rows(path)
-    _check_own_names(path, names)
-    rows = [row for _, row in numbered]
-    columns = {name: _column([row[k] for row in rows]) for k, name in enumerate(names)}
-    unnamed = () if index else unnamed_columns(names)
-    left_out = unnamed if names[0] in unnamed else ()
-    return {name: column for name, column in columns.items() if name not in left_out} or columns
-
-
-def csv_rows(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
-    """The names of the columns of a .csv file, and its rows, each with its line; lines without a cell are left out.
+    left out unless `index` asks for it; so are those next to it, as levels of the index. Rows are refused unless all
+    are of one length, which pandas fills up in silence.
 
     Raises:
         ValueError: it is no such file, has no rows, or one of another length.
@@ -359,21 +375,29 @@ def csv_rows(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
             numbered = _by_spaces([(reader.line_num, line) for line in reader if line])
     except (UnicodeDecodeError, csv.Error, OSError) as error:
         raise ValueError(f"{path}: not a readable .csv file in UTF-8 ({error})") from error
-    lines = [line for _, line in numbered]
-    if not lines:
+    if not numbered:
         raise ValueError(f"{path}: the file is empty")
-    headed = any(_number(cell) is None for cell in lines[0]) or _counts(lines)
-    names = [cell.strip() for cell in lines[0]] if headed else [f"factor_{k}" for k in range(len(lines[0]))]
+    lines, rows = zip(*numbered, strict=True)
+    headed = numbers_of(rows[0]) is None or _counts(rows)
+    names = [cell.strip() for cell in rows[0]] if headed else [f"factor_{k}" for k in range(len(rows[0]))]
+    lines, rows = list(lines[headed:]), rows[headed:]
     levels = len(list(takewhile(lambda name: not name, names)))
     if levels < len(names):
         names = [name or f"Unnamed: {k}" if 0 < k < levels else name for k, name in enumerate(names)]
-    rows = numbered[headed:]
+    _check_own_names(path, names)
     if not rows:
         raise ValueError(f"{path}: there are no rows below the names of the columns")
-    for number, row in rows:
+    for line, row in zip(lines, rows, strict=True):
         if len(row) != len(names):
-            raise ValueError(f"{path}: line {number} has {counted(len(row), 'cell')}; the first has {len(names)}")
-    return names, rows
+            raise ValueError(f"{path}: line {line} has {counted(len(row), 'cell')}; the first has {len(names)}")
+    unnamed = unnamed_columns(names)
+    left_out = unnamed if not index and names[0] in unnamed and len(unnamed) < len(names) else ()
+    cells = zip(*rows, strict=True)
+    return {
+        name: [None if (text := cell.strip()) in NO_VALUE else text for cell in column]
+        for name, column in zip(names, cells, strict=True)
+        if name not in left_out
+    }, lines
 
 
 def _by_spaces(numbered: list[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
@@ -384,9 +408,9 @@ def _by_spaces(numbered: list[tuple[int, list[str]]]) -> list[tuple[int, list[st
     if any(len(cells) != 1 for _, cells in numbered):
         return numbered
     cut = [(number, cells[0].split()) for number, cells in numbered]
-    counts = {len(cells) for _, cells in cut}
     below = [cell for _, cells in cut[1:] for cell in cells]
-    table = len(counts) == 1 and counts != {1} and below and all(_number(cell) is not None for cell in below)
+    widths = {len(cells) for _, cells in cut}
+    table = len(widths) == 1 and widths != {1} and below and numbers_of(below) is not None
     return cut if table else numbered
 
 
@@ -402,35 +426,10 @@ def delimiter_of(line: str) -> str:
     return max(",;\t", key=lambda each: len(cells[each]))
 
 
-def _counts(lines: list[list[str]]) -> bool:
+def _counts(rows: Sequence[list[str]]) -> bool:
     """Whether the first line numbers the columns, as pandas does where none has a name; whole numbers may be data."""
-    in_order = lines[0] == [str(k) for k in range(len(lines[0]))]
-    return in_order and any(not cell.strip().removeprefix("-").isdigit() for line in lines[1:] for cell in line)
-
-
-def _column(cells: list[str]) -> Any:
-    try:
-        numbers = np.array([as_number(cell) if cell.strip() not in NO_VALUE else np.nan for cell in cells])
-    except ValueError:
-        return np.array([None if cell.strip() in NO_VALUE else cell.strip() for cell in cells], dtype=object)
-    return _whole(cells, numbers) if (np.abs(numbers) >= EXACT).any() else numbers
-
-
-def _whole(cells: list[str], numbers: FloatArray) -> Any:
-    """Whole numbers as such, since floats may take two names of rows or of groups for one; others as they are."""
-    try:
-        whole = [None if cell.strip() in NO_VALUE else int(cell) for cell in cells]
-    except ValueError:
-        return numbers
-    fits = all(each is not None and abs(each) < 2**63 for each in whole)
-    return np.array(whole, dtype=np.int64 if fits else object)
-
-
-def _number(cell: str) -> float | None:
-    try:
-        return as_number(cell)
-    except ValueError:
-        return None
+    in_order = rows[0] == [str(k) for k in range(len(rows[0]))]
+    return in_order and any(not cell.strip().removeprefix("-").isdigit() for row in rows[1:] for cell in row)
 
 
 def split_columns(columns: Mapping[str, Any], names: list[str]) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """The folder that `unbraid fit` leaves: the model, the codes of all images, a page, and a text on how to go on."""
 
 import csv
-import math
 import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -12,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from unbraid._utils.columns import Series
 from unbraid._utils.counted import counted
 from unbraid._utils.suggest import one_line
 from unbraid.datasets import DATASETS
-from unbraid.datasets.factor_table import Column, read_table, table_columns
-from unbraid.datasets.own import FILE_COLUMN
+from unbraid.datasets.factor_table import FILE_COLUMN, Column, read_table, table_columns
 from unbraid.metrics import METRICS
 from unbraid.ranking.resampling import DRAWS
 from unbraid.representation import Representation
@@ -39,12 +38,12 @@ JUDGES = ("mig", "dci_boosted", "mcc")  # by which labels judge the choice after
 FEWEST_LABELLED = 20  # images, to judge by
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Labels:
     """What is known of some of the images."""
 
     rows: list[int]  # which images
-    columns: Mapping[str, list[Any]]  # of each factor, the value of each of them
+    columns: Mapping[str, Series]  # of each factor, the value of each of them
     notes: tuple[str, ...] = ()  # on what is left out
 
 
@@ -144,22 +143,23 @@ def read_labels(given: Any, pictures: Pictures) -> Labels:
             f"called like {pictures.names[0]!r}, by their path below the folder"
         )
     for column in columns.values():
-        if len(column.cells) != len(rows):
+        if len(column) != len(rows):
             wanted = f"a row for each of the {len(rows)} images, or a column 'file'"
-            raise ValueError(f"{where} must have {wanted}; got {counted(len(column.cells), 'row')}")
+            raise ValueError(f"{where} must have {wanted}; got {counted(len(column), 'row')}")
     if not columns:
         raise ValueError(f"{where}: there is no column of labels beside 'file'")
     known = [place for place, row in enumerate(rows) if row >= 0]
-    lacks = {place for column in columns.values() for place in known if _is_missing(column, place)}
+    gaps = np.any([column.series.isna() for column in columns.values()], axis=0)
+    lacks = {place for place in known if gaps[place]}
     kept = [place for place in known if place not in lacks]
     if len(kept) < FEWEST_LABELLED:
         raise ValueError(
             f"{where}: all labels are known of {counted(len(kept), 'image')}; to score models takes {FEWEST_LABELLED} "
             "or more"
         )
-    found = {name: _checked(column, kept) for name, column in columns.items()}
+    values = {name: _checked(column, kept) for name, column in columns.items()}
     try:
-        Representation.of(np.zeros((len(kept), 1)), found)
+        Representation.of(np.zeros((len(kept), 1)), values)
     except ValueError as error:
         reason = str(error).partition("; columns=")[0]  # which `fit` has not
         raise ValueError(f"{where}: {reason}") from None
@@ -169,10 +169,10 @@ def read_labels(given: Any, pictures: Pictures) -> Labels:
         f"{len(kept)} of {len(pictures.names)} images have labels",
     )
     counts = (len(rows) - len(known), len(lacks), len(pictures.names) - len(kept))
-    return Labels([rows[place] for place in kept], found, tuple(n for n, m in zip(notes, counts, strict=True) if m))
+    return Labels([rows[place] for place in kept], values, tuple(n for n, m in zip(notes, counts, strict=True) if m))
 
 
-def _columns(given: Any) -> dict[str, list[Any]]:
+def _columns(given: Any) -> dict[str, Any]:
     """Of a mapping or a data frame, by name."""
     if not hasattr(given, "keys") or getattr(given, "ndim", 2) != 2:
         kind = type(given).__name__
@@ -181,13 +181,13 @@ def _columns(given: Any) -> dict[str, list[Any]]:
     for name, column in columns.items():
         if np.ndim(column) != 1:
             raise ValueError(f"labels: column {name!r} must be one value per image; got shape {np.shape(column)}")
-    return {str(name): list(column) for name, column in columns.items()}
+    return {str(name): column for name, column in columns.items()}
 
 
 def _files(where: str, columns: dict[str, Column], pictures: Pictures) -> list[str]:
     """The names in the column `file`, which is taken out; without one those of all images."""
     if FILE_COLUMN in columns:
-        files = [str(name) for name in columns.pop(FILE_COLUMN).cells]
+        files = [str(name) for name in columns.pop(FILE_COLUMN).series]
         if twice := [name for name, count in Counter(files).items() if count > 1]:
             raise ValueError(f"{where}: {twice[0]!r} stands twice in the column 'file'; a row per image was expected")
         return files
@@ -195,33 +195,20 @@ def _files(where: str, columns: dict[str, Column], pictures: Pictures) -> list[s
     near = [
         name
         for name, column in columns.items()
-        if name.lower() == FILE_COLUMN or any(isinstance(cell, str) and cell in known for cell in column.cells)
+        if name.lower() == FILE_COLUMN or (column.series.dtype == object and column.series.isin(known).any())
     ]
     if near:
         raise ValueError(f"{where}: the column with the names of the images must be called 'file'; got {near[0]!r}")
     return list(pictures.names)
 
 
-def _is_missing(column: Column, row: int) -> bool:
-    """Whether a cell is no label: empty, NaN, or one of the words that stand for it in .csv files."""
-    cell = column.cells[row]
-    if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
-        return True
-    if isinstance(cell, str):
-        return not cell.strip() or column.has_word_for_none(row)
-    return bool(cell != cell)
-
-
-def _checked(column: Column, rows: list[int]) -> list[Any]:
+def _checked(column: Column, rows: list[int]) -> Series:
     """The cells of these rows, by which something can be measured."""
-    values = _numbers([column.cells[row] for row in rows])
-    for row, value in zip(rows, values, strict=True):
-        if isinstance(value, float) and not math.isfinite(value):
-            raise ValueError(f"{column.at(row)} is {value}, which is no finite number")
-    if len(set(values)) < 2:
+    values = column.series.iloc[rows].reset_index(drop=True)
+    if values.nunique() < 2:
         raise ValueError(
-            f"{column.table}: column {column.name!r} is {values[0]} for all {len(values)} images, so that nothing can "
-            "be measured by it; leave it out"
+            f"{column.table}: column {column.name!r} is the same for all {len(values)} images, so that nothing can be "
+            "measured by it; leave it out"
         )
     return values
 
@@ -240,19 +227,6 @@ def judge(
             if name in card:
                 found[name][each.run.path.name] = float(getattr(card[name], METRICS[name].headline))
     return {name: scores for name, scores in found.items() if scores}
-
-
-def _numbers(values: list[Any]) -> list[Any]:
-    """Numbers where all of them are, else texts."""
-    try:
-        numbers = [float(value) for value in values]
-    except (TypeError, ValueError):
-        return [str(value) for value in values]
-    return (
-        [int(value) for value in numbers]
-        if all(math.isfinite(each) and each == int(each) for each in numbers)
-        else numbers
-    )
 
 
 def check_model(target: Path) -> None:
