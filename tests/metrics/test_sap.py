@@ -128,7 +128,7 @@ def test_classes_that_only_rounding_tells_apart_share_the_answer() -> None:
     assert _above_chance(margins, np.zeros(4, dtype=int)) == 0.0
 
 
-@pytest.mark.parametrize("change", [-1.0, 0.3, -1e-150, 1e150])
+@pytest.mark.parametrize("change", [-1.0, 0.3, -1e-20, 1e20])
 def test_scale_and_sign_change_nothing(change: float) -> None:
     codes = np.rint(2 * entangled_codes(FACTORS))
     arguments = {"kinds": ["categorical", "ordinal", "categorical"]}

@@ -34,7 +34,7 @@ def test_chance_of_random_rows(shape: tuple[int, int], chance: float) -> None:
 
 def test_order_sign_and_scale_of_rows_change_nothing() -> None:
     rows = RNG.standard_normal((6, 4))
-    turned = rows[::-1] * np.array([[1e-9], [-2.0], [1.0], [-1e200], [3.0], [-1.0]])
+    turned = rows[::-1] * np.array([[1e-9], [-2.0], [1.0], [-1e20], [3.0], [-1.0]])
     assert seed_consistency([rows, turned]).score == pytest.approx(1.0)
     rows[0] = 0.0
     assert seed_consistency([rows, rows], draws=0).score == pytest.approx(5 / 6)

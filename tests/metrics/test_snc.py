@@ -189,7 +189,7 @@ def test_flip_and_scale_change_nothing_where_values_and_counts_tie(bins: str, se
     factors = rng.integers(0, 6, (90, 2))
     codes = np.rint(factors[:, ::-1] + 0.7 * rng.standard_normal((90, 2)))
     expected = snc(codes, factors, bins=bins).score
-    for change in ([-1.0, 1.0], [-0.3, -7.0], [1e-150, 1e150]):
+    for change in ([-1.0, 1.0], [-0.3, -7.0], [1e-20, 1e20]):
         assert snc(codes * change, factors, bins=bins).score == pytest.approx(expected, abs=1e-12)
 
 

@@ -291,7 +291,7 @@ def test_dead_latents_and_models_without_informative_ones_are_never_nan(argument
     assert result.notes == ("no informative latent, and so a score of 0: model 3",)
 
 
-@pytest.mark.parametrize("constant", [0.0, 0.3, 1e200])
+@pytest.mark.parametrize("constant", [0.0, 0.3, 1e20])
 @pytest.mark.parametrize("arguments", [{}, {"alpha": 0.1}, {"similarity": "spearman"}, {"aggregate": "dlib"}])
 def test_without_kl_a_constant_code_changes_no_score(arguments: dict, constant: float) -> None:
     """It is no latent to be matched: eq. 2 over the codes that vary, as if it were not there."""

@@ -180,7 +180,7 @@ def _core(x: FloatArray, decoded: FloatArray, found: FeatureRecovery, dictionary
     assert found.rate is not None
     assert found.l0 is not None
     often = {f"freq_over_{percent}_percent": found.rate > percent / 100 for percent in (1, 10)}
-    all_rates = max(float(found.rate.sum()), 1e-300)
+    all_rates = float(found.rate.sum()) or 1.0
     told = (lengths > 0) & (rebuilt > 0)
     return {
         "model_behavior_preservation": dict.fromkeys(

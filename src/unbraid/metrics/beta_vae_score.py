@@ -10,7 +10,7 @@ from unbraid._utils.repr import Shown
 from unbraid._utils.threads import at_once, one_blas_thread
 from unbraid.metrics._shared.chance import even_guess, unreadable
 from unbraid.metrics._shared.flags import single_factor
-from unbraid.metrics._shared.inputs import Levels, as_levels, check_inputs, exponents, in_unit
+from unbraid.metrics._shared.inputs import Levels, as_levels, check_inputs
 from unbraid.metrics._shared.interventions import (
     counts_of_levels,
     draw_pairs,
@@ -22,7 +22,6 @@ from unbraid.metrics._shared.metric import FEW_UNCHECKED_HALVES, Metric
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 N_NEWTON = 100
-LARGEST = 900  # power of two of codes above which they are scaled down
 N_PARTS = 4  # of the points, over which the Hessian is summed up part by part
 PER_PAIR = 5  # numbers: three that are drawn, two rows
 FEW = 10  # rows of a level, half of them to test on, below which one draw of noise says little
@@ -101,10 +100,7 @@ def beta_vae_score(
     rng = np.random.default_rng(seed)
     counts = zip(levels_of, (n_train, n_test), strict=True)
     parts = [draw_pairs(each, n_points, batch_size, rng) for each, n_points in counts]
-    # Sums of differences of the largest floats overflow; where codes are as large as this, the penalty is long nothing.
-    powers = np.maximum(exponents(inputs.codes) - LARGEST, 0)
-    codes = np.ldexp(inputs.codes, -powers)
-    (train, train_fixed), (test, test_fixed) = [(mean_differences(codes, pairs), k) for pairs, k in parts]
+    (train, train_fixed), (test, test_fixed) = [(mean_differences(inputs.codes, pairs), k) for pairs, k in parts]
     with one_blas_thread():
         weights, intercepts, converged = logistic_regression(train, train_fixed, inputs.n_factors)
     right = (test @ weights + intercepts).argmax(axis=1) == test_fixed
@@ -112,7 +108,7 @@ def beta_vae_score(
         score=float(right.mean()),
         train_accuracy=float(((train @ weights + intercepts).argmax(axis=1) == train_fixed).mean()),
         per_factor=recall(right, test_fixed, inputs.n_factors),
-        weights=np.ldexp(weights, -powers[:, None]),
+        weights=weights,
         notes=(
             *levels_of[0].notes,
             *(() if converged else ("the classifier has not converged",)),
@@ -151,16 +147,13 @@ def logistic_regression(points: FloatArray, labels: IntArray, n_classes: int) ->
     LogisticRegression at its optimum, by Newton's method.
     """
     # Standardised columns condition the Hessian; penalty and intercepts take the change back.
-    powers, unit = exponents(points), in_unit(points)
-    centre, spread = unit.mean(axis=0), unit.std(axis=0)
-    spread = np.where(spread > 1e-12 * np.abs(unit).max(axis=0), spread, 1.0)
-    extended = np.column_stack([(unit - centre) / spread, np.ones(len(points))])
+    centre, spread = points.mean(axis=0), points.std(axis=0)
+    spread = np.where(spread > 1e-12 * np.abs(points).max(axis=0), spread, 1.0)
+    extended = np.column_stack([(points - centre) / spread, np.ones(len(points))])
     width = extended.shape[1]
     target = np.eye(n_classes)[labels]
     # Without any penalty only differences between classes would be determined.
-    # The penalty is on weights of the points as they are; beyond 2^400 it leaves nothing of a weight.
-    ridge = np.ldexp(1.0 / spread**2, np.minimum(-2 * powers, 800))
-    ridge = np.maximum(np.append(ridge, 0.0), 1e-9)[:, None] * np.ones(n_classes)
+    ridge = np.maximum(np.append(1.0 / spread**2, 0.0), 1e-9)[:, None] * np.ones(n_classes)
     solution = np.zeros((width, n_classes))
     probabilities, loss = _softmax_loss(extended, solution, labels, ridge)
     decrease = np.inf
@@ -181,7 +174,7 @@ def logistic_regression(points: FloatArray, labels: IntArray, n_classes: int) ->
             break
         solution, loss = candidate, new_loss
     weights = solution[:-1] / spread[:, None]
-    return np.ldexp(weights, -powers[:, None]), solution[-1] - centre @ weights, decrease < 1e-6 * max(loss, 1.0)
+    return weights, solution[-1] - centre @ weights, decrease < 1e-6 * max(loss, 1.0)
 
 
 def _softmax_loss(

@@ -13,7 +13,7 @@ from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.chance import Noise
 from unbraid.metrics._shared.cyclic import cyclic_sizes, notes_on_closed
 from unbraid.metrics._shared.flags import single_code
-from unbraid.metrics._shared.inputs import Inputs, NotDefined, check_inputs, in_unit
+from unbraid.metrics._shared.inputs import Inputs, NotDefined, check_inputs
 from unbraid.metrics._shared.interventions import combinations
 from unbraid.metrics._shared.metric import GRID, Metric
 from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray, Kind
@@ -118,9 +118,7 @@ def d_lsbd(
         raise NotDefined(f"needs at least one cyclic factor{why}")
     lengths = cyclic_sizes(inputs, cyclic, sizes)
     rows, cell_of_row = _grid(inputs, cyclic, lengths)
-    # One unit for all codes, in which no square leaves the range of floats.
-    in_range = in_unit(inputs.codes.reshape(-1, 1)).reshape(inputs.codes.shape)
-    embedding = in_range[rows].reshape(len(rows), *lengths, inputs.n_codes)
+    embedding = inputs.codes[rows].reshape(len(rows), *lengths, inputs.n_codes)
     floor = STANDING_STILL * (embedding**2).sum(axis=-1).reshape(len(rows), -1).mean(axis=1)
     fits = [_fit(embedding, subgroup, floor, max_frequency, norm) for subgroup in range(len(cyclic))]
 

@@ -92,7 +92,7 @@ def dci_from_importance(importance: ArrayLike, *, completeness: Completeness = "
     if (matrix < 0).any():
         row, column = np.argwhere(matrix < 0)[0]
         raise ValueError(f"importance must not be negative; row {row}, column {column} is {matrix[row, column]:g}")
-    matrix = matrix / max(matrix.max(), np.finfo(float).tiny)
+    matrix = matrix / (matrix.max() or 1.0)
     per_code, per_factor = _concentration(matrix), _concentration(matrix.T)
     code_weights, factor_weights = _shares(matrix.sum(axis=1)), _shares(matrix.sum(axis=0))
     return DisentanglementCompleteness(

@@ -12,9 +12,9 @@ from unbraid._utils.arguments import check_draws, check_whole
 from unbraid._utils.repr import Shown
 from unbraid._utils.threads import each_of
 from unbraid.metrics._shared.aggregate import (
+    centred_posteriors,
     check_log_variances,
     exp_down,
-    in_own_unit,
     log_ratio_moments,
     log_ratio_table,
     look_up,
@@ -116,10 +116,9 @@ def elbo_terms(
     refuse_other_order(codes=codes, log_variances=log_variances, prior_kl=prior_kl)
     given = check_log_variances(log_variances, means.shape).astype(np.float64, copy=False)
     from_prior = None if prior_kl is None else _check_prior_kl(prior_kl, means.shape)
-    by_code = [in_own_unit(*columns) for columns in zip(means.T, given.T, strict=True)]
+    by_code = [centred_posteriors(*columns) for columns in zip(means.T, given.T, strict=True)]
     scales = np.stack([each.scales for each in by_code], axis=1)
-    centres, exponents = np.array([each.centre for each in by_code]), np.array([each.exponent for each in by_code])
-    log_scales = np.log(scales) + exponents * np.log(2)
+    log_scales = np.log(scales)
     kl = _kl_from_normal(means, log_scales) if from_prior is None else from_prior
     _refuse_vast(kl, "codes and log_variances" if from_prior is None else "prior_kl")
     means = np.stack([each.means for each in by_code], axis=1)
@@ -128,20 +127,20 @@ def elbo_terms(
     samples = means[rows] + scales[rows] * noise
 
     negative_entropy, log_marginals = _marginals(means, scales, samples)
-    log_scale = np.log(scales).mean(axis=0)
+    log_scale = log_scales.mean(axis=0)
     kl_per_code = np.maximum(kl.mean(axis=0), 0.0)
     # -E log p is the entropy of the posteriors plus their KL from p.
     cross_entropy = kl_per_code + log_scale + 0.5 * (LOG_TWO_PI + 1.0)
     marginal_kl = np.clip(negative_entropy + cross_entropy, 0.0, kl_per_code)
 
-    log_own = -(0.5 * (LOG_TWO_PI + noise**2) + np.log(scales[rows])).sum(axis=1)
+    log_own = -(0.5 * (LOG_TWO_PI + noise**2) + log_scales[rows]).sum(axis=1)
     log_joint = _log_aggregate(samples, log_own, means, scales)
     mean_log_own = -(0.5 * (LOG_TWO_PI + 1.0) + log_scale).sum()
     mean_log_joint, error = _with_controls(
         log_joint, np.stack([log_own, log_marginals], axis=1), np.array([mean_log_own, negative_entropy.sum()])
     )
     if from_prior is None:
-        drawn = np.ldexp(samples, exponents) + centres
+        drawn = samples + [each.centre for each in by_code]
         plain_kl = (0.5 * (drawn**2 - noise**2) - log_scales[rows]).sum(axis=1)
     else:
         plain_kl = from_prior[rows].sum(axis=1)

@@ -90,19 +90,18 @@ def _sums(
     """(n_dimensions,) each, summed over rows: squared errors, the same about the mean error, and squared distances from
     the mean, 0 where constant; and of each row that is not the mean the error over that distance.
 
-    In float64, a part of the rows at a time; all is divided by one power of two, so that squares stay in range.
+    In float64, a part of the rows at a time.
     """
     lowest, highest = x.min(axis=0).astype(float), x.max(axis=0).astype(float)
     if not (highest > lowest).any():
         raise NotDefined("activations are constant: there is no variance to explain")
-    unit = np.ldexp(1.0, np.frexp((highest / 2 - lowest / 2).max())[1])
     mean = x.mean(axis=0, dtype=np.float64)
     # Errors are counted from the first: beside the square of a large mean error nothing would be left of their spread.
-    first = (x[0].astype(np.float64) - decoded[0]) / unit
+    first = x[0].astype(np.float64) - decoded[0]
     totals, ratios = np.zeros((4, x.shape[1])), []
     for rows in row_slices(x):
         part = x[rows].astype(np.float64)
-        missed, away = (part - decoded[rows]) / unit, (part - mean) / unit
+        missed, away = part - decoded[rows], part - mean
         away[:, highest == lowest] = 0.0
         rest = missed - first
         totals += [(missed**2).sum(axis=0), rest.sum(axis=0), (rest**2).sum(axis=0), (away**2).sum(axis=0)]

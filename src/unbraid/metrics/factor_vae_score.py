@@ -10,7 +10,7 @@ from unbraid._utils.arguments import check_choice, check_draws, check_number, ch
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.chance import drawn, even_guess, unreadable
 from unbraid.metrics._shared.flags import single_code, single_factor
-from unbraid.metrics._shared.inputs import Levels, as_levels, check_inputs, exponents, in_unit
+from unbraid.metrics._shared.inputs import Levels, as_levels, check_inputs
 from unbraid.metrics._shared.interventions import (
     Groups,
     counts_of_levels,
@@ -110,19 +110,17 @@ def factor_vae_score(
     separate_rows = separate_rows or inputs.groups is not None
     decide, judge = training_and_test_groups(levels, seed, separate_rows, inputs.groups)
     n_codes, n_factors = inputs.n_codes, inputs.n_factors
-    unit = in_unit(inputs.codes)
-    deviations = unit.std(axis=0, ddof=1)
-    with np.errstate(over="ignore"):
-        variances = np.minimum(np.ldexp(deviations**2, 2 * exponents(inputs.codes)), np.finfo(float).max)
+    deviations = inputs.codes.std(axis=0, ddof=1)
+    variances = deviations**2
     # A column that is constant up to rounding would win every vote by 0 / 0.
-    moving = deviations > 1e-12 * np.abs(unit).max(axis=0)
+    moving = deviations > 1e-12 * np.abs(inputs.codes).max(axis=0)
     active = np.flatnonzero(moving & (variances >= least))
     votes = np.zeros((n_codes, n_factors))
     code_factor = np.full(n_codes, -1)
     if len(active) == 0:
         note = f"every code has variance below {least:g}: no code is active, so the score is 0"
         return FactorVAEScore(0.0, 0.0, np.zeros(n_factors), votes, code_factor, variances, (*decide.notes, note))
-    normalised = np.ascontiguousarray(unit[:, active] / deviations[active])
+    normalised = np.ascontiguousarray(inputs.codes[:, active] / deviations[active])
     rng = np.random.default_rng(seed)
     votes[active] = _votes(normalised, decide, n_train, batch_size, rng, first_wins)
     test_votes = np.zeros_like(votes)

@@ -102,8 +102,6 @@ def factorised_support(
     per_pair = np.zeros((n_codes, n_codes))
     per_pair[firsts[drawn], seconds[drawn]] = per_pair[seconds[drawn], firsts[drawn]] = distances
     mean = float(distances.mean()) if len(drawn) else 0.0
-    if not math.isfinite(mean * len(firsts)):
-        raise ValueError("codes are so large that their squared distances overflow: leave standardise=True")
     notes = () if len(firsts) else ("one code: there is nothing to recombine, and the score is 0",)
     return FactorisedSupport(mean * len(firsts), mean, per_pair, float(n_batches), notes)
 

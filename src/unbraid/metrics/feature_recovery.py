@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from unbraid._utils.repr import Shown
-from unbraid.metrics._shared.inputs import check_matrix, exponents
+from unbraid.metrics._shared.inputs import check_matrix
 from unbraid.metrics.explained_variance import explained_variance
 from unbraid.metrics.seed_consistency import seed_consistency, unit_rows
 from unbraid.types import ArrayLike, FloatArray, IntArray
@@ -110,12 +110,10 @@ def feature_recovery(
         x = check_matrix(activations, "activations", "n_dimensions")
         decoded = check_matrix(reconstructions, "reconstructions", "n_dimensions")
         found["explained_variance"] = explained_variance(x, decoded).score
-        unit = exponents(x.T)  # one for each row, so that squares stay in range
-        lengths = np.linalg.norm(np.ldexp(x, -unit[:, None]), axis=1)
-        told = lengths > np.ldexp(SMALLEST, -unit)
+        lengths = np.linalg.norm(x, axis=1)
+        told = lengths > SMALLEST
         if told.any():
-            decoded_lengths = np.linalg.norm(np.ldexp(decoded[told], -unit[told, None]), axis=1)
-            found["shrinkage"] = float(np.mean(decoded_lengths / lengths[told]))
+            found["shrinkage"] = float(np.mean(np.linalg.norm(decoded[told], axis=1) / lengths[told]))
         else:
             found["notes"] += (f"every activation is shorter than {SMALLEST:g}, so that shrinkage is not known",)
     return FeatureRecovery(matched.score, matched.chance, len(np.unique(best[best >= 0])) / len(rows), **found)

@@ -8,7 +8,7 @@ import numpy as np
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.chance import Noise, drawn
 from unbraid.metrics._shared.cyclic import cyclic_sizes
-from unbraid.metrics._shared.inputs import Inputs, NotDefined, check_inputs, in_unit
+from unbraid.metrics._shared.inputs import Inputs, NotDefined, check_inputs
 from unbraid.metrics._shared.interventions import combinations
 from unbraid.metrics._shared.metric import GRID, Metric
 from unbraid.metrics._shared.sharing import shared
@@ -92,9 +92,7 @@ def independence_of_shuffles(
 
 def _of_codes(codes: FloatArray, steps: dict[int, "_Steps"]) -> IndependenceScore:
     """Of codes beside factors with these steps."""
-    # One unit for all codes, in which no square leaves the range of floats.
-    in_range = in_unit(codes.reshape(-1, 1)).reshape(codes.shape)
-    centred = in_range - in_range.mean(axis=0)
+    centred = codes - codes.mean(axis=0)
     fits, unfit = _fits(centred, steps)
     if len(fits) < 2:
         raise NotDefined("needs at least two cyclic or ordinal factors along which rows have neighbours" + unfit)

@@ -11,7 +11,7 @@ from unbraid._utils.arguments import check_bins, check_number
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.bins import bin_equal_width
 from unbraid.metrics._shared.chance import Noise, drawn
-from unbraid.metrics._shared.inputs import Inputs, as_levels, check_inputs, exponents, in_unit, opened
+from unbraid.metrics._shared.inputs import Inputs, as_levels, check_inputs, opened
 from unbraid.metrics._shared.metric import EXTREMES_AND_PAIRS, Metric
 from unbraid.metrics._shared.sharing import shared
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
@@ -125,10 +125,8 @@ def irs_of_noise(inputs: Inputs) -> Noise:
 
 def _by_level(active: FloatArray, groups: IntArray, quantile: float) -> FloatArray:
     """(n_codes, n_factors) quantile of the deviation at one level of a factor, averaged over levels."""
-    # Means of the largest floats would overflow.
-    by_code = np.ascontiguousarray(in_unit(active).T)
-    found = _deviations(by_code, np.ascontiguousarray(groups.T, dtype=np.int64), quantile)
-    return np.ldexp(found, exponents(active)[:, None])
+    by_code, by_factor = np.ascontiguousarray(active.T), np.ascontiguousarray(groups.T, dtype=np.int64)
+    return _deviations(by_code, by_factor, quantile)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -214,11 +212,9 @@ def _largest_of(inputs: Inputs) -> FloatArray:
 
 def _largest(codes: FloatArray) -> FloatArray:
     """(n_codes,) largest deviation from the mean; 0 for a code that is constant but for rounding."""
-    # A mean of values as large as floats go would overflow.
-    unit, exponent = in_unit(codes), exponents(codes)
-    mean = unit.mean(axis=0)
-    largest = np.maximum(unit.max(axis=0) - mean, mean - unit.min(axis=0))
-    return np.ldexp(np.where(largest > 1e-12, largest, 0.0), exponent)
+    mean, high, low = codes.mean(axis=0), codes.max(axis=0), codes.min(axis=0)
+    largest = np.maximum(high - mean, mean - low)
+    return np.where(largest > 1e-12 * np.maximum(high, -low), largest, 0.0)
 
 
 def _weighted(per_code: FloatArray, largest: FloatArray) -> float:

@@ -293,7 +293,7 @@ def _by_pairs(
     for seen, asked in (codes, columns):
         mean, scale = mean_and_scale(seen)
         left, sizes, right = np.linalg.svd((seen - mean) / scale, full_matrices=False)
-        kept = sizes > 1e-9 * max(sizes.max(), 1e-300)
+        kept = sizes > 1e-9 * sizes.max()
         turned.append((left[:, kept], (asked - mean) / scale @ (right[kept].T / sizes[kept])))
     (z, z_asked), (v, v_asked) = turned
     ours, strengths, theirs = np.linalg.svd(z.T @ v, full_matrices=False)

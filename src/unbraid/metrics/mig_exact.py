@@ -12,8 +12,8 @@ from unbraid._utils.arguments import check_choice, check_whole
 from unbraid._utils.repr import Shown
 from unbraid._utils.threads import each_of
 from unbraid.metrics._shared.aggregate import (
+    centred_posteriors,
     check_log_variances,
-    in_own_unit,
     log_ratio_moments,
     log_ratio_table,
     panels,
@@ -23,7 +23,7 @@ from unbraid.metrics._shared.alignment import gaps
 from unbraid.metrics._shared.chance import unreadable, zero_chance
 from unbraid.metrics._shared.flags import notes_on_dependence, single_code
 from unbraid.metrics._shared.information import factor_entropy
-from unbraid.metrics._shared.inputs import Inputs, Levels, NotDefined, Part, as_levels, check_inputs, exponents, in_unit
+from unbraid.metrics._shared.inputs import Inputs, Levels, NotDefined, Part, as_levels, check_inputs
 from unbraid.metrics._shared.metric import FEW_UNCHECKED_HALVES, Metric
 from unbraid.metrics._shared.resampling import Numbers
 from unbraid.representation.row_index import refuse_other_order
@@ -135,11 +135,11 @@ def _notes_on_rows(
     inputs: Inputs, log_variances: FloatArray | IntArray, levels: Levels, entropies: FloatArray
 ) -> tuple[str, ...]:
     """That noise is told by few rows of sharp posteriors, as if codes lay in bins about as wide as these."""
-    # Variance of the means over that of each posterior, by logarithms, in which neither leaves the range of floats;
-    # those of two floats are less than 1e4 apart.
+    # Variance of the means over that of each posterior, by logarithms; bounded, since posteriors may be very sharp.
     apart = []
     for columns, values in inputs.column_blocks():
-        spread = np.log(in_unit(values).var(axis=0) + 1e-300) + 2 * exponents(values) * np.log(2)
+        with np.errstate(divide="ignore"):  # of a constant code
+            spread = np.log(values.var(axis=0))
         apart.append(np.logaddexp(0.0, np.minimum(spread - log_variances[:, columns], 1e4)).mean(axis=0))
     places = np.exp(np.minimum(0.5 * np.concatenate(apart), 50.0))
     freedom = np.outer(2 * (places - 1), np.array(levels.sizes) - 1)
@@ -157,7 +157,7 @@ class _Slices(NamedTuple):
 
     code: int
     values: slice  # of all factors' values, one after the other
-    means: FloatArray  # (n_samples,) of the code, `in_own_unit`
+    means: FloatArray  # (n_samples,) of the code, about their median
     scales: FloatArray  # (n_samples,)
     members: IntArray  # (n_samples, any) which of these values each row has, from 1; -1 for none
     largest: FloatArray  # (n_values + 1,) that log q(z given v) - log q(z) can be
@@ -248,7 +248,7 @@ def _all_slices(
     spans = [slice(start, min(start + step, len(share))) for start in range(0, len(share), step)]
     members = [_members(values, span) for span in spans]
     for code in range(inputs.n_codes):
-        means, scales, *_ = in_own_unit(inputs.code(code), log_variances[:, code].astype(np.float64))
+        means, scales, *_ = centred_posteriors(inputs.code(code), log_variances[:, code].astype(np.float64))
         for span, own in zip(spans, members, strict=True):
             largest = np.concatenate([[np.inf], -np.log(share[span])])
             draws = None if rng is None else _draws(means, scales, own, len(share[span]), n_samples, rng)

@@ -92,7 +92,7 @@ def mig_sup(
     if weighting == "active":
         active = (mean_and_deviation(inputs.codes, inputs.weights)[1] > ACTIVE_DEVIATION) + 0.0
     shares = found.information.max(axis=1) if weighting == "information" else active
-    shares = shares / max(shares.sum(), np.finfo(float).tiny)
+    shares = shares / (shares.sum() or 1.0)
     nobody = {"active": "no code has a variance above .01", "information": "no code carries information"}
     return MIGSup(
         score=mean_by_shares(per_code, shares),

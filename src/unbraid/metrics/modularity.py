@@ -109,7 +109,7 @@ def modularity_of(information: FloatArray, weighting: Weighting = "codes", varia
     shares = np.ones(len(alive)) if variant == "disentanglement_lib" else alive.astype(float)
     if weighting == "information":
         shares = np.where(alive, information.sum(axis=1), 0.0)
-    shares = shares / max(shares.sum(), np.finfo(float).tiny)
+    shares = shares / (shares.sum() or 1.0)
     notes: tuple[str, ...] = ()
     if not alive.any():
         notes = ("no code carries information: the score is set to 0",)

@@ -272,7 +272,7 @@ def _svm_worth_in_order(in_order: FloatArray, order: IntArray, marks: IntArray, 
     for code in range(len(in_order)):
         train, train_levels, test, test_levels = in_roles(in_order[code], order[code], marks, size)
         largest = max(abs(train[0]), abs(train[-1]))
-        if train[-1] - train[0] <= 1e-12 * max(largest, 1e-300):
+        if train[-1] - train[0] <= 1e-12 * largest:
             continue
         mean, deviation = train.mean(), train.std()
         values, at = (train - mean) / deviation, (test - mean) / deviation

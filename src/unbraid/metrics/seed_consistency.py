@@ -8,7 +8,7 @@ import numpy as np
 
 from unbraid._utils.arguments import check_whole, generator
 from unbraid._utils.repr import Shown
-from unbraid.metrics._shared.inputs import check_matrix, in_unit
+from unbraid.metrics._shared.inputs import check_matrix
 from unbraid.types import ArrayLike, FloatArray, IntArray
 
 EXACT_ROWS = 8192  # of the larger dictionary, up to which all cosines are held and every assignment is open
@@ -93,7 +93,6 @@ def seed_consistency(
 
 def unit_rows(rows: FloatArray) -> FloatArray:
     """Each row at length 1; one of zeros stays."""
-    rows = in_unit(rows.T).T  # so that squares stay in range
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return rows / np.where(lengths > 0, lengths, 1.0)
 

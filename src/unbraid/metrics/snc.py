@@ -15,7 +15,7 @@ from unbraid.metrics._shared.bins import ROUNDING, Binning, bin_codes, but_for_r
 from unbraid.metrics._shared.chance import Noise, drawn
 from unbraid.metrics._shared.flags import notes_on_bins
 from unbraid.metrics._shared.information import mutual_information
-from unbraid.metrics._shared.inputs import Inputs, Levels, Part, as_levels, in_unit, split_rows
+from unbraid.metrics._shared.inputs import Inputs, Levels, Part, as_levels, split_rows
 from unbraid.metrics._shared.metric import HALVES, Metric
 from unbraid.metrics._shared.resampling import Numbers
 from unbraid.metrics._shared.train_test_split import (
@@ -116,7 +116,7 @@ def snc(
             accuracy[factor] = chance[factor]
             continue
         # Where equal values or counts leave a choice, the code and its mirror image choose otherwise: both count half.
-        values = _values(rows, code)
+        values = _rounded(rows.rows.code(code))
         found = [_judge(rows, factor, sign * values, bins, min_bin_size) for sign in (1.0, -1.0)]
         accuracy[factor], by_luck = np.mean(found, axis=0)
         chance[factor] = max(chance[factor], by_luck)
@@ -130,7 +130,7 @@ def snc_of_parts(whole: Inputs, seed: int) -> Callable[[Part], Numbers]:
     from scipy.optimize import linear_sum_assignment  # a fifth of a second to import
 
     in_order, order = codes_in_order(whole)
-    in_order = but_for_rounding(in_order, BITS)
+    in_order = _rounded(in_order)
 
     def of_part(part: Part) -> Numbers:
         levels = part.levels
@@ -280,15 +280,16 @@ def single_code_predictions(rows: TrainTestSplit) -> IntArray:
         if code < 0:
             predicted[:, factor] = np.bincount(rows.levels.levels[rows.train, factor]).argmax()
             continue
-        values = _values(rows, code)
+        values = _rounded(rows.rows.code(code))
         cuts, owner, _ = _intervals(rows, factor, values, "classes", None)
         predicted[:, factor] = owner[np.searchsorted(cuts, values[rows.test])]
     return predicted
 
 
-def _values(rows: TrainTestSplit, code: int) -> FloatArray:
-    """Those of a code, in its unit; what rounding alone tells apart is equal, and so not parted by a cut."""
-    return but_for_rounding(in_unit(rows.rows.code(code)), BITS)
+def _rounded(values: FloatArray) -> FloatArray:
+    """From -1 to 1 (..., n_samples); what rounding alone tells apart is equal, and so not parted by a cut."""
+    unit = 2.0 ** np.frexp(np.abs(values).max(axis=-1, keepdims=True))[1]
+    return but_for_rounding(values / unit, BITS)
 
 
 def _judge(

@@ -12,7 +12,7 @@ import numpy as np
 
 from unbraid._utils.arguments import check_number, check_whole
 from unbraid._utils.repr import Shown
-from unbraid.metrics._shared.inputs import check_inputs, check_matrix, in_unit, standardised
+from unbraid.metrics._shared.inputs import check_inputs, check_matrix, standardised
 from unbraid.metrics._shared.train_test_split import train_test_split
 from unbraid.metrics._solvers.logistic import softmax_regression
 from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray, Kind
@@ -134,9 +134,8 @@ def absorption(
     own = np.zeros(z.shape[1], dtype=bool)
     for code in main:
         own[check_whole("main", code, 0, z.shape[1] - 1, why="the last code")] = True
-    unit = in_unit(d.T).T
-    lengths = np.linalg.norm(unit, axis=1)
-    cosines = unit @ w / np.where(lengths > 0, lengths, 1.0)
+    lengths = np.linalg.norm(d, axis=1)
+    cosines = d @ w / np.where(lengths > 0, lengths, 1.0)
     told = x @ w
     z, told = z[told > 0], told[told > 0]
     if not len(z):
@@ -257,7 +256,6 @@ def _direction(probe: ArrayLike, n_dimensions: int) -> FloatArray:
     w = check_matrix(np.asarray(probe, dtype=float).reshape(1, -1), "probe", "n_dimensions")[0]
     if len(w) != n_dimensions or not w.any():
         raise ValueError(f"probe must be a direction of {n_dimensions} dimensions; got {len(w)} of them, or zeros")
-    w = in_unit(w[:, None])[:, 0]  # so that squares stay in range
     return w / np.linalg.norm(w)
 
 

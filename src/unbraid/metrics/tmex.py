@@ -130,7 +130,7 @@ def _statistics(codes: FloatArray, columns: FloatArray, blocks: Blocks) -> tuple
         predicted = least_squares(others, both, others) if n_factors > 1 else both.mean(axis=0)
         left = both - predicted
         # What the others explain but for rounding is explained.
-        left[:, (left**2).mean(axis=0) <= NOTHING * np.maximum(both.var(axis=0), 1e-300)] = 0.0
+        left[:, (left**2).mean(axis=0) <= NOTHING * both.var(axis=0)] = 0.0
         products = left[:, : codes.shape[1], None] * left[:, None, codes.shape[1] :]
         mean, spread = products.mean(axis=0), products.std(axis=0)
         certain = spread <= 1 / MOST * np.abs(mean)  # products that hardly vary, as of factors of two values

@@ -33,14 +33,12 @@ def by_units(representation: Representation, how: str, blocks: Sequence[tuple[st
     columns, told, weights = [], [], representation.weights
     for _, block in blocks:
         part = np.asarray(representation.codes[:, list(block)], dtype=np.float64)
-        exponent = np.frexp(np.abs(part).max())[1]
-        part = np.ldexp(part, -exponent)  # so that squares stay in range
         centred = part - np.average(part, axis=0, weights=weights)
         centred[:, np.ptp(part, axis=0) <= CONSTANT * np.abs(part).max(axis=0)] = 0.0
         counted = centred if weights is None else centred * weights[:, None]
         variances, directions = np.linalg.eigh(counted.T @ centred)
         loadings = directions[:, -1] * np.sign(directions[np.abs(directions[:, -1]).argmax(), -1])
-        columns.append(np.ldexp(centred @ loadings, exponent))
+        columns.append(centred @ loadings)
         told.append(variances[-1] / variances.sum() if variances.sum() > 0 else 1.0)
     names = tuple(name or f"unit {place}" for place, (name, _) in enumerate(blocks))
     least = int(np.argmin(told))

@@ -78,7 +78,7 @@ def _directions(centred: FloatArray, width: int) -> FloatArray:
     if not centred.any():
         return np.zeros((n_pixels, width))
     variances, vectors = _eigenvectors(centred if n_rows <= n_pixels else centred.T, width)
-    vectors = vectors[:, variances > 1e-12 * max(variances[0], np.finfo(float).tiny)]
+    vectors = vectors[:, variances > 1e-12 * variances[0]]
     found = centred.T @ vectors if n_rows <= n_pixels else vectors
     found = found / np.linalg.norm(found, axis=0)
     found = found * np.sign(found[np.abs(found).argmax(axis=0), np.arange(found.shape[1])])

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from unbraid.metrics._shared.inputs import exponents, finite_matrix
+from unbraid.metrics._shared.inputs import finite_matrix
 from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray
 
 NODES = 16  # per panel
@@ -22,8 +22,8 @@ PANEL = 2.0  # standard deviations: the widest panel that NODES resolve to about
 SUBSTEPS = 32  # cells per panel of the tables that samples are looked up in
 TABLE = 4_000_000  # numbers in such a table at most
 SHARPEST = 1e-8  # narrower posteriors, against the spread of the means, are widened to this
-NARROWEST = 1e-150  # of the widest posterior, where the means do not differ: its square is a float
-MOST_HALVINGS = 1100  # beyond the powers of two that floats have
+NARROWEST = 1e-100  # posteriors are widened to this where the means do not differ
+MOST_LOG_VARIANCE = 460  # of a deviation of 1e100
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,40 +40,30 @@ def check_log_variances(log_variances: ArrayLike, shape: tuple[int, ...]) -> Flo
     checked = finite_matrix(log_variances, "log_variances", "n_codes")
     if checked.shape != shape:
         raise ValueError(f"log_variances must have the shape of codes, {shape}; got {checked.shape}")
-    if checked.max() > 700:
-        row, column = np.argwhere(checked > 700)[0]
+    if checked.max() > MOST_LOG_VARIANCE:
+        row, column = np.argwhere(checked > MOST_LOG_VARIANCE)[0]
         raise ValueError(
-            f"log_variances must be natural logarithms of variances; row {row}, column {column} "
-            f"is {checked[row, column]:g}, whose exponential overflows"
+            f"log_variances must be natural logarithms of variances, at most {MOST_LOG_VARIANCE}; row {row}, column "
+            f"{column} is {checked[row, column]:g}"
         )
     return checked
 
 
-class InUnit(NamedTuple):
-    """Posteriors of one code, over a power of two that keeps sums and squares of them within the range of floats."""
+class Posteriors(NamedTuple):
+    """Of one code."""
 
     means: FloatArray  # (n_samples,) about their median
     scales: FloatArray  # (n_samples,) standard deviations, at least `SHARPEST` of the spread of the means
     sharper: int  # posteriors whose deviation is below that
     centre: float
-    exponent: int  # of the power of two
 
 
-def in_own_unit(means: FloatArray, log_variances: FloatArray) -> InUnit:
-    """Information, a gap between densities, is the same in any unit."""
-    of_means = int(exponents(means))
-    centred = np.ldexp(means, -of_means)
-    centre = float(np.median(centred))
-    centred = centred - centre
-    spread = float(np.abs(centred).max())
-    of_scales = int(np.clip(np.ceil(0.5 * log_variances.max() / np.log(2)), -MOST_HALVINGS, MOST_HALVINGS))
-    exponent = max(of_means + int(exponents(centred)), of_scales) if spread > 0 else of_scales
-    means = np.ldexp(centred, of_means - exponent)
-    scales = np.exp(0.5 * log_variances - exponent * np.log(2))
-    smallest = max(SHARPEST * float(np.ldexp(spread, of_means - exponent)), NARROWEST)
-    return InUnit(
-        means, np.maximum(scales, smallest), int((scales < smallest).sum()), float(np.ldexp(centre, of_means)), exponent
-    )
+def centred_posteriors(means: FloatArray, log_variances: FloatArray) -> Posteriors:
+    """Information, a gap between densities, is the same wherever the codes lie."""
+    centre = float(np.median(means))
+    means = means - centre
+    scales, smallest = np.exp(0.5 * log_variances), max(SHARPEST * float(np.abs(means).max()), NARROWEST)
+    return Posteriors(means, np.maximum(scales, smallest), int((scales < smallest).sum()), centre)
 
 
 def panels(means: FloatArray, scales: FloatArray, slices: IntArray, n_slices: int) -> Iterator[DensityPanels]:

@@ -17,7 +17,7 @@ FIRST = 256  # rows that show of most columns that they have more different valu
 
 def but_for_rounding(values: FloatArray, bits: int) -> FloatArray:
     """To so many places of a binary fraction, at which codes that have steps of any sort are not halfway between."""
-    return np.ldexp(np.rint(np.ldexp(values, bits)), -bits)
+    return np.rint(values * 2.0**bits) / 2.0**bits
 
 
 @shared

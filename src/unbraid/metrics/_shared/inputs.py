@@ -26,6 +26,7 @@ FEW = 64  # rows that seldom hide that a factor varies
 AT_ONCE = CELLS  # numbers of codes that are made float64 at a time, where a metric reads them by columns
 CELL = 8  # bytes of a float64
 LONGEST = 60  # letters of a cell that is no number
+LARGEST, NARROWEST = 1e100, 1e-100  # of values, and of the range of a column: their squares are floats
 ON_EDGE = 1e-5  # of a bin of angles, up to which below its edge a value counts as on it: float32 and arctan2 round
 
 
@@ -197,7 +198,24 @@ def finite_matrix(values: ArrayLike, name: str, columns: str) -> FloatArray | In
             f"{name} must be finite; row {row}, column {column} is {matrix[row, column]} "
             f"({int((~finite).sum())} such values in all)"
         )
+    if matrix.dtype == np.float64 and len(matrix):
+        _refuse_extremes(matrix, name)
     return matrix
+
+
+def _refuse_extremes(matrix: FloatArray | IntArray, name: str) -> None:
+    low, high = matrix.min(axis=0), matrix.max(axis=0)
+    if (outside := np.maximum(-low, high) > LARGEST).any():
+        column = int(outside.argmax())
+        row = int(np.abs(matrix[:, column]).argmax())
+        raise ValueError(
+            f"{name} must lie within -{LARGEST:g} and {LARGEST:g}; row {row}, column {column} is "
+            f"{matrix[row, column]:g}: rescale them"
+        )
+    spread = high - low
+    if (narrow := (spread > 0) & (spread < NARROWEST)).any():
+        column = int(narrow.argmax())
+        raise ValueError(f"{name} column {column} varies by {spread[column]:g}, less than {NARROWEST:g}: rescale it")
 
 
 def all_finite(matrix: FloatArray | IntArray) -> bool:
@@ -446,23 +464,12 @@ def _renumbered(levels: IntArray, rows: IntArray, sizes: IntArray) -> tuple[IntA
     return renumbered, left
 
 
-def in_unit(matrix: FloatArray) -> FloatArray:
-    """Each column times the power of two that brings its largest value below 1: exact, and squares stay in range."""
-    return np.ldexp(matrix, -exponents(matrix))
-
-
-def exponents(matrix: FloatArray) -> IntArray:
-    """(n_columns,) the power of two just above the largest absolute value of each column; 0 for a column of zeros."""
-    return np.frexp(np.abs(matrix).max(axis=0))[1]
-
-
 @shared
 def standardised(matrix: FloatArray, weights: FloatArray | None = None) -> FloatArray:
     """Each column less its mean, over its standard deviation; a constant column becomes 0."""
-    matrix = in_unit(matrix)
     mean, deviation = _moments(matrix, weights)
     # A column that is constant up to rounding must not be blown up to unit variance.
-    informative = deviation > 1e-12 * np.maximum(np.abs(matrix).max(axis=0), 1e-300)
+    informative = deviation > 1e-12 * np.abs(matrix).max(axis=0)
     return np.where(informative, (matrix - mean) / np.where(informative, deviation, 1.0), 0.0)
 
 
@@ -475,18 +482,9 @@ def _moments(matrix: FloatArray, weights: FloatArray | None) -> tuple[FloatArray
 
 
 def mean_and_deviation(values: FloatArray, weights: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
-    """Mean and standard deviation (n_columns,) of each column.
-
-    Values are divided by their greatest first, so that squares of huge or tiny ones stay within the format.
-    """
-    found = []
-    for columns in column_slices(*values.shape):
-        part = values[:, columns]
-        greatest = np.abs(part).max(axis=0)
-        unit = np.where(greatest > 0.0, greatest, 1.0)
-        mean, deviation = _moments(part / unit, weights)
-        found.append((mean * unit, deviation * unit))
-    mean, deviation = np.concatenate(found, axis=1)
+    """Mean and standard deviation (n_columns,) of each column."""
+    parts = [_moments(values[:, columns], weights) for columns in column_slices(*values.shape)]
+    mean, deviation = np.concatenate(parts, axis=1)
     return mean, deviation
 
 

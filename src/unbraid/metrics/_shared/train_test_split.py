@@ -17,7 +17,6 @@ from unbraid.metrics._shared.inputs import (
     check_kinds,
     check_matrix,
     column_slices,
-    in_unit,
     split_rows,
 )
 from unbraid.metrics._shared.sharing import of_codes, remarks, shared
@@ -124,8 +123,8 @@ def _split(inputs: Inputs, seed: int) -> TrainTestSplit:
 
 @of_codes
 def codes_in_order(inputs: Inputs) -> tuple[FloatArray, IntArray]:
-    """(n_codes, n_samples) each: codes, in the unit of `in_unit`, by ascending value, and the rows of these values."""
-    by_code = np.ascontiguousarray(in_unit(inputs.codes).T)
+    """(n_codes, n_samples) each: codes by ascending value, and the rows of these values."""
+    by_code = np.ascontiguousarray(inputs.codes.T)
     order = np.argsort(by_code, axis=1, kind="stable")
     return np.take_along_axis(by_code, order, axis=1), order.astype(np.int32)
 
@@ -163,7 +162,7 @@ def live_codes(split: TrainTestSplit) -> tuple[IntArray, FloatArray]:
     parts = []
     for _, values in split.rows.column_blocks():
         rows = values[split.train]
-        parts.append(np.ptp(rows, axis=0) > 1e-12 * np.maximum(np.abs(rows).max(axis=0), 1e-300))
+        parts.append(np.ptp(rows, axis=0) > 1e-12 * np.abs(rows).max(axis=0))
     live = np.flatnonzero(np.concatenate(parts))
     order, signs = order_of(len(live), lambda code: split.rows.code(live[code])[split.train])
     return live[order], signs
@@ -185,7 +184,7 @@ def standardised_blocks(split: TrainTestSplit) -> Iterator[tuple[IntArray, Float
 
 
 def _standardised(split: TrainTestSplit, live: IntArray, signs: FloatArray) -> FloatArray:
-    columns = in_unit(split.rows.held[:, live].astype(np.float64)) * signs
+    columns = split.rows.held[:, live].astype(np.float64) * signs
     rows = columns[split.train]
     return (columns - rows.mean(axis=0)) / rows.std(axis=0)
 

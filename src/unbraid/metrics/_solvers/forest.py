@@ -84,19 +84,18 @@ class Tree(NamedTuple):
 
 
 def _regressed(values: FloatArray | IntArray) -> tuple[Target, float, float]:
-    """Values less a centre, over a unit, so that sums of their squares are finite.
+    """Values less a centre, over a unit, in whole steps, so that sums are exact in any order.
 
-    In whole steps, so that sums are exact in any order: codes that part rows alike then tie exactly, and no rounding
-    decides between them. Whole numbers stay whole but for a power of 2.
+    Codes that part rows alike then tie exactly, and no rounding decides between them. Whole numbers stay whole but for
+    a power of 2.
     """
-    largest = 2.0 ** np.frexp(np.abs(values).max())[1]
-    centre = (values / largest).mean() * largest
+    centre = values.mean()
     centre = np.rint(centre) if (values == np.rint(values)).all() else centre
-    strays = values / largest - centre / largest
+    strays = values - centre
     unit = 2.0 ** np.frexp(np.abs(strays).max())[1]
     steps = 2.0 ** (52 - len(values).bit_length())  # from 0 to 1, of which sums over all rows fit a float
     whole = np.rint(strays / unit * steps) / steps
-    return Target(whole, np.zeros(len(values), dtype=np.int64), 1), centre, unit * largest
+    return Target(whole, np.zeros(len(values), dtype=np.int64), 1), centre, unit
 
 
 def sorted_codes(codes: FloatArray, others: FloatArray) -> SortedCodes:
