@@ -17,18 +17,18 @@ gc.disable()  # until all tests are collected
 
 @pytest.fixture(autouse=True)
 def _doctest_names(doctest_namespace: dict[str, object]) -> None:
-    from unbraid import factors, metrics, score
+    from unbraid import data, metrics, score
 
-    named = {name: getattr(factors, name) for name in factors.__all__}
+    named = {name: getattr(data, name) for name in data.__all__}
     doctest_namespace.update(vars(metrics) | named | {"np": np, "score": score})
 
 
 # Files that share a cluster or an object store, of which there is one.
 SERVICES = {
     "tests/contracts/test_executors.py",
-    "tests/storage/test_object_store.py",
+    "tests/files/test_object_store.py",
     "tests/studies/test_ray.py",
-    "tests/storage/test_trust.py",
+    "tests/files/test_trust.py",
 }
 
 

@@ -27,10 +27,10 @@ from typing import Any
 import numpy as np
 
 from unbraid import stress
+from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics import Claim, NotDefined
-from unbraid.metrics.own import row_of
+from unbraid.metrics.own_metric import row_of
 from unbraid.scoring.stress import Stressed
-from unbraid.types import FloatArray, IntArray
 
 FILE = Path(__file__).parent / "audit.json"
 BINS = 20  # as disent's own

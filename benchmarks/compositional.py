@@ -14,11 +14,11 @@ from collections.abc import Callable
 import numpy as np
 from scipy.stats import ortho_group
 
+from unbraid.base.types import FloatArray
 from unbraid.datasets import leave_out, load
 from unbraid.metrics import snc
 from unbraid.studies.holdout.evaluation import HEADS, N_ROWS, guessing, head_accuracies, summary
 from unbraid.studies.holdout.splits import compositional_holdouts
-from unbraid.types import FloatArray
 
 FACTORS = ("shape", "object_hue")
 LEVELS_OF_NOISE = (0.0, 0.02, 0.1, 0.3)

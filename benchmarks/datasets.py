@@ -17,10 +17,10 @@ from pathlib import Path
 import h5py
 import numpy as np
 
+from unbraid.base.types import IntArray, UInt8Array
 from unbraid.datasets import load
-from unbraid.datasets._store import StoredImages, cache_folder, content_of, write
+from unbraid.datasets.image_store import StoredImages, cache_folder, content_of, write
 from unbraid.datasets.sprites import VERSION, Sprites
-from unbraid.types import IntArray, UInt8Array
 
 BATCH = 64
 BASELINE = "numpy.unpackbits of a memory map"

@@ -19,9 +19,9 @@ for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np  # noqa: E402
 from sklearn.ensemble import GradientBoostingClassifier  # noqa: E402
 
+from unbraid.base.types import FloatArray, IntArray  # noqa: E402
 from unbraid.metrics import dci_from_importance  # noqa: E402
 from unbraid.metrics._solvers.boosting import RankedCodes, boosted_classes, ranked_codes  # noqa: E402
-from unbraid.types import FloatArray, IntArray  # noqa: E402
 
 SIZES = (3, 6, 40, 32, 32)
 FEW_LEVELS = 6

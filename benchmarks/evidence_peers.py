@@ -18,9 +18,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # for what tests keep of pro
 from tests.metrics.test_peers import CASES, GUARD, LATENTS
 
 from unbraid import Representation, metrics
+from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics._shared.train_test_split import train_test_split
 from unbraid.scoring.synthetic_codes import REPEATS, SITUATIONS, SPACE
-from unbraid.types import FloatArray, IntArray
 
 Pairs: TypeAlias = Iterator[tuple[Any, Any]]  # ours, theirs
 

@@ -25,15 +25,15 @@ import numpy as np
 import pandas as pd
 
 import unbraid
+from unbraid.base.types import FloatArray, IntArray
+from unbraid.data.image_dataset import FactorDataset
 from unbraid.datasets import load
-from unbraid.datasets.base import FactorDataset
+from unbraid.fitting.fit import IMAGES, SEARCH, STUDY, Fitted, called, fit, planned_for
+from unbraid.fitting.fit_images import Pictures, prepare
+from unbraid.fitting.plan import BATCH_SIZES, FAMILIES, FILE, Plan, Round, measured, read_plan, write_plan
 from unbraid.metrics import METRICS
 from unbraid.runs.run import Run, load_run
-from unbraid.studies.fit.fit import IMAGES, SEARCH, STUDY, Fitted, called, fit, planned_for
-from unbraid.studies.fit.pictures import Pictures, prepare
-from unbraid.studies.fit.plan import BATCH_SIZES, FAMILIES, FILE, Plan, Round, measured, read_plan, write_plan
 from unbraid.training.train import train
-from unbraid.types import FloatArray, IntArray
 
 SETS: Mapping[str, Mapping[str, Any]] = {
     "sprites": {"name": "sprites"},

@@ -63,10 +63,10 @@ import pandas as pd
 from fit import IMAGES, JUDGES, N_IMAGES, N_LATENTS, SIZE, drawn, pca
 
 from unbraid import score
+from unbraid.fitting.fit_images import Pictures, prepare
+from unbraid.fitting.plan import BATCH_SIZES, FAMILIES, LEARNING_RATES, STRENGTHS
 from unbraid.metrics import METRICS
 from unbraid.runs.run import Run, load_run
-from unbraid.studies.fit.pictures import Pictures, prepare
-from unbraid.studies.fit.plan import BATCH_SIZES, FAMILIES, LEARNING_RATES, STRENGTHS
 from unbraid.training.train import train
 
 SETS = ("shapes3d_rendered", "teapot")

@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 
 import unbraid
+from unbraid.base.types import UInt8Array
 from unbraid.datasets import load
-from unbraid.studies.fit.plan import FinalRound, Network, Plan, SearchRound, Setting
-from unbraid.types import UInt8Array
+from unbraid.fitting.plan import FinalRound, Network, Plan, SearchRound, Setting
 
 SETTING = Setting(family="beta_tcvae", strength=2)
 SPRITES = load("sprites", shrink=4, without="position_y > 15 or orientation > 0")

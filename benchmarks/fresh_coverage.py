@@ -51,11 +51,11 @@ import numpy as np
 from scipy.special import ndtr
 
 from unbraid import Representation
+from unbraid.base.types import FloatArray, IntArray, Kind
 from unbraid.metrics import METRICS
 from unbraid.scoring.engine import score_each
 from unbraid.scoring.score import choose
 from unbraid.scoring.uncertainty import Again, with_intervals
-from unbraid.types import FloatArray, IntArray, Kind
 
 OUT = Path(__file__).with_suffix(".json")
 EIGHT = ("mig", "sap", "modularity", "dci_lasso", "mcc", "r2", "snc", "irs")

@@ -20,12 +20,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from unbraid._utils.device import dtype_of, reproducible
-from unbraid.datasets.own import images_of
+from unbraid.base.device import dtype_of, reproducible
+from unbraid.datasets.own_images import images_of
 from unbraid.families.building import Member, build_member
-from unbraid.families.table import FAMILIES
-from unbraid.objectives.beta_vae import beta_vae
-from unbraid.objectives.likelihoods import bernoulli_nll
+from unbraid.families.family_table import FAMILIES
+from unbraid.families.objectives.beta_vae_loss import beta_vae
+from unbraid.families.objectives.likelihoods import bernoulli_nll
 from unbraid.training.population import make_context, make_population
 
 GPU = torch.device("cuda")

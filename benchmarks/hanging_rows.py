@@ -20,8 +20,8 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "
 import numpy as np
 
 from unbraid import Representation, compare, score
-from unbraid.confidence.dependence import note_on_neighbours
-from unbraid.confidence.interval import Interval
+from unbraid.scoring.dependence import note_on_neighbours
+from unbraid.scoring.interval import Interval
 
 AT_ONCE = ["mig", "sap", "snc", "dci_lasso", "mcc"]
 P, CONFIDENCE = 0.05, 0.95

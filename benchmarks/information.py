@@ -21,8 +21,8 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np
 from sklearn.metrics import mutual_info_score
 
+from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics import elbo_terms, factor_leakage, mig, mig_exact, modularity
-from unbraid.types import FloatArray, IntArray
 
 SIZES = (3, 6, 40, 32, 32)
 

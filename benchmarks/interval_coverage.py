@@ -27,12 +27,12 @@ import numpy as np
 from scipy.special import ndtr
 
 from unbraid import Representation
+from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics import METRICS
 from unbraid.scoring.card import Scored
 from unbraid.scoring.engine import score_each
 from unbraid.scoring.score import choose
 from unbraid.scoring.uncertainty import Again, with_intervals
-from unbraid.types import FloatArray, IntArray
 
 OUT = Path(__file__).parent.parent / "docs" / "coverage.json"
 SIZES = np.array([3, 5, 8])

@@ -22,11 +22,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from unbraid import Representation
-from unbraid.factors import FactorSpace
+from unbraid.base.types import FloatArray, IntArray
+from unbraid.data import FactorSpace
 from unbraid.metrics import beta_vae_score, d_lsbd, factor_vae_score, irs
 from unbraid.metrics._shared.inputs import as_levels, check_inputs
 from unbraid.metrics._shared.interventions import draw_pairs, group_rows, mean_differences
-from unbraid.types import FloatArray, IntArray
 
 TORUS = FactorSpace(("x", "y"), (64, 64), ("cyclic", "cyclic"))
 

@@ -27,11 +27,11 @@ from scipy.stats import t
 from sklearn.preprocessing import SplineTransformer
 
 import unbraid
+from unbraid.base.types import FloatArray
+from unbraid.data import Representation
 from unbraid.metrics import dci_lasso
 from unbraid.metrics._solvers.lasso import lasso_paths
 from unbraid.metrics.dci import dci_from_importance
-from unbraid.representation import Representation
-from unbraid.types import FloatArray
 
 PENALTIES = np.geomspace(1.0, 1e-4, 100)
 PIECES = 5

@@ -69,8 +69,8 @@ def apart(what: str, work: Callable[[], object]) -> None:
 
 def many_runs(count: int, home: Path) -> None:
     from unbraid import Study
+    from unbraid.files.checksum import checksummed_json, without_checksum
     from unbraid.runs.folder import run_id
-    from unbraid.storage.checksum import checksummed_json, without_checksum
     from unbraid.training.loop import _Stretch
 
     yaml = home / "study.yaml"
@@ -111,7 +111,7 @@ def many_runs(count: int, home: Path) -> None:
         assert sum(run.state == "finished" for run in Study.load(home / "study").runs()) == count
 
     def page() -> str:
-        from unbraid.studies.page import study_page
+        from unbraid.studies.study_page import study_page
 
         study = Study.load(home / "study")
         text = study_page(study, study.results(), base=home)

@@ -31,11 +31,11 @@ import torch
 from scipy.stats import binomtest
 
 from unbraid import Representation, Study, load_run, score, train
-from unbraid.analysis.settings import with_brief_settings
-from unbraid.families.base import Batch, Context, Hyper, Hyperparameter, LossOutput, OptimizerStep
+from unbraid.base.types import BoolArray, FloatArray
 from unbraid.families.delta_vae import delta_vae_loss
+from unbraid.families.family import Batch, Context, Hyper, Hyperparameter, LossOutput, OptimizerStep
 from unbraid.families.lsbd_vae import LSBD_VAE, group_loss
-from unbraid.types import BoolArray, FloatArray
+from unbraid.scoring.setting_names import with_brief_settings
 
 METRIC = "d_lsbd(norm=axes)"
 SCORE = f"{METRIC}.score"

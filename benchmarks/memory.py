@@ -19,7 +19,7 @@ import numpy as np
 from scipy import sparse
 
 import unbraid
-import unbraid._utils.memory
+import unbraid.base.memory
 from unbraid import Representation
 
 Case = Callable[[int, int], Callable[[], Any]]
@@ -110,7 +110,7 @@ def one(name: str, rows: int, codes: int) -> None:
     asked: list[float] = []
 
     def noted(needed: float, *_: Any) -> None:
-        asked.append(needed * unbraid._utils.memory.MARGIN)
+        asked.append(needed * unbraid.base.memory.MARGIN)
 
     made, _ = CASES[name]
     made(400, 6)()

@@ -19,19 +19,19 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from unbraid._utils.device import dtype_of
+from unbraid.base.device import dtype_of
+from unbraid.base.types import IntArray, UInt8Array
+from unbraid.data import Space
+from unbraid.data.image_dataset import FactorDataset, ImageShape
 from unbraid.datasets import load
-from unbraid.datasets.base import FactorDataset, ImageShape
-from unbraid.datasets.own import images_of
-from unbraid.factors import Space
+from unbraid.datasets.own_images import images_of
 from unbraid.families.building import Member, build_member, structural_settings, weights_of
-from unbraid.families.table import FAMILIES
+from unbraid.families.family_table import FAMILIES
 from unbraid.metrics import mig
 from unbraid.training.draws import Images
 from unbraid.training.loop import Plan, Trained
 from unbraid.training.population import make_context, make_population
 from unbraid.training.workers import train_members
-from unbraid.types import IntArray, UInt8Array
 
 N_IMAGES = 2048
 PACED: tuple[tuple[str, str, ImageShape, int], ...] = (

@@ -26,11 +26,11 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.svm import LinearSVC
 
 from unbraid import Representation
+from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics import explicitness, linear_accuracy, mlp_accuracy, nk, sap, snc
 from unbraid.metrics._shared.probes import BATCH, EPOCHS_OF_PAPER, RATE_OF_PAPER, perceptrons
 from unbraid.metrics._shared.sharing import sharing
 from unbraid.metrics._shared.train_test_split import accuracies, standardised_codes, train_test_split
-from unbraid.types import FloatArray, IntArray
 
 Split = tuple[FloatArray, FloatArray, IntArray, IntArray]
 HIDDEN = 256

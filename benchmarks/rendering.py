@@ -17,9 +17,9 @@ from unbraid.datasets.arrow import saturated_colours
 from unbraid.datasets.cars import car_mesh
 from unbraid.datasets.rendering.meshes import Mesh, teapot_mesh
 from unbraid.datasets.rendering.raster import compose, orbit, render
-from unbraid.datasets.rendering.rendering import MILD, Composed
+from unbraid.datasets.rendering.renderer import MILD, Composed
 from unbraid.datasets.rendering.room import room_layers
-from unbraid.datasets.shapes3d import SPACE
+from unbraid.datasets.shapes3d_rendered import SPACE
 from unbraid.datasets.teapot import SCENE
 from unbraid.datasets.turntable import turntable_mesh
 

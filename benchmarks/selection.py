@@ -32,10 +32,10 @@ from scipy.optimize import linear_sum_assignment
 from scipy.stats import spearmanr, t
 
 import unbraid
+from unbraid.base.types import BoolArray, FloatArray, IntArray
 from unbraid.metrics import udr
 from unbraid.studies.snapshot import StudySnapshot
 from unbraid.studies.study_ranking import candidates_of
-from unbraid.types import BoolArray, FloatArray, IntArray
 
 MEASURES = ("mig.score", "dci_lasso.disentanglement", "sap.score", "modularity.score", "factor_vae_score.score")
 TODAY = "UDR, all to all, penalty .1"  # what `unbraid rank` picks by

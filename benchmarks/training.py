@@ -37,15 +37,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from unbraid._utils.device import choose_precision, dtype_of
-from unbraid._utils.threads import worker_environment
+from unbraid.base.device import choose_precision, dtype_of
+from unbraid.base.threads import worker_environment
 from unbraid.datasets import load
 from unbraid.families import Context
 from unbraid.families.building import Member, build_member, structural_settings
-from unbraid.families.table import FAMILIES
-from unbraid.objectives.beta_vae import beta_vae
-from unbraid.objectives.divergences import log_normal
-from unbraid.objectives.likelihoods import bernoulli_nll
+from unbraid.families.family_table import FAMILIES
+from unbraid.families.objectives.beta_vae_loss import beta_vae
+from unbraid.families.objectives.divergences import log_normal
+from unbraid.families.objectives.likelihoods import bernoulli_nll
 from unbraid.training.population import make_population
 
 CPU = torch.device("cpu")

@@ -21,9 +21,9 @@ from scipy.stats import spearmanr
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import MultiTaskLassoCV
 
+from unbraid.base.types import FloatArray
 from unbraid.metrics import udr
 from unbraid.metrics._shared.inputs import standardised
-from unbraid.types import FloatArray
 
 N_PEER_PAIRS = 3
 

@@ -17,7 +17,7 @@ import yaml
 from effects import KINDS, UNITS, Effect, Measure
 from gates import Gate, read_gates
 
-from unbraid.metrics._shared.arguments import full_name
+from unbraid.metrics._shared.metric_arguments import full_name
 
 ROOT = Path(__file__).parents[1]
 CLAIMS = "studies/claims"

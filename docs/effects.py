@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from unbraid.analysis.columns import higher_is_better, within_range
-from unbraid.types import BoolArray, FloatArray, IntArray
+from unbraid.base.types import BoolArray, FloatArray, IntArray
+from unbraid.scoring.result_columns import higher_is_better, within_range
 
 RESAMPLES, CONFIDENCE = 1000, 0.95
 Rows: TypeAlias = Mapping[str, Any]  # column to the value that it must have, or to a list of such

@@ -15,9 +15,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from unbraid import Study
-from unbraid.analysis.settings import with_brief_settings
-from unbraid.plots.style import MUTED, family_marks, label, tidy
-from unbraid.plots.theme import save_figure
+from unbraid.scoring.setting_names import with_brief_settings
+from unbraid.show.style import MUTED, family_marks, label, tidy
+from unbraid.show.theme import save_figure
 
 IMAGES = Path(__file__).parent / "images"
 AXES = {"mig": "MIG", "d_lsbd": "D_LSBD", "dci_forest": "DCI's D, forest"}

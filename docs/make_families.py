@@ -14,8 +14,8 @@ from PIL import Image
 
 import unbraid
 from unbraid.families import FAMILIES
-from unbraid.plots import plot_traversals
-from unbraid.runs.traversals import traverse
+from unbraid.runs.run_traversals import traverse
+from unbraid.show import plot_traversals
 
 FOLDER = Path(__file__).parent / "images" / "families"
 DATASET = {"name": "arrow", "shrink": 2}

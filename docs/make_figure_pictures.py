@@ -12,7 +12,7 @@ from pathlib import Path
 
 import unbraid
 from unbraid.figures import FIGURES, draw, open_source
-from unbraid.report.svg import inline_svg
+from unbraid.show.svg import inline_svg
 from unbraid.studies.study import Study
 
 DOCS = Path(__file__).parent

@@ -19,9 +19,9 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from unbraid import Representation, ScoreCard, score, train
-from unbraid.plots import plot_factor_code, plot_hinton, plot_latents
-from unbraid.plots.style import FONT_SIZE, INK
-from unbraid.report.content import dead_codes
+from unbraid.scoring.score_page_content import dead_codes
+from unbraid.show import plot_factor_code, plot_hinton, plot_latents
+from unbraid.show.style import FONT_SIZE, INK
 
 ROOT = Path(__file__).parent.parent
 IMAGES = ROOT / "docs" / "images"

@@ -12,7 +12,7 @@ from PIL import Image
 
 from unbraid import datasets
 from unbraid.datasets import DATASETS
-from unbraid.plots import plot_factors
+from unbraid.show import plot_factors
 
 FOLDER = Path(__file__).parent / "images" / "datasets"
 # The first objects of a large set are those of a small one, and enough to look at.

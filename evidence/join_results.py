@@ -17,8 +17,8 @@ from records.files import FOLDER, path_of, read, text_of
 from records.measured import means
 from records.schema import BESIDE, COMMIT, EXTERNAL, Results, apart, beside, named
 
-from unbraid.storage.files import write_text
-from unbraid.storage.json_records import check_record
+from unbraid.files.json_records import check_record
+from unbraid.files.whole_files import write_text
 
 TABLES = FOLDER.parent / "docs" / "reproductions" / "results"
 

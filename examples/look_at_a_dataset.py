@@ -5,7 +5,7 @@ that unbraid draws need no download.
 """
 
 from unbraid import datasets
-from unbraid.plots import plot_factors
+from unbraid.show import plot_factors
 
 arrow = datasets.load("arrow")
 print(len(arrow), "images,", arrow.space.names)

@@ -7,8 +7,8 @@ score stays at 1.
 import numpy as np
 
 from unbraid import score
-from unbraid.factors import FactorSpace
-from unbraid.plots import plot_curves
+from unbraid.data import FactorSpace
+from unbraid.show import plot_curves
 
 space = FactorSpace(
     ("shape", "size", "height"), (3, 4, 6), ("categorical", "ordinal", "ordinal")

@@ -5,7 +5,7 @@ and factors that SNC and NK use.
 """
 
 from unbraid import Representation, score
-from unbraid.plots import plot_hinton
+from unbraid.show import plot_hinton
 
 example = Representation.example()
 card = score(example, metrics=["mig", "snc"])

@@ -23,8 +23,8 @@ from unbraid.families import (
     encode_vae,
     outputs_and_reconstruction,
 )
-from unbraid.plots import plot_traversals
-from unbraid.runs.traversals import traverse
+from unbraid.runs.run_traversals import traverse
+from unbraid.show import plot_traversals
 
 
 def small_pair(shape, n_outputs, n_latents):

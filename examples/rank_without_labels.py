@@ -8,7 +8,7 @@ show how well each two models agree.
 import numpy as np
 
 from unbraid.metrics import udr
-from unbraid.plots import plot_hinton
+from unbraid.show import plot_hinton
 
 rng = np.random.default_rng(0)
 sources = rng.uniform(-1, 1, (2000, 4))

@@ -7,8 +7,8 @@ they were after a quarter turn. The accuracy of a linear classifier stays.
 import numpy as np
 
 from unbraid import score
-from unbraid.factors import FactorSpace
-from unbraid.plots import plot_curves
+from unbraid.data import FactorSpace
+from unbraid.show import plot_curves
 
 space = FactorSpace(("size", "height"), (8, 8), ("ordinal", "ordinal"))
 factors = np.tile(space.grid(), (20, 1))

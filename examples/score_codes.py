@@ -5,7 +5,7 @@ more important the code is for the factor.
 """
 
 from unbraid import Representation, score
-from unbraid.plots import plot_hinton
+from unbraid.show import plot_hinton
 
 example = Representation.example()
 card = score(example, metrics=["dci_lasso", "mig"])

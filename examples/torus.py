@@ -6,9 +6,9 @@ which each factor turns, even if the whole space is rotated. Colours show the an
 
 import numpy as np
 
-from unbraid.factors import FactorSpace
+from unbraid.data import FactorSpace
 from unbraid.metrics import d_lsbd
-from unbraid.plots import plot_circles
+from unbraid.show import plot_circles
 
 space = FactorSpace(("angle", "hue"), (24, 24), ("cyclic", "cyclic"))
 angles = space.grid() * 2 * np.pi / 24

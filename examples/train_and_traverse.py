@@ -5,8 +5,8 @@ waves and not positions. For better codes, train "beta_vae" for some thousand st
 """
 
 import unbraid
-from unbraid.plots import plot_traversals
-from unbraid.runs.traversals import traverse
+from unbraid.runs.run_traversals import traverse
+from unbraid.show import plot_traversals
 
 (run,) = unbraid.train(
     "pca", {"name": "square", "positions": 32}, latents=4, out="runs", processes=0

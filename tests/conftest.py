@@ -88,7 +88,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     """One browser for the tests of pages."""
-    from tests.report.browser import launched
+    from tests.show.browser import launched
 
     with launched() as opened:
         yield opened

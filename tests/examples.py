@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from unbraid.factors import FactorSpace
-from unbraid.types import FloatArray, IntArray
+from unbraid.base.types import FloatArray, IntArray
+from unbraid.data import FactorSpace
 
 SPACE = FactorSpace(("shape", "size", "hue"), (3, 4, 8), ("categorical", "ordinal", "cyclic"))
 REPEATS = 24

@@ -23,10 +23,11 @@ from scipy import sparse
 import tests.datasets.test_official as official
 from tests.zoo.drawn import of_sorts
 from unbraid import Representation, ScoreCard, Study, load_run, score, train
-from unbraid.analysis.merging import read_table
-from unbraid.datasets import _store, load
-from unbraid.datasets._store import StoredImages, write
+from unbraid.data.predicate import predicate
+from unbraid.datasets import image_store as _store
+from unbraid.datasets import load
 from unbraid.datasets.digest import content_digest
+from unbraid.datasets.image_store import StoredImages, write
 from unbraid.datasets.official import (
     cars3d,
     celeba,
@@ -39,25 +40,25 @@ from unbraid.datasets.official import (
     shapes3d,
     teapots,
 )
-from unbraid.datasets.own import open_path
-from unbraid.factors.predicate import predicate
+from unbraid.datasets.own_images import open_path
+from unbraid.files import manifest
+from unbraid.files.checksum import KEY, MARK
+from unbraid.files.marks import ReadOnce
+from unbraid.files.run_files import CHECKPOINT
+from unbraid.files.tables import read_columns
 from unbraid.ranking.cache import read_ranking
 from unbraid.runs.folder import read_folder
 from unbraid.runs.run import open_run
-from unbraid.storage import manifest
-from unbraid.storage.checksum import KEY, MARK
-from unbraid.storage.marks import ReadOnce
-from unbraid.storage.run_files import CHECKPOINT
-from unbraid.storage.tables import read_columns
+from unbraid.scoring.merged_tables import read_table
 from unbraid.studies import index, store
 from unbraid.studies.holdout.answers import read_answers
 from unbraid.studies.index import remembered
-from unbraid.studies.kept_scores import read_scores
-from unbraid.studies.several import read as read_study
+from unbraid.studies.score_status import read_scores
+from unbraid.studies.several_datasets import read as read_study
 from unbraid.studies.snapshot import read_added
 from unbraid.studies.status import keep_index, study_status
 from unbraid.training.checkpoints import load_checkpoint
-from unbraid.zoo.files import open_file
+from unbraid.zoo.zoo_files import open_file
 
 LONGEST, MEMORY = 10.0, 1 << 30  # seconds and bytes beyond what there was that a case may take
 WAITING = 12  # times as long may a case last that mostly waits

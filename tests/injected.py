@@ -29,13 +29,14 @@ from fsspec.implementations.memory import MemoryFileSystem
 from torch import nn
 
 from unbraid import Representation, Study, load_run, score, train
-from unbraid._utils.device import out_of_memory
-from unbraid._utils.signals import Terminated, terminable
+from unbraid.base.device import out_of_memory
+from unbraid.base.errors import UnbraidError
+from unbraid.base.signals import Terminated, terminable
 from unbraid.cli._progress import Interrupted
-from unbraid.datasets import _store, load
+from unbraid.datasets import image_store as _store
+from unbraid.datasets import load
 from unbraid.datasets.digest import content_digest
-from unbraid.errors import UnbraidError
-from unbraid.models.networks import dense_pair
+from unbraid.families.networks.standard import dense_pair
 from unbraid.runs.run import Run
 
 CALLS = ("replace", "rename", "unlink", "remove", "mkdir", "rmdir", "fsync", "open")

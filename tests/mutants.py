@@ -36,7 +36,7 @@ if __name__ == "__main__":
 
 from tests.mutations import Mutation, mutations, sources  # noqa: E402
 
-ROOMS = tuple(f"src/unbraid/{room}" for room in ("metrics", "scoring", "objectives", "families"))
+ROOMS = tuple(f"src/unbraid/{room}" for room in ("metrics", "scoring", "families"))
 JUDGED = ROOT / "tests" / "mutants.yaml"
 COPIED = ("src", "tests", "docs", "examples", "benchmarks", "studies", "conftest.py", "pyproject.toml", "README.md")
 HEAVY = (  # what tests import that is not ours: once, before a process is forked for each change
@@ -44,15 +44,15 @@ HEAVY = (  # what tests import that is not ours: once, before a process is forke
     *("sklearn.feature_selection", "sklearn.model_selection", "numba", "torch", "pandas", "matplotlib.pyplot"),
 )
 TESTED = {  # the folders of tests that a package's changes meet
-    "metrics": ("metrics", "contracts", "confidence"),
-    "scoring": ("scoring", "confidence"),
-    "objectives": ("objectives", "families", "models"),
-    "families": ("families", "objectives", "models"),
+    "metrics": ("metrics", "contracts", "scoring"),
 }
 LAWS = {  # what goes through all metrics, objectives or families of a table, and names none
     "metrics": tuple(f"tests/contracts/test_{name}.py" for name in ("metric_laws", "metric_properties", "noise_laws")),
-    "objectives": ("tests/objectives/test_gradients.py",),
-    "families": ("tests/families/test_published.py", "tests/training/test_golden.py"),
+    "families": (
+        "tests/families/objectives/test_gradients.py",
+        "tests/families/test_published_presets.py",
+        "tests/training/test_golden.py",
+    ),
 }
 IDLE = 10  # a process that waits for nothing is ended after so many times the seconds that it may compute
 FEW, MOST = 4, 16  # files of tests that a change meets: one, a few, and the others if none of these fails

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-IMPORTED = "tests.studies.test_study", "unbraid.cli.app", "unbraid.studies.report"
+IMPORTED = "tests.studies.test_study", "unbraid.cli.app", "unbraid.studies.study_report"
 
 
 @contextmanager
@@ -35,7 +35,7 @@ def started(*arguments: str, env: Mapping[str, str] | None = None, **options: An
 WHO_HOLDS = """
 import sys
 from pathlib import Path
-from unbraid.storage.locks import Held, is_held, locked
+from unbraid.files.locks import Held, is_held, locked
 path = Path(sys.argv[1])
 for place in map(int, sys.argv[2:]):
     seen = is_held(path, place)

@@ -21,19 +21,19 @@ SOURCE = Path(__file__).parent.parent / "src" / "unbraid"
 
 # The floors of the package: a room imports those of lower floors, and itself.
 FLOORS = (
-    {"_version"},
-    {"errors", "types", "_utils"},
-    {"storage", "factors"},
-    {"representation", "datasets", "models"},
-    {"metrics", "objectives"},
-    {"plots", "families", "analysis", "confidence"},
-    {"report", "sharing"},
+    {"base"},
+    {"files"},
+    {"data"},
+    {"metrics"},
+    {"show"},
+    {"datasets"},
     {"scoring"},
-    {"integrations"},
+    {"families", "integrations", "ranking"},
     {"runs"},
-    {"training", "ranking"},
+    {"training"},
     {"studies"},
-    {"figures", "zoo"},
+    {"figures", "fitting"},
+    {"zoo"},
     {"cli"},
     {"__main__"},
 )
@@ -188,7 +188,7 @@ absent = ["torch", "matplotlib", "ray", "pandas", "rich", "typer", "pydantic"]
 assert not [name for name in absent if importlib.util.find_spec(name)]
 import numpy as np
 from unbraid import metrics
-from unbraid.factors import FactorSpace
+from unbraid.data import FactorSpace
 grid = np.tile(FactorSpace(("a", "b"), (3, 4), ("ordinal", "ordinal")).grid(), (40, 1))
 for name, metric in metrics.METRICS.items():
     if not metric.needs:

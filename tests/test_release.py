@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-FILES = ("pyproject.toml", "CITATION.cff", "src/unbraid/_utils/references.bib", "CHANGELOG.md")
+FILES = ("pyproject.toml", "CITATION.cff", "src/unbraid/base/references.bib", "CHANGELOG.md")
 fill = runpy.run_path(str(ROOT / "tools" / "release.py"))["fill"]
 DAY = date(2027, 3, 1)
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    (tmp_path / "src" / "unbraid" / "_utils").mkdir(parents=True)
+    (tmp_path / "src" / "unbraid" / "base").mkdir(parents=True)
     for name in FILES:
         (tmp_path / name).write_text((ROOT / name).read_text(encoding="utf-8"), encoding="utf-8")
     return tmp_path
@@ -33,7 +33,7 @@ def test_a_release_is_in_all_files_that_say_its_version(root: Path) -> None:
     fill(root, "9.8.7", DAY)
     assert tomllib.loads((root / "pyproject.toml").read_text())["project"]["version"] == "9.8.7"
     assert "version: 9.8.7\ndate-released: 2027-03-01\n" in (root / "CITATION.cff").read_text()
-    assert "\n  version = {9.8.7},\n" in (root / "src" / "unbraid" / "_utils" / "references.bib").read_text()
+    assert "\n  version = {9.8.7},\n" in (root / "src" / "unbraid" / "base" / "references.bib").read_text()
     assert re.search(r"^## (.*)", (root / "CHANGELOG.md").read_text(), re.MULTILINE)[1] == "9.8.7 (2027-03-01)"  # pyright: ignore[reportOptionalSubscript]
     begin(root, "9.9.0 (unreleased)")
     fill(root, "9.9.0", DAY)  # a second one replaces the date of the first

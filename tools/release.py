@@ -40,7 +40,7 @@ def fill(root: Path, version: str, day: date) -> None:
             r"^version: .*$(\ndate-released: .*$)?",
             f"version: {version}\ndate-released: {day.isoformat()}",
         ),
-        ("src/unbraid/_utils/references.bib", r"^  version = .*$", f"  version = {{{version}}},"),
+        ("src/unbraid/base/references.bib", r"^  version = .*$", f"  version = {{{version}}},"),
     ):
         text, count = re.subn(line, new, (root / name).read_text(encoding="utf-8"), flags=re.MULTILINE)
         if count != 1:

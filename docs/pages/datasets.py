@@ -1,9 +1,9 @@
 """A page for each dataset, and docs/datasets.md, from the table of datasets."""
 
 from pages.texts import ROOT, citation, escaped, facts, row_link, table
+from unbraid.data import FactorSpace
 from unbraid.datasets import DATASETS, Dataset
-from unbraid.datasets.described import options_of
-from unbraid.factors import FactorSpace
+from unbraid.datasets.dataset_description import options_of
 
 INTRODUCTION = """# Datasets
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from pages.texts import ROOT, table
 from unbraid.figures import FIGURES, draw, open_source
-from unbraid.report.svg import inline_svg
+from unbraid.show.svg import inline_svg
 
 INTRODUCTION = """\
 Each figure is one command, ready for print:
@@ -41,7 +41,7 @@ drawn.save("hinton.pdf")
 drawn.figure, drawn.data  # a matplotlib Figure, and the columns of the .csv
 ```
 
-Each figure is drawn by a function of `unbraid.plots`, and `unbraid.plots.save_figure(figure,
+Each figure is drawn by a function of `unbraid.show`, and `unbraid.show.save_figure(figure,
 "f.pdf", width=89)` saves any matplotlib figure in this way.
 
 A figure of *codes* is drawn from a file of codes or from a run. *Selects* lists the options that it

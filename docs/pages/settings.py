@@ -4,8 +4,8 @@ import re
 
 import pandas as pd
 
-from unbraid.analysis.columns import agreement_columns
-from unbraid.analysis.settings import with_brief_settings
+from unbraid.scoring.result_columns import agreement_columns
+from unbraid.scoring.setting_names import with_brief_settings
 
 from .texts import ROOT, escaped, table
 

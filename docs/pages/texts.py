@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from unbraid.report.citations import CITED, ENTRIES, bibtex
+from unbraid.show.citations import CITED, ENTRIES, bibtex
 
 ROOT = Path(__file__).parents[2]
 # Files of the repository that are pages too, and where.

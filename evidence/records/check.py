@@ -8,9 +8,9 @@ from typing import Any
 
 from records.files import path_of, paths, read, text_of
 from records.schema import EXTERNAL, SEVERAL, SHORT, UNCLEAN, apart, key_of, named
-from unbraid.analysis.columns import HELD_OUT, ROUNDING
 from unbraid.metrics import MEASURES
-from unbraid.metrics._shared.arguments import find_metric
+from unbraid.metrics._shared.metric_arguments import find_metric
+from unbraid.scoring.result_columns import HELD_OUT, ROUNDING
 
 
 def faults(folder: Path) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from records.files import paths, read
 from records.schema import differing, key_of, named
-from unbraid._utils.suggest import one_line
+from unbraid.base.suggest import one_line
 
 
 def changes(folder: Path, revision: str) -> list[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from records.schema import Results, in_order
-from unbraid.storage.json_records import read_record
+from unbraid.files.json_records import read_record
 
 FOLDER = Path(__file__).parents[2] / "results"
 

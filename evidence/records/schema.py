@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import Field, FiniteFloat, model_validator
 from pydantic_core import PydanticCustomError
 
-from unbraid.storage.json_records import LONGEST, Count, Natural, Record, Seconds, Text
+from unbraid.files.json_records import LONGEST, Count, Natural, Record, Seconds, Text
 
 SCHEMA, BESIDE = 1, 2  # BESIDE: what is known beside a number, such as its chance level, may stand with it
 # In place of a commit: of a paper, of code that was never committed, of runs of more than one commit.

@@ -4,15 +4,16 @@ from importlib import import_module
 
 TYPE_CHECKING = False  # not imported: `python -m unbraid` still has the current folder, and any typing.py, on its path
 if TYPE_CHECKING:
-    from unbraid import datasets, families, metrics, plots, zoo
-    from unbraid.representation import Representation
+    from unbraid import datasets, families, metrics, zoo
+    from unbraid import show as show
+    from unbraid.data import Representation
+    from unbraid.fitting.fit import fit
     from unbraid.runs.run import Run, load_run
     from unbraid.scoring.card import ScoreCard
     from unbraid.scoring.score import score, score_encoder
     from unbraid.scoring.stress import stress
-    from unbraid.studies.compare import compare
-    from unbraid.studies.fit.fit import fit
-    from unbraid.studies.rank import rank
+    from unbraid.studies.compare_models import compare
+    from unbraid.studies.rank_models import rank
     from unbraid.studies.study import Study
     from unbraid.training.continuing import continue_run
     from unbraid.training.train import train
@@ -31,25 +32,25 @@ __all__ = [
     "fit",
     "load_run",
     "metrics",
-    "plots",
     "rank",
     "score",
     "score_encoder",
+    "show",
     "stress",
     "train",
     "zoo",
 ]
 
 _HOMES = {
-    "Representation": "unbraid.representation",
+    "Representation": "unbraid.data",
     "Run": "unbraid.runs.run",
     "ScoreCard": "unbraid.scoring.card",
     "Study": "unbraid.studies.study",
-    "compare": "unbraid.studies.compare",
+    "compare": "unbraid.studies.compare_models",
     "continue_run": "unbraid.training.continuing",
-    "fit": "unbraid.studies.fit.fit",
+    "fit": "unbraid.fitting.fit",
     "load_run": "unbraid.runs.run",
-    "rank": "unbraid.studies.rank",
+    "rank": "unbraid.studies.rank_models",
     "score": "unbraid.scoring.score",
     "score_encoder": "unbraid.scoring.score",
     "stress": "unbraid.scoring.stress",
@@ -61,7 +62,7 @@ _TRAINS = {"Run", "Study", "continue_run", "families", "fit", "load_run", "train
 def __getattr__(name: str) -> object:
     # Names are looked up on first use, so that `import unbraid` costs next to nothing.
     if name in _TRAINS:
-        from unbraid._utils.optional import Missing, require
+        from unbraid.base.optional import Missing, require
 
         try:
             require("torch", "train", f"unbraid.{name}")
@@ -74,7 +75,7 @@ def __getattr__(name: str) -> object:
     if name in __all__:
         return import_module(f"unbraid.{name}")
     if name == "__version__":
-        return import_module("unbraid._version").VERSION
+        return import_module("unbraid.base.version").VERSION
     raise AttributeError(f"module 'unbraid' has no attribute {name!r}")
 
 

@@ -22,9 +22,9 @@ import typer
 
 import unbraid.cli.app
 from tests.processes import forked
+from unbraid.data import Representation
 from unbraid.metrics import BLOCKED, MEASURES, METRICS, PRESETS
-from unbraid.metrics._shared.arguments import full_name
-from unbraid.representation import Representation
+from unbraid.metrics._shared.metric_arguments import full_name
 
 
 @pytest.fixture
@@ -197,7 +197,7 @@ import sys
 
 class Interrupts:
     def find_spec(self, name, *_):
-        if name == "unbraid.cli.score":
+        if name == "unbraid.cli.score_command":
             raise KeyboardInterrupt
 
 sys.meta_path.insert(0, Interrupts())

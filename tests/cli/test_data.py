@@ -19,8 +19,9 @@ from PIL import Image
 from tests.conftest import Cli
 from tests.processes import started
 from unbraid import datasets
-from unbraid.datasets import DATASETS, _table
-from unbraid.datasets.described import missing_files, state
+from unbraid.datasets import DATASETS
+from unbraid.datasets import dataset_table as _table
+from unbraid.datasets.dataset_description import missing_files, state
 from unbraid.datasets.official import celeba, mpi3d
 
 

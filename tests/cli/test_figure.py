@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics import mutual_info_score
 
 from tests.conftest import Cli
-from tests.figures.examples import representation
+from tests.figures.figure_examples import representation
 from unbraid.figures import FIGURES
 
 

@@ -9,7 +9,7 @@ import pytest
 import unbraid
 import unbraid.cli.app
 from tests.conftest import Cli
-from tests.training.examples import blocks
+from tests.training.training_examples import blocks
 from unbraid.runs.run import Run
 
 

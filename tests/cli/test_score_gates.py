@@ -13,9 +13,9 @@ from scipy import sparse
 
 from tests.conftest import Cli
 from unbraid import Representation, ScoreCard
-from unbraid.cli.score import _worse as worse
-from unbraid.report.page import page_content
-from unbraid.runs.labelled import Labels, read_labelled
+from unbraid.cli.score_command import _worse as worse
+from unbraid.runs.labelled_codes import Labels, read_labelled
+from unbraid.scoring.score_page import page_content
 
 RNG = np.random.default_rng(0)
 HUE, POSITION = RNG.random(300) * 360, RNG.integers(0, 7, 300)
@@ -282,7 +282,7 @@ def test_scores_that_cannot_be_kept_are_shown(
         raise PermissionError(13, "Permission denied")
 
     with monkeypatch.context() as patch:
-        patch.setattr("unbraid.studies.scores.atomic_write", refused)
+        patch.setattr("unbraid.studies.run_scores.atomic_write", refused)
         code, printed, said = unbraid_cli("score", run, "--metrics", "r2", "--json", tmp_path / "r2.json")
     assert code == 0
     assert "r2" in printed
@@ -307,7 +307,7 @@ def test_what_sorts_is_asked_for_before_anything_is_scored_and_costs_no_scores(
     def never(*_: object, **__: object) -> None:
         raise AssertionError("scored")
 
-    monkeypatch.setattr("unbraid.runs.scoring.score_path", never)
+    monkeypatch.setattr("unbraid.runs.score_run.score_path", never)
     code, printed, error = unbraid_cli("score", grid, other, "--metrics", "sap,d_lsbd", "--sort", "sapp")
     assert (code, printed) == (2, "")
     assert error.startswith("unbraid: --sort sapp: 'sapp' is not among the metrics; did you mean 'sap'?")

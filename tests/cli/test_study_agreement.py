@@ -5,8 +5,8 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from unbraid.analysis.agreement_tables import matrix
-from unbraid.cli.show import print_table
+from unbraid.cli.show_command import print_table
+from unbraid.scoring.agreement_tables import matrix
 
 NAMES = [f"a_metric.with_a_name_{number}" for number in range(12)]
 

@@ -240,7 +240,7 @@ def test_no_memory_is_one_line_of_advice(unbraid_cli, tmp_path: Path, monkeypatc
     """In this process, and in one that the kernel has killed."""
     arguments = ["train", "vae", "--dataset", "square", "--steps", "5", "--out", str(tmp_path / "runs")]
     monkeypatch.setattr("unbraid.training.workers.can_leave", lambda *_: False)
-    code, _, error = unbraid_cli(*arguments, "--set", "network=tests.studies.examples:greedy")
+    code, _, error = unbraid_cli(*arguments, "--set", "network=tests.studies.study_examples:greedy")
     assert (code, error.count("\n")) == (2, 1)
     assert "out of memory: a smaller batch_size, smaller networks, or fewer processes at a time need less" in error
 
@@ -253,7 +253,7 @@ def test_no_memory_is_one_line_of_advice(unbraid_cli, tmp_path: Path, monkeypatc
     assert "was killed (signal 9), as happens where memory runs out" in error
 
 
-@pytest.mark.filterwarnings("always::unbraid.storage.locks.NoLocksWarning")
+@pytest.mark.filterwarnings("always::unbraid.files.locks.NoLocksWarning")
 def test_a_file_system_without_locks_is_one_line_and_no_obstacle(unbraid_cli, tmp_path, monkeypatch):
     def refuse(*_):
         raise OSError(errno.ENOLCK, "No locks available")

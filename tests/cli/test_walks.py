@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from unbraid.data import Representation
 from unbraid.figures import draw
-from unbraid.representation import Representation
-from unbraid.storage.table_formats import comma_separated
+from unbraid.files.table_formats import comma_separated
 
 
 def activations(folder: Path, n: int, neurons: int) -> None:

@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 
-from unbraid.types import FloatArray, IntArray, Kind
+from unbraid.base.types import FloatArray, IntArray, Kind
 
 SIZES = (3, 2, 5, 4, 10)
 KINDS: tuple[Kind, ...] = ("ordinal", "categorical", "ordinal", "cyclic", "categorical")

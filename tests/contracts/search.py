@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from unbraid.types import KINDS, FloatArray, Kind
+from unbraid.base.types import KINDS, FloatArray, Kind
 
 SCALES = (1e-20, 1e-6, 1.0, 1e6, 1e20)
 EXTRAS = ("none", "dead", "twin", "ties", "outlier", "levels", "rare", "tiny", "huge")

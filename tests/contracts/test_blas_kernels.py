@@ -13,8 +13,8 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from tests.examples import SPACE, entangled_codes, noisy_codes, perfect_codes, rotated_codes
-from unbraid.analysis.correlation import correlation
 from unbraid.metrics import METRICS, udr
+from unbraid.scoring.correlation import correlation
 
 NEEDS = {"Haswell": {"avx2", "fma"}, "Zen": {"avx2", "fma"}, "SkylakeX": {"avx512f", "avx512bw", "avx512vl"}}
 ALIKE = {"Zen": "Haswell"}  # builds for wheels leave out what is another's copy

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from unbraid.data import FactorSpace, FactorTable
 from unbraid.datasets import DATASETS, FactorDataset, load
-from unbraid.factors import FactorSpace, FactorTable
 
 # Fewer objects where drawing all of them takes long; what is left out of here is opened as it is.
 OPTIONS: dict[str, dict[str, int]] = {

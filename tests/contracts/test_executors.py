@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from tests.studies import examples, ray_in_process
-from tests.studies.examples import SMALL, written
+from tests.studies import ray_in_process
+from tests.studies import study_examples as examples
+from tests.studies.study_examples import SMALL, written
 from unbraid import Study, load_run
 from unbraid.datasets import FactorDataset
-from unbraid.storage.run_files import CODES, SCORES, WEIGHTS
+from unbraid.files.run_files import CODES, SCORES, WEIGHTS
 from unbraid.studies.execution import all_tasks
 from unbraid.studies.executors import EXECUTORS, Outcome, Task, TaskProgress, local, ray
 from unbraid.studies.executors.work import perform
@@ -21,8 +22,8 @@ from unbraid.studies.executors.work import perform
 OPTIONS: dict[str, Mapping[str, Any]] = {"local": {"processes": 1}, "ray": {}}
 FEW = SMALL.replace("beta: [1, 4]", "beta: [4]")
 BAD = """
-  - {name: vae, network: "tests.studies.examples:refusing", latents: 3}
-  - {name: vae, network: "tests.studies.examples:dying", latents: 3}
+  - {name: vae, network: "tests.studies.study_examples:refusing", latents: 3}
+  - {name: vae, network: "tests.studies.study_examples:dying", latents: 3}
 seeds: 1"""
 
 
@@ -116,7 +117,7 @@ def test_it_tells_how_far_the_runs_are(session: Session) -> None:
 @pytest.mark.parametrize("executor", sorted(OPTIONS), indirect=True)
 def test_a_straggler_gives_its_place_to_others(executor: str, tmp_path: Path) -> None:
     """The first run hangs, and there is one process."""
-    hanging = '\n  - {name: vae, network: "tests.studies.examples:hanging", latents: 3}\nseeds: 1\ntime_limit: 20'
+    hanging = '\n  - {name: vae, network: "tests.studies.study_examples:hanging", latents: 3}\nseeds: 1\ntime_limit: 20'
     tasks, datasets = tasks_in(tmp_path, SMALL.replace("\nseeds: 2", hanging))
     assert {task.time_limit for task in tasks} == {20}
     outcomes = {each.id: each for each in EXECUTORS[executor]([tasks[-1], *tasks[:-1]], datasets, **OPTIONS[executor])}

@@ -8,10 +8,12 @@ import pandas as pd
 import pytest
 
 from unbraid import Representation, score, stress
-from unbraid.analysis.agreement import agreement
+from unbraid.data import FactorSpace, FactorTable, few_labels
 from unbraid.datasets import from_array
-from unbraid.factors import FactorSpace, FactorTable, few_labels
-from unbraid.plots import (
+from unbraid.files.trust import trusting
+from unbraid.fitting.fit import fit
+from unbraid.scoring.agreement import agreement
+from unbraid.show import (
     plot_against,
     plot_correlations,
     plot_curves,
@@ -22,8 +24,6 @@ from unbraid.plots import (
     plot_similarity,
     plot_traversals,
 )
-from unbraid.storage.trust import trusting
-from unbraid.studies.fit.fit import fit
 from unbraid.studies.holdout.splits import compositional_holdouts
 from unbraid.zoo import build
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests.examples import entangled_codes, grid_factors, noisy_codes, perfect_codes, random_codes, rotated_codes
+from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics import METRICS, Metric
-from unbraid.types import FloatArray, IntArray
 
 FACTORS = grid_factors()
 CHANGES = {

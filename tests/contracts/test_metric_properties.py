@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from unbraid.base.types import FloatArray
 from unbraid.metrics import METRICS
-from unbraid.types import FloatArray
 
 PLAIN = sorted(name for name, metric in METRICS.items() if not metric.needs)
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from tests.contracts.noise import ALL, FEW, Case, noise
+from unbraid.base.types import FloatArray, IntArray, Kind
 from unbraid.metrics import METRICS, NotDefined
 from unbraid.metrics._shared.chance import UNREADABLE, notes_on_noise
 from unbraid.metrics._shared.inputs import check_inputs
-from unbraid.types import FloatArray, IntArray, Kind
 
 PLAIN = {name for name, metric in METRICS.items() if not metric.needs}
 STATED = sorted(name for name in PLAIN if METRICS[name].chance is not None)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
 from tests.contracts.search import CASES, SCALES, Case
+from unbraid.base.types import FloatArray
 from unbraid.metrics import METRICS, NotDefined, udr
-from unbraid.types import FloatArray
 
 PLAIN = sorted(name for name, metric in METRICS.items() if not metric.needs)
 FAST = {

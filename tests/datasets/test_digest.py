@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from unbraid.base.types import Kind, UInt8Array
+from unbraid.data import FactorSpace, FactorTable
 from unbraid.datasets import ArrayDataset, FactorDataset, StoredImages, SubsetDataset, from_array, load
-from unbraid.datasets._store import content_of, write
 from unbraid.datasets.digest import RULE, _of_all, content_digest, subset_digest
+from unbraid.datasets.image_store import content_of, write
 from unbraid.datasets.official.dsprites import SubGrid
-from unbraid.datasets.own import open_path
-from unbraid.datasets.rendering.rendering import Composed
+from unbraid.datasets.own_images import open_path
+from unbraid.datasets.rendering.renderer import Composed
 from unbraid.datasets.shrunk import ShrunkImages
 from unbraid.datasets.sprites import Sprites
-from unbraid.factors import FactorSpace, FactorTable
-from unbraid.storage.checksum import BLANK, KEY, checksummed
-from unbraid.types import Kind, UInt8Array
+from unbraid.files.checksum import BLANK, KEY, checksummed
 
 SPACE = FactorSpace(("shape", "hue"), (64, 64), ("categorical", "cyclic"))
 PIXELS = np.random.default_rng(0).integers(0, 256, size=(4096, 8, 8, 1), dtype=np.uint8)

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from unbraid.datasets._official import OfficialFile
 from unbraid.datasets.download import ATTEMPTS, ChecksumMismatch, download
+from unbraid.datasets.official_files import OfficialFile
 
 DATA = np.random.default_rng(0).bytes(3_000_000)
 

@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from unbraid.datasets import ArrayDataset, FactorDataset, _store, from_array, leave_out, load
-from unbraid.datasets.export import export
-from unbraid.datasets.own import open_path
-from unbraid.factors import FactorSpace, FactorTable
-from unbraid.plots import plot_factors
-from unbraid.storage.files import DiskFull
+from unbraid.data import FactorSpace, FactorTable
+from unbraid.datasets import ArrayDataset, FactorDataset, from_array, leave_out, load
+from unbraid.datasets import image_store as _store
+from unbraid.datasets.dataset_export import export
+from unbraid.datasets.own_images import open_path
+from unbraid.files.whole_files import DiskFull
+from unbraid.show import plot_factors
 
 SPACE = FactorSpace(("shape", "hue"), (2, 3), ("categorical", "cyclic"), (("box", "disc"), (0.0, 180.0, 360.0)))
 

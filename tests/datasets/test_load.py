@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from unbraid.data import FactorSpace
 from unbraid.datasets import ArrayDataset, find, load
 from unbraid.datasets.digest import content_digest
 from unbraid.datasets.sprites import Sprites
-from unbraid.factors import FactorSpace
 
 
 def test_options_reach_the_dataset(tmp_path: Path) -> None:

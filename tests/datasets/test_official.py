@@ -18,10 +18,11 @@ from PIL import Image
 from scipy.io import savemat
 
 from unbraid import datasets
-from unbraid.datasets import _official, containers
-from unbraid.datasets._official import ChecksumWarning, DatasetMissing
-from unbraid.datasets._store import Content, StoredImages, write
+from unbraid.data import FactorSpace
+from unbraid.datasets import containers
+from unbraid.datasets import official_files as _official
 from unbraid.datasets.containers import bundle, hdf5_slabs
+from unbraid.datasets.image_store import Content, StoredImages, write
 from unbraid.datasets.official import (
     cars3d,
     celeba,
@@ -34,8 +35,8 @@ from unbraid.datasets.official import (
     shapes3d,
     teapots,
 )
+from unbraid.datasets.official_files import ChecksumWarning, DatasetMissing
 from unbraid.datasets.sprites import sprites_space
-from unbraid.factors import FactorSpace
 
 
 @pytest.fixture(autouse=True)

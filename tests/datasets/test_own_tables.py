@@ -11,13 +11,13 @@ import torch
 from PIL import Image
 
 from unbraid import Representation
+from unbraid.data import FactorSpace, FactorTable
 from unbraid.datasets import from_array, load
-from unbraid.datasets.described import describe_content
+from unbraid.datasets.dataset_description import describe_content
+from unbraid.datasets.dataset_text import summary_of
 from unbraid.datasets.factor_table import read_table
-from unbraid.datasets.shown import summary_of
 from unbraid.datasets.subset import SubsetDataset, left_out
-from unbraid.factors import FactorSpace, FactorTable
-from unbraid.plots import plot_factors
+from unbraid.show import plot_factors
 
 
 def black(n: int) -> Any:

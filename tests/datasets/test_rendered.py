@@ -12,22 +12,22 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from unbraid.base.types import FloatArray, IntArray, UInt8Array
+from unbraid.data import FactorSpace
+from unbraid.data.image_dataset import FactorDataset
+from unbraid.data.predicate import predicate
 from unbraid.datasets import StoredImages, load
 from unbraid.datasets.airplanes import ELEVATION, airplane_mesh, painted_airplane
-from unbraid.datasets.base import FactorDataset
 from unbraid.datasets.cars import SCENE, car_mesh
-from unbraid.datasets.rendering import rendering
+from unbraid.datasets.rendering import renderer as rendering
 from unbraid.datasets.rendering.meshes import Mesh, length, teapot_mesh
 from unbraid.datasets.rendering.raster import compose, orbit, render
-from unbraid.datasets.rendering.rendering import MILD, Composed
+from unbraid.datasets.rendering.renderer import MILD, Composed
 from unbraid.datasets.rendering.room import SHAPES, room_layers
-from unbraid.datasets.shapes3d import GEOMETRY
+from unbraid.datasets.shapes3d_rendered import GEOMETRY
 from unbraid.datasets.teapot import GAP, NAMES, draw_factors, draw_teapots
 from unbraid.datasets.teapot import SCENE as TEAPOT_SCENE
 from unbraid.datasets.turntable import turntable_mesh
-from unbraid.factors import FactorSpace
-from unbraid.factors.predicate import predicate
-from unbraid.types import FloatArray, IntArray, UInt8Array
 
 SMALL = {
     "airplane": {},

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from unbraid.data import FactorSpace
 from unbraid.datasets import ArrayDataset, load
 from unbraid.datasets.shrunk import ShrunkImages
-from unbraid.factors import FactorSpace
 
 ROWS = [[0, 1, 10, 20], [2, 3, 30, 41], [255, 255, 0, 0], [255, 254, 0, 1]]
 

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from matplotlib.path import Path as Outline
 
+from unbraid.base.types import BoolArray, IntArray, UInt8Array
 from unbraid.datasets import StoredImages, load, sprites
-from unbraid.datasets._store import content_of, write
+from unbraid.datasets.image_store import content_of, write
 from unbraid.datasets.sprites import SPACE, Sprites
-from unbraid.types import BoolArray, IntArray, UInt8Array
 
 OFFICIAL = Path(__file__).parents[1] / "data" / "dsprites_official_12.npz"
 

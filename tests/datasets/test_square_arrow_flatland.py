@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 from matplotlib.path import Path as Outline
 
+from unbraid.base.types import UInt8Array
+from unbraid.data import walks
+from unbraid.data.image_dataset import FactorDataset
 from unbraid.datasets.arrow import Arrow, saturated_colours
-from unbraid.datasets.base import FactorDataset
 from unbraid.datasets.flatland import Flatland
 from unbraid.datasets.square import Square
-from unbraid.factors import walks
-from unbraid.types import UInt8Array
 
 
 def every(dataset: FactorDataset) -> UInt8Array:

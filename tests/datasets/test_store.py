@@ -26,11 +26,21 @@ from platformdirs.unix import Unix
 from platformdirs.windows import Windows
 
 from tests.processes import started
-from unbraid.datasets import ArrayDataset, StoredImages, _store, cache_root, from_array, leave_out, load
-from unbraid.datasets._store import Content, cache_folder, cached, content_of, write
-from unbraid.factors import FactorSpace, FactorTable, Space
-from unbraid.storage.checksum import without_checksum
-from unbraid.types import UInt8Array
+from unbraid.base.types import UInt8Array
+from unbraid.data import FactorSpace, FactorTable, Space
+from unbraid.datasets import (
+    ArrayDataset,
+    StoredImages,
+    cache_root,
+    from_array,
+    leave_out,
+    load,
+)
+from unbraid.datasets import (
+    image_store as _store,
+)
+from unbraid.datasets.image_store import Content, cache_folder, cached, content_of, write
+from unbraid.files.checksum import without_checksum
 
 SPACE = FactorSpace(("shape", "hue"), (3, 4), ("categorical", "cyclic"), (("a", "b", "c"), (0.0, 0.25, 0.5, 0.75)))
 
@@ -264,8 +274,8 @@ import os, signal, sys, time
 from pathlib import Path
 import numpy as np
 import platformdirs
-from unbraid.datasets._store import Content, cached
-from unbraid.factors import FactorSpace
+from unbraid.datasets.image_store import Content, cached
+from unbraid.data import FactorSpace
 
 folder, die = Path(sys.argv[1]), sys.argv[2] == "die"
 

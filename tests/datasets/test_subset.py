@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from unbraid import load_run, train
+from unbraid.data import FactorSpace, FactorTable
 from unbraid.datasets import ArrayDataset, FactorDataset, SubsetDataset, leave_out, load
 from unbraid.datasets.sprites import sprites_space
 from unbraid.datasets.subset import left_out
-from unbraid.factors import FactorSpace, FactorTable
 
 SPACE = FactorSpace(("shape", "size", "hue"), (3, 4, 8), ("categorical", "ordinal", "cyclic"))
 GRID = SPACE.grid()

@@ -16,12 +16,12 @@ from playwright.sync_api import Route
 
 import unbraid
 from tests.docs.conftest import ROOT
-from tests.report.browser import launched
+from tests.show.browser import launched
 from unbraid.datasets import DATASETS
 from unbraid.families import FAMILIES
 from unbraid.figures import FIGURES
 from unbraid.metrics import MEASURES, RECONSTRUCTED
-from unbraid.report.citations import CITED, ENTRIES
+from unbraid.show.citations import CITED, ENTRIES
 
 # One worker builds the site, which takes a minute where nothing else is at work; the other goes on.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
@@ -186,7 +186,13 @@ def described(name: str) -> object:
 
 def public() -> Iterator[tuple[str, object]]:
     packages = [name for _, name, is_package in walk_packages(unbraid.__path__, "unbraid.") if is_package]
-    for name in ["unbraid", *packages, "unbraid.ranking.ranking", "unbraid.runs.traversals", "unbraid.studies.added"]:
+    for name in [
+        "unbraid",
+        *packages,
+        "unbraid.ranking.ranking",
+        "unbraid.runs.run_traversals",
+        "unbraid.studies.added",
+    ]:
         if "._" not in name and name != "unbraid.cli":
             module = import_module(name)
             yield from ((f"{name}.{each}", getattr(module, each)) for each in getattr(module, "__all__", ()))

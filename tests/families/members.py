@@ -11,14 +11,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from unbraid.datasets.base import ArrayDataset
-from unbraid.factors import FactorSpace
-from unbraid.families.base import code_parts
+from unbraid.data import FactorSpace
+from unbraid.data.image_dataset import ArrayDataset
 from unbraid.families.building import Member, build_member
-from unbraid.families.table import FAMILIES
-from unbraid.models.networks import NETWORKS
-from unbraid.models.resnet import layer_norm, resnet_encoder
-from unbraid.storage.trust import Trusted
+from unbraid.families.family import code_parts
+from unbraid.families.family_table import FAMILIES
+from unbraid.families.networks.resnet import layer_norm, resnet_encoder
+from unbraid.families.networks.standard import NETWORKS
+from unbraid.files.trust import Trusted
 from unbraid.training.population import make_context, make_population
 
 __all__ = ["FAMILIES", "NETWORKS", "layer_norm"]

@@ -7,7 +7,18 @@ import torch
 from torch import Tensor
 
 from tests.families.members import SPACE, Move, Weights, play
-from tests.families.plain import Mover, Terms, bernoulli, check, decoder, drawn, gaussian, kl_standard, levels, mean_of
+from tests.families.plain import (
+    Mover,
+    Terms,
+    bernoulli,
+    check,
+    decoder,
+    drawn,
+    gaussian,
+    kl_standard,
+    levels,
+    mean_of,
+)
 
 LATENTS, BETA = 5, 2.0
 

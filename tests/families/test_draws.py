@@ -9,9 +9,9 @@ from torch import nn
 
 from tests.families.members import FAMILIES, draws_of
 from tests.families.plain import position
-from unbraid.families.table import find_family
-from unbraid.models.weak_de import ClassPrior
-from unbraid.types import FloatArray
+from unbraid.base.types import FloatArray
+from unbraid.families.family_table import find_family
+from unbraid.families.networks.weak_de_networks import ClassPrior
 
 NORMAL, UNIFORM, PERMUTED = "normal", "uniform", "permuted"
 KINDS = {

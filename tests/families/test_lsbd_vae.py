@@ -8,7 +8,7 @@ from tests.families import test_delta_vae
 from tests.families.circles import SETTINGS, Image, turned, unit
 from tests.families.members import SPACE, Move, Weights, play
 from tests.families.plain import Mover, Terms, bernoulli, check, decoder, levels, mean_of, position
-from unbraid.factors import FactorSpace
+from unbraid.data import FactorSpace
 
 GAMMA = 7.0
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from tests.training.examples import SPACE, TINY, member
-from unbraid.factors import FactorSpace
+from tests.training.training_examples import SPACE, TINY, member
+from unbraid.data import FactorSpace
 from unbraid.families.building import make_supply
-from unbraid.families.table import FAMILIES
+from unbraid.families.family_table import FAMILIES
 from unbraid.training import loop
 from unbraid.training.loop import Plan, train_here
 from unbraid.training.population import make_context

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tests.families.members import DATASET, coded
-from unbraid.types import FloatArray
+from unbraid.base.types import FloatArray
 
 
 def jacobi(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -6,7 +6,7 @@ from torch.nn.functional import avg_pool2d
 
 from tests.families.members import play
 from unbraid.families.common import reconstruction_term
-from unbraid.families.table import FAMILIES
+from unbraid.families.family_table import FAMILIES
 
 WEIGHTED = [name for name, family in FAMILIES.items() if "reconstruction_weight" in family.hyperparameters]
 

@@ -13,11 +13,11 @@ import torch
 from torch import Tensor, nn
 
 import unbraid
-from tests.training.examples import SPACE, blocks, member
 from tests.training.test_loop import assert_same, interrupted_at
+from tests.training.training_examples import SPACE, blocks, member
+from unbraid.data import FactorSpace, FactorTable
+from unbraid.data.image_dataset import ArrayDataset
 from unbraid.datasets import load
-from unbraid.datasets.base import ArrayDataset
-from unbraid.factors import FactorSpace, FactorTable
 from unbraid.families import (
     Adam,
     Context,
@@ -31,12 +31,12 @@ from unbraid.families import (
     Supervision,
     Supply,
 )
-from unbraid.families.base import TRAINING
 from unbraid.families.building import Member, make_supply
+from unbraid.families.family import TRAINING
+from unbraid.families.family_table import FAMILIES
 from unbraid.families.supervision import alternating, cyclic_of
-from unbraid.families.table import FAMILIES
-from unbraid.runs import traversals
-from unbraid.runs.traversals import traverse
+from unbraid.runs import run_traversals as traversals
+from unbraid.runs.run_traversals import traverse
 from unbraid.training import loop
 from unbraid.training.draws import Draws, Images
 from unbraid.training.loop import Plan, train_here

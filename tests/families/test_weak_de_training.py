@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from tests.training.examples import SPACE, TINY, member
-from unbraid.factors import FactorTable
+from tests.training.training_examples import SPACE, TINY, member
+from unbraid.data import FactorTable
 from unbraid.families.building import build_member, make_supply
-from unbraid.families.table import FAMILIES
+from unbraid.families.family_table import FAMILIES
 from unbraid.training.population import make_context, make_population
 
 ROW = FAMILIES["weak_de"]

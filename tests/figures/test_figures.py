@@ -12,11 +12,18 @@ import numpy as np
 import pytest
 from matplotlib.collections import PolyCollection
 
-from tests.figures.examples import SPACE, codes_source, objects_source, representation, run_source, study_source
+from tests.figures.figure_examples import (
+    SPACE,
+    codes_source,
+    objects_source,
+    representation,
+    run_source,
+    study_source,
+)
 from unbraid import train
 from unbraid.figures import FIGURES, Drawn, Source, draw, open_source
+from unbraid.files.table_formats import comma_separated, save_table
 from unbraid.metrics import d_lsbd, mig
-from unbraid.storage.table_formats import comma_separated, save_table
 from unbraid.studies.study import Study
 
 Plain = Callable[[str, str], Drawn]

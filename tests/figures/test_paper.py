@@ -9,10 +9,10 @@ from matplotlib.colors import to_rgb
 from matplotlib.text import Text
 from PIL import Image
 
-from tests.figures.examples import codes_source, representation, study_source
+from tests.figures.figure_examples import codes_source, representation, study_source
 from unbraid import Representation
 from unbraid.figures import FIGURES, draw
-from unbraid.plots import family_marks, fit_width, important_first, plot_against, plot_hinton, plot_kl, save_figure
+from unbraid.show import family_marks, fit_width, important_first, plot_against, plot_hinton, plot_kl, save_figure
 
 WIDE = 60  # codes
 

@@ -10,11 +10,11 @@ from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import accuracy_score, f1_score, precision_score, r2_score, recall_score
 
+from unbraid.base.types import FloatArray
 from unbraid.datasets.superposition import superposition
+from unbraid.families.networks.dictionaries import train_dictionary
 from unbraid.integrations.sae import score_dictionary
 from unbraid.metrics import feature_recovery
-from unbraid.models.dictionaries import train_dictionary
-from unbraid.types import FloatArray
 
 RNG = np.random.default_rng(0)
 

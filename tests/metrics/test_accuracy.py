@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 from tests.examples import entangled_codes, grid_factors, noisy_codes, perfect_codes, rotated_codes
+from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics import explicitness, linear_accuracy, mlp_accuracy, nk
 from unbraid.metrics._shared import accuracy, linear_heads
 from unbraid.metrics._shared.accuracy import Accuracy, noisy_perceptrons
@@ -28,7 +29,6 @@ from unbraid.metrics._solvers.logistic import (
 )
 from unbraid.metrics.linear_accuracy import linear_of_noise
 from unbraid.metrics.mlp_accuracy import mlp_of_noise
-from unbraid.types import FloatArray, IntArray
 
 FACTORS = grid_factors(6)
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
+from unbraid.base.types import FloatArray
 from unbraid.metrics._shared.aggregate import log_ratio_moments, log_ratio_table, look_up, panels
-from unbraid.types import FloatArray
 
 N_ROWS = 300
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from tests.examples import entangled_codes, grid_factors, perfect_codes
+from unbraid.base.types import FloatArray
 from unbraid.metrics import amari, amari_from_importance, dci_boosted, dci_forest, dci_lasso
 from unbraid.metrics.amari import Predictor
 from unbraid.metrics.dci import DCI
-from unbraid.types import FloatArray
 
 
 def eq_1(matrix: FloatArray) -> float:

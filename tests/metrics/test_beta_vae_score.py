@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from tests.examples import entangled_codes, grid_factors, perfect_codes, random_codes
-from unbraid.factors import FactorSpace
+from unbraid.base.types import FloatArray
+from unbraid.data import FactorSpace
 from unbraid.metrics import beta_vae_score
 from unbraid.metrics.beta_vae_score import logistic_regression
-from unbraid.types import FloatArray
 
 FACTORS = grid_factors()
 SPACE = FactorSpace(("a", "b", "c", "d"), (3, 4, 6, 5), ("ordinal",) * 4)

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 
+from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics import factor_leakage, med, mig, modularity
 from unbraid.metrics._shared.bins import bin_equal_mass, bin_equal_width, places
-from unbraid.types import FloatArray, IntArray
 
 COUNTS = st.sampled_from([1, 2, 3, 7, 20])
 

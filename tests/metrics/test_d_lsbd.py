@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from unbraid.factors import FactorSpace
+from unbraid.base.types import FloatArray
+from unbraid.data import FactorSpace
 from unbraid.metrics import NotDefined, d_lsbd
 from unbraid.metrics._shared.inputs import check_inputs
 from unbraid.metrics._shared.regression import as_blocks
 from unbraid.metrics.d_lsbd import d_lsbd_of_noise, turned_back
-from unbraid.types import FloatArray
 
 SPACE = FactorSpace(("x", "y"), (12, 16), ("cyclic", "cyclic"))
 GRID = SPACE.grid()

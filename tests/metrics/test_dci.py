@@ -10,11 +10,11 @@ from sklearn.linear_model import Lasso
 
 from tests.examples import entangled_codes, grid_factors
 from unbraid import Representation
+from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics import amari, amari_from_importance, dci_boosted, dci_forest, dci_from_importance, dci_lasso
 from unbraid.metrics._shared.inputs import split_rows
 from unbraid.metrics.dci import DCI
 from unbraid.metrics.modularity import modularity_of
-from unbraid.types import FloatArray, IntArray
 
 
 def dci_by_loops(matrix: FloatArray, weighted: bool) -> tuple[float, float]:

@@ -7,17 +7,11 @@ import pytest
 from sklearn.ensemble import GradientBoostingClassifier
 
 from tests.examples import entangled_codes, grid_factors, noisy_codes, perfect_codes, rotated_codes
+from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics import dci_boosted
-from unbraid.metrics._solvers.boosting import (
-    MAX_BINS,
-    _bound,
-    _step,
-    boosted_classes,
-    ranked_codes,
-)
+from unbraid.metrics._solvers.boosting import MAX_BINS, _bound, _step, boosted_classes, ranked_codes
 from unbraid.metrics._solvers.trees import coarse_bins
 from unbraid.metrics.dci_boosted import Booster
-from unbraid.types import FloatArray, IntArray
 
 FACTORS = grid_factors(12)
 

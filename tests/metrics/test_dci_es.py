@@ -12,11 +12,11 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import accuracy_score
 
 from tests.examples import grid_factors, noisy_codes, perfect_codes, random_codes, rotated_codes
+from unbraid.base.types import FloatArray
 from unbraid.metrics import dci_es, dci_from_importance, explicitness_from_curve
 from unbraid.metrics._shared.capacities import DEPTHS, FEATURES, UNITS, Curves, _judged
 from unbraid.metrics._shared.inputs import check_inputs, split_rows
 from unbraid.metrics._shared.train_valid_test import train_valid_test
-from unbraid.types import FloatArray
 
 FACTORS = grid_factors(6)
 

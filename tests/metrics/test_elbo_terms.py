@@ -5,9 +5,9 @@ import pytest
 from scipy.special import logsumexp
 
 from tests.examples import entangled_codes, grid_factors
+from unbraid.base.types import FloatArray
 from unbraid.metrics import METRICS, NotDefined, elbo_terms
 from unbraid.metrics.elbo_terms import AT_ONCE, _log_aggregate, _with_controls
-from unbraid.types import FloatArray
 
 FACTORS = grid_factors(repeats=4)
 

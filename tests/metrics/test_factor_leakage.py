@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from tests.examples import entangled_codes, grid_factors, perfect_codes
+from unbraid.base.types import FloatArray
 from unbraid.metrics import factor_leakage
 from unbraid.metrics._shared.inputs import check_inputs
 from unbraid.metrics.factor_leakage import leakage_of_noise
-from unbraid.types import FloatArray
 
 
 def leakage_by_loops(information: FloatArray) -> dict[str, float]:

@@ -7,11 +7,11 @@ import pytest
 
 from tests.examples import entangled_codes, grid_factors, perfect_codes
 from tests.metrics.test_beta_vae_score import SPACE, mixed_codes
-from unbraid.factors import FactorSpace
+from unbraid.base.types import FloatArray, IntArray
+from unbraid.data import FactorSpace
 from unbraid.metrics import factor_vae_score
 from unbraid.metrics._shared.inputs import as_levels, check_inputs
 from unbraid.metrics._shared.interventions import draw_batches, group_rows
-from unbraid.types import FloatArray, IntArray
 
 FACTORS = grid_factors()
 

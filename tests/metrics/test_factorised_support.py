@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
+from unbraid.base.types import FloatArray
 from unbraid.metrics import factorised_support
 from unbraid.metrics.factorised_support import _farthest
-from unbraid.types import FloatArray
 
 
 def by_hand(batch: FloatArray) -> float:

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from unbraid.factors import FactorSpace
+from unbraid.base.types import FloatArray
+from unbraid.data import FactorSpace
 from unbraid.metrics import NotDefined, independence_score
 from unbraid.metrics._shared.inputs import check_inputs
 from unbraid.metrics.independence_score import independence_from_actions, independence_of_noise
-from unbraid.types import FloatArray
 
 SPACE = FactorSpace(("x", "y"), (10, 8), ("cyclic", "cyclic"))
 GRID = SPACE.grid()

@@ -8,10 +8,10 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import log_loss, mutual_info_score
 
 from tests.examples import entangled_codes, grid_factors, noisy_codes, random_codes
+from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics import infomec
 from unbraid.metrics._shared.inputs import check_inputs
 from unbraid.metrics._shared.neighbours import neighbour_information
-from unbraid.types import FloatArray, IntArray
 
 FACTORS = grid_factors(3)
 GRID = np.array([(a, b) for a in range(4) for b in range(2)])

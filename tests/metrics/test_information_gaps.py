@@ -8,11 +8,11 @@ import pytest
 from sklearn.metrics import mutual_info_score
 
 from tests.examples import entangled_codes, grid_factors, perfect_codes, random_codes
+from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics import dcimig, jemmig, mig, mig_sup
 from unbraid.metrics._shared.bins import bin_equal_width
 from unbraid.metrics._shared.inputs import check_inputs
 from unbraid.metrics.dcimig import dcimig_of_noise
-from unbraid.types import FloatArray, IntArray
 
 FACTORS = grid_factors(4)
 GRID = np.array([(a, b) for a in range(4) for b in range(2)])

@@ -5,10 +5,10 @@ import pytest
 
 from tests.examples import entangled_codes, grid_factors, perfect_codes, random_codes
 from unbraid import Representation
+from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics import irs
 from unbraid.metrics._shared.inputs import check_inputs
 from unbraid.metrics.irs import irs_of_noise
-from unbraid.types import FloatArray, IntArray
 
 FACTORS = grid_factors(4)
 

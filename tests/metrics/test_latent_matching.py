@@ -7,10 +7,10 @@ import pytest
 from sklearn.metrics import mutual_info_score
 
 import unbraid
+from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics import METRICS, latent_matching
 from unbraid.metrics.latent_matching import LatentMatching, latent_matching_of_noise
 from unbraid.scoring.engine import inputs_of
-from unbraid.types import FloatArray, IntArray
 
 RNG = np.random.default_rng(1)
 LEVELS = RNG.integers(0, 3, 240)

@@ -10,10 +10,10 @@ from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
 
 from tests.examples import entangled_codes, grid_factors, noisy_codes, perfect_codes, rotated_codes
+from unbraid.base.types import Kind
 from unbraid.metrics import mcc
 from unbraid.metrics._shared.inputs import check_inputs, split_rows
 from unbraid.metrics.mcc import Correlation, Fit, mcc_of_noise
-from unbraid.types import Kind
 
 FACTORS = grid_factors(6)
 GRID = np.array([(a, b) for a in range(4) for b in range(2)])

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from tests.examples import entangled_codes, grid_factors, perfect_codes
-from unbraid.factors import FactorSpace
+from unbraid.base.types import FloatArray, IntArray
+from unbraid.data import FactorSpace
 from unbraid.metrics import dcimig, jemmig, mig, mig_sup
-from unbraid.types import FloatArray, IntArray
 
 
 def mig_by_loops(codes: FloatArray, factors: IntArray, bins: int) -> float:

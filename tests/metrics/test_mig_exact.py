@@ -4,22 +4,15 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from tests.examples import (
-    entangled_codes,
-    grid_factors,
-    noisy_codes,
-    perfect_codes,
-    random_codes,
-    rotated_codes,
-)
+from tests.examples import entangled_codes, grid_factors, noisy_codes, perfect_codes, random_codes, rotated_codes
 from unbraid import Representation
+from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics import METRICS, NotDefined, mig_exact
 from unbraid.metrics._shared import aggregate
 from unbraid.metrics._shared.inputs import Part, check_inputs
 from unbraid.metrics._shared.resampling import Numbers
 from unbraid.metrics.mig_exact import mig_exact_of_parts
 from unbraid.scoring.resampled import part_scorer
-from unbraid.types import FloatArray, IntArray
 
 FACTORS = grid_factors(repeats=4)
 METHODS = ["quadrature", "monte_carlo"]

@@ -5,10 +5,10 @@ import pytest
 from sklearn.metrics import mutual_info_score
 
 from tests.examples import entangled_codes, grid_factors, rotated_codes
+from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics import modularity
 from unbraid.metrics._shared.inputs import check_inputs
 from unbraid.metrics.modularity import Variant, modularity_of, modularity_of_noise
-from unbraid.types import FloatArray, IntArray
 
 
 def modularity_by_loops(information: FloatArray, *, dead_as_zero: bool) -> float:

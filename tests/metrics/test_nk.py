@@ -9,6 +9,7 @@ from threadpoolctl import threadpool_limits
 
 from tests.examples import entangled_codes, grid_factors, perfect_codes, rotated_codes
 from tests.metrics.test_snc import toy_model
+from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics import METRICS, explicitness, linear_accuracy, mlp_accuracy, nk, snc
 from unbraid.metrics._shared import probes
 from unbraid.metrics._shared.information import binned_information
@@ -16,7 +17,6 @@ from unbraid.metrics._shared.inputs import check_inputs
 from unbraid.metrics._shared.probes import perceptrons
 from unbraid.metrics._shared.sharing import sharing
 from unbraid.metrics._shared.train_test_split import accuracies, guessing, train_test_split
-from unbraid.types import FloatArray, IntArray
 
 
 def xor_codes(n_factors: int, n_samples: int = 1500) -> tuple[FloatArray, IntArray]:

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from tests.examples import entangled_codes, grid_factors, noisy_codes, perfect_codes, rotated_codes
+from unbraid.base.types import FloatArray
 from unbraid.metrics import NotDefined, omes, omes_from_association
-from unbraid.types import FloatArray
 
 FACTORS = grid_factors(1)
 

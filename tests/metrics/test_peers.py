@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from unbraid import Representation
+from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics import (
     dcimig,
     elbo_terms,
@@ -29,7 +30,6 @@ from unbraid.metrics import (
     tmex,
     udr,
 )
-from unbraid.types import FloatArray, IntArray
 
 RNG = np.random.default_rng(0)
 LATENTS = RNG.standard_normal((1000, 5))

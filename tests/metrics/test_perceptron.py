@@ -5,6 +5,7 @@ import numba
 import numpy as np
 import pytest
 
+from unbraid.base.types import FloatArray
 from unbraid.metrics._solvers.perceptron import (
     HIDDEN,
     adam,
@@ -17,7 +18,6 @@ from unbraid.metrics._solvers.perceptron import (
     softmax_errors,
 )
 from unbraid.metrics._solvers.vectors import aligned, widest_vectors
-from unbraid.types import FloatArray
 
 WIDTH, CLASSES, PADDED, ROWS = 8, 6, 8, 12  # 5 codes and the ones, in 8 columns; 10 of 12 rows count
 

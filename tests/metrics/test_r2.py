@@ -16,10 +16,10 @@ from sklearn.preprocessing import StandardScaler
 
 from tests.examples import entangled_codes, grid_factors, perfect_codes, rotated_codes
 from unbraid import score
+from unbraid.base.types import FloatArray
 from unbraid.metrics import r2
 from unbraid.metrics._shared.inputs import check_inputs, split_rows
 from unbraid.metrics.r2 import heavy_tails, r2_of_noise
-from unbraid.types import FloatArray
 
 FACTORS = grid_factors(6)
 GRID = np.tile([(a, b) for a in range(4) for b in range(2)], (25, 1))

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from tests.examples import grid_factors, perfect_codes
+from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics import nk, snc
 from unbraid.metrics._shared.alignment import align, beyond_luck, training_information
 from unbraid.metrics._shared.information import binned_information
 from unbraid.metrics._shared.inputs import Part, check_inputs
 from unbraid.metrics._shared.train_test_split import train_test_split
 from unbraid.metrics.snc import _cut, _places, single_code_predictions, snc_of_noise, snc_of_parts
-from unbraid.types import FloatArray, IntArray
 
 
 def toy_model(second: str) -> tuple[FloatArray, IntArray]:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
+from unbraid.base.types import FloatArray
 from unbraid.metrics import (
     absorption,
     codes_to_ablate,
@@ -13,7 +14,6 @@ from unbraid.metrics import (
     targeted_probe_perturbation,
 )
 from unbraid.metrics._shared.inputs import split_rows
-from unbraid.types import FloatArray
 
 RNG = np.random.default_rng(0)
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from sklearn.metrics import mutual_info_score, roc_auc_score
 
+from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics import NotDefined, tad
 from unbraid.metrics._shared.inputs import check_inputs
 from unbraid.metrics.tad import tad_of_noise
-from unbraid.types import FloatArray, IntArray
 
 RNG = np.random.default_rng(0)
 BITS = RNG.integers(0, 2, (600, 4))

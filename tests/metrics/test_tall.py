@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-import unbraid._utils.arrays
+import unbraid.base.arrays
 from unbraid import Representation, score
-from unbraid._utils.arrays import array_digest
+from unbraid.base.arrays import array_digest
 from unbraid.metrics._shared import inputs
 from unbraid.metrics._shared.inputs import finite_matrix
 from unbraid.metrics._solvers import trees
@@ -93,7 +93,7 @@ def test_memory_beside_tall_codes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_describes_a_wide_card_takes_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unbraid._utils.arrays, "CELLS", 1 << 14)
+    monkeypatch.setattr(unbraid.base.arrays, "CELLS", 1 << 14)
     codes = np.random.default_rng(0).standard_normal((200, 4000)).astype(np.float32)
     expected = array_digest(codes.astype(float))
     tracemalloc.start()

@@ -6,10 +6,10 @@ from itertools import permutations
 import numpy as np
 import pytest
 
+from unbraid.base.types import FloatArray, IntArray, Kind
 from unbraid.metrics import mcc, snc
 from unbraid.metrics._shared.alignment import align
 from unbraid.metrics._shared.inputs import split_rows
-from unbraid.types import FloatArray, IntArray, Kind
 
 Columns = tuple[FloatArray, IntArray]
 ORDER = [2, 0, 3, 1]

@@ -8,12 +8,12 @@ import pytest
 from scipy.stats import spearmanr
 
 from unbraid import score
+from unbraid.base.types import FloatArray
 from unbraid.metrics import NotDefined, udr
-from unbraid.metrics._shared import pairs as _pairs
-from unbraid.metrics._shared.pairs import agreement
+from unbraid.metrics._shared import udr_pairs as _pairs
+from unbraid.metrics._shared.udr_pairs import agreement
 from unbraid.metrics._solvers.group_lasso import cross_validated
 from unbraid.metrics.udr import heavy_note, rotated_udr
-from unbraid.types import FloatArray
 
 N = 600
 BASE = np.random.default_rng(0).standard_normal((N, 4))

@@ -10,11 +10,11 @@ import pytest
 from scipy import sparse
 from scipy.stats import rankdata
 
-import unbraid._utils.arrays
+import unbraid.base.arrays
 from unbraid import rank
+from unbraid.base.types import FloatArray
 from unbraid.metrics import udr, wide_udr
 from unbraid.metrics.udr_wide import Correlation
-from unbraid.types import FloatArray
 
 
 def models() -> list[FloatArray]:
@@ -103,7 +103,7 @@ def test_bad_input_is_one_line(unbraid_cli, tmp_path: Path, monkeypatch: pytest.
     bad[7, 3] = np.nan
     sparse.save_npz(tmp_path / "nan.npz", sparse.csr_array(bad))
     sparse.save_npz(tmp_path / "short.npz", sparse.csr_array(bad[:7]))
-    monkeypatch.setattr(unbraid._utils.arrays, "MOST_BYTES", 1 << 10)
+    monkeypatch.setattr(unbraid.base.arrays, "MOST_BYTES", 1 << 10)
     code, _, error = unbraid_cli("rank", *files, "--top", "3", "--json", str(tmp_path / "out.json"))
     assert code == 0, error
     told = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-import unbraid._utils.arrays
-import unbraid._utils.memory
+import unbraid.base.arrays
+import unbraid.base.memory
 from tests.examples import entangled_codes, grid_factors
 from unbraid import Representation, ScoreCard, score
+from unbraid.base.types import FloatArray, Kind
 from unbraid.metrics import mcc, med, mig, modularity, sap, snc, wide_scores
-from unbraid.types import FloatArray, Kind
 
 FACTORS = grid_factors(5)
 KINDS: dict[str, tuple[Kind, ...]] = {
@@ -99,7 +99,7 @@ def test_a_row_that_lacks_a_label_may_store_nan(held: Any, dense: bool) -> None:
 
 
 def test_what_would_not_fit_is_refused_before_memory_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unbraid._utils.arrays, "MOST_BYTES", 1 << 16)
+    monkeypatch.setattr(unbraid.base.arrays, "MOST_BYTES", 1 << 16)
     held: Any = sparse.csr_matrix(wide())
     with pytest.raises(ValueError, match="as a full array; .*wide_scores read them by columns"):
         mig(held, FACTORS)
@@ -176,7 +176,7 @@ def test_a_card_of_wide_codes_has_the_numbers_of_the_plain_one_and_the_codes_tha
     expected = score(codes, labels, metrics=["sae", "med", "sap"])
     full = score(held_by_rows(codes), labels, metrics=["sae", "irs"], null=2, dense=True)
     assert full["irs"].score == score(codes, labels, metrics="irs")["irs"].score
-    monkeypatch.setattr(unbraid._utils.arrays, "MOST_READ", 1 << 16)
+    monkeypatch.setattr(unbraid.base.arrays, "MOST_READ", 1 << 16)
     holds: list[Any] = [held_by_rows(codes), sparse.csc_matrix(codes)]
     card = score(held_by_rows(codes), labels, metrics="mig")
     for held in holds:
@@ -208,7 +208,7 @@ def test_a_card_of_wide_codes_has_the_numbers_of_the_plain_one_and_the_codes_tha
     with pytest.raises(ValueError, match="no factors"):
         score(held_by_rows(codes), metrics="mig")
     np.save(tmp_path / "codes.npy", codes)
-    monkeypatch.setattr(unbraid._utils.arrays, "MOST_COLUMNS", 59)
+    monkeypatch.setattr(unbraid.base.arrays, "MOST_COLUMNS", 59)
     mapped = np.load(tmp_path / "codes.npy", mmap_mode="r")
     assert score(mapped, FACTORS, metrics="mig").of_codes == 60
     with pytest.raises(ValueError, match="1 row without a label: leave such rows out of codes that are read"):
@@ -224,7 +224,7 @@ def test_the_command_scores_a_file_that_is_too_wide(
     sparse.save_npz(tmp_path / "codes.npz", sparse.csr_array(wide()))
     table = "\n".join(["a,b,c", *(",".join(map(str, row)) for row in FACTORS.tolist())])
     (tmp_path / "labels.csv").write_text(table, encoding="utf-8")
-    monkeypatch.setattr(unbraid._utils.arrays, "MOST_READ", 1 << 16)
+    monkeypatch.setattr(unbraid.base.arrays, "MOST_READ", 1 << 16)
     files = str(tmp_path / "codes.npz"), "--labels", str(tmp_path / "labels.csv")
     code, printed, error = unbraid_cli("score", *files, "--metrics", "sae", "--columns", "b,c")
     assert code == 0, error
@@ -240,7 +240,7 @@ def test_the_command_scores_a_file_that_is_too_wide(
         assert said in error
     np.save(tmp_path / "codes.npy", wide().astype(np.float32))
     sparse.save_npz(tmp_path / "codes.npz", sparse.csr_array(wide().astype(np.float32)))
-    monkeypatch.setattr(unbraid._utils.arrays, "MOST_COLUMNS", 59)  # so that full codes stay on the disk
+    monkeypatch.setattr(unbraid.base.arrays, "MOST_COLUMNS", 59)  # so that full codes stay on the disk
     of_sparse, of_full = (
         unbraid_cli("score", str(tmp_path / f"codes.{end}"), *files[1:], "--metrics", "sae")[1].splitlines()
         for end in ("npz", "npy")
@@ -254,11 +254,11 @@ def test_the_command_scores_a_file_that_is_too_wide(
     files = (str(tmp_path / "codes.npz"), *files[1:])
     code, printed, error = unbraid_cli("score", *files, "--metrics", "irs,mig", "--dense")
     assert (code, "irs " in printed) == (0, True), error
-    monkeypatch.setattr(unbraid._utils.memory, "free_memory", lambda: 1000)
+    monkeypatch.setattr(unbraid.base.memory, "free_memory", lambda: 1000)
     code, _, error = unbraid_cli("score", *files, "--metrics", "irs,mig", "--dense")
     assert (code, len(error.splitlines())) == (2, 1)
     assert "needs about 0.0 GB and 0.0 GB are free" in error
-    monkeypatch.setattr(unbraid._utils.arrays, "MOST_BYTES", 1 << 16)
+    monkeypatch.setattr(unbraid.base.arrays, "MOST_BYTES", 1 << 16)
     # What has no way of its own for codes so wide names the limit.
     code, _, error = unbraid_cli("figure", "hinton", *files, "--out", str(tmp_path / "a.png"))
     assert (code, len(error.splitlines())) == (2, 1)
@@ -319,7 +319,7 @@ def test_the_command_is_strict_with_sparse_codes_too(
 ) -> None:
     sparse.save_npz(tmp_path / "codes.npz", sparse.csr_array(wide()))
     (tmp_path / "labels.csv").write_text("a\n" + "".join(f"{row[0]}\n" for row in FACTORS), encoding="utf-8")
-    monkeypatch.setattr(unbraid._utils.arrays, "MOST_READ", 1 << 14)
+    monkeypatch.setattr(unbraid.base.arrays, "MOST_READ", 1 << 14)
     monkeypatch.setattr("unbraid.metrics.wide.mcc", broken)
     words = ("score", str(tmp_path / "codes.npz"), "--labels", str(tmp_path / "labels.csv"), "--metrics", "mig,mcc")
     code, printed, error = unbraid_cli(*words)

@@ -14,13 +14,13 @@ from tests.examples import (
     rotated_codes,
 )
 from unbraid import score, score_encoder
+from unbraid.base.types import BoolArray, FloatArray
 from unbraid.datasets import from_array
 from unbraid.datasets.subset import left_out
 from unbraid.metrics import NotDefined, dci_lasso, zero_shot
 from unbraid.metrics._shared.inputs import split_rows
 from unbraid.metrics._solvers.forest import fit_forest, sorted_codes
 from unbraid.metrics.zero_shot import Gap, Regressor
-from unbraid.types import BoolArray, FloatArray
 
 FACTORS = grid_factors(12)
 

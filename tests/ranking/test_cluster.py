@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 
 from tests.conftest import Cli
-from tests.studies.examples import SMALL, written
+from tests.studies.study_examples import SMALL, written
 from unbraid import Study, rank
-from unbraid._utils import cluster as _cluster
-from unbraid._utils import threads
-from unbraid._utils.cluster import on_cluster
-from unbraid._utils.threads import shared_out
+from unbraid.base import cluster as _cluster
+from unbraid.base import threads
+from unbraid.base.cluster import on_cluster
+from unbraid.base.threads import shared_out
 from unbraid.metrics import udr
-from unbraid.metrics._shared import pairs as _pairs
+from unbraid.metrics._shared import udr_pairs as _pairs
 from unbraid.ranking.cache import read_ranking
 from unbraid.ranking.ranking import Ranking
-from unbraid.studies import rank as _rank
+from unbraid.studies import rank_models as _rank
 
 pytestmark = pytest.mark.lengthy
 

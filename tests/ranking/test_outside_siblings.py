@@ -7,7 +7,7 @@ from scipy.linalg import expm
 from scipy.stats import ortho_group
 
 import unbraid
-from unbraid.types import FloatArray
+from unbraid.base.types import FloatArray
 
 N_SEEDS, N_ROWS = 3, 1500
 NOISE, TURNS = (0.1, 0.3, 0.6, 1.0), (0.1, 0.3, 0.6)  # in standard deviations of a code; in radians, about

@@ -13,13 +13,13 @@ import pytest
 from scipy.stats import spearmanr
 
 from unbraid import Representation
-from unbraid._utils.natural_order import natural
-from unbraid.metrics._shared import pairs as _pairs
+from unbraid.base.natural_order import natural
+from unbraid.base.types import FloatArray
+from unbraid.metrics._shared import udr_pairs as _pairs
 from unbraid.ranking import cache as ranking_file
 from unbraid.ranking import ranking as ranking_module
 from unbraid.ranking.cache import rank_and_keep, ranking_path, read_ranking, write_ranking
 from unbraid.ranking.ranking import Candidate, NothingToRank, Ranking, RankingOptions, rank_models
-from unbraid.types import FloatArray
 
 N = 300
 RNG = np.random.default_rng(0)

@@ -8,19 +8,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.training.examples import blocks
+from tests.training.training_examples import blocks
 from unbraid import Representation, load_run, train
+from unbraid.files.checksum import MARK
+from unbraid.files.marks import ReadOnce
+from unbraid.files.run_files import CHECKPOINT, CODES, CURVES, HELD_OUT, LASTING, SNAPSHOTS, WEIGHTS
 from unbraid.runs.folder import damage_of, read_folder
 from unbraid.runs.run import Run
-from unbraid.storage.checksum import MARK
-from unbraid.storage.marks import ReadOnce
-from unbraid.storage.run_files import CHECKPOINT, CODES, CURVES, HELD_OUT, LASTING, SNAPSHOTS, WEIGHTS
 from unbraid.studies import store
 from unbraid.studies.holdout.answers import read_answers
 from unbraid.studies.snapshot import failed_beside, read_added
 from unbraid.studies.store import StudyEnvironment
 from unbraid.training.checkpoints import load_checkpoint
-from unbraid.training.provenance import commit
+from unbraid.training.training_versions import commit
 
 USED: dict[str, Callable[[Run], object]] = {
     WEIGHTS: lambda run: load_run(run.path),

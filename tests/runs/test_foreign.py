@@ -11,7 +11,7 @@ import pytest
 
 import unbraid
 from tests.conftest import Cli
-from unbraid.runs.foreign import code_file, config_columns, is_run, label_file, models_below
+from unbraid.runs.foreign_models import code_file, config_columns, is_run, label_file, models_below
 
 RNG = np.random.default_rng(0)
 LABELS = pd.DataFrame(RNG.integers(0, [3, 5], (200, 2)), columns=["shape", "hue"])

@@ -8,11 +8,11 @@ import pytest
 import torch
 from scipy.stats import kstest
 
-from tests.training.examples import SMALL, TINY
+from tests.training.training_examples import SMALL, TINY
 from unbraid import Run, train
-from unbraid.families.base import Part
+from unbraid.families.family import Part
 from unbraid.runs.generating import between
-from unbraid.runs.page import run_page
+from unbraid.runs.run_page import run_page
 
 SETTINGS: dict[str, Any] = {
     "network": "dense", "steps": 30, "batch_size": 16, "processes": 0, "precision": "float32", "learning_rate": 1e-2,

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from unbraid.datasets.base import ArrayDataset
-from unbraid.factors import FactorSpace
-from unbraid.families.base import Part
+from unbraid.data import FactorSpace
+from unbraid.data.image_dataset import ArrayDataset
+from unbraid.families.family import Part
 from unbraid.runs.interpolations import object_interpolation, rotation_traversal
 
 SPACE = FactorSpace(("object", "a", "b"), (3, 8, 4), ("categorical", "cyclic", "cyclic"))

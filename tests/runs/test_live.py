@@ -13,16 +13,16 @@ from playwright.sync_api import Browser
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tests.report.browser import shown
-from tests.training.examples import blocks, member
-from unbraid.families.base import code_parts
+from tests.show.browser import shown
+from tests.training.training_examples import blocks, member
 from unbraid.families.building import build_member, structural_settings
-from unbraid.families.table import FAMILIES
-from unbraid.models.networks import network_pair
+from unbraid.families.family import code_parts
+from unbraid.families.family_table import FAMILIES
+from unbraid.families.networks.standard import network_pair
 from unbraid.runs.live.program import Program, rounding
 from unbraid.runs.live.tracing import NotTraced, traced
 
-SCRIPT = (files("unbraid.report") / "templates" / "decoder.js").read_text(encoding="utf-8")
+SCRIPT = (files("unbraid.show") / "templates" / "decoder.js").read_text(encoding="utf-8")
 RUN = """async ({program, codes}) => {
   const decode = await makeDecoder(program);
   return codes.map((code) => Array.from(decode(code)));

@@ -13,11 +13,11 @@ from huggingface_hub import ModelCard
 from sklearn.metrics import mutual_info_score
 
 import unbraid
-from tests.training.examples import TINY, blocks
+from tests.training.training_examples import TINY, blocks
 from unbraid import load_run
-from unbraid.runs.exported import export_folder
 from unbraid.runs.model_card import ALONE, model_card
 from unbraid.runs.run import Run, open_run
+from unbraid.runs.run_export import export_folder
 from unbraid.studies.study import Study
 
 YAML = """

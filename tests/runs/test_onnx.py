@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 import unbraid
-from tests.training.examples import blocks
+from tests.training.training_examples import blocks
 from unbraid.runs.live.tracing import NotTraced, traced
 from unbraid.runs.onnx import export_onnx
 from unbraid.runs.run import Run, open_run

@@ -5,8 +5,8 @@ import pytest
 import torch
 from torch import nn
 
-from unbraid.plots import plot_traversals
-from unbraid.runs.traversals import traverse_codes
+from unbraid.runs.run_traversals import traverse_codes
+from unbraid.show import plot_traversals
 
 RNG = np.random.default_rng(0)
 CODES = RNG.standard_normal((200, 3)) * [0.1, 1.0, 2.0]

@@ -9,13 +9,13 @@ import torch
 from scipy.stats import norm
 
 import unbraid
-from tests.training.examples import SPACE, blocks
+from tests.training.training_examples import SPACE, blocks
 from unbraid import load_run, train
-from unbraid.datasets.base import ArrayDataset
+from unbraid.base.types import FloatArray
+from unbraid.data.image_dataset import ArrayDataset
 from unbraid.runs.live.sliders import sliders
 from unbraid.runs.run import Run
-from unbraid.runs.traversals import traverse
-from unbraid.types import FloatArray
+from unbraid.runs.run_traversals import traverse
 
 TINY = ArrayDataset(np.ascontiguousarray(blocks().array[:, ::4, ::4]), SPACE)  # 8 x 8
 COMMON = {"network": "dense", "steps": 20, "batch_size": 16, "processes": 0, "precision": "float32", "device": "cpu"}

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from tests.training.examples import blocks
+from tests.training.training_examples import blocks
 from unbraid import load_run, train
-from unbraid.datasets.base import ArrayDataset
-from unbraid.factors import FactorTable
+from unbraid.data import FactorTable
+from unbraid.data.image_dataset import ArrayDataset
 
 RESNET = {"network": "resnet", "latents": 3, "processes": 0, "precision": "float32", "learning_rate": 1e-3}
 

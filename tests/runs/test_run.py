@@ -20,14 +20,14 @@ from torch import nn
 
 import unbraid
 from tests.processes import forked, holder_elsewhere
-from tests.training.examples import SPACE, TINY, blocks, member
+from tests.training.training_examples import SPACE, TINY, blocks, member
 from unbraid import load_run, train
-from unbraid.datasets.base import ArrayDataset
-from unbraid.families.table import FAMILIES
+from unbraid.data.image_dataset import ArrayDataset
+from unbraid.families.family_table import FAMILIES
+from unbraid.files.checksum import without_checksum
+from unbraid.files.run_files import CODES, CONFIG, STATUS, WEIGHTS
 from unbraid.runs.run import Run
-from unbraid.runs.traversals import traverse
-from unbraid.storage.checksum import without_checksum
-from unbraid.storage.run_files import CODES, CONFIG, STATUS, WEIGHTS
+from unbraid.runs.run_traversals import traverse
 from unbraid.training import writing
 from unbraid.training.train import LOCK, TrainingProgress, weight_bytes
 
@@ -153,7 +153,8 @@ def test_what_a_program_has_set_in_torch_changes_no_run(runs, tmp_path, name):
     wanted = _asked(runs[0], images, codes)
     with SURROUNDINGS[name]():
         (again,) = train("beta_vae", blocks(), beta=1, learning_rate=1e-3, steps=30, out=tmp_path, **SMALL)
-        train("vae", TINY, steps=1, out=tmp_path, **{**SMALL, "network": "unbraid.models.networks:dense_pair"})
+        other = {**SMALL, "network": "unbraid.families.networks.standard:dense_pair"}
+        train("vae", TINY, steps=1, out=tmp_path, **other)
         run = load_run(again.path)
         found = _asked(run, images, codes)
     assert again.path.name == runs[0].path.name
@@ -274,7 +275,7 @@ def test_killed_in_the_middle_it_continues_to_the_same_weights(tmp_path):
     """Killed outright, its last checkpoint a few steps old, then run again."""
     script = f"""
 import sys, time, unbraid.training.train as api, unbraid.training.loop as loop
-from tests.training.examples import blocks
+from tests.training.training_examples import blocks
 loop.REPORT_SECONDS = 0.0
 def slow(sent):
     if max(sent.taken.values(), default=0) >= 15:
@@ -418,7 +419,7 @@ class Full:
 def test_two_processes_do_not_train_the_same_run(tmp_path):
     script = f"""
 import sys, time
-from tests.training.examples import blocks
+from tests.training.training_examples import blocks
 from unbraid import train
 def slow(sent):
     print("at work", flush=True)

@@ -14,13 +14,13 @@ from typer.testing import CliRunner
 
 import unbraid
 from unbraid import Representation
+from unbraid.base.types import FloatArray, IntArray
 from unbraid.cli.app import app
+from unbraid.files.table_formats import Table, comma_separated, latex, markdown
 from unbraid.metrics import med, mig_sup, modularity, r2
 from unbraid.metrics._shared.resampling import Resampling, part_of_rows, permutation
 from unbraid.scoring.compare import Difference, _decided, _difference
 from unbraid.scoring.equal_rows import Sampled
-from unbraid.storage.table_formats import Table, comma_separated, latex, markdown
-from unbraid.types import FloatArray, IntArray
 
 RNG = np.random.default_rng(0)
 FACTORS = np.stack([RNG.integers(0, size, 400) for size in (3, 4)], axis=1)

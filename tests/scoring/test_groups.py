@@ -9,19 +9,19 @@ from typer.testing import CliRunner
 
 import unbraid
 from unbraid import Representation, score
+from unbraid.base.types import Kind
 from unbraid.cli.app import app
-from unbraid.confidence.dependence import in_order, note_on_neighbours, with_repeats_as_groups
-from unbraid.confidence.null import Shuffle, asked_shuffle
+from unbraid.data.labels import check_groups
 from unbraid.metrics import METRICS
 from unbraid.metrics._shared.inputs import split_rows
 from unbraid.metrics._shared.resampling import Resampling, draw_part
-from unbraid.representation.labels import check_groups
+from unbraid.scoring.card_tables import group_rows
+from unbraid.scoring.dependence import in_order, note_on_neighbours, with_repeats_as_groups
 from unbraid.scoring.equal_groups import subsets_of_groups
+from unbraid.scoring.null import Shuffle, asked_shuffle
 from unbraid.scoring.resampled import part_scorer
 from unbraid.scoring.score import choose
-from unbraid.scoring.tables import group_rows
 from unbraid.scoring.uncertainty import Again, scores_of_parts
-from unbraid.types import Kind
 
 RNG = np.random.default_rng(0)
 SIZES = RNG.integers(8, 30, 20)

@@ -15,10 +15,10 @@ from sklearn.metrics.cluster import contingency_matrix, expected_mutual_informat
 import unbraid
 from tests.conftest import Cli
 from unbraid import Representation
-from unbraid.confidence.null import Shuffle
+from unbraid.base.types import FloatArray
 from unbraid.metrics._shared import independence
+from unbraid.scoring.null import Shuffle
 from unbraid.scoring.per_code import per_code
-from unbraid.types import FloatArray
 
 RNG = np.random.default_rng(0)
 FACTORS = RNG.integers(0, [3, 6], (300, 2))

@@ -16,8 +16,8 @@ import pytest
 
 import unbraid
 from tests.examples import entangled_codes, grid_factors
+from unbraid.data import FactorSpace
 from unbraid.datasets import ArrayDataset
-from unbraid.factors import FactorSpace
 from unbraid.metrics import METRICS, PRESETS
 from unbraid.metrics._shared.inputs import standardised
 from unbraid.metrics._shared.sharing import shared, sharing
@@ -312,7 +312,7 @@ def own(codes: object, factors: object) -> None:  # noqa: ARG001
 
 def test_a_metric_of_ours_that_is_not_finite_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     row = replace(METRICS["mig"], function=lambda *_: float("nan"))
-    monkeypatch.setattr("unbraid.metrics._shared.arguments.METRICS", {**METRICS, "mig": row})
+    monkeypatch.setattr("unbraid.metrics._shared.metric_arguments.METRICS", {**METRICS, "mig": row})
     card = unbraid.score(CODES, FACTORS, metrics=["mig", "med"])
     assert card.failed["mig"].reason.startswith("ValueError: metric mig gave score = nan")
 
@@ -490,7 +490,7 @@ def test_ctrl_c_within_a_compiled_metric_is_no_failed_metric(monkeypatch: pytest
         raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
 
     row = replace(METRICS["mig"], function=interrupted)
-    monkeypatch.setattr("unbraid.metrics._shared.arguments.METRICS", {**METRICS, "mig": row})
+    monkeypatch.setattr("unbraid.metrics._shared.metric_arguments.METRICS", {**METRICS, "mig": row})
     with pytest.raises(KeyboardInterrupt):
         unbraid.score(CODES, FACTORS, metrics=["mig", "modularity"])
 

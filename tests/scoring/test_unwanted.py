@@ -10,10 +10,10 @@ from scipy import sparse
 
 import unbraid
 from unbraid import Representation, ScoreCard
-from unbraid.confidence.baselines import Baseline
 from unbraid.metrics import explicitness, mig, r2
+from unbraid.scoring.baselines import Baseline
+from unbraid.scoring.card_tables import footnote, score_table
 from unbraid.scoring.compare import compare
-from unbraid.scoring.tables import footnote, score_table
 
 N = 1200
 RNG = np.random.default_rng(0)

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import unbraid
 from unbraid import Representation
 from unbraid.cli.app import app
-from unbraid.figures._source import open_source
+from unbraid.figures.figure_source import open_source
 from unbraid.metrics import METRICS, NotDefined, mig, sap
 from unbraid.metrics._shared.resampling import part_of_rows
 from unbraid.scoring.card import fields_of

@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 
 from unbraid import Representation, load_run, rank, score, train
+from unbraid.base.types import FloatArray
 from unbraid.cli.app import main
+from unbraid.data import FactorSpace
 from unbraid.datasets import ArrayDataset, load
-from unbraid.factors import FactorSpace
+from unbraid.files import marks
 from unbraid.runs.folder import read_codes
 from unbraid.runs.run import N_CODES
 from unbraid.scoring.encoding import drawn
 from unbraid.scoring.score import score_encoder
-from unbraid.storage import marks
 from unbraid.studies import index
 from unbraid.studies.added import _checked, add, encode_sample, names_of, sample_of
 from unbraid.studies.study import Study
 from unbraid.studies.study_ranking import rank_study
-from unbraid.types import FloatArray
 
 YAML = """
 name: small

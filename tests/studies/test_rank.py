@@ -8,7 +8,7 @@ from scipy import sparse
 from unbraid import Representation
 from unbraid.metrics import udr
 from unbraid.ranking.ranking import NothingToRank
-from unbraid.studies.rank import rank
+from unbraid.studies.rank_models import rank
 
 RNG = np.random.default_rng(0)
 CODES = RNG.normal(size=(300, 3))

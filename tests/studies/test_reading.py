@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from tests.processes import forked
-from tests.studies.examples import SMALL, written
+from tests.studies.study_examples import SMALL, written
 from unbraid import Study
-from unbraid.storage.marks import SETTLED
+from unbraid.files.marks import SETTLED
 from unbraid.studies.added import add, encode_sample
 
 COUNTING = """

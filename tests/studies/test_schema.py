@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.studies.examples import SMALL, parse
-from unbraid.families.table import FAMILIES
+from tests.studies.study_examples import SMALL, parse
+from unbraid.families.family_table import FAMILIES
 from unbraid.studies.executors import EXECUTORS
 from unbraid.studies.expand import check_metrics, expand, metric_names
-from unbraid.studies.record import StudyPart
 from unbraid.studies.schema import OPTIONS, StudyConfig
 from unbraid.studies.store import StudyEnvironment
+from unbraid.studies.study_record import StudyPart
 
 AROUND = StudyEnvironment(
     {"name": "square", "options": {}, "n_images": 64, "image_shape": [64, 64, 1], "content": "0" * 16}, "cpu", "float32"
@@ -227,7 +227,7 @@ def test_a_search_that_cannot_be_names_its_key(section: dict[str, Any], said: st
 
 
 def test_networks_of_ones_own_are_found_wherever_they_stand() -> None:
-    own = "tests.studies.examples:{}"
+    own = "tests.studies.study_examples:{}"
     for section in (
         {"zip": {"network": [own.format("refusing"), "dense"]}},
         {"random": {"n": 4, "network": [own.format("refusing")]}},
@@ -277,7 +277,7 @@ def test_numbers_written_as_1e_minus_4_are_numbers():
         (["independence_score"], "metrics[0]: independence_score needs at least two cyclic or ordinal factors"),
         (["zero_shot"], "metrics[0]: zero_shot needs a gap; give one as `zero_shot: {held_out: ...}`"),
         (["udr"], "metrics[0]: udr compares models with each other; say how under the key `udr`"),
-        (["tests.studies.examples:absent"], "cannot be imported"),
+        (["tests.studies.study_examples:absent"], "cannot be imported"),
     ],
 )
 def test_a_metric_that_the_factors_do_not_allow_is_refused(metrics, said):
@@ -286,7 +286,7 @@ def test_a_metric_that_the_factors_do_not_allow_is_refused(metrics, said):
 
 
 def test_metrics_that_the_factors_allow_are_taken():
-    chosen = ["d_lsbd", "independence_score", "zero_shot", "tests.studies.examples:spread"]
+    chosen = ["d_lsbd", "independence_score", "zero_shot", "tests.studies.study_examples:spread"]
     config = study(metrics=chosen, zero_shot={"held_out": "a > 0"}).trusting()
     check_metrics(config, ["cyclic", "ordinal"], ["a", "b"])
     assert metric_names(config) == tuple(chosen)

@@ -13,12 +13,12 @@ import pytest
 
 import unbraid
 from unbraid import Representation, load_run
+from unbraid.files.run_files import SCORES
+from unbraid.files.trust import Trusted, UntrustedCode
 from unbraid.metrics import METRICS, Metric, NotDefined
 from unbraid.metrics._shared import provenance
-from unbraid.storage.run_files import SCORES
-from unbraid.storage.trust import Trusted, UntrustedCode
-from unbraid.studies.kept_scores import missing_metrics, read_scores
-from unbraid.studies.scores import complete_scores, keep_by_hand, wanted_scores
+from unbraid.studies.run_scores import complete_scores, keep_by_hand, wanted_scores
+from unbraid.studies.score_status import missing_metrics, read_scores
 
 SQUARE = {"name": "square", "positions": 8, "shrink": 4}
 METRIC = "number"
@@ -319,7 +319,7 @@ def test_scores_by_hand_replace_what_is_out_of_date_or_failed(
     complete_scores(run, ["mig", "sap", metric])
     own("return 4.0")
     newer: dict[str, Metric] = {**METRICS, "mig": replace(METRICS["mig"], version=METRICS["mig"].version + 1)}
-    monkeypatch.setattr("unbraid.metrics._shared.arguments.METRICS", newer)
+    monkeypatch.setattr("unbraid.metrics._shared.metric_arguments.METRICS", newer)
     assert keep_by_hand(run, card_of(run, "sap", metric, "mig")) == [metric, "mig"]
     assert saved(run)["metrics"]["mig"]["version"] == newer["mig"].version
     assert value(run, metric) == 4.0

@@ -12,22 +12,22 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 import unbraid
-from tests.studies.examples import parse, same_but_for_times, written
+from tests.studies.study_examples import parse, same_but_for_times, written
 from unbraid import Representation, Study
-from unbraid.analysis.comparison import compare_groups
 from unbraid.datasets import DATASETS
-from unbraid.datasets.described import COMMON_OPTIONS, options_of
+from unbraid.datasets.dataset_description import COMMON_OPTIONS, options_of
+from unbraid.files import remote
+from unbraid.files.remote import address_of, local_folder, publish
+from unbraid.files.table_formats import save_frame
 from unbraid.metrics import mig
 from unbraid.metrics._shared.resampling import permutation
-from unbraid.storage import remote
-from unbraid.storage.remote import address_of, local_folder, publish
-from unbraid.storage.table_formats import save_frame
+from unbraid.scoring.group_comparison import compare_groups
 from unbraid.studies import store
 from unbraid.studies.added import sample_of
-from unbraid.studies.record import StudyProgress
-from unbraid.studies.results import results
-from unbraid.studies.several import OWN, read
+from unbraid.studies.several_datasets import OWN, read
 from unbraid.studies.study import open_study
+from unbraid.studies.study_record import StudyProgress
+from unbraid.studies.study_table import results
 
 URL = "memory://wide"
 REST = """

@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 from tests.processes import started
-from tests.studies.examples import same_but_for_times
+from tests.studies.study_examples import same_but_for_times
 from unbraid.studies import store
-from unbraid.studies.record import StudyProgress
 from unbraid.studies.shards import Shard, claimed_shard, parse_shard
 from unbraid.studies.study import Study
+from unbraid.studies.study_record import StudyProgress
 
 YAML = """
 name: small

@@ -20,18 +20,19 @@ from typer.testing import CliRunner
 
 import unbraid
 from tests.processes import forkserver, workers_of
-from tests.studies import examples
-from tests.studies.examples import SMALL, same_but_for_times, written
+from tests.studies import study_examples as examples
+from tests.studies.study_examples import SMALL, same_but_for_times, written
 from unbraid import Study, load_run
 from unbraid.cli.app import app
+from unbraid.files import marks
+from unbraid.files.run_files import CONFIG, SCORES, STATUS
+from unbraid.files.whole_files import DiskFull
 from unbraid.metrics import METRICS
-from unbraid.storage import marks
-from unbraid.storage.files import DiskFull
-from unbraid.storage.run_files import CONFIG, SCORES, STATUS
-from unbraid.studies import scores, store
+from unbraid.studies import run_scores as scores
+from unbraid.studies import store
 from unbraid.studies.index import remembered
-from unbraid.studies.record import StudyProgress
 from unbraid.studies.status import study_status
+from unbraid.studies.study_record import StudyProgress
 
 
 def here(folder: Path, text: str = SMALL, **arguments: object) -> Study:
@@ -152,19 +153,19 @@ def test_what_is_added_later_is_all_that_is_done(copy):
 def test_a_metric_added_later_is_computed_and_the_others_are_kept(copy, monkeypatch):
     trained = times(copy)
     kept = {path: json.loads(path.read_text()) for path in copy.glob(f"out/runs/*/{SCORES}")}
-    study = here(copy, SMALL.replace("dci_lasso]", "dci_lasso, sap, 'tests.studies.examples:spread']"))
+    study = here(copy, SMALL.replace("dci_lasso]", "dci_lasso, sap, 'tests.studies.study_examples:spread']"))
     assert times(copy) == trained
     for path, before in kept.items():
         after = json.loads(path.read_text())
-        assert list(after["metrics"]) == ["mig", "dci_lasso", "sap", "tests.studies.examples:spread"]
+        assert list(after["metrics"]) == ["mig", "dci_lasso", "sap", "tests.studies.study_examples:spread"]
         assert {name: after["metrics"][name] for name in before["metrics"]} == before["metrics"]
     frame = study.results()
     codes = load_run(study.runs()[0].path).codes()
-    assert frame["tests.studies.examples:spread.score"][0] == pytest.approx(codes.codes.std())
+    assert frame["tests.studies.study_examples:spread.score"][0] == pytest.approx(codes.codes.std())
     assert frame["sap.score"][0] == unbraid.score(codes, metrics=["sap"])["sap"].score
 
     newer = {**METRICS, "mig": replace(METRICS["mig"], version=METRICS["mig"].version + 1)}
-    monkeypatch.setattr("unbraid.metrics._shared.arguments.METRICS", newer)
+    monkeypatch.setattr("unbraid.metrics._shared.metric_arguments.METRICS", newer)
     here(copy)
     for path, before in kept.items():
         after = json.loads(path.read_text())["metrics"]
@@ -259,7 +260,7 @@ def test_a_second_one_on_the_same_folder_is_turned_away(copy, processes):
 
 
 BAD = """
-  - {name: vae, network: "tests.studies.examples:%s", latents: 3}
+  - {name: vae, network: "tests.studies.study_examples:%s", latents: 3}
 seeds: 2"""
 
 
@@ -304,7 +305,7 @@ def test_what_failed_and_then_succeeds_is_forgotten(tmp_path, monkeypatch):
 
 
 def test_a_metric_that_fails_takes_no_model_out_of_the_study(whole, tmp_path, monkeypatch):
-    broken = "tests.studies.examples:broken"
+    broken = "tests.studies.study_examples:broken"
     reason = "ZeroDivisionError: nothing to divide by"
     text = SMALL.replace("dci_lasso]", f"'{broken}', dci_lasso]\nudr: {{similarity: spearman, compare: all}}")
     study = here(tmp_path, text)
@@ -360,7 +361,7 @@ def test_memory_that_is_not_there_is_a_reason(tmp_path):
 
 
 def _run_long(folder: Path) -> None:
-    text = SMALL.replace("mig, dci_lasso", "'tests.studies.examples:slow'")
+    text = SMALL.replace("mig, dci_lasso", "'tests.studies.study_examples:slow'")
     Study.load(written(folder, text), out=folder / "out").run(processes=1)
 
 
@@ -526,8 +527,8 @@ def test_a_device_that_is_none_is_refused_before_any_folder_is_made(device, tmp_
 
 def test_the_folder_alone_tells_the_study_where_the_device_differs(whole, monkeypatch):
     """A machine with another precision of its own, and without the dataset, reads the same runs."""
-    monkeypatch.setattr("unbraid.studies.record.opened_dataset", None)
-    monkeypatch.setattr("unbraid.studies.record.choose_precision", lambda *_: "bfloat16")
+    monkeypatch.setattr("unbraid.studies.study_record.opened_dataset", None)
+    monkeypatch.setattr("unbraid.studies.study_record.choose_precision", lambda *_: "bfloat16")
     assert [run.id for run in Study.load(whole.folder).runs()] == [run.id for run in whole.runs()]
 
 

@@ -12,18 +12,18 @@ import pytest
 from typer.testing import CliRunner
 
 import unbraid
-from tests.studies.examples import SMALL, written
+from tests.studies.study_examples import SMALL, written
 from unbraid import Representation
 from unbraid.cli.app import app
 from unbraid.metrics import udr
 from unbraid.metrics._shared.inputs import standardised
 from unbraid.ranking.ranking import RankingOptions
-from unbraid.studies.page import study_data, study_page
-from unbraid.studies.page_matrices import rankings
-from unbraid.studies.record import StudyProgress
 from unbraid.studies.snapshot import RunView
 from unbraid.studies.study import Study
+from unbraid.studies.study_page import study_data, study_page
+from unbraid.studies.study_page_matrices import rankings
 from unbraid.studies.study_ranking import kept_ranking, rank_study
+from unbraid.studies.study_record import StudyProgress
 
 # Whatever has a KL counts: after six steps, no latent tells anything of its image.
 YAML = SMALL + "udr: {similarity: spearman, compare: same-hyperparameters, informative: kl, kl_threshold: 0}\n"

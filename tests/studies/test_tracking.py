@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from tests.studies.examples import planned_runs
+from tests.studies.study_examples import planned_runs
 from unbraid import load_run
 from unbraid.studies import tracking
 from unbraid.studies.study import Study

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 import torch
 
-from tests.studies import examples
-from tests.studies.examples import SMALL, written
+from tests.studies import study_examples as examples
+from tests.studies.study_examples import SMALL, written
 from unbraid import Study, load_run
-from unbraid._utils.device import visible_devices
-from unbraid.storage.files import DiskFull
-from unbraid.storage.run_files import SCORES
+from unbraid.base.device import visible_devices
+from unbraid.files.run_files import SCORES
+from unbraid.files.whole_files import DiskFull
 from unbraid.studies.estimate import estimate
 from unbraid.studies.execution import all_tasks
 from unbraid.studies.executors import local, ray

@@ -14,8 +14,8 @@ from typing import TypeAlias
 import numpy as np
 import torch
 
-from tests.training.examples import TINY, member
-from unbraid.families.table import FAMILIES
+from tests.training.training_examples import TINY, member
+from unbraid.families.family_table import FAMILIES
 from unbraid.training.loop import Plan, Trained, train_here
 
 FILE = Path(__file__).with_name("golden.json")

@@ -6,7 +6,7 @@ import torch
 from scipy import stats
 
 from unbraid.datasets import load
-from unbraid.families.base import Context, Draw
+from unbraid.families.family import Context, Draw
 from unbraid.training import batches, draws
 
 KEYS = batches.streams([0, 1, 2], "images/images/0")

@@ -13,15 +13,15 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from tests.training.examples import TINY, member
 from tests.training.test_population import CASES, DATASET, varied
-from unbraid._utils.device import reproducible
-from unbraid.families.base import Context
+from tests.training.training_examples import TINY, member
+from unbraid.base.device import reproducible
 from unbraid.families.building import Member
-from unbraid.families.table import FAMILIES
-from unbraid.models import products, strided
-from unbraid.models.products import halved
-from unbraid.storage.trust import is_code
+from unbraid.families.family import Context
+from unbraid.families.family_table import FAMILIES
+from unbraid.families.networks import products, strided
+from unbraid.families.networks.products import halved
+from unbraid.files.trust import is_code
 from unbraid.training import captured, population
 from unbraid.training.captured import EAGER, Captured, captures
 from unbraid.training.population import Stacked, make_context, make_population

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import unbraid
-from tests.training.examples import TINY, blocks
+from tests.training.training_examples import TINY, blocks
 from unbraid.runs.run import Run
 
 DENSE = {"network": "dense", "latents": 3, "batch_size": 8, "precision": "float32", "processes": 0}

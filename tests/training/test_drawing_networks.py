@@ -6,11 +6,11 @@ import torch
 from torch import nn
 
 import unbraid
-from tests.training.examples import TINY, member
+from tests.training.training_examples import TINY, member
 from unbraid.families.building import build_member
-from unbraid.families.table import FAMILIES
-from unbraid.models.networks import dense_pair
-from unbraid.storage.trust import Trusted
+from unbraid.families.family_table import FAMILIES
+from unbraid.families.networks.standard import dense_pair
+from unbraid.files.trust import Trusted
 from unbraid.training.draws import seeded
 from unbraid.training.loop import Plan, train_here
 from unbraid.training.population import NotStackable, make_context, make_population

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tests.training.golden import digest_of, far, kind_of_machine, numbers_of, read, trained
-from unbraid.families.table import FAMILIES
+from unbraid.families.family_table import FAMILIES
 
 HOW = "if it is meant, raise `version` in the row of the family, say why in docs/training.md, and write the file anew"
 

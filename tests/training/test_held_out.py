@@ -9,11 +9,11 @@ import pytest
 from safetensors.numpy import load_file
 
 import unbraid
-from tests.training.examples import TINY, member
-from unbraid.datasets.base import ArrayDataset
+from tests.training.training_examples import TINY, member
+from unbraid.data.image_dataset import ArrayDataset
 from unbraid.datasets.subset import SubsetDataset
-from unbraid.runs.page import run_page
 from unbraid.runs.run import Run
+from unbraid.runs.run_page import run_page
 from unbraid.training.batches import normal, streams
 from unbraid.training.held_out import HoldOut, held_out_rows, is_best, is_over
 from unbraid.training.loop import Plan, Report, train_here

@@ -12,16 +12,16 @@ from torch.utils.data import Dataset, IterableDataset
 
 import unbraid
 from tests.conftest import Cli
-from tests.training.examples import TINY
+from tests.training.training_examples import TINY
 from unbraid import Representation, Study, train
 from unbraid.datasets import from_array, from_torch, load
 from unbraid.datasets.digest import content_digest
 from unbraid.families import FAMILIES
 from unbraid.metrics import PRESETS
-from unbraid.plots import plot_latents
-from unbraid.runs.page import run_page
 from unbraid.runs.run import load_run
-from unbraid.runs.traversals import traverse
+from unbraid.runs.run_page import run_page
+from unbraid.runs.run_traversals import traverse
+from unbraid.show import plot_latents
 from unbraid.training.train import CopiesWarning
 
 PICTURES = TINY.array[:60]  # (60, 8, 8, 1)

@@ -9,11 +9,11 @@ import pytest
 import torch
 
 import unbraid
-from tests.training.examples import SPACE, TINY
-from unbraid.datasets.base import ArrayDataset
-from unbraid.factors import FactorSpace
+from tests.training.training_examples import SPACE, TINY
+from unbraid.base.types import IntArray, UInt8Array
+from unbraid.data import FactorSpace
+from unbraid.data.image_dataset import ArrayDataset
 from unbraid.training import draws
-from unbraid.types import IntArray, UInt8Array
 
 
 class Counted:
@@ -87,8 +87,8 @@ def test_images_of_any_order_in_memory_are_those_of_the_same_values(
     array = odd.images(np.arange(len(odd)))
     plain = Odd("<f4") if how == ">f4" else ArrayDataset(array.copy(), SPACE)
     settings: dict[str, Any] = {
-        "steps": 2, "batch_size": 8, "processes": 0, "network": "unbraid.models.networks:dense_pair", "hold_out": 40,
-        "hold_out_every": 1, "snapshots": 1,
+        "steps": 2, "batch_size": 8, "processes": 0, "hold_out": 40,
+        "hold_out_every": 1, "snapshots": 1, "network": "unbraid.families.networks.standard:dense_pair",
     }  # fmt: skip
     one, other = (
         unbraid.train("vae", dataset, out=tmp_path / name, **settings)[0]

@@ -16,10 +16,10 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from tests.processes import forked
-from tests.training.examples import TINY, member
-from unbraid._utils.signals import Terminated, stop_requests
+from tests.training.training_examples import TINY, member
+from unbraid.base.signals import Terminated, stop_requests
 from unbraid.families.building import Member
-from unbraid.storage.run_files import CHECKPOINT
+from unbraid.files.run_files import CHECKPOINT
 from unbraid.training import loop
 from unbraid.training.checkpoints import CheckpointError
 from unbraid.training.loop import Plan, Report, Trained, train_here

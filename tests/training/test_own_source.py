@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import unbraid
-from tests.training.examples import TINY
+from tests.training.training_examples import TINY
+from unbraid.files.trust import UntrustedCode
 from unbraid.metrics._shared import provenance
 from unbraid.runs.run import Run, open_run, probe_images
-from unbraid.storage.trust import UntrustedCode
 
 SOURCE = """
 from torch import nn
-from unbraid.models.networks import dense_pair
+from unbraid.families.networks.standard import dense_pair
 
 def pair(shape, n_outputs, n_latents):
     encoder, decoder = dense_pair(shape, n_outputs, n_latents)

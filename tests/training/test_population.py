@@ -7,11 +7,11 @@ import pytest
 import torch
 from torch import nn
 
-from tests.training.examples import blocks, member
-from unbraid.datasets.base import ArrayDataset
+from tests.training.training_examples import blocks, member
+from unbraid.data.image_dataset import ArrayDataset
 from unbraid.families.building import Member, build_member, structural_settings
-from unbraid.families.table import FAMILIES
-from unbraid.storage.trust import Trusted
+from unbraid.families.family_table import FAMILIES
+from unbraid.files.trust import Trusted
 from unbraid.training import batches
 from unbraid.training.population import Diverged, Population, make_context, make_population
 

@@ -10,10 +10,10 @@ import torch
 from torch import nn
 
 from unbraid import load_run, train
-from unbraid.factors import FactorSpace, FactorTable
-from unbraid.families.own import objective_family
-from unbraid.models.dictionaries import train_dictionary
-from unbraid.models.pca import principal_components
+from unbraid.data import FactorSpace, FactorTable
+from unbraid.families.networks.dictionaries import train_dictionary
+from unbraid.families.networks.pca_networks import principal_components
+from unbraid.families.own_family import objective_family
 
 
 class Given:

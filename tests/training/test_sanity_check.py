@@ -8,8 +8,8 @@ import pytest
 from safetensors.torch import load_file, save_file
 
 import unbraid
-from tests.training.examples import TINY
-from unbraid.cli.train import print_runs
+from tests.training.training_examples import TINY
+from unbraid.cli.train_command import print_runs
 from unbraid.runs.run import Run
 from unbraid.training.sanity_check import sanity_check
 

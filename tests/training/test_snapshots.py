@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import unbraid
-from tests.training.examples import TINY, member
-from unbraid.runs.page import run_page
+from tests.training.training_examples import TINY, member
 from unbraid.runs.run import Run
+from unbraid.runs.run_page import run_page
 from unbraid.training.loop import Plan, train_here
 from unbraid.training.snapshots import Snapshots
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from tests.training.examples import TINY, member
+from tests.training.training_examples import TINY, member
+from unbraid.base.types import FloatArray
 from unbraid.families.building import Member, build_member
-from unbraid.families.table import FAMILIES
-from unbraid.models.networks import as_floats
+from unbraid.families.family_table import FAMILIES
+from unbraid.families.networks.standard import as_floats
 from unbraid.training.loop import Plan, train_here
 from unbraid.training.population import make_context
-from unbraid.types import FloatArray
 
 # Root mean squares of differences of codes, in standard deviations of codes; measured .08 at most (cci_vae), without
 # AVX-512. Rounding grows to .1 for quessard, .27 for lsbd_vae, .12 for beta_tcvae with a learned prior, .36 for

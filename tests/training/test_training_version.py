@@ -10,11 +10,11 @@ import pytest
 from safetensors.torch import load_file
 
 import unbraid
-from tests.training.examples import TINY
+from tests.training.training_examples import TINY
 from unbraid import Study
-from unbraid._utils.device import faster_in_bfloat16, gains_by_bfloat16
+from unbraid.base.device import faster_in_bfloat16, gains_by_bfloat16
 from unbraid.families.building import weights_of
-from unbraid.families.table import FAMILIES
+from unbraid.families.family_table import FAMILIES
 from unbraid.families.vae import VAE
 from unbraid.metrics._shared import provenance
 from unbraid.runs.folder import run_id
@@ -42,8 +42,8 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
     """A function that makes this machine one that multiplies bfloat16, or one that does not."""
 
     def become(multiplies: bool) -> None:
-        monkeypatch.setattr("unbraid._utils.device._multiplies_bfloat16", lambda: multiplies)
-        monkeypatch.setattr("unbraid._utils.device.DENSE_GAINS", 0)
+        monkeypatch.setattr("unbraid.base.device._multiplies_bfloat16", lambda: multiplies)
+        monkeypatch.setattr("unbraid.base.device.DENSE_GAINS", 0)
 
     return become
 
@@ -76,9 +76,9 @@ def test_dense_networks_take_bfloat16_from_a_size_on(tmp_path, machine, monkeypa
     machine(True)
     begun = trained(tmp_path / "half")
     weights = sum(value.numel() for value in load_file(begun.path / WEIGHTS).values())
-    monkeypatch.setattr("unbraid._utils.device.DENSE_GAINS", 8 * weights)
+    monkeypatch.setattr("unbraid.base.device.DENSE_GAINS", 8 * weights)
     assert trained(tmp_path / "large").config["precision"] == "bfloat16"
-    monkeypatch.setattr("unbraid._utils.device.DENSE_GAINS", 8 * weights + 1)
+    monkeypatch.setattr("unbraid.base.device.DENSE_GAINS", 8 * weights + 1)
     small = trained(tmp_path / "small")
     assert small.path.name == begun.path.name
     assert small.config["precision"] == "float32"
@@ -169,7 +169,7 @@ def test_a_study_does_not_mix_training_versions(tmp_path, raised) -> None:
 
 
 def test_a_study_follows_the_source_of_its_network(tmp_path, monkeypatch) -> None:
-    source = "from unbraid.models.networks import dense_pair as pair\n"
+    source = "from unbraid.families.networks.standard import dense_pair as pair\n"
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     yaml = tmp_path / "study.yaml"

@@ -17,9 +17,9 @@ import torch
 from safetensors.torch import load_file
 
 from tests.processes import workers_of
-from tests.training.examples import blocks, member
-from unbraid.datasets.base import ArrayDataset
-from unbraid.storage.run_files import CHECKPOINT
+from tests.training.training_examples import blocks, member
+from unbraid.data.image_dataset import ArrayDataset
+from unbraid.files.run_files import CHECKPOINT
 from unbraid.training import workers
 from unbraid.training.checkpoints import CheckpointError
 from unbraid.training.loop import Plan, Report, train_here

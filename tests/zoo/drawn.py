@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from unbraid.metrics import METRICS
-from unbraid.zoo.files import packed, write
+from unbraid.zoo.zoo_files import packed, write
 
 KINDS = ("ordinal", "categorical")
 

@@ -12,8 +12,8 @@ from scipy.stats import spearmanr
 from tests.conftest import Cli
 from tests.zoo.drawn import of_sorts
 from unbraid import zoo
-from unbraid.analysis.correlation import correlation_interval
 from unbraid.metrics import METRICS
+from unbraid.scoring.correlation import correlation_interval
 from unbraid.zoo.bench import bench_metrics, mean_interval
 from unbraid.zoo.listing import PACKAGED
 

@@ -17,8 +17,8 @@ from unbraid.runs.run import load_run
 from unbraid.studies.study import Study
 from unbraid.zoo.building import SCORED
 from unbraid.zoo.defects import DEFECTS, defects_of
-from unbraid.zoo.files import open_file, packed, unpacked
 from unbraid.zoo.listing import PACKAGED
+from unbraid.zoo.zoo_files import open_file, packed, unpacked
 
 ROOT = Path(__file__).parents[2]
 tool = runpy.run_path(str(ROOT / "tools" / "zoo.py"))

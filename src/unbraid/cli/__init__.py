@@ -3,8 +3,8 @@
 import os
 import sys
 
-from unbraid._utils.current_folder import ignore_settings
-from unbraid._utils.signals import Terminated, terminable
+from unbraid.base.current_folder import ignore_settings
+from unbraid.base.signals import Terminated, terminable
 
 __all__ = ["main"]
 

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 from rich.padding import Padding
 
-from unbraid._utils.counted import counted
-from unbraid._utils.repr import WITHIN, p_text
-from unbraid.cli.show import Terminal, say
-from unbraid.confidence.baselines import no_better, told
+from unbraid.base.counted import counted
+from unbraid.base.repr import WITHIN, p_text
+from unbraid.cli.show_command import Terminal, say
+from unbraid.scoring.baselines import no_better, told
 
 if TYPE_CHECKING:
     from unbraid.scoring.card import ScoreCard, Scored

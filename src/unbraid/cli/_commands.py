@@ -7,7 +7,7 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
-from unbraid._utils.suggest import suggestion
+from unbraid.base.suggest import suggestion
 from unbraid.cli._progress import interruptible
 
 # What other programs call them.

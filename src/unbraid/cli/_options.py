@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from unbraid._utils.comma_lists import listed
-from unbraid._utils.suggest import one_line
+from unbraid.base.comma_lists import listed
+from unbraid.base.suggest import one_line
 
 if TYPE_CHECKING:
-    from unbraid.runs.labelled import Labels
+    from unbraid.runs.labelled_codes import Labels
     from unbraid.scoring.score import Confidence
 
 
@@ -200,7 +200,7 @@ def interval_of(confidence: float | None, resamples: int | None) -> "Confidence 
         return confidence
     if confidence is None:
         raise ValueError("--resamples is for intervals: give --confidence, such as .95")
-    from unbraid._utils.arguments import check_whole
+    from unbraid.base.arguments import check_whole
 
     check_whole("--resamples", resamples, 2)
     return confidence, resamples
@@ -211,7 +211,7 @@ def labels_of(
     missing: str | None = None, **others: Any,
 ) -> "Labels":  # fmt: skip
     """What the options say of labels."""
-    from unbraid.runs.labelled import Labels
+    from unbraid.runs.labelled_codes import Labels
 
     return Labels(
         table=table, columns=factors, kinds=_by_name("--kinds", kinds),

@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from unbraid._utils.printable import printable
-from unbraid._utils.signals import Terminated
-from unbraid.cli.show import say
+from unbraid.base.printable import printable
+from unbraid.base.signals import Terminated
+from unbraid.cli.show_command import say
 
 PLAIN_SECONDS = 30.0  # between two lines where there is no terminal to draw a bar on
 # Show (what is done, done, all, what else is known), such as ("scoring", 3, 20, "3/20 mig").

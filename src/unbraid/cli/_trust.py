@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from unbraid.storage.trust import Untrusted, is_code
+from unbraid.files.trust import Untrusted, is_code
 
 TRUST = "Trust"  # the heading of these options
 

@@ -9,33 +9,33 @@ from typing import Annotated
 
 import typer
 
-from unbraid._utils.printable import printable
-from unbraid._utils.suggest import one_line
+from unbraid.base.errors import ModelsFailed
+from unbraid.base.printable import printable
+from unbraid.base.suggest import one_line
 from unbraid.cli._commands import Commands, UnderHeadings, usage
 from unbraid.cli._progress import Interrupted
 from unbraid.cli._trust import untrusted_line
-from unbraid.cli.bench import bench
-from unbraid.cli.cite import cite
-from unbraid.cli.compare import compare
-from unbraid.cli.continue_run import continue_run
-from unbraid.cli.data import data_app
-from unbraid.cli.export import export
-from unbraid.cli.families import list_families
-from unbraid.cli.figure import figure
-from unbraid.cli.fit import fit
-from unbraid.cli.metrics import list_metrics
-from unbraid.cli.rank import rank
-from unbraid.cli.report import report
-from unbraid.cli.score import score
-from unbraid.cli.stress import stress
-from unbraid.cli.study import study_app
-from unbraid.cli.study_add import add
-from unbraid.cli.study_agreement import agreement
-from unbraid.cli.study_generalisation import generalisation
-from unbraid.cli.study_merge import merge
-from unbraid.cli.train import train
-from unbraid.errors import ModelsFailed
-from unbraid.storage.trust import Untrusted
+from unbraid.cli.bench_command import bench
+from unbraid.cli.cite_command import cite
+from unbraid.cli.compare_command import compare
+from unbraid.cli.continue_run_command import continue_run
+from unbraid.cli.data_command import data_app
+from unbraid.cli.export_command import export
+from unbraid.cli.families_command import list_families
+from unbraid.cli.figure_command import figure
+from unbraid.cli.fit_command import fit
+from unbraid.cli.metrics_command import list_metrics
+from unbraid.cli.rank_command import rank
+from unbraid.cli.report_command import report
+from unbraid.cli.score_command import score
+from unbraid.cli.stress_command import stress
+from unbraid.cli.study_add_command import add
+from unbraid.cli.study_agreement_command import agreement
+from unbraid.cli.study_command import study_app
+from unbraid.cli.study_generalisation_command import generalisation
+from unbraid.cli.study_merge_command import merge
+from unbraid.cli.train_command import train
+from unbraid.files.trust import Untrusted
 
 # The headings of the commands in the help, each with an example.
 MEASURE = "Measure (unbraid score codes.npz --labels labels.csv)"
@@ -78,7 +78,7 @@ def _root(
     version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
 ) -> None:
     if version:
-        from unbraid._version import VERSION
+        from unbraid.base.version import VERSION
 
         typer.echo(f"unbraid {VERSION}")
     elif context.invoked_subcommand is None:

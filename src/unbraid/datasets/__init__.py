@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from unbraid._utils.arguments import check_whole
-from unbraid._utils.suggest import suggestion
-from unbraid.datasets._official import ChecksumWarning, DatasetMissing
-from unbraid.datasets._store import StoredImages
-from unbraid.datasets._table import DATASETS, Dataset, OfficialFile
-from unbraid.datasets.base import ArrayDataset, FactorDataset, ReadingProgress
-from unbraid.datasets.own import from_array, from_folder, from_torch, is_path, open_path
-from unbraid.datasets.picture import read_picture
+from unbraid.base.arguments import check_whole
+from unbraid.base.suggest import suggestion
+from unbraid.data.image_dataset import ArrayDataset, FactorDataset, ReadingProgress
+from unbraid.datasets.dataset_table import DATASETS, Dataset, OfficialFile
+from unbraid.datasets.image_file import read_picture
+from unbraid.datasets.image_store import StoredImages
+from unbraid.datasets.official_files import ChecksumWarning, DatasetMissing
+from unbraid.datasets.own_images import from_array, from_folder, from_torch, is_path, open_path
 from unbraid.datasets.shrunk import ShrunkImages
 from unbraid.datasets.subset import SubsetDataset, Without, leave_out
-from unbraid.storage.cache_folder import cache_root
+from unbraid.files.cache_folder import cache_root
 
 __all__ = [
     "DATASETS",
@@ -54,7 +54,7 @@ def load(
 
     Args:
         name: an entry of `DATASETS`; or the path of one's own: a folder, or an .npz, .npy, .csv or .parquet file, as
-            `unbraid.datasets.own.open_path` describes. Its options are `kinds` and `grid`.
+            `unbraid.datasets.own_images.open_path` describes. Its options are `kinds` and `grid`.
         root: folder of the caches and of official files; default UNBRAID_DATA, else the platform's cache folder.
         progress: called as progress(done, all) where that takes long: of the bytes of an official file while it is
             checked, then of images.

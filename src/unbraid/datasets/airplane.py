@@ -4,12 +4,12 @@ from pathlib import Path
 
 import numpy as np
 
+from unbraid.data import FactorSpace
+from unbraid.data.image_dataset import ReadingProgress
 from unbraid.datasets.airplanes import ELEVATION, airplane_mesh
 from unbraid.datasets.arrow import saturated_colours
-from unbraid.datasets.base import ReadingProgress
 from unbraid.datasets.rendering.raster import orbit, render
-from unbraid.datasets.rendering.rendering import MILD, SAMPLES, Composed
-from unbraid.factors import FactorSpace
+from unbraid.datasets.rendering.renderer import MILD, SAMPLES, Composed
 
 TURNS = tuple(k / 64 for k in range(64))
 SPACE = FactorSpace(("hue", "rotation"), (64, 64), ("cyclic", "cyclic"), (TURNS, TURNS))

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from unbraid.datasets._store import StoredImages
-from unbraid.datasets.base import ReadingProgress
+from unbraid.data.image_dataset import ReadingProgress
+from unbraid.datasets.image_store import StoredImages
 from unbraid.datasets.rendering.meshes import Mesh, join, lathe, slab
 from unbraid.datasets.rendering.raster import orbit
-from unbraid.datasets.rendering.rendering import MILD, SeededNumbers, cached_objects, check_count, turned_objects
+from unbraid.datasets.rendering.renderer import MILD, SeededNumbers, cached_objects, check_count, turned_objects
 
 VERSION = 1
 N_OBJECTS, N_ROTATIONS = 626, 64

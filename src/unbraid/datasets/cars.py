@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from unbraid.datasets._store import StoredImages
-from unbraid.datasets.base import ReadingProgress
+from unbraid.data import FactorSpace
+from unbraid.data.image_dataset import ReadingProgress
+from unbraid.datasets.image_store import StoredImages
 from unbraid.datasets.rendering.meshes import Mesh, box, join, lathe, loft
 from unbraid.datasets.rendering.raster import Scene, orbit
-from unbraid.datasets.rendering.rendering import SeededNumbers, cached_objects, check_count
-from unbraid.factors import FactorSpace
+from unbraid.datasets.rendering.renderer import SeededNumbers, cached_objects, check_count
 
 VERSION = 1
 N_OBJECTS = 183

@@ -15,11 +15,11 @@ from typing import IO, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from unbraid._utils.optional import require
-from unbraid._utils.suggest import one_line
-from unbraid.storage.files import below
-from unbraid.storage.tables import DAMAGED, PACKED
-from unbraid.types import UInt8Array
+from unbraid.base.optional import require
+from unbraid.base.suggest import one_line
+from unbraid.base.types import UInt8Array
+from unbraid.files.tables import DAMAGED, PACKED
+from unbraid.files.whole_files import below
 
 SLAB_BYTES = 1 << 26
 MOST_OF_16_BITS = 65535

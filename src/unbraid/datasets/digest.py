@@ -13,19 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from unbraid.datasets._store import StoredImages
-from unbraid.datasets.base import FactorDataset, ReadingProgress
+from unbraid.base.types import FloatArray, IntArray, UInt8Array
+from unbraid.data import FactorSpace
+from unbraid.data.image_dataset import FactorDataset, ReadingProgress
+from unbraid.datasets.image_store import StoredImages
 from unbraid.datasets.official.dsprites import SubGrid
-from unbraid.datasets.rendering.rendering import MIXING, Composed
+from unbraid.datasets.rendering.renderer import MIXING, Composed
 from unbraid.datasets.shrunk import ShrunkImages
 from unbraid.datasets.sprites import VERSION as SPRITES
 from unbraid.datasets.sprites import Sprites
 from unbraid.datasets.subset import SubsetDataset
-from unbraid.factors import FactorSpace
-from unbraid.storage.cache_folder import cache_root
-from unbraid.storage.files import write_text
-from unbraid.storage.json_records import read_object
-from unbraid.types import FloatArray, IntArray, UInt8Array
+from unbraid.files.cache_folder import cache_root
+from unbraid.files.json_records import read_object
+from unbraid.files.whole_files import write_text
 
 RULE = 1  # raised whenever the same images get another digest; notes of another rule are not read
 CHUNK = 1 << 22  # pixels of the images that are hashed at a time

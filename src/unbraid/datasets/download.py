@@ -8,13 +8,13 @@ from pathlib import Path
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
-from unbraid._utils.suggest import one_line
-from unbraid._version import VERSION
-from unbraid.datasets._official import CHUNK, FOLDER, OfficialFile, check_size, digest, mismatch
-from unbraid.datasets.base import ReadingProgress
-from unbraid.errors import UnbraidError
-from unbraid.storage.cache_folder import cache_root
-from unbraid.storage.locks import locked
+from unbraid.base.errors import UnbraidError
+from unbraid.base.suggest import one_line
+from unbraid.base.version import VERSION
+from unbraid.data.image_dataset import ReadingProgress
+from unbraid.datasets.official_files import CHUNK, FOLDER, OfficialFile, check_size, digest, mismatch
+from unbraid.files.cache_folder import cache_root
+from unbraid.files.locks import locked
 
 TIMEOUT = 30.0  # seconds without a byte
 ATTEMPTS = 5  # in a row without a byte gained

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._utils.arguments import list_of
-from unbraid._utils.columns import Series, as_series, days_since_first
-from unbraid.factors.guessing import guess_kind
-from unbraid.factors.space import Values
-from unbraid.storage.tables import (
+from unbraid.base.arguments import list_of
+from unbraid.base.columns import Series, as_series, days_since_first
+from unbraid.base.types import FloatArray, IntArray, Kind
+from unbraid.data.guessing import guess_kind
+from unbraid.data.space import Values
+from unbraid.files.tables import (
     WITH_POINTS,
     csv_columns,
     numbers_of,
@@ -19,7 +20,6 @@ from unbraid.storage.tables import (
     read_parquet,
     unnamed_columns,
 )
-from unbraid.types import FloatArray, IntArray, Kind
 
 LONGEST = 80  # letters of a value that a message quotes
 FILE_COLUMN = "file"

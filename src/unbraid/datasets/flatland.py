@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from unbraid._utils.arguments import check_number, check_whole
-from unbraid.datasets.base import FactorDataset, ImageShape, ReadingProgress, check_index
-from unbraid.factors import FactorSpace
-from unbraid.types import FloatArray, IntArray, UInt8Array
+from unbraid.base.arguments import check_number, check_whole
+from unbraid.base.types import FloatArray, IntArray, UInt8Array
+from unbraid.data import FactorSpace
+from unbraid.data.image_dataset import FactorDataset, ImageShape, ReadingProgress, check_index
 
 EDGE = 1e-9  # pixels by which the border is moved outwards, off every sample point: the same bytes everywhere
 ARENA = (12.0, 75.0)  # walls of the world within a frame of 84 pixels
@@ -40,7 +40,7 @@ class Flatland:
 
     Caselles-Dupré's own simulation steps by 5 pixels and wraps after about 7 steps, by collisions with the walls;
     its cycle is not exact and is not followed here. Random walks over the ball's positions, with the action between
-    consecutive frames, come from `unbraid.factors.pairs.walks(dataset.space, ...)`.
+    consecutive frames, come from `unbraid.data.pairs.walks(dataset.space, ...)`.
 
     Raises:
         ValueError: the ball does not fit, or the size is another.

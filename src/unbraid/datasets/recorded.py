@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from unbraid.datasets._table import DATASETS
-from unbraid.datasets.own import is_path
-from unbraid.storage.trust import Trusted, UntrustedData
+from unbraid.datasets.dataset_table import DATASETS
+from unbraid.datasets.own_images import is_path
+from unbraid.files.trust import Trusted, UntrustedData
 
 PLACES = ("root", "file", "verify")  # options that say where files lie, and whether they are what they should be
 

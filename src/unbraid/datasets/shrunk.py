@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unbraid._utils.arguments import check_whole
-from unbraid.datasets.base import FactorDataset, ImageShape, check_images
-from unbraid.factors import Space
-from unbraid.types import IntArray, UInt8Array
+from unbraid.base.arguments import check_whole
+from unbraid.base.types import IntArray, UInt8Array
+from unbraid.data import Space
+from unbraid.data.image_dataset import FactorDataset, ImageShape, check_images
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,10 +7,10 @@ from typing import Any
 import numba
 import numpy as np
 
-from unbraid.datasets._store import StoredImages, cache_folder, cached, content_of
-from unbraid.datasets.base import FactorDataset, ImageShape, ReadingProgress, check_index
-from unbraid.factors import FactorSpace
-from unbraid.types import FloatArray, IntArray, UInt8Array
+from unbraid.base.types import FloatArray, IntArray, UInt8Array
+from unbraid.data import FactorSpace
+from unbraid.data.image_dataset import FactorDataset, ImageShape, ReadingProgress, check_index
+from unbraid.datasets.image_store import StoredImages, cache_folder, cached, content_of
 
 VERSION = 2  # raised whenever any pixel changes
 TURN = 39  # steps of orientation in a full turn; level 39 is level 0 again

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
-from unbraid._utils.arguments import check_whole
-from unbraid.datasets.base import FactorDataset, ImageShape, ReadingProgress, check_index
-from unbraid.factors import FactorSpace
-from unbraid.types import IntArray, UInt8Array
+from unbraid.base.arguments import check_whole
+from unbraid.base.types import IntArray, UInt8Array
+from unbraid.data import FactorSpace
+from unbraid.data.image_dataset import FactorDataset, ImageShape, ReadingProgress, check_index
 
 SIZE = 64
 

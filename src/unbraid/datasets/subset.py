@@ -8,11 +8,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from unbraid._utils.arguments import generator
-from unbraid.datasets.base import FactorDataset, ImageShape, check_index
-from unbraid.factors import FactorSpace, FactorTable, Space, predicate
-from unbraid.factors.space import Values
-from unbraid.types import BoolArray, FloatArray, IntArray, Kind, UInt8Array
+from unbraid.base.arguments import generator
+from unbraid.base.types import BoolArray, FloatArray, IntArray, Kind, UInt8Array
+from unbraid.data import FactorSpace, FactorTable, Space, predicate
+from unbraid.data.image_dataset import FactorDataset, ImageShape, check_index
+from unbraid.data.space import Values
 
 Without: TypeAlias = str | Mapping[str, int] | Sequence[str | Mapping[str, int]]
 
@@ -132,7 +132,7 @@ def left_out(space: Space, without: Without) -> BoolArray:
 
     Args:
         space: of the whole dataset.
-        without: a condition on the factors such as "shape == 1 and scale > 3" (see `unbraid.factors.predicate`):
+        without: a condition on the factors such as "shape == 1 and scale > 3" (see `unbraid.data.predicate`):
             levels on a grid; elsewhere values, or levels of a factor whose levels are text, counted in the order of
             the alphabet; {"shape": 1, "scale": 2} for the images with all of these levels, counted from 0;
             {"random": how many, "seed": a number} for images at random, the seed being 0 where it is not given; or a

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from unbraid._utils.arguments import check_number, check_whole, generator
-from unbraid._utils.repr import Shown
-from unbraid.types import FloatArray
+from unbraid.base.arguments import check_number, check_whole, generator
+from unbraid.base.repr import Shown
+from unbraid.base.types import FloatArray
 
 __all__ = ["Superposition", "superposition"]
 

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import numpy as np
 
-from unbraid.datasets._store import Content, StoredImages, cache_folder, cached
-from unbraid.datasets.base import ReadingProgress
+from unbraid.base.types import FloatArray, Kind, UInt8Array
+from unbraid.data import FactorTable
+from unbraid.data.image_dataset import ReadingProgress
+from unbraid.datasets.image_store import Content, StoredImages, cache_folder, cached
 from unbraid.datasets.rendering.meshes import TAU, teapot_mesh
 from unbraid.datasets.rendering.raster import Scene, compose, orbit, render
-from unbraid.datasets.rendering.rendering import SAMPLES, SLAB, changed, check_count
-from unbraid.factors import FactorTable
-from unbraid.types import FloatArray, Kind, UInt8Array
+from unbraid.datasets.rendering.renderer import SAMPLES, SLAB, changed, check_count
 
 VERSION = 1
 N_IMAGES = 20_000

@@ -6,8 +6,8 @@ and runs one member or a stacked population from the same row.
 
 A family of a user's own needs no row: it is named as "module:object", a `Family` or a loss.
 
-**To add one to the table** write its objective (a pure function in `unbraid.objectives`), one loss per optimizer step
-(a function as below) and one row. The tests in tests/contracts and tests/training run over the table.
+**To add one to the table** write its objective (a pure function in `unbraid.families.objectives`), one loss per
+optimizer step (a function as below) and one row. The tests in tests/contracts and tests/training run over the table.
 
 `build(shape, settings) -> nn.ModuleDict`
     All modules of one member by name. `shape` is (height, width, channels), or (n_features,) for tables; `settings`
@@ -50,8 +50,9 @@ A family of a user's own needs no row: it is named as "module:object", a `Family
       discriminator need not encode again). `{}` where there are none. A later repeat of the same optimizer step sees
       them, too.
 
-    The forward pass may run under bfloat16 autocast: modules return promoted values (`unbraid.models.networks.
-    promote`), and sums, logarithms and exponentials are taken in single precision or better.
+    The forward pass may run under bfloat16 autocast: modules return promoted values
+    (`unbraid.families.networks.standard.promote`), and sums, logarithms and exponentials are taken in single precision
+    or better.
 
 `encode(modules, images, settings) -> (codes, log_variances | None)` and `decode(modules, codes, settings) -> images`
     in evaluation mode, without gradients; images float, channels first, decoded ones as means in [0, 1] (a Gaussian
@@ -106,7 +107,16 @@ the other.
 `presets`: published grids, each a tuple of settings: {"udr": ({"beta": 1}, {"beta": 2}, ...)}.
 """
 
-from unbraid.families.base import (
+from unbraid.families.common import (
+    COMMON,
+    IMAGES,
+    NOISE,
+    build_vae,
+    decode_vae,
+    encode_vae,
+    outputs_and_reconstruction,
+)
+from unbraid.families.family import (
     Adam,
     Batch,
     Context,
@@ -123,17 +133,8 @@ from unbraid.families.base import (
     Supervision,
     Supply,
 )
-from unbraid.families.common import (
-    COMMON,
-    IMAGES,
-    NOISE,
-    build_vae,
-    decode_vae,
-    encode_vae,
-    outputs_and_reconstruction,
-)
+from unbraid.families.family_table import FAMILIES
 from unbraid.families.supervision import alternating, cyclic_of, grid_of, named_factors
-from unbraid.families.table import FAMILIES
 
 __all__ = [
     "COMMON",

@@ -8,8 +8,16 @@ import numpy as np
 import torch
 from torch import nn
 
-from unbraid.factors import Space, weak_pairs
-from unbraid.families.base import (
+from unbraid.data import Space, weak_pairs
+from unbraid.families.common import (
+    COMMON,
+    DISENTANGLEMENT_LIB,
+    build_vae,
+    decode_vae,
+    encode_vae,
+    reconstruction_term,
+)
+from unbraid.families.family import (
     Batch,
     Context,
     Draw,
@@ -25,11 +33,10 @@ from unbraid.families.base import (
     choice,
     whole,
 )
-from unbraid.families.common import COMMON, DISENTANGLEMENT_LIB, build_vae, decode_vae, encode_vae, reconstruction_term
+from unbraid.families.networks.gaussian_vae import GaussianVAE, VAEOutputs
+from unbraid.families.objectives.ada_vae_loss import Average, share
+from unbraid.families.objectives.beta_vae_loss import beta_vae
 from unbraid.families.supervision import by_hyperparameters, grid_of
-from unbraid.models.gaussian_vae import GaussianVAE, VAEOutputs
-from unbraid.objectives.ada_vae import Average, share
-from unbraid.objectives.beta_vae import beta_vae
 
 PAIRS = Draw("pairs", "given")
 NOISE = Draw("noise", "normal", ("latents",), of="pairs")

@@ -4,7 +4,17 @@ from typing import Any, cast
 
 from torch import Tensor, nn
 
-from unbraid.families.base import (
+from unbraid.families.common import (
+    COMMON,
+    DISENTANGLEMENT_LIB,
+    IMAGES,
+    NOISE,
+    build_vae,
+    decode_vae,
+    encode_vae,
+    outputs_and_reconstruction,
+)
+from unbraid.families.family import (
     Batch,
     Context,
     Family,
@@ -16,19 +26,9 @@ from unbraid.families.base import (
     Settings,
     choice,
 )
-from unbraid.families.common import (
-    COMMON,
-    DISENTANGLEMENT_LIB,
-    IMAGES,
-    NOISE,
-    build_vae,
-    decode_vae,
-    encode_vae,
-    outputs_and_reconstruction,
-)
-from unbraid.models.flows import FactorialFlow
-from unbraid.models.networks import Shape
-from unbraid.objectives.beta_tcvae import beta_tcvae
+from unbraid.families.networks.flows import FactorialFlow
+from unbraid.families.networks.standard import Shape
+from unbraid.families.objectives.beta_tcvae_loss import beta_tcvae
 
 
 def build_beta_tcvae(shape: Shape, settings: Settings) -> nn.ModuleDict:

@@ -9,11 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from unbraid._utils.device import GENERATOR
-from unbraid._utils.seeds import stream
-from unbraid.factors import Space
-from unbraid.families.base import Family, Settings, Supply, Value
-from unbraid.storage.trust import is_code
+from unbraid.base.device import GENERATOR
+from unbraid.base.seeds import stream
+from unbraid.data import Space
+from unbraid.families.family import Family, Settings, Supply, Value
+from unbraid.files.trust import is_code
 
 
 @dataclass(frozen=True)

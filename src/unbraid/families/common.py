@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from torch import Tensor, nn
 
-from unbraid.families.base import (
+from unbraid.families.family import (
     Batch,
     Context,
     Draw,
@@ -20,9 +20,9 @@ from unbraid.families.base import (
     choice,
     whole,
 )
-from unbraid.models.gaussian_vae import GaussianVAE, VAEOutputs
-from unbraid.models.networks import Shape, network_pair, promote
-from unbraid.objectives.likelihoods import decoded_images, negative_log_likelihood
+from unbraid.families.networks.gaussian_vae import GaussianVAE, VAEOutputs
+from unbraid.families.networks.standard import Shape, network_pair, promote
+from unbraid.families.objectives.likelihoods import decoded_images, negative_log_likelihood
 
 IMAGES = Draw("images", "images")
 NOISE = Draw("noise", "normal", ("latents",))

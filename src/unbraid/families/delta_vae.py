@@ -8,8 +8,9 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from unbraid.factors import Space
-from unbraid.families.base import (
+from unbraid.data import Space
+from unbraid.families.common import COMMON, in_half_precision, reconstruction_term
+from unbraid.families.family import (
     Batch,
     Context,
     Draw,
@@ -23,11 +24,10 @@ from unbraid.families.base import (
     choice,
     whole,
 )
-from unbraid.families.common import COMMON, in_half_precision, reconstruction_term
-from unbraid.models.delta_vae import CirclePosterior, DeltaVAE, random_walk
-from unbraid.models.networks import Shape, network_pair
-from unbraid.objectives.delta_vae import delta_vae
-from unbraid.objectives.likelihoods import decoded_images
+from unbraid.families.networks.delta_vae_networks import CirclePosterior, DeltaVAE, random_walk
+from unbraid.families.networks.standard import Shape, network_pair
+from unbraid.families.objectives.delta_vae_loss import delta_vae
+from unbraid.families.objectives.likelihoods import decoded_images
 
 IDENTITIES = 5  # lines for what does not turn, as in LSBD section 6
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from torch import nn
 
-from unbraid.families.base import Batch, Context, Hyper, Hyperparameter, LossOutput
 from unbraid.families.common import DISENTANGLEMENT_LIB, outputs_and_reconstruction, vae_family
-from unbraid.objectives.dip_vae import dip_vae_i, dip_vae_ii
+from unbraid.families.family import Batch, Context, Hyper, Hyperparameter, LossOutput
+from unbraid.families.objectives.dip_vae_loss import dip_vae_i, dip_vae_ii
 
 
 def dip_vae_loss(

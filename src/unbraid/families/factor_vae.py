@@ -4,7 +4,17 @@ from typing import Any, cast
 
 from torch import nn
 
-from unbraid.families.base import (
+from unbraid.families.common import (
+    COMMON,
+    DISENTANGLEMENT_LIB,
+    IMAGES,
+    NOISE,
+    build_vae,
+    decode_vae,
+    encode_vae,
+    outputs_and_reconstruction,
+)
+from unbraid.families.family import (
     Adam,
     Batch,
     Context,
@@ -17,20 +27,10 @@ from unbraid.families.base import (
     Settings,
     whole,
 )
-from unbraid.families.common import (
-    COMMON,
-    DISENTANGLEMENT_LIB,
-    IMAGES,
-    NOISE,
-    build_vae,
-    decode_vae,
-    encode_vae,
-    outputs_and_reconstruction,
-)
-from unbraid.models.discriminators import LatentDiscriminator
-from unbraid.models.gaussian_vae import GaussianVAE
-from unbraid.models.networks import Shape
-from unbraid.objectives.factor_vae import discriminator_loss, factor_vae, permute_dimensions
+from unbraid.families.networks.discriminators import LatentDiscriminator
+from unbraid.families.networks.gaussian_vae import GaussianVAE
+from unbraid.families.networks.standard import Shape
+from unbraid.families.objectives.factor_vae_loss import discriminator_loss, factor_vae, permute_dimensions
 
 
 def build_factor_vae(shape: Shape, settings: Settings) -> nn.ModuleDict:

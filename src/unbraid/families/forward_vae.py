@@ -7,8 +7,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import selu
 
-from unbraid.factors import Space, walks
-from unbraid.families.base import (
+from unbraid.data import Space, walks
+from unbraid.families.common import COMMON, build_vae, in_half_precision
+from unbraid.families.family import (
     Batch,
     Context,
     Draw,
@@ -23,11 +24,10 @@ from unbraid.families.base import (
     Supply,
     whole,
 )
-from unbraid.families.common import COMMON, build_vae, in_half_precision
+from unbraid.families.networks.gaussian_vae import GaussianVAE
+from unbraid.families.networks.standard import Shape
+from unbraid.families.objectives.forward_vae_loss import forward_vae, plane_matrices
 from unbraid.families.supervision import by_hyperparameters, cyclic_of, grid_of
-from unbraid.models.gaussian_vae import GaussianVAE
-from unbraid.models.networks import Shape
-from unbraid.objectives.forward_vae import forward_vae, plane_matrices
 
 
 class ActionBlocks(nn.Module):

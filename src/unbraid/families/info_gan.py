@@ -5,7 +5,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from unbraid.families.base import (
+from unbraid.families.common import COMMON, IMAGES, always
+from unbraid.families.family import (
     Adam,
     Batch,
     Context,
@@ -18,11 +19,10 @@ from unbraid.families.base import (
     Settings,
     choice,
 )
-from unbraid.families.common import COMMON, IMAGES, always
-from unbraid.models.networks import Shape, network_pair, promote
-from unbraid.models.resnet import layer_norm, resnet_decoder, resnet_encoder
-from unbraid.objectives.info_gan import code_information, critic_loss, generator_loss, gradient_penalty
-from unbraid.objectives.likelihoods import decoded_images
+from unbraid.families.networks.resnet import layer_norm, resnet_decoder, resnet_encoder
+from unbraid.families.networks.standard import Shape, network_pair, promote
+from unbraid.families.objectives.info_gan_loss import code_information, critic_loss, generator_loss, gradient_penalty
+from unbraid.families.objectives.likelihoods import decoded_images
 
 ENTROPY = {"uniform": math.log(2), "normal": 0.5 * math.log(2 * math.pi * math.e)}  # of one code, nats
 

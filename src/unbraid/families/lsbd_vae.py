@@ -5,8 +5,22 @@ from typing import Any, cast
 import numpy as np
 from torch import nn
 
-from unbraid.factors import FactorSpace, Series, Space, labelled_pairs, turntables, walks
-from unbraid.families.base import (
+from unbraid.data import FactorSpace, Series, Space, labelled_pairs, turntables, walks
+from unbraid.families.common import always, reconstruction_term
+from unbraid.families.delta_vae import (
+    CIRCULAR,
+    IDENTITIES,
+    WALK,
+    bounds,
+    build_delta_vae,
+    circle_parts,
+    decode_delta_vae,
+    delta_vae_loss,
+    encode_delta_vae,
+    latent_facts,
+    sample,
+)
+from unbraid.families.family import (
     Batch,
     Context,
     Draw,
@@ -22,23 +36,9 @@ from unbraid.families.base import (
     choice,
     whole,
 )
-from unbraid.families.common import always, reconstruction_term
-from unbraid.families.delta_vae import (
-    CIRCULAR,
-    IDENTITIES,
-    WALK,
-    bounds,
-    build_delta_vae,
-    circle_parts,
-    decode_delta_vae,
-    delta_vae_loss,
-    encode_delta_vae,
-    latent_facts,
-    sample,
-)
+from unbraid.families.networks.delta_vae_networks import DeltaVAE
+from unbraid.families.objectives.lsbd_vae_loss import anchor_of, lsbd_loss, lsbd_vae, rotate
 from unbraid.families.supervision import alternating, by_hyperparameters, cyclic_of, grid_of
-from unbraid.models.delta_vae import DeltaVAE
-from unbraid.objectives.lsbd_vae import anchor_of, lsbd_loss, lsbd_vae, rotate
 
 
 def subgroup_facts(space: Space, settings: Settings) -> dict[str, Any]:

@@ -7,8 +7,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from unbraid.factors import Space, few_labels
-from unbraid.families.base import (
+from unbraid.data import Space, few_labels
+from unbraid.families.block_prior import draw_blocks, log_blocks
+from unbraid.families.common import COMMON, build_vae, decode_vae, encode_vae, outputs_and_reconstruction
+from unbraid.families.family import (
     Batch,
     Context,
     Draw,
@@ -25,13 +27,11 @@ from unbraid.families.base import (
     Supply,
     whole,
 )
-from unbraid.families.blocks import draw_blocks, log_blocks
-from unbraid.families.common import COMMON, build_vae, decode_vae, encode_vae, outputs_and_reconstruction
+from unbraid.families.networks.gaussian_vae import GaussianVAE
+from unbraid.families.networks.standard import Shape
+from unbraid.families.objectives.likelihoods import decoded_images
+from unbraid.families.objectives.mtd_loss import mtd, swap_loss
 from unbraid.families.supervision import by_hyperparameters, named_factors
-from unbraid.models.gaussian_vae import GaussianVAE
-from unbraid.models.networks import Shape
-from unbraid.objectives.likelihoods import decoded_images
-from unbraid.objectives.mtd import mtd, swap_loss
 
 
 class ValueMeans(nn.Module):

@@ -6,8 +6,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from unbraid.factors import Space, few_labels
-from unbraid.families.base import (
+from unbraid.data import Space, few_labels
+from unbraid.families.block_prior import draw_blocks, log_blocks
+from unbraid.families.common import COMMON, IMAGES, always, decode_plain, reconstruction_term
+from unbraid.families.family import (
     Batch,
     Context,
     Draw,
@@ -25,11 +27,7 @@ from unbraid.families.base import (
     Supply,
     whole,
 )
-from unbraid.families.blocks import draw_blocks, log_blocks
-from unbraid.families.common import COMMON, IMAGES, always, decode_plain, reconstruction_term
-from unbraid.families.supervision import by_hyperparameters, named_factors
-from unbraid.models.networks import Shape, network_pair, promote
-from unbraid.models.parted_vae import (
+from unbraid.families.networks.parted_vae_networks import (
     SHARPEST,
     ClassPriors,
     PartedHeads,
@@ -38,7 +36,9 @@ from unbraid.models.parted_vae import (
     relaxed_classes,
     sharpness,
 )
-from unbraid.objectives.parted_vae import class_cross_entropy, parted_vae
+from unbraid.families.networks.standard import Shape, network_pair, promote
+from unbraid.families.objectives.parted_vae_loss import class_cross_entropy, parted_vae
+from unbraid.families.supervision import by_hyperparameters, named_factors
 
 
 def class_facts(space: Space, settings: Settings) -> dict[str, Any]:

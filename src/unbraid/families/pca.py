@@ -5,10 +5,10 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from unbraid.families.base import Context, Family, ImageSource, Settings, whole
 from unbraid.families.common import COMMON
-from unbraid.models.networks import Shape, channels_first
-from unbraid.models.pca import PCA
+from unbraid.families.family import Context, Family, ImageSource, Settings, whole
+from unbraid.families.networks.pca_networks import PCA
+from unbraid.families.networks.standard import Shape, channels_first
 
 CHUNK = 1000  # images at a time
 

@@ -4,7 +4,8 @@ from typing import Any, cast
 
 from torch import Tensor, nn
 
-from unbraid.families.base import (
+from unbraid.families.common import COMMON, IMAGES, decode_plain, in_half_precision, reconstruction_term
+from unbraid.families.family import (
     Adam,
     Batch,
     Context,
@@ -17,10 +18,9 @@ from unbraid.families.base import (
     Settings,
     whole,
 )
-from unbraid.families.common import COMMON, IMAGES, decode_plain, in_half_precision, reconstruction_term
-from unbraid.models.networks import Shape, network_pair, promote
-from unbraid.models.quantized import Codebook, evenly_spaced, straight_through
-from unbraid.objectives.qlae import qlae
+from unbraid.families.networks.quantized import Codebook, evenly_spaced, straight_through
+from unbraid.families.networks.standard import Shape, network_pair, promote
+from unbraid.families.objectives.qlae_loss import qlae
 
 
 def build_qlae(shape: Shape, settings: Settings) -> nn.ModuleDict:

@@ -5,8 +5,9 @@ from typing import Any, cast
 from torch import Tensor, nn
 from torch.nn import functional
 
-from unbraid.factors import Space, walks
-from unbraid.families.base import (
+from unbraid.data import Space, walks
+from unbraid.families.common import COMMON, always
+from unbraid.families.family import (
     Batch,
     Context,
     Draw,
@@ -22,12 +23,11 @@ from unbraid.families.base import (
     Supply,
     whole,
 )
-from unbraid.families.common import COMMON, always
+from unbraid.families.networks.rotations import ActionRotations
+from unbraid.families.networks.standard import Shape, network_pair, promote
+from unbraid.families.objectives.likelihoods import bernoulli_nll
+from unbraid.families.objectives.quessard_loss import quessard, unroll
 from unbraid.families.supervision import by_hyperparameters, cyclic_of, grid_of
-from unbraid.models.networks import Shape, network_pair, promote
-from unbraid.models.rotations import ActionRotations
-from unbraid.objectives.likelihoods import bernoulli_nll
-from unbraid.objectives.quessard import quessard, unroll
 
 
 def make_trajectories(space: Space, settings: Settings, seed: int) -> Supply:

@@ -5,7 +5,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from unbraid.families.base import (
+from unbraid.families.common import COMMON, IMAGES, decode_plain, reconstruction_term
+from unbraid.families.family import (
     Batch,
     Context,
     Draw,
@@ -17,11 +18,10 @@ from unbraid.families.base import (
     Settings,
     whole,
 )
-from unbraid.families.common import COMMON, IMAGES, decode_plain, reconstruction_term
+from unbraid.families.networks.quantized import Codebook
+from unbraid.families.networks.standard import Shape, network_pair, promote
+from unbraid.families.objectives.qvae_loss import qvae
 from unbraid.families.qlae import codebook_of, draw_values, encode_quantized, quantized_parts
-from unbraid.models.networks import Shape, network_pair, promote
-from unbraid.models.quantized import Codebook
-from unbraid.objectives.qvae import qvae
 
 
 def build_qvae(shape: Shape, settings: Settings) -> nn.ModuleDict:

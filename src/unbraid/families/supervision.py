@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from unbraid.factors import FactorSpace, FactorTable, Space, cyclic_columns
-from unbraid.families.base import Context
+from unbraid.data import FactorSpace, FactorTable, Space, cyclic_columns
+from unbraid.families.family import Context
 
 
 def some_factors(space: Space) -> tuple[str, ...]:

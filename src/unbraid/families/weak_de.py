@@ -6,8 +6,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from unbraid.factors import FactorTable, Space, few_labels
-from unbraid.families.base import (
+from unbraid.base.types import IntArray
+from unbraid.data import FactorTable, Space, few_labels
+from unbraid.families.common import COMMON, IMAGES, decode_plain, reconstruction_term
+from unbraid.families.family import (
     Adam,
     Batch,
     Context,
@@ -26,12 +28,10 @@ from unbraid.families.base import (
     Supply,
     whole,
 )
-from unbraid.families.common import COMMON, IMAGES, decode_plain, reconstruction_term
+from unbraid.families.networks.standard import Shape, network_pair, promote
+from unbraid.families.networks.weak_de_networks import ClassPrior, class_moves, relation_inputs, tanh_layers
+from unbraid.families.objectives.weak_de_loss import discriminator_loss, generator_loss, relation_loss
 from unbraid.families.supervision import by_hyperparameters, named_factors
-from unbraid.models.networks import Shape, network_pair, promote
-from unbraid.models.weak_de import ClassPrior, class_moves, relation_inputs, tanh_layers
-from unbraid.objectives.weak_de import discriminator_loss, generator_loss, relation_loss
-from unbraid.types import IntArray
 
 ENCODED_AT_ONCE = 512  # images, when the prior is fitted
 

@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._utils.arguments import check_entries
-from unbraid._utils.optional import require
-from unbraid._utils.suggest import one_line, suggestion
-from unbraid.integrations._number import Kinds
+from unbraid.base.arguments import check_entries
+from unbraid.base.optional import require
+from unbraid.base.suggest import one_line, suggestion
+from unbraid.base.types import DataFrame
+from unbraid.files.trust import trusting
+from unbraid.files.whole_files import check_unpacked
+from unbraid.integrations.single_metric import Kinds
 from unbraid.metrics import Metric
 from unbraid.scoring.card import ScoreCard
 from unbraid.scoring.score import Named, choose
 from unbraid.scoring.score import score as score_codes
 from unbraid.scoring.unwanted import named
-from unbraid.storage.files import check_unpacked
-from unbraid.storage.trust import trusting
-from unbraid.types import DataFrame
 
 __all__ = ["Benchmarker", "score"]
 

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._utils.arguments import check_whole
-from unbraid._utils.optional import require
-from unbraid.integrations._number import Kinds
-from unbraid.representation import Representation
+from unbraid.base.arguments import check_whole
+from unbraid.base.optional import require
+from unbraid.data import Representation
+from unbraid.files.trust import trusting
+from unbraid.integrations.single_metric import Kinds
 from unbraid.scoring.card import ScoreCard
 from unbraid.scoring.score import Named, choose, score
-from unbraid.storage.trust import trusting
 
 __all__ = ["ScoreCodes"]
 

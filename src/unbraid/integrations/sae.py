@@ -1,4 +1,4 @@
-"""Sparse autoencoders of SAELens, of dictionary_learning, of `unbraid.models.dictionaries` or of one's own."""
+"""Sparse autoencoders: of SAELens, dictionary_learning, `unbraid.families.networks.dictionaries`, or one's own."""
 
 import time
 import uuid
@@ -10,13 +10,13 @@ import numpy as np
 from scipy import sparse
 
 import unbraid
-from unbraid._utils.arguments import check_whole
-from unbraid._utils.arrays import as_array, finite_sparse, is_sparse
-from unbraid._utils.repr import Shown
+from unbraid.base.arguments import check_whole
+from unbraid.base.arrays import as_array, finite_sparse, is_sparse
+from unbraid.base.repr import Shown
+from unbraid.base.types import ArrayLike, FloatArray
 from unbraid.metrics import explained_variance, feature_recovery
 from unbraid.metrics._shared.inputs import check_matrix
 from unbraid.metrics.feature_recovery import FeatureRecovery
-from unbraid.types import ArrayLike, FloatArray
 
 __all__ = ["DictionaryScore", "score_dictionary"]
 
@@ -103,7 +103,7 @@ def score_dictionary(
 
     Example:
         >>> from unbraid.datasets.superposition import superposition
-        >>> from unbraid.models.dictionaries import train_dictionary
+        >>> from unbraid.families.networks.dictionaries import train_dictionary
         >>> drawn = superposition(16, 8, 2000)
         >>> sae = train_dictionary(drawn.activations, 16, k=2, steps=200)
         >>> found = score_dictionary(sae, drawn.features, activations=drawn.activations, firing=drawn.firing)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from unbraid.integrations._number import Kinds, Number, number
+from unbraid.integrations.single_metric import Kinds, Number, number
 from unbraid.scoring.score import Named
 
 __all__ = ["Scorer", "scorer", "scorers"]

@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from unbraid._utils.optional import require
-from unbraid.integrations._number import Kinds, number
+from unbraid.base.optional import require
+from unbraid.integrations.single_metric import Kinds, number
 from unbraid.scoring.score import Named
 
 __all__ = ["CodeMetric"]

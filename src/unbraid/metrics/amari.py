@@ -6,8 +6,9 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from unbraid._utils.arguments import check_choice
-from unbraid._utils.repr import Shown
+from unbraid.base.arguments import check_choice
+from unbraid.base.repr import Shown
+from unbraid.base.types import ArrayLike, FloatArray, Kind
 from unbraid.metrics._shared.inputs import Inputs, Part, check_inputs, check_matrix
 from unbraid.metrics._shared.metric import FIFTHS, Metric
 from unbraid.metrics._shared.resampling import Numbers
@@ -16,7 +17,6 @@ from unbraid.metrics.dci import Predicted
 from unbraid.metrics.dci_boosted import boosted_predicted
 from unbraid.metrics.dci_forest import forest_predicted
 from unbraid.metrics.dci_lasso import lasso_of_parts, lasso_predicted
-from unbraid.types import ArrayLike, FloatArray, Kind
 
 Predictor: TypeAlias = Literal["lasso", "forest", "boosted"]
 

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unbraid._utils.arguments import check_draws
-from unbraid._utils.repr import Shown
-from unbraid._utils.threads import at_once, one_blas_thread
+from unbraid.base.arguments import check_draws
+from unbraid.base.repr import Shown
+from unbraid.base.threads import at_once, one_blas_thread
+from unbraid.base.types import ArrayLike, FloatArray, IntArray, Kind
 from unbraid.metrics._shared.chance import even_guess, unreadable
 from unbraid.metrics._shared.flags import single_factor
 from unbraid.metrics._shared.inputs import Levels, as_levels, check_inputs
@@ -19,7 +20,6 @@ from unbraid.metrics._shared.interventions import (
     training_and_test_groups,
 )
 from unbraid.metrics._shared.metric import FEW_UNCHECKED_HALVES, Metric
-from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 N_NEWTON = 100
 N_PARTS = 4  # of the points, over which the Hessian is summed up part by part

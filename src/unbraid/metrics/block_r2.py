@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unbraid._utils.repr import Shown
-from unbraid.metrics._shared.blocks import Columns, inputs_and_blocks, r2_of_pair, targets_of
+from unbraid.base.repr import Shown
+from unbraid.base.types import ArrayLike, FloatArray, Kind
+from unbraid.metrics._shared.column_blocks import Columns, inputs_and_blocks, r2_of_pair, targets_of
 from unbraid.metrics._shared.inputs import NotDefined, split_rows, standardised
 from unbraid.metrics._shared.metric import Metric
 from unbraid.metrics._shared.regression import notes_on_blocks
-from unbraid.types import ArrayLike, FloatArray, Kind
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -7,16 +7,16 @@ from typing import Literal
 
 import numpy as np
 
-from unbraid._utils.arguments import check_choice, check_whole
-from unbraid._utils.counted import counted
-from unbraid._utils.repr import Shown
+from unbraid.base.arguments import check_choice, check_whole
+from unbraid.base.counted import counted
+from unbraid.base.repr import Shown
+from unbraid.base.types import ArrayLike, BoolArray, FloatArray, IntArray, Kind
 from unbraid.metrics._shared.chance import Noise
 from unbraid.metrics._shared.cyclic import cyclic_sizes, notes_on_closed
 from unbraid.metrics._shared.flags import single_code
 from unbraid.metrics._shared.inputs import Inputs, NotDefined, check_inputs
 from unbraid.metrics._shared.interventions import combinations
 from unbraid.metrics._shared.metric import GRID, Metric
-from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray, Kind
 
 Norm = Literal["unit", "axes", "released"]
 SCALES = {

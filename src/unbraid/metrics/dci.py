@@ -6,13 +6,13 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from unbraid._utils.arguments import check_choice
-from unbraid._utils.repr import Shown
+from unbraid.base.arguments import check_choice
+from unbraid.base.repr import Shown
+from unbraid.base.types import ArrayLike, FloatArray, IntArray, Kind
 from unbraid.metrics._shared.alignment import mean_by_shares
 from unbraid.metrics._shared.chance import UNREADABLE
 from unbraid.metrics._shared.inputs import check_matrix, mean_and_deviation
 from unbraid.metrics._shared.train_valid_test import TrainValidTest
-from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 Completeness: TypeAlias = Literal["mean", "weighted"]
 

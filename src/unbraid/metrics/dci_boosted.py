@@ -5,8 +5,9 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from unbraid._utils.arguments import check_choice
-from unbraid._utils.threads import at_once
+from unbraid.base.arguments import check_choice
+from unbraid.base.threads import at_once
+from unbraid.base.types import ArrayLike, IntArray, Kind
 from unbraid.metrics._shared.inputs import as_levels, check_inputs
 from unbraid.metrics._shared.metric import DCI_CLAIMS, DCI_FORMULA, FEW_UNCHECKED_HALVES, Metric
 from unbraid.metrics._shared.sharing import of_codes, shared
@@ -15,7 +16,6 @@ from unbraid.metrics._shared.train_valid_test import TrainValidTest, train_valid
 from unbraid.metrics._solvers.boosting import Boosted, RankedCodes, boosted_classes, ranked_codes
 from unbraid.metrics._solvers.trees import as_seen, in_own_order
 from unbraid.metrics.dci import DCI, Completeness, Predicted, dci_result
-from unbraid.types import ArrayLike, IntArray, Kind
 
 N_ITERATIONS = 100
 DEPTH = 3

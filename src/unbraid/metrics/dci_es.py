@@ -6,14 +6,14 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from unbraid._utils.arguments import check_choice, check_number, check_whole
-from unbraid._utils.repr import Shown
+from unbraid.base.arguments import check_choice, check_number, check_whole
+from unbraid.base.repr import Shown
+from unbraid.base.types import ArrayLike, FloatArray, Kind
 from unbraid.metrics._shared.capacities import by_forests, by_perceptrons, by_random_features, check_capacities
 from unbraid.metrics._shared.inputs import check_inputs
 from unbraid.metrics._shared.metric import DCI_CLAIMS, FEW_UNCHECKED_HALVES, Metric
 from unbraid.metrics._shared.train_valid_test import train_valid_test
 from unbraid.metrics.dci import dci_from_importance
-from unbraid.types import ArrayLike, FloatArray, Kind
 
 ProbeName: TypeAlias = Literal["forest", "mlp", "rff"]
 N_TREES = 100

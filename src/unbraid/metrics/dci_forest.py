@@ -5,8 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from unbraid._utils.arguments import check_choice
-from unbraid._utils.threads import at_once
+from unbraid.base.arguments import check_choice
+from unbraid.base.threads import at_once
+from unbraid.base.types import ArrayLike, FloatArray, IntArray, Kind
 from unbraid.metrics._shared.factor_forest import factor_forest
 from unbraid.metrics._shared.inputs import check_inputs
 from unbraid.metrics._shared.metric import DCI_CLAIMS, DCI_FORMULA, FEW_UNCHECKED_HALVES, Metric
@@ -15,7 +16,6 @@ from unbraid.metrics._shared.train_test_split import constant_rates
 from unbraid.metrics._shared.train_valid_test import TrainValidTest, train_valid_test
 from unbraid.metrics._solvers.forest import Importance, SortedCodes, sorted_codes
 from unbraid.metrics.dci import DCI, Completeness, Predicted, constant_nrmse, dci_result, target_scale
-from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 N_TREES = 10
 

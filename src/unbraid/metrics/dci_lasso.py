@@ -5,7 +5,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unbraid.metrics._shared.inputs import Inputs, Part, check_inputs, mean_and_scale, rows_of, split_rows, standardised
+from unbraid.base.types import ArrayLike, FloatArray, IntArray, Kind
+from unbraid.metrics._shared.inputs import (
+    Inputs,
+    Part,
+    check_inputs,
+    mean_and_scale,
+    rows_of,
+    split_rows,
+    standardised,
+)
 from unbraid.metrics._shared.metric import DCI_CLAIMS, DCI_FORMULA, HALVES, Metric
 from unbraid.metrics._shared.resampling import Numbers
 from unbraid.metrics._shared.sharing import shared
@@ -21,7 +30,6 @@ from unbraid.metrics.dci import (
     notes_on_kinds,
     target_scale,
 )
-from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 N_PENALTIES = 100
 SMALLEST_PENALTY = 1e-4  # relative to the one above which every weight is 0

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unbraid._utils.repr import Shown
+from unbraid.base.repr import Shown
+from unbraid.base.types import ArrayLike, FloatArray, Kind
 from unbraid.metrics._shared.alignment import gaps
 from unbraid.metrics._shared.bins import Binning
 from unbraid.metrics._shared.chance import Noise, drawn
@@ -13,7 +14,6 @@ from unbraid.metrics._shared.flags import notes_on_bins, notes_on_dependence, si
 from unbraid.metrics._shared.information import factor_entropy, information_of_noise, tables
 from unbraid.metrics._shared.inputs import Inputs, as_levels, check_inputs
 from unbraid.metrics._shared.metric import HALVES, Metric
-from unbraid.types import ArrayLike, FloatArray, Kind
 
 
 @dataclass(frozen=True, eq=False, repr=False)

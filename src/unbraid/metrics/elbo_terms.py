@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from unbraid._utils.arguments import check_draws, check_whole
-from unbraid._utils.repr import Shown
-from unbraid._utils.threads import each_of
+from unbraid.base.arguments import check_draws, check_whole
+from unbraid.base.repr import Shown
+from unbraid.base.threads import each_of
+from unbraid.base.types import ArrayLike, FloatArray, IntArray, Kind
+from unbraid.data.row_index import refuse_other_order
 from unbraid.metrics._shared.aggregate import (
     centred_posteriors,
     check_log_variances,
@@ -23,8 +25,6 @@ from unbraid.metrics._shared.aggregate import (
 from unbraid.metrics._shared.chance import unreadable, zero_chance
 from unbraid.metrics._shared.inputs import NotDefined, check_inputs, check_matrix
 from unbraid.metrics._shared.metric import FEW_UNCHECKED_HALVES, Metric
-from unbraid.representation.row_index import refuse_other_order
-from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 BLOCK = 128  # rows whose distance from a sample is bounded together
 AT_ONCE = 512  # samples whose densities one core finds before it takes others

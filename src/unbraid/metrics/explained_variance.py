@@ -6,12 +6,12 @@ from typing import Literal
 
 import numpy as np
 
-from unbraid._utils.arguments import check_choice
-from unbraid._utils.arrays import row_slices
-from unbraid._utils.repr import Shown
+from unbraid.base.arguments import check_choice
+from unbraid.base.arrays import row_slices
+from unbraid.base.repr import Shown
+from unbraid.base.types import ArrayLike, FloatArray, IntArray
 from unbraid.metrics._shared.inputs import NotDefined, finite_matrix
 from unbraid.metrics._shared.metric import Metric
-from unbraid.types import ArrayLike, FloatArray, IntArray
 
 Average = Literal["all", "rows", "dimensions"]
 

@@ -6,8 +6,9 @@ from typing import Literal
 
 import numpy as np
 
-from unbraid._utils.arguments import check_choice
-from unbraid._utils.repr import Shown
+from unbraid.base.arguments import check_choice
+from unbraid.base.repr import Shown
+from unbraid.base.types import ArrayLike, FloatArray, Kind
 from unbraid.metrics._shared.bins import but_for_rounding, places
 from unbraid.metrics._shared.chance import Noise
 from unbraid.metrics._shared.inputs import Inputs, as_levels
@@ -21,7 +22,6 @@ from unbraid.metrics._shared.train_test_split import (
     train_test_split,
 )
 from unbraid.metrics._solvers.logistic import one_vs_rest_regression
-from unbraid.types import ArrayLike, FloatArray, Kind
 
 BITS = 30  # of a logit: rows that only rounding tells apart are a tie
 

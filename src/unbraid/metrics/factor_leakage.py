@@ -5,15 +5,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unbraid._utils.arguments import check_bins
-from unbraid._utils.repr import Shown
+from unbraid.base.arguments import check_bins
+from unbraid.base.repr import Shown
+from unbraid.base.types import ArrayLike, FloatArray, Kind
 from unbraid.metrics._shared.bins import Binning
 from unbraid.metrics._shared.chance import Noise, drawn
 from unbraid.metrics._shared.flags import notes_on_bins, notes_on_dependence, single_code
 from unbraid.metrics._shared.information import binned_information, information_of_noise
 from unbraid.metrics._shared.inputs import Inputs, as_levels, check_inputs
 from unbraid.metrics._shared.metric import HALVES, Metric
-from unbraid.types import ArrayLike, FloatArray, Kind
 
 SILENT = 1e-12  # nats: less is rounding, as in the information of a constant code
 

@@ -6,8 +6,9 @@ from typing import Literal
 
 import numpy as np
 
-from unbraid._utils.arguments import check_choice, check_draws, check_number, check_whole
-from unbraid._utils.repr import Shown
+from unbraid.base.arguments import check_choice, check_draws, check_number, check_whole
+from unbraid.base.repr import Shown
+from unbraid.base.types import ArrayLike, FloatArray, IntArray, Kind
 from unbraid.metrics._shared.chance import drawn, even_guess, unreadable
 from unbraid.metrics._shared.flags import single_code, single_factor
 from unbraid.metrics._shared.inputs import Levels, as_levels, check_inputs
@@ -19,7 +20,6 @@ from unbraid.metrics._shared.interventions import (
     votes_of_least,
 )
 from unbraid.metrics._shared.metric import FEW_UNCHECKED_HALVES, Metric
-from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 PER_ROW = 2  # numbers: one that is drawn, and the row
 REMEMBERED = 0.03  # share of a batch's straying that is the level's own, up to which noise scores within .06 of chance

@@ -8,11 +8,11 @@ from typing import Literal, TypeAlias, get_args
 import numba
 import numpy as np
 
-from unbraid._utils.arguments import check_choice, check_whole
-from unbraid._utils.repr import Shown
+from unbraid.base.arguments import check_choice, check_whole
+from unbraid.base.repr import Shown
+from unbraid.base.types import ArrayLike, FloatArray, IntArray, Kind
 from unbraid.metrics._shared.inputs import check_inputs, check_matrix, standardised
 from unbraid.metrics._shared.metric import Metric
-from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 Order: TypeAlias = Literal["random", "rows"]
 

@@ -5,11 +5,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from unbraid._utils.repr import Shown
+from unbraid.base.repr import Shown
+from unbraid.base.types import ArrayLike, FloatArray, IntArray
 from unbraid.metrics._shared.inputs import check_matrix
 from unbraid.metrics.explained_variance import explained_variance
 from unbraid.metrics.seed_consistency import seed_consistency, unit_rows
-from unbraid.types import ArrayLike, FloatArray, IntArray
 
 Sparse: TypeAlias = Any  # any of SciPy's layouts
 SMALLEST = 1e-6  # length of an activation, of which less says nothing of a ratio of lengths

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unbraid._utils.repr import Shown
+from unbraid.base.repr import Shown
+from unbraid.base.types import ArrayLike, FloatArray, IntArray, Kind
 from unbraid.metrics._shared.chance import Noise, drawn
 from unbraid.metrics._shared.cyclic import cyclic_sizes
 from unbraid.metrics._shared.inputs import Inputs, NotDefined, check_inputs
 from unbraid.metrics._shared.interventions import combinations
 from unbraid.metrics._shared.metric import GRID, Metric
 from unbraid.metrics._shared.sharing import shared
-from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 STANDING_STILL = 1e-6  # length of a move, over the typical length of a code, that is only rounding (single precision)
 CHUNK = 8192  # rows whose directions are held at once

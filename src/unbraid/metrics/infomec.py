@@ -7,10 +7,11 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
-from unbraid._utils.arguments import check_choice, check_whole
-from unbraid._utils.counted import counted
-from unbraid._utils.repr import Shown
-from unbraid._utils.threads import at_once
+from unbraid.base.arguments import check_choice, check_whole
+from unbraid.base.counted import counted
+from unbraid.base.repr import Shown
+from unbraid.base.threads import at_once
+from unbraid.base.types import ArrayLike, BoolArray, FloatArray, IntArray, Kind
 from unbraid.metrics._shared.alignment import gaps
 from unbraid.metrics._shared.bins import bin_equal_width
 from unbraid.metrics._shared.information import factor_entropy, mutual_information
@@ -20,7 +21,6 @@ from unbraid.metrics._shared.neighbours import neighbour_information
 from unbraid.metrics._shared.regression import as_blocks, explained, least_squares
 from unbraid.metrics._shared.sharing import shared
 from unbraid.metrics._solvers.logistic import unpenalised_cross_entropy
-from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray, Kind
 
 Variant: TypeAlias = Literal["standalone", "training", "training_binned", "tripod"]
 BINS = 20

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from unbraid._utils.arguments import check_bins, check_number
-from unbraid._utils.repr import Shown
+from unbraid.base.arguments import check_bins, check_number
+from unbraid.base.repr import Shown
+from unbraid.base.types import ArrayLike, FloatArray, IntArray, Kind
 from unbraid.metrics._shared.bins import bin_equal_width
 from unbraid.metrics._shared.chance import Noise, drawn
 from unbraid.metrics._shared.inputs import Inputs, as_levels, check_inputs, opened
 from unbraid.metrics._shared.metric import EXTREMES_AND_PAIRS, Metric
 from unbraid.metrics._shared.sharing import shared
-from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 QUANTILE, BINS = 0.99, 20
 NULL_ROWS = 10_000

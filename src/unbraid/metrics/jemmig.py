@@ -6,15 +6,15 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from unbraid._utils.arguments import check_choice
-from unbraid._utils.repr import Shown
+from unbraid.base.arguments import check_choice
+from unbraid.base.repr import Shown
+from unbraid.base.types import ArrayLike, FloatArray, IntArray, Kind
 from unbraid.metrics._shared.bins import Binning
 from unbraid.metrics._shared.chance import Noise, drawn
 from unbraid.metrics._shared.flags import notes_on_bins, notes_on_dependence, single_code
 from unbraid.metrics._shared.information import Tables, code_entropy, factor_entropy, information_of_noise, tables
 from unbraid.metrics._shared.inputs import Inputs, as_levels, check_inputs
 from unbraid.metrics._shared.metric import EXTREMES, Metric
-from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 Normalise: TypeAlias = Literal["bins", "entropy"]
 

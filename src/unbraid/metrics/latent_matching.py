@@ -5,15 +5,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unbraid._utils.arguments import check_bins
-from unbraid._utils.repr import Shown
+from unbraid.base.arguments import check_bins
+from unbraid.base.repr import Shown
+from unbraid.base.types import ArrayLike, FloatArray, IntArray, Kind
 from unbraid.metrics._shared.alignment import align, gaps
 from unbraid.metrics._shared.chance import Noise, drawn
 from unbraid.metrics._shared.flags import single_code
 from unbraid.metrics._shared.information import bins_of_codes, factor_entropy, mutual_information, rows_in_bins
 from unbraid.metrics._shared.inputs import Inputs, Levels, as_levels, check_inputs
 from unbraid.metrics._shared.metric import Metric
-from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 BINS = 10  # of each code, as the authors cut them
 NULL_DRAWS = 100  # tables of codes that know nothing, over all codes; ten for each of many

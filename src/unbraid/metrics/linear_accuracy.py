@@ -5,14 +5,14 @@ from typing import Literal
 
 import numpy as np
 
-from unbraid._utils.arguments import check_choice
+from unbraid.base.arguments import check_choice
+from unbraid.base.types import ArrayLike, Kind
 from unbraid.metrics._shared.accuracy import Accuracy, accuracy_of, noisy_scores
 from unbraid.metrics._shared.chance import Noise, drawn
 from unbraid.metrics._shared.inputs import Inputs
 from unbraid.metrics._shared.linear_heads import adam_linear_predictions, linear_heads, validated_linear_heads
 from unbraid.metrics._shared.metric import FEW_UNCHECKED_HALVES, Metric
 from unbraid.metrics._shared.train_test_split import TRAIN_FRACTION, ChanceRule, check_chance, train_test_split
-from unbraid.types import ArrayLike, Kind
 
 WITHOUT_WEIGHTS = 1e-6  # freedom of a head that names the commonest level
 

@@ -7,9 +7,10 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from unbraid._utils.arguments import check_choice
-from unbraid._utils.counted import counted
-from unbraid._utils.repr import Shown
+from unbraid.base.arguments import check_choice
+from unbraid.base.counted import counted
+from unbraid.base.repr import Shown
+from unbraid.base.types import ArrayLike, FloatArray, IntArray, Kind
 from unbraid.metrics._shared.alignment import align, by_content, content_keys
 from unbraid.metrics._shared.bins import places
 from unbraid.metrics._shared.chance import Noise, drawn
@@ -26,7 +27,6 @@ from unbraid.metrics._shared.regression import (
 )
 from unbraid.metrics._shared.sharing import alone
 from unbraid.metrics._shared.train_valid_test import train_valid_test
-from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 NULL_DRAWS = 100
 

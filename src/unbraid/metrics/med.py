@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from unbraid._utils.arguments import check_bins
-from unbraid._utils.repr import Shown
+from unbraid.base.arguments import check_bins
+from unbraid.base.repr import Shown
+from unbraid.base.types import ArrayLike, FloatArray, Kind
 from unbraid.metrics._shared.bins import Binning
 from unbraid.metrics._shared.chance import Noise, drawn
 from unbraid.metrics._shared.flags import notes_on_bins, notes_on_dependence
@@ -12,7 +13,6 @@ from unbraid.metrics._shared.information import binned_information, information_
 from unbraid.metrics._shared.inputs import Inputs, as_levels, check_inputs
 from unbraid.metrics._shared.metric import PAIRS, Metric
 from unbraid.metrics.dci import dci_from_importance
-from unbraid.types import ArrayLike, FloatArray, Kind
 
 
 @dataclass(frozen=True, eq=False, repr=False)

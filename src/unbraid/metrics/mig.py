@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unbraid._utils.arguments import check_bins
-from unbraid._utils.repr import Shown
+from unbraid.base.arguments import check_bins
+from unbraid.base.repr import Shown
+from unbraid.base.types import ArrayLike, FloatArray, Kind
 from unbraid.metrics._shared.alignment import gaps
 from unbraid.metrics._shared.bins import Binning, bin_codes
 from unbraid.metrics._shared.chance import Noise, drawn
@@ -19,7 +20,6 @@ from unbraid.metrics._shared.information import (
 )
 from unbraid.metrics._shared.inputs import Inputs, as_levels, check_inputs
 from unbraid.metrics._shared.metric import PAIRS_AND_BIAS, Metric
-from unbraid.types import ArrayLike, FloatArray, Kind
 
 VISIBLE = 5e-4  # a difference that three decimals show
 

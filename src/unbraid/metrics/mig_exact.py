@@ -8,9 +8,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from unbraid._utils.arguments import check_choice, check_whole
-from unbraid._utils.repr import Shown
-from unbraid._utils.threads import each_of
+from unbraid.base.arguments import check_choice, check_whole
+from unbraid.base.repr import Shown
+from unbraid.base.threads import each_of
+from unbraid.base.types import ArrayLike, FloatArray, IntArray, Kind
+from unbraid.data.row_index import refuse_other_order
 from unbraid.metrics._shared.aggregate import (
     centred_posteriors,
     check_log_variances,
@@ -26,8 +28,6 @@ from unbraid.metrics._shared.information import factor_entropy
 from unbraid.metrics._shared.inputs import Inputs, Levels, NotDefined, Part, as_levels, check_inputs
 from unbraid.metrics._shared.metric import FEW_UNCHECKED_HALVES, Metric
 from unbraid.metrics._shared.resampling import Numbers
-from unbraid.representation.row_index import refuse_other_order
-from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 DRAWS = 1_500_000  # held at once for each core at work
 NULL_DRAWS = 100

@@ -6,8 +6,9 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from unbraid._utils.arguments import check_choice
-from unbraid._utils.repr import Shown
+from unbraid.base.arguments import check_choice
+from unbraid.base.repr import Shown
+from unbraid.base.types import ArrayLike, FloatArray, Kind
 from unbraid.metrics._shared.alignment import gaps, mean_by_shares
 from unbraid.metrics._shared.bins import Binning
 from unbraid.metrics._shared.chance import Noise, drawn
@@ -15,7 +16,6 @@ from unbraid.metrics._shared.flags import notes_on_bins, notes_on_dependence, si
 from unbraid.metrics._shared.information import code_entropy, information_of_noise, tables
 from unbraid.metrics._shared.inputs import Inputs, check_inputs, mean_and_deviation
 from unbraid.metrics._shared.metric import EXTREMES, Metric
-from unbraid.types import ArrayLike, FloatArray, Kind
 
 Normalise: TypeAlias = Literal["code", "factor"]
 Weighting: TypeAlias = Literal["codes", "active", "information"]

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from unbraid._utils.arguments import check_choice
+from unbraid.base.arguments import check_choice
+from unbraid.base.types import ArrayLike, Kind
 from unbraid.metrics._shared.accuracy import Accuracy, accuracy_of, noisy_perceptrons
 from unbraid.metrics._shared.chance import Noise, drawn
 from unbraid.metrics._shared.inputs import Inputs
 from unbraid.metrics._shared.metric import FEW_UNCHECKED_HALVES, Metric
 from unbraid.metrics._shared.probes import TRAININGS, Training, perceptrons
 from unbraid.metrics._shared.train_test_split import ChanceRule, check_chance, train_test_split
-from unbraid.types import ArrayLike, Kind
 
 
 def mlp_accuracy(

@@ -6,9 +6,10 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from unbraid._utils.arguments import check_bins, check_choice
-from unbraid._utils.counted import counted
-from unbraid._utils.repr import Shown
+from unbraid.base.arguments import check_bins, check_choice
+from unbraid.base.counted import counted
+from unbraid.base.repr import Shown
+from unbraid.base.types import ArrayLike, BoolArray, FloatArray, Kind
 from unbraid.metrics._shared.alignment import mean_by_shares
 from unbraid.metrics._shared.bins import Binning
 from unbraid.metrics._shared.chance import Noise, drawn
@@ -16,7 +17,6 @@ from unbraid.metrics._shared.flags import notes_on_bins, notes_on_dependence, si
 from unbraid.metrics._shared.information import binned_information, information_of_noise
 from unbraid.metrics._shared.inputs import Inputs, as_levels, check_inputs
 from unbraid.metrics._shared.metric import PAIRS, Metric
-from unbraid.types import ArrayLike, BoolArray, FloatArray, Kind
 
 Weighting: TypeAlias = Literal["codes", "information"]
 Variant: TypeAlias = Literal["unbraid", "disentanglement_lib"]

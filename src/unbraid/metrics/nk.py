@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unbraid._utils.arguments import check_choice
-from unbraid._utils.repr import Shown
+from unbraid.base.arguments import check_choice
+from unbraid.base.repr import Shown
+from unbraid.base.types import ArrayLike, FloatArray, IntArray, Kind
 from unbraid.metrics._shared.accuracy import noisy_perceptrons
 from unbraid.metrics._shared.alignment import align_live, beyond_luck, notes_on_unaligned, training_information
 from unbraid.metrics._shared.chance import Noise
@@ -30,7 +31,6 @@ from unbraid.metrics._shared.train_test_split import (
     notes_on_chance,
     train_test_split,
 )
-from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 TIE = 1e-6  # weight, in nats, of what decides between codes that are equally informative
 

@@ -6,9 +6,10 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from unbraid._utils.arguments import check_choice, check_number
-from unbraid._utils.counted import counted
-from unbraid._utils.repr import Shown
+from unbraid.base.arguments import check_choice, check_number
+from unbraid.base.counted import counted
+from unbraid.base.repr import Shown
+from unbraid.base.types import ArrayLike, FloatArray, IntArray, Kind
 from unbraid.metrics._shared.inputs import (
     Inputs,
     NotDefined,
@@ -19,7 +20,6 @@ from unbraid.metrics._shared.inputs import (
     standardised,
 )
 from unbraid.metrics._shared.metric import GRID, Metric
-from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 Pooling: TypeAlias = Literal["avg", "max"]
 LEAST_DEVIATION = 0.05  # codes of less do not count

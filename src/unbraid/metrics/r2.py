@@ -8,8 +8,10 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from unbraid._utils.arguments import check_choice, check_whole
-from unbraid._utils.repr import Shown
+from unbraid.base.arguments import check_choice, check_whole
+from unbraid.base.repr import Shown
+from unbraid.base.types import ArrayLike, FloatArray, IntArray, Kind
+from unbraid.data.labels import check_groups
 from unbraid.metrics._shared.chance import Noise, unreadable
 from unbraid.metrics._shared.inputs import Inputs, check_inputs, mean_and_scale, split_rows, standardised
 from unbraid.metrics._shared.metric import PAIRS_AND_BIAS, Metric
@@ -18,8 +20,6 @@ from unbraid.metrics._shared.resampling import permutation
 from unbraid.metrics._shared.train_valid_test import train_valid_test
 from unbraid.metrics._solvers.kernel import best_setting, kernel_ridge
 from unbraid.metrics._solvers.network import perceptron
-from unbraid.representation.labels import check_groups
-from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 Regressor: TypeAlias = Literal["linear", "kernel", "mlp"]
 HIDDEN = 256

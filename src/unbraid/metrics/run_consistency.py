@@ -7,12 +7,12 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from unbraid._utils.arguments import check_choice, check_whole
-from unbraid._utils.repr import Shown
+from unbraid.base.arguments import check_choice, check_whole
+from unbraid.base.repr import Shown
+from unbraid.base.types import ArrayLike, FloatArray, IntArray
+from unbraid.data.labels import check_groups
 from unbraid.metrics._shared.inputs import check_matrix, split_rows, standardised
 from unbraid.metrics._shared.regression import explained, least_squares
-from unbraid.representation.labels import check_groups
-from unbraid.types import ArrayLike, FloatArray, IntArray
 
 Fit: TypeAlias = Literal["halves", "all"]
 

@@ -7,8 +7,9 @@ from typing import Literal
 import numba
 import numpy as np
 
-from unbraid._utils.arguments import check_choice
-from unbraid._utils.repr import Shown
+from unbraid.base.arguments import check_choice
+from unbraid.base.repr import Shown
+from unbraid.base.types import ArrayLike, FloatArray, IntArray, Kind
 from unbraid.metrics._shared.alignment import gaps
 from unbraid.metrics._shared.chance import Noise, drawn
 from unbraid.metrics._shared.flags import single_code
@@ -23,7 +24,6 @@ from unbraid.metrics._shared.train_test_split import (
     standardised_blocks,
     train_test_split,
 )
-from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 PENALTY = 0.01  # C of the linear SVM in disentanglement_lib
 NULL_DRAWS = 200

@@ -6,10 +6,10 @@ from itertools import combinations
 
 import numpy as np
 
-from unbraid._utils.arguments import check_whole, generator
-from unbraid._utils.repr import Shown
+from unbraid.base.arguments import check_whole, generator
+from unbraid.base.repr import Shown
+from unbraid.base.types import ArrayLike, FloatArray, IntArray
 from unbraid.metrics._shared.inputs import check_matrix
-from unbraid.types import ArrayLike, FloatArray, IntArray
 
 EXACT_ROWS = 8192  # of the larger dictionary, up to which all cosines are held and every assignment is open
 CANDIDATES = 32

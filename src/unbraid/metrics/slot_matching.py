@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unbraid._utils.counted import counted
-from unbraid._utils.repr import Shown
+from unbraid.base.counted import counted
+from unbraid.base.repr import Shown
+from unbraid.base.types import ArrayLike, FloatArray, IntArray, Kind
 from unbraid.metrics._shared.inputs import check_inputs, standardised
 from unbraid.metrics._shared.regression import as_blocks, least_squares
 from unbraid.metrics.slots import check_slots, masks_of
-from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 MOST_ROUNDS = 50
 

@@ -5,18 +5,18 @@ from typing import get_args
 
 import numpy as np
 
-from unbraid._utils.arguments import check_choice, check_number, check_whole
-from unbraid._utils.arrays import as_array
-from unbraid._utils.counted import counted
-from unbraid._utils.repr import Shown
+from unbraid.base.arguments import check_choice, check_number, check_whole
+from unbraid.base.arrays import as_array
+from unbraid.base.counted import counted
+from unbraid.base.repr import Shown
+from unbraid.base.types import ArrayLike, FloatArray, IntArray
+from unbraid.data.labels import check_groups
 from unbraid.metrics._shared.alignment import align
 from unbraid.metrics._shared.inputs import NotDefined, check_matrix, mean_and_scale, split_rows
 from unbraid.metrics._shared.regression import explained, least_squares
 from unbraid.metrics._solvers.kernel import kernel_ridge
 from unbraid.metrics._solvers.network import perceptron
 from unbraid.metrics.r2 import HIDDEN, Regressor
-from unbraid.representation.labels import check_groups
-from unbraid.types import ArrayLike, FloatArray, IntArray
 
 LARGEST = 2.0**53  # name of an object as a float; beyond it whole numbers are no longer told apart
 

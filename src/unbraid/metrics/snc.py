@@ -8,8 +8,9 @@ from typing import Literal, TypeAlias
 import numba
 import numpy as np
 
-from unbraid._utils.arguments import check_choice, check_whole
-from unbraid._utils.repr import Shown
+from unbraid.base.arguments import check_choice, check_whole
+from unbraid.base.repr import Shown
+from unbraid.base.types import ArrayLike, FloatArray, IntArray, Kind
 from unbraid.metrics._shared.alignment import BINS, align_alive, align_live, notes_on_unaligned, training_information
 from unbraid.metrics._shared.bins import ROUNDING, Binning, bin_codes, but_for_rounding
 from unbraid.metrics._shared.chance import Noise, drawn
@@ -28,7 +29,6 @@ from unbraid.metrics._shared.train_test_split import (
     in_roles,
     train_test_split,
 )
-from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 NULL_DRAWS = 200
 MOST_BINS = 1000  # of bins="paper"; the assignment of bins to classes takes the cube of their number

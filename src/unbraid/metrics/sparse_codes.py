@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unbraid._utils.arguments import check_number, check_whole
-from unbraid._utils.repr import Shown
+from unbraid.base.arguments import check_number, check_whole
+from unbraid.base.repr import Shown
+from unbraid.base.types import ArrayLike, BoolArray, FloatArray, IntArray, Kind
 from unbraid.metrics._shared.inputs import check_inputs, check_matrix, standardised
 from unbraid.metrics._shared.train_test_split import train_test_split
 from unbraid.metrics._solvers.logistic import softmax_regression
-from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray, Kind
 
 LEAST_GAP = 1e-3  # between clean and biased accuracy: of less, nothing can be removed
 FULL_COSINE, PART_COSINE, LEAST_PART, MOST_ABSORBING = 0.025, 0.1, 0.4, 3

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unbraid._utils.arguments import check_number
-from unbraid._utils.repr import Shown
+from unbraid.base.arguments import check_number
+from unbraid.base.repr import Shown
+from unbraid.base.types import ArrayLike, FloatArray, Kind
 from unbraid.metrics._shared.alignment import gaps
 from unbraid.metrics._shared.bins import places
 from unbraid.metrics._shared.chance import Noise, drawn
@@ -15,7 +16,6 @@ from unbraid.metrics._shared.information import factor_entropy, mutual_informati
 from unbraid.metrics._shared.inputs import Inputs, Levels, NotDefined, as_levels, check_inputs
 from unbraid.metrics._shared.metric import FEW_UNCHECKED_HALVES, Metric
 from unbraid.metrics.explicitness import roc_areas
-from unbraid.types import ArrayLike, FloatArray, Kind
 
 LEAST_AUROC, MOST_SHARED = 0.75, 0.2
 NULL_DRAWS = 50

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unbraid._utils.arguments import check_number
-from unbraid._utils.counted import counted
-from unbraid._utils.repr import Shown
+from unbraid.base.arguments import check_number
+from unbraid.base.counted import counted
+from unbraid.base.repr import Shown
+from unbraid.base.types import ArrayLike, FloatArray, IntArray, Kind
 from unbraid.metrics._shared.alignment import align
 from unbraid.metrics._shared.chance import unreadable
 from unbraid.metrics._shared.inputs import Inputs, check_inputs, check_matrix, split_rows, standardised
 from unbraid.metrics._shared.metric import Metric
 from unbraid.metrics._shared.regression import Blocks, as_blocks, least_squares, notes_on_blocks
-from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 ALPHA = 0.05
 NOTHING = 1e-20  # share of a variance that rounding leaves

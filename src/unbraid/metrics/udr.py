@@ -8,12 +8,14 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from unbraid._utils.arguments import check_choice, check_number, check_whole
-from unbraid._utils.memory import check_memory
-from unbraid._utils.repr import Shown
+from unbraid.base.arguments import check_choice, check_number, check_whole
+from unbraid.base.memory import check_memory
+from unbraid.base.repr import Shown
+from unbraid.base.types import ArrayLike, BoolArray, FloatArray, IntArray
+from unbraid.data.row_index import refuse_other_order
 from unbraid.metrics._shared.inputs import NotDefined, check_matrix, mean_and_scale, standardised
 from unbraid.metrics._shared.metric import Metric
-from unbraid.metrics._shared.pairs import (
+from unbraid.metrics._shared.udr_pairs import (
     FIXED,
     SPEARMAN,
     VALIDATED,
@@ -23,8 +25,6 @@ from unbraid.metrics._shared.pairs import (
     bytes_of_pairs,
     compare_pairs,
 )
-from unbraid.representation.row_index import refuse_other_order
-from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray
 
 Similarity = Literal["lasso", "spearman"]
 Aggregate = Literal["paper", "dlib"]

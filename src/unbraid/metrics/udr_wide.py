@@ -6,13 +6,13 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from unbraid._utils.arguments import check_choice, check_whole
-from unbraid._utils.arrays import as_array, finite_sparse, is_sparse, n_stored
-from unbraid._utils.memory import check_memory
+from unbraid.base.arguments import check_choice, check_whole
+from unbraid.base.arrays import as_array, finite_sparse, is_sparse, n_stored
+from unbraid.base.memory import check_memory
+from unbraid.base.types import FloatArray
+from unbraid.data.row_index import refuse_other_order
 from unbraid.metrics._shared.inputs import check_matrix
 from unbraid.metrics.udr import UDR, compared, note_on_models
-from unbraid.representation.row_index import refuse_other_order
-from unbraid.types import FloatArray
 
 Correlation = Literal["pearson", "spearman"]
 DENSE = 0.2  # share of values that are not 0 above which full arrays are quicker

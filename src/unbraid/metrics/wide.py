@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._utils.arguments import check_whole
-from unbraid._utils.arrays import as_array, finite_sparse, is_sparse
-from unbraid._utils.counted import counted
-from unbraid._utils.repr import Shown
+from unbraid.base.arguments import check_whole
+from unbraid.base.arrays import as_array, finite_sparse, is_sparse
+from unbraid.base.counted import counted
+from unbraid.base.repr import Shown
+from unbraid.base.types import ArrayLike, FloatArray, IntArray, Kind
+from unbraid.data.row_index import refuse_other_order
 from unbraid.metrics._shared.alignment import align, gaps
 from unbraid.metrics._shared.bins import bin_codes
 from unbraid.metrics._shared.information import factor_entropy, mutual_information
@@ -36,8 +38,6 @@ from unbraid.metrics.mig import MIG
 from unbraid.metrics.modularity import Modularity, modularity_of
 from unbraid.metrics.sap import SAP
 from unbraid.metrics.snc import SNC, snc
-from unbraid.representation.row_index import refuse_other_order
-from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 BINS = 20
 WINDOW = 4096  # columns of a sparse matrix by rows that are held by columns too

@@ -7,15 +7,15 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from unbraid._utils.arguments import check_choice
-from unbraid._utils.repr import Shown
+from unbraid.base.arguments import check_choice
+from unbraid.base.repr import Shown
+from unbraid.base.types import ArrayLike, BoolArray, FloatArray, IntArray, Kind
 from unbraid.metrics._shared.inputs import Inputs, NotDefined, check_inputs, mean_and_deviation, split_rows
 from unbraid.metrics._shared.metric import FEW_UNCHECKED_HALVES, Metric
 from unbraid.metrics._solvers.forest import fit_forest, sorted_codes
 from unbraid.metrics.dci import notes_on_kinds
 from unbraid.metrics.dci_forest import N_TREES
 from unbraid.metrics.dci_lasso import fit_lasso
-from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray, Kind
 
 Gap: TypeAlias = ArrayLike | Callable[[FloatArray], ArrayLike]
 Regressor: TypeAlias = Literal["lasso", "forest"]

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from unbraid.base.types import FloatArray
+from unbraid.files.checksum import add_checksum, check_file
+from unbraid.files.locks import locked
+from unbraid.files.marks import ReadOnce
+from unbraid.files.tables import UNREADABLE
+from unbraid.files.whole_files import atomic_write
 from unbraid.metrics.udr import Pairs
 from unbraid.ranking.ranking import Candidate, Ranking, RankingOptions, rank_models
-from unbraid.storage.checksum import add_checksum, check_file
-from unbraid.storage.files import atomic_write
-from unbraid.storage.locks import locked
-from unbraid.storage.marks import ReadOnce
-from unbraid.storage.tables import UNREADABLE
-from unbraid.types import FloatArray
 
 FORMAT = 1
 MADE = 8  # raised where a ranking of the same codes comes out otherwise, its notes included: kept ones are made again

@@ -9,17 +9,17 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from unbraid._utils.arrays import as_array, finite_sparse, is_sparse
-from unbraid._utils.counted import counted
-from unbraid._utils.natural_order import natural
-from unbraid._utils.repr import Shown
-from unbraid.errors import UnbraidError
+from unbraid.base.arrays import as_array, finite_sparse, is_sparse
+from unbraid.base.counted import counted
+from unbraid.base.errors import UnbraidError
+from unbraid.base.natural_order import natural
+from unbraid.base.repr import Shown
+from unbraid.base.types import BoolArray, DataFrame, FloatArray, IntArray
+from unbraid.data import Representation
+from unbraid.data.representation import BIT, NARROWEST, hardly_vary
 from unbraid.metrics import udr
 from unbraid.metrics.udr import Pairs, Similarity, heavy_models, notes_on_lasso, rotated_udr, varying
-from unbraid.ranking.resampling import Resampled, resample
-from unbraid.representation import Representation
-from unbraid.representation.representation import BIT, NARROWEST, hardly_vary
-from unbraid.types import BoolArray, DataFrame, FloatArray, IntArray
+from unbraid.ranking.choice_stability import Resampled, resample
 
 __all__ = ["Candidate", "Choice", "NothingToRank", "Ranking", "RankingOptions", "rank_models"]
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unbraid.base.types import ArrayLike, DataFrame, FloatArray
 from unbraid.ranking.ranking import Ranking
-from unbraid.types import ArrayLike, DataFrame, FloatArray
 
 __all__ = ["Suitability", "probabilities", "suitability"]
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from unbraid.analysis.settings import Key
 from unbraid.ranking.ranking import Ranking
+from unbraid.scoring.setting_names import Key
 
 __all__ = ["chosen_again", "group_verdicts", "study_verdict"]
 

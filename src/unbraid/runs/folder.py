@@ -8,14 +8,11 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 
-from unbraid._utils.suggest import one_line
-from unbraid.representation import READABLE, Representation
-from unbraid.runs.foreign import check_not_fitted, is_run, require_codes
-from unbraid.runs.records import FORMAT, RunRecord, StatusRecord
-from unbraid.storage.checksum import KEY
-from unbraid.storage.files import below
-from unbraid.storage.json_records import check_record, read_object
-from unbraid.storage.run_files import (
+from unbraid.base.suggest import one_line
+from unbraid.data import READABLE, Representation
+from unbraid.files.checksum import KEY
+from unbraid.files.json_records import check_record, read_object
+from unbraid.files.run_files import (
     ADDED_CODES,
     CHECKPOINT,
     CODES,
@@ -29,6 +26,9 @@ from unbraid.storage.run_files import (
     WEIGHTS,
     WORKING,
 )
+from unbraid.files.whole_files import below
+from unbraid.runs.foreign_models import check_not_fitted, is_run, require_codes
+from unbraid.runs.run_json import FORMAT, RunRecord, StatusRecord
 
 
 def read_folder(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:

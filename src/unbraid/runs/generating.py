@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unbraid.families.base import Family, Part
-from unbraid.types import FloatArray
+from unbraid.base.types import FloatArray
+from unbraid.families.family import Family, Part
 
 
 def drawn_by_parts(parts: Sequence[Part], normal: Tensor) -> Tensor:

@@ -6,12 +6,12 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from unbraid._utils.comma_lists import separated
-from unbraid._utils.suggest import suggestion
+from unbraid.base.comma_lists import separated
+from unbraid.base.suggest import suggestion
+from unbraid.files.json_records import read_object
+from unbraid.files.run_files import ADDED_CODES, CONFIG
 from unbraid.runs.folder import read_folder
-from unbraid.runs.foreign import config_columns, is_run
-from unbraid.storage.json_records import read_object
-from unbraid.storage.run_files import ADDED_CODES, CONFIG
+from unbraid.runs.foreign_models import config_columns, is_run
 
 UNGROUPED = "-"  # the group of models that lack the column of groups
 NUMBERED = re.compile(r"[-_.]?(seed)?[-_.]?\d+$")  # at the end of the names of models that differ in it alone

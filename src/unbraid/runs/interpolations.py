@@ -6,12 +6,12 @@ from math import prod
 
 import numpy as np
 
-from unbraid.datasets.base import FactorDataset
-from unbraid.factors import FactorSpace, all_objects, cyclic_columns, turned
-from unbraid.factors.space import told
+from unbraid.base.types import BoolArray, FloatArray, IntArray, Kind
+from unbraid.data import FactorSpace, all_objects, cyclic_columns, turned
+from unbraid.data.image_dataset import FactorDataset
+from unbraid.data.space import told
 from unbraid.metrics.d_lsbd import d_lsbd
 from unbraid.runs.run import Run
-from unbraid.types import BoolArray, FloatArray, IntArray, Kind
 
 __all__ = ["Strips", "object_interpolation", "rotation_traversal"]
 

@@ -6,22 +6,22 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from unbraid._utils.arrays import array_digest
-from unbraid._utils.counted import counted
+from unbraid.base.arrays import array_digest
+from unbraid.base.counted import counted
+from unbraid.data import Representation
 from unbraid.datasets import DATASETS
 from unbraid.datasets.recorded import of_everywhere
-from unbraid.families.table import find_family
-from unbraid.representation import Representation
+from unbraid.families.family_table import find_family
+from unbraid.files.json_records import LARGEST
+from unbraid.files.run_files import SCORES
+from unbraid.files.score_file import SavedScores, read_scores_file
+from unbraid.files.trust import trusted_in
+from unbraid.files.whole_files import read_whole
+from unbraid.files.yaml_files import written
 from unbraid.runs.run import Run
+from unbraid.scoring.model_index import model_index, scores_section
 from unbraid.scoring.per_code import per_code
-from unbraid.sharing.model_index import model_index, scores_section
-from unbraid.sharing.numbers import in_markdown, markdown_table
-from unbraid.storage.files import read_whole
-from unbraid.storage.json_records import LARGEST
-from unbraid.storage.run_files import SCORES
-from unbraid.storage.score_file import SavedScores, read_scores_file
-from unbraid.storage.trust import trusted_in
-from unbraid.storage.yaml_files import written
+from unbraid.scoring.score_numbers import in_markdown, markdown_table
 
 README = "README.md"
 CHOSEN = "How it was chosen"

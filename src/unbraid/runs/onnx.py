@@ -15,12 +15,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from unbraid._utils.optional import require
-from unbraid._utils.suggest import one_line
-from unbraid._version import VERSION
-from unbraid.runs.exported import told_in_config
+from unbraid.base.optional import require
+from unbraid.base.suggest import one_line
+from unbraid.base.version import VERSION
+from unbraid.files.whole_files import atomic_write
 from unbraid.runs.run import Run
-from unbraid.storage.files import atomic_write
+from unbraid.runs.run_export import told_in_config
 
 __all__ = ["export_onnx"]
 

@@ -15,28 +15,28 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.utils.data import Dataset
 
-from unbraid._utils.arguments import check_whole
-from unbraid._utils.arrays import as_array
-from unbraid._utils.device import choose_device, reproducible
-from unbraid._utils.suggest import error_line
-from unbraid.confidence.baselines import Baseline
-from unbraid.datasets.base import FactorDataset
-from unbraid.families.base import Family, Part, check_value, code_parts
+from unbraid.base.arguments import check_whole
+from unbraid.base.arrays import as_array
+from unbraid.base.device import choose_device, reproducible
+from unbraid.base.suggest import error_line
+from unbraid.base.types import ArrayLike, FloatArray
+from unbraid.data import Representation
+from unbraid.data.image_dataset import FactorDataset
 from unbraid.families.building import Member, build_member, completed, filled_member, structural_settings, weights_of
-from unbraid.families.table import FAMILIES, find_family
-from unbraid.models.networks import PairBuilder, as_floats, as_tensor
-from unbraid.objectives.divergences import kl_by_quadrature
-from unbraid.representation import Representation
+from unbraid.families.family import Family, Part, check_value, code_parts
+from unbraid.families.family_table import FAMILIES, find_family
+from unbraid.families.networks.standard import PairBuilder, as_floats, as_tensor
+from unbraid.families.objectives.divergences import kl_by_quadrature
+from unbraid.files.checksum import check_file
+from unbraid.files.run_files import CONFIG, CURVES, HELD_OUT, SNAPSHOTS, WEIGHTS
+from unbraid.files.trust import Trusted, UntrustedCode, is_called, is_code, trusted_in, trusting
+from unbraid.files.whole_files import with_home
 from unbraid.runs.folder import damaged, read_codes, read_folder
-from unbraid.runs.foreign import fitted_images
+from unbraid.runs.foreign_models import fitted_images
 from unbraid.runs.generating import between, drawn_by_parts, has_prior, noise
+from unbraid.scoring.baselines import Baseline
 from unbraid.scoring.encoding import encoded, encoded_objects
 from unbraid.scoring.pixels import baselines_of
-from unbraid.storage.checksum import check_file
-from unbraid.storage.files import with_home
-from unbraid.storage.run_files import CONFIG, CURVES, HELD_OUT, SNAPSHOTS, WEIGHTS
-from unbraid.storage.trust import Trusted, UntrustedCode, is_called, is_code, trusted_in, trusting
-from unbraid.types import ArrayLike, FloatArray
 
 Images: TypeAlias = FactorDataset | NDArray[Any] | Tensor | Dataset[Any]  # the last three have no factors
 Records: TypeAlias = tuple[Mapping[str, Any], Mapping[str, Any]]  # config and status
@@ -291,7 +291,7 @@ class Run:
         """
         from unbraid.datasets import load
         from unbraid.datasets.digest import content_digest
-        from unbraid.datasets.own import images_of
+        from unbraid.datasets.own_images import images_of
 
         source = self.config["dataset"]
         trained = " x ".join(map(str, source["image_shape"]))
@@ -345,8 +345,8 @@ class Run:
         return _read_table(self.path / name) if there else {}
 
     def _repr_html_(self) -> str:
-        from unbraid.report.rendering import render
-        from unbraid.runs.described import described
+        from unbraid.runs.run_text import described
+        from unbraid.show.html import render
 
         shown = self.picture() if self.status["state"] == "finished" else None
         return render(
@@ -361,7 +361,7 @@ class Run:
         Raises:
             ValueError: a damaged folder, or a run that diverged.
         """
-        from unbraid.runs.live.picture import picture
+        from unbraid.runs.live.small_picture import picture
 
         if len(self.config["dataset"]["image_shape"]) != 3:
             return None

@@ -9,26 +9,17 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from unbraid._utils.arguments import check_number
-from unbraid._utils.arrays import array_digest
-from unbraid._utils.counted import counted
-from unbraid._utils.repr import with_names
-from unbraid._utils.suggest import suggestion
-from unbraid._version import VERSION
-from unbraid.confidence.baselines import told as baselines_told
-from unbraid.confidence.interval import Interval, Intervals, rows_needed
-from unbraid.confidence.null import Null
-from unbraid.factors.guessing import ranks_of
-from unbraid.metrics import BLOCKED, METRICS, Metric
-from unbraid.metrics._shared.arguments import find_metric
-from unbraid.metrics._shared.chance import Noise, notes_on_noise
-from unbraid.metrics._shared.provenance import of_another_version
-from unbraid.metrics._shared.resampling import UNCHECKED, Resampling
-from unbraid.representation import SUFFIXES, Representation
-from unbraid.representation.representation import NARROWEST
-from unbraid.scoring.unwanted import factor_of, row_of_unwanted
-from unbraid.storage.files import write_text
-from unbraid.storage.score_file import (
+from unbraid.base.arguments import check_number
+from unbraid.base.arrays import array_digest
+from unbraid.base.counted import counted
+from unbraid.base.repr import with_names
+from unbraid.base.suggest import suggestion
+from unbraid.base.types import DataFrame, FloatArray, Progress
+from unbraid.base.version import VERSION
+from unbraid.data import SUFFIXES, Representation
+from unbraid.data.guessing import ranks_of
+from unbraid.data.representation import NARROWEST
+from unbraid.files.score_file import (
     LARGEST_ARRAY,
     LONGEST_TEXT,
     Decision,
@@ -39,7 +30,16 @@ from unbraid.storage.score_file import (
     read_scores_file,
     storable,
 )
-from unbraid.types import DataFrame, FloatArray, Progress
+from unbraid.files.whole_files import write_text
+from unbraid.metrics import BLOCKED, METRICS, Metric
+from unbraid.metrics._shared.chance import Noise, notes_on_noise
+from unbraid.metrics._shared.metric_arguments import find_metric
+from unbraid.metrics._shared.provenance import of_another_version
+from unbraid.metrics._shared.resampling import UNCHECKED, Resampling
+from unbraid.scoring.baselines import told as baselines_told
+from unbraid.scoring.interval import Interval, Intervals, rows_needed
+from unbraid.scoring.null import Null
+from unbraid.scoring.unwanted import factor_of, row_of_unwanted
 
 ROWS = {**METRICS, **BLOCKED}  # of metrics that a card may hold
 NO_INTERVAL = Interval(np.nan, np.nan, np.nan)
@@ -256,7 +256,7 @@ class ScoreCard(Mapping[str, Any]):
         }
 
     def contents(self) -> dict[str, Any]:
-        """What a page shows of the card, as a plain dictionary; see `unbraid.report.page`."""
+        """What a page shows of the card, as a plain dictionary; see `unbraid.scoring.score_page`."""
         rows = (*self.scored, *self.skipped, *self.failed)
         return {
             "unbraid": VERSION,
@@ -407,7 +407,7 @@ class ScoreCard(Mapping[str, Any]):
             FileNotFoundError: the folder of `path` does not exist.
             ImportError: `path` is given, and huggingface_hub is not installed.
         """
-        from unbraid.sharing.model_index import model_index, write_to_readme
+        from unbraid.scoring.model_index import model_index, write_to_readme
 
         scores = SavedScores.model_validate(self.to_dict())
         index = model_index(
@@ -437,7 +437,7 @@ class ScoreCard(Mapping[str, Any]):
         if suffix == ".json":
             return json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
         if suffix == ".html":
-            from unbraid.report.page import page
+            from unbraid.scoring.score_page import page
 
             return page(self.contents())
         raise ValueError(f"{path}: a score card is saved as .json or .html")
@@ -501,7 +501,7 @@ class ScoreCard(Mapping[str, Any]):
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        from unbraid.report.page import table
+        from unbraid.scoring.score_page import table
 
         return table(self.contents())
 

@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._utils.arrays import CELLS, finite_sparse, is_sparse, memory_of, n_stored
-from unbraid._utils.counted import counted
-from unbraid._utils.memory import check_memory
-from unbraid._utils.repr import with_names
+from unbraid.base.arrays import CELLS, finite_sparse, is_sparse, memory_of, n_stored
+from unbraid.base.counted import counted
+from unbraid.base.memory import check_memory
+from unbraid.base.repr import with_names
+from unbraid.data import Representation
+from unbraid.data.labels import Labels, read_labels
 from unbraid.metrics import Metric, NotDefined
 from unbraid.metrics._shared.provenance import decision
 from unbraid.metrics.wide import WIDE, WINDOW, one_pass
-from unbraid.representation import Representation
-from unbraid.representation.labels import Labels, read_labels
 from unbraid.scoring.card import FailedMetric, OnError, ScoreCard, Scored, none_computed
+from unbraid.scoring.card_memory import FACTOR
 from unbraid.scoring.engine import of_no_metric, validate
-from unbraid.scoring.memory import FACTOR
 
 AT_ONCE = 128  # columns in memory, of few rows
 ONE_DIRECTION = ("snc", "mcc", "sap")  # metrics that read codes by a line or in order

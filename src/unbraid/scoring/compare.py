@@ -10,29 +10,29 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._utils.counted import counted
-from unbraid._utils.repr import p_text
-from unbraid._utils.suggest import listed
-from unbraid._version import VERSION
-from unbraid.analysis.comparison import holm
-from unbraid.confidence.dependence import note_on_neighbours, with_repeats_as_groups
-from unbraid.confidence.interval import student
+from unbraid.base.counted import counted
+from unbraid.base.repr import p_text
+from unbraid.base.suggest import listed
+from unbraid.base.types import DataFrame, FloatArray, IntArray, Progress
+from unbraid.base.version import VERSION
+from unbraid.data import Representation
+from unbraid.files.table_formats import Table, is_bold, plain, table_text
+from unbraid.files.trust import trusting
+from unbraid.files.whole_files import write_text
 from unbraid.metrics import Metric
-from unbraid.representation import Representation
-from unbraid.scoring.blocks import blocks_of
 from unbraid.scoring.card import ScoreCard
+from unbraid.scoring.card_memory import check_memory_of_scores
+from unbraid.scoring.card_tables import unchecked
+from unbraid.scoring.dependence import note_on_neighbours, with_repeats_as_groups
 from unbraid.scoring.engine import Gap
 from unbraid.scoring.equal_groups import subsets_of_groups, why_fewer_groups
 from unbraid.scoring.equal_rows import Sampled, sampled, subsets_of, why_fewer
-from unbraid.scoring.memory import check_memory_of_scores
+from unbraid.scoring.group_comparison import holm
+from unbraid.scoring.interval import student
+from unbraid.scoring.named_blocks import blocks_of
 from unbraid.scoring.score import Confidence, Named, asked_interval, check_enough, choose, score
-from unbraid.scoring.tables import unchecked
 from unbraid.scoring.uncertainty import Again
 from unbraid.scoring.unwanted import set_apart
-from unbraid.storage.files import write_text
-from unbraid.storage.table_formats import Table, is_bold, plain, table_text
-from unbraid.storage.trust import trusting
-from unbraid.types import DataFrame, FloatArray, IntArray, Progress
 
 Models = Mapping[str, Representation | str | Path] | Sequence[str | Path]
 
@@ -184,13 +184,13 @@ class ModelComparison:
         if suffix == ".json":
             return json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
         if suffix == ".html":
-            from unbraid.report.comparison import comparison_page
+            from unbraid.show.comparison_page import comparison_page
 
             return comparison_page(self._shown())
         return table_text(Table(*self.table(), notes=(self.footnote,)), suffix, path)
 
     def _shown(self) -> dict[str, Any]:
-        """What the page shows, as `unbraid.report.comparison` takes it."""
+        """What the page shows, as `unbraid.show.comparison_page` takes it."""
         scores, first = [], next(iter(self.cards.values()))
         head, rows = self.table()
         for name, row in zip(dict.fromkeys(each.metric for each in self.differences), rows, strict=True):

@@ -5,13 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._utils.arrays import as_array
-from unbraid.datasets.base import FactorDataset, check_images
-from unbraid.factors import FactorSpace, whole_objects
-from unbraid.factors.space import level_names
+from unbraid.base.arrays import as_array
+from unbraid.base.types import FloatArray, IntArray
+from unbraid.data import POSTERIOR, FactorSpace, Representation, whole_objects
+from unbraid.data.image_dataset import FactorDataset, check_images
+from unbraid.data.space import level_names
 from unbraid.metrics import NotDefined
-from unbraid.representation import POSTERIOR, Representation
-from unbraid.types import FloatArray, IntArray
 
 
 def encoded(

@@ -8,18 +8,17 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from unbraid._utils.repr import with_names
-from unbraid.factors import predicate
+from unbraid.base.repr import with_names
+from unbraid.base.types import BoolArray, FloatArray, IntArray, Progress
+from unbraid.data import POSTERIOR, Representation, predicate
+from unbraid.files.trust import Untrusted, exits_as_errors
+from unbraid.files.whole_files import disk_is_full
 from unbraid.metrics import Metric, NotDefined
 from unbraid.metrics._shared.compiled import interruptible
 from unbraid.metrics._shared.inputs import TURN, Inputs, check_inputs, check_matrix, finite_matrix, known_as_checked
 from unbraid.metrics._shared.sharing import Store, alone, sharing
 from unbraid.metrics.zero_shot import check_gap
-from unbraid.representation import POSTERIOR, Representation
 from unbraid.scoring.card import Scored, fields_of
-from unbraid.storage.files import disk_is_full
-from unbraid.storage.trust import Untrusted, exits_as_errors
-from unbraid.types import BoolArray, FloatArray, IntArray, Progress
 
 Objects: TypeAlias = Callable[[], Representation]
 # Most levels of a factor for metrics that fit a model to each level, or to each class of a categorical factor: 60 000

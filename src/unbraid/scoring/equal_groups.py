@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from unbraid.base.types import IntArray
+from unbraid.data import Representation
 from unbraid.metrics._shared.resampling import permutation
-from unbraid.representation import Representation
 from unbraid.scoring.equal_rows import AS_MANY, MOST_SUBSETS, effective_rows
-from unbraid.types import IntArray
 
 
 def subsets_of_groups(models: Mapping[str, Representation], seed: int) -> dict[str, list[IntArray]]:

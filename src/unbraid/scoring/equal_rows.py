@@ -5,17 +5,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from unbraid.analysis.alike import AS_MANY
-from unbraid.confidence.interval import FEWEST_ROWS
+from unbraid.base.types import FloatArray, IntArray
+from unbraid.data import Representation
+from unbraid.files.score_file import storable
 from unbraid.metrics import Metric
 from unbraid.metrics._shared.resampling import Resampling, permutation
-from unbraid.representation import Representation
 from unbraid.scoring.card import ScoreCard, Scored
+from unbraid.scoring.comparable_runs import AS_MANY
 from unbraid.scoring.engine import gap_of_rows, score_each
+from unbraid.scoring.interval import FEWEST_ROWS
 from unbraid.scoring.score import FEWEST_PARTS
 from unbraid.scoring.uncertainty import Again, Parts, scores_of_parts, why_constant, with_interval
-from unbraid.storage.score_file import storable
-from unbraid.types import FloatArray, IntArray
 
 MOST_SUBSETS = 10  # more would shrink the deviation of a difference by less than 5 %
 

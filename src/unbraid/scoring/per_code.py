@@ -4,16 +4,16 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._utils.arguments import check_whole
-from unbraid._utils.arrays import CELLS
-from unbraid.confidence.null import Shuffle, shuffle_of
+from unbraid.base.arguments import check_whole
+from unbraid.base.arrays import CELLS
+from unbraid.base.types import DataFrame, FloatArray, IntArray, Progress
+from unbraid.data import Representation
 from unbraid.metrics._shared.bins import bin_codes
 from unbraid.metrics._shared.independence import association_p, expected_information
 from unbraid.metrics._shared.information import factor_entropy, mutual_information
 from unbraid.metrics._shared.inputs import Levels, as_levels, check_inputs
 from unbraid.metrics.wide import Columns
-from unbraid.representation import Representation
-from unbraid.types import DataFrame, FloatArray, IntArray, Progress
+from unbraid.scoring.null import Shuffle, shuffle_of
 
 BINS = 20  # of codes, as for `mig`
 AT_ONCE = 128  # columns in memory, of few rows

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from unbraid.confidence.baselines import COMPONENTS, PROJECTION, UNTRAINED, Baseline
-from unbraid.datasets.base import FactorDataset
+from unbraid.base.types import FloatArray, UInt8Array
+from unbraid.data.image_dataset import FactorDataset
+from unbraid.scoring.baselines import COMPONENTS, PROJECTION, UNTRAINED, Baseline
 from unbraid.scoring.encoding import drawn, encoded_by, encoded_objects
-from unbraid.types import FloatArray, UInt8Array
 
 Encode = Callable[[Any], Any]
 MADE = 2  # raised where a baseline of the same images comes out otherwise

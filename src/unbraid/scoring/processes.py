@@ -11,8 +11,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from unbraid.representation import Representation
-from unbraid.types import FloatArray
+from unbraid.base.types import FloatArray
+from unbraid.data import Representation
 
 ROWS = 1000
 FACTORS = 4

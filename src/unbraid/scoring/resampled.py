@@ -6,14 +6,14 @@ from functools import cache
 
 import numpy as np
 
+from unbraid.base.types import IntArray
+from unbraid.data import Representation
 from unbraid.metrics import Metric
 from unbraid.metrics._shared.inputs import Inputs, OfParts, Part, levels_by_value
 from unbraid.metrics._shared.resampling import Numbers
 from unbraid.metrics._shared.sharing import Store, notes_unread, sharing
-from unbraid.representation import Representation
 from unbraid.scoring.card import Scored
 from unbraid.scoring.engine import Gap, call, context_of, inputs_of, validate
-from unbraid.types import IntArray
 
 PartScorer = Callable[[IntArray, Iterable[str]], dict[str, Numbers | Exception]]
 

@@ -9,25 +9,31 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from unbraid._utils.arguments import check_number, check_whole
-from unbraid._utils.arrays import array_digest, as_array, as_full, in_columns, in_full, is_sparse, is_wide
-from unbraid._utils.repr import with_names
-from unbraid.confidence.baselines import Baseline
-from unbraid.confidence.dependence import note_on_neighbours, with_repeats_as_groups
-from unbraid.confidence.interval import FEWEST_GROUPS, FEWEST_ROWS
-from unbraid.confidence.null import asked_shuffle, shuffle_of
+from unbraid.base.arguments import check_number, check_whole
+from unbraid.base.arrays import array_digest, as_array, as_full, in_columns, in_full, is_sparse, is_wide
+from unbraid.base.repr import with_names
+from unbraid.base.types import ArrayLike, Progress
+from unbraid.data import POSTERIOR, Representation
+from unbraid.data.row_index import match_rows
+from unbraid.data.units import by_units
+from unbraid.files.json_records import MOST
+from unbraid.files.score_file import Decision
+from unbraid.files.trust import code_of, imported, is_code, trusting
 from unbraid.metrics import BLOCKED, LABEL_FREE, MEASURES, PRESETS, RECONSTRUCTED, Metric, NotDefined
-from unbraid.metrics._shared.arguments import find_metric, full_name, lower_is_better, metric_hint
 from unbraid.metrics._shared.inputs import all_finite, finite_matrix, real_matrix
+from unbraid.metrics._shared.metric_arguments import find_metric, full_name, lower_is_better, metric_hint
 from unbraid.metrics._shared.provenance import decision
-from unbraid.metrics.own import own, row_of
-from unbraid.representation import POSTERIOR, Representation
-from unbraid.representation.row_index import match_rows
-from unbraid.representation.units import by_units
-from unbraid.scoring.blocks import Blocks, blocks_of, units_of
+from unbraid.metrics.own_metric import own, row_of
+from unbraid.scoring.baselines import Baseline
 from unbraid.scoring.card import COLUMNS, ON_ERROR, FailedMetric, ScoreCard, Scored, none_computed
+from unbraid.scoring.card_memory import check_memory_of_scores
 from unbraid.scoring.columnwise import notes_on_signs, score_wide
-from unbraid.scoring.described import (
+from unbraid.scoring.dependence import note_on_neighbours, with_repeats_as_groups
+from unbraid.scoring.engine import Gap, Objects, gap_of_rows, score_each
+from unbraid.scoring.interval import FEWEST_GROUPS, FEWEST_ROWS
+from unbraid.scoring.named_blocks import Blocks, blocks_of, units_of
+from unbraid.scoring.null import asked_shuffle, shuffle_of
+from unbraid.scoring.scored_codes import (
     ABOUT,
     OF_CODES,
     OF_LABELS,
@@ -37,17 +43,11 @@ from unbraid.scoring.described import (
     refuse_gaps,
     rows_kept,
 )
-from unbraid.scoring.engine import Gap, Objects, gap_of_rows, score_each
-from unbraid.scoring.memory import check_memory_of_scores
 from unbraid.scoring.uncertainty import Again, with_baselines, with_intervals, with_nulls
 from unbraid.scoring.unwanted import check_seen, named, row_of_unwanted, set_apart, told_of
-from unbraid.storage.json_records import MOST
-from unbraid.storage.score_file import Decision
-from unbraid.storage.trust import code_of, imported, is_code, trusting
-from unbraid.types import ArrayLike, Progress
 
 if TYPE_CHECKING:
-    from unbraid.datasets.base import FactorDataset
+    from unbraid.data.image_dataset import FactorDataset
 
 Named: TypeAlias = str | Metric | Callable[..., Any]
 Confidence: TypeAlias = float | tuple[float, int]  # the second is the number of parts of the rows

@@ -10,19 +10,19 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from unbraid._utils.arguments import check_number, check_whole, list_of
-from unbraid._utils.repr import Shown
-from unbraid._utils.suggest import suggestion
+from unbraid.base.arguments import check_number, check_whole, list_of
+from unbraid.base.repr import Shown
+from unbraid.base.suggest import suggestion
+from unbraid.base.types import Progress
+from unbraid.data import Representation
+from unbraid.files.trust import trusting
 from unbraid.metrics import METRICS, Claim, Metric, NotDefined
-from unbraid.metrics.own import row_of
-from unbraid.representation import Representation
+from unbraid.metrics.own_metric import row_of
 from unbraid.scoring.card import Scored
 from unbraid.scoring.engine import score_each
 from unbraid.scoring.processes import ENCODERS, PROCESSES, named
 from unbraid.scoring.score import Named, choose
 from unbraid.scoring.synthetic_codes import CASES, CHANGES, GAP, GROUPS, SPACE, Case, in_halves, upper_corner
-from unbraid.storage.trust import trusting
-from unbraid.types import Progress
 
 Demand: TypeAlias = Literal["stays", "falls"]
 

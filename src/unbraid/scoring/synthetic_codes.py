@@ -6,11 +6,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from unbraid.factors import FactorSpace
+from unbraid.base.types import ArrayLike, BoolArray, FloatArray, IntArray, Kind
+from unbraid.data import FactorSpace, Representation
 from unbraid.metrics.udr import rotation
-from unbraid.representation import Representation
 from unbraid.scoring.processes import PROCESS_CASES
-from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray, Kind
 
 SPACE = FactorSpace(("shape", "size", "height", "hue"), (3, 4, 5, 8), ("categorical", "ordinal", "ordinal", "cyclic"))
 SIZES = np.array(SPACE.sizes)

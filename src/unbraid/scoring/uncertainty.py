@@ -9,21 +9,21 @@ from typing import TypeAlias
 
 import numpy as np
 
-from unbraid._utils.threads import go_on, in_order
-from unbraid.confidence.baselines import Baseline
-from unbraid.confidence.interval import Intervals, intervals, shares_of_seeds
-from unbraid.confidence.null import IN_WORDS, Null, Shuffle, null_of
+from unbraid.base.threads import go_on, in_order
+from unbraid.base.types import FloatArray, IntArray, Progress
+from unbraid.data import Representation
+from unbraid.files.score_file import storable
 from unbraid.metrics import Metric, NotDefined
 from unbraid.metrics._shared.compiled import interruptible
 from unbraid.metrics._shared.resampling import Numbers, Resampling, draw_part
 from unbraid.metrics._shared.sharing import same_codes
-from unbraid.representation import Representation
+from unbraid.scoring.baselines import Baseline
 from unbraid.scoring.card import OnError, Scored, kept
+from unbraid.scoring.card_memory import scores_at_a_time
 from unbraid.scoring.engine import Gap, context_of, gap_of_rows, inputs_of, of_no_metric, score_each
-from unbraid.scoring.memory import scores_at_a_time
+from unbraid.scoring.interval import Intervals, intervals, shares_of_seeds
+from unbraid.scoring.null import IN_WORDS, Null, Shuffle, null_of
 from unbraid.scoring.resampled import numbers_of, part_scorer
-from unbraid.storage.score_file import storable
-from unbraid.types import FloatArray, IntArray, Progress
 
 ORDERED = 1_000_000  # levels in all orders that `of_shuffles` is given at once
 SEEDS = 5  # under which a metric that draws is scored, to say how much its own luck moves it

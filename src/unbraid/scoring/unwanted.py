@@ -7,15 +7,15 @@ No other metric sees such a factor.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from unbraid._utils.arguments import list_of
-from unbraid._utils.repr import Shown
-from unbraid._utils.suggest import suggestion
-from unbraid.factors.predicate import predicate
+from unbraid.base.arguments import list_of
+from unbraid.base.repr import Shown
+from unbraid.base.suggest import suggestion
+from unbraid.base.types import ArrayLike, Kind
+from unbraid.data import Representation
+from unbraid.data.predicate import predicate
 from unbraid.metrics import METRICS, Metric
 from unbraid.metrics.explicitness import explicitness
-from unbraid.representation import Representation
-from unbraid.scoring.blocks import blocks_of
-from unbraid.types import ArrayLike, Kind
+from unbraid.scoring.named_blocks import blocks_of
 
 BEFORE, AFTER = "unwanted(", ")"
 

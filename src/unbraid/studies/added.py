@@ -12,37 +12,36 @@ from typing import Any
 import numpy as np
 import yaml
 
-from unbraid._utils.arguments import list_of
-from unbraid._utils.counted import counted
-from unbraid.datasets.own import LABELS
-from unbraid.factors import Space
-from unbraid.factors.space import level_names
-from unbraid.families.table import FAMILIES, find_family
+from unbraid.base.arguments import list_of
+from unbraid.base.counted import counted
+from unbraid.base.types import IntArray, Progress
+from unbraid.data import Representation, Space
+from unbraid.data.space import level_names
+from unbraid.datasets.own_images import LABELS
+from unbraid.families.family_table import FAMILIES, find_family
+from unbraid.files.json_records import check_record
+from unbraid.files.remote import address_of, changing
+from unbraid.files.run_files import ADDED_CODES, CONFIG, WORKING
+from unbraid.files.trust import Trusted
+from unbraid.files.whole_files import with_home
 from unbraid.metrics._shared.inputs import check_inputs
-from unbraid.representation import Representation
 from unbraid.runs.folder import read_codes, read_folder
-from unbraid.runs.foreign import code_path, config_columns, is_run
+from unbraid.runs.foreign_models import code_path, config_columns, is_run
 from unbraid.runs.grouping import is_seed, name_of, run_columns, varying
-from unbraid.runs.models import Models
+from unbraid.runs.model_list import Models
 from unbraid.runs.run import N_CODES
 from unbraid.scoring.encoding import drawn, encoded
 from unbraid.scoring.score import without_presets
-from unbraid.storage.files import with_home
-from unbraid.storage.json_records import check_record
-from unbraid.storage.remote import address_of, changing
-from unbraid.storage.run_files import ADDED_CODES, CONFIG, WORKING
-from unbraid.storage.trust import Trusted
 from unbraid.studies import store
-from unbraid.studies.baselines import score_baselines
 from unbraid.studies.expand import metric_names, setting_of, setting_text
-from unbraid.studies.records import AddedRecord
-from unbraid.studies.results import write_results
-from unbraid.studies.scores import complete_scores
+from unbraid.studies.run_scores import complete_scores
 from unbraid.studies.snapshot import RunView, StudySnapshot
 from unbraid.studies.store import is_study
 from unbraid.studies.study import Study
+from unbraid.studies.study_baselines import score_baselines
+from unbraid.studies.study_json import AddedRecord
 from unbraid.studies.study_ranking import rank_when_done
-from unbraid.types import IntArray, Progress
+from unbraid.studies.study_table import write_results
 
 __all__ = ["add", "begin", "encode_sample", "sample_of"]
 

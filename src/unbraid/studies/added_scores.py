@@ -1,11 +1,11 @@
 """Scores of representations that were added to a study, kept up with what its YAML asks for."""
 
+from unbraid.base.types import Progress
 from unbraid.studies import store
 from unbraid.studies.expand import metric_names
-from unbraid.studies.record import StudyPart
-from unbraid.studies.scores import complete_scores
+from unbraid.studies.run_scores import complete_scores
 from unbraid.studies.snapshot import StudySnapshot
-from unbraid.types import Progress
+from unbraid.studies.study_record import StudyPart
 
 
 def score_added(study: StudyPart, snapshot: StudySnapshot, progress: Progress) -> bool:

@@ -12,27 +12,28 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import torch
 
-from unbraid._utils.counted import counted
-from unbraid._utils.device import choose_device, visible_devices
-from unbraid._utils.threads import n_cores
-from unbraid.datasets.base import FactorDataset
-from unbraid.factors.space import level_names
-from unbraid.families.base import code_parts
+from unbraid.base.counted import counted
+from unbraid.base.device import choose_device, visible_devices
+from unbraid.base.threads import n_cores
+from unbraid.base.types import Progress
+from unbraid.data import Representation
+from unbraid.data.image_dataset import FactorDataset
+from unbraid.data.space import level_names
 from unbraid.families.building import structural_settings
-from unbraid.families.table import find_family
+from unbraid.families.family import code_parts
+from unbraid.families.family_table import find_family
+from unbraid.files.marks import ReadOnce
 from unbraid.metrics import NotDefined
-from unbraid.representation import Representation
 from unbraid.runs.run import N_CODES
 from unbraid.scoring.engine import score_each
 from unbraid.scoring.score import choose
-from unbraid.storage.marks import ReadOnce
 from unbraid.studies.execution import TaskLedger, needed_disk, ready, untrained_of
 from unbraid.studies.executors import EXECUTORS, Task
 from unbraid.studies.executors.local import PACK, kinds, spread
 from unbraid.studies.executors.ray import asked
 from unbraid.studies.expand import setting_of
-from unbraid.studies.record import StudyPart, StudyProgress
 from unbraid.studies.shards import Shard
+from unbraid.studies.study_record import StudyPart, StudyProgress
 from unbraid.training.loop import train_here
 from unbraid.training.train import (
     Prepared,
@@ -44,7 +45,6 @@ from unbraid.training.train import (
     configs_of,
     training_of,
 )
-from unbraid.types import Progress
 
 # By the kind of device: steps that come first, how many more are measured, and how many seconds of these tell them from
 # what is done once. On a GPU steps are recorded, those of an optimizer step that waits when its turn comes.

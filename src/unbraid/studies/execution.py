@@ -8,37 +8,37 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
-from unbraid._utils.signals import terminable
-from unbraid._utils.suggest import suggestion
-from unbraid._utils.threads import n_cores
-from unbraid.datasets.base import NO_IMAGES, FactorDataset
-from unbraid.families.table import FAMILIES, find_family
+from unbraid.base.signals import terminable
+from unbraid.base.suggest import suggestion
+from unbraid.base.threads import n_cores
+from unbraid.base.types import Progress
+from unbraid.data.image_dataset import NO_IMAGES, FactorDataset
+from unbraid.families.family_table import FAMILIES, find_family
+from unbraid.files.marks import ReadOnce
+from unbraid.files.remote import LOCK, carried_study, discard, mirror_of
+from unbraid.files.table_formats import save_frame
+from unbraid.files.whole_files import write_text
 from unbraid.runs.folder import tidy
 from unbraid.scoring.score import choose
-from unbraid.storage.files import write_text
-from unbraid.storage.marks import ReadOnce
-from unbraid.storage.remote import LOCK, carried_study, discard, mirror_of
-from unbraid.storage.table_formats import save_frame
 from unbraid.studies import store
 from unbraid.studies.added_scores import score_added
-from unbraid.studies.baselines import score_baselines
 from unbraid.studies.executors import EXECUTORS, Outcome, Task, TaskProgress
 from unbraid.studies.expand import StudyEnvironment, check_metrics, check_snapshots, expand, metric_names
 from unbraid.studies.holdout.answers import ANSWERS, missing_answers, read_answers
-from unbraid.studies.holdout.results import write_generalisation
+from unbraid.studies.holdout.holdout_table import write_generalisation
 from unbraid.studies.holdout.tasks import held_out_tasks
-from unbraid.studies.record import StudyPart, StudyProgress
-from unbraid.studies.results import write_results
+from unbraid.studies.run_scores import wanted_scores
 from unbraid.studies.schema import StudyConfig
-from unbraid.studies.scores import wanted_scores
-from unbraid.studies.several import all_results, naming
+from unbraid.studies.several_datasets import all_results, naming
 from unbraid.studies.shards import Shard, claimed_shard, last_of_shards
 from unbraid.studies.snapshot import Planned, RunView, StudySnapshot, read_run
 from unbraid.studies.status import keep_index
+from unbraid.studies.study_baselines import score_baselines
 from unbraid.studies.study_ranking import rank_when_done
+from unbraid.studies.study_record import StudyPart, StudyProgress
+from unbraid.studies.study_table import write_results
 from unbraid.studies.tracking import Tracking, check_names, tracked
 from unbraid.training.train import check_disk, check_images, check_members, needed_space, training_of
-from unbraid.types import Progress
 
 CHECKPOINTS = 6  # weights and two moments, and for a moment two of each
 

@@ -4,15 +4,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import prod
 from typing import Any
 
-from unbraid._utils.suggest import suggestion
-from unbraid.analysis.columns import in_words
+from unbraid.base.suggest import suggestion
+from unbraid.base.types import Kind
 from unbraid.families.building import Member
-from unbraid.families.table import find_family
+from unbraid.families.family_table import find_family
+from unbraid.files.trust import Untrusted
 from unbraid.metrics import METRICS
-from unbraid.metrics._shared.arguments import find_metric, full_name, lower_is_better
+from unbraid.metrics._shared.metric_arguments import find_metric, full_name, lower_is_better
 from unbraid.runs.folder import run_id
+from unbraid.scoring.result_columns import in_words
 from unbraid.scoring.score import choose, without_presets
-from unbraid.storage.trust import Untrusted
 from unbraid.studies.schema import FamilySection, StudyConfig
 from unbraid.studies.searching import settings_of, without_excluded
 from unbraid.studies.snapshot import Planned
@@ -21,7 +22,6 @@ from unbraid.training.held_out import hold_out_of
 from unbraid.training.loop import Plan
 from unbraid.training.schedules import check_schedules
 from unbraid.training.train import code_of, config_of, members_of
-from unbraid.types import Kind
 
 MOST_RUNS = 100_000
 

@@ -17,11 +17,11 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import Field
 
 import unbraid
-from unbraid.storage.checksum import checksummed_json
-from unbraid.storage.files import atomic_write, below
-from unbraid.storage.json_records import Natural, Record, Text, read_record
-from unbraid.storage.marks import ReadOnce, facts, mark, mark_of
-from unbraid.storage.score_file import Decision
+from unbraid.files.checksum import checksummed_json
+from unbraid.files.json_records import Natural, Record, Text, read_record
+from unbraid.files.marks import ReadOnce, facts, mark, mark_of
+from unbraid.files.score_file import Decision
+from unbraid.files.whole_files import atomic_write, below
 from unbraid.studies import store
 from unbraid.studies.snapshot import (
     Planned,

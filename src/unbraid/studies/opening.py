@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from unbraid._utils.optional import require
+from unbraid.base.optional import require
 from unbraid.studies.store import YAML, is_study
 
 

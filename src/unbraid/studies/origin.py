@@ -6,13 +6,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from unbraid._utils.counted import counted
-from unbraid.analysis.columns import headline_columns, higher_is_better
-from unbraid.sharing.numbers import in_markdown, markdown_table
-from unbraid.studies.results import results
+from unbraid.base.counted import counted
+from unbraid.scoring.result_columns import headline_columns, higher_is_better
+from unbraid.scoring.score_numbers import in_markdown, markdown_table
 from unbraid.studies.snapshot import StudySnapshot
 from unbraid.studies.store import RUNS, is_study
 from unbraid.studies.study import open_study
+from unbraid.studies.study_table import results
 
 UDR = "udr.score"
 HEADS = ("by", "its value", "its place", "median", "best")

@@ -15,12 +15,12 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from unbraid._utils.suggest import suggestion
+from unbraid.base.suggest import suggestion
 from unbraid.datasets.recorded import of_everywhere
-from unbraid.storage.json_records import MOST
-from unbraid.storage.json_records import explain as first_fault
-from unbraid.storage.trust import Trusted, code_of, is_code, trusting
-from unbraid.storage.yaml_files import parse_yaml
+from unbraid.files.json_records import MOST
+from unbraid.files.json_records import explain as first_fault
+from unbraid.files.trust import Trusted, code_of, is_code, trusting
+from unbraid.files.yaml_files import parse_yaml
 
 Count: TypeAlias = Annotated[int, Field(ge=1, le=MOST, strict=True)]
 Whole: TypeAlias = Annotated[int, Field(ge=0, le=MOST, strict=True)]

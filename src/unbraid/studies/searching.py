@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._utils.suggest import suggestion
-from unbraid.families.base import Family, check_value
+from unbraid.base.suggest import suggestion
 from unbraid.families.building import Member
+from unbraid.families.family import Family, check_value
 from unbraid.studies.schema import FamilySection
 
 RANGES = ("uniform", "log_uniform", "integers")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from unbraid.storage.locks import Held, locked
+from unbraid.files.locks import Held, locked
 
 MOST = 1 << 20  # shards of a study
 END = 4 * MOST * MOST  # a byte behind those of all divisions

@@ -6,17 +6,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from unbraid.representation import Representation
+from unbraid.data import Representation
+from unbraid.files.json_records import read_record
+from unbraid.files.marks import ReadOnce
+from unbraid.files.run_files import CONFIG, SCORES, STATUS, WORKING
+from unbraid.files.score_file import Decision, SavedScores
+from unbraid.files.trust import Trusted
 from unbraid.runs.folder import damage_of, damaged, read_codes, read_folder
-from unbraid.storage.json_records import read_record
-from unbraid.storage.marks import ReadOnce
-from unbraid.storage.run_files import CONFIG, SCORES, STATUS, WORKING
-from unbraid.storage.score_file import Decision, SavedScores
-from unbraid.storage.trust import Trusted
 from unbraid.studies import store
-from unbraid.studies.kept_scores import NONE, failed_metrics, missing_metrics, read_scores
-from unbraid.studies.records import AddedRecord
+from unbraid.studies.score_status import NONE, failed_metrics, missing_metrics, read_scores
 from unbraid.studies.store import Failure, StudyEnvironment
+from unbraid.studies.study_json import AddedRecord
 
 if TYPE_CHECKING:
     from unbraid.studies.schema import StudyConfig

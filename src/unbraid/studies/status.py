@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from unbraid.base.types import Progress
+from unbraid.files.checksum import check_file
+from unbraid.files.run_files import ADDED_CODES, LASTING
 from unbraid.runs.folder import damaged
-from unbraid.storage.checksum import check_file
-from unbraid.storage.run_files import ADDED_CODES, LASTING
 from unbraid.studies import store
-from unbraid.studies.holdout.results import answered
+from unbraid.studies.holdout.holdout_table import answered
 from unbraid.studies.holdout.tasks import sections
 from unbraid.studies.index import Part, StudyStatus, remember, status_of
 from unbraid.studies.snapshot import RunView, StudySnapshot
-from unbraid.types import Progress
 
 
 def study_status(snapshot: StudySnapshot) -> StudyStatus:

@@ -8,14 +8,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from unbraid._version import VERSION
-from unbraid.storage.checksum import checksummed_json
-from unbraid.storage.files import atomic_write
-from unbraid.storage.json_records import check_record, read_object, read_record
-from unbraid.storage.locks import Held, locked
-from unbraid.storage.marks import ReadOnce
-from unbraid.storage.remote import LOCK, address, discard
-from unbraid.studies.records import FORMAT, EnvironmentRecord, FailureRecord
+from unbraid.base.version import VERSION
+from unbraid.files.checksum import checksummed_json
+from unbraid.files.json_records import check_record, read_object, read_record
+from unbraid.files.locks import Held, locked
+from unbraid.files.marks import ReadOnce
+from unbraid.files.remote import LOCK, address, discard
+from unbraid.files.whole_files import atomic_write
+from unbraid.studies.study_json import FORMAT, EnvironmentRecord, FailureRecord
 
 YAML, ABOUT, RESULTS = "study.yaml", "study.json", "results.parquet"
 RUNS, FAILED, ADDED, BASELINES = "runs", "failed", "added", "baselines"
@@ -38,7 +38,7 @@ class StudyEnvironment:
 
     def version(self, family: str) -> int:
         """The training version of its models; that of today where it has none yet."""
-        from unbraid.families.table import find_family  # brings torch, which takes longer than most reading
+        from unbraid.families.family_table import find_family  # brings torch, which takes longer than most reading
 
         return 1 if self.training is None else self.training.get(family) or find_family(family).version
 

@@ -6,24 +6,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from unbraid.analysis.columns import together
-from unbraid.analysis.comparison import Comparison
+from unbraid.base.types import Progress
+from unbraid.files.remote import changing, local_folder
 from unbraid.ranking.ranking import Ranking
-from unbraid.runs.foreign import check_not_fitted
-from unbraid.storage.remote import changing, local_folder
+from unbraid.runs.foreign_models import check_not_fitted
+from unbraid.scoring.group_comparison import Comparison
+from unbraid.scoring.result_columns import together
 from unbraid.studies import store
-from unbraid.studies.baselines import beside_baselines
 from unbraid.studies.execution import run_study
-from unbraid.studies.page import table
-from unbraid.studies.record import InFolder, StudyPart, StudyProgress
-from unbraid.studies.results import results
 from unbraid.studies.schema import StudyConfig
-from unbraid.studies.several import all_results, check_home, read
+from unbraid.studies.several_datasets import all_results, check_home, read
 from unbraid.studies.shards import parse_shard
 from unbraid.studies.snapshot import RunView, StudySnapshot
+from unbraid.studies.study_baselines import beside_baselines
 from unbraid.studies.study_comparison import compare_runs
+from unbraid.studies.study_page import table
 from unbraid.studies.study_ranking import rank_study, ranking_options
-from unbraid.types import Progress
+from unbraid.studies.study_record import InFolder, StudyPart, StudyProgress
+from unbraid.studies.study_table import results
 
 if TYPE_CHECKING:
     import pandas
@@ -169,7 +169,7 @@ class Study(InFolder):
         return [run for snapshot in self.snapshots() for run in snapshot.runs]
 
     def results(self) -> "pandas.DataFrame":
-        """One row per run (a pandas DataFrame); see `unbraid.studies.results` for the columns.
+        """One row per run (a pandas DataFrame); see `unbraid.studies.study_table` for the columns.
 
         Of several datasets a column `label` says which.
         """
@@ -188,7 +188,7 @@ class Study(InFolder):
         """Compare the scores of groups of runs, on as many rows of each run.
 
         Args:
-            by, columns, over, confidence: as for `unbraid.analysis.comparison.compare_groups`.
+            by, columns, over, confidence: as for `unbraid.scoring.group_comparison.compare_groups`.
             within: column of which groups that are compared have one value; by default "label" in a study of several
                 datasets, unless `by` tells these apart.
             progress: called as progress("scoring as many rows", done, all) where some runs have more rows than others.

@@ -7,20 +7,20 @@ from typing import Literal
 
 import numpy as np
 
-from unbraid._utils.arguments import list_of
-from unbraid._utils.counted import counted
-from unbraid.analysis.alike import AS_MANY, unequal_rows
-from unbraid.analysis.columns import N_ROWS, check_columns, depends_on_rows, headline_columns
-from unbraid.analysis.comparison import Comparison, compare_groups, usual_within
+from unbraid.base.arguments import list_of
+from unbraid.base.counted import counted
+from unbraid.base.types import DataFrame, Progress
 from unbraid.scoring.card import Scored
+from unbraid.scoring.comparable_runs import AS_MANY, unequal_rows
 from unbraid.scoring.engine import score_each
 from unbraid.scoring.equal_rows import subsets
+from unbraid.scoring.group_comparison import Comparison, compare_groups, usual_within
+from unbraid.scoring.result_columns import N_ROWS, check_columns, depends_on_rows, headline_columns
 from unbraid.scoring.score import choose
 from unbraid.studies.expand import metric_names
 from unbraid.studies.schema import StudyConfig
-from unbraid.studies.several import all_results
+from unbraid.studies.several_datasets import all_results
 from unbraid.studies.snapshot import RunView, StudySnapshot
-from unbraid.types import DataFrame, Progress
 
 SEED = 0  # of the metrics, as in a study, and of the subsets
 

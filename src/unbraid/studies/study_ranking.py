@@ -8,13 +8,13 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
+from unbraid.base.types import FloatArray, Progress
+from unbraid.files.marks import mark_of
 from unbraid.ranking.cache import rank_and_keep, ranking_path, read_shown
 from unbraid.ranking.ranking import Candidate, NothingToRank, Ranking, RankingOptions, rank_models
-from unbraid.storage.marks import mark_of
-from unbraid.studies.baselines import untrained_codes
 from unbraid.studies.schema import StudyConfig
 from unbraid.studies.snapshot import RunView, StudySnapshot
-from unbraid.types import FloatArray, Progress
+from unbraid.studies.study_baselines import untrained_codes
 
 HELD = 2**29  # bytes of codes; those of further runs are read each time they are needed
 

@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
-from unbraid.families.base import Family, Settings
-from unbraid.families.table import FAMILIES
+from unbraid.families.family import Family, Settings
+from unbraid.families.family_table import FAMILIES
 
 Function: TypeAlias = Callable[[Mapping[str, Tensor]], dict[str, Tensor]]
 

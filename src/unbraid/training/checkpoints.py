@@ -13,9 +13,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from unbraid.errors import UnbraidError
-from unbraid.storage.checksum import BLANK, KEY, add_checksum, check_file
-from unbraid.storage.files import atomic_write
+from unbraid.base.errors import UnbraidError
+from unbraid.files.checksum import BLANK, KEY, add_checksum, check_file
+from unbraid.files.whole_files import atomic_write
 from unbraid.training.population import Diverged, MemberState
 
 FORMAT = "3"

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from unbraid._utils.arguments import check_number, check_whole
+from unbraid.base.arguments import check_number, check_whole
 from unbraid.families.building import Member
-from unbraid.families.table import find_family
+from unbraid.families.family_table import find_family
+from unbraid.files.run_files import CHECKPOINT
 from unbraid.runs.run import Run, named_images, open_run
-from unbraid.storage.run_files import CHECKPOINT
 from unbraid.training.checkpoints import load_checkpoint, save_checkpoint
 from unbraid.training.loop import CHECKPOINT_SECONDS, Plan, identity_of
 from unbraid.training.source import Source, opened_dataset

@@ -10,12 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unbraid._utils.device import GENERATOR
-from unbraid.datasets.base import FactorDataset
-from unbraid.families.base import Context, Draw, OptimizerStep, Supply
-from unbraid.models.networks import as_floats, as_tensor
+from unbraid.base.device import GENERATOR
+from unbraid.base.types import IntArray
+from unbraid.data.image_dataset import FactorDataset
+from unbraid.families.family import Context, Draw, OptimizerStep, Supply
+from unbraid.families.networks.standard import as_floats, as_tensor
 from unbraid.training import batches
-from unbraid.types import IntArray
 
 CHUNK = 64  # steps whose draws are worked out at once
 NUMBERS = 1 << 18  # but no more than so many numbers, one step's at least

@@ -9,16 +9,16 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from unbraid._utils.arguments import check_whole
-from unbraid.datasets.base import FactorDataset
+from unbraid.base.arguments import check_whole
+from unbraid.base.types import IntArray
+from unbraid.data.image_dataset import FactorDataset
 from unbraid.datasets.subset import SubsetDataset
-from unbraid.families.base import Family, Settings, code_parts
 from unbraid.families.building import build_member
-from unbraid.models.networks import as_floats, as_tensor
-from unbraid.objectives.divergences import gaussian_kl, kl_by_quadrature
-from unbraid.objectives.likelihoods import negative_log_likelihood
+from unbraid.families.family import Family, Settings, code_parts
+from unbraid.families.networks.standard import as_floats, as_tensor
+from unbraid.families.objectives.divergences import gaussian_kl, kl_by_quadrature
+from unbraid.families.objectives.likelihoods import negative_log_likelihood
 from unbraid.training import batches
-from unbraid.types import IntArray
 
 EVERY = 500  # steps
 BATCH = 256

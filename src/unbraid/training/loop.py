@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unbraid._utils.device import (
+from unbraid.base.device import (
     check_unnumbered,
     choose_device,
     choose_precision,
@@ -19,13 +19,14 @@ from unbraid._utils.device import (
     gains_by_bfloat16,
     reproducible,
 )
-from unbraid._utils.signals import RAISED, stop_requests
-from unbraid.datasets.base import FactorDataset, ImageShape
-from unbraid.families.base import Context, Family, Logs, Settings
+from unbraid.base.signals import RAISED, stop_requests
+from unbraid.base.types import FloatArray, IntArray
+from unbraid.data.image_dataset import FactorDataset, ImageShape
 from unbraid.families.building import Member, build_member, recorded, weights_of
-from unbraid.families.table import find_family
-from unbraid.storage.files import DiskFull
-from unbraid.storage.run_files import CHECKPOINT
+from unbraid.families.family import Context, Family, Logs, Settings
+from unbraid.families.family_table import find_family
+from unbraid.files.run_files import CHECKPOINT
+from unbraid.files.whole_files import DiskFull
 from unbraid.training.checkpoints import (
     Checkpoint,
     CheckpointError,
@@ -47,7 +48,6 @@ from unbraid.training.population import (
     part_of,
 )
 from unbraid.training.snapshots import Snapshots, snapshot
-from unbraid.types import FloatArray, IntArray
 
 CURVE_POINTS = 500
 REPORT_SECONDS = 0.5

@@ -13,11 +13,11 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor, nn
 
-from unbraid._utils.seeds import stream
-from unbraid.datasets.base import FactorDataset
-from unbraid.errors import UnbraidError
-from unbraid.families.base import Adam, Batch, Context, Event, Family, Logs, OptimizerStep, Supply
+from unbraid.base.errors import UnbraidError
+from unbraid.base.seeds import stream
+from unbraid.data.image_dataset import FactorDataset
 from unbraid.families.building import Member, build_member, make_supply, structural_settings
+from unbraid.families.family import Adam, Batch, Context, Event, Family, Logs, OptimizerStep, Supply
 from unbraid.training.adam import AdamSettings, adam_update, decay_weights
 from unbraid.training.captured import Captured, captures
 from unbraid.training.draws import Draws, Images, seeded

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from unbraid.datasets.base import FactorDataset
+from unbraid.data.image_dataset import FactorDataset
 from unbraid.runs.run import Run
 from unbraid.training.held_out import held_out_rows
 

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from unbraid.families.base import Plateau
+from unbraid.families.family import Plateau
 
 
 def check_schedules(hyper: Mapping[str, Any], steps: int) -> None:

@@ -8,12 +8,12 @@ import numpy as np
 import torch
 from torch import nn
 
-from unbraid._utils.arguments import check_whole
-from unbraid.datasets.base import FactorDataset
-from unbraid.families.base import Family, Settings
-from unbraid.models.networks import as_floats, as_tensor
-from unbraid.objectives.divergences import kl_by_quadrature
-from unbraid.representation import Representation
+from unbraid.base.arguments import check_whole
+from unbraid.data import Representation
+from unbraid.data.image_dataset import FactorDataset
+from unbraid.families.family import Family, Settings
+from unbraid.families.networks.standard import as_floats, as_tensor
+from unbraid.families.objectives.divergences import kl_by_quadrature
 from unbraid.scoring.encoding import encoded, encoded_objects
 from unbraid.scoring.score import choose, score
 

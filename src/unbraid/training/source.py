@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from unbraid.datasets.base import FactorDataset, ReadingProgress
+from unbraid.data.image_dataset import FactorDataset, ReadingProgress
 from unbraid.datasets.digest import content_digest
 from unbraid.datasets.recorded import of_everywhere
 from unbraid.runs.run import Images
@@ -47,7 +47,7 @@ def open_dataset(dataset: Source) -> FactorDataset:
 
 def _opened(dataset: Source, progress: ReadingProgress | None) -> tuple[FactorDataset, str | None, dict[str, Any]]:
     from unbraid.datasets import load
-    from unbraid.datasets.own import images_of
+    from unbraid.datasets.own_images import images_of
 
     name, options = None, {}
     if isinstance(dataset, str | Path):

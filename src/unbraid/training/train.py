@@ -13,14 +13,13 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import torch
 
-from unbraid._utils.arguments import check_number, check_whole
-from unbraid._utils.counted import counted
-from unbraid._utils.device import memory_advice, out_of_memory, reproducible
-from unbraid._utils.signals import terminable
-from unbraid._utils.suggest import error_line, suggestion
-from unbraid._utils.threads import n_cores
-from unbraid.datasets.base import NO_IMAGES, FactorDataset
-from unbraid.families.base import Family, LossOutput, OptimizerStep, Settings, check_value, code_parts
+from unbraid.base.arguments import check_number, check_whole
+from unbraid.base.counted import counted
+from unbraid.base.device import memory_advice, out_of_memory, reproducible
+from unbraid.base.signals import terminable
+from unbraid.base.suggest import error_line, suggestion
+from unbraid.base.threads import n_cores
+from unbraid.data.image_dataset import NO_IMAGES, FactorDataset
 from unbraid.families.building import (
     Member,
     build_member,
@@ -30,25 +29,18 @@ from unbraid.families.building import (
     structural_settings,
     weights_of,
 )
-from unbraid.families.table import FAMILIES, find_family
+from unbraid.families.family import Family, LossOutput, OptimizerStep, Settings, check_value, code_parts
+from unbraid.families.family_table import FAMILIES, find_family
+from unbraid.families.networks.standard import as_floats, as_tensor
+from unbraid.files.json_records import MOST
+from unbraid.files.locks import Held, locked
+from unbraid.files.run_files import WORKING
+from unbraid.files.trust import Trusted, imported, is_code, trusted_in, trusting
 from unbraid.metrics._shared.provenance import source_digest
-from unbraid.models.networks import as_floats, as_tensor
 from unbraid.runs.folder import run_id, tidy
-from unbraid.runs.records import FORMAT, MOST_NUMBERS
 from unbraid.runs.run import N_CODES, Run, open_run
-from unbraid.storage.json_records import MOST
-from unbraid.storage.locks import Held, locked
-from unbraid.storage.run_files import WORKING
-from unbraid.storage.trust import Trusted, imported, is_code, trusted_in, trusting
-from unbraid.training.held_out import (
-    EVERY,
-    HoldOut,
-    check_elbo,
-    check_hold_out,
-    divided,
-    held_out_rows,
-    hold_out_of,
-)
+from unbraid.runs.run_json import FORMAT, MOST_NUMBERS
+from unbraid.training.held_out import EVERY, HoldOut, check_elbo, check_hold_out, divided, held_out_rows, hold_out_of
 from unbraid.training.loop import CHECKPOINT_SECONDS, Plan, Report, Trained
 from unbraid.training.population import make_context, make_population
 from unbraid.training.schedules import check_schedules

@@ -17,13 +17,13 @@ from typing import IO, Any, TypeAlias
 
 import numpy as np
 
-from unbraid._utils.current_folder import importable
-from unbraid._utils.device import choose_device
-from unbraid._utils.signals import Terminated
-from unbraid._utils.threads import n_cores, worker_environment
-from unbraid.datasets.base import FactorDataset
+from unbraid.base.current_folder import importable
+from unbraid.base.device import choose_device
+from unbraid.base.signals import Terminated
+from unbraid.base.threads import n_cores, worker_environment
+from unbraid.data.image_dataset import FactorDataset
 from unbraid.families.building import Member, structural_settings
-from unbraid.families.table import find_family
+from unbraid.families.family_table import find_family
 from unbraid.training.loop import Plan, Report, Trained, renumbered, train_here
 
 PACK = 64  # members that are stacked on an accelerator, at the most
@@ -32,7 +32,7 @@ LARGE = 1 << 20  # bytes: arrays from here on are mapped by all workers rather t
 STARTS = 3  # of one worker, before it is taken for one that cannot start
 # It imports what this process can, from the same places in the same order, and nothing else from the current folder.
 START = (
-    "import sys; sys.path[:] = {}; from unbraid._utils.current_folder import ignore_settings; ignore_settings(); "
+    "import sys; sys.path[:] = {}; from unbraid.base.current_folder import ignore_settings; ignore_settings(); "
     "from unbraid.training.workers import main; main()"
 )
 

@@ -10,21 +10,21 @@ from typing import Any
 import numpy as np
 from safetensors.torch import save
 
-from unbraid._version import VERSION
-from unbraid.datasets.base import FactorDataset
+from unbraid.base.version import VERSION
+from unbraid.data.image_dataset import FactorDataset
+from unbraid.data.representation import write_codes
 from unbraid.families.building import Member, completed, make_supply, structural_settings
-from unbraid.families.table import find_family
-from unbraid.representation.representation import write_codes
+from unbraid.families.family_table import find_family
+from unbraid.files.checksum import BLANK, KEY, checksummed, checksummed_json
+from unbraid.files.run_files import CHECKPOINT, CODES, CONFIG, CURVES, HELD_OUT, LASTING, SNAPSHOTS, STATUS, WEIGHTS
+from unbraid.files.trust import trusted_in
+from unbraid.files.whole_files import on_disk
 from unbraid.runs.folder import tidy
 from unbraid.runs.run import Run, probe_images
-from unbraid.storage.checksum import BLANK, KEY, checksummed, checksummed_json
-from unbraid.storage.files import on_disk
-from unbraid.storage.run_files import CHECKPOINT, CODES, CONFIG, CURVES, HELD_OUT, LASTING, SNAPSHOTS, STATUS, WEIGHTS
-from unbraid.storage.trust import trusted_in
 from unbraid.training.held_out import HoldOut, divided
 from unbraid.training.loop import Trained
-from unbraid.training.provenance import provenance
 from unbraid.training.sanity_check import sanity_check
+from unbraid.training.training_versions import provenance
 
 
 def write_run(

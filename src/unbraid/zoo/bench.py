@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._utils.arguments import check_whole
-from unbraid._utils.repr import Shown
-from unbraid._utils.suggest import one_line
-from unbraid.analysis.columns import LEAST_RUNS, why_not
-from unbraid.analysis.correlation import correlation, correlation_interval
+from unbraid.base.arguments import check_whole
+from unbraid.base.repr import Shown
+from unbraid.base.suggest import one_line
+from unbraid.base.types import Progress
 from unbraid.metrics import METRICS, Metric, NotDefined
 from unbraid.scoring.card import Scored
+from unbraid.scoring.correlation import correlation, correlation_interval
 from unbraid.scoring.engine import score_each
+from unbraid.scoring.result_columns import LEAST_RUNS, why_not
 from unbraid.scoring.score import Named
 from unbraid.scoring.stress import numbers_of, rows_named
-from unbraid.types import Progress
-from unbraid.zoo.files import ZooFile
 from unbraid.zoo.listing import open_zoo
+from unbraid.zoo.zoo_files import ZooFile
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def bench_metrics(
     Returns:
         One `Benched` for each metric, or for each number of a mapping. `ranks`: within each dataset Spearman's
         correlation over models, then the mean over datasets. The interval counts settings, for seeds of one are not
-        independent: that of each dataset is Fisher's (`unbraid.analysis.correlation_interval`), and their distances
+        independent: that of each dataset is Fisher's (`unbraid.scoring.correlation_interval`), and their distances
         are added in squares. `defects`: mean scores with and without each. What is missing is in `left_out`, with the
         reason.
 

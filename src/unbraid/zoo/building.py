@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unbraid._utils.arguments import check_whole, list_of
-from unbraid._utils.optional import require
+from unbraid.base.arguments import check_whole, list_of
+from unbraid.base.optional import require
+from unbraid.base.types import Progress
+from unbraid.data import Representation
 from unbraid.metrics import METRICS, NotDefined
-from unbraid.representation import Representation
 from unbraid.runs.folder import read_codes
 from unbraid.scoring.card import Scored
 from unbraid.scoring.encoding import drawn
 from unbraid.scoring.engine import score_each
-from unbraid.types import Progress
 from unbraid.zoo.defects import defects_of, used_codes
-from unbraid.zoo.files import SUFFIX, packed, unpacked, write
-from unbraid.zoo.records import FORMAT
+from unbraid.zoo.zoo_files import SUFFIX, packed, unpacked, write
+from unbraid.zoo.zoo_json import FORMAT
 
 if TYPE_CHECKING:
     from unbraid.studies.snapshot import RunView
@@ -129,7 +129,7 @@ def build(
 
 def _before(own: Sequence[NamedRun], count: int) -> list[NamedRun]:
     """Trained models as they were before their first step, each of another seed."""
-    from unbraid.families.table import find_family
+    from unbraid.families.family_table import find_family
 
     by_seed: dict[int, NamedRun] = {}
     for each in own:
@@ -199,7 +199,7 @@ def _telling(run: "RunView") -> list[tuple[str, Any]]:
     How wide the network is, how it is optimised and such are not among them: two models that differ in these alone are
     told apart by their id.
     """
-    from unbraid.families.table import find_family
+    from unbraid.families.family_table import find_family
 
     row = find_family(run.family)
     own = [name for name in row.swept if name in run.hyperparameters and name not in COMMON]
@@ -226,7 +226,7 @@ def _short(name: str, value: Any) -> str:
 
 def _entry(named: NamedRun, held: Representation, rows: int) -> tuple[dict[str, Any], Any]:
     """What the file says of a model, and its codes."""
-    from unbraid.families.table import find_family
+    from unbraid.families.family_table import find_family
 
     run = named.run
     kept = held.keep_rows(drawn(len(held), rows, seed=0))

@@ -5,8 +5,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-from unbraid.representation import Representation
-from unbraid.types import BoolArray
+from unbraid.base.types import BoolArray
+from unbraid.data import Representation
 
 ALIKE = 0.99  # correlation from which two codes are copies
 END = 1e-3  # of a code's range: what lies so close to its lowest or highest value is at it

@@ -4,10 +4,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-from unbraid._utils.suggest import suggestion
-from unbraid.representation import Representation
-from unbraid.types import DataFrame
-from unbraid.zoo.files import SUFFIX, ZooFile, open_file
+from unbraid.base.suggest import suggestion
+from unbraid.base.types import DataFrame
+from unbraid.data import Representation
+from unbraid.zoo.zoo_files import SUFFIX, ZooFile, open_file
 
 PACKAGED = Path(__file__).parent / "packaged"
 VARIABLE = "UNBRAID_ZOO"

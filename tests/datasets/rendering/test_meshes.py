@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from unbraid.base.types import FloatArray
 from unbraid.datasets.rendering.meshes import (
     Mesh,
     box,
@@ -17,7 +18,6 @@ from unbraid.datasets.rendering.meshes import (
     teapot_patches,
     unit_radius,
 )
-from unbraid.types import FloatArray
 
 
 def volume(mesh: Mesh) -> float:

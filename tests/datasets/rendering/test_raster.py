@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from unbraid.base.types import FloatArray, UInt8Array
 from unbraid.datasets.rendering.meshes import Mesh, box, circle, flat_mesh, join, lathe, length, teapot_mesh
 from unbraid.datasets.rendering.raster import Scene, compose, orbit, render
-from unbraid.types import FloatArray, UInt8Array
 
 FRONT = orbit(0.0, 0.0)  # the camera stands on the x axis: y to the right, z up
 PLAIN = Scene(distance=4.0, field_of_view=32.0, ambient=1.0)  # light everywhere: a layer is cover

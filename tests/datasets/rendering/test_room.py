@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from unbraid.base.types import BoolArray, FloatArray
 from unbraid.datasets.rendering import room as _room
 from unbraid.datasets.rendering.raster import compose
 from unbraid.datasets.rendering.room import SHAPES, room_layers
-from unbraid.types import BoolArray, FloatArray
 
 STEP = 0.004
 

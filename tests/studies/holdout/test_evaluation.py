@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from unbraid.base.types import ArrayLike, FloatArray
+from unbraid.data import FactorSpace
 from unbraid.datasets import ArrayDataset, SubsetDataset, leave_out
-from unbraid.factors import FactorSpace
 from unbraid.metrics import snc
 from unbraid.studies.holdout.evaluation import (
     HoldoutResult,
@@ -17,7 +18,6 @@ from unbraid.studies.holdout.evaluation import (
     summary,
 )
 from unbraid.studies.holdout.splits import compositional_holdouts, zero_shot_holdout, zero_shot_parts
-from unbraid.types import ArrayLike, FloatArray
 
 # Every image is one row of pixels: its levels. An encoder can read them, and a test can see which images it was given.
 SPACE = FactorSpace(("shape", "size", "view"), (3, 4, 40), ("categorical", "ordinal", "ordinal"))

@@ -5,9 +5,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from unbraid.data import FactorSpace, FactorTable
 from unbraid.datasets import from_array
 from unbraid.datasets.subset import left_out
-from unbraid.factors import FactorSpace, FactorTable
 from unbraid.studies.holdout.splits import compositional_holdouts, zero_shot_holdout, zero_shot_parts
 
 SPACE = FactorSpace(("shape", "size", "hue"), (3, 4, 8), ("categorical", "ordinal", "cyclic"))

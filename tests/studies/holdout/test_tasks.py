@@ -12,24 +12,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.studies.examples import parse
+from tests.studies.study_examples import parse
 from unbraid import load_run
-from unbraid.analysis.columns import agreement_columns, higher_is_better
 from unbraid.cli.app import main
-from unbraid.cli.study_generalisation import _short
+from unbraid.cli.study_generalisation_command import _short
+from unbraid.data import FactorSpace
 from unbraid.datasets import leave_out, load
 from unbraid.datasets.subset import left_out
-from unbraid.factors import FactorSpace
+from unbraid.files.checksum import without_checksum
 from unbraid.metrics import mig
 from unbraid.runs.folder import read_codes
-from unbraid.storage.checksum import without_checksum
+from unbraid.scoring.result_columns import agreement_columns, higher_is_better
 from unbraid.studies import store
 from unbraid.studies.estimate import estimate
 from unbraid.studies.executors import work
 from unbraid.studies.holdout.answers import ANSWERS, read_answers
 from unbraid.studies.holdout.evaluation import evaluate_heads, evaluate_regressors, summary
-from unbraid.studies.results import product_from_0
 from unbraid.studies.study import Study
+from unbraid.studies.study_table import product_from_0
 
 YAML = """
 name: tiny

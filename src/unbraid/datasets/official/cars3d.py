@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._utils.optional import require
-from unbraid._utils.suggest import error_line
-from unbraid.datasets._official import OfficialFile, official_opener
-from unbraid.datasets._store import SLAB, Content
+from unbraid.base.optional import require
+from unbraid.base.suggest import error_line
+from unbraid.base.types import UInt8Array
+from unbraid.data import FactorSpace
 from unbraid.datasets.containers import bundle, resized, walk_tar_gz
-from unbraid.factors import FactorSpace
-from unbraid.types import UInt8Array
+from unbraid.datasets.image_store import SLAB, Content
+from unbraid.datasets.official_files import OfficialFile, official_opener
 
 VERSION = 1
 SPACE = FactorSpace(

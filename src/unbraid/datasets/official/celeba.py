@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._utils.arguments import check_choice
-from unbraid.datasets._official import OfficialFile, check, located, open_official
-from unbraid.datasets._store import Content
-from unbraid.datasets.base import FactorDataset, ReadingProgress
+from unbraid.base.arguments import check_choice
+from unbraid.base.types import IntArray, Kind, UInt8Array
+from unbraid.data import FactorTable
+from unbraid.data.image_dataset import FactorDataset, ReadingProgress
 from unbraid.datasets.containers import bundle, centre_crop, decoded, file_of_each, resized, stacked
-from unbraid.factors import FactorTable
-from unbraid.types import IntArray, Kind, UInt8Array
+from unbraid.datasets.image_store import Content
+from unbraid.datasets.official_files import OfficialFile, check, located, open_official
 
 VERSION = 1
 N_IMAGES = 202_599

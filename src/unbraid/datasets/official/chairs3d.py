@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from unbraid._utils.arguments import check_choice
-from unbraid.datasets._official import OfficialFile, open_official
-from unbraid.datasets._store import Content
-from unbraid.datasets.base import FactorDataset, ReadingProgress
+from unbraid.base.arguments import check_choice
+from unbraid.base.types import UInt8Array
+from unbraid.data import FactorSpace
+from unbraid.data.image_dataset import FactorDataset, ReadingProgress
 from unbraid.datasets.containers import Bundle, bundle, centre_crop, decoded, file_of_each, resized, stacked
-from unbraid.factors import FactorSpace
-from unbraid.types import UInt8Array
+from unbraid.datasets.image_store import Content
+from unbraid.datasets.official_files import OfficialFile, open_official
 
 VERSION = 1
 CROP = 400  # pixels of the 600 that the chair fills

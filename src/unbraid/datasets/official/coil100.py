@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from unbraid.datasets._official import OfficialFile, official_opener
-from unbraid.datasets._store import Content
+from unbraid.base.types import UInt8Array
+from unbraid.data import FactorSpace
 from unbraid.datasets.containers import bundle, decoded, file_of_each, resized, stacked
-from unbraid.factors import FactorSpace
-from unbraid.types import UInt8Array
+from unbraid.datasets.image_store import Content
+from unbraid.datasets.official_files import OfficialFile, official_opener
 
 VERSION = 1
 SPACE = FactorSpace(

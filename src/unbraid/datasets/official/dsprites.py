@@ -6,13 +6,13 @@ from typing import cast
 
 import numpy as np
 
-from unbraid.datasets._official import OfficialFile, check_levels, open_official
-from unbraid.datasets._store import Content, StoredImages
-from unbraid.datasets.base import FactorDataset, ImageShape, ReadingProgress, check_index
+from unbraid.base.types import IntArray, UInt8Array
+from unbraid.data import FactorSpace
+from unbraid.data.image_dataset import FactorDataset, ImageShape, ReadingProgress, check_index
 from unbraid.datasets.containers import NPZ, arrays_of
+from unbraid.datasets.image_store import Content, StoredImages
+from unbraid.datasets.official_files import OfficialFile, check_levels, open_official
 from unbraid.datasets.sprites import sprites_space
-from unbraid.factors import FactorSpace
-from unbraid.types import IntArray, UInt8Array
 
 VERSION = 1
 SPACE = sprites_space()  # colour, the first column of the file, is constant and left out

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from unbraid._utils.optional import require
-from unbraid.datasets._official import OfficialFile, official_opener
-from unbraid.datasets._store import SLAB, Content
-from unbraid.factors import FactorSpace
-from unbraid.types import UInt8Array
+from unbraid.base.optional import require
+from unbraid.base.types import UInt8Array
+from unbraid.data import FactorSpace
+from unbraid.datasets.image_store import SLAB, Content
+from unbraid.datasets.official_files import OfficialFile, official_opener
 
 VERSION = 1
 SPACE = FactorSpace(

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import numpy as np
 
-from unbraid.datasets._official import OfficialFile, official_opener
-from unbraid.datasets._store import Content
+from unbraid.base.types import FloatArray, IntArray, UInt8Array
+from unbraid.data import FactorSpace
 from unbraid.datasets.airplanes import ELEVATION, N_OBJECTS, N_ROTATIONS
 from unbraid.datasets.containers import Bundle, bundle, file_of_each
+from unbraid.datasets.image_store import Content
+from unbraid.datasets.official_files import OfficialFile, official_opener
 from unbraid.datasets.rendering.meshes import Mesh, fan_triangles, flat_mesh, unit_radius
 from unbraid.datasets.rendering.raster import orbit
-from unbraid.datasets.rendering.rendering import MILD, slabs, turned_objects
-from unbraid.factors import FactorSpace
-from unbraid.types import FloatArray, IntArray, UInt8Array
+from unbraid.datasets.rendering.renderer import MILD, slabs, turned_objects
 
 VERSION = 1
 PAINT = (0.8, 0.8, 0.8)

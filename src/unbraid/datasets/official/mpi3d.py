@@ -4,13 +4,13 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from unbraid._utils.arguments import check_choice
-from unbraid.datasets._official import OfficialFile, official_opener, open_official
-from unbraid.datasets._store import Content, StoredImages
-from unbraid.datasets.base import ReadingProgress
+from unbraid.base.arguments import check_choice
+from unbraid.base.types import Kind
+from unbraid.data import FactorSpace
+from unbraid.data.image_dataset import ReadingProgress
 from unbraid.datasets.containers import npz_slabs
-from unbraid.factors import FactorSpace
-from unbraid.types import Kind
+from unbraid.datasets.image_store import Content, StoredImages
+from unbraid.datasets.official_files import OfficialFile, official_opener, open_official
 
 VERSION = 1
 _NAMES = (

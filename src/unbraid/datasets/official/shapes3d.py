@@ -4,11 +4,11 @@ from pathlib import Path
 
 import numpy as np
 
-from unbraid.datasets._official import OfficialFile, check_levels, official_opener
-from unbraid.datasets._store import Content
+from unbraid.base.types import FloatArray, IntArray
+from unbraid.data import FactorSpace
 from unbraid.datasets.containers import NPZ, arrays_of
-from unbraid.factors import FactorSpace
-from unbraid.types import FloatArray, IntArray
+from unbraid.datasets.image_store import Content
+from unbraid.datasets.official_files import OfficialFile, check_levels, official_opener
 
 VERSION = 1
 _HUES = tuple(k / 10 for k in range(10))

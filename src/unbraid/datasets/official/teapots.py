@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from unbraid.datasets._official import OfficialFile, official_opener
-from unbraid.datasets._store import Content
+from unbraid.base.types import UInt8Array
+from unbraid.data import FactorTable
 from unbraid.datasets.containers import NPZ, npz_slabs
+from unbraid.datasets.image_store import Content
+from unbraid.datasets.official_files import OfficialFile, official_opener
 from unbraid.datasets.teapot import KINDS, NAMES
-from unbraid.factors import FactorTable
-from unbraid.types import UInt8Array
 
 VERSION = 1
 N_IMAGES = 200_000

@@ -12,7 +12,7 @@ from importlib.resources import files
 
 import numpy as np
 
-from unbraid.types import ArrayLike, FloatArray, IntArray
+from unbraid.base.types import ArrayLike, FloatArray, IntArray
 
 TAU = 6.283185307179586
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
+from unbraid.base.types import ArrayLike, FloatArray, IntArray, UInt8Array
 from unbraid.datasets.rendering.meshes import Mesh, circle, join, length
-from unbraid.types import ArrayLike, FloatArray, IntArray, UInt8Array
 
 GRID = 256  # sub-sample positions per sample and axis
 DEPTH = 1 << 24  # depth levels from the nearest plane to infinity

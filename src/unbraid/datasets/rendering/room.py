@@ -6,8 +6,8 @@ Like `_raster`, only IEEE arithmetic in a fixed order, so that the layers are th
 import numba
 import numpy as np
 
+from unbraid.base.types import UInt8Array
 from unbraid.datasets.rendering.meshes import circle, unit
-from unbraid.types import UInt8Array
 
 SHAPES = ("cube", "cylinder", "sphere", "capsule")
 HALF_WIDTH = 3.6  # of the square room

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unbraid._utils.repr import Shown
+from unbraid.base.repr import Shown
+from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics._shared.inputs import Inputs, as_levels
 from unbraid.metrics._shared.train_test_split import (
     TRAIN_FRACTION,
@@ -15,7 +16,6 @@ from unbraid.metrics._shared.train_test_split import (
     blind_accuracy,
     notes_on_chance,
 )
-from unbraid.types import FloatArray, IntArray
 
 NULL_DRAWS = 500
 MANY_ROWS = 4000  # from which on few codes teach a perceptron nothing but the commonest level

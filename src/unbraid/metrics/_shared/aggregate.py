@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
+from unbraid.base.types import ArrayLike, BoolArray, FloatArray, IntArray
 from unbraid.metrics._shared.inputs import finite_matrix
-from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray
 
 NODES = 16  # per panel
 REACH = 8.5  # standard deviations: beyond them a Gaussian is below 3e-16 of its height

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from unbraid.base.types import BoolArray, FloatArray, IntArray
 from unbraid.metrics._shared.bins import Binning, bin_codes, bin_equal_width, but_for_rounding, places
 from unbraid.metrics._shared.information import mutual_information
 from unbraid.metrics._shared.inputs import Levels, standardised
 from unbraid.metrics._shared.sharing import alone, shared
 from unbraid.metrics._shared.train_test_split import TrainTestSplit, live_codes
 from unbraid.metrics._solvers.trees import as_seen
-from unbraid.types import BoolArray, FloatArray, IntArray
 
 BINS = 20
 FIRST = 64  # rows that tell most columns apart

@@ -4,9 +4,9 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from unbraid._utils.arguments import check_choice
+from unbraid.base.arguments import check_choice
+from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics._shared.sharing import shared
-from unbraid.types import FloatArray, IntArray
 
 Binning: TypeAlias = Literal["width", "mass"]
 CONSTANT = 1e-12  # of its largest value: a column that varies less is constant but for rounding

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from unbraid._utils.arguments import check_whole
-from unbraid._utils.threads import at_once
+from unbraid.base.arguments import check_whole
+from unbraid.base.threads import at_once
+from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics._shared.factor_forest import factor_forest
 from unbraid.metrics._shared.inputs import mean_and_deviation, mean_and_scale, standardised
 from unbraid.metrics._shared.regression import least_squares
@@ -16,7 +17,6 @@ from unbraid.metrics._solvers.forest import MAX_DEPTH, SortedCodes, sorted_codes
 from unbraid.metrics._solvers.logistic import softmax, softmax_regression
 from unbraid.metrics._solvers.network import perceptron
 from unbraid.metrics._solvers.trees import as_seen
-from unbraid.types import FloatArray, IntArray
 
 DEPTHS = (1, 2, 3, 4, 8, 10, 12, 14, 16, 18, 20, 32)
 UNITS = (0, 2, 4, 8, 16, 32, 64, 128, 256)  # of the hidden layer; without one the probe is linear

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from unbraid.base.types import FloatArray
 from unbraid.metrics._shared.inputs import Inputs
-from unbraid.types import FloatArray
 
 UNREADABLE = "cannot be read"
 UNSTEADY = 0.1  # spread of the scores of noise from which on a single score says little

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from unbraid._utils.arguments import check_entries, check_whole
+from unbraid.base.arguments import check_entries, check_whole
 from unbraid.metrics._shared.inputs import Inputs
 
 MOST_LEVELS = 1_000_000  # around a circle; combinations are numbered by 64 bits

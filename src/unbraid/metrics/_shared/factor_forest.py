@@ -2,10 +2,10 @@
 
 from typing import NamedTuple
 
+from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics._shared.train_valid_test import TrainValidTest
 from unbraid.metrics._solvers.forest import MAX_DEPTH, Importance, SortedCodes, fit_forest
 from unbraid.metrics._solvers.trees import as_seen
-from unbraid.types import FloatArray, IntArray
 
 
 class FactorForest(NamedTuple):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from unbraid._utils.counted import counted
+from unbraid.base.counted import counted
 from unbraid.metrics._shared.bins import Binning
 from unbraid.metrics._shared.chance import unreadable
 from unbraid.metrics._shared.information import factor_entropy, mutual_information, rows_in_bins

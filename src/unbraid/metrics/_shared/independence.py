@@ -8,9 +8,9 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import xlogy
 
+from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics._shared.bins import bin_equal_mass
 from unbraid.metrics._shared.inputs import Levels
-from unbraid.types import FloatArray, IntArray
 
 MASSES = 10  # bins of equal mass in which codes are tested
 REACH = 10  # standard deviations of a count, and rows, beyond which nothing is summed

@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from unbraid._utils.arguments import check_bins
-from unbraid._utils.threads import each_of
+from unbraid.base.arguments import check_bins
+from unbraid.base.threads import each_of
+from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics._shared.bins import Binning, bin_codes, bin_equal_width
 from unbraid.metrics._shared.inputs import CONTINUOUS_BINS, Inputs, Levels, as_levels, of_block, opened
 from unbraid.metrics._shared.sharing import shared
-from unbraid.types import FloatArray, IntArray
 
 ROUNDING = 1e-13  # nats: sums of logarithms leave less where there is no information at all
 

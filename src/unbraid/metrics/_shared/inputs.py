@@ -9,17 +9,17 @@ from typing import Any, TypeAlias
 import numba
 import numpy as np
 
-from unbraid._utils.arguments import check_entries, check_same_rows, check_whole
-from unbraid._utils.arrays import CELLS, ROWS, as_array, check_weights, column_names, row_slices
-from unbraid._utils.suggest import one_line, suggestion
-from unbraid.errors import UnbraidError
-from unbraid.factors.guessing import guess_kind, ranks_of, refuse_many_levels
+from unbraid.base.arguments import check_entries, check_same_rows, check_whole
+from unbraid.base.arrays import CELLS, ROWS, as_array, check_weights, column_names, row_slices
+from unbraid.base.errors import UnbraidError
+from unbraid.base.suggest import one_line, suggestion
+from unbraid.base.types import KIND_WORDS, KINDS, ArrayLike, FloatArray, IntArray, Kind
+from unbraid.data.guessing import guess_kind, ranks_of, refuse_many_levels
+from unbraid.data.labels import TURN, check_groups
+from unbraid.data.row_index import refuse_other_order
 from unbraid.metrics._shared.bins import bin_equal_width
 from unbraid.metrics._shared.resampling import Numbers, permutation
 from unbraid.metrics._shared.sharing import P, R, alone, hand_out, of_codes, shared
-from unbraid.representation.labels import TURN, check_groups
-from unbraid.representation.row_index import refuse_other_order
-from unbraid.types import KIND_WORDS, KINDS, ArrayLike, FloatArray, IntArray, Kind
 
 CONTINUOUS_BINS = 20
 FEW = 64  # rows that seldom hide that a factor varies

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from unbraid._utils.counted import counted
+from unbraid.base.counted import counted
+from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics._shared.chance import unreadable
 from unbraid.metrics._shared.inputs import Levels, NotDefined, split_rows
 from unbraid.metrics._shared.sharing import shared
-from unbraid.types import FloatArray, IntArray
 
 ROUNDING = 1e-12
 

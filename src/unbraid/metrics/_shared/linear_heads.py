@@ -4,20 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics._shared.inputs import split_rows
-from unbraid.metrics._shared.probes import (
-    BATCH,
-    EPOCHS_OF_PAPER,
-    LINEAR,
-    RATE_OF_PAPER,
-    SHUFFLES,
-    padded_inputs,
-)
+from unbraid.metrics._shared.probes import BATCH, EPOCHS_OF_PAPER, LINEAR, RATE_OF_PAPER, SHUFFLES, padded_inputs
 from unbraid.metrics._shared.sharing import shared
 from unbraid.metrics._shared.train_test_split import TRAIN_FRACTION, TrainTestSplit, renumbered, standardised_codes
 from unbraid.metrics._solvers.logistic import Regression, softmax_regressions, validated_regressions
 from unbraid.metrics._solvers.perceptron import linear_classes, linear_epoch
-from unbraid.types import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)

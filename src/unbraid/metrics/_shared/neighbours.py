@@ -3,10 +3,10 @@
 import numba
 import numpy as np
 
+from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics._shared.inputs import Inputs, as_levels, standardised
 from unbraid.metrics._shared.sharing import shared
 from unbraid.metrics._solvers.trees import own_order
-from unbraid.types import FloatArray, IntArray
 
 JITTER = 1e-10  # standard deviations: parts values that are equal, and no others
 

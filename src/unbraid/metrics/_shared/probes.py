@@ -23,7 +23,8 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from unbraid._utils.threads import at_once
+from unbraid.base.threads import at_once
+from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics._shared.sharing import of_codes, shared
 from unbraid.metrics._shared.train_test_split import (
     TrainTestSplit,
@@ -34,7 +35,6 @@ from unbraid.metrics._shared.train_test_split import (
 )
 from unbraid.metrics._solvers.logistic import softmax
 from unbraid.metrics._solvers.perceptron import HIDDEN, perceptron_classes, perceptron_epoch
-from unbraid.types import FloatArray, IntArray
 
 # How perceptrons are trained: at a rate that falls, or as the paper has it.
 Training: TypeAlias = Literal["annealed", "paper"]

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from unbraid._version import VERSION
+from unbraid.base.version import VERSION
+from unbraid.files.score_file import Decision
 from unbraid.metrics import BLOCKED, METRICS
 from unbraid.metrics._shared.metric import Metric
-from unbraid.storage.score_file import Decision
 
 _SOURCES: dict[int, tuple[Any, str]] = {}
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics._shared.chance import unreadable
 from unbraid.metrics._shared.cyclic import cyclic_sizes
 from unbraid.metrics._shared.inputs import Inputs, mean_and_scale, standardised
 from unbraid.metrics._shared.sharing import shared
-from unbraid.types import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)

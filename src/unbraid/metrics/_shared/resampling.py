@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from unbraid.types import FloatArray, IntArray
+from unbraid.base.types import FloatArray, IntArray
 
 
 class Numbers(NamedTuple):

@@ -13,7 +13,7 @@ from inspect import unwrap
 from threading import Lock
 from typing import Any, ParamSpec, TypeVar
 
-from unbraid._utils.threads import within
+from unbraid.base.threads import within
 
 P = ParamSpec("P")
 R = TypeVar("R")

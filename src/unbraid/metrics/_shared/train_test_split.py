@@ -7,7 +7,9 @@ from typing import Literal, TypeAlias, get_args
 import numba
 import numpy as np
 
-from unbraid._utils.arguments import check_choice
+from unbraid.base.arguments import check_choice
+from unbraid.base.types import ArrayLike, FloatArray, IntArray, Kind
+from unbraid.data.row_index import refuse_other_order
 from unbraid.metrics._shared.chance import unreadable
 from unbraid.metrics._shared.inputs import (
     Inputs,
@@ -21,8 +23,6 @@ from unbraid.metrics._shared.inputs import (
 )
 from unbraid.metrics._shared.sharing import of_codes, remarks, shared
 from unbraid.metrics._solvers.trees import as_seen, order_of
-from unbraid.representation.row_index import refuse_other_order
-from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 TRAIN_FRACTION = 0.8
 NOTICEABLE = 0.05  # score of always naming the commonest level from which on a note says so

@@ -4,11 +4,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from unbraid.base.types import ArrayLike, FloatArray, IntArray
+from unbraid.data.labels import check_groups
 from unbraid.metrics._shared.inputs import Inputs, split_rows
 from unbraid.metrics._shared.sharing import shared
 from unbraid.metrics._shared.train_test_split import with_test_rows
-from unbraid.representation.labels import check_groups
-from unbraid.types import ArrayLike, FloatArray, IntArray
 
 FRACTIONS = (0.8, 0.1, 0.1)  # of the rows: to train on, to tune on, to test on
 

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numba
 import numpy as np
 
+from unbraid.base.types import BoolArray, FloatArray, IntArray, UInt8Array
 from unbraid.metrics._shared.compiled import START
 from unbraid.metrics._solvers.trees import as_seen, coarse_bins, ranks, shuffle
-from unbraid.types import BoolArray, FloatArray, IntArray, UInt8Array
 
 Whole: TypeAlias = int | np.integer[Any]
 

@@ -10,9 +10,9 @@ from typing import Literal, NamedTuple, TypeAlias
 import numba
 import numpy as np
 
+from unbraid.base.types import BoolArray, FloatArray, IntArray, UInt8Array
 from unbraid.metrics._shared.compiled import START
 from unbraid.metrics._solvers.trees import in_own_order, shuffle
-from unbraid.types import BoolArray, FloatArray, IntArray, UInt8Array
 
 Importance: TypeAlias = Literal["impurity", "splits"]
 MAX_DEPTH = 40

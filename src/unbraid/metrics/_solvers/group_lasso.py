@@ -7,8 +7,8 @@ Minimises tr(W' Q W) / 2 - tr(W' C) + alpha * penalty(W) with Q = X'X / n and C 
 import numba
 import numpy as np
 
+from unbraid.base.types import FloatArray
 from unbraid.metrics._solvers.lasso import CONVERGED, lasso_path
-from unbraid.types import FloatArray
 
 N_PENALTIES = 100
 SMALLEST_PENALTY = 1e-3  # of the one at which all weights vanish

@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 
-from unbraid.types import FloatArray, IntArray
+from unbraid.base.types import FloatArray, IntArray
 
 ALPHAS = (1.0, 0.1, 0.01, 0.001)
 GAMMAS = (0.01, 0.2154, 4.642, 100.0)  # of squared distances between standardised rows

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
+from unbraid.base.types import BoolArray, FloatArray, IntArray
 from unbraid.metrics._shared.compiled import START
-from unbraid.types import BoolArray, FloatArray, IntArray
 
 TOLERANCE = 1e-10  # of the optimality conditions, relative to the penalty
 ROUNDING = 1e-14  # the same, relative to the greatest moment

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from unbraid._utils.threads import at_once, one_blas_thread
+from unbraid.base.threads import at_once, one_blas_thread
+from unbraid.base.types import BoolArray, FloatArray, IntArray
 from unbraid.metrics._shared.aggregate import exp_down
-from unbraid.types import BoolArray, FloatArray, IntArray
 
 TOLERANCE = 1e-6  # largest entry of the gradient of the mean loss at the end
 ROUGH, FINAL = 1e-3, 1e-4  # the same of fits that are compared on validation rows, and of the last one

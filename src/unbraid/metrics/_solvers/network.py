@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from unbraid.types import FloatArray
+from unbraid.base.types import FloatArray
 
 EPOCHS, BATCH, LEARNING_RATE = 75, 64, 1e-3
 FIRST, SECOND = 0.9, 0.999  # of Adam's averages

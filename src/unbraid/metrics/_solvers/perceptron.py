@@ -8,8 +8,8 @@ sum is fixed, so the same seed trains the same probe on one core or many.
 import numba
 import numpy as np
 
+from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics._solvers.vectors import LINE, aligned, widest_vectors
-from unbraid.types import FloatArray, IntArray
 
 HIDDEN = 256
 DECAY_MEAN, DECAY_SQUARE, EPSILON = 0.9, 0.999, 1e-8

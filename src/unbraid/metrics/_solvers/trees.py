@@ -7,7 +7,7 @@ from typing import TypeVar, cast
 import numba
 import numpy as np
 
-from unbraid.types import FloatArray, IntArray
+from unbraid.base.types import FloatArray, IntArray
 
 ClassArray = TypeVar("ClassArray", FloatArray, IntArray)
 FIRST = 4096  # rows that tell most codes apart

@@ -7,7 +7,7 @@ import numba
 import numpy as np
 from numba.extending import intrinsic
 
-from unbraid.types import FloatArray
+from unbraid.base.types import FloatArray
 
 LINE = 16  # numbers of float32 in a line of the cache
 

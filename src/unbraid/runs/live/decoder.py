@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from unbraid.base.types import FloatArray, UInt8Array
+from unbraid.data.image_dataset import FactorDataset
 from unbraid.datasets import DatasetMissing
-from unbraid.datasets.base import FactorDataset
-from unbraid.report.images import GAP, image_address, sheet_address
+from unbraid.files.trust import Untrusted
 from unbraid.runs.live.program import Program, rounding
 from unbraid.runs.live.sliders import Slider, matched, sliders
 from unbraid.runs.live.tracing import NotTraced, traced
 from unbraid.runs.run import Run
-from unbraid.storage.trust import Untrusted
-from unbraid.types import FloatArray, UInt8Array
+from unbraid.show.image_addresses import GAP, image_address, sheet_address
 
 SEEDS = 12  # images to start from
 ROWS, STEPS = 3, 9  # of the images made beforehand: seed images, and places of a slider

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from unbraid.types import FloatArray
+from unbraid.base.types import FloatArray
 
 UNARY: Mapping[str, Callable[..., Tensor]] = {
     "relu": torch.relu,

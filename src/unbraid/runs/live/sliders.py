@@ -7,9 +7,9 @@ from typing import TypeAlias
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from unbraid.base.types import FloatArray
+from unbraid.data import Representation
 from unbraid.families import Part
-from unbraid.representation import Representation
-from unbraid.types import FloatArray
 
 Model: TypeAlias = tuple[Representation, Sequence["Slider"]]
 LOW, HIGH = 0.02, 0.98  # quantiles of a code between which it moves

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
-from unbraid.errors import UnbraidError
+from unbraid.base.errors import UnbraidError
 from unbraid.runs.live.program import UNARY, Operation, Program
 
 TOLERANCE = 1e-4  # between what the steps and the model make of a code

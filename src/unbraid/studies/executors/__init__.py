@@ -27,7 +27,7 @@ tests/contracts/test_executors.py holds every row to this.
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from unbraid._utils.plugins import Table
+from unbraid.base.plugins import Table
 from unbraid.studies.executors import local, ray
 from unbraid.studies.executors.task import EndState, Outcome, Task, TaskProgress
 

@@ -10,13 +10,13 @@ from typing import cast
 
 import torch
 
-from unbraid._utils.arguments import check_whole
-from unbraid._utils.device import choose_device, visible_devices
-from unbraid._utils.threads import n_cores
-from unbraid.datasets.base import FactorDataset
+from unbraid.base.arguments import check_whole
+from unbraid.base.device import choose_device, visible_devices
+from unbraid.base.threads import n_cores
+from unbraid.data.image_dataset import FactorDataset
 from unbraid.families import Family
 from unbraid.families.building import Member, structural_settings
-from unbraid.families.table import find_family
+from unbraid.families.family_table import find_family
 from unbraid.studies.executors.task import Outcome, Task, TaskProgress
 from unbraid.studies.executors.work import died, out_of_time, perform, train
 from unbraid.studies.expand import setting_text

@@ -6,11 +6,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeAlias
 
-from unbraid._version import VERSION
-from unbraid.datasets.base import FactorDataset
-from unbraid.storage.files import below
-from unbraid.storage.remote import carried
-from unbraid.storage.sync import Mirror, discard, pull
+from unbraid.base.version import VERSION
+from unbraid.data.image_dataset import FactorDataset
+from unbraid.files.remote import carried
+from unbraid.files.sync import Mirror, discard, pull
+from unbraid.files.whole_files import below
 from unbraid.studies.executors.task import Outcome, Task, TaskProgress
 from unbraid.studies.executors.work import perform, train
 

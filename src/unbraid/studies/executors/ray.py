@@ -10,15 +10,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from unbraid._utils.arguments import check_whole
-from unbraid._utils.cluster import join, leave
-from unbraid._utils.optional import require
-from unbraid._utils.threads import worker_variables
-from unbraid._version import VERSION
-from unbraid.datasets.base import FactorDataset
-from unbraid.storage.files import atomic_write, below, write_text
-from unbraid.storage.remote import address_of, mirror_of
-from unbraid.storage.sync import pull
+from unbraid.base.arguments import check_whole
+from unbraid.base.cluster import join, leave
+from unbraid.base.optional import require
+from unbraid.base.threads import worker_variables
+from unbraid.base.version import VERSION
+from unbraid.data.image_dataset import FactorDataset
+from unbraid.files.remote import address_of, mirror_of
+from unbraid.files.sync import pull
+from unbraid.files.whole_files import atomic_write, below, write_text
 from unbraid.studies.executors.local import PACK, TRIES, check_memory, spread
 from unbraid.studies.executors.node import MARK, Answer, Files, Order, unpack, work
 from unbraid.studies.executors.node import pack as pack_files

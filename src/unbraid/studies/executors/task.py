@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from unbraid.storage.run_files import WORKING
-from unbraid.storage.trust import Trusted, trusted_in
+from unbraid.files.run_files import WORKING
+from unbraid.files.trust import Trusted, trusted_in
 
 EndState: TypeAlias = Literal["finished", "diverged", "failed"]
 

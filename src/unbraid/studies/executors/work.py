@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from unbraid._utils.device import LESS, out_of_memory
-from unbraid.datasets.base import FactorDataset
+from unbraid.base.device import LESS, out_of_memory
+from unbraid.data.image_dataset import FactorDataset
+from unbraid.files.whole_files import DiskFull, disk_is_full
 from unbraid.runs.run import open_run
-from unbraid.storage.files import DiskFull, disk_is_full
 from unbraid.studies.executors.task import Outcome, Task, TaskProgress
 from unbraid.studies.holdout.answers import complete_answers
-from unbraid.studies.scores import complete_scores
+from unbraid.studies.run_scores import complete_scores
 from unbraid.training.loop import Report, train_here
 from unbraid.training.snapshots import Snapshots
 from unbraid.training.train import training_of

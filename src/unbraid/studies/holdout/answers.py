@@ -7,14 +7,14 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from unbraid.datasets.base import FactorDataset
+from unbraid.data.image_dataset import FactorDataset
 from unbraid.datasets.subset import SubsetDataset
+from unbraid.files.json_records import read_record
 from unbraid.runs.folder import read_folder
 from unbraid.runs.run import open_run
-from unbraid.storage.json_records import read_record
 from unbraid.studies import store
 from unbraid.studies.holdout.evaluation import HEADS, Encode, evaluate_heads, evaluate_regressors
-from unbraid.studies.records import AnswersRecord
+from unbraid.studies.study_json import AnswersRecord
 
 ANSWERS = "held_out.json"
 

@@ -16,8 +16,9 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from unbraid._utils.arguments import list_of
-from unbraid.datasets.base import FactorDataset
+from unbraid.base.arguments import list_of
+from unbraid.base.types import ArrayLike, FloatArray, IntArray, Kind
+from unbraid.data.image_dataset import FactorDataset
 from unbraid.datasets.subset import SubsetDataset
 from unbraid.metrics._shared.compiled import interruptible
 from unbraid.metrics._shared.inputs import check_inputs
@@ -28,7 +29,6 @@ from unbraid.metrics._shared.train_test_split import adjusted, train_test_split
 from unbraid.metrics.snc import single_code_predictions
 from unbraid.metrics.zero_shot import errors_in_gap
 from unbraid.studies.holdout.splits import zero_shot_parts
-from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 __all__ = [
     "Errors",

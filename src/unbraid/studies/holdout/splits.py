@@ -6,10 +6,10 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from unbraid._utils.arguments import list_of
+from unbraid.base.arguments import list_of
+from unbraid.base.types import BoolArray, IntArray
+from unbraid.data import Space
 from unbraid.datasets.subset import Without, left_out
-from unbraid.factors import Space
-from unbraid.types import BoolArray, IntArray
 
 __all__ = ["Holdout", "compositional_holdouts", "zero_shot_holdout"]
 
@@ -55,7 +55,7 @@ def compositional_holdouts(
         does not say that no pair comes twice, nor how large its random test sets are.
 
     Example:
-        >>> from unbraid.factors import FactorSpace
+        >>> from unbraid.data import FactorSpace
         >>> space = FactorSpace(("shape", "hue"), (2, 3), ("categorical", "cyclic"))
         >>> [each.name for each in compositional_holdouts(space, ["shape", "hue"], n_combinations=1)]
         ['shape=1, hue=0', 'random 0']

@@ -10,18 +10,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from unbraid.datasets.base import FactorDataset
+from unbraid.data.image_dataset import FactorDataset
 from unbraid.datasets.digest import subset_digest
 from unbraid.datasets.subset import SubsetDataset, Without, leave_out
-from unbraid.families.table import find_family
+from unbraid.families.family_table import find_family
 from unbraid.runs.folder import run_id
 from unbraid.studies import store
 from unbraid.studies.executors.task import Task
 from unbraid.studies.expand import StudyEnvironment, expand
 from unbraid.studies.holdout.splits import Holdout, compositional_holdouts, zero_shot_holdout
-from unbraid.studies.record import StudyPart
 from unbraid.studies.schema import CompositionalSection, StudyConfig, ZeroShotSection
 from unbraid.studies.snapshot import Planned
+from unbraid.studies.study_record import StudyPart
 from unbraid.training.train import check_members, training_of
 
 

@@ -16,15 +16,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeVar
 
-from unbraid._utils.optional import require
-from unbraid._utils.plugins import Table
-from unbraid._utils.suggest import error_line, suggestion
-from unbraid.storage.json_records import read_object
+from unbraid.base.optional import require
+from unbraid.base.plugins import Table
+from unbraid.base.suggest import error_line, suggestion
+from unbraid.files.json_records import read_object
 from unbraid.studies import store
-from unbraid.studies.record import StudyPart
 from unbraid.studies.snapshot import Planned, RunView
+from unbraid.studies.study_record import StudyPart
 from unbraid.studies.tracking import mlflow, tensorboard, wandb
-from unbraid.studies.tracking.record import TrackedRun, tracked_run
+from unbraid.studies.tracking.tracked_run import TrackedRun, tracked_run
 
 FOLDER = "tracking"
 Answer = TypeVar("Answer")

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._utils.suggest import error_line
+from unbraid.base.suggest import error_line
 from unbraid.scoring.card import ScoreCard
 from unbraid.studies.snapshot import RunView
 from unbraid.studies.tracking import FOLDER, TRACKERS, check_names
-from unbraid.studies.tracking.record import TrackedRun
+from unbraid.studies.tracking.tracked_run import TrackedRun
 
 EXPERIMENT = "unbraid score"
 

@@ -8,8 +8,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from unbraid._utils.optional import require
-from unbraid.studies.tracking.record import TrackedRun
+from unbraid.base.optional import require
+from unbraid.studies.tracking.tracked_run import TrackedRun
 
 DATABASE = "mlflow.db"
 MOST_METRICS, MOST_PARAMETERS = 1000, 100  # in one request

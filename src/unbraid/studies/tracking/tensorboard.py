@@ -8,9 +8,9 @@ import shutil
 from pathlib import Path
 from typing import Any, cast
 
-from unbraid._utils.optional import require
-from unbraid.storage.remote import discard
-from unbraid.studies.tracking.record import TrackedRun
+from unbraid.base.optional import require
+from unbraid.files.remote import discard
+from unbraid.studies.tracking.tracked_run import TrackedRun
 
 LONGEST = 120  # of the part of a folder's name that tells the setting; names of files end at 255
 

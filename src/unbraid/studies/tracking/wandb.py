@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from unbraid._utils.optional import require
-from unbraid.storage.remote import discard
+from unbraid.base.optional import require
+from unbraid.files.remote import discard
 from unbraid.studies.snapshot import Planned
-from unbraid.studies.tracking.record import TrackedRun, named
+from unbraid.studies.tracking.tracked_run import TrackedRun, named
 
 LONGEST = 128  # characters of a project's name
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from unbraid.data import FactorSpace
 from unbraid.datasets import ArrayDataset, Dataset
-from unbraid.factors import FactorSpace
 from unbraid.metrics import own
 
 NUMBER = 3  # no metric

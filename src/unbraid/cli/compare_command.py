@@ -1,0 +1,262 @@
+"""`unbraid compare`: is one of several models, or one group of the runs of a study, better than another?"""
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from unbraid.cli._options import (
+    FACTORS,
+    HOW_SURE,
+    LABELS,
+    Csv,
+    Embedding,
+    Html,
+    Json,
+    Key,
+    Kinds,
+    LabelTable,
+    Latex,
+    Markdown,
+    Missing,
+    Period,
+    Resamples,
+    RowGroups,
+    Unwanted,
+    Weights,
+    interval_of,
+    labels_of,
+    listed,
+    refuse,
+)
+from unbraid.cli._paths import called
+from unbraid.cli._progress import metric_progress, stage_progress
+from unbraid.cli._trust import TrustCode
+from unbraid.cli.show_command import Files, show
+from unbraid.files.table_formats import Table, table_of
+
+if TYPE_CHECKING:
+    from unbraid.runs.labelled_codes import Labels
+    from unbraid.runs.model_list import Models
+    from unbraid.scoring.compare import Difference
+    from unbraid.scoring.group_comparison import Comparison, Shift
+
+MODELS, STUDY = "Models", "A study"  # headings of options
+
+
+def compare(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...|STUDY",
+            help="Files of codes, folders of models, or a folder of them; or one study: its folder, or a table of "
+            "results.",
+        ),
+    ],
+    labels: LabelTable = None,
+    key: Key = None,
+    codes: Embedding = None,
+    factors: Annotated[str | None, typer.Option(rich_help_panel=LABELS, help=FACTORS)] = None,
+    kinds: Kinds = None,
+    period: Period = None,
+    missing: Missing = None,
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=MODELS,
+            help="Comma-separated metrics and presets (see `unbraid metrics`).",
+            show_default="standard",
+        ),
+    ] = None,
+    unwanted: Unwanted = None,
+    confidence: Annotated[
+        float, typer.Option(rich_help_panel=HOW_SURE, help="Confidence level of the intervals.")
+    ] = 0.95,
+    resamples: Resamples = None,
+    paired: Annotated[
+        bool | None,
+        typer.Option(
+            "--paired/--unpaired",
+            rich_help_panel=MODELS,
+            help="Whether row k of every file is the same image; default: yes if their factors match.",
+        ),
+    ] = None,
+    weights: Weights = None,
+    groups: RowGroups = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            rich_help_panel=MODELS, help="Random seed; the same seed gives the same numbers.", show_default="0"
+        ),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            rich_help_panel=STUDY,
+            help="Column that defines the groups: family, setting, hyper.beta, ...",
+            show_default="family",
+        ),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(rich_help_panel=STUDY, help="Comma-separated columns to compare; default the metrics."),
+    ] = None,
+    over: Annotated[
+        Literal["runs", "settings"] | None,
+        typer.Option(
+            rich_help_panel=STUDY,
+            help="Sampling unit: runs, or settings averaged over their seeds.",
+            show_default="runs",
+        ),
+    ] = None,
+    within: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            rich_help_panel=STUDY,
+            help="Compare only groups with the same value of this column; default label in a study of "
+            "several datasets, unless --by tells these apart.",
+        ),
+    ] = None,
+    csv: Csv = None,
+    latex: Latex = None,
+    markdown: Markdown = None,
+    json: Json = None,
+    html: Html = None,
+    trust_code: TrustCode = None,
+) -> None:
+    """Compare models, or groups of the runs of a study.
+
+    Which is better, by how much, and is the difference significant?
+
+    For models the sampling unit is the image. Files with more rows than the smallest are scored on disjoint subsets of
+    its size, because scores depend on the number of rows. To compare families, train several seeds of each and compare
+    the study: then the sampling unit is the run, because seeds change a score more than images do. There a difference
+    is the median of all differences between two groups, with the interval of a rank test. Runs with more rows than
+    others are scored again on subsets of as many, from the codes in their folders; a table of unequal rows is refused.
+
+    P values are corrected for all comparisons shown (Holm), and a model or group is called better only if its
+    difference is significant. --latex and --markdown write the scores ± intervals, --csv the differences.
+
+    Examples:
+
+      unbraid compare vae.npz factor_vae.npz --metrics mig,snc --html page.html
+
+      unbraid compare runs/3f6c0f0a8d1e2b47 runs/91c4e8d0f7a6b235 --metrics mig,dci_lasso --latex table.tex
+
+      unbraid compare seed0.npy seed1.npy --labels labels.csv --metrics mig
+
+      unbraid compare study/
+
+      unbraid compare study/ --by hyper.beta --columns mig.score,dci_lasso.disentanglement --csv differences.csv
+
+      unbraid compare several-datasets/ --by dataset --over settings
+    """
+    to = Files(csv, latex, markdown, json, html)
+    of_models = {
+        "labels": labels, "key": key, "codes": codes, "factors": factors, "kinds": kinds, "period": period,
+        "missing": missing, "metrics": metrics, "unwanted": unwanted, "resamples": resamples, "paired": paired,
+        "weights": weights, "groups": groups, "seed": seed, "html": html,
+    }  # fmt: skip
+    of_study = {"by": by, "columns": columns, "over": over, "within": within}
+    from unbraid.runs.model_list import Models
+    from unbraid.scoring.merged_tables import is_table
+    from unbraid.studies.store import is_study
+
+    if len(paths) == 1 and (is_study(paths[0]) or is_table(paths[0])):
+        refuse(of_models, f"is of models; {paths[0]} is a study")
+        _of_study(paths[0], to, by or "family", listed(columns) or None, over or "runs", within, confidence, trust_code)
+        return
+    models = Models(paths, codes, needed=2)
+    refuse({"columns": columns}, "is for a study; these are models, of which --factors names the factors")
+    refuse({**of_study, "trust-code": trust_code}, "is for a study; these are models")
+    interval = interval_of(confidence, resamples)
+    named = None if factors is None else listed(factors)
+    apart = listed(unwanted)
+    about = labels_of(
+        labels, named, kinds, period, missing, weights=weights, groups=groups, unwanted=apart, key=key, codes=codes
+    )
+    chosen = {"metrics": listed(metrics or "standard"), "unwanted": apart}
+    _of_models(models, about, to, chosen, interval, paired, seed)
+
+
+def _of_models(
+    files: "Models", about: "Labels", to: Files, chosen: dict[str, Any], interval: Any,
+    paired: bool | None, seed: int | None,
+) -> None:  # fmt: skip
+    from unbraid.files.trust import trusting
+    from unbraid.runs.labelled_codes import read_labelled
+    from unbraid.scoring.compare import compare as compare_models
+    from unbraid.scoring.score import choose
+
+    choose(trusting(chosen["metrics"]))
+    read = files.each(lambda path: read_labelled(path, about)[0])
+    models = called({str(path): representation for path, representation in read.items()})
+    with metric_progress() as progress:
+        found = compare_models(models, confidence=interval, seed=seed or 0, paired=paired, progress=progress, **chosen)
+    scores = Table(*found.table())
+    paper = Table(*found.table(), notes=(found.footnote,))
+    apart = [(each.metric, each, each.difference) for each in found.differences]
+    notes = [f"note: {note}" for note in (found.footnote, *found.notes)]
+    show(
+        [scores, _differences("metric", "models", found.confidence, apart), *notes], to,
+        content={**found.to_dict(), "failed": files.failures}, rows=table_of(found.to_frame()) if to.csv else None,
+        paper=paper, html=found.text("page.html") if to.html else None,
+    )  # fmt: skip
+    files.check()
+
+
+def _of_study(
+    path: Path, to: Files, by: str, columns: list[str] | None, over: Literal["runs", "settings"],
+    within: str | None, confidence: float, trust: list[str] | None,
+) -> None:  # fmt: skip
+    from unbraid.cli.study_command import opened
+    from unbraid.scoring.merged_tables import is_table
+    from unbraid.studies.compare_models import compare
+
+    with (
+        nullcontext(path) if is_table(path) else opened(path, trust=trust or ()) as study,
+        stage_progress("scoring as many rows") as progress,
+    ):
+        found = compare(
+            study, by=by, columns=columns, over=over, within=within, confidence=confidence, progress=progress
+        )
+    rows = [(each.column, each, each.shift) for each in found.shifts]
+    notes = [f"note: {note}" for note in found.notes]
+    show(
+        [_means(found), _differences("column", "groups", confidence, rows), *notes], to, content=found.to_dict(),
+        rows=table_of(found.to_frame()), paper=Table(*found.table(), notes=(found.footnote,)),
+    )  # fmt: skip
+
+
+def _means(found: "Comparison") -> Table:
+    rows = [
+        [each.column, each.group, each.n, each.mean, f"{each.low:z.3f} to {each.high:z.3f}", each.median]
+        for each in found.groups
+    ]
+    heads = ["column", found.by, found.over, "mean", _between(found.confidence), "median"]
+    return Table(heads, rows, "llrrrr", keys=2)
+
+
+def _differences(
+    what: str, of: str, confidence: float, found: "Sequence[tuple[str, Difference | Shift, float]]"
+) -> Table:
+    """What differs, between whom, by how much, and who is better."""
+    from unbraid.base.repr import p_text
+
+    rows = [
+        [
+            name, f"{each.first} - {each.second}", f"{apart:+z.3f}",
+            f"{each.low:+z.3f} to {each.high:+z.3f}".replace("inf", "∞"), p_text(each.p), p_text(each.p_holm),
+            each.better,
+        ]
+        for name, each, apart in found
+    ]  # fmt: skip
+    return Table([what, of, "difference", _between(confidence), "p", "p (Holm)", "better"], rows, "llrrrrl")
+
+
+def _between(confidence: float) -> str:
+    return f"{100 * confidence:g} % between"

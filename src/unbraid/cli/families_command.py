@@ -1,0 +1,105 @@
+"""`unbraid families`: what can be trained."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from unbraid.cli._options import Csv, Json, Latex, Markdown
+from unbraid.cli.show_command import Files, show
+from unbraid.files.table_formats import Cell, Table
+
+if TYPE_CHECKING:
+    from unbraid.families import Family
+
+
+def list_families(
+    family: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="Show the hyperparameters and published grids of this one.")
+    ] = None,
+    csv: Csv = None,
+    latex: Latex = None,
+    markdown: Markdown = None,
+    json: Json = None,
+) -> None:
+    """List the families of models, or show one.
+
+    Examples:
+
+      unbraid families
+
+      unbraid families beta_vae
+    """
+    to = Files(csv, latex, markdown, json)
+    from unbraid.base.optional import require
+
+    require("torch", "train", "training")
+    from unbraid.families.family_table import FAMILIES, find_family
+    from unbraid.files.trust import trusting
+
+    if family is not None:
+        row = find_family(trusting(family))
+        show([*_one(family, row)], to, content={family: _described(family, row)})
+        return
+    rows = {**FAMILIES, **FAMILIES.installed()}
+    cells = [
+        [
+            name, row.title, row.supervision.kind if row.supervision else "", ", ".join(row.presets),
+            FAMILIES.package_of(name) or row.source,
+        ]
+        for name, row in rows.items()
+    ]  # fmt: skip
+    table = Table(["family", "what it is", "supervision", "published grids", "source"], cells, "lllll")
+    show(table, to, content={name: _described(name, row) for name, row in rows.items()})
+
+
+def _one(name: str, row: "Family") -> "Iterator[Table | str]":
+    yield row.cited if name in row.title else f"{name}: {row.cited}"
+    rows = [
+        [
+            key, str(each.default), _end(each.low), _end(each.high),
+            each.help + (f" ({', '.join(filter(None, each.choices))})" if any(each.choices) else ""),
+        ]
+        for key, each in row.hyperparameters.items()
+    ]  # fmt: skip
+    yield Table(["--set", "default", "from", "to", "what it does"], rows, "llrrl")
+    for preset, entries in row.presets.items():
+        settings = "; ".join(", ".join(f"{key}={value}" for key, value in entry.items()) for entry in entries)
+        yield f"--preset {preset}: {settings}"
+    if row.supervision:
+        told, amounts = row.supervision, ", ".join(row.supervision.amounts)
+        yield f"- Is told {told.kind}, for which a dataset needs {told.needs}. How much: {amounts}."
+    yield from (f"- {note}" for note in row.notes)
+
+
+def _end(number: float) -> Cell:
+    return Cell("") if abs(number) == float("inf") else Cell(f"{number:g}", number)
+
+
+def _described(name: str, row: "Family") -> dict[str, Any]:
+    from unbraid.families.family_table import FAMILIES
+
+    return {
+        "title": row.title,
+        "source": row.source,
+        "hyperparameters": {
+            name: {
+                "default": each.default,
+                "kind": each.kind,
+                "low": None if each.low == float("-inf") else each.low,
+                "high": None if each.high == float("inf") else each.high,
+                "choices": [choice for choice in each.choices if choice],
+                "help": each.help,
+            }
+            for name, each in row.hyperparameters.items()
+        },
+        "presets": {name: [dict(entry) for entry in entries] for name, entries in row.presets.items()},
+        "supervision": row.supervision
+        and {
+            "kind": row.supervision.kind,
+            "needs": row.supervision.needs,
+            "amounts": list(row.supervision.amounts),
+        },
+        "notes": list(row.notes),
+        "package": FAMILIES.package_of(name),
+    }

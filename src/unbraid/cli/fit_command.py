@@ -1,0 +1,150 @@
+"""`unbraid fit`: from a folder of unlabelled images to a chosen model."""
+
+import math
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from unbraid.base.comma_lists import listed
+from unbraid.base.counted import counted
+from unbraid.cli._progress import continuing, progress_bar
+from unbraid.cli.show_command import say
+
+if TYPE_CHECKING:
+    from unbraid.fitting.choose import Choice
+    from unbraid.fitting.fit import Fitted
+    from unbraid.fitting.plan import Plan, Round
+
+
+def fit(
+    images: Annotated[
+        str, typer.Argument(help="Folder of pictures with its subfolders, or the name or path of a dataset.")
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for the model, its report and all other files.")] = Path("fitted"),
+    minutes: Annotated[float, typer.Option(help="Time limit of this call.")] = 30.0,
+    size: Annotated[
+        int | None,
+        typer.Option(
+            help="Height and width of the training images: 16, 32 or 64; default what time and the images allow."
+        ),
+    ] = None,
+    families: Annotated[
+        str,
+        typer.Option(
+            help="Kinds of model to train, comma-separated: beta_tcvae, beta_vae, dip_vae_ii, factor_vae, vae."
+        ),
+    ] = "beta_tcvae,beta_vae,dip_vae_ii",
+    latents: Annotated[
+        int, typer.Option(help="Number of latents of a model; those that are not needed stay empty.")
+    ] = 10,
+    seed: Annotated[int, typer.Option(help="Random seed of the first model; the others count up.")] = 0,
+    labels: Annotated[
+        Path | None,
+        typer.Option(help="Table (.csv, .parquet) with a column `file`: the models are scored by it after the choice."),
+    ] = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option(
+            help="Repeat this plan.yaml exactly, however long it takes. Minutes, size, families, latents and seed are "
+            "its own."
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the plan and check the labels; train nothing.")
+    ] = False,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    executor: Annotated[str, typer.Option(help="local (this machine) or ray.")] = "local",
+) -> None:
+    """Train models on unlabelled images, and choose one of them.
+
+    A model describes each image by a few numbers, called latents. In a good one, each of them follows one thing that
+    varies in the images, such as the size of an object.
+
+    The choice needs no labels. Small models of several kinds come first. The settings that find the same latents from
+    different random seeds are then trained at full size, and the best model is saved with a report. If it was
+    interrupted, the same command resumes it; with more minutes, it adds models to those that are there.
+
+    Examples:
+
+      unbraid fit images/ --minutes 30
+
+      unbraid fit images/ --minutes 30 --dry-run
+
+      unbraid fit images/ --minutes 60 --labels labels.csv
+
+      unbraid fit images/ --plan fitted/plan.yaml --out again
+    """
+    from unbraid.fitting.fit import carry_out, claimed, planned_for
+    from unbraid.fitting.hand_over import read_labels
+
+    began = math.inf if plan else time.monotonic()
+    names = listed(families)
+    with ExitStack() as working:
+        with continuing(), progress_bar("fit", left=True) as show:
+            pictures, planned = planned_for(
+                images, out, minutes=minutes, size=size, families=names, latents=latents, seed=seed, plan=plan,
+                device=device, executor=executor, report=show, claim=lambda: working.enter_context(claimed(out)),
+            )  # fmt: skip
+        known = None if labels is None else read_labels(labels, pictures)
+        on_labels = () if known is None else known.notes
+        for line in (*pictures.notes(), *on_labels, _plan_line(planned)):
+            say(line)
+        if plan is None and minutes < planned.minutes:
+            say(f"this call stops training to end within {counted(minutes, 'minute')}")
+        if dry_run:
+            return
+        with continuing(), progress_bar("fit", left=True) as show:
+            found = carry_out(
+                out, pictures, planned, began=began, minutes=minutes, labels=known, device=device, executor=executor,
+                report=show,
+            )  # fmt: skip
+    _say_found(found, [note for note in found.notes if note not in on_labels])
+
+
+def _plan_line(plan: "Plan") -> str:
+    search, final = plan.search, plan.final
+    return (
+        f"plan: {_round(search, len(search.settings))}; then {_round(final, plan.most_settings)}: "
+        f"about {counted(plan.minutes, 'minute')}"
+    )
+
+
+def _round(planned: "Round", n_settings: int) -> str:
+    layers = "convolutions" if planned.network == "conv" else "dense layers"
+    return (
+        f"{counted(n_settings, 'setting')} x {counted(planned.seeds, 'seed')}, {layers} at {planned.size} x "
+        f"{planned.size}, {counted(planned.steps, 'step')}"
+    )
+
+
+def _how_sure(choice: "Choice") -> str:
+    if not choice.draws_with_it:
+        return "too few models were compared to tell how sure the choice is"
+    from unbraid.ranking.verdicts import chosen_again
+
+    line = chosen_again(choice.sure_of_model)
+    if len(choice.settings) > 1:
+        line += f", and its setting in {choice.sure_of_setting:.0%} of all resamples"
+    return line
+
+
+def _say_found(found: "Fitted", notes: list[str]) -> None:
+    from unbraid.fitting.choose import next_step
+
+    chosen, choice = found.choice.chosen, found.choice
+    if chosen is None:
+        say(f"nothing was chosen: {choice.reason}")
+    else:
+        model = (
+            f"chosen: {chosen.setting}, of {counted(len(choice.candidates), 'model')} (UDR {choice.udr(chosen):.3f})"
+        )
+        say(f"{model}; {_how_sure(choice)}")
+        say(f"model: {found.folder / 'model'}, codes: {found.folder / 'codes.csv'}")
+    if step := next_step(choice):
+        say(step)
+    for note in notes:
+        say(note)
+    say(f"report: {found.report()}")

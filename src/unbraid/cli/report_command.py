@@ -1,0 +1,106 @@
+"""`unbraid report`: one standalone page of a study, a run, or saved scores."""
+
+import time
+from collections.abc import Collection
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from unbraid.cli._progress import stage_progress
+from unbraid.cli._trust import TrustCode, TrustData, trusted
+from unbraid.cli.show_command import check_output, say
+from unbraid.files.whole_files import write_text
+
+LOOK_EVERY = 5  # seconds between looks at the folder, and between reloads of the page
+
+
+def report(
+    path: Annotated[
+        Path,
+        typer.Argument(
+            metavar="STUDY|RUN|FILE",
+            help="Folder of a study or of a run, .json file of scores, or file of codes with factors.",
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Output .html file; default report.html in the folder, or a file's name with .html."),
+    ] = None,
+    compare: Annotated[
+        Path | None, typer.Option(help="Second run on the same images, controlled by the same sliders.")
+    ] = None,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Write the page again whenever the folder changes, until Ctrl-C.")
+    ] = False,
+    trust_code: TrustCode = None,
+    trust_data: TrustData = None,
+) -> None:
+    """Write one page that opens in any browser, offline.
+
+    Codes and runs that have not been scored are scored first, by the standard metrics; a run keeps its scores. The page
+    of a run has sliders for its codes and runs its decoder in a browser. `unbraid score FILE --html` has more options.
+
+    Examples:
+
+      unbraid report runs/3f6c0f0a8d1e2b47
+
+      unbraid report runs/3f6c0f0a8d1e2b47 --compare runs/9a1b03c2d4e5f607 --out two.html
+
+      unbraid report scores.json --out scores.html
+
+      unbraid report my-study
+
+      unbraid report my-study --watch
+    """
+    trust = trusted(trust_code, trust_data)
+    if not watch:
+        say(f"wrote {_write(path, out, compare, trust)[0]}")
+        return
+    written, files = None, None
+    try:
+        while True:
+            found = _files(path)
+            if found != files:
+                page, html = _write(path, out, compare, trust, reload=True)
+                if written is None:
+                    say(f"wrote {page}; it reloads itself and is written again when {path} changes (Ctrl-C ends it)")
+                written, files = (page, html), found
+            time.sleep(LOOK_EVERY)
+    except KeyboardInterrupt:
+        if written is None:
+            raise
+        write_text(*written)  # without reloading
+        say(f"\nstopped watching {path}")
+
+
+def _write(
+    path: Path, out: Path | None, compare: Path | None, trust: Collection[str], *, reload: bool = False
+) -> tuple[Path, str]:
+    """The file that was written, and the page as it is when it does not reload itself."""
+    from unbraid.files.remote import at_hand
+
+    with at_hand(path) as here:
+        out = out or (here / "report.html" if here.is_dir() else here.with_suffix(".html"))
+        check_output("--out", out, ".html")
+        from unbraid.studies.study_report import report_page
+
+        with stage_progress("reading") as progress:
+            html = report_page(here, out.parent, compare=compare, trust=trust, progress=progress)
+        again = f'<head>\n<meta http-equiv="refresh" content="{LOOK_EVERY}">'
+        write_text(out, html.replace("<head>", again, 1) if reload else html)
+    return out, html
+
+
+def _files(path: Path) -> dict[Path, tuple[int, int]]:
+    """Time and size of each file of the folder; without pages, which reports write."""
+    from unbraid.files.remote import local_folder
+
+    here, files = local_folder(path), {}
+    for file in here.rglob("*") if here.is_dir() else [here]:
+        with suppress(FileNotFoundError):  # renamed meanwhile: the next look sees it
+            status = file.stat()
+            if file.suffix != ".html" and file.is_file():
+                files[file] = status.st_mtime_ns, status.st_size
+    return files

@@ -1,0 +1,497 @@
+"""`unbraid score`: every metric of codes in files or in the folders of runs."""
+
+import errno
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from unbraid.base.suggest import suggestion
+from unbraid.cli._options import (
+    CODES,
+    FACTORS,
+    HOW_SURE,
+    OUTPUT,
+    Csv,
+    Embedding,
+    Html,
+    Json,
+    Key,
+    Kinds,
+    LabelTable,
+    Latex,
+    Markdown,
+    Metrics,
+    Missing,
+    Period,
+    Resamples,
+    RowGroups,
+    Seed,
+    Unwanted,
+    Weights,
+    interval_of,
+    labels_of,
+    listed,
+    pair,
+)
+from unbraid.cli._paths import called
+from unbraid.cli._progress import metric_progress, stage_progress
+from unbraid.cli._trust import TrustCode, TrustData, trusted
+from unbraid.cli.show_command import Files, check_output, say, show
+
+if TYPE_CHECKING:
+    from unbraid.runs.labelled_codes import Labels
+    from unbraid.runs.model_list import Models
+    from unbraid.scoring.card import ScoreCard
+
+SEVERAL, CHECKS = "Several models", "Checks"  # headings of options
+EXAMPLE = "the shipped example"
+MOST = 4  # models that a note names
+PER_CODE = 999  # shuffles of groups for the table of codes, where --null names none
+WITHIN = 0.05  # up to which the corrected p of a code is counted
+READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
+SHOWN = 6  # columns of configs beside the scores
+
+
+def score(
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[FILE]...",
+            help="File of codes (.npy, .npz, .safetensors, .parquet, .csv, a sparse .npz of SciPy, or .h5ad), folder "
+            "of such files, folder of a model (of unbraid, or codes with labels and a config beside them), or folder "
+            "of models. Several models give a table with one row per model.",
+        ),
+    ] = None,
+    labels: LabelTable = None,
+    key: Key = None,
+    codes: Embedding = None,
+    example: Annotated[bool, typer.Option("--example", help="Score the shipped codes of a β-TCVAE instead.")] = False,
+    metrics: Metrics = "standard",
+    factors: Annotated[
+        str | None,
+        typer.Option("--factors", "--columns", help=FACTORS),
+    ] = None,
+    unwanted: Unwanted = None,
+    kinds: Kinds = None,
+    period: Period = None,
+    missing: Missing = None,
+    weights: Weights = None,
+    groups: RowGroups = None,
+    code_blocks: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=CODES,
+            metavar="0-1,2,4+7",
+            help="Comma-separated blocks of codes that belong together; adds block_r2 and block_mcc.",
+        ),
+    ] = None,
+    factor_blocks: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=CODES,
+            metavar="position=x+y,shape",
+            help="Comma-separated blocks of factors, in the order of the code blocks; default one factor per block.",
+        ),
+    ] = None,
+    units: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=CODES,
+            metavar="pca",
+            help="For codes of several numbers per unit, (rows, units, size) in a file, or --code-blocks: score the "
+            "first principal component of each unit.",
+        ),
+    ] = None,
+    seed: Seed = 0,
+    held_out: Annotated[
+        str | None,
+        typer.Option(
+            help="Condition for the rows that zero_shot holds out of training, such as 'size > 1 and hue == 0'."
+        ),
+    ] = None,
+    null: Annotated[
+        str,
+        typer.Option(
+            rich_help_panel=HOW_SURE,
+            metavar="NUMBER|shift|shift:NUMBER",
+            help="Permutation test with this many shuffles of the rows (of whole groups with --groups). For time "
+            "series: `shift`, 100 other stretches of codes beside the middle half of the factors.",
+        ),
+    ] = "0",
+    baselines: Annotated[
+        bool,
+        typer.Option(
+            "--baselines",
+            rich_help_panel=HOW_SURE,
+            help="For a run: also score a random projection of the same images, their PCA and the untrained encoder.",
+        ),
+    ] = False,
+    confidence: Annotated[
+        float | None,
+        typer.Option(
+            rich_help_panel=HOW_SURE,
+            help="Confidence level, such as .95: adds an interval for the mean score of new samples of as many rows. "
+            "A note marks intervals that were not validated.",
+        ),
+    ] = None,
+    resamples: Resamples = None,
+    how_many: Annotated[
+        float | None, typer.Option(rich_help_panel=HOW_SURE, help="Rows needed for an interval of ± this value.")
+    ] = None,
+    dense: Annotated[
+        bool,
+        typer.Option(
+            "--dense",
+            rich_help_panel=CODES,
+            help="Convert sparse codes to a full array, if it fits into memory, so that all metrics run.",
+        ),
+    ] = False,
+    sort: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=SEVERAL,
+            metavar="METRIC",
+            help="Metric that sorts the rows; default the first of --metrics.",
+        ),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=SEVERAL,
+            metavar="COLUMN|folder|name|PATTERN",
+            help="Also the means of groups, by a column of the runs (family, hyper.beta, ...), the "
+            "folder, the name less the number at its end, or a pattern such as '(beta[0-9]+)'.",
+        ),
+    ] = None,
+    fail_under: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=CHECKS, metavar="METRIC=NUMBER,...", help="Exit with code 3 if a score is worse than this."
+        ),
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", rich_help_panel=CHECKS, help="Exit with code 3 if a metric failed.")
+    ] = False,
+    per_code: Annotated[
+        Path | None,
+        typer.Option(
+            rich_help_panel=OUTPUT,
+            metavar="FILE",
+            help="Also write a row for each code to this .csv or .parquet file: its best factor, its information, and "
+            "p and q. With --groups or --null shift p comes from shuffles (999), else from a test of independence.",
+        ),
+    ] = None,
+    track: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=OUTPUT,
+            metavar="tensorboard|wandb|mlflow,...",
+            help="Also write the scores as runs of these trackers, below ./tracking. Nothing is sent, unless "
+            "WANDB_MODE=online.",
+        ),
+    ] = None,
+    csv: Csv = None,
+    latex: Latex = None,
+    markdown: Markdown = None,
+    json: Json = None,
+    html: Html = None,
+    trust_code: TrustCode = None,
+    trust_data: TrustData = None,
+) -> None:
+    """Score codes against factors by published metrics.
+
+    Several models make a table with a row for each, the best first.
+
+    Scores of a run are added to its scores.json if they are of all factors, with seed 0 and without --held-out. Scores
+    that are there already are never changed. For d_lsbd, which needs whole objects, up to 10 000 more images of the
+    run's dataset are encoded.
+
+    Examples:
+
+      unbraid score --example --html scores.html
+
+      unbraid score codes.npz --metrics mig,dci_lasso --json scores.json
+
+      unbraid score codes.npy --labels labels.csv --columns shape,hue --kinds shape=categorical --period hue=360
+
+      unbraid score cells.h5ad --codes X_scVI --factors cell_type,dosage --unwanted batch
+
+      unbraid score runs/ --metrics mig,dci_lasso --by hyper.beta --csv models.csv --latex table.tex
+
+      unbraid score codes.npz --metrics mig --fail-under mig=.3
+
+      unbraid score codes.npy --labels labels.csv --groups trial --metrics mig,sap,snc --null 99 --confidence .95
+
+      unbraid score runs/3f6c0f0a8d1e2b47 --metrics mig,snc --baselines
+
+      unbraid score codes.npz --metrics zero_shot --held-out "elevation > 0.79 and red > green + 0.15"
+    """
+    if bool(files) == example:
+        raise ValueError("give one or more FILEs of codes or runs, or --example for the shipped codes")
+    if how_many is not None:
+        from unbraid.base.arguments import check_number
+
+        check_number("--how-many", how_many, above=0)
+        confidence = 0.95 if confidence is None else confidence
+    to = Files(csv, latex, markdown, json, html)
+    if per_code is not None:
+        check_output("--per-code", per_code, ".csv", ".parquet")
+    from unbraid.data.representation import example_path
+    from unbraid.files.trust import trusting
+    from unbraid.runs.foreign_models import is_run
+    from unbraid.runs.grouping import group_names
+    from unbraid.runs.model_list import Models
+    from unbraid.runs.score_run import check_baselines, score_path
+    from unbraid.scoring.card import without_samples
+    from unbraid.scoring.score import choose
+    from unbraid.scoring.unwanted import name_of
+
+    trackers = listed(track)
+    if trackers:
+        from unbraid.studies.tracking import check_names
+
+        check_names(trackers)
+    chosen, apart = listed(metrics), listed(unwanted)
+    blocked = code_blocks is not None or factor_blocks is not None
+    known = None if blocked else choose(trusting(chosen))  # which metrics of blocks there are is known with the codes
+    could_be = None if known is None else [*known, *map(name_of, apart)]
+    bounds = _bounds(fail_under, could_be)
+    sort = None if sort is None else _asked(f"--sort {sort}", sort, could_be)
+    columns = None if factors is None else list(dict.fromkeys([*listed(factors), *apart]))
+    about = labels_of(
+        labels, columns, kinds, period, missing, weights=weights, groups=groups, unwanted=apart, dense=dense, key=key,
+        codes=codes,
+    )  # fmt: skip
+    models = Models(files or [example_path()], codes)
+    sources = _embeddings(models, about)
+    alone = len(models) == 1 and by is None
+    for option, wanted in (("html", html), ("per-code", per_code), ("how-many", how_many)):
+        if wanted is not None and not alone:
+            of_several = "unbraid compare writes a page of several" if option == "html" else "give one FILE"
+            how = "leave --by out" if len(models) == 1 else of_several
+            raise ValueError(f"--{option} is for one model; {how}")
+    configs = _configs(models, by)
+    group_of = {} if by is None else dict(zip(models.paths, group_names(models.paths, by), strict=True))
+    if baselines:
+        check_baselines(models.paths, about)
+    options: dict[str, Any] = {
+        "metrics": chosen, "unwanted": apart, "seed": seed, "held_out": held_out,
+        "null": int(null) if null.isdecimal() else null, "confidence": interval_of(confidence, resamples),
+        "code_blocks": code_blocks, "factor_blocks": factor_blocks, "units": units,
+    }  # fmt: skip
+    asked = {
+        "labels": labels, "key": key, "codes": codes, "kinds": kinds, "period": period, "missing": missing,
+        "weights": weights, "groups": groups, "resamples": resamples,
+    }  # fmt: skip
+    words = [word for option, value in asked.items() if value is not None for word in (f"--{option}", str(value))]
+    words += ["--dense"] if dense else []
+    kept: list[str | Exception] = []  # told once the scores are shown
+    trust, numbers = trusted(trust_code, trust_data), count(1)
+
+    def scored(path: Path) -> "ScoreCard":
+        source, labelled = sources.get(path, (path, about))
+        what = f"scoring {next(numbers)}/{len(models)}" if len(models) > 1 else "scoring"
+        with metric_progress(what) as progress:
+            card = score_path(source, labelled, baselines=baselines, trust=trust, progress=progress, **options)
+        card = replace(card, path=EXAMPLE if example else str(path), options=tuple(words))
+        if path.is_dir() and is_run(path) and about.own and not about.taken and not blocked:
+            kept.append(_kept(path, card))
+        return card if alone else without_samples(card)
+
+    cards = {card.path or "": card for card in models.each(scored).values()}
+    if alone:
+        card = next(iter(cards.values()))
+        _show_one(card, to, how_many)
+        if per_code is not None:
+            _write_codes(card, per_code, options["null"])
+    else:
+        groups_of_models = [group_of[path] for path in models.paths] if group_of else None
+        _show_several(cards, to, groups_of_models, by, sort, configs, models.failures)
+    for told in kept:
+        if isinstance(told, Exception):
+            raise told
+        say(told, err=True)
+    if trackers:
+        from unbraid.studies.tracking.cards import track_cards
+
+        for place in track_cards(cards, trackers, configs, Path()):
+            say(f"reported to {place}", err=True)
+    failures = [line for name, card in cards.items() for line in _worse(bounds, card, name if len(cards) > 1 else "")]
+    for line in failures:
+        say(f"unbraid: {line}", err=True)
+    models.check()
+    if failures or (strict and any(card.failed for card in cards.values())):
+        raise typer.Exit(3)
+
+
+def _embeddings(models: "Models", about: "Labels") -> "dict[Path, tuple[Path, Labels]]":
+    """Several embeddings of one .h5ad file as models, which --codes names."""
+    names = listed(about.codes)
+    if len(names) < 2 or [path.suffix.lower() for path in models.paths] != [".h5ad"]:
+        return {}
+    (file,) = models.paths
+    models.paths = [Path(name) for name in names]
+    return {Path(name): (file, replace(about, codes=name)) for name in names}
+
+
+def _configs(models: "Models", by: str | None) -> dict[str, dict[str, Any]]:
+    """What the configs of models of other frameworks say, in columns; config.<name> where a column is called so."""
+    from unbraid.runs.foreign_models import is_run
+    from unbraid.runs.grouping import run_columns
+
+    def renamed(path: Path) -> dict[str, Any]:
+        if not path.is_dir() or (by is None and is_run(path)):
+            return {}
+        columns = run_columns(path)
+        return {} if is_run(path) else {_column(name): value for name, value in columns.items() if name != by}
+
+    return {str(path): columns for path, columns in models.each(renamed).items()}
+
+
+def _column(key: str) -> str:
+    """What the column of a key of configs is called, beside those of the scores."""
+    from unbraid.metrics import METRICS
+
+    return f"config.{key}" if key in {"model", "models", *METRICS} else key
+
+
+def _show_one(card: "ScoreCard", to: Files, half_width: float | None) -> None:
+    from unbraid.cli._card import print_card
+    from unbraid.scoring.card_tables import score_rows, score_table
+
+    cards = called({card.path or "": card})
+    html = card.text("page.html") if to.html else None
+    if not to.printed:
+        print_card(card, half_width)
+    show([], to, content=card.to_dict(), rows=score_rows(cards), paper=score_table(cards), html=html)
+
+
+def _write_codes(card: "ScoreCard", path: Path, null: int | str) -> None:
+    from unbraid.files.table_formats import save_frame
+
+    with stage_progress("per code") as progress:
+        frame = card.per_code(null or PER_CODE, progress=progress)
+    save_frame(frame, path)
+    found = sum(frame["q"] <= WITHIN)
+    say(
+        f"wrote {path}: {found} of {len(frame)} codes have significant information on a factor (q <= {WITHIN})",
+        err=True,
+    )
+
+
+def _show_several(
+    cards: "Mapping[str, ScoreCard]", to: Files, groups: Sequence[str] | None, by: str | None, sort: str | None,
+    configs: Mapping[str, Mapping[str, Any]], failures: Sequence[Mapping[str, str]],
+) -> None:  # fmt: skip
+    from unbraid.base.version import VERSION
+    from unbraid.runs.grouping import UNGROUPED, is_seed, varying
+    from unbraid.scoring.card_tables import group_rows, group_table, score_rows, score_table
+
+    # Scores are not thrown away because no model has one of them.
+    lacking = sort and not any(sort in card for card in cards.values())
+    unsorted = [f"note: no model has {sort}, and so it sorts none"] if lacking else []
+    named, how = called(cards), {"by": _column(by or ""), "sort": None if unsorted else sort}
+    columns = {name: configs.get(path, {}) for name, path in zip(named, cards, strict=True)}
+    varied = varying(list(columns.values()))
+    shown = {name: {key: own[key] for key in varied[:SHOWN] if key in own} for name, own in columns.items()}
+    tables = [score_table(named, groups, about=shown, **how)]
+    rows = score_rows(named, groups, about=columns, **how)
+    notes = [*unsorted, *_notes(cards)]
+    if len(varied) > SHOWN:
+        notes.append(f"note: {len(varied) - SHOWN} more columns of the configs vary; --csv has all")
+    if groups is None and any(map(is_seed, varied)):
+        notes.append("note: --by setting adds the means over the seeds of each setting")
+    content: dict[str, Any] = {"unbraid": VERSION, "models": rows.records, "failed": list(failures)}
+    if groups is not None:
+        members = {name: group for name, group in zip(named, groups, strict=True) if group != UNGROUPED}
+        if ungrouped := [name for name in named if members and name not in members]:
+            notes.append(f"note: in no group, without {by}: {', '.join(ungrouped)}")
+        members = members or dict.fromkeys(named, UNGROUPED)
+        grouped = {name: named[name] for name in members}
+        tables = [replace(tables[0], notes=()), group_table(grouped, list(members.values()), **how)]
+        content["means"] = group_rows(grouped, list(members.values()), **how).records
+    content["cards"] = {name: card.to_dict() for name, card in named.items()}
+    show([*tables, *notes], to, content=content, rows=rows, paper=tables[-1])
+
+
+def _notes(cards: "Mapping[str, ScoreCard]") -> list[str]:
+    """What is to be known of several cards: each note once, with the models that it is of."""
+    models: dict[str, list[str]] = {}
+    for name, card in cards.items():
+        for note in card.notes:
+            models.setdefault(note, []).append(name)
+    lines = [f"note: {note}{_of(names, len(cards))}" for note, names in models.items()]
+    failed = ((path, name, each) for path, card in cards.items() for name, each in card.failed.items())
+    return lines + [f"{path}: {name} failed: {each.reason}" for path, name, each in failed]
+
+
+def _of(models: Sequence[str], n_all: int) -> str:
+    """Which models a note is of; nothing where it is of all."""
+    if len(models) == n_all:
+        return ""
+    more = f" and {len(models) - MOST} more" if len(models) > MOST else ""
+    return f" ({', '.join(models[:MOST])}{more})"
+
+
+def _kept(run: Path, card: "ScoreCard") -> str | Exception:
+    """What the folder of a run keeps of the scores; or why it keeps none, which must not take them from the user."""
+    from unbraid.files.run_files import SCORES
+    from unbraid.studies.run_scores import keep_by_hand
+
+    try:
+        names = keep_by_hand(run, card)
+    except OSError as error:
+        if error.errno not in READ_ONLY:
+            return error
+        return f"warning: {run / SCORES}: the scores are not kept there ({error.strerror})"
+    except ValueError as error:
+        return error
+    return f"wrote {', '.join(names)} to {run / SCORES}" if names else f"left {run / SCORES} as it is"
+
+
+def _bounds(text: str | None, metrics: Sequence[str] | None) -> dict[str, float]:
+    """What --fail-under says, by metric."""
+    found: dict[str, float] = {}
+    for part in listed(text):
+        name, value = pair("--fail-under", part, "METRIC=NUMBER, such as mig=.3", last=True)
+        try:
+            bound = float(value)
+        except ValueError:
+            bound = math.nan
+        if math.isnan(bound):  # of which no score is worse
+            raise ValueError(f"--fail-under {part}: {value!r} is not a number")
+        name = _asked(f"--fail-under {part}", name, metrics)
+        if name in found:
+            raise ValueError(f"--fail-under {part}: {name} has a bound already, {found[name]:g}")
+        found[name] = bound
+    return found
+
+
+def _asked(what: str, name: str, metrics: Sequence[str] | None) -> str:
+    """A metric that an option names, as cards name it; one of `metrics`, where these are known."""
+    from unbraid.scoring.card_tables import spelled
+
+    name = spelled(name, metrics or ())
+    if metrics is not None and name not in metrics:
+        raise ValueError(f"{what}: {name!r} is not among the metrics; {suggestion(name, metrics)}")
+    return name
+
+
+def _worse(bounds: Mapping[str, float], card: "ScoreCard", model: str) -> list[str]:
+    """A line for each score that is worse than its bound, or that there is not."""
+    lines, of = [], f"{model}: " if model else ""
+    for name, bound in bounds.items():
+        scored = card.scored.get(name)
+        if scored is None:
+            lines.append(f"{of}{name} was not scored (--fail-under {name}={bound:g})")
+        elif scored.headline < bound if scored.metric.higher_is_better else scored.headline > bound:
+            way = "below" if scored.metric.higher_is_better else "above"
+            shown = f"{scored.headline:.3g}"
+            shown = shown if float(shown) != bound else f"{scored.headline:.9g}"  # not 0.3, below 0.3
+            lines.append(f"{of}{name} is {shown}, {way} {bound:g}")
+    return lines

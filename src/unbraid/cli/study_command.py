@@ -1,0 +1,187 @@
+"""`unbraid study`: many runs by one file."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from unbraid.base.optional import require
+from unbraid.cli._commands import Commands
+from unbraid.cli._options import Csv, Json, Latex, Markdown, StudyFolder
+from unbraid.cli._progress import Pace, Show, continuing, metric_progress, progress_bar, stage_progress
+from unbraid.cli._trust import TrustCode
+from unbraid.cli.show_command import Files, say, show
+from unbraid.studies.study_text import counts, described, estimated, in_all, status_of, summary
+
+if TYPE_CHECKING:
+    from unbraid.base.types import DataFrame
+    from unbraid.studies.study import Study
+    from unbraid.studies.study_record import StudyProgress
+
+study_app = typer.Typer(
+    cls=Commands,
+    help="Run a study: many models described in one file.",
+    epilog="Start with: unbraid study run study.yaml --out study/ --dry-run",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@study_app.command("run")
+def run(
+    file: Annotated[Path, typer.Argument(metavar="STUDY.yaml", help="File that describes the study.")],
+    out: Annotated[Path, typer.Option(help="Folder of the study, or s3://bucket/prefix; give it again to resume.")],
+    executor: Annotated[
+        str | None,
+        typer.Option(
+            help="local (this machine) or ray; default as in the YAML, or local. Options take precedence over the YAML."
+        ),
+    ] = None,
+    address: Annotated[
+        str | None, typer.Option(help="With --executor ray: address of the cluster, auto (default) or host:port.")
+    ] = None,
+    gpus_per_run: Annotated[
+        float | None, typer.Option(help="With --executor ray: share of a GPU for each run, such as 0.25.")
+    ] = None,
+    processes: Annotated[
+        int | None, typer.Option(help="Number of runs at a time on this machine's CPU; default one per core.")
+    ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="I/N", help="Run only part I of N, as one job of an array; other parts can run at the same time."
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Estimate the number of runs, their time and disk space; write nothing.")
+    ] = False,
+    retry: Annotated[Literal["failed"] | None, typer.Option(help="failed: train failed runs again.")] = None,
+    retrain: Annotated[
+        bool, typer.Option("--retrain", help="Train runs again that used another training version of their family.")
+    ] = False,
+) -> None:
+    """Train and score all runs of a study.
+
+    If a study was interrupted, the same command resumes it; finished runs are not trained again. If you add a seed, a
+    setting or a metric to the file, only what is new is computed.
+
+    Examples:
+
+      unbraid study run study.yaml --out study/
+
+      unbraid study run study.yaml --out study/ --dry-run
+
+      unbraid study run study.yaml --out study/ --retry failed
+
+      unbraid study run study.yaml --out study/ --shard 2/8
+
+      unbraid study run study.yaml --out s3://bucket/study --executor ray --address auto
+    """
+    given = {"address": address, "gpus_per_run": gpus_per_run, "processes": processes}
+    options = {name: value for name, value in given.items() if value is not None}
+    with opened(file, out) as study:
+        if study.config.executor_with(executor, {})[0] != "ray" and options.keys() - {"processes"}:
+            raise ValueError("--address and --gpus-per-run go with --executor ray")
+        if dry_run:
+            _estimate(study, executor, shard, options | {"retry": retry, "retrain": retrain})
+            return
+        with continuing(), progress_bar(study.config.name) as bar:
+            report = study_report(study.config.name, bar)
+            runs = study.run(executor, retry=retry, retrain=retrain, shard=shard, progress=report, **options)
+    say(summary(study, runs, out))
+
+
+def _estimate(study: "Study", executor: str | None, shard: str | None, options: Mapping[str, Any]) -> None:
+    from unbraid.studies.estimate import estimate
+    from unbraid.studies.several_datasets import naming
+    from unbraid.studies.shards import parse_shard
+
+    found, alone = [], None if shard is None else parse_shard(shard)
+    for number, (label, part) in enumerate(study.parts.items()):
+        with naming(number, label), metric_progress(f"measuring {label}".strip()) as progress:
+            found.append(estimate(part, executor, shard=alone, progress=progress, **options))
+        show([*estimated(found[-1], part.config.name if label else "")], Files())
+    if len(found) > 1:
+        say(in_all(found))
+
+
+def study_report(name: str, bar: Show) -> "Callable[[StudyProgress], None]":
+    """What shows the progress of a study on a bar."""
+    pace = Pace()
+
+    def report(sent: "StudyProgress") -> None:
+        if sent.after is not None:
+            what, done, total = sent.after
+            bar(f"{sent.label} {what}".strip(), done, total, f"{done}/{total}")
+            return
+        failed = f" ({sent.n_failed} failed)" if sent.n_failed else ""
+        line = pace.line(sent.done_steps, sent.steps, sent.taken, sent.logs, sorted(set(sent.doing.values())))
+        called = f"{name} {sent.label}".strip()
+        bar(f"{called} {sent.n_done}/{sent.n_runs} runs{failed}", pace.done, sent.steps, line)
+
+    return report
+
+
+@study_app.command("status")
+def status(
+    folder: StudyFolder,
+    again: Annotated[
+        bool,
+        typer.Option("--again", help="Read all files of every run again and compare each with its checksum."),
+    ] = False,
+    csv: Csv = None,
+    latex: Latex = None,
+    markdown: Markdown = None,
+    json: Json = None,
+    trust_code: TrustCode = None,
+) -> None:
+    """Count the runs by their state, and say why some failed.
+
+    Runs whose files have not changed since they were last read are not read again. --json has every run.
+
+    Examples:
+
+      unbraid study status study/
+
+      unbraid study status study/ --json runs.json
+
+      unbraid study status study/ --again
+    """
+    to = Files(csv, latex, markdown, json)
+    from unbraid.studies.index import remembered
+
+    found = None if again or trust_code else remembered(folder)
+    if found is None:
+        from unbraid.studies.status import compared, keep_index, study_status
+
+        with opened(folder, trust=trust_code or ()) as study, stage_progress("reading") as progress:
+            snapshots = [compared(each, progress) if again else each for each in study.snapshots()]
+            keep_index(study.require_folder(), snapshots)
+        found = [study_status(each) for each in snapshots]
+    named = [described(run) | ({"label": of.label} if of.label else {}) for of in found for run in of.runs]
+    *rows, _ = (table := counts("", found)).rows
+    table = replace(table, rows=rows)  # without the sum
+    show([part for each in found for part in status_of(each)], to, content=named, rows=table, paper=table)
+
+
+def results_of(path: Path, trust: Collection[str] = ()) -> "DataFrame":
+    """The results of a study, or of a table that was exported."""
+    from unbraid.scoring.merged_tables import is_table, read_table
+
+    if is_table(path):
+        return read_table(path)
+    with opened(path, trust=trust) as study:
+        return study.results()
+
+
+@contextmanager
+def opened(path: Path, out: Path | None = None, trust: Collection[str] = ()) -> "Iterator[Study]":
+    """The study; for every command that takes one."""
+    require("torch", "train", "unbraid study")
+    from unbraid.studies.study import open_study
+
+    with open_study(path, out, trust=trust) as study:
+        yield study

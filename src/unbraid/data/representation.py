@@ -1,0 +1,825 @@
+"""Codes with the factors that made them, in memory and on disk."""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unbraid.base.arguments import (
+    LONGEST_NAME,
+    check_entries,
+    check_names,
+    check_number,
+    check_same_rows,
+    check_whole,
+    list_of,
+)
+from unbraid.base.arrays import (
+    as_array,
+    as_full,
+    check_weights,
+    column_names,
+    in_columns,
+    is_wide,
+    telling,
+    too_large,
+)
+from unbraid.base.printable import printable
+from unbraid.base.repr import Shown
+from unbraid.base.suggest import suggestion
+from unbraid.base.types import KIND_WORDS, KINDS, BoolArray, FloatArray, IntArray, Kind
+from unbraid.data.guessing import describe_guess, guess_kind, note_on_guesses, refuse_swapped
+from unbraid.data.labels import TURN, check_groups, columns_of, read_labels, rows_with_labels
+from unbraid.data.row_index import match_rows
+from unbraid.files.checksum import BLANK, KEY, add_checksum
+from unbraid.files.tables import (
+    index_columns,
+    map_npy,
+    names_in,
+    read_columns,
+    read_csv,
+    read_npy,
+    read_npz,
+    read_parquet,
+    read_sparse,
+    read_tensors,
+    split_columns,
+    unnamed_columns,
+)
+from unbraid.files.whole_files import atomic_write
+
+Arrays = Mapping[str, Any]
+Blocks = Sequence[Sequence[int | str]] | Mapping[str, Sequence[int | str]] | str
+SUFFIXES = (".npz", ".safetensors", ".parquet")
+READABLE = (*SUFFIXES, ".npy", ".csv")  # the last two hold codes that are measured, and are never written
+BIT = math.log(2)  # nats
+INFORMATIVE = 0.01  # nats above which a latent is informative: of its signal, or of mean KL as UDR has it
+NARROWEST = 0.02  # standard deviation of means up to which even a posterior of width 1 would tell nothing of them
+LONGEST_NOTE = 20_000  # letters; what is longer is cut
+POSTERIOR = {"log_variances": "log_variance_", "prior_kl": "prior_kl_"}  # arrays shaped as codes, and their columns
+MEANS, LOG_VARIANCES = ("mu", "mean", "means", "z"), ("logvar", "log_var", "logvars")  # in files of other programs
+STORED = (
+    "codes",
+    "factors",
+    *POSTERIOR,
+    "groups",
+    "factor_names",
+    "factor_kinds",
+    "factor_sizes",
+    "factor_levels",
+    "factor_periods",
+    "code_names",
+    "notes",
+)  # in a file
+
+
+def hardly_vary(codes: FloatArray) -> bool:
+    """Whether no code of (n_samples, n_codes) has a standard deviation above .02."""
+    with np.errstate(over="ignore", invalid="ignore"):  # of codes as large as 1e200
+        return bool((codes.std(axis=0, dtype=float) <= NARROWEST).all())
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Representation(Shown):
+    """What an encoder makes of a dataset, with the factors of the dataset where they are known.
+
+    `Representation.of` takes labels as people have them; here factors are numbers.
+
+    Args:
+        codes: (n_samples, n_codes) real, usually posterior means; any array, tensor, frame or sparse matrix. Where
+            codes and whatever else has rows are pandas objects with an index, rows are matched by it, and `notes` say
+            what stood in another order; all else goes by position.
+        factors: (n_samples, n_factors) levels as whole numbers, or as others, which metrics read by rank; real values
+            where the kind is "continuous", or "cyclic" and the values are radians. Default: none are known.
+        log_variances: (n_samples, n_codes) log-variances of the posterior, in natural logarithms; optional.
+        names: one per factor; default factor_0, factor_1, ...
+        kinds: "categorical", "ordinal", "continuous" or "cyclic" per factor; default ordinal where a factor has at most
+            50 values that repeat, else continuous.
+        sizes: number of levels of each factor in the dataset, which may exceed those present; of a cyclic one, levels
+            once around, one less than there are where the last is the first again (`FactorSpace.turns`); optional.
+        prior_kl: (n_samples, n_codes) KL of each posterior from the model's prior, code by code, in nats, where that is
+            not the standard normal; optional, and only beside log_variances.
+        levels: names of the levels of each factor, of level 0 first; none where the numbers speak for themselves.
+        notes: what a score card says of how the factors came about.
+        code_names: one per code, such as those of neurons; default those of the columns of a frame, where they are
+            text, or else none: codes are then called code 0, code 1, ...
+        weights: (n_samples,) how many rows each row stands for, for the metrics that allow it; `save` refuses
+            them.
+        groups: (n_samples,) group of each row (trial, animal, video or session), for rows that are not independent;
+            labels of any sort, kept as numbers 0, 1, ...
+        code_blocks: which codes belong together, such as [[0, 1], [2]], or as text "0-1,2"; columns in no block are
+            left out. With blocks `block_r2` and `block_mcc` are scored as well; all other metrics read single columns,
+            and the card says so. `save` refuses blocks.
+        factor_blocks: likewise by names or columns, {"position": ["x", "y"], "shape": ["shape"]}, or as text
+            "position=x+y,shape". Without it, or without `code_blocks`, each column is a block.
+        orbits: encodes whole objects, in every turn of each, such as `Run.objects`. It is called once a metric needs
+            them (`d_lsbd`) and `codes` are those of images drawn at random, which leave gaps. `save` leaves it out.
+        periods: of each factor that is angles in radians, once around in the unit of its labels (360 for degrees), in
+            which figures mark its axis; 0 of others. Default: radians.
+
+    Raises:
+        ValueError: shapes disagree, an index names other rows, a kind is unknown or two codes have one name.
+    """
+
+    codes: FloatArray
+    factors: FloatArray | IntArray = None  # pyright: ignore[reportAssignmentType]
+    log_variances: FloatArray | None = None
+    names: tuple[str, ...] = ()
+    kinds: tuple[Kind, ...] = ()
+    sizes: tuple[int, ...] | None = None
+    prior_kl: FloatArray | None = None
+    levels: tuple[tuple[str, ...], ...] = ()
+    notes: tuple[str, ...] = ()
+    code_names: tuple[str, ...] = ()
+    weights: FloatArray | None = None
+    groups: IntArray | None = None
+    code_blocks: Blocks | None = None
+    factor_blocks: Blocks | None = None
+    orbits: "Callable[[], Representation] | None" = None
+    periods: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        rows = ("codes", "factors", *POSTERIOR, "weights", "groups")
+        matched, notes = match_rows({name: getattr(self, name) for name in rows})
+        for name, values in matched.items():
+            object.__setattr__(self, name, values)
+        for name in ("names", "kinds", "levels", "notes", "code_names", "periods"):
+            entries = getattr(self, name)
+            object.__setattr__(self, name, () if entries is None else list_of(name, entries))
+        object.__setattr__(self, "code_names", self.code_names or column_names(self.codes))
+        for name in ("names", "code_names"):
+            check_names(name, getattr(self, name))
+        levels = tuple(tuple(_text(each, LONGEST_NAME) for each in own) for own in self.levels)
+        levels = levels if any(levels) else ()
+        object.__setattr__(self, "levels", levels)
+        object.__setattr__(self, "notes", (*self.notes, *notes))
+        for name in ("names", "code_names", "notes"):  # from files: nothing in them steers a terminal or breaks a page
+            object.__setattr__(self, name, tuple(_text(each, LONGEST_NOTE) for each in getattr(self, name)))
+        for name in ("codes", "factors", *POSTERIOR):
+            array = getattr(self, name)
+            if array is not None:
+                object.__setattr__(self, name, as_array(array))
+        if self.factors is None:
+            object.__setattr__(self, "factors", np.empty((len(self.codes) if self.codes.ndim else 0, 0)))
+        if self.codes.ndim != 2 or self.factors.ndim != 2:
+            raise ValueError(
+                "codes must be (n_samples, n_codes) and factors (n_samples, n_factors); "
+                f"got {self.codes.shape} and {self.factors.shape}"
+            )
+        check_same_rows(self.codes.shape, self.factors.shape)
+        if self.code_names and len(self.code_names) != self.codes.shape[1]:
+            raise ValueError(
+                f"code_names must have one entry per code ({self.codes.shape[1]}); got {len(self.code_names)}"
+            )
+        if len(set(self.code_names)) < len(self.code_names):
+            twice = Counter(self.code_names).most_common(1)[0][0]
+            raise ValueError(f"code_names must differ from each other; {twice!r} comes twice")
+        n_factors = self.factors.shape[1]
+        if n_factors and self.factors.dtype.kind not in "biuf":
+            reads = "unbraid.Representation.of reads text, categories and dates"
+            raise ValueError(f"factors must be numbers; got dtype {self.factors.dtype}. {reads}")
+        if not self.names:
+            object.__setattr__(self, "names", tuple(f"factor_{k}" for k in range(n_factors)))
+        if not self.kinds and self.factors.dtype.kind in "biuf":
+            columns = self.factors.T.astype(float)
+            kinds: tuple[Kind, ...] = tuple(guess_kind(column) for column in columns)
+            guesses = list(map(describe_guess, self.names, kinds, columns))
+            object.__setattr__(self, "kinds", kinds)
+            object.__setattr__(self, "notes", (*self.notes, *([note_on_guesses(guesses)] if guesses else [])))
+        for name in ("names", "kinds", "sizes", "levels", "periods"):
+            entries = getattr(self, name)
+            optional = name in ("levels", "periods")
+            if entries is not None and (entries or not optional) and len(entries) != n_factors:
+                raise ValueError(f"{name} must have one entry per factor ({n_factors}); got {len(entries)}")
+        if self.sizes is not None:
+            sizes = tuple(check_whole(f"sizes[{column}]", size, 0) for column, size in enumerate(self.sizes))
+            object.__setattr__(self, "sizes", sizes)  # whole numbers of Python, which JSON takes
+        for column, period in enumerate(self.periods):
+            check_number(f"periods[{column}]", period, least=0)
+        if len(set(self.names)) < n_factors:
+            raise ValueError(f"names must differ from each other; got {list(self.names)}")
+        for name, kind in zip(self.names, self.kinds, strict=True):
+            if kind not in KINDS:
+                hint = suggestion(str(kind), KINDS, words=KIND_WORDS)
+                raise ValueError(f"factor {name!r} has unknown kind {kind!r}; {hint}")
+        for name in POSTERIOR:
+            array = getattr(self, name)
+            if array is not None and array.shape != self.codes.shape:
+                raise ValueError(f"{name} must have the shape of codes, {self.codes.shape}; got {array.shape}")
+        if self.prior_kl is not None and self.log_variances is None:
+            raise ValueError("prior_kl needs log_variances, too")
+        if self.weights is not None:
+            object.__setattr__(self, "weights", check_weights(self.weights, len(self.codes)))
+        if self.groups is not None:
+            object.__setattr__(self, "groups", check_groups(self.groups, len(self.codes)))
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def code_labels(self) -> list[str]:
+        """What each code is called: by its name, or code 0, code 1, ..."""
+        return list(self.code_names) or [f"code {code}" for code in range(self.codes.shape[1])]
+
+    def mean_kl(self) -> FloatArray | None:
+        """(n_codes,) KL of each latent's posterior from the prior, in nats, averaged over samples.
+
+        The prior is the standard normal unless there is `prior_kl`. None without log-variances. UDR calls a latent
+        informative when this exceeds 0.01.
+        """
+        if self.log_variances is None:
+            return None
+        if self.prior_kl is not None:
+            return self.prior_kl.astype(float).mean(axis=0)
+        mean, log_variance = self.codes.astype(float), self.log_variances.astype(float)
+        return 0.5 * (mean**2 + np.exp(log_variance) - log_variance - 1).mean(axis=0)
+
+    def signal(self) -> FloatArray | None:
+        """(n_codes,) 1/2 log(1 + Var mu / E sigma^2) in nats: what a code tells of its sample, were both Gaussian.
+
+        From 0. A constant posterior has none, wherever it lies and however wide it is, where its KL from the prior may
+        be large. None without log-variances. A ranking calls a latent informative when this exceeds 0.01.
+        """
+        if self.log_variances is None:
+            return None
+        noise = np.exp(self.log_variances.astype(float)).mean(axis=0)
+        return 0.5 * np.log1p(self.codes.astype(float).var(axis=0) / np.maximum(noise, np.finfo(float).tiny))
+
+    def informative(self) -> BoolArray | None:
+        """(n_codes,) whether the `signal` of a code exceeds 0.01 nats, as rankings count; else as `signal`."""
+        signal = self.signal()
+        return None if signal is None else signal > INFORMATIVE
+
+    def tells_nothing(self) -> bool:
+        """Whether all codes together tell less than one bit of their sample, by the sum of `signal`.
+
+        So it is of a collapsed model and of an untrained one: metrics read the means, whose differences are far
+        smaller than the noise around them. False without log-variances, where the codes do not say so.
+        """
+        signal = self.signal()
+        return signal is not None and bool(signal.sum() < BIT)
+
+    def varies_little(self) -> bool:
+        """Whether no code of a model without log-variances has a standard deviation above .02.
+
+        The means of a collapsed VAE are so; so may be codes of another scale, which nothing tells apart.
+        """
+        return self.log_variances is None and hardly_vary(self.codes)
+
+    def without_idle_rows(self) -> "Representation":
+        """Without the rows of weight 0."""
+        if self.weights is None or self.weights.all():
+            return self
+        return self.keep_rows(np.flatnonzero(self.weights))
+
+    def keep_rows(self, rows: IntArray) -> "Representation":
+        """These rows alone, in this order."""
+        arrays = {name: getattr(self, name) for name in ("codes", "factors", "weights", "groups", *POSTERIOR)}
+        kept = {name: array[rows] for name, array in arrays.items() if array is not None}
+        return replace(self, sizes=self.known_sizes(), **kept)
+
+    def known_sizes(self) -> tuple[int, ...] | None:
+        """`sizes`; without them those that the rows show, where a factor goes around in steps, else None.
+
+        Some of the rows may lack the last level, and go around as far as all of them.
+        """
+        whole = [bool((column == np.rint(column)).all()) for column in self.factors.T]
+        around = [steps and kind == "cyclic" for steps, kind in zip(whole, self.kinds, strict=True)]
+        if self.sizes is not None or not any(around):
+            return self.sizes
+        levels = [len(np.unique(column)) if steps else 0 for steps, column in zip(whole, self.factors.T, strict=True)]
+        highest = self.factors.max(axis=0)
+        return tuple(max(1, int(top) + 1) if on else n for on, top, n in zip(around, highest, levels, strict=True))
+
+    def keep_factors(self, names: Sequence[str]) -> "Representation":
+        """The same codes with these factors alone, in this order; without blocks of factors.
+
+        Raises:
+            ValueError: a name is unknown.
+        """
+        names = list_of("names", names, single=True)
+        for name in names:
+            if name not in self.names:
+                raise ValueError(f"no factor {name!r}; {suggestion(name, self.names)}")
+        columns = [self.names.index(name) for name in names]
+        return replace(
+            self,
+            factors=self.factors[:, columns],
+            names=tuple(names),
+            kinds=tuple(self.kinds[k] for k in columns),
+            sizes=None if self.sizes is None else tuple(self.sizes[k] for k in columns),
+            levels=tuple(self.levels[k] for k in columns) if self.levels else (),
+            periods=tuple(self.periods[k] for k in columns) if self.periods else (),
+            factor_blocks=None,
+            orbits=None if (orbits := self.orbits) is None else (lambda: orbits().keep_factors(names)),
+        )
+
+    def in_label_units(self) -> FloatArray:
+        """The factors (n_samples, n_factors) as numbers, angles in radians turned into the unit of their labels."""
+        factors = self.factors.astype(float)
+        for column, period in enumerate(self.periods):
+            if period:
+                factors[:, column] *= period / TURN
+        return factors
+
+    @classmethod
+    def of(
+        cls,
+        codes: Any,
+        labels: Any = None,
+        *,
+        names: Sequence[str] | None = None,
+        kinds: Mapping[str, Kind] | Sequence[Kind] | None = None,
+        sizes: Sequence[int] | None = None,
+        period: Mapping[str, float] | None = None,
+        missing: Any = None,
+        columns: Sequence[str] | None = None,
+        unwanted: str | Sequence[str] = (),
+        log_variances: Any = None,
+        prior_kl: Any = None,
+        code_names: Sequence[str] | None = None,
+        weights: Any = None,
+        groups: Any = None,
+        key: str | None = None,
+        code_blocks: Blocks | None = None,
+        factor_blocks: Blocks | None = None,
+        orbits: "Callable[[], Representation] | None" = None,
+        dense: bool = False,
+    ) -> "Representation":
+        """Codes with labels as people have them.
+
+        Args:
+            codes: (n_samples, n_codes) as for `Representation`.
+            labels: a pandas or polars frame, a mapping from names to columns, or an array; of numbers, text, booleans,
+                categories or dates. A row that lacks any label in use is left out, and `notes` count such rows.
+            names: of the columns of an array; default factor_0, factor_1, ...
+            kinds: by name, {"hue": "cyclic"}, or one for each column. Others are guessed, and `notes` say what was:
+                text, booleans and categories without order are categorical; ordered categories, and numbers that are 50
+                at most and repeat, ordinal; what has a period cyclic; other numbers and dates (as days) continuous.
+            sizes: number of levels of each factor, where it exceeds those present.
+            period: of angles, by name: {"hue": 360}. On at most 64 even steps they become levels, else radians.
+            missing: a value, several, or a mapping from names to them, that stand for no label, as NaN and None do.
+            columns: names of the labels to use, in this order, or of one. Default: all of an array; of a table all but
+                constants, names or numbers of rows (time, ids) and names of groups (trial, animal), which a note lists,
+                unless another argument names them.
+            unwanted: names of labels that `score` tests apart from the others.
+            log_variances, prior_kl, code_names, weights, code_blocks, factor_blocks, orbits: as for `Representation`,
+                of all rows.
+            groups: likewise; or the name of a column of the labels, which is no factor then.
+            key: column that names the rows, in the frames (or mappings) of codes and labels both: rows are matched by
+                it. Without it they are matched by the index of pandas, where both have one, or else by position.
+            dense: whether sparse codes are made a full array, if it fits into memory, so that every metric can be
+                scored.
+
+        Raises:
+            ValueError: shapes disagree; index or key name different rows; a name or kind is unknown; a period is none;
+                a column mixes text and numbers; no row has all labels; there is no factor, or one of too many levels.
+
+        Example:
+            >>> labels = {"shape": ["heart", "square", None, "square"], "hue": [0, 90, 180, 270]}
+            >>> held = Representation.of(np.eye(4), labels, period={"hue": 360})
+            >>> held.kinds, held.factors.tolist(), held.levels[0]
+            (('categorical', 'cyclic'), [[0.0, 0.0], [1.0, 1.0], [1.0, 3.0]], ('heart', 'square'))
+            >>> held.notes[0]
+            '3 of 4 rows are scored, those that lack no label (missing: shape 1)'
+        """
+        rows = {"codes": codes, "labels": labels, "log_variances": log_variances, "prior_kl": prior_kl}
+        rows, notes = match_rows({**rows, "weights": weights, "groups": groups}, key)
+        codes, labels, log_variances, prior_kl, weights, groups = rows.values()
+        about: dict[str, Any] = {
+            "code_names": list_of("code_names", () if code_names is None else code_names) or column_names(codes),
+            "orbits": orbits,
+        }
+        about |= {"code_blocks": code_blocks, "factor_blocks": factor_blocks}
+        codes = as_array(as_full(codes) if dense else codes)
+        posterior: dict[str, Any] = {
+            name: as_array(a) for name, a in zip(POSTERIOR, (log_variances, prior_kl), strict=True) if a is not None
+        }
+        if weights is not None:
+            about["weights"] = check_weights(weights, len(codes))
+        if isinstance(groups, str):
+            labels, groups = _without(labels, groups, names)
+            names = None
+        if labels is None:
+            return cls(codes, notes=notes, groups=groups, **posterior, **about)
+        read = read_labels(
+            labels, names=names, kinds=kinds, period=period, missing=missing, columns=columns, sizes=sizes,
+            unwanted=unwanted,
+        )  # fmt: skip
+        if sizes is not None:
+            check_entries("sizes", sizes, len(read.names))
+        for name, array in {"codes": codes, **posterior}.items():
+            if array.ndim != 2:
+                raise ValueError(f"{name} must be a matrix (n_samples, n_codes); got shape {array.shape}")
+            if len(array) != len(read.used):
+                raise ValueError(
+                    f"{name} and labels must have the same rows; got {name} {array.shape} and labels of "
+                    f"{len(read.used)} rows"
+                )
+        if kinds is None and period is None and not telling(read.names):
+            refuse_swapped(codes[read.used], read.factors)
+        if groups is not None:
+            about["groups"] = check_groups(groups, len(codes), read.used)
+        if not read.used.all():
+            codes = codes[read.used]
+            posterior = {name: array[read.used] for name, array in posterior.items()}
+            about |= {name: about[name][read.used] for name in ("weights", "groups") if name in about}
+        return cls(
+            codes, read.factors, names=read.names, kinds=read.kinds,
+            sizes=read.sizes if sizes is None else tuple(sizes),
+            levels=read.levels, notes=(*notes, *read.notes), periods=read.periods, **posterior, **about,
+        )  # fmt: skip
+
+    @classmethod
+    def load(cls, path: str | Path, *, columns: Sequence[str] | None = None) -> "Representation":
+        """Read a representation file: .npz (never unpickled), .safetensors, .parquet, .csv, or .npy of codes alone.
+
+        A table (.csv, .parquet) has columns code_0, code_1, ... and may have factors, as columns factor_<name>; or it
+        holds codes in every column, which keep their names. An .npz or .safetensors of a single array holds the codes,
+        whatever it is called; an .npz of scipy.sparse.save_npz holds sparse codes.
+
+        In an .npz without `codes`, one of mu, mean, means and z stands for them, and logvar, log_var or logvars for
+        log_variances. Beside `codes` and `factors`, it may hold what `save` writes there: `factor_names`,
+        `factor_kinds`, `factor_sizes`, `factor_levels` and `factor_periods`; `code_names`, `groups`, `log_variances`,
+        `prior_kl` and `notes`. Arrays of other names are left unread.
+
+        Args:
+            path: of the file.
+            columns: names of the factors to use, in this order, or of one; default all. A row that lacks a label of any
+                of them is left out, and `notes` count such rows.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            ValueError: the file is not what its name says, or lacks `codes`; the message names it. There is no such
+                factor.
+        """
+        columns = None if columns is None else list_of("columns", columns, single=True)
+        held, every = load_codes(path, columns)
+        for name in columns or ():
+            if name not in every:
+                raise ValueError(f"{path}: no factor {name!r}; {suggestion(name, every)}")
+        return held
+
+    @classmethod
+    def _of_file(
+        cls, path: Path, arrays: Arrays, columns: Sequence[str] | None
+    ) -> tuple["Representation", tuple[str, ...]]:
+        if "codes" not in arrays:
+            raise ValueError(f"{path}: no array 'codes'; found {', '.join(arrays) or 'nothing'}")
+        try:
+            code_names = _entries(arrays, "code_names", "U")
+            blocks = None
+            if np.ndim(arrays["codes"]) == 3:
+                flat, blocks = in_columns(as_array(arrays["codes"]))
+                arrays = {**arrays, "codes": flat}
+            if "labels" in arrays:
+                every = tuple(arrays["labels"])
+                chosen = _among(columns, every)
+                held = cls.of(
+                    arrays["codes"], None if chosen == [] else arrays["labels"], columns=chosen or every,
+                    code_names=code_names, groups=arrays.get("groups"), code_blocks=blocks,
+                    log_variances=arrays.get("log_variances"), prior_kl=arrays.get("prior_kl"),
+                )  # fmt: skip
+                return held, every
+            names = _entries(arrays, "factor_names", "U")
+            arrays, lacking = _without_gaps(arrays, names, columns)
+            held = cls(
+                codes=as_array(arrays["codes"]),
+                factors=None if arrays.get("factors") is None else np.asarray(arrays["factors"]),  # pyright: ignore[reportArgumentType]
+                log_variances=_array(arrays, "log_variances"),
+                prior_kl=_array(arrays, "prior_kl"),
+                names=names,
+                kinds=_entries(arrays, "factor_kinds", "U"),
+                sizes=_entries(arrays, "factor_sizes", "iu") or None,
+                levels=_levels(arrays.get("factor_levels")),
+                periods=_entries(arrays, "factor_periods", "fiu"),
+                notes=(*lacking, *_entries(arrays, "notes", "U")),
+                code_names=code_names,
+                code_blocks=blocks,
+                groups=arrays.get("groups"),
+            )
+            chosen = _among(columns, held.names)
+            return held if chosen is None else held.keep_factors(chosen), held.names
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
+
+    def save(self, path: str | Path) -> None:
+        """Write a representation file; the suffix decides the format. Whole or not at all.
+
+        Raises:
+            ValueError: the suffix is none of .npz, .safetensors, .parquet; or there are weights or blocks, which no
+                file holds.
+        """
+        path = Path(path)
+        write = _WRITERS.get(path.suffix.lower())
+        if write is None:
+            raise ValueError(f"{path}: a representation file ends in {', '.join(SUFFIXES)}")
+        for name, told in (("weights", "weights of rows"), ("code_blocks", "blocks"), ("factor_blocks", "blocks")):
+            if getattr(self, name) is not None:
+                raise ValueError(f"{path}: a file holds no {told}; save without them, and give them when scoring")
+        with atomic_write(path) as temporary:
+            write(self, temporary)
+            add_checksum(temporary)
+
+    @classmethod
+    def example(cls) -> "Representation":
+        """The shipped codes of a β-TCVAE trained on dSprites: 10 000 samples, 10 codes, 5 factors."""
+        return cls.load(example_path())
+
+
+def _array(arrays: Arrays, name: str) -> FloatArray | None:
+    return None if arrays.get(name) is None else np.asarray(arrays[name])
+
+
+def _among(columns: Sequence[str] | None, names: Collection[str]) -> list[str] | None:
+    """Those of the columns asked for that are there; None: all are."""
+    return None if columns is None else [name for name in dict.fromkeys(columns) if name in names]
+
+
+def _without_gaps(arrays: Arrays, names: tuple[Any, ...], columns: Sequence[str] | None) -> tuple[Arrays, list[str]]:
+    """The rows of a file whose factors in use hold no NaN, as labels in memory are read, and the note on them."""
+    factors = np.asarray(() if arrays.get("factors") is None else arrays["factors"])
+    if factors.ndim != 2 or factors.dtype.kind != "f" or not np.isnan(factors).any():
+        return arrays, []
+    by_row = [name for name in ("codes", "factors", *POSTERIOR, "groups") if arrays.get(name) is not None]
+    names = names or tuple(f"factor_{k}" for k in range(factors.shape[1]))
+    held = {name: as_array(arrays[name]) for name in by_row}
+    unsound = any(array.shape[:1] != factors.shape[:1] for array in held.values())
+    if unsound or len({*names}) != factors.shape[1] or len(names) != factors.shape[1]:
+        return arrays, []  # the constructor says what is wrong
+    chosen = _among(columns, names)
+    places = [place for place, name in enumerate(names) if chosen is None or name in chosen]
+    if not np.isnan(factors[:, places]).any():
+        return arrays, []
+    used, notes = rows_with_labels(factors[:, places], [names[place] for place in places])
+    return {**arrays, **{name: array[used] for name, array in held.items()}}, notes
+
+
+def _without(labels: Any, column: str, names: Sequence[str] | None) -> tuple[dict[str, Any], Any]:
+    """The other columns, and this one."""
+    columns = {} if labels is None else columns_of(labels, names)
+    if column not in columns:
+        raise ValueError(f"groups={column!r} names no column of labels; {suggestion(column, columns)}")
+    groups = columns.pop(column)
+    return columns, groups
+
+
+def grouped_by(representation: Representation, column: str) -> Representation:
+    """One factor taken for the groups of rows.
+
+    Raises:
+        ValueError: there is no such factor.
+    """
+    if column not in representation.names:
+        known = ", ".join(representation.names) or "none"
+        raise ValueError(f"groups={column!r} names no factor; there are {known}")
+    held = representation.keep_factors([name for name in representation.names if name != column])
+    return replace(held, groups=representation.factors[:, representation.names.index(column)])
+
+
+def write_codes(representation: Representation, path: Path) -> None:
+    """Write the .safetensors file of a folder that counts only once it has its name; all others take `save`."""
+    _write_safetensors(representation, path)
+    add_checksum(path)
+
+
+def example_path() -> Path:
+    return Path(__file__).parent / "examples" / "dsprites_btcvae_codes.npz"
+
+
+def load_codes(path: str | Path, columns: Sequence[str] | None) -> tuple[Representation, tuple[str, ...]]:
+    """As `Representation.load` without a check of the columns, and the names of all factors of the file."""
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no such file")
+    read = _READERS.get(path.suffix.lower())
+    if read is None:
+        cells = "; unbraid score --codes reads an .h5ad file" if path.suffix.lower() == ".h5ad" else ""
+        raise ValueError(f"{path}: a file of codes ends in {', '.join(READABLE)}{cells}")
+    try:
+        arrays = read(path)
+    except ValueError as error:
+        if str(path) in str(error):
+            raise
+        raise ValueError(f"{path}: {error}") from error
+    return Representation._of_file(path, arrays, columns)
+
+
+def read_table(path: Path, key: str | None = None) -> tuple[Representation, Any]:
+    """The codes of a .csv or .parquet file, without its factors, and the names of their rows.
+
+    These are in the column `key`, or are the index of pandas; None where there is neither.
+
+    Raises:
+        FileNotFoundError, ValueError: as `Representation.load`.
+    """
+    columns = dict(read_columns(path, index=True))
+    names = row_names(columns, key)
+    numbers = {name: np.asarray(column) for name, column in columns.items()}
+    try:
+        arrays = split_columns(numbers, list(numbers))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+    return Representation._of_file(path, arrays, ())[0], names
+
+
+def row_names(columns: dict[str, Any], key: str | None) -> Any:
+    """Take out of columns what names the rows: the column `key`, without one the index that pandas wrote; or None."""
+    named = columns.pop(key, None) if key is not None else None
+    levels = [columns[name] for name in index_columns(list(columns))]
+    for name in unnamed_columns(list(columns)):
+        del columns[name]
+    if key is not None:
+        return named
+    return list(zip(*levels, strict=True)) if len(levels) > 1 else next(iter(levels), None)
+
+
+def read_wide(path: Path) -> Any:
+    """The codes of a file, where they are read by columns: sparse, or in a .npy file that is too large; else None."""
+    if not path.is_file():
+        return None
+    full = path.suffix.lower() == ".npy" and too_large(path.stat().st_size)  # a number takes a byte at least
+    held = map_npy(path) if full else read_sparse(path)
+    return held if held is not None and is_wide(held) else None
+
+
+def _read_npz(path: Path) -> Arrays:
+    if (held := read_sparse(path)) is not None:
+        return {"codes": held}
+    arrays = read_npz(path, STORED)  # other members may be pickled (dSprites' metadata is); they are left closed
+    held = names_in(path)
+    if "codes" not in arrays and len(held) == 1 and held[0] not in STORED:  # numpy.savez(path, codes)
+        arrays["codes"] = read_npz(path)[held[0]]
+    if "codes" not in arrays:
+        means, spreads = ([name for name in names if name in held] for names in (MEANS, LOG_VARIANCES))
+        if len(means) != 1 or len(spreads) > 1:
+            near, there = suggestion("codes", held), f"found {', '.join(held) or 'nothing'}"
+            how = "numpy.savez(path, codes=mu, log_variances=logvar, factors=...) names its arrays"
+            raise ValueError(f"{path}: no array 'codes'; {near if near.startswith('did') else there}; {how}")
+        own = read_npz(path, [*means, *spreads])
+        arrays |= {"codes": own[means[0]], **({"log_variances": own[spreads[0]]} if spreads else {})}
+        note = f"codes are its array {means[0]}" + (f", log-variances its {spreads[0]}" if spreads else "")
+        arrays["notes"] = np.array([*_entries(arrays, "notes", "U"), note])
+    return arrays
+
+
+def _read_npy(path: Path) -> Arrays:
+    return {"codes": read_npy(path)}
+
+
+def _read_safetensors(path: Path) -> Arrays:
+    arrays, metadata = read_tensors(path)
+    described = _object(metadata.get("unbraid", "{}"), path)
+    if "codes" not in arrays and len(arrays) == 1 and not set(arrays) & set(STORED):
+        arrays = {"codes": next(iter(arrays.values()))}
+    return arrays | described
+
+
+def _object(text: str | bytes, path: Path) -> dict[str, Any]:
+    """What our metadata in a file say."""
+    try:
+        described = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path}: not a readable {path.suffix} file ({error})") from error
+    if not isinstance(described, dict):
+        raise ValueError(f"{path}: not a readable {path.suffix} file (its metadata is no object)")
+    return described
+
+
+def _read_csv(path: Path) -> Arrays:
+    columns = read_csv(path)
+    return split_columns(columns, list(columns))
+
+
+def _read_parquet(path: Path) -> Arrays:
+    table = read_parquet(path)
+    index = unnamed_columns(table.column_names)
+    columns = [name for name in table.column_names if name not in index]
+    arrays = split_columns({name: _plain(table[name]) for name in columns}, columns)
+    if "labels" in arrays:  # as a table of labels has them: categories in their order, dates
+        arrays["labels"] = {name: table[f"factor_{name}"].to_pandas() for name in arrays["labels"]}
+    described = _object((table.schema.metadata or {}).get(b"unbraid", b"{}"), path)
+    labels = [np.asarray(column) for column in arrays.get("labels", {}).values()]
+    if labels and "factor_kinds" in described and all(column.dtype.kind in "biuf" for column in labels):
+        # Written here: numbers, of which some are NaN or all are booleans, and whose kinds are known.
+        arrays["factors"] = np.stack(labels, axis=1)
+        del arrays["labels"]
+    if described.get("factor_names") == []:
+        arrays["factors"] = np.empty((len(table), 0))
+    return described | arrays
+
+
+def _plain(column: Any) -> Any:
+    values = as_array(column)
+    return values if values.dtype.kind in "biufO" else values.astype(object)
+
+
+def _text(name: Any, longest: int) -> str:
+    return printable(name if len(name) <= longest else f"{name[: longest - 1]}…") if isinstance(name, str) else name
+
+
+_LISTED = {"U": "names", "iu": "whole numbers", "fiu": "numbers"}
+
+
+def _entries(arrays: Arrays, name: str, dtypes: str) -> tuple[Any, ...]:
+    """What a file lists under a name; nothing where it lists none."""
+    try:
+        found = np.asarray(() if arrays.get(name) is None else arrays[name])
+    except ValueError:  # lists of unequal lengths
+        found = np.empty((0, 0))
+    if found.ndim != 1 or (found.size and found.dtype.kind not in dtypes):
+        raise ValueError(f"{name} must be a list of {_LISTED[dtypes]}")
+    return tuple(found.tolist())
+
+
+def _levels(text: Any) -> tuple[tuple[str, ...], ...]:
+    if text is None:
+        return ()
+    try:
+        levels = json.loads(str(text))
+    except RecursionError:
+        raise ValueError("factor_levels is nested too deeply") from None
+    except ValueError as error:
+        raise ValueError(f"factor_levels must be a list of lists of names in JSON ({error})") from None
+    if not isinstance(levels, list) or not all(isinstance(each, list) for each in levels):
+        raise ValueError("factor_levels must be a list of lists of names")
+    return tuple(tuple(map(str, each)) for each in levels)
+
+
+def _described(representation: Representation) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "factor_names": list(representation.names),
+        "factor_kinds": list(representation.kinds),
+    }
+    optional = {
+        "factor_sizes": None if representation.sizes is None else list(representation.sizes),
+        "factor_levels": json.dumps(representation.levels) if representation.levels else None,
+        "factor_periods": list(map(float, representation.periods)) or None,
+        "code_names": list(representation.code_names) or None,
+        "notes": list(representation.notes) or None,
+    }
+    return described | {name: each for name, each in optional.items() if each is not None}
+
+
+def _metadata(representation: Representation) -> dict[str, str]:
+    # One key, for the order of several is not always the same, and equal content is to make equal files.
+    return {"unbraid": json.dumps({**_described(representation), KEY: BLANK})}
+
+
+def _matrices(representation: Representation) -> dict[str, FloatArray | IntArray]:
+    matrices = {"codes": representation.codes, "factors": representation.factors}
+    beside = (*POSTERIOR, "groups")
+    matrices |= {name: getattr(representation, name) for name in beside if getattr(representation, name) is not None}
+    return {name: _portable(matrix) for name, matrix in matrices.items()}
+
+
+def _portable(matrix: Any) -> Any:
+    """In the order of bytes of this machine, and no longer floats than other programs read."""
+    kind = np.dtype(np.float64) if matrix.dtype.kind == "f" and matrix.dtype.itemsize > 8 else matrix.dtype
+    return np.ascontiguousarray(matrix, dtype=kind.newbyteorder("="))
+
+
+def _write_npz(representation: Representation, path: Path) -> None:
+    described = {name: np.array(values) for name, values in _described(representation).items()}
+    with path.open("wb") as file:
+        np.savez_compressed(file, allow_pickle=False, **_matrices(representation), **described)
+
+
+def _write_safetensors(representation: Representation, path: Path) -> None:
+    from safetensors.numpy import save
+
+    # Written by Python, so that a full disk is an OSError.
+    path.write_bytes(save(_matrices(representation), _metadata(representation)))
+
+
+def _write_parquet(representation: Representation, path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    held = _matrices(representation)
+    columns = {f"code_{i}": column for i, column in enumerate(held["codes"].T)}
+    columns |= {f"factor_{name}": column for name, column in zip(representation.names, held["factors"].T, strict=True)}
+    for name, prefix in POSTERIOR.items():
+        if name in held:
+            columns |= {f"{prefix}{i}": column for i, column in enumerate(held[name].T)}
+    columns |= {"groups": held["groups"]} if "groups" in held else {}
+    with path.open("wb") as file:  # pyarrow would take the relative folder runs:1 for an address
+        pq.write_table(pa.table(columns).replace_schema_metadata(_metadata(representation)), file)
+
+
+_READERS: Mapping[str, Callable[[Path], Arrays]] = {
+    ".npz": _read_npz,
+    ".npy": _read_npy,
+    ".csv": _read_csv,
+    ".safetensors": _read_safetensors,
+    ".parquet": _read_parquet,
+}
+_WRITERS: Mapping[str, Callable[[Representation, Path], None]] = {
+    ".npz": _write_npz,
+    ".safetensors": _write_safetensors,
+    ".parquet": _write_parquet,
+}

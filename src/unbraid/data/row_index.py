@@ -1,0 +1,168 @@
+"""Rows matched by what they are called, where both sides name theirs: by the index of pandas, or by a key column."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from unbraid.base.arrays import as_array, is_sparse, refuse_lazy
+from unbraid.base.types import IntArray
+
+SHOWN = 3  # names of rows in a message
+
+
+def match_rows(given: Mapping[str, Any], key: str | None = None) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The same objects with their rows in one order, that of the first of them that names its rows.
+
+    An index of pandas that counts the rows from 0 names none. What names no rows goes by position.
+
+    Args:
+        given: frames, columns, mappings from names to columns, arrays or None, by what messages call them.
+        key: column that names the rows. The first two must have it, and it is taken out of all that have.
+
+    Returns:
+        The objects, and notes on those that were put into another order.
+
+    Raises:
+        ValueError: two of them name different rows, or name one row twice and differ in order; there is no such column.
+    """
+    notes: dict[str, None] = {}  # each once, in order
+    first: tuple[str, Sequence[Hashable]] | None = None
+
+    def matched(name: str, called: str, content: Any, names: Sequence[Hashable] | None) -> Any:
+        nonlocal first
+        if names is None:
+            return content
+        if first is None:
+            first = called, names
+        if (order := order_of(*first, called, names, key)) is None:
+            return content
+        notes[note_on_order(first[0], name, order, key)] = None
+        return taken(content, order)
+
+    found: dict[str, Any] = {}
+    for place, (name, content) in enumerate(given.items()):
+        content, names = (content, None) if key is None else _without_key(content, key)
+        if key is not None and names is None and place < 2:
+            raise ValueError(f"{name} must be a frame or a mapping with a column {key!r}, which names its rows")
+        if isinstance(content, Mapping) and names is None and not is_sparse(content):
+            found[name] = {
+                column: matched(name, f"{name}[{column!r}]", each, _index(each)) for column, each in content.items()
+            }
+        else:
+            found[name] = matched(name, name, content, _index(content) if names is None else names)
+    if key is None and first is not None and (counting := [name for name, each in given.items() if _counts(each)]):
+        numbers = _list(first[1])
+        if all(isinstance(each, int) for each in numbers) and sorted(numbers) == list(range(len(numbers))):
+            notes[
+                f"rows were matched by position: {' and '.join(counting)} count theirs from 0, and {first[0]} has the "
+                f"same numbers in another order; {first[0]}.sort_index() matches rows by number"
+            ] = None
+    return found, tuple(notes)
+
+
+def refuse_other_order(**given: Any) -> None:
+    """Raises ValueError where one of the objects names the rows of another in another order, or other rows."""
+    (first, held), *others = [(name, each) for name, each in given.items() if _index(each) is not None] or [("", None)]
+    for name, each in others:
+        if order_of(first, _index(held), name, _index(each)) is not None:
+            raise ValueError(
+                f"{first} and {name} have the same index in another order; give {name}.loc[{first}.index], or both "
+                "with .reset_index(drop=True) to match rows by position. unbraid.score matches them by index"
+            )
+
+
+def order_of(first: str, first_names: Any, other: str, other_names: Any, key: str | None = None) -> IntArray | None:
+    """Rows of `other` in the order of `first`; None where they stand in it.
+
+    Raises:
+        ValueError: they name different rows, or one row twice.
+    """
+    wanted, there = _list(first_names), _list(other_names)
+    if first_names.equals(other_names) if hasattr(first_names, "equals") else wanted == there:
+        return None
+    by = "their index" if key is None else repr(key)
+    by_position = "give both with .reset_index(drop=True)" if key is None else "leave the key out"
+    place = {name: row for row, name in enumerate(there)}
+    missing = [name for name in dict.fromkeys(wanted) if name not in place]
+    beyond = [name for name in place if name not in set(wanted)]
+    if missing or beyond:
+        said = [_missing(missing, first, other)] * bool(missing) + [_missing(beyond, other, first)] * bool(beyond)
+        common = f"{first}.index.intersection({other}.index)" if key is None else "the names that both have"
+        both = f"give both with .loc[common], common = {common}" if key is None else f"keep {common}"
+        raise ValueError(
+            f"{first} and {other} name different rows by {by}: {' and '.join(said)}; {both}, or {by_position} to match "
+            "rows by position"
+        )
+    for called, names in ((first, wanted), (other, there)):
+        if len(place) < len(names):
+            seen: set[Hashable] = set()
+            twice = next(name for name in names if name in seen or seen.add(name))
+            raise ValueError(
+                f"{called} names the row {twice!r} twice by {by}, so that rows cannot be matched by it; {by_position} "
+                "to match them by position"
+            )
+    return np.array([place[name] for name in wanted])
+
+
+def note_on_order(first: str, other: str, order: IntArray, key: str | None = None) -> str:
+    """What a card says where rows were matched."""
+    moved = int((order != np.arange(len(order))).sum())
+    by = "index" if key is None else repr(key)
+    stood = f"{moved:,} of {len(order):,} stood in another order"
+    return f"rows of {other} were matched to those of {first} by {'their ' * (key is None)}{by}; {stood}"
+
+
+def taken(content: Any, order: IntArray) -> Any:
+    """The same frame, column, mapping of columns or array with its rows in this order."""
+    if isinstance(content, Mapping):
+        return {name: taken(each, order) for name, each in content.items()}
+    if hasattr(content, "iloc"):  # pandas
+        return content.iloc[order]
+    if hasattr(content, "column_names"):  # a pyarrow table
+        return content.take(order)
+    return [content[row] for row in order] if isinstance(content, list | tuple) else content[order]
+
+
+def _missing(names: Sequence[Hashable], of: str, there: str) -> str:
+    shown = ", ".join(map(repr, names[:SHOWN])) + (", ..." if len(names) > SHOWN else "")
+    return f"{len(names):,} of {of} {'is' if len(names) == 1 else 'are'} missing in {there} ({shown})"
+
+
+def _index(content: Any) -> Any:
+    """The index of a pandas object that names its rows; None where it only counts them, and of all else."""
+    index = getattr(content, "index", None)
+    return index if hasattr(index, "get_indexer") and not _counts(content) else None
+
+
+def _counts(content: Any) -> bool:
+    """Whether it is a pandas object whose index counts the rows from 0."""
+    index: Any = getattr(content, "index", None)
+    if not hasattr(index, "get_indexer") or getattr(index, "nlevels", 1) > 1:
+        return False
+    return index.dtype.kind in "iu" and bool((index.to_numpy() == np.arange(len(index))).all())
+
+
+def counts(names: Any) -> bool:
+    """Whether rows are only counted, from 0."""
+    return _list(names) == list(range(len(names)))
+
+
+def _without_key(content: Any, key: str) -> tuple[Any, Sequence[Hashable] | None]:
+    """A frame or mapping without the column that names its rows, and these names."""
+    refuse_lazy(content)
+    if isinstance(content, Mapping):
+        if key not in content:
+            return content, None
+        return {name: each for name, each in content.items() if name != key}, _list(as_array(content[key]))
+    columns = getattr(content, "column_names", None)  # of a pyarrow table, whose `columns` are the columns themselves
+    columns = getattr(content, "columns", None) if columns is None else columns
+    if columns is None or key not in list(columns):
+        named = getattr(getattr(content, "index", None), "name", None)
+        return content, _list(content.index) if named == key else None
+    names = _list(as_array(content[key]))
+    return content.drop(columns=[key]) if hasattr(content, "iloc") else content.drop([key]), names
+
+
+def _list(names: Any) -> list[Any]:
+    return names.tolist() if hasattr(names, "tolist") else list(names)

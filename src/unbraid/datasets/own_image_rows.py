@@ -1,0 +1,201 @@
+"""Where the images of a user's own dataset come from: an array, an .npy file, picture files, a torch Dataset."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from unbraid.base.arrays import as_array
+from unbraid.base.types import IntArray, UInt8Array
+from unbraid.data.image_dataset import ImageShape
+from unbraid.datasets.containers import decoded, flattened
+from unbraid.files.tables import map_npy
+from unbraid.files.whole_files import with_home
+
+CHANNELS = (1, 3)  # grey, or three colours
+
+
+class Rows(Protocol):
+    """Images by their row in the user's table."""
+
+    @property
+    def image_shape(self) -> ImageShape: ...
+
+    def __len__(self) -> int: ...
+
+    def read(self, rows: IntArray) -> UInt8Array: ...
+
+
+@dataclass(eq=False)
+class ArrayRows:
+    """Images in memory, or floats of a table."""
+
+    array: UInt8Array
+
+    @property
+    def image_shape(self) -> ImageShape:
+        return self.array.shape[1:]  # pyright: ignore[reportReturnType]
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def read(self, rows: IntArray) -> UInt8Array:
+        return self.array[rows]
+
+
+class MappedRows(ArrayRows):
+    """The rows of an .npy file; a worker process maps the file anew."""
+
+    def __init__(self, path: Path, alone: bool = False) -> None:
+        self.path, self.alone = with_home(path), alone
+        if not self.path.is_file():
+            raise FileNotFoundError(f"{self.path}: no such file")
+        super().__init__(checked_images(np.asarray(map_npy(self.path)), f"{self.path}: images", alone))
+
+    def __reduce__(self) -> tuple[type["MappedRows"], tuple[Path, bool]]:
+        return MappedRows, (self.path, self.alone)
+
+
+class PictureRows:
+    """Picture files; the first of them sets the size, and whether they are grey: then none may have colour."""
+
+    def __init__(self, folder: Path, files: tuple[str, ...]) -> None:
+        self.folder, self.files = folder, files
+        first = self._picture(0, None)
+        self._mode: str = "L" if first.mode == "L" else "RGB"
+        self.image_shape: ImageShape = (first.height, first.width, 1 if self._mode == "L" else 3)
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def read(self, rows: IntArray) -> UInt8Array:
+        out = np.empty((len(rows), *self.image_shape), dtype=np.uint8)
+        for place, row in enumerate(rows):
+            # Converted to grey, a picture with colour would lose it unseen.
+            picture = self._picture(int(row), None if self._mode == "L" else "RGB")
+            if (picture.height, picture.width) != self.image_shape[:2]:
+                height, width, _ = self.image_shape
+                raise ValueError(
+                    f"{self.folder / self.files[row]} is {picture.width} x {picture.height} pixels where "
+                    f"{width} x {height} was expected, as in {self.files[0]}"
+                )
+            if self._mode == "L" and picture.mode == "RGB":
+                pixels = np.asarray(picture)
+                if (pixels != pixels[..., :1]).any():
+                    raise ValueError(
+                        f"{self.folder / self.files[row]} has colours where grey was expected, as in {self.files[0]}; "
+                        "save all in colour, or all in grey"
+                    )
+                picture = picture.convert("L")
+            out[place] = np.asarray(picture).reshape(self.image_shape)
+        return out
+
+    def _picture(self, row: int, mode: str | None) -> Any:
+        path = self.folder / self.files[row]
+        return decoded(path.read_bytes(), str(path), mode)
+
+
+class TorchRows:
+    """Items of a map-style torch Dataset; the first of them sets shape and type."""
+
+    def __init__(self, dataset: Any) -> None:
+        by_position = hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__")
+        if not by_position or any(each.__name__ == "IterableDataset" for each in type(dataset).__mro__):
+            raise ValueError("a torch Dataset must be map-style, with __getitem__ and __len__")
+        if not len(dataset):
+            raise ValueError("the dataset has no images")
+        self.dataset = dataset
+        first = self._image(0)
+        if not np.array_equal(first, self._image(0)):
+            raise ValueError(
+                "item 0 of the dataset changes each time it is read: remove random transforms, since an "
+                "interrupted training must find the images that it began with"
+            )
+        self._dtype, self.image_shape = first.dtype, first.shape
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def read(self, rows: IntArray) -> UInt8Array:
+        out: Any = np.empty((len(rows), *self.image_shape), dtype=self._dtype)
+        for place, row in enumerate(rows):
+            image = self._image(int(row))
+            if image.shape != self.image_shape or image.dtype != self._dtype:
+                raise ValueError(
+                    f"item {row} of the dataset is {image.dtype} {image.shape} where "
+                    f"{self._dtype} {self.image_shape} was expected, as in item 0"
+                )
+            out[place] = image
+        return out
+
+    def _image(self, row: int) -> Any:
+        item: Any = self.dataset[row]
+        image: Any = item[0] if isinstance(item, tuple | list) and item else item
+        if not hasattr(image, "detach") and not isinstance(image, np.ndarray) and not hasattr(image, "getbands"):
+            raise ValueError(f"item {row} of the dataset is no image, nor (image, ...); got {type(item).__name__}")
+        if hasattr(image, "getbands"):  # of Pillow
+            image = np.asarray(flattened(image))
+        name = f"item {row} of the dataset, taken for a single image,"
+        return checked_images(channels_last(image[None], name), name, alone=True)[0]
+
+
+def channels_last(images: Any, name: str) -> Any:
+    """A torch tensor as an array, its channels last; anything else as it is.
+
+    Raises:
+        ValueError: the tensor has them last already.
+    """
+    if not hasattr(images, "detach"):
+        return images
+    shape = tuple(images.shape)
+    if len(shape) == 4 and shape[1] not in CHANNELS and shape[3] in CHANNELS:
+        raise ValueError(
+            f"{name} must have 1 or 3 channels, second as it is a tensor; got shape {shape}. "
+            "Channels last: images.permute(0, 3, 1, 2)"
+        )
+    tensor = images.detach().cpu()
+    array = (tensor.float() if tensor.is_floating_point() and tensor.element_size() < 4 else tensor).numpy()
+    return np.moveaxis(array, 1, -1) if array.ndim == 4 else array
+
+
+def checked_images(images: Any, name: str, alone: bool = False) -> UInt8Array:
+    """Images (n, height, width, channels); those without factors may be floats, or rows of a table.
+
+    Raises:
+        ValueError: another type or shape, or floats that are not between 0 and 1.
+    """
+    array = as_array(images)
+    if array.dtype == np.bool_:
+        array = array.astype(np.uint8) * np.uint8(255)
+    if array.dtype != np.uint8 and not (alone and array.dtype.kind == "f"):
+        wanted = "uint8, 0 to 255" + (", or floats from 0 to 1" if alone else "")
+        made = {"f": "From 0 to 1: (images * 255)", "u2": "From 0 to 65535: (images // 257)"}
+        how = made.get(array.dtype.kind) or made.get(array.dtype.str[1:], "From 0 to 255: images")
+        raise ValueError(f"{name} must be {wanted}; got {array.dtype}. {how}.astype('uint8')")
+    if alone and array.ndim == 2 and array.dtype.kind == "f" and 0 not in array.shape:
+        return array
+    if array.ndim == 3:
+        array = array[..., None]
+    if array.ndim != 4 or 0 in array.shape:
+        raise ValueError(f"{name} must be (n, height, width, channels) or (n, height, width); got {array.shape}")
+    if array.shape[3] not in CHANNELS:
+        how = ". Channels second: np.moveaxis(images, 1, -1)" if array.shape[1] in CHANNELS else ""
+        raise ValueError(f"{name} must have 1 or 3 channels, last (of a tensor: second); got shape {array.shape}{how}")
+    if array.dtype.kind == "f":
+        _check_range(array, name)
+    return array
+
+
+def _check_range(images: Any, name: str) -> None:
+    """Raises ValueError for floats (n, ...) that are no brightness, with the place of the first; NaN is none."""
+    step = max(1, (1 << 24) // max(1, images[0].size))
+    for start in range(0, len(images), step):
+        part = images[start : start + step]
+        if not (inside := (part >= 0) & (part <= 1)).all():
+            place, least, most = np.argwhere(~inside)[0], part.min(), part.max()
+            how = ". From 0 to 255: images / 255" if least >= 0 and most <= 255 else ""
+            how = ". From -1 to 1: (images + 1) / 2" if -1 <= least < 0 and most <= 1 else how
+            raise ValueError(
+                f"{name} in floats must lie between 0 and 1; image {start + place[0]} has {part[tuple(place)]:g}{how}"
+            )

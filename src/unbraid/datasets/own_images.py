@@ -1,0 +1,502 @@
+"""The user's own images, with a table of their factors or without."""
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unbraid.base.arrays import as_array, refuse_lazy
+from unbraid.base.suggest import one_line, suggestion
+from unbraid.base.types import KIND_WORDS, KINDS, ArrayLike, IntArray, Kind, UInt8Array
+from unbraid.data import FactorSpace, FactorTable, Space
+from unbraid.data.image_dataset import NO_IMAGES, FactorDataset, ImageShape, check_index
+from unbraid.data.space import Values, named_levels, spans_a_turn
+from unbraid.datasets.containers import npz_arrays, npz_names, paths_below, unpacked_size
+from unbraid.datasets.factor_table import FILE_COLUMN, Column, matrix_columns, read_table, table_columns
+from unbraid.datasets.image_store import SLAB, StoredImages
+from unbraid.datasets.own_image_rows import (
+    ArrayRows,
+    MappedRows,
+    PictureRows,
+    Rows,
+    TorchRows,
+    channels_last,
+    checked_images,
+)
+from unbraid.datasets.space_json import space_of
+from unbraid.files.cache_folder import cache_root
+from unbraid.files.checksum import check_content
+from unbraid.files.whole_files import below, check_file, check_unpacked, with_home
+
+PICTURES_PACK = 200  # times: dSprites' own file takes 115 times its length
+KNOWN = ("images", "factors", "factor_names", "factor_kinds")  # arrays of an .npz file
+LIKE_DSPRITES = {"images": "imgs", "factors": "latents_classes"}  # what files in the format of dSprites call them
+NAMES_OF_DSPRITES = ("color", "shape", "scale", "orientation", "position_x", "position_y")
+TABLES = ("factors.csv", "factors.parquet")
+LABELS = (".csv", ".parquet")  # tables of labels without images
+PICTURES = {".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp"}
+ARCHIVES = {".7z", ".bz2", ".gz", ".rar", ".tar", ".tgz", ".xz", ".zip", ".zst"}
+META, STORED_KEYS = "meta.json", {"format", "image_shape"}
+SPACE_FILE, SPACE_KEYS = "factors.json", {"format", "kinds"}  # beside factors.csv and pictures that were exported
+EVEN = 1.2  # how much longer a step may be: values may have been rounded
+Kinds = Mapping[str, Kind] | Sequence[Kind] | None
+
+
+def from_array(
+    images: ArrayLike | str | Path,
+    factors: ArrayLike | Mapping[str, Sequence[Any]] | str | Path | None = None,
+    *,
+    names: Sequence[str] | None = None,
+    kinds: Kinds = None,
+    grid: bool | None = None,
+) -> FactorDataset:
+    """A dataset of images in one array, image i having the factors of row i; or of images of which none are known.
+
+    Args:
+        images: (n, height, width, channels) or (n, height, width), uint8 or bool; a torch tensor has its channels
+            second, as is usual there; or an .npy file of them, which is read where it lies. Without factors also floats
+            from 0 to 1, and the rows (n, n_features) of a table in floats.
+        factors: a .csv or .parquet file, a mapping from name to column (a data frame is one), or a matrix
+            (n, n_factors). Numbers, text or dates, which become days since the first; a column's levels are its
+            distinct values in order, that of its categories where these have one, as in an ordered pandas
+            Categorical. None: the images have no factors.
+        names: of the columns of a matrix; default factor_0, factor_1, ...
+        kinds: "categorical", "ordinal", "continuous" or "cyclic", by name or for all in order. By default text and
+            booleans are categorical, whole numbers and ordered categories ordinal, other numbers and dates continuous,
+            or ordinal in a complete grid.
+        grid: True asks that there be one image of each combination, in any order; False treats the images as samples
+            even so. By default a complete grid is taken for one: images are then counted in C order of the factors.
+
+    Raises:
+        ValueError: shapes disagree, images are 0 and 1 but not bool, a cell is empty or not finite, whole numbers
+            beyond 2^53 are one float, there is no grid, or values of a cyclic factor are not evenly spaced; names row
+            and column.
+        FileNotFoundError: a file is not there.
+
+    Example:
+        >>> from unbraid.datasets import from_array
+        >>> pictures = np.zeros((4, 8, 8), dtype=np.uint8)
+        >>> dataset = from_array(pictures, {"shape": ["disc", "box", "disc", "box"], "size": [2, 2, 1, 1]})
+        >>> dataset.space.names, dataset.space.sizes, dataset.space.values
+        (('shape', 'size'), (2, 2), (('box', 'disc'), (1.0, 2.0)))
+    """
+    alone = factors is None
+    if isinstance(images, str | Path):
+        source, name = MappedRows(Path(images), alone), f"{images}: images"
+    else:
+        source, name = ArrayRows(checked_images(channels_last(images, "images"), "images", alone)), "images"
+    _check_white(source.array, name)
+    if alone:
+        return _without_factors(source, names=names, kinds=kinds, grid=grid)
+    return _dataset(source, _columns(factors, names), kinds, grid)
+
+
+def images_of(given: Any) -> FactorDataset:
+    """A dataset as it is; and one without factors of images in an array, a tensor or a torch Dataset.
+
+    Raises:
+        ValueError: it is none of these; or as `from_array` and `from_torch`.
+    """
+    if hasattr(given, "space") and hasattr(given, "images"):
+        return given
+    if isinstance(given, np.ndarray) or hasattr(given, "detach"):
+        return from_array(given)
+    if any(each.__module__.startswith("torch.utils.data") for each in type(given).__mro__):
+        return from_torch(given)
+    how = ". Images of one shape make an array: np.stack(images)" if isinstance(given, list | tuple) else ""
+    raise ValueError(
+        'a dataset is its name or path, {"name": ..., options}, an array or tensor of images, a torch Dataset, or an '
+        f"object with space and images; got {type(given).__name__}{how}"
+    )
+
+
+def from_torch(dataset: Any) -> FactorDataset:
+    """A dataset without factors of the images of a torch Dataset, read when they are asked for.
+
+    Args:
+        dataset: map-style. Its items are images, or begin with one, (image, label); what else they hold is ignored.
+            An image is a tensor (channels, height, width) or (height, width), a Pillow image, or an array with its
+            channels last; uint8, or floats from 0 to 1. The same position gives the same image every time.
+
+    Raises:
+        ValueError: it cannot be read by position, an item is no such image or another than when read before, or there
+            are none.
+    """
+    return _without_factors(TorchRows(dataset))
+
+
+def from_folder(
+    folder: str | Path,
+    table: str | Path | Mapping[str, Sequence[Any]],
+    *,
+    file_column: str = FILE_COLUMN,
+    kinds: Kinds = None,
+    grid: bool | None = None,
+) -> FactorDataset:
+    """A dataset of picture files, decoded when asked for.
+
+    Args:
+        folder: of the pictures, all of one size.
+        table: a .csv or .parquet file, or a mapping from name to column, with one row per picture.
+        file_column: the column with the path of each picture inside the folder, / between its parts; the others are
+            factors, if there are any.
+        kinds: as in `from_array`.
+        grid: as in `from_array`.
+
+    Raises:
+        ValueError: as in `from_array`, a file is no picture, or a path is hidden or leads out of the folder.
+        FileNotFoundError: the folder, the table or a picture is not there.
+    """
+    folder = with_home(folder)
+    if not folder.is_dir():
+        raise FileNotFoundError(f"{folder}: no such folder")
+    pictures, factors = _pictures(folder, _columns(table, None, file_column), file_column)
+    return _dataset(pictures, factors, kinds, grid) if factors else _without_factors(pictures, kinds=kinds, grid=grid)
+
+
+def _pictures(folder: Path, columns: list[Column], file_column: str) -> tuple[PictureRows, list[Column]]:
+    """The pictures that a table names, and its other columns."""
+    chosen = [column for column in columns if column.name == file_column]
+    if not chosen:
+        there = ", ".join(column.name for column in columns)
+        raise ValueError(
+            f"{columns[0].table}: no column {file_column!r} with the names of the pictures; it has {there}"
+        )
+    files = [str(cell) for cell in chosen[0].series]
+    for row, name in enumerate(files):
+        try:
+            path = below(folder, name)
+        except ValueError as error:
+            raise ValueError(f"{chosen[0].at(row)}: {error}") from None
+        if not path.is_file():
+            raise FileNotFoundError(f"{chosen[0].at(row)}: there is no {name!r} in {folder}")
+    return PictureRows(folder, tuple(files)), [column for column in columns if column.name != file_column]
+
+
+def is_path(name: str, names: Iterable[str]) -> bool:
+    """Whether `name` is to be opened by its path, being none of `names`."""
+    return (
+        bool(name)
+        and name not in names
+        and (name.lower().endswith((".npz", ".npy", *LABELS)) or "/" in name or os.sep in name or Path(name).exists())
+    )
+
+
+def open_path(path: str | Path, *, kinds: Kinds = None, grid: bool | None = None) -> FactorDataset:
+    """A dataset by its path: what `unbraid data render --out` wrote, or the user's own.
+
+    A folder holds factors.csv or factors.parquet and either images.npy or the pictures that its column "file" names,
+    and factors.json with kinds and values where it was exported; an .npz file holds `images` and `factors`, and may
+    hold `factor_names` and `factor_kinds`; or `imgs` and `latents_classes` (or `latents_values`), as that of dSprites
+    does, of any size. Images without factors are a folder with images.npy or with pictures, also those of folders in
+    it, in the order of their paths; an .npz file with `images` alone; or an .npy file. A .csv or .parquet file is a
+    dataset of labels without images, of which codes can be scored and ranked, and nothing can be trained.
+
+    Args:
+        path: of the folder or file.
+        kinds: as in `from_array`.
+        grid: as in `from_array`.
+
+    Raises:
+        ValueError: the content is not such.
+        FileNotFoundError: it is not there.
+    """
+    path = with_home(path)
+    if not path.exists():
+        raise FileNotFoundError(f"{path}: no such file or folder")
+    check_file(path)
+    if path.is_file():
+        return _open_file(path, kinds, grid)
+    if is_stored(path):
+        _check_unchosen(path / META, kinds, grid)
+        # Only what lies in the cache can be made again, and may be advised to be deleted.
+        return StoredImages(path, own=not path.resolve().is_relative_to(cache_root().resolve()))
+    table = next((path / name for name in TABLES if (path / name).exists()), None)
+    if (path / "images.npy").exists():
+        return from_array(path / "images.npy", table, kinds=kinds, grid=grid)
+    if table is None:
+        return _without_factors(PictureRows(path, pictures_below(path)), kinds=kinds, grid=grid)
+    if _json_keys(path / SPACE_FILE) >= SPACE_KEYS:
+        _check_unchosen(path / SPACE_FILE, kinds, grid)
+        return _exported_pictures(path, table)
+    return from_folder(path, table, kinds=kinds, grid=grid)
+
+
+def is_stored(folder: Path) -> bool:
+    """Whether a folder is what this package stored or exported; others have files called meta.json, too."""
+    keys = _json_keys(folder / META)
+    # One that cannot be read is taken for a damaged one of ours, if there is what it should describe.
+    return keys >= STORED_KEYS or (not keys and (folder / META).is_file() and (folder / "images.npy").exists())
+
+
+def _json_keys(path: Path) -> set[str]:
+    """The keys of the object in a JSON file; none where there is no such file or object."""
+    try:
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return set()
+    return set(content) if isinstance(content, dict) else set()
+
+
+def _check_unchosen(path: Path, kinds: Kinds, grid: bool | None) -> None:
+    if kinds is not None or grid is not None:
+        raise ValueError(f"{path.parent}: its {path.name} gives the factors; kinds and grid cannot be chosen")
+
+
+def _exported_pictures(folder: Path, table: Path) -> FactorDataset:
+    """Pictures whose factors SPACE_FILE describes, as `unbraid data render --png` writes them."""
+    described, (pictures, columns) = folder / SPACE_FILE, _pictures(folder, read_table(table), FILE_COLUMN)
+    numbers = [column.levels(None)[2] for column in columns]
+    try:
+        content = described.read_bytes()
+        check_content(content)
+        matrix = np.stack(numbers, axis=1)
+        space = space_of(json.loads(content), lambda: matrix)
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
+        raise ValueError(f"{described}: not readable as factors ({one_line(error)})") from error
+    as_named = len(space) == len(matrix) and space.names == tuple(column.name for column in columns)
+    if not as_named or not np.array_equal(space.factors(np.arange(len(space))), matrix):
+        raise ValueError(
+            f"{table}: its columns and rows are not those that {SPACE_FILE} describes; without that file the table is "
+            "read by itself"
+        )
+    return OwnImages(pictures, space)
+
+
+def pictures_below(folder: Path) -> tuple[str, ...]:
+    """Paths of all pictures below a folder, in order; what is hidden is left out."""
+    named = sorted(name for name in paths_below(folder) if Path(name).suffix.lower() in PICTURES)
+    found = [name for name in named if not (folder / name).is_dir()]
+    if not found:
+        described = " nor ".join(("meta.json", *TABLES))
+        kinds = ", ".join(sorted(PICTURES))
+        raise ValueError(f"{folder}: no dataset; there is neither {described}, and no picture ({kinds}) or images.npy")
+    return tuple(found)
+
+
+def _open_file(path: Path, kinds: Kinds, grid: bool | None) -> FactorDataset:
+    suffix = path.suffix.lower()
+    if suffix == ".npy":
+        return from_array(path, kinds=kinds, grid=grid)
+    if suffix in LABELS:
+        columns = read_table(path)
+        none = np.empty((len(columns[0]), *NO_IMAGES), dtype=np.uint8)  # which nobody can encode
+        return _dataset(ArrayRows(none), columns, kinds, False if grid is None else grid)
+    if suffix in ARCHIVES:
+        raise ValueError(f"{path}: an archive is not read; unpack it, and give the folder")
+    if suffix != ".npz":
+        raise ValueError(
+            f"{path}: a dataset is a folder, an .npz file with images and factors, an .npy file of images, or a .csv "
+            "or .parquet file of labels"
+        )
+    there = npz_names(path)
+    called = {name: name for name in KNOWN}
+    if "images" not in there and "imgs" in there:
+        called |= LIKE_DSPRITES
+        if "latents_classes" not in there and "latents_values" in there:
+            called["factors"] = "latents_values"
+    try:
+        check_unpacked(path, unpacked_size(path), times=PICTURES_PACK)
+    except ValueError as error:
+        raise error if str(path) in str(error) else ValueError(f"{path}: {error}") from None
+    alone = there == [called["images"]]
+    for name in () if alone else (called["images"], called["factors"]):
+        if name not in there:
+            raise ValueError(f"{path}: no array {name!r}; it holds {', '.join(there) or 'nothing'}")
+    wanted = {name: own for name, own in called.items() if own in there}
+    arrays = npz_arrays(path, wanted.values())
+    held = {name: arrays[own] for name, own in wanted.items()}
+    if called["images"] == "imgs":
+        held = _as_of_dsprites(held)
+    images = ArrayRows(checked_images(held["images"], f"{path}: {called['images']}", alone))
+    _check_white(images.array, f"{path}: {called['images']}")
+    if alone:
+        return _without_factors(images, kinds=kinds, grid=grid)
+    names = _texts(path, "factor_names", held["factor_names"]) if "factor_names" in held else None
+    if kinds is None and "factor_kinds" in held:
+        kinds = _texts(path, "factor_kinds", held["factor_kinds"])  # pyright: ignore[reportAssignmentType]
+    return _dataset(images, matrix_columns(held["factors"], names, str(path)), kinds, grid)
+
+
+def _check_white(images: UInt8Array, name: str) -> None:
+    """Refuse bytes of 0 and 1 alone, which somebody means to be black and white, and which would both be black."""
+    most = 0
+    for start in range(0, len(images), SLAB):
+        most = max(most, int(images[start : start + SLAB].max()))
+        if images.dtype != np.uint8 or most > 1:
+            return
+    if most == 1:
+        raise ValueError(f"{name} hold 0 and 1 alone, and white is 255; as bool 1 is white: images.astype(bool)")
+
+
+def _texts(path: Path, name: str, array: Any) -> list[str]:
+    """One text per factor; HDF5 and others have made bytes of it."""
+    if array.ndim != 1 or array.dtype.kind not in "SU":
+        raise ValueError(
+            f"{path}: array {name!r} must be one text per factor, (n_factors,); got {array.dtype} {array.shape}"
+        )
+    try:
+        return (np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array).tolist()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: array {name!r} is no text in UTF-8 ({error})") from error
+
+
+def _as_of_dsprites(held: dict[str, Any]) -> dict[str, Any]:
+    """Pixels of 0 and 1 as 0 and 255, and columns of factors by their names; one that never varies is no factor.
+
+    The names stand in a pickle in such files, which is not opened: those of dSprites, where there are as many columns.
+    """
+    if held["images"].dtype.kind in "ui" and held["images"].max(initial=0) == 1:
+        held["images"] = held["images"] * np.uint8(255)
+    factors = held.get("factors")
+    if factors is not None and factors.ndim == 2 and "factor_names" not in held:
+        names = NAMES_OF_DSPRITES if factors.shape[1] == len(NAMES_OF_DSPRITES) else None
+        # NaN differs from itself, and so is kept, to be refused by its row.
+        varied = (factors != factors[:1]).any(axis=0) if len(factors) else np.ones(factors.shape[1], dtype=bool)
+        held["factors"] = factors[:, varied]
+        held["factor_names"] = np.array(names or [f"factor_{k}" for k in range(factors.shape[1])])[varied]
+    return held
+
+
+@dataclass(frozen=True, eq=False)
+class OwnImages:
+    """The user's images; `rows` says where in the table each of them stands, if not in the order of the index."""
+
+    source: Rows
+    space: Space
+    rows: IntArray | None = None
+
+    @property
+    def image_shape(self) -> ImageShape:
+        return self.source.image_shape
+
+    def __len__(self) -> int:
+        return len(self.space)
+
+    def images(self, index: IntArray) -> UInt8Array:
+        positions = check_index(index, len(self))
+        images = self.source.read(positions if self.rows is None else self.rows[positions])
+        if images.dtype.kind != "f":
+            return images
+        # torch takes no other order of bytes, and no longer floats.
+        return images.astype(np.dtype(f"f{min(images.itemsize, 8)}"), copy=False)
+
+
+def _columns(factors: Any, names: Sequence[str] | None, file_column: str = FILE_COLUMN) -> list[Column]:
+    if isinstance(factors, str | Path):
+        columns = read_table(with_home(factors), file_column)
+    elif (called := _names_in(factors)) is not None:
+        if len({str(name) for name in called}) < len(called):  # such as 1 and "1"
+            raise ValueError(f"factors: columns must have names, each its own; got {[str(name) for name in called]}")
+        columns = table_columns({str(name): factors[name] for name in called}, "factors", file_column)
+    else:
+        masked = isinstance(factors, np.ma.MaskedArray)  # of which the first cell that lacks is named
+        return matrix_columns(factors if masked else as_array(factors), names, "factors")
+    if names is not None:
+        there = ", ".join(column.name for column in columns)
+        raise ValueError(f"names is for the columns of a matrix; these have names: {there}")
+    return columns
+
+
+def _names_in(factors: Any) -> list[Any] | None:
+    """What the columns of a frame or a mapping are called; None of a matrix."""
+    refuse_lazy(factors)
+    if hasattr(factors, "column_names"):  # a pyarrow table, whose `columns` are the columns themselves
+        return list(factors.column_names)
+    if hasattr(factors, "columns"):
+        return list(factors.columns)
+    # A column of pandas answers to keys(), too.
+    return list(factors.keys()) if hasattr(factors, "keys") and getattr(factors, "ndim", 2) == 2 else None
+
+
+def _without_factors(
+    source: Rows, *, names: Sequence[str] | None = None, kinds: Kinds = None, grid: bool | None = None
+) -> OwnImages:
+    for name, given in (("names", names), ("kinds", kinds), ("grid", grid)):
+        if given is not None:
+            raise ValueError(f"{name} is of factors, and these images have none")
+    return OwnImages(source, FactorTable((), (), np.empty((len(source), 0))))
+
+
+def _dataset(source: Rows, columns: list[Column], kinds: Kinds, grid: bool | None) -> OwnImages:
+    if not columns:
+        raise ValueError("there are no factors")
+    if len(source) != len(columns[0]):
+        raise ValueError(f"{columns[0].table} has {len(columns[0])} rows for {len(source)} images")
+    chosen = _chosen_kinds(kinds, columns)
+    levels, values, numbers = zip(*(column.levels(chosen.get(column.name)) for column in columns), strict=True)
+    names = tuple(column.name for column in columns)
+    found: tuple[Kind, ...] = tuple(column.kind(chosen.get(column.name)) for column in columns)
+    around = tuple(map(_around, columns, found, values))
+    if grid is not False:
+        refusal = _no_grid(columns, levels, found, chosen)
+        if not refusal:
+            # A number that repeats like a level is one, whatever it looks like.
+            as_levels: tuple[Kind, ...] = tuple("ordinal" if kind == "continuous" else kind for kind in found)
+            space = FactorSpace(names, tuple(map(len, values)), as_levels, values)
+            return OwnImages(source, space, np.argsort(space.index(np.stack(levels, axis=1))))
+        if grid:
+            raise ValueError(f"{columns[0].table} is no grid: {refusal}")
+    table = [real if kind == "continuous" else level for real, level, kind in zip(numbers, levels, found, strict=True)]
+    kept = tuple(() if kind == "continuous" else each for each, kind in zip(values, found, strict=True))
+    texts = tuple(map(named_levels, values))
+    return OwnImages(source, FactorTable(names, found, np.stack(table, axis=1), None, texts, around, kept))
+
+
+def _around(column: Column, kind: Kind, values: Values) -> int:
+    """Levels once around of a cyclic factor, 0 for others.
+
+    Raises:
+        ValueError: its values are not evenly spaced, so that to count them is not to count steps around.
+    """
+    if kind != "cyclic":
+        return 0
+    steps = np.diff(np.arange(len(values)) if column.ordered else np.array(values, dtype=np.float64))
+    if len(steps) and steps.max() > EVEN * steps.min():
+        raise ValueError(
+            f"{column.table}: column {column.name!r} is cyclic, and its values must be evenly spaced; their steps are "
+            f"{steps.min():g} to {steps.max():g}. Kind 'continuous' takes any"
+        )
+    return len(values) - spans_a_turn(values)
+
+
+def _no_grid(
+    columns: list[Column], levels: tuple[IntArray, ...], kinds: tuple[Kind, ...], chosen: Mapping[str, Kind]
+) -> str:
+    """Why the rows are no grid, or nothing if they are."""
+    for column, level, kind in zip(columns, levels, kinds, strict=True):
+        if kind == "continuous" and (column.name in chosen or level.max() + 1 == len(level)):
+            return f"factor {column.name!r} is continuous"
+    sizes = tuple(int(level.max()) + 1 for level in levels)
+    combinations, first, counts = np.unique(np.stack(levels, axis=1), axis=0, return_index=True, return_counts=True)
+    if counts.max() > 1:
+        twice = combinations[counts.argmax()]
+        rows = np.flatnonzero((np.stack(levels, axis=1) == twice).all(axis=1))
+        return f"{columns[0].at(int(rows[0]), False)} and {columns[0].at(int(rows[1]), False)} have the same factors"
+    if len(first) != prod(sizes):
+        return f"{len(first)} of {prod(sizes)} combinations are there"
+    return ""
+
+
+def _chosen_kinds(kinds: Kinds, columns: list[Column]) -> dict[str, Kind]:
+    names = [column.name for column in columns]
+    if kinds is None:
+        return {}
+    if isinstance(kinds, str):
+        raise ValueError(f"kinds must be a mapping from name to kind, or a list of them; got {kinds!r}")
+    if not isinstance(kinds, Mapping):
+        if len(kinds) != len(names):
+            raise ValueError(f"kinds must have one entry per factor ({', '.join(names)}); got {list(kinds)}")
+        kinds = dict(zip(names, kinds, strict=True))
+    for name, kind in kinds.items():
+        if name not in names:
+            raise ValueError(f"kinds names no factor {name!r}; {suggestion(name, names)}")
+        if kind not in KINDS:
+            hint = suggestion(str(kind), KINDS, words=KIND_WORDS)
+            raise ValueError(f"factor {name!r} has unknown kind {kind!r}; {hint}")
+    return dict(kinds)

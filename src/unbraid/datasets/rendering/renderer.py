@@ -1,0 +1,140 @@
+"""What the rendered sets share: images composed when asked for, slabs of views of many objects, seeded draws."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from unbraid.base.arguments import check_whole
+from unbraid.base.types import FloatArray, IntArray, UInt8Array
+from unbraid.data import FactorSpace
+from unbraid.data.image_dataset import ImageShape, ReadingProgress, check_index
+from unbraid.datasets.image_store import Content, StoredImages, cache_folder, cached
+from unbraid.datasets.rendering.meshes import Mesh
+from unbraid.datasets.rendering.raster import Scene, compose, render
+
+MIXING = 1  # version of `compose`; raised whenever it makes another image of the same layers and colours
+SLAB = 1024  # views drawn between two reports of progress
+MOST_DRAWN = 10_000_000  # images or objects of one set
+SAMPLES = 3  # per pixel and axis
+MILD = Scene(distance=4.0, field_of_view=30.0, highlight=0.25)  # a mesh of unit radius fits, whatever its pose
+
+
+class SeededNumbers:
+    """Seeded numbers whose every bit is the same on every machine."""
+
+    def __init__(self, *seed: int) -> None:
+        self._rng = np.random.default_rng(seed)
+
+    def __call__(self, low: float, high: float) -> float:
+        """Uniform between the two."""
+        return low + (high - low) * float(self._rng.random())
+
+    def whole(self, low: int, high: int) -> int:
+        """A whole number, both ends included."""
+        return int(self._rng.integers(low, high + 1))
+
+
+def check_count(seed: int, **counts: int) -> None:
+    """
+    Raises:
+        ValueError: a count is not 1 to 10 million, or the seed is negative.
+    """
+    for name, count in counts.items():
+        check_whole(name, count, 1, MOST_DRAWN, why="all factors have to fit in memory")
+    check_whole("seed", seed, 0)
+
+
+def changed(**options: tuple[int, int]) -> dict[str, int]:
+    """The options whose value differs from the usual one, both given, to name a cache folder."""
+    return {name: value for name, (value, usual) in options.items() if value != usual}
+
+
+@dataclass(frozen=True, eq=False)
+class Composed:
+    """A grid whose first factors are colours: each image is mixed from layers of light when it is asked for.
+
+    Args:
+        space: colour factors first, then those that change the geometry.
+        layers: (n_geometries, n_paints + 1, height, width) from `render`, in the order of the later factors.
+        palettes: RGB (n_levels, 3) of each paint; those of the colour factors first, in their order, then paints
+            of one colour.
+    """
+
+    space: FactorSpace
+    layers: UInt8Array
+    palettes: tuple[FloatArray, ...]
+
+    @property
+    def image_shape(self) -> ImageShape:
+        height, width = self.layers.shape[2:]
+        return height, width, 3
+
+    def __len__(self) -> int:
+        return len(self.space)
+
+    def images(self, index: IntArray) -> UInt8Array:
+        colour, geometry = np.divmod(check_index(index, len(self)), len(self.layers))
+        levels = np.unravel_index(colour, [len(palette) for palette in self.palettes])
+        colours = np.stack([palette[level] for palette, level in zip(self.palettes, levels, strict=True)], axis=1)
+        return compose(self.layers, colours, geometry)
+
+
+def turned_objects(n_objects: int, n_rotations: int, first: int = 0) -> FactorSpace:
+    """Objects, numbered from `first`, each turned once around the vertical axis."""
+    turns = tuple(k / n_rotations for k in range(n_rotations))
+    numbers = tuple(float(first + k) for k in range(n_objects))
+    return FactorSpace(("object", "rotation"), (n_objects, n_rotations), ("categorical", "cyclic"), (numbers, turns))
+
+
+def cached_objects(
+    root: Path,
+    name: str,
+    version: int,
+    space: FactorSpace,
+    views: Callable[[IntArray], FloatArray],
+    mesh_of: Callable[[int], Mesh],
+    *,
+    usual: int,
+    seed: int,
+    follows: str,
+    scene: Scene,
+    progress: ReadingProgress | None,
+) -> StoredImages:
+    """The cache of a set with a factor "object"; where there is none, it is drawn first.
+
+    `views` makes views (n, 3, 3) of the factors (n, n_factors), `usual` is how many objects the set has by default, and
+    `follows` names the set that it is a substitute for.
+    """
+    column = space.column("object")
+    options = changed(n_objects=(space.sizes[column], usual), seed=(seed, 0))
+
+    def drawn() -> Iterator[UInt8Array]:
+        for start in range(0, len(space), SLAB):
+            factors = space.factors(np.arange(start, min(start + SLAB, len(space))))
+            yield from slabs(mesh_of, factors[:, column], views(factors), scene)
+
+    def content() -> Content:
+        about = {"rendered": True, "follows": follows, "version": version, "seed": seed}
+        return Content(space, (64, 64, 3), drawn(), about)
+
+    return cached(cache_folder(root, name, version, **options), content, progress)
+
+
+def slabs(mesh_of: Callable[[int], Mesh], objects: IntArray, views: FloatArray, scene: Scene) -> Iterator[UInt8Array]:
+    """Images (n, 64, 64, 3) of object `objects[i]` in view `views[i]`, in slabs.
+
+    Args:
+        mesh_of: from the number of an object to its mesh, of unit radius where `scene` is MILD, with RGB for paints.
+            Asked once per slab and object.
+        objects: (n,) numbers.
+        views: (n, 3, 3) from `orbit`.
+        scene: camera and light.
+    """
+    for start in range(0, len(objects), SLAB):
+        rows = slice(start, start + SLAB)
+        present, which = np.unique(objects[rows], return_inverse=True)
+        meshes = [mesh_of(int(number)) for number in present]
+        layers = render(meshes, views[rows], which=which, scene=scene, samples=SAMPLES)
+        yield compose(layers, np.broadcast_to(np.eye(3), (len(layers), 3, 3)))

@@ -1,0 +1,95 @@
+"""Families of a user's own, "package.module:name": a row, or an objective for a VAE."""
+
+import inspect
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from unbraid.families.common import COMMON, vae_family
+from unbraid.families.family import (
+    TRAINING,
+    Adam,
+    Batch,
+    Context,
+    Family,
+    Hyper,
+    Hyperparameter,
+    LossOutput,
+    OptimizerStep,
+)
+from unbraid.files.trust import imported
+
+ARGUMENTS = ("modules", "batch", "hyper", "step", "context")  # of a loss
+
+
+def own_family(name: str) -> Family:
+    """The family that a name of the user's stands for.
+
+    Args:
+        name: "package.module:name" of a `Family`; or of an objective, a loss as optimizer steps have, which then
+            trains a VAE. Its keyword-only arguments, numbers by default, are hyperparameters.
+
+    Raises:
+        UntrustedCode: the user did not name it.
+        ValueError: it cannot be imported, is neither of the two, or lacks something.
+    """
+    found: Any = imported(name, "family", f"name it yourself: train({name!r}, ...) or load_run(path, trust=[{name!r}])")
+    if isinstance(found, Family):
+        _check(found, name)
+        return found
+    if not inspect.isfunction(found):
+        raise ValueError(f"family {name!r} is {type(found).__name__}, neither a Family nor a function")
+    return objective_family(found, name)
+
+
+NAMES = {*COMMON, *TRAINING, "beta_warmup"}  # of settings that every VAE has
+
+
+@lru_cache
+def objective_family(objective: Callable[..., LossOutput], name: str) -> Family:
+    """A VAE that is trained by an objective of the user's.
+
+    Raises:
+        ValueError: it does not take the arguments of a loss, or has others that are no numbers.
+    """
+    parameters = inspect.signature(objective).parameters
+    plain = [each.name for each in parameters.values() if each.kind is not each.KEYWORD_ONLY]
+    if len(plain) != len(ARGUMENTS):
+        raise ValueError(f"objective {name!r} must take ({', '.join(ARGUMENTS)}); it takes ({', '.join(plain)})")
+    own: dict[str, Hyperparameter] = {}
+    for each in parameters.values():
+        if each.kind is not each.KEYWORD_ONLY:
+            continue
+        if isinstance(each.default, bool) or not isinstance(each.default, int | float) or each.name in NAMES:
+            raise ValueError(f"objective {name!r}: {each.name} must be a number by default, and a name of its own")
+        own[each.name] = Hyperparameter(float(each.default), "of the objective")
+
+    def loss(modules: Any, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
+        return objective(modules, batch, hyper, step, context, **{each: hyper[each] for each in own})
+
+    return vae_family(f"VAE by {name}", loss, own, source=name)
+
+
+def _check(row: Family, name: str) -> None:
+    """Raises ValueError for a row that cannot be trained, whatever the images."""
+    for method in ("build", "encode", "decode"):
+        if not callable(getattr(row, method)):
+            raise ValueError(f"family {name!r}: {method} must be a function; got {getattr(row, method)!r}")
+    if not row.optimizer_steps and row.fit is None:
+        raise ValueError(f"family {name!r} has neither optimizer steps nor fit: nothing would train it")
+    for key, each in row.hyperparameters.items():
+        if not isinstance(each, Hyperparameter):
+            raise ValueError(f"family {name!r}: hyperparameter {key} must be a Hyperparameter; got {each!r}")
+    if row.parts is None and "latents" not in row.hyperparameters:
+        raise ValueError(f"family {name!r} needs a hyperparameter latents or parts, which give the number of codes")
+    for move in row.optimizer_steps:
+        if not isinstance(move, OptimizerStep) or not callable(move.loss):
+            raise ValueError(
+                f"family {name!r}: an optimizer step must be an OptimizerStep with a loss; got {move!r:.100}"
+            )
+        rates = (getattr(move.adam, each) for each in Adam.__dataclass_fields__)
+        for rate in rates:
+            if isinstance(rate, str) and rate not in row.hyperparameters:
+                raise ValueError(
+                    f"family {name!r}: optimizer step {move.name!r} takes {rate} for Adam, no hyperparameter"
+                )

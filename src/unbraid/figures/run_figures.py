@@ -1,0 +1,132 @@
+"""Figures of one trained model."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from unbraid.base.comma_lists import listed
+from unbraid.base.types import FloatArray
+from unbraid.figures.drawn_figure import Drawn, long_form
+from unbraid.figures.figure_source import Source
+from unbraid.show import plot_curves, plot_images, plot_reconstructions, plot_traversals
+from unbraid.show.paper import COLUMN
+
+SMALLEST_TILE = 48  # pixels
+MOST = 10_000  # images of one picture
+
+if TYPE_CHECKING:
+    from unbraid.runs.interpolations import Strips
+
+
+def traversals(
+    source: Source, *, rows: int = 3, steps: int = 9, seed: int = 0, columns: int = 0, dataset: str = ""
+) -> Drawn:
+    """Latent traversals: each code moves through its range while the others stay fixed."""
+    from unbraid.runs.run_traversals import traverse
+
+    found = traverse(source.run, dataset or None, rows=rows, steps=steps, shown=2 * steps, seed=seed)
+    weights = np.zeros(source.run.n_codes)
+    weights[found.codes] = found.variances if found.kl is None else found.kl
+    names = [f"code {code}" for code in range(source.run.n_codes)]
+    shown, caption = source.chosen.rows(names, weights, among=np.sort(found.codes))
+    kept = [place for place, code in enumerate(found.codes) if code in shown]
+    if not kept:
+        raise ValueError(f"{source.path}: of a circle of two codes, name the first")
+    found = found.only(kept)
+    figure = plot_traversals(
+        found.images, found.originals, found.reconstructions, captions=found.captions,
+        columns=columns or _fitting(source), width=source.chosen.width,
+        marked=None if found.informative is None else found.informative.tolist(),
+    )  # fmt: skip
+    data = long_form(
+        (
+            (int(code), step, float(value), "" if found.kl is None else float(found.kl[place]))
+            for place, code in enumerate(found.codes)
+            for step, value in enumerate(found.values[place])
+        ),
+        "code", "step", "value", "kl",
+    )  # fmt: skip
+    return Drawn(figure, data, caption)
+
+
+def rotation_traversal(source: Source, *, rows: int = 4, steps: int = 12, seed: int = 0, columns: int = 0) -> Drawn:
+    """Images generated once around each circle of the codes, or in the plane of each cyclic factor."""
+    from unbraid.runs.interpolations import rotation_traversal
+
+    found = rotation_traversal(source.run, rows=rows, steps=steps, seed=seed)
+    how = "all else drawn from the prior" if found.first is None else "in its plane, from the image on the left"
+    return _strips(source, found, "circle", "angle", f"once around, {how}", columns)
+
+
+def object_interpolation(
+    source: Source, *, pairs: int = 3, rows: int = 4, steps: int = 8, seed: int = 0, columns: int = 1
+) -> Drawn:
+    """Images generated on the way from one object to another, one row per turn."""
+    from unbraid.runs.interpolations import object_interpolation
+
+    found = object_interpolation(source.run, pairs=pairs, rows=rows, steps=steps, seed=seed)
+    return _strips(source, found, "way", "share", "one row per turn", columns)
+
+
+def samples(source: Source, *, images: int = 16, seed: int = 0, columns: int = 0) -> Drawn:
+    """Images drawn from the model's own prior."""
+    if not 1 <= images <= MOST:
+        raise ValueError(f"images of samples must be 1 to {MOST:,}; got {images}")
+    if len(source.run.config["dataset"]["image_shape"]) != 3:
+        raise ValueError(f"{source.path} decodes rows of a table, no images")
+    codes = source.run.prior_codes(images, seed=seed)
+    data = {"image": np.arange(images), **{f"code_{code}": column for code, column in enumerate(codes.T)}}
+    picture = plot_images(np.clip(source.run.decode(codes), 0, 1), columns=columns, width=source.chosen.width)
+    return Drawn(picture, data)
+
+
+def _strips(source: Source, found: "Strips", block: str, value: str, what: str, columns: int) -> Drawn:
+    figure = plot_traversals(
+        _larger(found.images), captions=[f"{name}: {what}" for name in found.names],
+        columns=columns or _fitting(source), width=source.chosen.width,
+        first=None if found.first is None else _larger(found.first),
+        last=None if found.last is None else _larger(found.last),
+    )  # fmt: skip
+    rows = (
+        (found.names[place[0]], *place[1:], float(found.values[place[2]]), *map(float, found.codes[place]))
+        for place in np.ndindex(found.codes.shape[:3])
+    )
+    codes = [f"code_{code}" for code in range(found.codes.shape[-1])]
+    return Drawn(figure, long_form(rows, block, "row", "step", value, *codes))
+
+
+def _fitting(source: Source) -> int:
+    """Blocks side by side: one in a column of a journal, two in a page."""
+    return max(1, round(source.chosen.width / COLUMN))
+
+
+def _larger(images: FloatArray) -> FloatArray:
+    """Images of few pixels with each of them repeated."""
+    times = max(1, SMALLEST_TILE // images.shape[-2])
+    return images.repeat(times, axis=-2).repeat(times, axis=-3)
+
+
+def reconstructions(source: Source, *, images: int = 20, columns: int = 10, seed: int = 0) -> Drawn:
+    """Images of the dataset and their reconstructions."""
+    opened = source.run.dataset()
+    if len(opened.image_shape) != 3:
+        raise ValueError(f"{source.path}: trained on rows of a table; only images can be drawn")
+    chosen = np.sort(np.random.default_rng(seed).choice(len(opened), min(images, len(opened)), replace=False))
+    before = opened.images(chosen)
+    after = np.clip(source.run.decode(source.run.encode(before)), 0, 1)
+    scaled = before / 255 if before.dtype == np.uint8 else before
+    errors = ((scaled - after) ** 2).mean(axis=(1, 2, 3))
+    return Drawn(
+        plot_reconstructions(scaled, after, columns=columns, width=source.chosen.width),
+        {"image": chosen, "mean_squared_error": errors},
+    )
+
+
+def curves(source: Source, *, names: str = "") -> Drawn:
+    """Losses and their parts over training."""
+    logged = source.run.curves()
+    if logged.keys() == {"step"}:
+        raise ValueError(f"{source.path}: it has no curves, as no step of a training was completed")
+    chosen = listed(names) or None
+    panels = plot_curves(logged, names=chosen, width=source.chosen.width)
+    return Drawn(panels[0].figure, {name: logged[name] for name in ["step", *(chosen or list(logged)[1:])]})  # pyright: ignore[reportArgumentType]

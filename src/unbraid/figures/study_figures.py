@@ -1,0 +1,163 @@
+"""Figures of a study: many runs, compared."""
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from unbraid.base.comma_lists import listed
+from unbraid.base.printable import printable
+from unbraid.base.types import DataFrame, FloatArray
+from unbraid.figures.drawn_figure import Drawn, figure_of, long_form
+from unbraid.figures.figure_source import Source
+from unbraid.ranking.cache import FOLDER, read_ranking
+from unbraid.scoring.agreement import EVERYTHING, agreement
+from unbraid.scoring.by_setting import quartiles, trend, with_elbo
+from unbraid.scoring.result_columns import headline_columns, hyperparameter_columns, numbers
+from unbraid.scoring.score_page_figures import short
+from unbraid.scoring.setting_names import brief_settings
+from unbraid.show import plot_against, plot_box_per_setting, plot_correlations, plot_similarity
+from unbraid.show.style import family_marks
+
+LONGEST_FAMILY = 20  # letters of a name beside a plot
+MOST_NAMES = 20  # of settings beside a matrix; where there are more, families are named
+DECADES = 8.0  # ratio of the largest to the smallest hyperparameter from which its axis is logarithmic
+
+
+def boxes(source: Source, *, column: str = "") -> Drawn:
+    """Box plot of a score by setting: quartiles, extremes and each run."""
+    result = quartiles(source.results, column or _score(source.results))
+    axes = plot_box_per_setting(result, colours=_colours(source))
+    rows = ((box.family, box.setting, float(value)) for box in result.boxes for value in box.values)
+    return Drawn(figure_of(axes), long_form(rows, "family", "setting", result.column))
+
+
+def correlations(source: Source, *, columns: str = "", group: str = EVERYTHING, method: str = "spearman") -> Drawn:
+    """Correlations of metrics over runs, faded where p > 0.05."""
+    if method not in {"spearman", "pearson"}:
+        raise ValueError(f"method of correlations must be spearman or pearson; got {method!r}")
+    found = agreement(source.results, listed(columns) or None, method=method)  # pyright: ignore[reportArgumentType]
+    if group not in found.groups:
+        raise ValueError(f"no group {group!r} in {source.path}; there are {', '.join(found.groups)}")
+    names, values, p = found.matrix(group)
+    if len(names) < 2:
+        reasons = "; ".join(f"{', '.join(each.columns)} {each.reason}" for each in found.left_out[:3])
+        raise ValueError(f"{source.path}: fewer than two columns can be compared: {reasons}")
+    own = [each for each in found.correlations if each.group == group]
+    rows = ((each.first, each.second, each.value, each.p, each.n) for each in own)
+    return Drawn(figure_of(plot_correlations(names, values, p)), long_form(rows, "first", "second", "value", "p", "n"))
+
+
+def scatter(source: Source, *, x: str = "", y: str = "") -> Drawn:
+    """Any two columns of the results against each other, one dot per run."""
+    frame = source.results
+    y = y or _score(frame)
+    x = x or next((name for name in ("udr.score", *headline_columns(frame)) if name != y and _known(frame, name)), "")
+    if not x:
+        raise ValueError(
+            f"{source.path}: there is no second score; give x, the name of a column such as train.reconstruction"
+        )
+    return _dots(source, x, y)
+
+
+def hyperparameter(source: Source, *, x: str = "", y: str = "") -> Drawn:
+    """A metric against a hyperparameter, one dot per run."""
+    frame = source.results
+    varying = hyperparameter_columns(frame)
+    if not x and not varying:
+        raise ValueError(f"{source.path}: no hyperparameter with a number varies")
+    x = x or varying[0]
+    drawn = _dots(source, x if x.startswith("hyper.") else f"hyper.{x}", y or _score(frame))
+    values = np.asarray(list(drawn.data.values())[3], dtype=float)
+    if values.min() > 0 and values.max() >= DECADES * values.min():
+        axes = drawn.figure.axes[0]
+        present = np.unique(values)
+        axes.set_xscale("log")
+        axes.set_xticks(present, [f"{value:g}" for value in present])
+        axes.minorticks_off()
+    return drawn
+
+
+def tradeoff(source: Source, *, x: str = "elbo", y: str = "") -> Drawn:
+    """Trade-off of ELBO and MIG, mean per setting, larger dots for later settings."""
+    return _means(source, with_elbo(source.results), x, y or _mig(source))
+
+
+def total_correlation(source: Source, *, x: str = "elbo_terms.total_correlation", y: str = "") -> Drawn:
+    """Total correlation against MIG, mean per setting, larger dots for later settings."""
+    return _means(source, source.results, x, y or _mig(source))
+
+
+def _mig(source: Source) -> str:
+    """The exact MIG, which the paper's figures show, where the study has it; else the binned one."""
+    return "mig_exact.score" if "mig_exact.score" in source.results else "mig.score"
+
+
+def similarity(source: Source, *, ranking: str = "") -> Drawn:
+    """Similarity of every two models; the UDR of a model is the median of its own."""
+    frame = source.results  # first, since it is then that a study ranks its runs
+    folder = source.snapshot.folder / FOLDER
+    kept = sorted((each.stem for each in folder.glob("*.npz")), key=lambda name: (name != "lasso", name))
+    if not kept:
+        raise ValueError(f"{folder}: no ranking of the {len(frame)} runs; see unbraid rank {source.path}")
+    if ranking and ranking not in kept:
+        raise ValueError(f"{folder}: no ranking {ranking!r}; there are {', '.join(kept)}")
+    path = folder / f"{ranking or kept[0]}.npz"
+    found = read_ranking(path)
+    keys = list(zip(found.families, found.settings, strict=True))
+    brief = brief_settings(keys)
+    groups = [f"{printable(key[0])} {brief[key]}".strip() for key in keys]
+    named = groups if len(set(groups)) <= MOST_NAMES else [printable(family) for family in found.families]
+    order = np.lexsort((groups, named))  # members of a group side by side
+    axes = plot_similarity(found.pairs[np.ix_(order, order)], groups=[named[place] for place in order])
+    rows = (
+        (found.runs[i], found.runs[j], groups[i], groups[j], float(found.pairs[i, j]))
+        for i, j in order[np.argwhere(np.isfinite(found.pairs[np.ix_(order, order)]))]
+    )
+    return Drawn(figure_of(axes), long_form(rows, "run", "other", "setting", "other_setting", "udr"))
+
+
+def _dots(source: Source, x: str, y: str) -> Drawn:
+    frame = source.results
+    across, up = numbers(frame, x), numbers(frame, y)
+    both = np.isfinite(across) & np.isfinite(up)
+    if not both.any():
+        raise ValueError(f"{source.path}: no run has both {x} and {y}")
+    own = frame[both]
+    axes = _against(source, across[both], up[both], own["family"].tolist(), x_name=x, y_name=y)
+    named = {name: own[name].tolist() for name in ("run", "family", "setting")}
+    return Drawn(figure_of(axes), {**named, x: across[both], y: up[both]})
+
+
+def _means(source: Source, frame: DataFrame, x: str, y: str) -> Drawn:
+    found = trend(frame, x, y)
+    if not found.means:
+        raise ValueError(f"{source.path}: no setting has both {x} and {y}")
+    families = [each.family for each in found.means]
+    places = [families[:number].count(family) for number, family in enumerate(families)]
+    across, up = np.array([[each.x, each.y] for each in found.means]).T
+    axes = _against(source, across, up, families, sizes=places, x_name=x, y_name=y)
+    named = {"family": families, "setting": [each.setting for each in found.means], "n": [m.n for m in found.means]}
+    return Drawn(figure_of(axes), {**named, x: across, y: up})
+
+
+def _against(source: Source, across: FloatArray, up: FloatArray, families: list[str], **how: Any) -> Axes:
+    colours = {short(family, LONGEST_FAMILY): mark for family, mark in _colours(source).items()}
+    return plot_against(across, up, [short(family, LONGEST_FAMILY) for family in families], colours=colours, **how)
+
+
+def _colours(source: Source) -> dict[str, tuple[str, str]]:
+    """One colour and mark per family, in every figure of the study, whichever of its runs a figure shows."""
+    return family_marks(source.results["family"].tolist())
+
+
+def _score(frame: DataFrame) -> str:
+    """UDR where there is some, or else the first metric."""
+    known = [name for name in ("udr.score", *headline_columns(frame)) if _known(frame, name)]
+    if not known:
+        raise ValueError("the study has no scores yet")
+    return known[0]
+
+
+def _known(frame: DataFrame, name: str) -> bool:
+    return name in frame.columns and bool(np.isfinite(numbers(frame, name)).any())

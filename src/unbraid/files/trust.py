@@ -1,0 +1,150 @@
+"""Code of a user's own, "package.module:function", and images by their path: used only where the user named them.
+
+Whoever gives a name as an argument, an option or in a YAML file of his own means it to be run, or read; a folder or
+file that somebody else made may name anything. So a name becomes code in one place, `imported`, and only as `Trusted`.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+from unbraid.base.errors import UnbraidError
+from unbraid.base.suggest import error_line
+
+
+class Trusted(str):
+    """A name of code, or a path of images, as the user gave it, and the folder in which he did.
+
+    It goes through settings, tasks and other processes like any text. Written to a file and read back it is a plain
+    `str` again, so that nothing which comes out of a file is ever taken for it.
+    """
+
+    __slots__ = ("folder",)
+
+    def __new__(cls, name: str) -> "Trusted":
+        made = super().__new__(cls, name)
+        made.folder = name.folder if isinstance(name, Trusted) else os.getcwd()
+        return made
+
+    def spelled(self, name: str) -> "Trusted":
+        """The same code by another spelling of its name."""
+        made = Trusted(name)
+        made.folder = self.folder
+        return made
+
+
+class Untrusted(UnbraidError, ValueError):
+    """Something names what the user did not, one thing or several; `option` of the command line does."""
+
+    option = ""
+
+    def __init__(self, reason: str, names: str | Sequence[str], how: str) -> None:
+        super().__init__(f"{reason}: if you trust it, {how}")
+        self.reason, self.names = reason, (names,) if isinstance(names, str) else tuple(names)
+
+
+class UntrustedCode(Untrusted):
+    """It is code."""
+
+    option = "--trust-code"
+
+
+class UntrustedData(Untrusted):
+    """It is the path of images."""
+
+    option = "--trust-data"
+
+
+def is_code(name: str) -> bool:
+    """Whether a text has the form "package.module:function"."""
+    module, colon, function = name.partition(":")
+    return bool(colon) and function.isidentifier() and all(part.isidentifier() for part in module.split("."))
+
+
+def code_of(name: str) -> str:
+    """A name without what stands in brackets behind it, such as "(direction=lower)", where that is code."""
+    head, bracket, _ = name.partition("(")
+    return head if bracket and name.endswith(")") and is_code(head) else name
+
+
+def trusting(value: Any, names: Collection[str] | None = None) -> Any:
+    """`value`, or what a list, tuple or mapping holds, with names marked: all those of code, or those in `names`."""
+    from unbraid.base.arguments import list_of  # with NumPy, for which the help of commands does not wait
+
+    if isinstance(value, str):
+        code, names = code_of(value), None if names is None else list_of("trust", names)
+        known = is_code(code) if names is None else value in names or code in map(code_of, names)
+        return Trusted(value) if known else value
+    if isinstance(value, list | tuple):
+        return type(value)(trusting(each, names) for each in value)
+    if isinstance(value, Mapping):
+        return {key: trusting(each, names) for key, each in value.items()}
+    return value
+
+
+_MAY_NAME = (Trusted, list, tuple, Mapping)
+
+
+def trusted_in(value: Any) -> list[Trusted]:
+    """The names of code in a list, tuple or mapping that the user gave; each once."""
+    if isinstance(value, Trusted):
+        return [value]
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    inner = value if isinstance(value, list | tuple) else []
+    may = (each for each in inner if isinstance(each, _MAY_NAME))  # most hold numbers
+    return list(dict.fromkeys(name for each in may for name in trusted_in(each)))
+
+
+def imported(name: str, what: str, how: str) -> Callable[..., Any]:
+    """The function that a name stands for.
+
+    Args:
+        name: "package.module:function".
+        what: it is to be, for errors: "metric".
+        how: the user trusts it, for errors.
+
+    Raises:
+        UntrustedCode: it is not `Trusted`. Nothing was imported.
+        ValueError: it cannot be imported.
+    """
+    if not isinstance(name, Trusted):
+        raise UntrustedCode(f"using the {what} {name!r} would execute that code", code_of(name), how)
+    module, _, function = code_of(name).partition(":")
+    try:
+        with _importable(name.folder), exits_as_errors():
+            return getattr(import_module(module), function)
+    except Exception as error:  # whatever a module raises while it is executed
+        said = error_line(error, ImportError, AttributeError)
+        raise ValueError(f"{what} {name!r} cannot be imported: {said}") from error
+
+
+@contextmanager
+def exits_as_errors() -> Iterator[None]:
+    """The end of the program, called for by code of the user's, is an error of that code; Ctrl-C is none."""
+    try:
+        yield
+    except SystemExit as error:
+        raise RuntimeError(f"sys.exit({'' if error.code is None else repr(error.code)}) was called") from error
+
+
+@contextmanager
+def _importable(folder: str) -> Iterator[None]:
+    """Modules of this folder can be imported; what is installed comes first."""
+    sys.path.append(folder)
+    try:
+        yield
+    finally:
+        # The last of its kind: the user may have the folder on the path himself, and a module may put it there.
+        places = [place for place, path in enumerate(sys.path) if path == folder]
+        if places:
+            del sys.path[places[-1]]
+
+
+def is_called(function: Callable[..., Any], name: str) -> bool:
+    """Whether `name` stands for this function, as far as that can be told without an import."""
+    module, _, attribute = name.partition(":")
+    return module in sys.modules and vars(sys.modules[module]).get(attribute) is function

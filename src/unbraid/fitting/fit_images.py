@@ -1,0 +1,420 @@
+"""Images of any kind, cropped and resized into one array on disk; the folder that they come from is never changed."""
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sized
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
+from functools import partial
+from hashlib import blake2b
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.lib.format import open_memmap
+
+from unbraid.base.counted import counted
+from unbraid.base.optional import require
+from unbraid.base.threads import n_cores
+from unbraid.base.types import Progress, UInt8Array
+from unbraid.data import FactorTable
+from unbraid.data.image_dataset import NO_IMAGES, FactorDataset
+from unbraid.datasets import load
+from unbraid.datasets.containers import paths_below
+from unbraid.datasets.digest import content_digest
+from unbraid.datasets.image_file import open_picture, square, unreadable
+from unbraid.datasets.own_images import PICTURES, OwnImages, images_of, is_path, is_stored, pictures_below
+from unbraid.files.whole_files import atomic_write, with_home, write_text
+from unbraid.runs.foreign_models import is_fitted, is_run, models_below
+from unbraid.studies.store import is_study
+from unbraid.training.source import open_dataset
+
+IMAGES, ABOUT = "images.npy", "images.json"
+SIZES = (16, 32, 64)  # height and width that models see
+FEWEST = 500  # images
+MEASURED = 100  # files whose sides are read, to know how large images are
+MOST_BAD = 0.01  # share of files that cannot be read
+SLAB = 256  # images read at a time
+NAMED = 5  # files, in one line
+BESIDE = frozenset({".csv", ".json", ".md", ".parquet", ".txt"})  # tables and notes, which hold no images
+DARK = 64  # of 255: what is below came from 12 or 14 bits that were kept in 16
+
+Outcome: TypeAlias = tuple[str, UInt8Array | None, str]  # name, image, or why there is none
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """The images that models are trained on, as `images.npy` in a cache folder holds them."""
+
+    folder: Path  # the cache
+    source: str  # where they come from: a path, the name of a dataset, or a type
+    state: str  # digest of what was there: of files their names, lengths and times, of others the images
+    size: int  # height and width
+    channels: int  # 1 where all are grey
+    names: tuple[str, ...]  # of each image: its path below the source, or its number
+    skipped: Mapping[str, str]  # files that cannot be read, and why
+    copies: int  # images that equal an earlier one
+    blank: int  # images of one colour
+    digest: str  # of the pixels
+    remarks: tuple[str, ...] = ()  # on what was not read, and on dark images
+
+    @property
+    def path(self) -> Path:
+        return self.folder / IMAGES
+
+    def array(self) -> UInt8Array:
+        """(n, size, size, channels), read where it lies."""
+        return np.load(self.path, mmap_mode="r", allow_pickle=False)
+
+    def at(self, size: int) -> FactorDataset:
+        """The images, shrunk to what models of this size see."""
+        return load(str(self.path), shrink=self.size // size)
+
+    def notes(self) -> list[str]:
+        """What the user should know of them, a line each."""
+        n = len(self.names)
+        lines = [f"{counted(n, 'image')}, {self.size} x {self.size}, {'grey' if self.channels == 1 else 'in colour'}"]
+        if self.skipped:
+            lines.append(f"{counted(len(self.skipped), 'file')} left out: {_listed(self.skipped)}")
+        if self.copies:
+            lines.append(f"images that equal an earlier one: {self.copies:,}")
+        if self.blank:
+            lines.append(f"images of one colour: {self.blank:,}")
+        return [*lines, *self.remarks]
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Images that are still to be read."""
+
+    total: int
+    read: Callable[[int], Iterator[Outcome]]  # each in turn, by the size that is wanted
+    state: str  # changes with any of them
+    side: float  # the shorter one, in pixels; of files the median
+    remarks: tuple[str, ...] = ()  # on what will not be read
+
+
+def prepare(
+    source: Any, folder: Path, size: int | None, progress: Progress | None = None, *, same: bool = False,
+    claim: Callable[[], object] | None = None,
+) -> Pictures:  # fmt: skip
+    """Read all images once and keep them, `size` x `size`, in a cache folder; or take what the folder holds of them.
+
+    Each is turned as its EXIF data say, laid on white where it is transparent, cropped to its middle square and
+    resized. They are grey where all of them are.
+
+    Args:
+        source: a folder of picture files, searched with its subfolders; the name or path of a dataset; an array, a
+            tensor, a torch Dataset or a dataset.
+        folder: of the cache, made where it is not there.
+        size: height and width; by default the one of `SIZES` that is nearest to the images' own.
+        progress: called as progress("reading images", done, all).
+        same: whether images that are others than those of the cache are refused; from elsewhere they may come.
+        claim: called once the folder is there, before anything is read from or written to it; keeps others out.
+
+    Raises:
+        FileNotFoundError: there is no such folder.
+        ValueError: fewer than 500 different images, more than 1 % of the files cannot be read, or the cache would lie
+            among them.
+        OSError: no room for the cache.
+    """
+    described = _described(source)
+    _check_apart(source, folder)
+    found = _images(source)
+    total, size = found.total, size or min(SIZES, key=lambda each: abs(np.log(each / found.side)))
+    if total < FEWEST:
+        few = f"{described}: {counted(total, 'image')}; to find factors of variation takes {FEWEST} or more"
+        raise ValueError("; ".join([few, *found.remarks]))
+    folder.mkdir(parents=True, exist_ok=True)
+    if claim is not None:
+        claim()
+    kept = read_pictures(folder)
+    if kept is not None and (kept.state, kept.size) == (found.state, size):
+        return kept
+    if same and kept is not None and kept.size != size and kept.source != described:
+        raise _others(folder, kept)
+    if (needed := 2 * total * size * size * 3) > (free := shutil.disk_usage(folder).free):
+        raise OSError(f"{folder}: {total} images need {needed / 1e6:.0f} MB of disk, {free / 1e6:.0f} MB are free")
+    raw = folder / f".{IMAGES}.raw"
+    try:
+        names, skipped, seen, blank, grey, brightest = _write_raw(found.read(size), raw, total, progress)
+        if len(skipped) > MOST_BAD * total:
+            raise ValueError(
+                f"{described}: {len(skipped)} of {total} files cannot be read, more than {MOST_BAD:.0%}: "
+                f"{_listed(skipped)}; remove or mend them"
+            )
+        if len(seen) + len(skipped) < FEWEST:
+            raise ValueError(
+                f"{described}: of {len(names):,} images {len(names) - len(seen):,} equal an earlier one (in their "
+                f"middle squares at {size} x {size}, on white where they are transparent); to find factors of "
+                f"variation takes {FEWEST} or more different images"
+            )
+        shape, channels = (len(names), size, size, 3), 1 if grey else 3
+        if same and kept is not None:  # of another size, the pixels tell nothing
+            digest = _digest(raw, shape, channels)
+            if kept.names != tuple(names) or (kept.size == size and kept.digest != digest):
+                raise _others(folder, kept)
+        digest = _write_array(folder / IMAGES, raw, shape, channels)
+    finally:
+        raw.unlink(missing_ok=True)
+    pictures = Pictures(
+        folder,
+        described,
+        found.state,
+        size,
+        channels,
+        tuple(names),
+        skipped,
+        len(names) - len(seen),
+        blank,
+        digest,
+        found.remarks + _on_dark(brightest),
+    )
+    write_text(folder / ABOUT, json.dumps({**asdict(pictures), "folder": None}, indent=1))
+    return pictures
+
+
+def read_pictures(folder: Path) -> Pictures | None:
+    """What `prepare` kept in a folder; None where it kept nothing that is whole."""
+    try:
+        content = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+        lists = {name: tuple(content[name]) for name in ("names", "remarks") if name in content}
+        pictures = Pictures(**{**content, "folder": folder, **lists})
+        there = pictures.array().shape
+    except (OSError, ValueError, TypeError, KeyError, EOFError):
+        return None
+    return pictures if there == (len(pictures.names), pictures.size, pictures.size, pictures.channels) else None
+
+
+def as_bytes(images: Any) -> UInt8Array:
+    """Images as bytes, floats from 0 to 1 being 0 to 255."""
+    given = np.asarray(images)
+    return given if given.dtype == np.uint8 else (np.clip(given, 0, 1) * 255 + 0.5).astype(np.uint8)
+
+
+def _described(source: Any) -> str:
+    """The path of files, the name of a dataset, or what holds the images in memory."""
+    if not isinstance(source, str | Path):
+        return type(source).__name__
+    return str(with_home(source).resolve()) if _lies_in_files(source) else str(source)
+
+
+def _lies_in_files(source: str | Path) -> bool:
+    return is_path(str(source), ()) or (source != "" and with_home(source).exists())
+
+
+def _check_apart(source: Any, folder: Path) -> None:
+    """Raises ValueError where the cache would be written among the images that it is read from, or over them."""
+    if not isinstance(source, str | Path) or not _lies_in_files(source):
+        return
+    own, cache = with_home(source).resolve(), with_home(folder).resolve()
+    if own.is_relative_to(cache) or (own.is_dir() and cache.is_relative_to(own)):
+        raise ValueError(
+            f"{source}: what is made of the images would be written among them, to {cache}; give a folder elsewhere "
+            "with out (--out)"
+        )
+
+
+def _others(folder: Path, kept: Pictures) -> ValueError:
+    return ValueError(
+        f"{folder.parent} has models of other images, from {kept.source} as it was then; give another folder with out "
+        "(--out)"
+    )
+
+
+def _images(source: Any) -> _Source:
+    if isinstance(source, str | Path):
+        path = with_home(source)
+        if in_files := _lies_in_files(source):
+            if not path.exists():
+                raise FileNotFoundError(f"{path}: no such file or folder")
+            if path.is_dir() and not is_stored(path) and not (path / IMAGES).exists():
+                others = _on_others(path)
+                files = _pictures(path, others)
+                side, stacks = _measured(path, files)
+                return _Source(
+                    len(files), partial(_read_files, path, files), _state_of(path, files), side, stacks + others
+                )
+        # What lies here comes before a dataset of that name.
+        dataset = _in_order(open_dataset(str(path.resolve() if in_files else source)))
+    else:
+        dataset = images_of(source)
+    if len(dataset.image_shape) != 3 or dataset.image_shape == NO_IMAGES:
+        raise ValueError("these are rows of a table; `unbraid fit` takes images (codes are scored by `unbraid score`)")
+    side = min(dataset.image_shape[:2])
+    return _Source(len(dataset), partial(_read_dataset, dataset), content_digest(dataset, None), side)
+
+
+def _in_order(dataset: FactorDataset) -> FactorDataset:
+    """Images in the order of their file, where a grid of factors has put them in another one."""
+    if not isinstance(dataset, OwnImages) or dataset.rows is None:
+        return dataset
+    return OwnImages(dataset.source, FactorTable((), (), np.empty((len(dataset.source), 0))))
+
+
+def _pictures(folder: Path, others: tuple[str, ...]) -> tuple[str, ...]:
+    """The picture files of a folder; `others` are remarks on what else is there."""
+    try:
+        return pictures_below(folder)
+    except ValueError:
+        if own := _what_it_is(folder):
+            raise ValueError(f"{folder}: {own}; `unbraid fit` takes a folder of images") from None
+        none = f"{folder}: no pictures in it or in its subfolders ({', '.join(sorted(PICTURES))})"
+        raise ValueError("; ".join([none, *others])) from None
+
+
+def _what_it_is(folder: Path) -> str:
+    """What a folder is that holds no images, and what takes it."""
+    if is_fitted(folder):
+        return "it is what `unbraid fit` made; its pictures are elsewhere"
+    if is_study(folder):
+        return "it is a study, which `unbraid rank` takes"
+    if is_run(folder):
+        return "it is a trained model, which `unbraid score` and `unbraid report` take"
+    try:
+        models = models_below(folder)
+    except ValueError:
+        models = [folder]
+    return "it holds codes of models, which `unbraid score` and `unbraid rank` take" if models else ""
+
+
+def _state_of(folder: Path, files: tuple[str, ...]) -> str:
+    digest = blake2b(str(folder.resolve()).encode(errors="surrogateescape"), digest_size=16)
+    for name in files:
+        try:
+            about = (folder / name).stat()
+        except OSError as error:  # a link to nothing, or to itself: `_read_files` says so
+            digest.update(repr((name, error.errno)).encode())
+        else:
+            digest.update(repr((name, about.st_size, about.st_mtime_ns)).encode())
+    return digest.hexdigest()
+
+
+def _measured(folder: Path, files: tuple[str, ...]) -> tuple[float, tuple[str, ...]]:
+    """Of some pictures the shorter side, their median (the largest size where none can be read); and a remark."""
+    images, sides, stack = require("PIL.Image", "data", "reading image files"), [], ""
+    for name in files[:: max(1, len(files) // MEASURED)]:
+        try:
+            with images.open(folder / name) if (folder / name).is_file() else nullcontext() as image:
+                sides += [] if image is None else [min(image.size)]
+                if image is not None and image.format == "TIFF" and image.n_frames > 1:
+                    stack = stack or f"{name} has {image.n_frames} frames"
+        except unreadable():
+            continue  # `_read_files` says which cannot be read, and why
+    remarks = (f"only the first frame of each file is read: {stack}",) if stack else ()
+    return float(np.median(sides)) if sides else float(SIZES[-1]), remarks
+
+
+def _on_others(folder: Path) -> tuple[str, ...]:
+    """Remarks on files that are no pictures by the endings of their names, and on links to folders."""
+    endings: Counter[str] = Counter()
+    links: list[str] = []
+    for name in paths_below(folder):
+        path, ending = folder / name, Path(name).suffix.lower()
+        if path.is_symlink() and path.is_dir():
+            links.append(name)
+        elif ending not in PICTURES and path.is_file():
+            endings[ending or "without ending"] += 1
+    remarks = []
+    if not endings.keys() <= BESIDE:
+        listed = ", ".join(f"{count} {ending}" for ending, count in endings.most_common(NAMED))
+        remarks.append(f"{counted(endings.total(), 'file')} of other kinds left out: {listed}{_more(endings)}")
+    if links:
+        remarks.append(f"links to folders are not followed: {', '.join(sorted(links)[:NAMED])}{_more(links)}")
+    return tuple(remarks)
+
+
+def _more(things: Sized) -> str:
+    return " ..." * (len(things) > NAMED)
+
+
+def _on_dark(brightest: float) -> tuple[str, ...]:
+    """A remark where all images are dark, by their brightest pixels but for one in 1000, which may be dead."""
+    if brightest >= DARK:
+        return ()
+    return (
+        f"the images are dark, hardly a pixel above {brightest:.0f} of 255: if they have 12 or 14 bits in files of 16, "
+        "scale them first",
+    )
+
+
+def _read_files(folder: Path, files: tuple[str, ...], size: int) -> Iterator[Outcome]:
+    errors = unreadable()
+
+    def read(name: str) -> Outcome:
+        try:
+            return name, square(open_picture(folder / name), size), ""
+        except errors as error:
+            why = (isinstance(error, OSError) and error.strerror) or error
+            said = str(why).replace(repr(str(folder / name)), repr(name))  # the page may be read elsewhere
+            return name, None, said.splitlines()[0] if said else type(error).__name__
+
+    with ThreadPoolExecutor(n_cores()) as threads:  # Pillow decodes without the interpreter's lock
+        waiting = iter(files)
+        while slab := list(islice(waiting, SLAB)):
+            yield from threads.map(read, slab)
+
+
+def _read_dataset(dataset: Any, size: int) -> Iterator[Outcome]:
+    images = require("PIL.Image", "data", "resizing images")
+    for start in range(0, len(dataset), SLAB):
+        rows = np.arange(start, min(start + SLAB, len(dataset)))
+        for row, image in zip(rows, dataset.images(rows), strict=True):
+            pixels = as_bytes(image)
+            drawn = images.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels)
+            yield str(row), square(drawn, size), ""
+
+
+def _write_raw(
+    outcomes: Iterator[Outcome], raw: Path, total: int, progress: Progress | None
+) -> tuple[list[str], dict[str, str], set[bytes], int, bool, float]:
+    """All images one after the other, and of them: names, what was skipped, digests, how many are blank, grey, light.
+
+    The last is the brightest pixel of the brightest image, one in 1000 left out.
+    """
+    names: list[str] = []
+    skipped: dict[str, str] = {}
+    seen: set[bytes] = set()
+    blank, grey, brightest = 0, True, 0.0
+    with raw.open("wb") as file:
+        for done, (name, image, reason) in enumerate(outcomes):
+            if image is None:
+                skipped[name] = reason
+            else:
+                file.write(image.tobytes())
+                names.append(name)
+                seen.add(blake2b(image.tobytes(), digest_size=16).digest())
+                blank += int((image == image[0, 0]).all())
+                grey = grey and bool((image == image[..., :1]).all())
+                if brightest < DARK:
+                    brightest = max(brightest, float(np.percentile(image, 99.9)))
+            if progress and done % SLAB == 0:
+                progress("reading images", done, total)
+    return names, skipped, seen, blank, grey, brightest
+
+
+def _write_array(path: Path, raw: Path, shape: tuple[int, int, int, int], channels: int) -> str:
+    """The raw images as an .npy file of so many channels; the digest of its pixels."""
+    pixels = np.memmap(raw, dtype=np.uint8, mode="r", shape=shape)
+    with atomic_write(path) as temporary:
+        array = open_memmap(temporary, mode="w+", dtype=np.uint8, shape=(*shape[:3], channels))
+        for start in range(0, shape[0], SLAB):
+            array[start : start + SLAB] = pixels[start : start + SLAB, ..., :channels]
+        array.flush()
+    return _digest(raw, shape, channels)
+
+
+def _digest(raw: Path, shape: tuple[int, int, int, int], channels: int) -> str:
+    """Of the pixels of raw images, in so many channels."""
+    pixels, digest = np.memmap(raw, dtype=np.uint8, mode="r", shape=shape), blake2b(digest_size=16)
+    for start in range(0, shape[0], SLAB):
+        digest.update(pixels[start : start + SLAB, ..., :channels].tobytes())
+    return digest.hexdigest()
+
+
+def _listed(skipped: Mapping[str, str]) -> str:
+    first = "; ".join(f"{name} ({reason})" for name, reason in list(skipped.items())[:NAMED])
+    return first + (f"; and {len(skipped) - NAMED} more" if len(skipped) > NAMED else "")

@@ -1,0 +1,365 @@
+"""What `unbraid fit` trains: a search among small models, then the best settings at full size, within so many minutes.
+
+The plan is a YAML file that is written before anything is trained. The same plan with the same images gives the same
+models on the same machine; the same minutes need not, since steps are measured anew.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any, Literal, TypeAlias
+
+import numpy as np
+from pydantic import Field, field_validator, model_validator
+from pydantic_core import PydanticCustomError
+
+from unbraid.base.counted import counted
+from unbraid.families.family import check_value
+from unbraid.families.family_table import find_family
+from unbraid.families.networks.resnet import LARGEST
+from unbraid.families.networks.standard import SMALLEST
+from unbraid.files.json_records import MOST
+from unbraid.files.whole_files import write_text
+from unbraid.files.yaml_files import read_text, written
+from unbraid.fitting.fit_images import SIZES
+from unbraid.studies.estimate import estimate
+from unbraid.studies.schema import Count, NotNegative, Section, checked, mapping
+from unbraid.studies.study import Study
+
+FILE = "plan.yaml"
+SEARCH_SIZE = 16
+MARGIN = 1.25  # of the minutes that are asked for where there are too few, since the next measurement may be slower
+SEARCH_SHARE, FINAL_SHARE = 0.35, 0.5  # of the minutes; the rest is for choosing, encoding and the page
+SEARCH_SEEDS, FINAL_SEEDS = 3, 5
+# The fewest steps that a model can learn in, and no more than these, by the network, in each round.
+SEARCH_STEPS = {"dense": (1000, 6000), "conv": (4000, 12_000)}
+FINAL_STEPS = {"dense": (1500, 20_000), "conv": (8000, 40_000)}
+FEWEST_LARGER = 10_000  # at a larger size than the search; in 7 500, models of the smaller size were the better ones
+LEAST_SETTINGS = 3
+# Settings of the search that go on, and multiples of their strengths: at the size of the search, and at a larger one.
+SAME_SIZE, LARGER = (2, [1.0]), (1, [1.0, 4.0])
+HELD_OUT, EVALUATIONS, PATIENCE = 0.05, 20, 4  # share of images, and when a model stops that gets no better
+# Compared by benchmarks/small_networks.py, each network with these alone.
+LEARNING_RATES, BATCH_SIZES = {"dense": 0.002, "conv": 0.001}, {"dense": 64, "conv": 16}
+# What is searched of each family: its hyperparameters at a strength, and the strengths, the most promising first.
+STRENGTHS: Mapping[str, tuple[tuple[str, ...], tuple[float, ...]]] = {
+    "beta_tcvae": (("beta",), (2, 0.5, 1)),
+    "beta_vae": (("beta",), (2, 1, 0.5)),
+    "dip_vae_ii": (("lambda_od", "lambda_d"), (2, 5)),
+    "factor_vae": (("gamma",), (4, 20)),
+    "vae": ((), (1,)),
+}
+FAMILIES = ("beta_tcvae", "beta_vae", "dip_vae_ii")  # searched by default
+MOST_SEEDS = 10_000  # of a round
+LARGEST_SEED = MOST - 2 * MOST_SEEDS  # of the first model: those of the others count up from it
+
+Measuring: TypeAlias = Callable[[str, int, int], None]
+Network: TypeAlias = Literal["conv", "dense"]
+
+
+class Setting(Section):
+    """A family, and the strength of its regularisation."""
+
+    family: str
+    strength: NotNegative
+
+    @field_validator("family")
+    @classmethod
+    def _known(cls, name: str) -> str:
+        if name not in STRENGTHS:
+            raise PydanticCustomError("family", "must be one of {names}", {"names": ", ".join(STRENGTHS)})
+        return name
+
+    @property
+    def hyperparameters(self) -> dict[str, float]:
+        return dict.fromkeys(STRENGTHS[self.family][0], self.strength)
+
+
+class Round(Section):
+    """Models that are trained together."""
+
+    size: Count
+    network: Network
+    steps: Count
+    seeds: Annotated[int, Field(ge=1, le=MOST_SEEDS, strict=True)]
+
+    @model_validator(mode="after")
+    def _images_fit(self) -> "Round":
+        if self.network == "conv" and not SMALLEST <= self.size <= LARGEST:
+            text = "size must be {least} to {most} for the network conv; got {size}"
+            raise PydanticCustomError("size", text, {"least": SMALLEST, "most": LARGEST, "size": self.size})
+        return self
+
+
+class SearchRound(Round):
+    settings: list[Setting] = Field(min_length=1)
+
+
+class FinalRound(Round):
+    settings: Count  # of the search, the best ones
+    # Of their strengths. Larger images have more to explain, so that the strength that is best for them is often, but
+    # not always, larger: beyond the size of the search both are tried.
+    multiples: list[Annotated[float, Field(gt=0, le=1e6)]] = Field(min_length=1)
+
+    def chosen(self, best_first: Sequence[Setting]) -> list[Setting]:
+        """The settings that are trained, given those of the search, each once."""
+        every = [
+            Setting(family=each.family, strength=each.strength * multiple)
+            for each in best_first[: self.settings]
+            for multiple in (self.multiples if STRENGTHS[each.family][0] else [1.0])
+        ]
+        return [each for place, each in enumerate(every) if each not in every[:place]]
+
+
+class Plan(Section):
+    """All that decides which models are trained; the YAML file holds these keys."""
+
+    minutes: float = Field(gt=0, allow_inf_nan=False)
+    seed: Annotated[int, Field(ge=0, le=LARGEST_SEED, strict=True)] = 0
+    latents: Count = 10
+    size: Count  # of the images in the cache
+    search: SearchRound
+    final: FinalRound
+
+    @model_validator(mode="after")
+    def _sizes_divide(self) -> "Plan":
+        for name, size in (("search", self.search.size), ("final", self.final.size)):
+            if self.size % size:
+                text = "{name}.size must divide size, {whole}, that of the images; got {size}"
+                raise PydanticCustomError("size", text, {"name": name, "whole": self.size, "size": size})
+        return self
+
+    @model_validator(mode="after")
+    def _strengths_can_be_trained(self) -> "Plan":
+        every = self.final.model_copy(update={"settings": len(self.search.settings)})
+        for each in every.chosen(self.search.settings):
+            rows = find_family(each.family).hyperparameters
+            try:
+                for name, value in each.hyperparameters.items():
+                    check_value(name, rows[name], value)
+            except ValueError as error:
+                text, facts = "final.multiples: {family}: {reason}", {"family": each.family, "reason": str(error)}
+                raise PydanticCustomError("multiples", text, facts) from None
+        return self
+
+    @property
+    def most_settings(self) -> int:
+        """How many settings the last round has, or at most: those of a family without strengths have no multiples."""
+        with_strengths_first = sorted(self.search.settings, key=lambda each: not STRENGTHS[each.family][0])
+        return len(self.final.chosen(with_strengths_first))
+
+    @property
+    def n_models(self) -> int:
+        return self.search.seeds * len(self.search.settings) + self.final.seeds * self.most_settings
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a model of one size takes here, by family, in seconds."""
+
+    once: Mapping[str, float]  # beside its steps: starting, encoding
+    per_step: Mapping[str, float]
+    at_once: int  # models, or stacks of them on GPUs
+    together: Mapping[str, int]  # models of the stack that was measured; 1 on a CPU
+
+    def seconds(self, settings: Sequence[Setting], seeds: int, steps: int) -> float:
+        """Of models, each alone, one after the other on each core; a smaller stack takes a GPU as long as this one."""
+        models = Counter({name: count * seeds for name, count in Counter(each.family for each in settings).items()})
+        total = sum(
+            max(count, self.together[name]) * (self.once[name] + steps * self.per_step[name])
+            for name, count in models.items()
+        )
+        turns = ceil(models.total() / self.at_once)
+        return total / models.total() * turns
+
+    def steps(self, settings: Sequence[Setting], seeds: int, seconds: float) -> int:
+        """How many fit into so many seconds; negative where none do."""
+        spare = seconds - self.seconds(settings, seeds, 0)
+        return int(spare / (self.seconds(settings, seeds, 1) - self.seconds(settings, seeds, 0)))
+
+
+Costing: TypeAlias = Callable[[int, Network], Cost]  # by size and network
+
+
+def read_plan(path: Path) -> Plan:
+    """The plan in a YAML file.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: a key or value that a plan does not have; the line names it.
+    """
+    return checked(Plan, mapping(read_text(path), str(path)), str(path))
+
+
+def longer(plan: Plan, minutes: float) -> Plan:
+    """The same models, and as many more seeds of the last round as the added minutes hold, `MOST_SEEDS` in all."""
+    more = plan.final.seeds * (minutes - plan.minutes) / (FINAL_SHARE * plan.minutes)
+    seeds = round(min(MOST_SEEDS, plan.final.seeds + more))
+    return plan.model_copy(update={"minutes": minutes, "final": plan.final.model_copy(update={"seeds": seeds})})
+
+
+def write_plan(plan: Plan, path: Path) -> None:
+    write_text(path, written(plan.model_dump()))
+
+
+def settings_of(families: Sequence[str]) -> list[Setting]:
+    """What is searched, the most promising settings of every family first.
+
+    Raises:
+        ValueError: a family of which `fit` knows no strengths, or none at all.
+    """
+    families = list(dict.fromkeys(families))
+    if not families:
+        raise ValueError(f"families must be one or more of {', '.join(STRENGTHS)}; got none")
+    for name in families:
+        if name not in STRENGTHS:
+            raise ValueError(f"families must be of {', '.join(STRENGTHS)}; got {name!r}")
+    most = max(len(STRENGTHS[name][1]) for name in families)
+    return [
+        Setting(family=name, strength=STRENGTHS[name][1][place])
+        for place in range(most)
+        for name in families
+        if place < len(STRENGTHS[name][1])
+    ]
+
+
+def make_plan(
+    images: Path,
+    size: int,
+    minutes: float,
+    families: Sequence[str],
+    *,
+    fixed_size: bool,
+    seed: int,
+    latents: int,
+    options: Mapping[str, Any],
+    progress: Measuring | None = None,
+) -> Plan:
+    """A plan that takes about so many minutes here, by steps that are measured now.
+
+    Args:
+        images: the .npy file.
+        size: of the images in it, one of `SIZES`.
+        minutes: for all of it.
+        families: keys of `STRENGTHS`.
+        fixed_size: whether the final models must be of this size; else they are as large as leaves time for
+            `FEWEST_LARGER` steps.
+        seed, latents: of all models.
+        options: of the study: device, executor.
+        progress: called as progress(what is measured, done, all).
+
+    Raises:
+        ValueError: the minutes are too few; the line says how many are needed.
+    """
+    seconds, searched = 60 * minutes, min(SEARCH_SIZE, size)
+    costs: dict[tuple[int, str], Cost] = {}
+
+    def cost(at: int, network: Network) -> Cost:
+        if (at, network) not in costs:
+            planned = Round(size=at, network=network, steps=1000, seeds=SEARCH_SEEDS)
+            costs[at, network] = measured(
+                images, size, planned, families, latents=latents, options=options, progress=progress
+            )
+        return costs[at, network]
+
+    settings = settings_of(families)
+    network = _network(cost, searched, settings, seconds)
+    search, search_seconds = _search(cost(searched, network), searched, network, settings, SEARCH_SHARE * seconds)
+    if fixed_size:
+        sizes = [size]
+    elif search.network == "dense":  # too little time for convolutions, and for larger images all the more
+        sizes = [searched]
+    else:
+        sizes = sorted((each for each in SIZES if each <= size), reverse=True)
+    final, final_seconds = _final(cost, sizes, search, FINAL_SHARE * seconds)
+    plan = Plan(minutes=minutes, seed=seed, latents=latents, size=size, search=search, final=final)
+    if (needed := max(search_seconds / SEARCH_SHARE, final_seconds / FINAL_SHARE)) > seconds:
+        raise ValueError(
+            f"minutes (--minutes) must be {ceil(MARGIN * needed / 60)} or more here, for the shortest training of "
+            f"{counted(plan.n_models, 'model')} at the speed measured just now; got {minutes:g}"
+        )
+    return plan
+
+
+def _network(cost: Costing, size: int, settings: list[Setting], seconds: float) -> Network:
+    """Convolutions, unless there is too little time for them in one of the rounds."""
+    own, number = cost(size, "conv"), min(SAME_SIZE[0], len(settings))
+    searched = own.steps(settings[:LEAST_SETTINGS], SEARCH_SEEDS, SEARCH_SHARE * seconds)
+    final = own.steps(settings[:1] * number, FINAL_SEEDS, FINAL_SHARE * seconds)
+    return "conv" if searched >= SEARCH_STEPS["conv"][0] and final >= FINAL_STEPS["conv"][0] else "dense"
+
+
+def _search(
+    cost: Cost, size: int, network: Network, settings: list[Setting], seconds: float
+) -> tuple[SearchRound, float]:
+    """As many settings as leave time for the fewest steps; and the seconds that these take."""
+    fewest, most = SEARCH_STEPS[network]
+    while len(settings) > LEAST_SETTINGS and cost.steps(settings, SEARCH_SEEDS, seconds) < fewest:
+        settings = settings[:-1]
+    steps = int(np.clip(cost.steps(settings, SEARCH_SEEDS, seconds), fewest, most))
+    found = SearchRound(size=size, network=network, steps=steps, seeds=SEARCH_SEEDS, settings=settings)
+    return found, cost.seconds(settings, SEARCH_SEEDS, fewest)
+
+
+def _final(cost: Costing, sizes: Sequence[int], search: SearchRound, seconds: float) -> tuple[FinalRound, float]:
+    """The largest of `sizes` that leaves time for the fewest steps; and the seconds that these take."""
+    for size in sizes:
+        number, multiples = SAME_SIZE if size == search.size else LARGER
+        network: Network = search.network if size == search.size else "conv"
+        fewest, most = FINAL_STEPS[network] if size == search.size else (FEWEST_LARGER, FINAL_STEPS[network][1])
+        planned = FinalRound(
+            size=size, network=network, steps=fewest, seeds=FINAL_SEEDS, settings=number, multiples=multiples
+        )
+        settings = planned.chosen(search.settings)
+        steps = cost(size, network).steps(settings, FINAL_SEEDS, seconds)
+        if steps >= fewest or size == sizes[-1]:
+            found = planned.model_copy(update={"steps": int(np.clip(steps, fewest, most))})
+            return found, cost(size, network).seconds(settings, FINAL_SEEDS, fewest)
+    raise ValueError("there is no size to train at")
+
+
+def study_of(
+    images: Path, whole: int, planned: Round, seeds: Sequence[int], settings: Sequence[Setting], *, latents: int,
+    options: Mapping[str, Any], name: str,
+) -> str:  # fmt: skip
+    """The YAML of an ordinary study of these settings, on images of `whole` x `whole` that are shrunk."""
+    size, steps, network = planned.size, planned.steps, planned.network
+    shared = {"latents": latents, "network": network, "learning_rate": LEARNING_RATES[network]}
+    return written(
+        {
+            "name": name,
+            "dataset": {"name": str(images), **({"shrink": whole // size} if whole != size else {})},
+            "families": [{"name": each.family, **each.hyperparameters, **shared} for each in settings],
+            "seeds": list(seeds),
+            "steps": steps,
+            "batch_size": BATCH_SIZES[network],
+            "hold_out": HELD_OUT,
+            "hold_out_every": max(1, steps // EVALUATIONS),
+            "patience": PATIENCE,
+            "udr": {"similarity": "lasso"},
+            **options,
+        }
+    )
+
+
+def measured(
+    images: Path, whole: int, planned: Round, families: Sequence[str], *, latents: int, options: Mapping[str, Any],
+    progress: Measuring | None,
+) -> Cost:  # fmt: skip
+    """What a model of each family takes in such a round, by a few steps of as many as the search has at most.
+
+    A GPU trains those of a family together.
+    """
+    settings, seeds = settings_of(families), range(planned.seeds)
+    text = study_of(images, whole, planned, seeds, settings, latents=latents, options=options, name="measured")
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "study.yaml"
+        file.write_text(text, encoding="utf-8")
+        found = estimate(Study.load(file, Path(folder) / "study").part(), progress=progress)
+    # The minutes are those of the clock, also where other work shares the cores.
+    per_step = {row.family: found.load * row.seconds_per_step for row in found.rows}
+    once = {row.family: found.load * row.seconds / row.waiting - row.steps * per_step[row.family] for row in found.rows}
+    return Cost(once, per_step, found.processes, {row.family: row.together for row in found.rows})

@@ -1,1 +1,0 @@
-"""Standalone HTML pages: Result -> plain dictionary -> template -> one file."""

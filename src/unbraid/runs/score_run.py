@@ -1,0 +1,84 @@
+"""Scores of a file of codes or of the folder of a run."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from unbraid.base.optional import require
+from unbraid.data import Representation
+from unbraid.data.representation import read_wide
+from unbraid.files.run_files import WEIGHTS
+from unbraid.files.trust import Untrusted
+from unbraid.runs.labelled_codes import Labels, located, read_label_columns, read_labelled
+from unbraid.scoring.baselines import Baseline
+from unbraid.scoring.card import ScoreCard
+from unbraid.scoring.score import has_few_columns, needing_full, score
+
+
+def score_path(
+    path: Path, labels: Labels, *, baselines: bool = False, trust: Collection[str] = (), **options: Any
+) -> ScoreCard:
+    """Score the codes of a file or of a run against its factors or other labels.
+
+    Args:
+        path: the file or folder.
+        labels: what is scored against.
+        baselines: whether to score the baselines of a run, too.
+        trust: as for `unbraid.load_run`.
+        options: as for `unbraid.score`.
+
+    Raises:
+        FileNotFoundError: there is no such file or folder.
+        ValueError: the codes cannot be scored; the message names the file.
+        Untrusted: a run names code of the user's own that is not trusted.
+    """
+    codes, beside, _ = located(path, labels)
+    if not labels.dense and (wide := read_wide(codes)) is not None:
+        if not (needing_full({**labels.taken, **options}) and has_few_columns(wide)):
+            return _score_wide(codes, wide, beside, options)
+        labels = replace(labels, dense=True)
+    held, chosen = read_labelled(path, labels)
+    whole = path == codes and path.is_dir() and labels.own
+    untrained = _baselines(path, trust) if baselines else None
+    try:
+        card = score(
+            held, baselines=untrained, orbits=(lambda: _orbits(path, held, trust)) if whole else None, **options
+        )
+    except Untrusted:
+        raise
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+    return replace(card, chosen_factors=card.chosen_factors or chosen)
+
+
+def check_baselines(paths: Sequence[Path], labels: Labels) -> None:
+    """Raises ValueError where there are no images to make baselines of, or rows that are not the images'."""
+    for path in paths:
+        if not (path / WEIGHTS).is_file():
+            raise ValueError(f"{path}: --baselines are of images, and this is no folder of a trained run")
+    if not labels.own:
+        raise ValueError("--baselines go by the factors of the run; leave --labels, --kinds, --period, --missing out")
+
+
+def _orbits(path: Path, held: Representation, trust: Collection[str]) -> Representation:
+    from unbraid.runs.whole_objects import objects_of  # loads datasets, which takes as long as computing a metric
+
+    return objects_of(path, trust=trust)().keep_factors(held.names)
+
+
+def _baselines(run: Path, trust: Collection[str]) -> dict[str, Baseline]:
+    require("torch", "train", "encoding the images of a run")
+    from unbraid.runs.run import load_run
+
+    return load_run(run, trust=trust).baselines()
+
+
+def _score_wide(path: Path, codes: Any, labels: Labels, options: dict[str, Any]) -> ScoreCard:
+    """Of sparse codes that are read by columns."""
+    columns = read_label_columns(path, labels)
+    try:
+        card = score(codes, columns, **labels.about, weights=labels.weights, groups=labels.groups, **options)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+    return replace(card, chosen_factors=tuple(columns) if labels.columns else ())

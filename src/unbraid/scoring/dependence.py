@@ -1,0 +1,131 @@
+"""Whether neighbouring rows are more alike than independent rows would be, as those of a recording are."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from unbraid.base.types import BoolArray, FloatArray, IntArray
+from unbraid.data import Representation
+from unbraid.metrics._shared.inputs import column_slices
+
+ALIKE = 0.3  # autocorrelation of codes and of factors from which on: both widen what a correlation strays by 1.1
+REPEATED = 0.1  # share of the rows from which on it matters that they repeat others
+FEWEST_UNEQUAL = 20  # rows, of which codes are told to be continuous
+SPREADS = 5.0  # and how many of its standard deviations, 1 / sqrt(n_samples), it must be from 0
+
+
+def note_on_neighbours(representation: Representation, *, null: bool, confidence: bool) -> tuple[str, ...]:
+    """That rows hang together, of p-values by rows that were shuffled each by itself and of intervals by such parts.
+
+    Of codes and of factors the largest first-order autocorrelation counts. Rows in the order of their factors, as of
+    a grid, are alike for that reason alone: then codes count by what is left of them among rows of equal factors.
+    """
+    taken = [word for word, asked in (("p-values", null), ("intervals", confidence)) if asked]
+    least = max(ALIKE, SPREADS / np.sqrt(max(len(representation), 1)))
+    if not taken or not representation.names or representation.groups is not None or len(representation) < 3:
+        return ()
+    of_factors = np.array([_autocorrelation(columns) for columns in _as_columns(representation)])
+    equal = (representation.factors[1:] == representation.factors[:-1]).all(axis=1)
+    runs = None
+    if in_order(representation.factors):
+        if equal.mean() > 0.1:
+            runs = np.append(0, np.cumsum(~equal))
+        elif len(representation.names) > 1:
+            return ()
+    of_codes = _of_codes(representation, runs)
+    if of_factors.max() < least or of_codes.max(initial=0.0) < least:
+        return ()
+    code, factor = int(of_codes.argmax()), int(of_factors.argmax())
+    alike = f"{of_codes[code]:.2f} of {representation.code_labels()[code]}, {of_factors[factor]:.2f} of "
+    advice = "give groups= (--groups)"
+    advice += ", or of a time series null='shift' (--null shift)" if null else ""
+    return (
+        f"neighbouring rows are alike (autocorrelation {alike}{representation.names[factor]}), and "
+        f"{' and '.join(taken)} take rows as independent; {advice}",
+    )
+
+
+def with_repeats_as_groups(representation: Representation) -> Representation:
+    """The same with equal rows as groups, and a note, where many rows repeat others and no groups are known.
+
+    Rows repeat others in oversampled classes, or where images were drawn with replacement. Codes of few values, such as
+    those that equal the factors, have equal rows for another reason and stay as they are: one of the codes must differ
+    between almost any two unequal rows.
+    """
+    n_rows = len(representation)
+    if representation.groups is not None or not representation.names:
+        return representation
+    _, first, groups = np.unique(_row_hashes(representation), return_index=True, return_inverse=True)
+    if len(first) < FEWEST_UNEQUAL or len(first) > (1 - REPEATED) * n_rows:
+        return representation
+    different = representation.codes[first]
+    continuous = (different != np.rint(different)).any(axis=0)
+    n_values = [len(np.unique(column)) for column in different[:, continuous].T]
+    if max(n_values, default=0) < (1 - REPEATED) * len(first):
+        return representation
+    note = (
+        f"{n_rows - len(first):,} of {n_rows:,} rows repeat the codes and labels of another row; "
+        "equal rows count as one group"
+    )
+    return replace(representation, groups=groups, notes=(*representation.notes, note))
+
+
+def _row_hashes(representation: Representation) -> IntArray:
+    """(n_samples,) uint64, the same for rows of equal codes and factors: odd multiples of their bits, summed."""
+    draw, total = np.random.default_rng(0), np.zeros(len(representation), dtype=np.uint64)
+    for matrix in (representation.codes, representation.factors):
+        for part in column_slices(*matrix.shape):
+            bits = np.ascontiguousarray(matrix[:, part], dtype=np.float64).view(np.uint64)
+            odd = 2 * draw.integers(0, 2**63, bits.shape[1], dtype=np.uint64) + 1
+            total += np.einsum("ij,j->i", bits, odd)
+    return total
+
+
+def in_order(factors: FloatArray | IntArray) -> bool:
+    """Whether rows ascend by one factor, those equal in it by another, and so on, as those of a grid."""
+    steps, left = np.diff(factors, axis=0), list(range(factors.shape[1]))
+    tied: BoolArray = np.ones(len(steps), dtype=bool)
+    while left:
+        next_one = next((column for column in left if (steps[tied, column] >= 0).all()), None)
+        if next_one is None:
+            return False
+        tied &= steps[:, next_one] == 0
+        left.remove(next_one)
+    return True
+
+
+def _as_columns(representation: Representation) -> list[FloatArray]:
+    """Of each factor: a number, cosine and sine of what goes around, or an indicator of each level."""
+    sizes, found = representation.sizes or (0,) * len(representation.names), []
+    for values, kind, size in zip(representation.factors.T, representation.kinds, sizes, strict=True):
+        values = values.astype(float)
+        if kind == "cyclic":
+            whole = (values == np.rint(values)).all()
+            angles = values * (2 * np.pi / (size or values.max() + 1)) if whole else values
+            found.append(np.stack([np.cos(angles), np.sin(angles)], axis=1))
+        elif kind == "categorical":
+            found.append((values[:, None] == np.unique(values)).astype(float))
+        else:
+            found.append(values[:, None])
+    return found
+
+
+def _of_codes(representation: Representation, runs: IntArray | None) -> FloatArray:
+    """(n_codes,); with `runs` (n_samples,) of what is left of the codes less the mean of each run, and within them."""
+    found = []
+    for part in column_slices(*representation.codes.shape):
+        columns = representation.codes[:, part].astype(float)
+        found += [_autocorrelation(column[:, None], runs) for column in columns.T]
+    return np.array(found)
+
+
+def _autocorrelation(columns: FloatArray, runs: IntArray | None = None) -> float:
+    """First-order, of vectors (n_samples, n_columns); 0 of what does not vary."""
+    if runs is None:
+        centred, within = columns - columns.mean(axis=0), np.ones(len(columns) - 1, dtype=bool)
+    else:
+        counts = np.bincount(runs)
+        means = np.stack([np.bincount(runs, weights=column) / counts for column in columns.T], axis=1)
+        centred, within = columns - means[runs], runs[1:] == runs[:-1]
+    squares = float((centred**2).sum())
+    return float((centred[1:] * centred[:-1])[within].sum()) / squares if squares > 0 else 0.0

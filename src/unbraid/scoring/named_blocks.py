@@ -1,0 +1,141 @@
+"""Blocks of codes and of factors, as people write them and as metrics take them."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeAlias
+
+from unbraid.base.comma_lists import joined, separated
+from unbraid.data import Representation
+from unbraid.data.representation import Blocks as AsGiven
+from unbraid.metrics import BLOCKED, Metric
+from unbraid.metrics._shared.column_blocks import check_blocks
+
+RANGE = re.compile(r"(\d+)-(\d+)")
+
+
+@dataclass(frozen=True)
+class Blocks:
+    codes: tuple[tuple[int, ...], ...]
+    factors: tuple[tuple[int, ...], ...]
+    text_of_codes: str
+    text_of_factors: str
+
+    @property
+    def note(self) -> str:
+        """For the card: which metrics read them, and what the others do."""
+        return (
+            f"{' and '.join(BLOCKED)} read blocks (codes {self.text_of_codes}; factors {self.text_of_factors}), all "
+            "other metrics single columns"
+        )
+
+    @property
+    def rows(self) -> dict[str, Metric]:
+        """The metrics that read blocks, of these."""
+        blocks = {"code_blocks": self.codes, "factor_blocks": self.factors}
+        return {name: replace(row, function=partial(row.function, **blocks)) for name, row in BLOCKED.items()}
+
+
+def blocks_of(representation: Representation) -> Blocks | None:
+    """Its blocks by columns; where only one side has any, each column of the other is a block. None without any.
+
+    Raises:
+        ValueError: a block is written wrongly or names a code or factor that is not there.
+    """
+    code_blocks, factor_blocks = representation.code_blocks, representation.factor_blocks
+    if code_blocks is None and factor_blocks is None:
+        return None
+    if not representation.names:
+        raise ValueError("blocks need factors, and these codes have none")
+    codes = _columns("code_blocks", code_blocks, representation.code_names, representation.codes.shape[1])
+    factors = _columns("factor_blocks", factor_blocks, representation.names, len(representation.names))
+    check_blocks("code_blocks", [columns for _, columns in codes], representation.codes.shape[1], "codes")
+    check_blocks("factor_blocks", [columns for _, columns in factors], len(representation.names), "factors")
+    return Blocks(
+        tuple(columns for _, columns in codes),
+        tuple(columns for _, columns in factors),
+        _as_text(codes, ()),
+        _as_text(factors, representation.names),
+    )
+
+
+def units_of(representation: Representation) -> "Named":
+    """Name and columns of each block of codes.
+
+    Raises:
+        ValueError: there is none, or one is written wrongly or names a code that is not there.
+    """
+    if representation.code_blocks is None:
+        raise ValueError("units are the second axis of codes (n_samples, n_units, size), or the blocks of code_blocks")
+    n_codes = representation.codes.shape[1]
+    found = _columns("code_blocks", representation.code_blocks, representation.code_names, n_codes)
+    check_blocks("code_blocks", [columns for _, columns in found], n_codes, "codes")
+    return found
+
+
+Named: TypeAlias = list[tuple[str, tuple[int, ...]]]  # name of each block, or "", and its columns
+
+
+def _columns(argument: str, given: AsGiven | None, names: tuple[str, ...], count: int) -> Named:
+    if given is None:
+        return [("", (column,)) for column in range(count)]
+    if isinstance(given, str):
+        pairs = [_halves(part, names) for part in separated(given)]
+        listed = [(name, _members(argument, members, names, count)) for name, members in pairs]
+    elif isinstance(given, Mapping):
+        listed = list(given.items())
+    elif isinstance(given, Sequence):
+        listed = [("", block) for block in given]
+    else:
+        raise ValueError(f"{argument} must be a list of blocks, such as [[0, 1], [2]]; got {given!r}")
+    found: Named = []
+    for name, block in listed:
+        if isinstance(block, str) or not isinstance(block, Sequence) or not len(block):
+            raise ValueError(f"{argument}: a block is a list of columns or names; got {block!r}")
+        found.append((name, tuple(_column(argument, member, names, count) for member in block)))
+    return found
+
+
+def _halves(part: str, names: tuple[str, ...]) -> tuple[str, str]:
+    """Name and members of a block."""
+    name, equals, members = part.partition("=")
+    return (name.strip(), members) if equals and part not in names else ("", part)
+
+
+def _members(argument: str, text: str, names: tuple[str, ...], count: int) -> list[int | str]:
+    if text.strip() in names:
+        return [text.strip()]
+    members: list[int | str] = []
+    for member in (each.strip() for each in text.split("+")):
+        if not member:
+            raise ValueError(f"{argument}: write blocks as 0-1,2 or position=x+y,shape; got {text!r}")
+        if member not in names and (ends := RANGE.fullmatch(member)):
+            low, high = (int(end) for end in ends.groups())
+            if high - low >= count:
+                raise ValueError(f"{argument} has a block of {high - low + 1} columns; there are {count}")
+            members += list(range(low, high + 1)) or [member]
+        else:
+            members.append(int(member) if member.isdecimal() and member not in names else member)
+    return members
+
+
+def _column(argument: str, member: int | str, names: tuple[str, ...], count: int) -> int:
+    if isinstance(member, str):
+        if member not in names:
+            of = "factor" if argument == "factor_blocks" else "code"
+            there = ", ".join(names) if names else f"columns 0 to {count - 1}"
+            raise ValueError(f"{argument} names no {of} {member!r}; there are {there}")
+        return names.index(member)
+    return member
+
+
+def _as_text(blocks: Named, names: tuple[str, ...]) -> str:
+    """As the command line takes them."""
+
+    def of(columns: tuple[int, ...]) -> str:
+        if len(columns) > 1 and not names and columns == tuple(range(columns[0], columns[-1] + 1)):
+            return f"{columns[0]}-{columns[-1]}"
+        return "+".join(names[column] if 0 <= column < len(names) else str(column) for column in columns)
+
+    return joined(f"{name}={of(columns)}" if name else of(columns) for name, columns in blocks)

@@ -1,0 +1,206 @@
+"""The figures of a score card's page, each with its caption."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+from matplotlib.axes import Axes
+
+from unbraid.base.types import FloatArray, IntArray, Kind
+from unbraid.data import Representation
+from unbraid.scoring.score_page_content import LARGEST_TABLE, Card, number_text
+from unbraid.show import plot_code_plane, plot_dispersion, plot_factor_code, plot_hinton, plot_latents, plot_symmetry
+from unbraid.show.latents import colouring_factor, factor_rows, new_grid
+from unbraid.show.scatter import level_name
+from unbraid.show.style import PALETTE, thinned
+from unbraid.show.svg import inline_svg
+
+LARGEST_SAMPLE = 20_000  # rows that any figure looks at
+DOTS = 2_000
+HINTON_ROWS, HINTON_COLUMNS = 40, 24
+SCATTERED_FACTORS = 16
+SUBGROUPS = 8
+LATENT_ROWS, LATENT_COLUMNS = 10, 10
+LATENT_WIDTH, WIDEST_PANEL = 9.0, 1.6  # inches
+LETTERS = 14  # in an inch of a line of text
+
+
+def hinton_figures(
+    card: Card, found: Sequence[Mapping[str, Any]], aligned: Sequence[Mapping[str, Any]], dead: IntArray
+) -> list[dict[str, Any]]:
+    """One Hinton diagram per distinct matrix."""
+    figures = []
+    alignment = np.array(aligned[0]["codes"] if aligned else [-1] * len(card["representation"].names))
+    for index, each in enumerate(found):
+        matrix = each["matrix"]
+        rows, columns = _largest(np.abs(matrix).sum(axis=1), HINTON_ROWS), np.arange(matrix.shape[1])[:HINTON_COLUMNS]
+        shown = matrix[np.ix_(rows, columns)]
+        place = {int(row): i for i, row in enumerate(rows)}
+        heads = [short(card["representation"].names[k]) for k in columns]
+        labels = card["representation"].code_labels()
+        sides = [short(labels[row]) for row in rows]
+        axes = plot_hinton(
+            shown,
+            row_names=sides,
+            column_names=heads,
+            greyed=[place[int(row)] for row in dead if int(row) in place],
+            alignment=[place.get(int(alignment[k]), -1) for k in columns],
+        )
+        metrics, largest = ", ".join(each["metrics"]), float(np.abs(matrix).max())
+        figures.append(
+            {
+                "title": _listed(each["metrics"]),
+                "svg": _svg(axes, f"hinton{index}", f"Hinton diagram of the {each['quantity']} matrix of {metrics}"),
+                "quantity": each["quantity"],
+                "largest": number_text(largest),
+                "unit": " nats" if each["quantity"] == "mutual information" else "",
+                "cut": _cut(
+                    (len(rows), len(matrix), "codes of largest total"), (len(columns), matrix.shape[1], "first factors")
+                ),
+                "wide": len(columns) > 8,
+                "heads": heads,
+                # To three decimals, in which entries far below the largest vanish.
+                "rows": [
+                    (side, [number_text(0.0 if abs(v) < 5e-4 <= largest / 100 else float(v)) for v in row])
+                    for side, row in zip(sides, shown, strict=True)
+                ]
+                if shown.size <= LARGEST_TABLE
+                else [],
+            }
+        )
+    return figures
+
+
+def scatter_figures(card: Card, matrix: FloatArray | None, dead: IntArray) -> list[dict[str, Any]]:
+    """Each factor against the code that `matrix` puts first; a cyclic one also over the plane of its first two."""
+    if matrix is None:
+        return []
+    codes, factors = _sample(card)
+    held = card["representation"]
+    levels, periods, labels = held.levels, held.periods, held.code_labels()
+    figures = []
+    for k, (name, kind) in enumerate(zip(held.names[:SCATTERED_FACTORS], held.kinds, strict=False)):
+        related = [int(code) for code in np.argsort(-np.abs(matrix[:, k]), kind="stable")[:2] if matrix[code, k] != 0]
+        if not related:
+            figures.append({"title": name, "svg": None, "text": "No code is related to this factor."})
+            continue
+        size = None if held.sizes is None else held.sizes[k]
+        how: dict[str, Any] = {"kind": kind, "size": size, "max_points": DOTS}
+        code, buried = related[0], related[0] in dead
+        axes = plot_factor_code(
+            codes[:, code], factors[:, k], greyed=buried, code_name=short(labels[code]), factor_name=short(name),
+            levels=levels[k] if levels else (), period=periods[k] if periods else 0.0, **how,
+        )  # fmt: skip
+        title, text = f"{name} in {labels[code]}", f"{kind.capitalize()}{'; this code is dead' if buried else ''}."
+        svg = _svg(axes, f"scatter{k}", f"Scatter plot of {labels[code]} against {name}", crop=False)
+        figures.append({"title": title, "svg": svg, "text": text})
+        if kind == "cyclic" and len(related) == 2:
+            first, second = (short(labels[code]) for code in related)
+            axes = plot_code_plane(codes[:, related], factors[:, k], code_names=(first, second), **how)
+            label = f"Scatter plot of {first} against {second}, coloured by {name}"
+            svg, text = _svg(axes, f"plane{k}", label, crop=False), f"Colours as in {title}."
+            figures.append({"title": f"{name} over {first} and {second}", "svg": svg, "text": text})
+    return figures
+
+
+def latents_figure(card: Card, aligned: Sequence[Mapping[str, Any]], dead: IntArray) -> dict[str, Any] | None:
+    """Mean of live codes at every level of every factor, or None where no code lives or there are no factors.
+
+    Of many codes those that are the own code of a factor, and of others those of the largest spread.
+    """
+    alive = np.setdiff1d(np.arange(card["representation"].codes.shape[1]), dead)
+    if not len(alive) or not card["representation"].names:
+        return None
+    codes, factors = _sample(card)
+    spread = codes[:, alive].std(axis=0)
+    own = np.isin(alive, [code for each in aligned for code in each["codes"]])
+    shown = alive[_largest(np.where(own, spread + spread.max(), spread), LATENT_COLUMNS)]
+    all_names, all_kinds = card["representation"].names, card["representation"].kinds
+    keep = sorted(k for row in factor_rows(all_names, all_kinds)[:LATENT_ROWS] for k in row)
+    names, factors = [short(all_names[k]) for k in keep], factors[:, keep]
+    kinds: list[Kind] = [all_kinds[k] for k in keep]
+    rows, panel = factor_rows(names, kinds), min(WIDEST_PANEL, LATENT_WIDTH / len(shown))
+    axes = plot_latents(
+        codes[:, shown],
+        factors,
+        kinds=kinds,
+        factor_names=names,
+        code_names=[short(card["representation"].code_labels()[code], int(LETTERS * panel) - 1) for code in shown],
+        figure=new_grid(len(rows), len(shown), (panel, 0.9)),
+    )
+    split = colouring_factor(factors, kinds)
+    named = () if split is None or not card["representation"].levels else card["representation"].levels[keep[split]]
+    present = [] if split is None else np.unique(factors[:, split])
+    levels = [f"{names[split or 0]} {level_name(level, named)}" for level in present]
+    return {
+        "svg": _svg(axes[0][0], "latents", "Mean of each live code at each level of each factor"),
+        "legend": list(zip(levels, PALETTE, strict=False)),
+        "maps": any(len(row) == 2 for row in rows),
+        "cut": _cut(
+            (len(shown), len(alive), "own codes of factors, then live codes of largest spread"),
+            (len(keep), len(all_names), "first factors"),
+        ),
+    }
+
+
+def symmetry_figures(card: Card) -> list[dict[str, Any]]:
+    """For each cyclic factor of a Result that projects onto planes: its embeddings, and what each frequency leaves."""
+    figures = []
+    for metric, scored in card["scored"].items():
+        result = scored["result"]
+        if not all(hasattr(result, field) for field in ("projected", "angles", "dispersion", "subgroups")):
+            continue
+        held = scored["objects"] or card["representation"]
+        if len(result.angles) != len(held):
+            continue
+        rows = first_object(held, result.subgroups)
+        others = "" if len(rows) == len(held) else " Samples that share the first one's levels of the other factors."
+        for subgroup, factor in enumerate(result.subgroups[:SUBGROUPS]):
+            name = held.names[factor]
+            axes = plot_symmetry(result, subgroup=subgroup, rows=rows)
+            label = f"Embeddings in the plane of {name}, coloured by its angle"
+            svg = _svg(axes, f"plane-{metric}-{subgroup}", label, crop=False)
+            figures.append({"title": f"{name}: its plane", "svg": svg, "text": f"Coloured by angle.{others}"})
+            axes = plot_dispersion(result, subgroup=subgroup)
+            label = f"Dispersion left by each frequency of {name}"
+            svg = _svg(axes, f"dispersion-{metric}-{subgroup}", label, crop=False)
+            text = f"{metric} of this factor: {number_text(float(result.per_subgroup[subgroup]))}."
+            figures.append({"title": f"{name}: frequencies", "svg": svg, "text": text})
+    return figures
+
+
+def first_object(held: Representation, cyclic: Sequence[int] | IntArray) -> IntArray:
+    """Rows that agree with the first in all factors that are not cyclic: only they share a plane."""
+    others = np.delete(held.factors, np.asarray(cyclic, dtype=int), axis=1)
+    return np.flatnonzero((others == others[0]).all(axis=1))
+
+
+def _svg(axes: Axes, name: str, label: str, *, crop: bool = True) -> Markup:
+    return inline_svg(axes.figure, name=name, label=label, crop=crop)  # pyright: ignore[reportArgumentType]
+
+
+def _sample(card: Card) -> tuple[FloatArray, FloatArray]:
+    rows = thinned(len(card["representation"]), LARGEST_SAMPLE)
+    return card["representation"].codes[rows].astype(float), card["representation"].factors[rows].astype(float)
+
+
+def _largest(weights: FloatArray, count: int) -> IntArray:
+    """Positions of the `count` largest, in their own order."""
+    return np.sort(np.argsort(-weights, kind="stable")[:count])
+
+
+def _listed(metrics: Sequence[str], most: int = 4) -> str:
+    rest = len(metrics) - most
+    return ", ".join(metrics[:most]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def short(name: str, longest: int = 24) -> str:
+    """A name as it fits beside a row: its two ends, by which long names differ."""
+    return name if len(name) <= longest else f"{name[: longest // 2]}…{name[longest // 2 + 1 - longest :]}"
+
+
+def _cut(*parts: tuple[int, int, str]) -> str:
+    """What a figure leaves out, for (shown, all, of what)."""
+    cut = [f"{shown} of {total} ({what})" for shown, total, what in parts if shown < total]
+    return "Shown: " + ", ".join(cut) + "." if cut else ""

@@ -1,0 +1,85 @@
+"""Each factor against the code that matters most to it (DCI fig. 5)."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from unbraid.base.arguments import list_of
+from unbraid.base.types import ArrayLike, Kind
+from unbraid.show.hinton import matrix_of
+from unbraid.show.paper import across
+from unbraid.show.scatter import plot_factor_code
+from unbraid.show.style import FONT_SIZE, INK, MUTED, label, new_panels
+
+PANEL = (1.9, 1.35)  # inches
+ACROSS = 3
+LEFT = 0.72  # inches
+
+
+def plot_important_codes(
+    result: ArrayLike | Any,
+    codes: ArrayLike,
+    factors: ArrayLike,
+    *,
+    kinds: Sequence[Kind],
+    sizes: Sequence[int] | None = None,
+    factor_names: Sequence[str] | None = None,
+    levels: Sequence[Sequence[str]] = (),
+    code_names: Sequence[str] | None = None,
+    greyed: Iterable[int] = (),
+    periods: Sequence[float] = (),
+    max_points: int = 2_000,
+    width: float | None = None,
+) -> list[Axes]:
+    """One panel per factor: the code of largest importance for it, with mean and 10th to 90th percentile.
+
+    Args:
+        result: (n_codes, n_factors), or a Result with `importance` or else `mutual_information`.
+        codes: (n_samples, n_codes).
+        factors: (n_samples, n_factors).
+        kinds: kind of each factor.
+        sizes: number of levels of each factor; a cyclic one is coloured by its angle.
+        factor_names: default "factor 0", ...
+        levels: names of the levels of each factor, of level 0 first; by default their numbers.
+        code_names: default "code 0", ...
+        greyed: codes drawn in grey, such as dead ones.
+        periods: of each cyclic factor in radians: once around in the unit of its axis, such as 360; 0: radians.
+        max_points: dots drawn in a panel.
+        width: of the whole figure in mm, such as 89 or 183; by default three panels in a row.
+
+    Returns:
+        The axes, one per factor. A factor to which no code matters has an empty panel that says so.
+
+    Raises:
+        ValueError: the matrix does not fit codes and factors.
+
+    Reference:
+        Eastwood & Williams 2018 (DCI), figure 5.
+    """
+    matrix = np.abs(matrix_of(result))
+    code_matrix, factor_matrix = np.asarray(codes, dtype=float), np.asarray(factors, dtype=float)
+    if matrix.shape != (code_matrix.shape[1], factor_matrix.shape[1]):
+        raise ValueError(
+            f"the matrix is {matrix.shape}; codes and factors are {code_matrix.shape} and {factor_matrix.shape}"
+        )
+    names = list(list_of("factor_names", factor_names or ()) or (f"factor {k}" for k in range(matrix.shape[1])))
+    grey = set(greyed)
+    heads = list(list_of("code_names", code_names or ()) or (f"code {code}" for code in range(len(matrix))))
+    n_across, wide = across(width, len(names), ACROSS, PANEL[0], LEFT)
+    panels = new_panels(len(names), n_across, (wide, PANEL[1]), left=LEFT, below=0.35)
+    for k, (ax, name) in enumerate(zip(panels, names, strict=True)):
+        ax.set_title(name, fontsize=FONT_SIZE, color=INK, loc="left", pad=5, parse_math=False)
+        best = int(matrix[:, k].argmax())
+        if matrix[best, k] == 0:
+            ax.set_axis_off()
+            ax.text(0.5, 0.5, "no code matters", ha="center", va="center", color=MUTED, fontsize=FONT_SIZE)
+            continue
+        plot_factor_code(
+            code_matrix[:, best], factor_matrix[:, k], kind=kinds[k], size=sizes[k] if sizes else None,
+            levels=levels[k] if levels else (), period=periods[k] if periods else 0.0, greyed=best in grey,
+            max_points=max_points, ax=ax,
+        )  # fmt: skip
+        label(ax, "", heads[best])
+    return panels

@@ -1,0 +1,147 @@
+"""One file for each dataset: `sprites.npz`, a zip that NumPy opens as well, of which only what is asked for is read.
+
+It holds `zoo.json` (see `records`), `factors.npy` (n_rows, n_factors), and `codes/<model>.npy` of each model: uint8
+(2, n_codes, n_rows), the lower and the upper bytes of (codes - centre) / scale in float16. Bytes of one kind lie
+together because they pack better.
+"""
+
+import io
+import json
+import zipfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unbraid.base.suggest import one_line
+from unbraid.base.types import ArrayLike, FloatArray, UInt8Array
+from unbraid.data import Representation
+from unbraid.files.json_records import check_record
+from unbraid.files.tables import UNREADABLE, read_npz
+from unbraid.files.whole_files import atomic_write, check_file, check_unpacked
+from unbraid.zoo.zoo_json import FORMAT, ZooRecord
+
+ABOUT, FACTORS, CODES = "zoo.json", "factors", "codes/"
+SUFFIX = ".npz"
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the time of every part, so that equal content makes equal files
+
+
+@dataclass(frozen=True)
+class ZooFile:
+    """The models of one dataset; `about` is what `ZooRecord` describes."""
+
+    path: Path
+    about: Mapping[str, Any]
+
+    @property
+    def dataset(self) -> str:
+        return self.about["dataset"]
+
+    def codes(self, model: str) -> Representation:
+        """Codes and factors of a model of the dataset, by its name there.
+
+        Raises:
+            ValueError: the file is damaged.
+        """
+        entry = next(each for each in self.about["models"] if each["name"] == model)
+        member = f"{CODES}{model}"
+        arrays = read_npz(self.path, {FACTORS, member})
+        factors, shape = self.about["factors"], (2, entry["n_codes"], self.about["rows"])
+        if member not in arrays or arrays[member].shape != shape or arrays[member].dtype != np.uint8:
+            raise ValueError(f"{self.path} is damaged: {member} is not uint8 {shape}")
+        if FACTORS not in arrays or arrays[FACTORS].shape != (self.about["rows"], len(factors)):
+            raise ValueError(f"{self.path} is damaged: {FACTORS} are not ({self.about['rows']}, {len(factors)})")
+        codes = unpacked(arrays[member], entry["centre"], entry["scale"])
+        if not np.isfinite(codes).all():
+            raise ValueError(f"{self.path} is damaged: {member} holds what is not finite")
+        return Representation(
+            codes,
+            arrays[FACTORS],
+            names=tuple(each["name"] for each in factors),
+            kinds=tuple(each["kind"] for each in factors),
+            sizes=None if any(each["size"] is None for each in factors) else tuple(each["size"] for each in factors),
+            levels=tuple(tuple(each["levels"]) for each in factors),
+            periods=tuple(each["period"] for each in factors),
+        )
+
+
+def packed(codes: ArrayLike) -> tuple[UInt8Array, FloatArray, FloatArray]:
+    """Codes (n, n_codes) as bytes (2, n_codes, n), with centre and scale (n_codes,) of each.
+
+    Around its mean and divided by its largest distance from it, a code of any offset and range keeps 11 bits.
+
+    Raises:
+        ValueError: codes are not finite.
+    """
+    exact = np.asarray(codes, dtype=np.float64)
+    if not np.isfinite(exact).all():
+        raise ValueError("codes that are not finite cannot be kept")
+    centre = exact.mean(axis=0)
+    reach = np.abs(exact - centre).max(axis=0)
+    scale = np.where(reach > 0, reach, 1.0)
+    halves = np.ascontiguousarray(((exact - centre) / scale).astype("<f2").T)
+    return np.moveaxis(halves.view(np.uint8).reshape(*halves.shape, 2), -1, 0).copy(), centre, scale
+
+
+def unpacked(planes: UInt8Array, centre: ArrayLike, scale: ArrayLike) -> FloatArray:
+    """The codes (n, n_codes) that `packed` took, as float32."""
+    halves = np.ascontiguousarray(np.moveaxis(planes, 0, -1)).view("<f2")[..., 0].T
+    return (np.asarray(centre) + np.asarray(scale) * halves.astype(np.float64)).astype(np.float32)
+
+
+def write(path: Path, about: Mapping[str, Any], factors: ArrayLike, codes: Iterable[tuple[str, UInt8Array]]) -> None:
+    """Write the file of a dataset; whole or not at all."""
+    check_record(ZooRecord, about, path)
+    with atomic_write(path) as temporary, zipfile.ZipFile(temporary, "w") as archive:
+        _add(archive, ABOUT, json.dumps(about, allow_nan=False).encode())
+        _add(archive, f"{FACTORS}.npy", _npy(np.asarray(factors)))
+        for model, planes in codes:
+            _add(archive, f"{CODES}{model}.npy", _npy(planes))
+
+
+def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
+    archive.writestr(zipfile.ZipInfo(name, EPOCH), content, zipfile.ZIP_DEFLATED, compresslevel=9)
+
+
+def _npy(array: Any) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=False)
+    return buffer.getvalue()
+
+
+def open_file(path: Path) -> ZooFile:
+    """The file of a dataset, of which only what describes it is read.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it is no file of a zoo, damaged, or of another version.
+    """
+    if not path.is_file():
+        check_file(path)
+        raise FileNotFoundError(f"{path}: no such file")
+    return ZooFile(path, _about(path))
+
+
+def _about(path: Path) -> Mapping[str, Any]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if ABOUT not in archive.namelist():
+                raise ValueError(f"it holds no {ABOUT}")
+            check_unpacked(path, archive.getinfo(ABOUT).file_size)
+            content = json.loads(archive.read(ABOUT).decode("utf-8"))
+    except (*UNREADABLE, RecursionError) as error:
+        reason = "it is no zip archive" if isinstance(error, zipfile.BadZipFile) else one_line(error)
+        raise ValueError(f"{path}: not the file of a zoo ({reason})") from None
+    if isinstance(content, dict) and isinstance(found := content.get("format"), int) and found != FORMAT:
+        raise ValueError(f"{path}: its format is {found}; this version of unbraid reads {FORMAT}")
+    check_record(ZooRecord, content, path)
+    names = [model["name"] for model in content["models"]]
+    if len({*names}) < len(names):
+        raise ValueError(f"{path} is damaged: two models have one name")
+    for model in content["models"]:
+        of_codes = ("centre", "scale") if model["kl"] is None else ("centre", "scale", "kl")
+        if any(len(model[name]) != model["n_codes"] for name in of_codes):
+            raise ValueError(f"{path} is damaged: {model['name']} has not one {', '.join(of_codes)} for each code")
+    return content

@@ -1,0 +1,316 @@
+"""`unbraid study` as a user meets it."""
+
+import json
+import shutil
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.studies.study_examples import SMALL, written
+from unbraid.cli._progress import progress_bar
+from unbraid.studies import execution as session
+from unbraid.studies import store
+from unbraid.studies.executors import EXECUTORS
+
+
+@pytest.fixture(autouse=True)
+def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    local = EXECUTORS["local"]
+
+    def alone(tasks, datasets, *, report=None, processes=0):  # noqa: ARG001
+        return local(tasks, datasets, report=report, processes=0)
+
+    monkeypatch.setattr("unbraid.studies.execution.EXECUTORS", {**EXECUTORS, "local": alone})
+
+
+@pytest.fixture
+def run(unbraid_cli, tmp_path: Path):
+    def run(text: str, *options: str) -> tuple[int, str, str]:
+        return unbraid_cli("study", "run", str(written(tmp_path, text)), "--out", str(tmp_path / "out"), *options)
+
+    return run
+
+
+def test_run_status_and_export(run, unbraid_cli, tmp_path: Path) -> None:
+    code, printed, _ = run(SMALL)
+    out = tmp_path / "out"
+    assert code == 0
+    assert f"6 finished: {out}" in printed
+    code, printed, _ = unbraid_cli("study", "status", str(out))
+    assert code == 0
+    rows = [line.split() for line in printed.splitlines()]
+    assert ["beta_vae", "beta=4", "2"] in [row[:3] for row in rows]
+    assert ["pca", "2"] in [row[:2] for row in rows]
+    assert ["all", "6", "0"] in [row[:3] for row in rows]
+    code, printed, _ = unbraid_cli("study", "status", str(out), "--json", "-")
+    assert [run["state"] for run in json.loads(printed)] == ["finished"] * 6
+    for name in ("r.csv", "r.parquet"):
+        assert unbraid_cli("export", str(out), "--out", str(tmp_path / name))[0] == 0
+    kept = pd.read_parquet(out / "results.parquet")
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "r.parquet"), kept)
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "r.csv")[["run", "mig.score"]], kept[["run", "mig.score"]])
+    merged = tmp_path / "all.csv"
+    code, printed, _ = unbraid_cli("study", "merge", str(out), "--out", str(merged))
+    assert (code, printed) == (0, f"wrote {merged}: 6 runs of 1 table\n")
+    code, _, error = unbraid_cli("study", "merge", str(tmp_path / "r.csv"), str(out), "--out", str(merged))
+    assert (code, error.count("\n")) == (2, 1)
+    assert unbraid_cli("study", "merge", str(merged), str(merged), "--out", str(merged))[2].endswith("given twice\n")
+    compared = [unbraid_cli("compare", str(each), "--json", "-") for each in (merged, out)]
+    assert compared[0] == compared[1]
+    assert compared[0][0] == 0
+    code, _, error = unbraid_cli("export", str(out), "--out", str(tmp_path / "r.xlsx"))
+    assert code == 2
+    assert "the name must end in .csv or .parquet" in error
+
+
+def test_what_failed_is_told_and_ends_with_0(run, unbraid_cli, tmp_path: Path) -> None:
+    text = SMALL.replace("\nseeds: 2", '\n  - {name: vae, network: "tests.studies.study_examples:refusing"}\nseeds: 1')
+    code, printed, _ = run(text)
+    assert code == 0
+    assert "3 finished, 1 failed" in printed
+    assert "the first that failed: RuntimeError: the network will not" in printed
+    assert "--retry failed tries these again" in printed
+    code, printed, _ = unbraid_cli("study", "status", str(tmp_path / "out"))
+    assert "seed 0): RuntimeError: the network will not" in printed
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        code, _, error = unbraid_cli("report", str(tmp_path / "out"))
+    assert (code, error.count("RuntimeError: the network will not")) == (0, 1)
+    run(SMALL.replace("beta: [1, 4]", "beta: 1"))
+    code, printed, _ = unbraid_cli("study", "status", str(tmp_path / "out"))
+    assert "1 run in the folder but no longer in the YAML: kept, outside the results" in printed
+
+
+def test_a_metric_that_fails_is_counted_with_its_reason(run, unbraid_cli, tmp_path: Path, monkeypatch) -> None:
+    name = "tests.studies.study_examples:broken"
+    line = f"metric {name} failed for 6 of 6 runs: ZeroDivisionError: nothing to divide by"
+    out = tmp_path / "out"
+    code, printed, _ = run(SMALL.replace("dci_lasso]", f"'{name}']"))
+    assert code == 0
+    hint = f"unbraid study status {out} tells why each failed; --retry failed tries these again"
+    assert {f"6 finished: {out}", line, hint} <= set(printed.splitlines())
+    assert line in unbraid_cli("study", "status", str(out))[1].splitlines()
+    listed = json.loads(unbraid_cli("study", "status", str(out), "--json", "-")[1])
+    assert {each["failed_metrics"][name] for each in listed} == {"ZeroDivisionError: nothing to divide by"}
+    monkeypatch.setattr("tests.studies.study_examples.broken", lambda *_: 0.5)
+    code, printed, _ = run(SMALL.replace("dci_lasso]", f"'{name}']"), "--retry", "failed")
+    assert f"6 finished: {out}" in printed
+    assert "failed" not in printed
+
+
+def test_scoring_a_run_by_hand_leaves_the_table_of_its_study_alone(run, unbraid_cli, tmp_path: Path) -> None:
+    gap = "zero_shot: {held_out: 'y > 5 and x > 5', n_rows: 64}"
+    text = SMALL.replace("dci_lasso", "sap, zero_shot").replace("[1, 4]", "1").replace("seeds: 2", f"seeds: 1\n{gap}")
+    assert run(text)[0] == 0
+    out = tmp_path / "out"
+    unbraid_cli("export", str(out), "--out", str(tmp_path / "before.csv"))
+    frame = pd.read_csv(tmp_path / "before.csv")
+    folder = out / "runs" / frame["run"][0]
+    kept = (folder / "scores.json").read_bytes()
+    for options in (
+        ("--factors", "y", "--seed", "9", "--metrics", "mig,sap"),
+        ("--metrics", "mig"),
+        ("--metrics", "zero_shot", "--held-out", "y > 3"),
+        ("--seed", "3", "--metrics", "sap,nk", "--json", str(tmp_path / "mine.json")),
+    ):
+        code, _, error = unbraid_cli("score", str(folder), *options)
+        assert code == 0
+        assert f"left {folder / 'scores.json'} as it is" in error
+        assert (folder / "scores.json").read_bytes() == kept
+    assert json.loads((tmp_path / "mine.json").read_text())["seed"] == 3
+    code, _, error = unbraid_cli("score", str(folder), "--metrics", "mig,irs", "--factors", "y,x")
+    assert f"wrote irs to {folder / 'scores.json'}" in error
+    unbraid_cli("export", str(out), "--out", str(tmp_path / "after.csv"))
+    names = [name for name in frame.columns if name != "computed_with"]  # it says of irs as well
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "after.csv")[names], frame[names], check_exact=True)
+
+
+def test_a_dry_run_says_what_it_takes_and_writes_nothing(run, tmp_path: Path) -> None:
+    code, printed, _ = run(SMALL, "--dry-run")
+    assert code == 0
+    assert not (tmp_path / "out").exists()
+    assert "6 of 6 runs to do, 36 steps" in printed
+    assert "assumed: " in printed
+    code, printed, _ = run(SMALL, "--dry-run", "--shard", "1/4")
+    assert "2 of 2 runs to do, 12 steps" in printed
+    code, printed, _ = run(SMALL, "--dry-run", "--shard", "7/7")
+    assert (code, "0 of 0 runs to do, 0 steps" in printed) == (0, True)
+    code, printed, error = run(SMALL, "--dry-run", "--shard", "zzz")
+    assert (code, printed, error) == (2, "", "unbraid: shard 'zzz': write i/n with i from 1 to n, such as 2/8\n")
+    assert run(SMALL)[0] == 0
+    at_work = [path / ".scores.json.0123.part" for path in (tmp_path / "out" / "runs").iterdir()]
+    for path in at_work:  # of a `study run` that is writing just now
+        path.touch()
+    code, printed, _ = run(SMALL.replace("seeds: 2", "seeds: 3"), "--dry-run")
+    assert "3 of 9 runs to do, 18 steps" in printed
+    assert all(path.exists() for path in at_work)
+    assert run(SMALL)[0] == 0
+    assert not any(path.exists() for path in at_work)
+
+
+def test_a_dry_run_tells_what_is_only_scored_and_tries_again_what_failed(run, tmp_path: Path) -> None:
+    one = SMALL.replace("seeds: 2", "seeds: 1")
+    assert run(one)[0] == 0
+    more = one.replace("metrics: [", "metrics: [sap, ")
+    code, printed, _ = run(more, "--dry-run")
+    assert (code, "3 of 3 runs to do, 0 steps" in printed, "disk      about 0 MB" in printed) == (0, True, True)
+    failed = sorted((tmp_path / "out" / "runs").iterdir())[0]
+    shutil.rmtree(failed)
+    store.write_failure(tmp_path / "out", store.Failure(failed.name, "pca", "", 0, "memory", 1))
+    assert "0 of 3 runs to do, 0 steps" in run(one, "--dry-run")[1]
+    assert "1 of 3 runs to do, 6 steps" in run(one, "--dry-run", "--retry", "failed")[1]
+
+
+def test_a_dry_run_scores_where_the_first_images_share_a_level(run) -> None:
+    """The first 1 024 images are squares of one size."""
+    sprites = "{name: sprites, shrink: 8, without: 'orientation > 0 or scale > 1'}"
+    study = SMALL.replace("{name: square, positions: 8, shrink: 4}", sprites)
+    assert study != SMALL
+    code, printed, error = run(study, "--dry-run")
+    assert (code, error) == (0, "")
+    assert "6 of 6 runs to do" in printed
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("seeds: 2", "seedz: 2", "study.yaml: seedz: unknown; did you mean 'seeds'?"),
+        ("beta: [1, 4]", "betta: 4", "families[0].betta: unknown; did you mean 'beta'?"),
+        ("steps: 6", "steps: six", "study.yaml: steps: input should be a valid integer; got 'six'"),
+        ("name: square", "name: squares", "no dataset of that name; did you mean 'square'?"),
+        ("positions: 8", "position: 8", "dataset 'square' has no option 'position'"),
+        ("name: square, positions: 8, shrink: 4", "name: cars3d", "cars"),
+        ("[mig, dci_lasso]", "[mig, dci_lass]", "unknown metric 'dci_lass'; did you mean 'dci_lasso'?"),
+        ("network: dense", "network: 'tests.studies.study_examples:enormous'", "6 runs need about"),
+        (
+            "network: dense",
+            "network: 'tests.studies.study_examples:absent'",
+            "cannot be imported: module 'tests.studies.study_examples' has no attribute 'absent'",
+        ),
+        ("batch_size: 8", "batch_size: 100000000000", "beta_vae with latents=3, network=dense, beta=1 needs at least"),
+        (
+            "device: cpu",
+            "device: cuda:7",
+            "device 'cuda:7': write cuda, and CUDA_VISIBLE_DEVICES=7 for that one of several",
+        ),
+        ("device: cpu", "device: tpu", "device 'tpu': one of auto, cpu, cuda, mps"),
+        ("seeds: 2", "seeds: 2\nzero_shot: {held_out: 'z > 3'}", "names no factor 'z'"),
+        ("seeds: 2", "seeds: 2\ncompositional: {factors: [x, z]}", "z"),
+    ],
+)
+def test_bad_input_is_one_line_and_2_and_nothing_is_written(run, tmp_path: Path, old, new, said) -> None:
+    text = SMALL.replace(old, new)
+    assert text != SMALL
+    code, printed, error = run(text)
+    assert (code, printed) == (2, "")
+    assert said in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_metric_that_the_factors_of_the_dataset_do_not_allow_is_refused(run, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    np.save(tmp_path / "mine" / "images.npy", np.zeros((4, 32, 32), dtype=np.uint8))
+    (tmp_path / "mine" / "factors.csv").write_text("a,b\n0,0\n0,1\n1,0\n1,1\n")
+    text = SMALL.replace("name: square, positions: 8, shrink: 4", f"name: {tmp_path}/mine")
+    code, _, error = run(text.replace("[mig, dci_lasso]", "[mig, d_lsbd]"))
+    assert (code, error.count("\n")) == (2, 1)
+    assert "metrics[1]: d_lsbd needs at least one cyclic factor; the factors of the dataset are a (ordinal)" in error
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_of_another_version_or_of_something_else_is_left_alone(run, unbraid_cli, tmp_path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "thesis.tex").write_text("years of work")
+    code, _, error = run(SMALL)
+    assert (code, error.count("\n")) == (2, 1)
+    assert "holds something else than a study" in error
+    assert [each.name for each in out.iterdir()] == ["thesis.tex"]
+    (out / "thesis.tex").unlink()
+    store.write_json(out / store.ABOUT, {"format": 99})
+    for arguments in (["run", str(tmp_path / "study.yaml"), "--out"], ["status"]):
+        (out / store.YAML).write_text(SMALL)
+        code, _, error = unbraid_cli("study", *arguments, str(out))
+        assert (code, error.count("\n")) == (2, 1)
+        assert "a study of format 99; this version of unbraid reads 1" in error
+    assert sorted(each.name for each in out.iterdir()) == ["study.json", "study.yaml"]
+
+
+def test_what_takes_long_is_told_where_there_is_no_terminal(run, unbraid_cli, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("unbraid.cli._progress.PLAIN_SECONDS", 0.0)
+    code, _, told = run(SMALL + "udr: {compare: all, similarity: spearman}\n")
+    assert code == 0
+    assert "small 0/6 runs, 17%: " in told
+    assert "scoring mig\n" in told
+    assert told.splitlines()[-1] == "comparing models, 100%: 6/6"
+    shutil.rmtree(tmp_path / "out" / "udr")
+    code, _, told = unbraid_cli("rank", str(tmp_path / "out"))
+    assert code == 0
+    assert told.splitlines() == [f"comparing models, {done / 6:.0%}: {done}/6" for done in range(1, 7)]
+    code, _, told = unbraid_cli("report", str(tmp_path / "out"))
+    assert code == 0
+    assert "drawing what latents do, 50%: 3/6\n" in told
+
+
+def test_a_line_without_more_to_say_ends_with_its_share(monkeypatch, capsys) -> None:
+    monkeypatch.setattr("unbraid.cli._progress.PLAIN_SECONDS", 0.0)
+    with progress_bar("fit") as show:
+        show("study 2/3 models", 3, 4, "")
+    assert capsys.readouterr().err == "study 2/3 models, 75%\n"
+
+
+def test_interrupted_it_says_so_in_one_line_with_130(run, monkeypatch) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("unbraid.studies.execution.write_results", stop)
+    assert run(SMALL) == (130, "", "unbraid: stopped; the same command continues\n")
+
+
+@pytest.mark.parametrize("command", ["status", "export"])
+def test_a_folder_that_is_no_study_is_named(unbraid_cli, tmp_path: Path, command) -> None:
+    options = ["--out", str(tmp_path / "r.csv")] if command == "export" else []
+    for folder, said in ((tmp_path, "not the folder of a study"), (tmp_path / "absent", "no such file or folder")):
+        group = ["study"] if command == "status" else []
+        code, _, error = unbraid_cli(*group, command, str(folder), *options)
+        assert (code, error.count("\n")) == (2, 1)
+        assert said in error
+
+
+def test_the_executor_of_the_file_is_taken_unless_the_command_names_another(run, monkeypatch) -> None:
+    asked: list[tuple[object, ...]] = []
+
+    def cluster(tasks, datasets, *, report=None, address="auto", gpus_per_run=None):
+        asked.append((address, gpus_per_run))
+        return EXECUTORS["local"](tasks, datasets, report=report, processes=0)
+
+    monkeypatch.setitem(session.EXECUTORS, "ray", cluster)
+    there = SMALL + "executor: {name: ray, address: '10.0.0.5:6379', gpus_per_run: 0.5}\n"
+    assert run(there)[0] == 0
+    assert run(there, "--address", "auto")[0] == 0
+    assert asked == [("10.0.0.5:6379", 0.5), ("auto", 0.5)]
+    assert run(there, "--executor", "local")[0] == 0
+    assert len(asked) == 2
+    for more in ((), ("--dry-run",)):
+        code, _, error = run(there, "--processes", "2", *more)
+        assert (code, error.count("\n")) == (2, 1)
+        assert "executor 'ray' has no option 'processes'; it has address, gpus_per_run" in error
+    more = SMALL.replace("seeds: 2", "seeds: 5\nexecutor: {name: local, processes: 1}")
+    code, printed, _ = run(more, "--dry-run")
+    assert code == 0
+    assert "with 1 at a time" in printed
+
+
+def test_options_that_do_not_go_together_are_refused(run, tmp_path: Path) -> None:
+    for more in ((), ("--dry-run",)):
+        code, _, error = run(SMALL, "--executor", "lokal", *more)
+        assert (code, error) == (2, "unbraid: unknown executor 'lokal'; did you mean 'local'?\n")
+    code, _, error = run(SMALL, "--address", "auto")
+    assert (code, error.count("\n")) == (2, 1)
+    assert "--address" in error
+    assert "go with --executor ray" in error
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,72 @@
+"""The shared pairs of encoders and decoders."""
+
+import pytest
+import torch
+from torch import nn
+
+from unbraid.families.networks.gaussian_vae import GaussianVAE
+from unbraid.families.networks.standard import conv_pair, dense_pair, network_pair
+from unbraid.families.networks.strided import Halving
+from unbraid.files.trust import Trusted
+
+SHAPES = [
+    (16, 16, 3), (17, 31, 1), (32, 32, 1), (64, 64, 3), (128, 128, 3), (33, 33, 1), (50, 77, 2), (63, 32, 1),
+    (127, 128, 1), (100, 64, 4),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("pair", [conv_pair, dense_pair])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_decoded_images_have_the_shape_of_the_images(pair, shape):
+    height, width, channels = shape
+    vae = GaussianVAE(*pair(shape, 14, 7))
+    outputs = vae(torch.rand(2, channels, height, width), torch.randn(2, 7))
+    assert outputs.decoded.shape == (2, channels, height, width)
+    assert outputs.mean.shape == outputs.log_variance.shape == outputs.sample.shape == (2, 7)
+
+
+def test_the_pair_at_64_is_that_of_the_published_studies():
+    """UDR table 2: four convolutions, FC 256, and the mirror image; 764 245 parameters with one channel and 10 latents.
+
+    Encoder: 32 (16 + 1) + 32 (512 + 1) + 64 (512 + 1) + 64 (1024 + 1) + 256 (1024 + 1) + 20 (256 + 1) = 382 932.
+    Decoder: 256 (10 + 1) + 1024 (256 + 1) + 64 (1024 + 1) + 32 (1024 + 1) + 32 (512 + 1) + 512 + 1 = 381 313.
+    """
+    encoder, decoder = conv_pair((64, 64, 1), 20, 10)
+    kinds = [type(layer) for layer in encoder if not isinstance(layer, nn.ReLU)]  # pyright: ignore
+    assert kinds == [Halving] * 4 + [nn.Flatten, nn.Linear, nn.Linear]
+    sizes = [(layer.in_channels, layer.out_channels) for layer in encoder if isinstance(layer, nn.Conv2d)]
+    assert sizes == [(1, 32), (32, 32), (32, 64), (64, 64)]
+    back = [(layer.in_channels, layer.out_channels) for layer in decoder if isinstance(layer, nn.ConvTranspose2d)]
+    assert back == [(64, 64), (64, 32), (32, 32), (32, 1)]
+    counts = [sum(parameter.numel() for parameter in part.parameters()) for part in (encoder, decoder)]
+    assert counts == [382_932, 381_313]
+
+
+@pytest.mark.parametrize("shape", [(15, 64, 1), (64, 129, 3), (10,), (64, 64)])
+def test_shapes_without_a_convolutional_pair_are_told_another(shape):
+    with pytest.raises(ValueError, match="sides from 16 to 128; got .* network='dense'"):
+        conv_pair(shape, 20, 10)
+
+
+def test_dense_pair_takes_rows_of_a_table():
+    encoder, decoder = dense_pair((6,), 4, 2)
+    assert encoder(torch.rand(5, 6)).shape == (5, 4)
+    assert decoder(torch.rand(5, 2)).shape == (5, 6)
+
+
+def test_a_network_of_ones_own_is_named_by_module_and_function():
+    encoder, _ = network_pair(Trusted(f"{__name__}:halves"), (4,), 2, 1)
+    assert encoder(torch.ones(3, 4)).shape == (3, 2)
+    with pytest.raises(ValueError, match="no network 'cnv': one of conv, dense"):
+        network_pair("cnv", (64, 64, 1), 2, 1)
+
+
+def halves(shape: tuple[int, ...], n_outputs: int, n_latents: int) -> tuple[nn.Module, nn.Module]:
+    return nn.Linear(shape[0], n_outputs), nn.Linear(n_latents, shape[0])
+
+
+def test_the_sample_is_the_mean_plus_noise_times_the_deviation():
+    encoder, decoder = nn.Identity(), nn.Identity()
+    given = torch.tensor([[1.0, -2.0, 0.0, 2.0]])  # means 1 and -2, log-variances 0 and 2
+    outputs = GaussianVAE(encoder, decoder)(given, torch.tensor([[0.5, -1.0]]))
+    torch.testing.assert_close(outputs.sample, torch.tensor([[1.5, -2.0 - torch.e]]))

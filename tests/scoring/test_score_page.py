@@ -1,0 +1,643 @@
+import json
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.examples import SPACE, entangled_codes, grid_factors
+from unbraid import Representation, ScoreCard, score
+from unbraid.base.printable import printable
+from unbraid.base.types import FloatArray, IntArray
+from unbraid.base.version import VERSION
+from unbraid.data import FactorSpace
+from unbraid.metrics import METRICS, Metric
+from unbraid.metrics._shared.chance import Noise
+from unbraid.metrics.d_lsbd import d_lsbd
+from unbraid.scoring import score_page as card_page
+from unbraid.scoring.card import Scored, load_beside
+from unbraid.scoring.score_page_content import MOST_CODES, dead_codes, description, number_text
+from unbraid.scoring.score_page_figures import hinton_figures, latents_figure
+from unbraid.show.html import render
+
+FACTORS = grid_factors(6)
+CODES = np.column_stack([np.full(len(FACTORS), 0.5), entangled_codes(FACTORS)])
+VOID = {"meta", "link", "br", "img", "input", "hr"}
+
+
+@dataclass(frozen=True, eq=False)
+class Trees:
+    disentanglement: float
+    completeness: float
+    standard_error: float
+    importance: FloatArray
+    per_code: FloatArray
+    alignment: IntArray
+    per_factor: FloatArray
+    accuracy: FloatArray
+    notes: tuple[str, ...] = ()
+
+
+def page(card: ScoreCard) -> str:
+    return card_page.page(card.contents())
+
+
+def page_content(card: ScoreCard) -> dict[str, Any]:
+    return card_page.page_content(card.contents())
+
+
+def table(card: ScoreCard) -> str:
+    return card_page.table(card.contents())
+
+
+def saved_page(path: Path) -> str:
+    return page(load_beside(path))
+
+
+def trees(codes: FloatArray, factors: FloatArray) -> Trees:
+    """A metric of one's own with every field that the page knows how to show."""
+    shape = (codes.shape[1], factors.shape[1])
+    importance = np.arange(float(np.prod(shape))).reshape(shape)
+    alignment = np.r_[np.arange(1, shape[1]), -1]
+    per_factor = np.r_[np.nan, np.full(shape[1] - 1, 0.25)]
+    return Trees(
+        0.5,
+        0.125,
+        0.0625,
+        importance,
+        np.arange(shape[0]) / 8,
+        alignment,
+        per_factor,
+        np.full(shape[1], 0.5),
+        ("factor <0> left out & noted",),
+    )
+
+
+def own(**changes: object) -> Metric:
+    row = Metric(
+        trees, title="Trees <b>", headline="disentanglement", best=1.0, higher_is_better=True, range=(0.0, 1.0),
+        summary="Says <this> & that.", limitations="Ignores 'all' the rest.", source="Nobody <1999>",
+    )  # fmt: skip
+    return replace(row, **changes)
+
+
+def card_of(codes: FloatArray, factors: FloatArray, **arguments: object) -> ScoreCard:
+    card = score(codes, factors, metrics="mig", **arguments)  # pyright: ignore[reportArgumentType]
+    result = trees(card.representation.codes, card.representation.factors)
+    return replace(
+        card,
+        scored={**card.scored, "my:trees": Scored(own(), result, 0.1, chance=Noise(0.1))},
+        skipped={"x": "no <grid> here"},
+    )
+
+
+@pytest.fixture(scope="module")
+def card() -> ScoreCard:
+    return card_of(CODES, FACTORS, kinds=SPACE.kinds, names=SPACE.names)
+
+
+@pytest.fixture(scope="module")
+def html(card: ScoreCard) -> str:
+    return page(card)
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For what is about words and numbers alone: figures take most of a page's time."""
+    for name in ("hinton_figures", "scatter_figures"):
+        monkeypatch.setattr(card_page, name, lambda *_: [])
+    monkeypatch.setattr(card_page, "latents_figure", lambda *_: None)
+
+
+class Reader(HTMLParser):
+    """Checks that tags nest and collects what the tests ask about."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text: list[str] = []
+        self.ids: list[str] = []
+        self.feed(text)
+        self.close()
+        assert not self.open, f"never closed: {self.open}"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        self.ids += [value for name, value in attrs if name == "id" and value]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if not {"script", "style"} & set(self.open):
+            self.text.append(data)
+
+
+def words(html: str) -> str:
+    return " ".join(" ".join(Reader(html).text).split())
+
+
+def test_the_page_is_well_formed_with_unlike_ids_that_links_find(html: str) -> None:
+    assert html.startswith("<!doctype html>")
+    reader = Reader(html)
+    assert len(reader.ids) == len(set(reader.ids))
+    targets = [attrs["href"] for _, attrs in reader.tags if (attrs.get("href") or "").startswith("#")]
+    assert targets
+    assert {target[1:] for target in targets if target} <= set(reader.ids)
+    used = re.findall(r"url\(#([^)]+)\)", html)
+    assert used
+    assert set(used) <= set(reader.ids)
+
+
+def test_nothing_is_loaded_from_anywhere(html: str, card: ScoreCard) -> None:
+    inline = re.sub(r'"data:image/png;base64,[^"]*"', '""', html)
+    assert not re.search(r"https?:|//[a-z]|@import|@font-face|url\((?!#)", inline)
+    assert "http" not in table(card)
+    for _, attrs in Reader(html).tags:
+        for name in {"src", "href", "srcset", "action", "data", "poster"} & attrs.keys():
+            assert re.match(r"#|data:", attrs[name] or ""), attrs[name]
+
+
+def test_every_score_is_there_with_direction_range_meaning_and_blind_spot(html: str, card: ScoreCard) -> None:
+    text = words(html)
+    for name, scored in card.scored.items():
+        assert name in text
+        assert number_text(scored.headline) in text
+        assert scored.metric.summary in text
+        assert f"Limitations: {scored.metric.limitations}" in text
+        assert scored.metric.source in text
+    assert "↑ higher 0 to 1" in text
+    assert "± 0.062 disentanglement" in text
+    assert "completeness 0.125" in text
+    assert "factor value accuracy shape left out 0.500 size 0.250 0.500 hue 0.250 0.500" in text
+    assert "factor <0> left out & noted" in text
+
+
+def test_what_is_skipped_is_there_with_its_reason(html: str) -> None:
+    assert "not defined here: no <grid> here" in words(html)
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_metrics_that_are_skipped_for_one_reason_share_its_row(card: ScoreCard) -> None:
+    html = table(replace(card, skipped={"irs": "too wide", "r2": "too wide", "udr": "no models"}, failed={}))
+    assert (html.count("too wide"), html.count("no models")) == (1, 1)
+    assert all(html.count(f'id="score-{name}"') == 1 for name in ("irs", "r2", "udr"))
+
+
+@pytest.mark.parametrize("name", sorted(METRICS))
+def test_any_metric_of_the_table_may_be_skipped(name: str, card: ScoreCard) -> None:
+    text = words(table(replace(card, skipped={name: "because"})))
+    assert f"{name} {METRICS[name].title} – not defined here: because" in text
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_a_lower_is_better_metric_without_an_end_has_an_arrow_down_and_no_bar(card: ScoreCard) -> None:
+    metric = own(higher_is_better=False, range=(0.0, np.inf))
+    result = trees(CODES, FACTORS)
+    text = table(replace(card, scored={"t": Scored(metric, result, 0.0)}, skipped={}))
+    assert "↓ lower 0 to ∞" in words(text)
+    assert '<span class="ub-bar"' not in text
+    unbounded = own(range=(-np.inf, np.inf), best=np.nan, limitations="", title="t")
+    assert "no fixed range" in words(table(replace(card, scored={"t": Scored(unbounded, result, 0.0)})))
+
+
+@pytest.mark.usefixtures("undrawn")
+@pytest.mark.parametrize(
+    ("value", "span", "expected"),
+    [
+        (0.25, (0.0, 1.0), {"start": 0, "width": 25}),
+        (-0.5, (-1.0, 1.0), {"start": 25, "width": 25}),
+        (1.0, (0.0, 2.0), {"start": 0, "width": 50}),
+        (7.0, (0.0, 1.0), {"start": 0, "width": 100}),
+        (0.75, (0.5, 1.0), {"start": 0, "width": 50}),
+    ],
+)
+def test_the_bar_runs_from_nought_or_the_low_end_to_the_score(card, value, span, expected) -> None:
+    result = replace(trees(CODES, FACTORS), disentanglement=value)
+    scored = Scored(own(range=span), result, 0.0)
+    content = page_content(replace(card, scored={"t": scored}))
+    assert content["groups"][0]["rows"][0]["bar"] == expected
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_the_alignment_table_names_codes_shares_and_disagreement(card: ScoreCard) -> None:
+    rows = page_content(card)["alignment"]["rows"]
+    importance = card["my:trees"].importance
+    assert [row["own"][0]["text"] for row in rows] == ["code 1", "code 2", "none"]
+    last = rows[0]["choices"][-1]
+    assert (last["text"], last["differs"]) == ("code 3", True)
+    assert last["share"] == f"{100 * importance[3, 0] / importance[:, 0].sum():.0f} %"
+
+
+def test_equal_matrices_are_drawn_once_and_named_together(card: ScoreCard) -> None:
+    again = replace(card, scored={**card.scored, "mig_again": card.scored["mig"]})
+    assert [each["title"] for each in page_content(again)["hintons"]] == ["mig, mig_again", "my:trees"]
+    assert page(again).count("Hinton diagram of the") == 2
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_dead_codes_are_constant_ones_and_those_of_little_kl() -> None:
+    codes = np.random.default_rng(0).standard_normal((len(FACTORS), 4)) * [1, 0.05, 1, 0]
+    log_variances = np.broadcast_to([-2.0, 0.0, -1.0, -3.0], codes.shape)
+    for given, dead in ((None, [3]), (log_variances, [1, 3])):
+        content = page_content(score(codes, FACTORS, metrics="mig", log_variances=given))
+        assert content["card"]["dead"] == dead
+        assert [code["code"] for code in content["codes"] if code["dead"]] == dead
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_the_number_that_factors_average_to_is_named(card: ScoreCard) -> None:
+    result = replace(trees(CODES, FACTORS), per_factor=np.array([0.0, 0.125, 0.25]))
+    rows = page_content(replace(card, scored={"t": Scored(own(), result, 0.0, chance=Noise(0.1))}))["groups"][0]["rows"]
+    assert rows[0]["per_factor"]["of"] == "completeness"
+    mig_row = page_content(card)["groups"][0]["rows"][0]
+    assert mig_row["per_factor"]["of"] == "score"
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_the_codes_table_has_the_value_of_each_code(card: ScoreCard) -> None:
+    content = page_content(card)
+    assert content["code_metrics"] == ["my:trees"]
+    assert [code["scores"] for code in content["codes"]] == [["0.000"], ["0.125"], ["0.250"], ["0.375"]]
+    assert [code["factors"] for code in content["codes"]] == [[], ["shape"], ["size"], []]
+
+
+def test_the_same_card_gives_the_same_page(card: ScoreCard, html: str) -> None:
+    assert page(card) == html
+
+
+def test_names_are_text_wherever_they_appear() -> None:
+    names = ('<script>alert("x")</script>', "$\\frac{a$ & b", "位置 é→\u202e", "position_x\"' onload=x", 'id="patch_1"')
+    factors = np.random.default_rng(0).integers(0, 3, (90, 5))
+    kinds = ("categorical", "ordinal", "cyclic", "ordinal", "continuous")
+    card = card_of(factors + 0.1, factors, kinds=kinds, names=names)
+    html = page(replace(card, path="<img src=x>&.npz"))
+    assert [tag for tag, _ in Reader(html).tags].count("script") == 1
+    assert not any("onload" in attrs for _, attrs in Reader(html).tags)
+    text = words(html)
+    for name in (*names, "<img src=x>&.npz"):
+        assert " ".join(printable(name).split()) in text
+    assert "<script>" not in table(card)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda z, y: (z, y[:, :1]),
+        lambda z, y: (z[:, 1:2], y),
+        lambda z, y: (z[:, :1], y[:, 1:2]),
+        lambda z, y: (np.zeros_like(z), y),
+        lambda z, y: (np.tile(z, 12), y),
+        lambda z, y: (z, np.tile(y, 10)),
+        lambda z, y: (z, y + np.random.default_rng(0).uniform(-0.4, 0.4, y.shape)),
+    ],
+    ids=["one factor", "one code", "one of each", "all dead", "48 codes", "30 factors", "continuous"],
+)
+def test_inputs_of_any_shape_have_a_page(change: Callable[..., tuple[FloatArray, FloatArray]]) -> None:
+    card = card_of(*change(CODES, FACTORS))
+    html = page(card)
+    Reader(html)
+    assert not re.search(r"\b(nan|inf)\b", words(html), re.IGNORECASE)
+    assert len(html) < 2_500_000
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_codes_are_called_by_their_names_in_the_card_its_file_and_its_page(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    names = tuple(f"unit {letter}" for letter in "abcd")
+    far = CODES[:, :4].copy()
+    far[0, 2] = 1e6
+    frame = pandas.DataFrame(far, columns=list(names))
+    card = score(frame, FACTORS, metrics="mig", kinds=SPACE.kinds, names=SPACE.names)
+    assert any(note.startswith("code unit c: ") for note in card.scored["mig"].notes)
+    card.save(tmp_path / "card.json")
+    assert ScoreCard.load(tmp_path / "card.json").representation.code_names == names
+    text = words(page(card))
+    assert "unit a" in text
+    assert not re.search(r"\bcode \d", text)
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_without_matrices_the_page_says_nothing_about_alignment(card: ScoreCard) -> None:
+    bare = replace(card, scored={"n": Scored(own(headline="score"), _Score(0.5), 0.0)})
+    html = page(bare)
+    Reader(html)
+    assert 'id="alignment"' not in html
+    assert "Hinton" not in html
+
+
+@dataclass(frozen=True)
+class _Score:
+    score: float
+
+
+def test_many_samples_do_not_make_a_large_page() -> None:
+    rows = np.random.default_rng(0).integers(0, len(FACTORS), 200_000)
+    card = score(CODES[rows], FACTORS[rows], metrics="mig", kinds=SPACE.kinds)
+    html = page(card)
+    assert "Dots: 2,000 of 200,000 samples." in words(html)
+    assert len(html) < 1_000_000
+
+
+def test_the_fragment_brings_its_own_styles_and_no_script(card: ScoreCard) -> None:
+    fragment = table(card)
+    Reader(fragment)
+    assert fragment.lstrip().startswith('<div class="ub"><style>')
+    assert "<script" not in fragment
+    assert card._repr_html_() == fragment
+
+
+def test_tables_have_scoped_headers_and_figures_have_labels(html: str) -> None:
+    tags = Reader(html).tags
+    assert all(attrs.get("scope") for tag, attrs in tags if tag == "th")
+    figures = [attrs for tag, attrs in tags if tag == "svg"]
+    assert figures
+    assert all(attrs.get("role") == "img" and attrs.get("aria-label") for attrs in figures)
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_the_way_to_reproduce_names_path_metrics_and_seed(card: ScoreCard) -> None:
+    def command(card: ScoreCard) -> str | None:
+        return description(card.contents(), dead_codes(card.representation))["reproduce"]["command"]
+
+    example = replace(score(Representation.example(), metrics="mig", seed=3), skipped={"udr": "needs models"})
+    told = command(replace(example, path="the shipped example"))
+    assert told == "unbraid score --example --metrics mig,udr --seed 3 --html scores.html"
+    assert str(command(replace(example, path="my codes.npz"))).startswith("unbraid score 'my codes.npz' ")
+    assert page_content(card)["card"]["reproduce"]["command"] is command(card) is None
+
+
+@pytest.mark.usefixtures("undrawn")
+@pytest.mark.parametrize("unwanted", [(), ("batch",)])
+def test_the_call_on_a_page_gives_the_same_numbers_of_a_circle_of_which_levels_are_missing(
+    unwanted: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(0)
+    factors = np.column_stack([rng.integers(0, 12, 200), rng.integers(0, 3, 200), rng.integers(0, 2, 200)])
+    angle = np.pi * factors[:, 0] / 12
+    codes = np.column_stack([np.cos(angle), np.sin(angle), factors[:, 1]])
+    told: dict[str, Any] = {"names": ["hour", "size", "batch"], "sizes": [24, 3, 2], "unwanted": unwanted}
+    first = score(codes, factors, kinds=["cyclic", "ordinal", "categorical"], metrics=["r2", "mcc"], **told)
+    again = page_content(first)["card"]["reproduce"]["python"]
+    monkeypatch.chdir(tmp_path)
+    scope: dict[str, Any] = {"codes": codes, "factors": factors}
+    exec(again, scope)
+    assert [each.headline for each in scope["card"].scored.values()] == pytest.approx(
+        [each.headline for each in first.scored.values()]
+    )
+
+
+def test_pyplot_stays_untouched(card: ScoreCard) -> None:
+    def figures() -> list[int]:
+        return getattr(sys.modules.get("matplotlib.pyplot"), "get_fignums", list)()
+
+    before = figures()  # tests of plots may have left some
+    assert page(card)
+    assert figures() == before
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0.1234, "0.123"),
+        (-0.5, "\u22120.500"),
+        (0.0, "0.000"),
+        (2e-5, "2.00e\u221205"),
+        (123.4, "123.4"),
+        (5e6, "5.00e+06"),
+    ],
+)
+def test_numbers_never_hide_their_magnitude(number: float, text: str) -> None:
+    assert number_text(number) == text
+
+
+def test_cyclic_factors_that_fill_their_grid_show_their_planes() -> None:
+    space = FactorSpace(("object", "turn"), (2, 12), ("categorical", "cyclic"))
+    factors = space.grid()
+    angle = factors[:, 1] * 2 * np.pi / 12
+    codes = np.column_stack([np.cos(angle), np.sin(angle), factors[:, 0]])
+    result = d_lsbd(codes, factors, kinds=space.kinds)
+    base = score(codes, factors, metrics="mig", kinds=space.kinds, names=space.names)
+    card = replace(base, scored={"d_lsbd": Scored(own(headline="score"), result, 0.0)})
+    figures = page_content(card)["symmetry"]
+    assert [figure["title"] for figure in figures] == ["turn: its plane", "turn: frequencies"]
+    assert figures[1]["text"] == "d_lsbd of this factor: 0.000."
+    assert "other factors" in figures[0]["text"]
+    Reader(page(card))
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_notes_name_the_factors_that_they_count() -> None:
+    result = replace(
+        trees(CODES, FACTORS),
+        notes=("factors 0 and 2 share a plane", "factor 1 is cut; factor 12 is not", "factors 0, 1 and 2"),
+    )
+    base = score(CODES, FACTORS, metrics="mig", kinds=SPACE.kinds, names=SPACE.names)
+    scored = Scored(own(), result, 0.0, chance=Noise(0.1), factors=base.representation.names)
+    card = replace(base, scored={"t": scored})
+    notes = [
+        "factors shape and hue share a plane",
+        "factor size is cut; factor 12 is not",
+        "factors shape, size and hue",
+    ]
+    assert page_content(card)["groups"][0]["rows"][0]["notes"] == notes
+    assert card.to_dict()["metrics"]["t"]["notes"] == notes
+    assert str(card).splitlines()[1:] == [f"    {note}" for note in notes]
+
+
+@pytest.mark.lengthy
+def test_a_saved_card_has_the_page_that_it_had(tmp_path: Path) -> None:
+    made = score(CODES, FACTORS, metrics=["mig", "dci_lasso", "zero_shot"], kinds=SPACE.kinds, names=SPACE.names)
+    scored = {name: replace(each, seconds=0.25) for name, each in made.scored.items()}
+    card = replace(made, scored=scored, path="x.npz", held_out="hue > 3", chosen_factors=("shape", "size", "hue"))
+    card.save(tmp_path / "scores.json")
+    kept = ScoreCard.load(tmp_path / "scores.json", card.representation)
+    assert kept.to_dict() == card.to_dict()
+    content = page_content(kept)
+    assert _same(content, page_content(card))
+    card.representation.save(tmp_path / "codes.npz")
+    assert saved_page(tmp_path / "scores.json") == render("page.html", content)
+
+
+def _same(one: object, other: object) -> bool:
+    np.testing.assert_equal(one, other)
+    return True
+
+
+@pytest.fixture
+def finite(card: ScoreCard) -> ScoreCard:
+    result = replace(trees(CODES, FACTORS), per_factor=np.full(FACTORS.shape[1], 0.25))
+    return replace(card, scored={**card.scored, "my:trees": Scored(own(), result, 0.1, chance=Noise(0.1))})
+
+
+def test_a_number_of_another_version_of_its_metric_says_so(tmp_path: Path) -> None:
+    score(CODES, FACTORS, metrics=["mig", "mig(bins=5)", "med"]).save(tmp_path / "now.json")
+    saved = json.loads((tmp_path / "now.json").read_text(encoding="utf-8"))
+    version = METRICS["mig"].version
+    saved["metrics"]["mig"]["version"] = version - 1
+    saved["metrics"]["mig(bins=5)"]["version"] = version + 1
+    (tmp_path / "then.json").write_text(json.dumps(saved), encoding="utf-8")
+
+    told = [
+        f"computed by version {version - 1} of mig; unbraid {VERSION} has version {version}",
+        f"computed by version {version + 1} of mig(bins=5); unbraid {VERSION} has version {version}",
+    ]
+    assert re.findall("computed by version [^<]*", saved_page(tmp_path / "then.json")) == told
+    then = ScoreCard.load(tmp_path / "then.json")
+    assert re.findall("    (computed by version .*)", str(then)) == told
+    then.to_hf(tmp_path / "README.md", model="lab/beta", dataset="sprites")
+    assert re.findall("- (computed by version .*)", (tmp_path / "README.md").read_text(encoding="utf-8")) == told
+    now = ScoreCard.load(tmp_path / "now.json")
+    now.to_hf(tmp_path / "NOW.md", model="lab/beta", dataset="sprites")
+    for text in (saved_page(tmp_path / "now.json"), str(now), (tmp_path / "NOW.md").read_text(encoding="utf-8")):
+        assert "computed by version" not in text
+
+
+def test_what_is_said_of_another_version_is_not_kept_in_the_file(tmp_path: Path) -> None:
+    score(CODES, FACTORS, metrics=["mig"]).save(tmp_path / "now.json")
+    saved = json.loads((tmp_path / "now.json").read_text(encoding="utf-8"))
+    saved["metrics"]["mig"]["version"] += 1
+    (tmp_path / "then.json").write_text(json.dumps(saved), encoding="utf-8")
+    assert ScoreCard.load(tmp_path / "then.json").to_dict()["metrics"]["mig"] == saved["metrics"]["mig"]
+
+
+def test_an_unwanted_factor_has_the_version_of_explicitness(tmp_path: Path) -> None:
+    score(CODES, FACTORS, metrics=["mig"], unwanted="factor_0").save(tmp_path / "now.json")
+    saved = json.loads((tmp_path / "now.json").read_text(encoding="utf-8"))
+    assert "computed by" not in str(ScoreCard.load(tmp_path / "now.json"))
+    version = METRICS["explicitness"].version
+    saved["metrics"]["unwanted(factor_0)"]["version"] = version + 1
+    (tmp_path / "then.json").write_text(json.dumps(saved), encoding="utf-8")
+    (note,) = re.findall("computed by .*", str(ScoreCard.load(tmp_path / "then.json")))
+    assert note == (f"computed by version {version + 1} of unwanted(factor_0); unbraid {VERSION} has version {version}")
+
+
+def test_saved_scores_alone_have_a_page_without_figures_of_samples(finite: ScoreCard, tmp_path: Path) -> None:
+    finite.save(tmp_path / "scores.json")
+    html = saved_page(tmp_path / "scores.json")
+    text = words(html)
+    assert Reader(html).ids
+    assert number_text(finite.scored["mig"].headline) in text
+    assert "my:trees" in text
+    assert html.count("Hinton diagram of the") == 2
+    assert f"samples {len(FACTORS)}" in text
+    for absent in ("scatter", "latents", "codes", "symmetry"):
+        assert f'id="{absent}"' not in html
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda _: "[1, 2", "not the scores of unbraid"),
+        (lambda saved: saved | {"input": {}}, "input.path: Field required"),
+        (lambda saved: saved | {"metrics": {"mig": saved["metrics"]["mig"] | {"headline": "x"}}}, "no value 'x'"),
+        (lambda saved: _with(saved, arrays={"importance": [[1, 2], [3]]}), "inhomogeneous"),
+        (lambda saved: _with(saved, arrays={"importance": "x"}), "importance: Input should be a valid array"),
+        (lambda saved: _with(saved, arrays={"__class__": [1]}), "no name of a value: '__class__'"),
+        (lambda saved: _with(saved, per_factor={"shape": 1.0}), "per_factor is not for the factors"),
+        (lambda saved: saved | {"input": saved["input"] | {"n_codes": 2}}, "scores of 576 samples of 2 codes"),
+    ],
+)
+def test_scores_that_are_none_are_refused_by_name(
+    finite: ScoreCard, tmp_path: Path, change: Callable[[dict[str, Any]], object], reason: str
+) -> None:
+    path = tmp_path / "scores.json"
+    finite.save(path)
+    finite.representation.save(tmp_path / "codes.npz")
+    changed = change(json.loads(path.read_text()))
+    path.write_text(changed if isinstance(changed, str) else json.dumps(changed))
+    with pytest.raises(ValueError, match=reason) as caught:
+        saved_page(path)
+    assert str(path) in str(caught.value)
+
+
+def _with(saved: dict[str, Any], **changes: object) -> dict[str, Any]:
+    return saved | {"metrics": {"mig": saved["metrics"]["mig"] | changes}}
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_many_codes_are_those_that_matter_and_can_be_searched() -> None:
+    rng = np.random.default_rng(0)
+    factors = rng.integers(0, 3, (60, 2))
+    codes = 1e-3 * rng.standard_normal((60, 500))
+    codes[:, [411, 77]] = 1e-3 * factors
+    card = score(codes, factors, metrics=["mig", "snc"])
+    content = card_page.page_content(card.contents())
+    shown = [row["code"] for row in content["codes"]]
+    assert len(shown) == MOST_CODES
+    assert {411, 77} <= set(shown)
+    assert shown == sorted(shown)
+    text = card_page.page(card.contents())
+    assert "The 400 codes that matter, of 500" in text
+    assert '<p class="find" hidden><label>Search <input type="search"' in text
+    few = card_page.page(score(codes[:, :30], factors, metrics="mig").contents())
+    assert 'class="find"' not in few
+    titles = [group["title"] for group in content["groups"]]
+    assert titles == ["Is each factor in one code of its own?"]
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_what_holds_for_every_bar_is_said_once_and_why_some_have_none() -> None:
+    metrics = ["mig", "snc", "factor_leakage", "r2", "irs"]
+    text = page(score(CODES, FACTORS, kinds=SPACE.kinds, names=SPACE.names, metrics=metrics, confidence=(0.9, 4)))
+    words = " ".join(Reader(text).text)
+    assert words.count("90 %") == 1
+    assert words.count("90 % confidence interval") == 1
+    assert "No bar: the range has no end (r2, irs)." in " ".join(words.split())
+    assert "area under the curve, best code left out" in words
+    assert "nm auc" not in words
+    plain = " ".join(Reader(page(score(CODES, FACTORS, metrics=["mig", "snc"]))).text)
+    assert "No bar" not in plain
+    assert "confidence" not in plain
+
+
+def test_names_of_latents_are_cut_to_the_width_of_their_panels() -> None:
+    factors = np.repeat(np.arange(4), 30)[:, None]
+    codes = factors + np.random.default_rng(0).standard_normal((120, 10))
+    names = [f"{12 * 'code_'}{number}" for number in range(10)]
+    card = {"representation": Representation(codes, factors, kinds=("ordinal",), names=("size",), code_names=names)}
+    figure = latents_figure(card, [], np.array([], dtype=int))
+    assert figure is not None
+    heads = re.findall(r">(code_[^<]*_\d)<", str(figure["svg"]))
+    assert [head[-1] for head in heads] == list("0123456789")
+    assert max(map(len, heads)) * 9 * 0.55 < 9 / 10 * 72  # letters of 9 points, about 0.55 of that wide
+
+
+def test_latents_that_hold_a_factor_are_drawn_before_wider_ones() -> None:
+    rng = np.random.default_rng(0)
+    factors = np.arange(60)[:, None] % 5
+    codes = np.column_stack([0.01 * factors, rng.standard_normal((60, 12))])
+    card = score(codes, factors, metrics="mig").contents()
+    figure = latents_figure(card, [{"codes": [0], "metrics": ["my:trees"]}], np.array([], dtype=int))
+    assert figure is not None
+    widest = np.sort(np.argsort(-codes.std(axis=0))[:9])
+    heads = re.findall(r">(code \d+)<", figure["svg"])
+    assert heads == [f"code {code}" for code in (0, *widest)]
+    assert figure["cut"] == "Shown: 10 of 13 (own codes of factors, then live codes of largest spread)."
+
+
+def test_entries_far_below_the_largest_of_a_matrix_are_zero() -> None:
+    """Five entries of three decimals fit a third of a page of paper; 8.37e-05 beside .541 would not."""
+    card = card_of(CODES, FACTORS, kinds=SPACE.kinds, names=SPACE.names)
+    shape = (CODES.shape[1], FACTORS.shape[1])
+    matrix = np.full(shape, 8.37e-5)
+    matrix[0, 0], matrix[1, 0] = 0.541, -4.9e-4
+    found = [{"matrix": matrix, "quantity": "importance", "metrics": ["x"]}]
+    rows = hinton_figures(card.contents(), found, [], np.array([], dtype=int))[0]["rows"]
+    assert [numbers[0] for _, numbers in rows[:3]] == ["0.541", "0.000", "0.000"]
+    small = [{**found[0], "matrix": np.full(shape, 8.37e-5)}]
+    assert hinton_figures(card.contents(), small, [], np.array([], dtype=int))[0]["rows"][0][1][0] == "8.37e−05"

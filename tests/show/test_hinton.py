@@ -1,0 +1,94 @@
+import sys
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import to_hex
+from matplotlib.patches import Rectangle
+
+from tests.examples import entangled_codes, grid_factors
+from unbraid.base.types import FloatArray
+from unbraid.metrics import mig
+from unbraid.show import plot_hinton
+from unbraid.show.style import ACCENT, MUTED
+
+MATRIX = np.array([[4.0, 0.0, 1.0], [0.25, -1.0, 0.0]])
+
+
+def squares(ax: Axes) -> PolyCollection:
+    collection = ax.collections[0]
+    assert isinstance(collection, PolyCollection)
+    return collection
+
+
+def areas_and_centres(ax: Axes) -> tuple[FloatArray, FloatArray]:
+    """By the shoelace formula, from the corners that are drawn."""
+    corners = np.array([path.vertices[:4] for path in squares(ax).get_paths()])
+    x, y = corners[..., 0], corners[..., 1]
+    areas = 0.5 * np.abs((x * np.roll(y, -1, axis=1) - y * np.roll(x, -1, axis=1)).sum(axis=1))
+    return areas, corners.mean(axis=1)
+
+
+def test_areas_are_proportional_to_the_entries_and_sit_on_column_and_row() -> None:
+    areas, centres = areas_and_centres(plot_hinton(MATRIX))
+    np.testing.assert_allclose(centres, [[0, 0], [2, 0], [0, 1], [1, 1]], atol=1e-12)
+    np.testing.assert_allclose(areas / areas[0], [1, 1 / 4, 1 / 16, 1 / 4])
+    assert areas[0] < 1  # the largest stays inside its cell
+
+
+def test_rows_run_downwards_and_carry_their_names() -> None:
+    ax = plot_hinton(MATRIX, row_names=["z0", "z1"], column_names=["a", "b", "c"])
+    assert ax.yaxis_inverted()
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["z0", "z1"]
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["a", "b", "c"]
+
+
+def test_negative_entries_are_hollow_and_greyed_rows_grey() -> None:
+    collection = squares(plot_hinton(MATRIX, greyed=[0]))
+    faces, edges = collection.get_facecolor(), collection.get_edgecolor()
+    assert [to_hex(face) for face in faces[:3]] == [MUTED, MUTED, ACCENT]
+    assert faces[3][3] == 0
+    assert to_hex(edges[3]) == ACCENT
+
+
+def test_alignment_frames_the_own_code_of_each_factor() -> None:
+    ax = plot_hinton(MATRIX, alignment=[1, -1, 0])
+    frames = [patch for patch in ax.patches if isinstance(patch, Rectangle)]
+    assert [frame.get_xy() for frame in frames] == [(-0.5, 0.5), (1.5, -0.5)]
+
+
+def test_a_result_is_drawn_by_its_matrix() -> None:
+    factors = grid_factors(2)
+    result = mig(entangled_codes(factors), factors)
+    areas, _ = areas_and_centres(plot_hinton(result))
+    drawn = result.mutual_information[result.mutual_information > 0]
+    np.testing.assert_allclose(areas / areas.max(), drawn / drawn.max())
+
+
+@pytest.mark.parametrize("matrix", [np.zeros((3, 2)), np.ones((1, 1)), np.ones((40, 24)), np.array([[1e-300, 0]])])
+def test_any_finite_matrix_can_be_drawn(matrix: FloatArray) -> None:
+    ax = plot_hinton(matrix)
+    assert len(squares(ax).get_paths()) == np.count_nonzero(matrix)
+    ax.figure.savefig("/dev/null", format="svg")
+
+
+@pytest.mark.parametrize("matrix", [np.ones(3), np.array([[np.nan]])])
+def test_anything_else_is_refused(matrix: FloatArray) -> None:
+    with pytest.raises(ValueError, match="finite matrix"):
+        plot_hinton(matrix)
+
+
+def test_names_must_fit() -> None:
+    with pytest.raises(ValueError, match="1 rows and 3 columns; the matrix is \\(2, 3\\)"):
+        plot_hinton(MATRIX, row_names=["only"])
+
+
+def test_axes_of_ones_own_are_used_and_pyplot_is_never_touched(monkeypatch: pytest.MonkeyPatch) -> None:
+    from matplotlib import pyplot
+
+    before = pyplot.get_fignums()  # of other tests
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)  # whoever imports it fails
+    own = plot_hinton(MATRIX)
+    assert plot_hinton(MATRIX, ax=own) is own
+    assert pyplot.get_fignums() == before

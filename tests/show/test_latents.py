@@ -1,0 +1,95 @@
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+
+from tests.examples import SPACE, entangled_codes, grid_factors
+from unbraid.data import FactorSpace
+from unbraid.show import plot_latents
+from unbraid.show.latents import factor_rows
+from unbraid.show.style import PALETTE
+
+FACTORS = grid_factors(4)
+CODES = entangled_codes(FACTORS)
+
+
+def test_one_row_per_factor_and_one_column_per_code() -> None:
+    panels = plot_latents(CODES, FACTORS, kinds=SPACE.kinds, factor_names=SPACE.names, code_names=["z2", "z4", "z7"])
+    assert [len(row) for row in panels] == [3, 3, 3]
+    assert [ax.get_title() for ax in panels[0]] == ["z2", "z4", "z7"]
+    assert [row[0].get_ylabel() for row in panels] == list(SPACE.names)
+
+
+def test_the_power_of_ten_of_small_codes_lies_beside_the_heads() -> None:
+    panels = plot_latents(1e-12 * CODES, FACTORS, kinds=SPACE.kinds)
+    ax = panels[0][0]
+    ax.figure.draw_without_rendering()  # pyright: ignore[reportAttributeAccessIssue]
+    power = ax.yaxis.get_offset_text()
+    assert "12" in power.get_text()
+    assert power.get_window_extent().x1 < ax.title.get_window_extent().x0
+    assert power.get_window_extent().x1 <= ax.get_window_extent().x0
+
+
+def test_names_of_factors_lie_left_of_the_numbers() -> None:
+    panels = plot_latents(0.02 * np.tile(CODES, 4), FACTORS, kinds=SPACE.kinds, factor_names=SPACE.names, width=183)
+    panels[0][0].figure.draw_without_rendering()  # pyright: ignore[reportAttributeAccessIssue]
+    for ax, *_ in panels:
+        numbers = [each for each in ax.get_yticklabels() if each.get_text()]
+        assert numbers
+        assert ax.yaxis.label.get_window_extent().x1 < min(each.get_window_extent().x0 for each in numbers)
+
+
+def test_a_line_is_the_mean_code_of_one_shape_at_each_size() -> None:
+    panels = plot_latents(CODES, FACTORS, kinds=SPACE.kinds)
+    lines = panels[1][2].lines[1:]  # the first is the zero line
+    assert [to_hex(line.get_color()) for line in lines] == list(PALETTE[:3])
+    for shape, line in enumerate(lines):
+        for size, mean in np.asarray(line.get_xydata()):
+            own = (FACTORS[:, 0] == shape) & (FACTORS[:, 1] == size)
+            assert mean == pytest.approx(CODES[own, 2].mean())
+
+
+def test_a_category_shows_mean_and_percentiles_of_each_level() -> None:
+    ax = plot_latents(CODES, FACTORS, kinds=SPACE.kinds)[0][1]
+    bars, means = ax.collections
+    for shape in range(3):
+        own = CODES[FACTORS[:, 0] == shape, 1]
+        np.testing.assert_allclose(bars.get_segments()[shape][:, 1], np.percentile(own, (10, 90)))
+        assert means.get_offsets()[shape][1] == pytest.approx(own.mean())
+
+
+def test_a_position_is_one_map_with_x_across_and_y_up() -> None:
+    space = FactorSpace(("pos_x", "shape", "pos_y"), (3, 2, 4), ("ordinal", "categorical", "ordinal"))
+    factors = space.grid()
+    codes = np.column_stack([10.0 * factors[:, 0] + factors[:, 2], factors[:, 2]])
+    panels = plot_latents(codes, factors, kinds=space.kinds, factor_names=space.names)
+    assert [row[0].get_ylabel() for row in panels] == ["pos_x\npos_y", "shape"]
+    image = panels[0][0].images[0]
+    assert image.origin == "lower"
+    np.testing.assert_allclose(image.get_array(), [[0, 10, 20], [1, 11, 21], [2, 12, 22], [3, 13, 23]])
+    low, _, high = image.cmap([0.0, 0.5, 1.0])
+    assert low[0] > low[2]  # low is red
+    assert high[2] > high[0]  # high is blue
+
+
+@pytest.mark.parametrize(
+    ("names", "kinds", "rows"),
+    [
+        (("a_x", "a_y"), ("ordinal", "ordinal"), [(0, 1)]),
+        (("a_y", "b", "a_x"), ("ordinal", "cyclic", "continuous"), [(1,), (2, 0)]),
+        (("a_x", "a_y"), ("ordinal", "cyclic"), [(0,), (1,)]),
+        (("a_x", "b_y"), ("ordinal", "ordinal"), [(0,), (1,)]),
+    ],
+)
+def test_only_ordered_factors_of_one_stem_share_a_row(names, kinds, rows) -> None:
+    assert factor_rows(names, kinds) == rows
+
+
+def test_one_code_one_continuous_factor_and_gaps_in_the_grid() -> None:
+    factor = np.random.default_rng(0).uniform(-1, 1, 3_000)
+    panels = plot_latents(factor[:, None] ** 2, factor[:, None], kinds=["continuous"])
+    line = panels[0][0].lines[1].get_xydata()
+    assert len(line) == 40
+    np.testing.assert_allclose(line[:, 1], line[:, 0] ** 2, atol=0.02)
+    sparse = np.array([[0, 0], [1, 1], [0, 0], [1, 1]])
+    plot = plot_latents(np.zeros((4, 1)), sparse, kinds=["ordinal"] * 2, factor_names=["p_x", "p_y"])
+    plot[0][0].figure.savefig("/dev/null", format="svg")
