@@ -41,12 +41,12 @@ def digest(matrix: np.ndarray) -> str:
 
 
 def test_score_prints_notes_under_their_number_by_names(unbraid_cli, codes_file: Path) -> None:
-    code, printed, _ = unbraid_cli("score", str(codes_file), "--metrics", "sap,mig")
+    code, printed, _ = unbraid_cli("score", str(codes_file), "--kinds", "hue=cyclic", "--metrics", "sap,mig")
     assert code == 0
     lines = [line.rstrip() for line in printed.splitlines()]
     at = next(place for place, line in enumerate(lines) if line.startswith("sap"))
-    assert lines[at + 1 : at + 3] == [f"    factor {name} (ordinal): squared correlation" for name in ("size", "hue")]
-    assert lines[at + 3].startswith("mig ")
+    assert lines[at + 1] == "    factor hue is cyclic: squared correlation, treated as linear, not circular"
+    assert lines[at + 2].startswith("mig ")
 
 
 def failing(codes: np.ndarray, factors: np.ndarray) -> float:  # noqa: ARG001

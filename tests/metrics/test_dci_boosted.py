@@ -180,7 +180,7 @@ def test_continuous_factors_are_cut_into_bins() -> None:
     rng = np.random.default_rng(0)
     factors = rng.random((600, 2))
     result = dci_boosted(factors, factors)
-    assert "factor 0 is continuous: cut into 20 bins of equal width" in result.notes
+    assert "factors 0 and 1 are continuous: cut into 20 bins of equal width" in result.notes
     assert result.disentanglement > 0.9
 
 

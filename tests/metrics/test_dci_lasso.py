@@ -181,8 +181,8 @@ def test_codes_that_only_together_explain_a_factor_are_not_screened_out() -> Non
 def test_kinds_are_noted() -> None:
     notes = dci_lasso(noisy_codes(FACTORS), FACTORS, kinds=("categorical", "ordinal", "cyclic")).notes
     assert notes[1:] == (
-        "factor 0 is categorical: its levels are read as numbers",
-        "factor 2 is cyclic: its levels are read as numbers",
+        "factor 0 is categorical: levels are read as numbers",
+        "factor 2 is cyclic: levels are read as numbers",
     )
 
 

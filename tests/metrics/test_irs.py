@@ -90,7 +90,7 @@ def test_bins_merge_levels_beyond_their_number() -> None:
     codes = levels[:, None].astype(float)
     assert irs(codes, factors, factor_bins=None).score == 1.0
     merged = irs(codes, factors, quantile=1.0)
-    assert merged.notes == ("factor 0: 40 levels merged into 20 bins",)
+    assert merged.notes == ("factor 0 is of many levels: merged into 20 bins",)
     assert merged.score == pytest.approx(1 - 0.5 / 19.5)  # two levels in each bin, .5 from their mean
 
 

@@ -135,11 +135,12 @@ def test_scale_and_sign_change_nothing(change: float) -> None:
     assert sap(codes * change, FACTORS, **arguments).score == pytest.approx(sap(codes, FACTORS, **arguments).score)
 
 
-def test_the_notes_name_the_branch_of_each_factor() -> None:
+def test_the_notes_name_factors_that_are_not_plain_numbers() -> None:
     notes = sap(FACTORS, FACTORS, kinds=KINDS).notes
-    assert notes[0] == "factor 0 (categorical): balanced accuracy above chance of a linear SVM"
-    assert notes[1] == "factor 1 (ordinal): squared correlation"
-    assert notes[2].startswith("factor 2 (cyclic): squared correlation, treated as linear, not circular")
+    assert notes == (
+        "factor 0 is categorical: balanced accuracy above chance of a linear SVM",
+        "factor 2 is cyclic: squared correlation, treated as linear, not circular",
+    )
     mixed = sap(FACTORS, FACTORS, kinds=KINDS)
     np.testing.assert_allclose(mixed.per_factor[1:], 1.0)
     assert mixed.per_factor[0] == pytest.approx(1.0)

@@ -150,7 +150,7 @@ def test_a_score_card_hands_the_gap_over() -> None:
 
 def test_kinds_are_noted() -> None:
     notes = zero_shot(noisy_codes(FACTORS), FACTORS, kinds=SPACE.kinds, held_out=corner).notes
-    assert "factor 0 is categorical: its levels are read as numbers" in notes
+    assert "factor 0 is categorical: levels are read as numbers" in notes
 
 
 @pytest.mark.parametrize(

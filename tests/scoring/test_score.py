@@ -29,6 +29,25 @@ CODES = entangled_codes(FACTORS)
 QUICK = [name for name in ("mig", "modularity", "med", "sap", "snc", "dci_lasso") if name in METRICS]
 
 
+def test_a_note_that_several_metrics_share_stands_once(tmp_path: Path) -> None:
+    kinds = ("categorical", "ordinal", "cyclic")
+    card = unbraid.score(CODES, FACTORS, metrics=["dci_lasso", "amari", "sap"], kinds=kinds)
+    note = "factor 0 is categorical: levels are read as numbers"
+    assert card.footnotes[note] == ("dci_lasso", "amari")
+    assert note in card["amari"].notes
+    assert str(card).count(note) == 1
+    assert f"note: dci_lasso, amari: {note}" in str(card)
+    content = card.to_dict()
+    assert content["footnotes"][note] == ["dci_lasso", "amari"]
+    assert not any(note in entry["notes"] for entry in content["metrics"].values())
+    card.save(tmp_path / "scores.json")
+    saved = unbraid.ScoreCard.load(tmp_path / "scores.json")
+    assert str(saved) == str(card)
+    assert note in saved.scored["amari"].notes
+    page = card.text("scores.html")
+    assert page.count(note) == 1
+
+
 @pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if not metric.needs])
 def test_a_metric_in_a_card_equals_the_metric_alone(name: str) -> None:
     card = unbraid.score(CODES, FACTORS, metrics=[*QUICK, name], seed=3)
@@ -40,15 +59,14 @@ def test_notes_stand_under_their_number_and_call_factors_by_name(tmp_path: Path)
     kinds = ("categorical", "ordinal", "cyclic")
     card = unbraid.score(CODES, FACTORS, metrics=["mig", "sap"], names=("shape", "size", "hue"), kinds=kinds)
     at = [line.startswith("sap") for line in str(card).splitlines()].index(True)
-    assert str(card).splitlines()[at + 1 : at + 4] == [
-        "    factor shape (categorical): balanced accuracy above chance of a linear SVM",
-        "    factor size (ordinal): squared correlation",
-        "    factor hue (cyclic): squared correlation, treated as linear, not circular",
+    assert str(card).splitlines()[at + 1 : at + 3] == [
+        "    factor shape is categorical: balanced accuracy above chance of a linear SVM",
+        "    factor hue is cyclic: squared correlation, treated as linear, not circular",
     ]
     card.save(tmp_path / "scores.json")
     assert str(unbraid.ScoreCard.load(tmp_path / "scores.json")) == str(card)
     unnamed = unbraid.score(CODES, FACTORS, metrics=["sap"], kinds=kinds)
-    assert "    factor 2 (cyclic): " in str(unnamed)
+    assert "    factor 2 is cyclic: " in str(unnamed)
     with pytest.raises(ValueError, match="needs two rows with the same level of factor hue"):
         unbraid.score(
             CODES[:4],

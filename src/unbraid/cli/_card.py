@@ -1,6 +1,6 @@
 """How a score card is printed: a line for each metric, what else it says below."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rich.padding import Padding
@@ -37,12 +37,13 @@ def print_card(card: "ScoreCard", half_width: float | None) -> None:
         *(("shifted" if nulls[0].moved == "shift" else "shuffled", "above", "p  ") if nulls else ("", "", "")),
     )
     console.print(row.format("metric", "score", *heads, "better", "range"), style="bold", highlight=False)
+    notes = card.row_notes()
     groups = by_question({name: scored.metric for name, scored in card.scored.items()})
     for question, _, names in groups:
         if len(groups) > 1:
             console.print(f"\n{question}", style="bold", highlight=False)
         for name in names:
-            _print_one(console, row, name, card.scored[name], needed, half_width)
+            _print_one(console, row, name, card.scored[name], notes[name], needed, half_width)
     if len(groups) > 1 and (card.skipped or card.failed):
         console.print()
     for reason, names in card.skipped_by_reason().items():
@@ -53,12 +54,18 @@ def print_card(card: "ScoreCard", half_width: float | None) -> None:
             console.print(Padding(reason, (0, 0, 0, 4), expand=False), highlight=False)
     for name, each in card.failed.items():
         console.print(row.format(name, "-", "", "", "", "", "", f"failed: {each.reason}"), highlight=False)
-    for note in card.notes:
+    for note in card.note_lines():
         say(f"note: {note}")
 
 
 def _print_one(
-    console: Terminal, row: str, name: str, scored: "Scored", needed: Mapping[str, int], half_width: float | None
+    console: Terminal,
+    row: str,
+    name: str,
+    scored: "Scored",
+    notes: Sequence[str],
+    needed: Mapping[str, int],
+    half_width: float | None,
 ) -> None:
     metric = scored.metric
     better = "higher" if metric.higher_is_better else "lower"
@@ -71,7 +78,7 @@ def _print_one(
         if value != metric.headline
     ]
     beside = told(metric.higher_is_better, scored.headline, scored.baselines)
-    notes = [note for note in scored.notes if (scored.null is None or note != scored.null.note) and note not in beside]
+    notes = [note for note in notes if (scored.null is None or note != scored.null.note) and note not in beside]
     for line in beside:
         mark = "! " if no_better(metric.higher_is_better, scored.headline, scored.baselines) else ""
         console.print(Padding(f"{mark}{line}", (0, 0, 0, 4), expand=False), highlight=False)

@@ -182,6 +182,7 @@ class SavedScores(_Part):
     held_out: Text | None = None
     input: SavedInput
     metrics: Annotated[dict[Name, SavedMetric], Field(max_length=1000)]
+    footnotes: Annotated[dict[Text, list[Name]], Field(max_length=1000)] = Field(default_factory=dict)  # of metrics
     skipped: Annotated[dict[Name, Text], Field(max_length=1000)]  # metrics that have no meaning there, and why
     failed: Annotated[dict[Name, SavedFailure], Field(max_length=1000)] = Field(default_factory=dict)
     computed_with: Annotated[dict[Name, SavedDecision], Field(max_length=3000)] = Field(default_factory=dict)

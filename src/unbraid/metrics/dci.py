@@ -11,7 +11,7 @@ from unbraid.base.repr import Shown
 from unbraid.base.types import ArrayLike, FloatArray, IntArray, Kind
 from unbraid.metrics._shared.alignment import mean_by_shares
 from unbraid.metrics._shared.chance import UNREADABLE
-from unbraid.metrics._shared.inputs import check_matrix, mean_and_deviation
+from unbraid.metrics._shared.inputs import check_matrix, mean_and_deviation, note_on
 from unbraid.metrics._shared.train_valid_test import TrainValidTest
 
 Completeness: TypeAlias = Literal["mean", "weighted"]
@@ -181,5 +181,8 @@ def constant_nrmse(split: TrainValidTest) -> FloatArray:
 
 def notes_on_kinds(kinds: Sequence[Kind]) -> tuple[str, ...]:
     """Which factors are read as plain numbers although they are not."""
-    read = [(column, kind) for column, kind in enumerate(kinds) if kind in ("categorical", "cyclic")]
-    return tuple(f"factor {column} is {kind}: its levels are read as numbers" for column, kind in read)
+    return tuple(
+        note
+        for kind in ("categorical", "cyclic")
+        for note in note_on([k for k, each in enumerate(kinds) if each == kind], "levels are read as numbers", kind)
+    )

@@ -10,7 +10,7 @@ from unbraid.base.arguments import check_choice, check_number, check_whole
 from unbraid.base.repr import Shown
 from unbraid.base.types import ArrayLike, FloatArray, Kind
 from unbraid.metrics._shared.capacities import by_forests, by_perceptrons, by_random_features, check_capacities
-from unbraid.metrics._shared.inputs import check_inputs
+from unbraid.metrics._shared.inputs import check_inputs, note_on
 from unbraid.metrics._shared.metric import DCI_CLAIMS, FEW_UNCHECKED_HALVES, Metric
 from unbraid.metrics._shared.train_valid_test import train_valid_test
 from unbraid.metrics.dci import dci_from_importance
@@ -137,7 +137,7 @@ def dci_es(
                 + ("but its curve counts, as published" if published else "so its flat curve counts 0")
                 for factor in np.flatnonzero(~known)
             ),
-            *(f"factor {k} is cyclic: regressed as a number" for k, kind in enumerate(rows.kinds) if kind == "cyclic"),
+            *note_on([k for k, kind in enumerate(rows.kinds) if kind == "cyclic"], "regressed as numbers", "cyclic"),
             *dci.notes,
         ),
     )

@@ -9,7 +9,7 @@ from unbraid.base.arguments import check_choice
 from unbraid.base.threads import at_once
 from unbraid.base.types import ArrayLike, FloatArray, IntArray, Kind
 from unbraid.metrics._shared.factor_forest import factor_forest
-from unbraid.metrics._shared.inputs import check_inputs
+from unbraid.metrics._shared.inputs import check_inputs, note_on
 from unbraid.metrics._shared.metric import DCI_CLAIMS, DCI_FORMULA, FEW_UNCHECKED_HALVES, Metric
 from unbraid.metrics._shared.sharing import of_codes, shared
 from unbraid.metrics._shared.train_test_split import constant_rates
@@ -97,11 +97,8 @@ def forest_predicted(split: TrainValidTest, seed: int, importance: Importance) -
         tuned=np.array([each.depth for each in found], dtype=float),
         notes=(
             f"random forest of {N_TREES} trees, {what}; {split.note}",
-            *(
-                f"factor {column} is {kind}: " + ("classified" if kind == "categorical" else "regressed as a number")
-                for column, kind in enumerate(rows.kinds)
-                if kind in ("categorical", "cyclic")
-            ),
+            *note_on(np.flatnonzero(classified).tolist(), "classified", "categorical"),
+            *note_on([k for k, kind in enumerate(rows.kinds) if kind == "cyclic"], "regressed as numbers", "cyclic"),
         ),
     )
 

@@ -12,7 +12,7 @@ from unbraid.base.repr import Shown
 from unbraid.base.types import ArrayLike, FloatArray, IntArray, Kind
 from unbraid.metrics._shared.bins import bin_equal_width
 from unbraid.metrics._shared.chance import Noise, drawn
-from unbraid.metrics._shared.inputs import Inputs, as_levels, check_inputs, opened
+from unbraid.metrics._shared.inputs import Inputs, as_levels, check_inputs, note_on, opened
 from unbraid.metrics._shared.metric import EXTREMES_AND_PAIRS, Metric
 from unbraid.metrics._shared.sharing import shared
 
@@ -223,15 +223,15 @@ def _weighted(per_code: FloatArray, largest: FloatArray) -> float:
 
 
 def _notes_on_bins(binned: IntArray, sizes: tuple[int, ...], inputs: Inputs, factor_bins: int) -> tuple[str, ...]:
-    notes = []
-    for factor, (column, size, kind) in enumerate(zip(binned.T, sizes, inputs.kinds, strict=True)):
-        if kind == "continuous":
-            notes.append(f"factor {factor} is continuous: cut into {factor_bins} bins of equal width")
-        elif factor in inputs.angles:
-            notes.append(f"factor {factor} is an angle: cut into {factor_bins} bins of equal width")
-        elif (bins := len(np.unique(column))) < size:
-            notes.append(f"factor {factor}: {size} levels merged into {bins} bins")
-    return tuple(notes)
+    measured = [factor for factor, kind in enumerate(inputs.kinds) if kind == "continuous"]
+    discrete = [factor for factor in range(len(sizes)) if factor not in measured and factor not in inputs.angles]
+    merged = [factor for factor in discrete if len(np.unique(binned[:, factor])) < sizes[factor]]
+    reading = f"cut into {factor_bins} bins of equal width"
+    return (
+        *note_on(measured, reading, "continuous"),
+        *note_on(inputs.angles, reading, "an angle", "angles"),
+        *note_on(merged, f"merged into {factor_bins} bins", "of many levels"),
+    )
 
 
 METRIC = Metric(

@@ -13,7 +13,16 @@ from unbraid.base.types import ArrayLike, FloatArray, IntArray, Kind
 from unbraid.metrics._shared.alignment import gaps
 from unbraid.metrics._shared.chance import Noise, drawn
 from unbraid.metrics._shared.flags import single_code
-from unbraid.metrics._shared.inputs import Inputs, NotDefined, Part, as_levels, of_block, split_rows, standardised
+from unbraid.metrics._shared.inputs import (
+    Inputs,
+    NotDefined,
+    Part,
+    as_levels,
+    note_on,
+    of_block,
+    split_rows,
+    standardised,
+)
 from unbraid.metrics._shared.metric import PAIRS_AND_BIAS, Metric
 from unbraid.metrics._shared.resampling import Numbers
 from unbraid.metrics._shared.train_test_split import (
@@ -68,8 +77,8 @@ def sap(
             they are given: the gap of a perfect code is .5 on two equal classes.
 
     Returns:
-        SAP. `score` in [0, 1], higher is better, mean of `per_factor`; the notes say how each factor was
-        predicted. With a single code the runner-up is 0, and so is a dead code, unless a variant says otherwise.
+        SAP. `score` in [0, 1], higher is better, mean of `per_factor`; the notes name factors that are not
+        plain numbers. With a single code the runner-up is 0, and so is a dead code, unless a variant says otherwise.
         Chance: see `sap_of_noise`, about 0 on many rows. Ceiling: by squared correlation 1, for a code linear in its
         factor; by SVM far less, since a line cannot single out a middle level (perfect codes of factors with
         3, 6, 40, 32 and 32 levels, those of dSprites, score .24 by disentanglement_lib). Not invariant to rotation.
@@ -102,18 +111,19 @@ def sap(
     lines = np.flatnonzero(~np.array(by_svm))
     if len(lines):
         worth[:, lines] = _squared_correlations(rows, lines)
-    notes, counted = [], "accuracy" if plain else "balanced accuracy above chance"
-    for factor, (kind, svm) in enumerate(zip(inputs.kinds, by_svm, strict=True)):
-        if svm:
-            worth[:, factor] = _plain_accuracies(rows, factor) if plain else svm_worth(rows, factor)
-            notes.append(f"factor {factor} ({kind}): {counted} of a linear SVM")
-        else:
-            line = ", treated as linear, not circular" if kind == "cyclic" else ""
-            notes.append(f"factor {factor} ({kind}): squared correlation{line}")
-    binned = [note for factor, note in _binned_notes(rows) if by_svm[factor]]
+    for factor in np.flatnonzero(by_svm).tolist():
+        worth[:, factor] = _plain_accuracies(rows, factor) if plain else svm_worth(rows, factor)
+    if plain:
+        notes = ("accuracy of a linear SVM for every factor", *rows.notes)
+    else:
+        around = [factor for factor, kind in enumerate(inputs.kinds) if kind == "cyclic"]
+        notes = (
+            *note_on(np.flatnonzero(by_svm).tolist(), "balanced accuracy above chance of a linear SVM", "categorical"),
+            *note_on(around, "squared correlation, treated as linear, not circular", "cyclic"),
+        )
     per_factor = gaps(worth)
     single = single_code(inputs, "the runner-up of every gap is 0")
-    return SAP(float(per_factor.mean()), per_factor, worth, (*notes, *binned, *single))
+    return SAP(float(per_factor.mean()), per_factor, worth, (*notes, *single))
 
 
 def sap_of_noise(inputs: Inputs) -> Noise:
@@ -142,12 +152,6 @@ def _of_shuffled(inputs: Inputs, factor: int) -> FloatArray:
     codes, values = standardised(inputs.codes), standardised(inputs.factors[:, [factor]])[:, 0]
     shuffled = np.random.default_rng(factor).permuted(np.tile(values, (NULL_DRAWS, 1)), axis=1)
     return (shuffled @ codes / inputs.n_samples) ** 2
-
-
-def _binned_notes(rows: TrainTestSplit) -> list[tuple[int, str]]:
-    angles = rows.inputs.angles
-    cut = [factor for factor, kind in enumerate(rows.inputs.kinds) if kind == "continuous" or factor in angles]
-    return list(zip(cut, rows.notes, strict=True))
 
 
 def _squared_correlations(rows: TrainTestSplit, columns: IntArray) -> FloatArray:

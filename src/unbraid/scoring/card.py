@@ -32,7 +32,7 @@ from unbraid.files.score_file import (
 )
 from unbraid.files.whole_files import write_text
 from unbraid.metrics import BLOCKED, METRICS, Metric
-from unbraid.metrics._shared.chance import Noise, notes_on_noise
+from unbraid.metrics._shared.chance import UNREADABLE, Noise, notes_on_noise
 from unbraid.metrics._shared.metric_arguments import find_metric
 from unbraid.metrics._shared.provenance import of_another_version
 from unbraid.metrics._shared.resampling import UNCHECKED, Resampling
@@ -132,6 +132,13 @@ class Scored:
         return tuple(dict.fromkeys(notes))  # a card that was read has them among those of its result
 
     @property
+    def facts(self) -> tuple[str, ...]:
+        """Those of the notes that are on how it reads the data, and none on this number."""
+        own = {UNCHECKED, *baselines_told(self.metric.higher_is_better, self.headline, self.baselines)}
+        own |= set() if self.null is None else {self.null.note}
+        return tuple(note for note in self.notes if note not in own and not note.startswith(UNREADABLE))
+
+    @property
     def mean_over(self) -> str:
         """The factors or codes that the headline is a mean over, where these are not all."""
         return with_names(getattr(self.result, "mean_over", ""), self.factors, self.codes)
@@ -218,6 +225,24 @@ class ScoreCard(Mapping[str, Any]):
         return tuple(notes)
 
     @property
+    def footnotes(self) -> dict[str, tuple[str, ...]]:
+        """Notes that several metrics share, each with the names of these."""
+        metrics: dict[str, list[str]] = {}
+        for name, scored in self.scored.items():
+            for note in scored.facts:
+                metrics.setdefault(note, []).append(name)
+        return {note: tuple(names) for note, names in metrics.items() if len(names) > 1}
+
+    def row_notes(self) -> dict[str, list[str]]:
+        """The notes of each metric without the footnotes."""
+        shared = self.footnotes
+        return {name: [note for note in scored.notes if note not in shared] for name, scored in self.scored.items()}
+
+    def note_lines(self) -> list[str]:
+        """Footnotes, and what holds for the whole card."""
+        return [*(f"{', '.join(names)}: {note}" for note, names in self.footnotes.items()), *self.notes]
+
+    @property
     def n_samples(self) -> int:
         """Rows that were scored, also of a card that was read without them."""
         return len(self.representation) if self.described is None else int(self.described["n_samples"])
@@ -244,12 +269,17 @@ class ScoreCard(Mapping[str, Any]):
         """The card as plain numbers, strings, lists and dictionaries: what the JSON file holds."""
         names = self.representation.names
         factors = {"factors": list(self.chosen_factors)} if self.chosen_factors else {}
+        metrics = {name: metric_entry(scored, names) for name, scored in self.scored.items()}
+        footnotes = self.footnotes
+        for entry in metrics.values():
+            entry["notes"] = [note for note in entry["notes"] if note not in footnotes]
         return {
             "unbraid": VERSION,
             "seed": int(self.seed),
             **({} if self.held_out is None else {"held_out": self.held_out}),
             "input": self._input(),
-            "metrics": {name: metric_entry(scored, names) for name, scored in self.scored.items()},
+            "metrics": metrics,
+            **({"footnotes": {note: list(of) for note, of in footnotes.items()}} if footnotes else {}),
             "skipped": dict(self.skipped),
             **({"failed": {name: asdict(each) for name, each in self.failed.items()}} if self.failed else {}),
             "computed_with": {name: {**factors, **each} for name, each in self.computed_with.items()},
@@ -257,11 +287,12 @@ class ScoreCard(Mapping[str, Any]):
 
     def contents(self) -> dict[str, Any]:
         """What a page shows of the card, as a plain dictionary; see `unbraid.scoring.score_page`."""
-        rows = (*self.scored, *self.skipped, *self.failed)
+        rows, notes = (*self.scored, *self.skipped, *self.failed), self.row_notes()
         return {
             "unbraid": VERSION,
             "representation": self.representation,
-            "scored": {name: scored.contents() for name, scored in self.scored.items()},
+            "scored": {name: {**scored.contents(), "notes": notes[name]} for name, scored in self.scored.items()},
+            "notes": self.note_lines(),
             "skipped": dict(self.skipped),
             "failed": {name: each.reason for name, each in self.failed.items()},
             "seed": self.seed,
@@ -466,7 +497,8 @@ class ScoreCard(Mapping[str, Any]):
         saved = read_scores_file(path)
         names = tuple(factor.name for factor in saved.input.factors)
         try:
-            scored = {name: _scored(name, metric, names) for name, metric in saved.metrics.items()}
+            shared = {name: [note for note, of in saved.footnotes.items() if name in of] for name in saved.metrics}
+            scored = {name: _scored(name, metric, names, shared[name]) for name, metric in saved.metrics.items()}
             held = _held(saved.input) if representation is None else _fitting(representation, saved.input)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
@@ -487,17 +519,17 @@ class ScoreCard(Mapping[str, Any]):
 
     def __str__(self) -> str:
         """One line per metric: headline, direction and range, and below it its notes; then what was skipped and why."""
-        lines = []
+        lines, notes = [], self.row_notes()
         for name, scored in self.scored.items():
             low, high = scored.metric.range
             direction = "higher" if scored.metric.higher_is_better else "lower"
             interval = None if scored.intervals is None else scored.intervals.values[scored.metric.headline]
             between = "" if interval is None else f"{interval.low:z.3f} to {interval.high:z.3f}   "
             lines.append(f"{name:<22}{scored.headline:>z8.3f}   {between}{direction} is better, {low:g} to {high:g}")
-            lines += [f"    {note}" for note in scored.notes]
+            lines += [f"    {note}" for note in notes[name]]
         lines += [f"{', '.join(names):<22}       -   {reason}" for reason, names in self.skipped_by_reason().items()]
         lines += [f"{name:<22}       -   failed: {each.reason}" for name, each in self.failed.items()]
-        lines += [f"note: {note}" for note in self.notes]
+        lines += [f"note: {note}" for note in self.note_lines()]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -591,13 +623,13 @@ def metric_entry(scored: Scored, factor_names: Sequence[str]) -> dict[str, Any]:
     return described
 
 
-def _scored(name: str, saved: SavedMetric, factors: tuple[str, ...]) -> Scored:
+def _scored(name: str, saved: SavedMetric, factors: tuple[str, ...], footnotes: Sequence[str]) -> Scored:
     arrays = {field: np.asarray(values) for field, values in saved.arrays.items()}
     texts = [field for field, array in arrays.items() if array.dtype.kind == "U"]
     if texts and name in ROWS:
         raise ValueError(f"metric {name}: {texts[0]} is no array of numbers")
     numbers = {field: array for field, array in arrays.items() if field not in texts}
-    fields: dict[str, Any] = {**numbers, "notes": tuple(saved.notes), **saved.values}
+    fields: dict[str, Any] = {**numbers, "notes": (*footnotes, *saved.notes), **saved.values}
     if saved.per_factor is not None:
         if set(saved.per_factor) != set(factors):
             raise ValueError(f"metric {name}: per_factor is not for the factors {', '.join(factors)}")

@@ -60,7 +60,7 @@ def description(card: Card, dead: IntArray) -> dict[str, Any]:
         "path": card["path"],
         **{key: card["input"][key] for key in ("n_samples", "n_codes", "factors")},
         "of_codes": card["input"].get("of_codes"),
-        "notes": card["input"].get("notes", []),
+        "notes": card["notes"],
         "dead": [names[code] if names else code for code in dead.tolist()],
         "reproduce": _reproduce(card),
         "sources": [(name, scored["metric"].title, scored["metric"].source) for name, scored in card["scored"].items()],

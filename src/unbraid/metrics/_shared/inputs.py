@@ -291,18 +291,17 @@ def as_levels(inputs: Inputs, bins: int = CONTINUOUS_BINS, n_known: int | None =
         ValueError: a discrete factor has as many levels as there are rows, so that no level repeats.
         NotDefined: a continuous factor or an angle has all its values in one bin.
     """
-    columns, sizes, notes, angles = [], [], [], inputs.angles
+    columns, sizes, angles = [], [], inputs.angles
+    measured = [column for column, kind in enumerate(inputs.kinds) if kind == "continuous"]
     n_rows = inputs.n_samples if inputs.weights is None else inputs.weights.sum()
     for column, kind in enumerate(inputs.kinds):
         values = inputs.factors[:, column]
         if column in angles:
             values = _bins_around(values, bins)
-            notes.append(f"factor {column} is an angle: cut into {bins} bins around the circle")
         elif kind == "continuous":
             if n_known is not None:
                 values = np.clip(values, values[:n_known].min(), values[:n_known].max())
             values = bin_equal_width(values[:, None], bins, inputs.weights)[:, 0]
-            notes.append(f"factor {column} is continuous: cut into {bins} bins of equal width")
         present, levels = np.unique(values, return_inverse=True)
         if len(present) == 1:
             raise NotDefined(
@@ -316,7 +315,19 @@ def as_levels(inputs: Inputs, bins: int = CONTINUOUS_BINS, n_known: int | None =
             )
         columns.append(levels)
         sizes.append(len(present))
-    return Levels(np.stack(columns, axis=1).astype(np.int64), tuple(sizes), tuple(notes), inputs.weights)
+    notes = (
+        *note_on(angles, f"cut into {bins} bins around the circle", "an angle", "angles"),
+        *note_on(measured, f"cut into {bins} bins of equal width", "continuous"),
+    )
+    return Levels(np.stack(columns, axis=1).astype(np.int64), tuple(sizes), notes, inputs.weights)
+
+
+def note_on(columns: Sequence[int], reading: str, one: str, several: str = "") -> tuple[str, ...]:
+    """One note on how these factors are read, "factors 0 and 2 are continuous: ..."; none where there are none."""
+    if len(columns) < 2:
+        return tuple(f"factor {column} is {one}: {reading}" for column in columns)
+    listed = ", ".join(map(str, columns[:-1]))
+    return (f"factors {listed} and {columns[-1]} are {several or one}: {reading}",)
 
 
 def _bins_around(angles: FloatArray, bins: int) -> FloatArray:

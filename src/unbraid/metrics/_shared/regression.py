@@ -8,7 +8,7 @@ import numpy as np
 from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics._shared.chance import unreadable
 from unbraid.metrics._shared.cyclic import cyclic_sizes
-from unbraid.metrics._shared.inputs import Inputs, mean_and_scale, standardised
+from unbraid.metrics._shared.inputs import Inputs, mean_and_scale, note_on, standardised
 from unbraid.metrics._shared.sharing import shared
 
 
@@ -54,11 +54,12 @@ def as_blocks(inputs: Inputs, sizes: Sequence[int] | None = None) -> Blocks:
 
 def notes_on_blocks(inputs: Inputs, among: Collection[int] | None = None) -> tuple[str, ...]:
     """How factors are read that are not one column; of all, or those named."""
-    how = {"cyclic": "its cosine and sine", "categorical": "indicators of its levels"}
+    how = {"cyclic": "cosine and sine", "categorical": "indicators of the levels"}
+    factors = range(inputs.n_factors) if among is None else sorted(among)
     return tuple(
-        f"factor {factor} ({kind}): {how[kind]} are predicted together"
-        for factor, kind in enumerate(inputs.kinds)
-        if kind in how and (among is None or factor in among)
+        note
+        for kind, columns in how.items()
+        for note in note_on([k for k in factors if inputs.kinds[k] == kind], f"{columns} are predicted together", kind)
     )
 
 
