@@ -40,17 +40,17 @@ class Converted:
 
 WRONG = {
     "AnnData": (AnnData(), "unbraid.integrations.anndata.score"),
-    "Rows": (Rows(), "numpy.stack"),
+    "Rows": (Rows(), "got tests.Rows"),
     "a list of them": ([Rows(), Rows()], "Rows"),
     "a nested list of them": ([[1.0, Rows()]], "Rows"),
-    "generator": ((row for row in np.eye(3)), "list"),
-    "dict": ({"codes": np.eye(3)}, r"codes\['codes'\]"),
-    "set": ({1, 2}, "no order"),
-    "NoneType": (None, "the numbers"),
-    "str": ("nowhere.npz", "no file 'nowhere.npz'"),
-    "PosixPath": (Path("nowhere.npz"), "no file"),
+    "generator": ((row for row in np.eye(3)), "got generator"),
+    "dict": ({"codes": np.eye(3)}, "got dict"),
+    "set": ({1, 2}, "got set"),
+    "NoneType": (None, "got NoneType"),
+    "str": ("nowhere.npz", "unbraid.Representation.load reads a file"),
+    "PosixPath": (Path("nowhere.npz"), "unbraid.Representation.load reads a file"),
     "function": (lambda images: images, "score_encoder"),
-    "the class": (np.ndarray, "one of its objects"),
+    "the class": (np.ndarray, "got the class numpy.ndarray"),
 }
 
 

@@ -4,7 +4,7 @@ import hashlib
 import math
 import os
 from array import array as Buffer
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -59,7 +59,7 @@ def as_array(values: Any) -> npt.NDArray[Any]:
                 "columns, and .toarray() makes them full"
             )
         values = finite_sparse(values).toarray()
-    if is_encoded(values):
+    if str(getattr(values, "type", "")).startswith("dictionary<"):  # of pyarrow, whose `to_numpy` fills gaps
         values = values.cast(values.type.value_type)
     if hasattr(values, "detach"):
         return _of_tensor(values)
@@ -117,25 +117,6 @@ def _without_tensors(values: Sequence[Any]) -> list[Any]:
         else each
         for each in values
     ]
-
-
-def is_encoded(values: Any) -> bool:
-    """Whether it is a column of categories of pyarrow, whose `to_numpy` makes what is missing one of them."""
-    return str(getattr(values, "type", "")).startswith("dictionary<")
-
-
-def categories_of(content: Any) -> tuple[Any, list[Any], bool] | None:
-    """Position of each row's category, the categories, whether they are ordered; None for other columns."""
-    held = getattr(content, "cat", content)
-    if hasattr(held, "codes") and hasattr(held, "categories"):  # pandas
-        return np.asarray(held.codes), list(held.categories), bool(held.ordered)
-    if is_encoded(content):
-        held = content.combine_chunks() if hasattr(content, "combine_chunks") else content
-        codes = held.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-        return codes, held.dictionary.to_pylist(), bool(held.type.ordered)
-    if type(getattr(content, "dtype", None)).__name__ == "Enum" and hasattr(content, "to_physical"):  # polars
-        return content.to_physical().cast(int).fill_null(-1).to_numpy(), list(content.dtype.categories), True
-    return None
 
 
 def is_sparse(values: Any) -> bool:
@@ -234,21 +215,25 @@ def _of_scipy(values: Any) -> Any:
 
 
 def _refuse_no_array(values: Any) -> None:
-    """
-    Raises:
-        ValueError: NumPy would make an object of it, or walk through it row by row.
-    """
+    """Raises ValueError where NumPy would make an object of it, or walk through it row by row."""
     if isinstance(values, list | tuple):
-        lists = [each for each in values if isinstance(each, list | tuple)]
-        for each in (*lists, *{type(each): each for each in values}.values()):  # of each type one
-            if not isinstance(each, str | bytes | Mapping | Set) and (
-                hasattr(each, "__getitem__") or hasattr(each, "__iter__")
-            ):
-                _refuse_no_array(each)
-    elif isinstance(values, type) or not (isinstance(values, _PLAIN) or any(hasattr(values, way) for way in _WAYS)):
+        for entry in {type(entry): entry for entry in values}.values():
+            rows = hasattr(entry, "__getitem__") or hasattr(entry, "__iter__")
+            if rows and not isinstance(entry, str | bytes | Mapping | Set):
+                _refuse_no_array(entry)
+        return
+    arrays = (np.ndarray, np.generic, int, float, complex, range, memoryview, Buffer)
+    ways = ("__array__", "__array_interface__", "__dlpack__", "to_numpy", "toarray", "detach")
+    if isinstance(values, type) or not (isinstance(values, arrays) or any(hasattr(values, way) for way in ways)):
+        how = ""
+        if isinstance(values, str | os.PathLike):
+            how = "; unbraid.Representation.load reads a file of codes"
+        elif hasattr(values, "obs") and hasattr(values, "X"):
+            how = "; unbraid.integrations.anndata.score scores an embedding of its obsm"
+        elif callable(values) and not isinstance(values, type):
+            how = "; unbraid.score_encoder(encode, dataset) scores an encoder"
         kind = f"{'the class ' if isinstance(values, type) else ''}{_type_name(values)}"
-        wanted = "expected an array, frame, tensor, sparse matrix or list of numbers"
-        raise ValueError(f"{wanted}; got {kind}: {_instead(values)}")
+        raise ValueError(f"expected an array, frame, tensor, sparse matrix or list of numbers; got {kind}{how}")
 
 
 def _refuse_masked(values: Any) -> None:
@@ -275,39 +260,9 @@ def _made_objects(values: Any) -> bool:
     return kinds <= set("biuf") and ({"b"} < kinds or not all(isinstance(each, np.dtype) for each in types))
 
 
-_PLAIN = (np.ndarray, np.generic, int, float, complex, range, memoryview, Buffer)
-_WAYS = ("__array__", "__array_interface__", "__dlpack__", "to_numpy", "toarray", "detach")  # to become an array
-
-
 def _type_name(values: Any) -> str:
     kind = values if isinstance(values, type) else type(values)
     return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
-
-
-def _instead(values: Any) -> str:
-    """What to write in place of what is no array."""
-    if values is None:
-        return "give the numbers themselves"
-    if isinstance(values, str | bytes | os.PathLike):
-        found = os.path.exists(values)
-        return "unbraid.Representation.load reads a file of codes" if found else f"there is no file {values!r}"
-    if isinstance(values, type):
-        return "give one of its objects"
-    if hasattr(values, "obs") and hasattr(values, "X"):
-        return 'unbraid.integrations.anndata.score(adata, "X_pca", ["cell_type"]) scores an embedding of its obsm'
-    if isinstance(values, Mapping):
-        columns = values and all(np.ndim(column) == 1 for column in values.values())
-        matrix = "numpy.column_stack([*codes.values()]) makes a matrix of its columns"
-        return matrix if columns else f"give one of its values, such as codes[{next(iter(values), 'codes')!r}]"
-    if isinstance(values, Set):
-        return "a set has no order; give a list"
-    if isinstance(values, Iterator):
-        return "it is read once only; give numpy.stack(list(rows))"
-    if callable(values):
-        return "unbraid.score_encoder(encode, dataset) scores an encoder"
-    if hasattr(values, "__getitem__") or hasattr(values, "__iter__"):
-        return "read its rows into one array, such as numpy.stack([row for row in data])"
-    return "give numbers"
 
 
 def refuse_lazy(values: Any) -> None:

@@ -1,12 +1,17 @@
 """Rows matched by what they are called, where both sides name theirs: by the index of pandas, or by a key column."""
 
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from unbraid.base.arrays import as_array, is_sparse, refuse_lazy
 from unbraid.base.types import IntArray
+
+if TYPE_CHECKING:
+    from pandas import Index
+else:
+    Index = Any  # pandas takes long to load
 
 SHOWN = 3  # names of rows in a message
 
@@ -27,9 +32,9 @@ def match_rows(given: Mapping[str, Any], key: str | None = None) -> tuple[dict[s
         ValueError: two of them name different rows, or name one row twice and differ in order; there is no such column.
     """
     notes: dict[str, None] = {}  # each once, in order
-    first: tuple[str, Sequence[Hashable]] | None = None
+    first: tuple[str, Index] | None = None
 
-    def matched(name: str, called: str, content: Any, names: Sequence[Hashable] | None) -> Any:
+    def matched(name: str, called: str, content: Any, names: Index | None) -> Any:
         nonlocal first
         if names is None:
             return content
@@ -52,8 +57,8 @@ def match_rows(given: Mapping[str, Any], key: str | None = None) -> tuple[dict[s
         else:
             found[name] = matched(name, name, content, _index(content) if names is None else names)
     if key is None and first is not None and (counting := [name for name, each in given.items() if _counts(each)]):
-        numbers = _list(first[1])
-        if all(isinstance(each, int) for each in numbers) and sorted(numbers) == list(range(len(numbers))):
+        names = first[1]
+        if names.dtype.kind in "iu" and counts(names.sort_values()):
             notes[
                 f"rows were matched by position: {' and '.join(counting)} count theirs from 0, and {first[0]} has the "
                 f"same numbers in another order; {first[0]}.sort_index() matches rows by number"
@@ -78,31 +83,28 @@ def order_of(first: str, first_names: Any, other: str, other_names: Any, key: st
     Raises:
         ValueError: they name different rows, or one row twice.
     """
-    wanted, there = _list(first_names), _list(other_names)
-    if first_names.equals(other_names) if hasattr(first_names, "equals") else wanted == there:
+    wanted, there = _as_index(first_names), _as_index(other_names)
+    if wanted.equals(there):
         return None
     by = "their index" if key is None else repr(key)
     by_position = "give both with .reset_index(drop=True)" if key is None else "leave the key out"
-    place = {name: row for row, name in enumerate(there)}
-    missing = [name for name in dict.fromkeys(wanted) if name not in place]
-    beyond = [name for name in place if name not in set(wanted)]
-    if missing or beyond:
-        said = [_missing(missing, first, other)] * bool(missing) + [_missing(beyond, other, first)] * bool(beyond)
+    missing, beyond = wanted[~wanted.isin(there)].unique(), there[~there.isin(wanted)].unique()
+    if len(missing) or len(beyond):
+        sides = [_missing(*side) for side in ((missing, first, other), (beyond, other, first)) if len(side[0])]
         common = f"{first}.index.intersection({other}.index)" if key is None else "the names that both have"
         both = f"give both with .loc[common], common = {common}" if key is None else f"keep {common}"
         raise ValueError(
-            f"{first} and {other} name different rows by {by}: {' and '.join(said)}; {both}, or {by_position} to match "
-            "rows by position"
+            f"{first} and {other} name different rows by {by}: {' and '.join(sides)}; {both}, or {by_position} to "
+            "match rows by position"
         )
     for called, names in ((first, wanted), (other, there)):
-        if len(place) < len(names):
-            seen: set[Hashable] = set()
-            twice = next(name for name in names if name in seen or seen.add(name))
+        if not names.is_unique:
+            twice = names[names.duplicated()].tolist()[0]
             raise ValueError(
                 f"{called} names the row {twice!r} twice by {by}, so that rows cannot be matched by it; {by_position} "
                 "to match them by position"
             )
-    return np.array([place[name] for name in wanted])
+    return there.get_indexer(wanted)
 
 
 def note_on_order(first: str, other: str, order: IntArray, key: str | None = None) -> str:
@@ -124,45 +126,45 @@ def taken(content: Any, order: IntArray) -> Any:
     return [content[row] for row in order] if isinstance(content, list | tuple) else content[order]
 
 
-def _missing(names: Sequence[Hashable], of: str, there: str) -> str:
-    shown = ", ".join(map(repr, names[:SHOWN])) + (", ..." if len(names) > SHOWN else "")
+def _missing(names: Index, of: str, there: str) -> str:
+    shown = ", ".join(map(repr, names[:SHOWN].tolist())) + (", ..." if len(names) > SHOWN else "")
     return f"{len(names):,} of {of} {'is' if len(names) == 1 else 'are'} missing in {there} ({shown})"
 
 
 def _index(content: Any) -> Any:
     """The index of a pandas object that names its rows; None where it only counts them, and of all else."""
     index = getattr(content, "index", None)
-    return index if hasattr(index, "get_indexer") and not _counts(content) else None
+    return index if hasattr(index, "get_indexer") and not counts(index) else None
 
 
 def _counts(content: Any) -> bool:
     """Whether it is a pandas object whose index counts the rows from 0."""
     index: Any = getattr(content, "index", None)
-    if not hasattr(index, "get_indexer") or getattr(index, "nlevels", 1) > 1:
-        return False
-    return index.dtype.kind in "iu" and bool((index.to_numpy() == np.arange(len(index))).all())
+    return hasattr(index, "get_indexer") and counts(index)
 
 
 def counts(names: Any) -> bool:
     """Whether rows are only counted, from 0."""
-    return _list(names) == list(range(len(names)))
+    import pandas as pd
+
+    return _as_index(names).equals(pd.RangeIndex(len(names)))
 
 
-def _without_key(content: Any, key: str) -> tuple[Any, Sequence[Hashable] | None]:
+def _without_key(content: Any, key: str) -> tuple[Any, Index | None]:
     """A frame or mapping without the column that names its rows, and these names."""
     refuse_lazy(content)
-    if isinstance(content, Mapping):
-        if key not in content:
-            return content, None
-        return {name: each for name, each in content.items() if name != key}, _list(as_array(content[key]))
-    columns = getattr(content, "column_names", None)  # of a pyarrow table, whose `columns` are the columns themselves
-    columns = getattr(content, "columns", None) if columns is None else columns
-    if columns is None or key not in list(columns):
-        named = getattr(getattr(content, "index", None), "name", None)
-        return content, _list(content.index) if named == key else None
-    names = _list(as_array(content[key]))
+    mapping = isinstance(content, Mapping)
+    columns = content if mapping else getattr(content, "column_names", None) or getattr(content, "columns", ())
+    if key not in list(columns):
+        index = getattr(content, "index", None)
+        return content, index if getattr(index, "name", None) == key else None
+    names = _as_index(as_array(content[key]))
+    if mapping:
+        return {name: column for name, column in content.items() if name != key}, names
     return content.drop(columns=[key]) if hasattr(content, "iloc") else content.drop([key]), names
 
 
-def _list(names: Any) -> list[Any]:
-    return names.tolist() if hasattr(names, "tolist") else list(names)
+def _as_index(names: Any) -> Index:
+    import pandas as pd
+
+    return names if isinstance(names, pd.Index) else pd.Index(names)
