@@ -74,8 +74,10 @@ def test_svm_of_two_unequal_classes() -> None:
     levels = (values + rng.standard_normal(400) > 1.2).astype(int)
     peer = LinearSVC(C=0.01, class_weight="balanced", dual=False, tol=1e-10).fit(values[:, None], levels)
     test = np.linspace(-4, 4, 1001)
-    np.testing.assert_array_equal(svm_margins(values, levels, 2, test).argmax(axis=0), peer.predict(test[:, None]))
-    np.testing.assert_array_equal(svm_margins(values, np.zeros(400, int), 2, test).argmax(axis=0), 0)
+    order = np.argsort(values)
+    margins = svm_margins(values[order], levels[order], 2, test)
+    np.testing.assert_array_equal(margins.argmax(axis=1), peer.predict(test[:, None]))
+    np.testing.assert_array_equal(svm_margins(values[order], np.zeros(400, int), 2, test).argmax(axis=1), 0)
 
 
 @pytest.mark.parametrize("size", [2, 3, 5])
@@ -121,10 +123,10 @@ def test_classes_that_only_rounding_tells_apart_share_the_answer() -> None:
 
     Recalls (1 + 1/2 + 0) / 3 = 1/2 and 1: balanced accuracy 3/4, halfway from chance to all right.
     """
-    margins = np.array([[1.0, 0.0, -1.0, -1.0], [-1.0, 1e-17, 1.0, 1.0]])
+    margins = np.array([[1.0, -1.0], [0.0, 1e-17], [-1.0, 1.0], [-1.0, 1.0]])
     assert _above_chance(margins, np.array([0, 0, 0, 1])) == pytest.approx(0.5)
-    assert _above_chance(margins[::-1], np.array([1, 1, 1, 0])) == pytest.approx(0.5)
-    assert _above_chance(np.zeros((2, 4)), np.array([0, 0, 0, 1])) == 0.0
+    assert _above_chance(margins[:, ::-1].copy(), np.array([1, 1, 1, 0])) == pytest.approx(0.5)
+    assert _above_chance(np.zeros((4, 2)), np.array([0, 0, 0, 1])) == 0.0
     assert _above_chance(margins, np.zeros(4, dtype=int)) == 0.0
 
 

@@ -10,9 +10,9 @@ from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics import nk, snc
 from unbraid.metrics._shared.alignment import align, beyond_luck, training_information
 from unbraid.metrics._shared.information import binned_information
-from unbraid.metrics._shared.inputs import Part, check_inputs
+from unbraid.metrics._shared.inputs import check_inputs
 from unbraid.metrics._shared.train_test_split import train_test_split
-from unbraid.metrics.snc import _cut, _places, single_code_predictions, snc_of_noise, snc_of_parts
+from unbraid.metrics.snc import _cut, _places, single_code_predictions, snc_of_noise
 
 
 def toy_model(second: str) -> tuple[FloatArray, IntArray]:
@@ -139,9 +139,12 @@ def test_one_row_per_interval_scores_noise_fully_on_the_rows_that_chose_it() -> 
 
 def test_equal_values_are_never_parted() -> None:
     values = np.array([0, 0, 0, 1, 1, 2, 2, 2, 2, 3.0])
-    assert _cut(values, np.array([2, 4, 8])).tolist() == [0.5, 1.5, 2.5]
-    assert _cut(values, np.array([1])).tolist() == []
-    assert _cut(np.zeros(5), np.array([1, 2])).tolist() == []
+    classes = np.repeat([0, 1], [4, 6])
+    cuts, counts = _cut(values, classes, np.array([2.0, 4.0, 8.0]), 2)
+    assert cuts.tolist() == [0.5, 1.5, 2.5]
+    assert counts.tolist() == [[3, 0], [1, 1], [0, 4], [0, 1]]
+    assert _cut(values, classes, np.array([1.0]), 2)[0].tolist() == []
+    assert _cut(np.zeros(5), np.zeros(5, int), np.array([1.0, 2.0]), 1)[0].tolist() == []
 
 
 def test_places_follow_the_counts() -> None:
@@ -271,18 +274,3 @@ def test_intervals_of_the_paper_are_counted_on_training_rows_alone() -> None:
     asked = np.repeat([0.0, 1.0], [100, 10])[:, None]
     found = snc(codes, factors, kinds=["categorical"], bins="paper", test_codes=asked + 0.2, test_factors=asked)
     assert found.score == 1.0
-
-
-def test_of_equally_good_codes_parts_take_the_one_that_the_plain_score_takes() -> None:
-    """Two codes that one outlier leaves in two bins, the same rows in each, tell the same: one of them is matched."""
-    rng = np.random.default_rng(0)
-    factors = np.column_stack([rng.integers(0, 3, 60), rng.integers(0, 2, 60)])
-    codes = np.column_stack([rng.standard_normal((60, 2)), factors[:, 1] + 0.3 * rng.standard_normal(60)])
-    codes[0, :2] = 1e6, -1e5
-    whole = check_inputs(codes, factors)
-    of_part = snc_of_parts(whole, 0)
-    for _ in range(5):
-        rows = np.concatenate([[0], 1 + rng.permutation(59)[:29]])
-        found, expected = of_part(Part(whole, lambda: None, rows)), snc(codes[rows], factors[rows])
-        assert found.values["score"] == pytest.approx(expected.score, abs=1e-12)
-        assert found.per_factor == pytest.approx(expected.per_factor, abs=1e-12)

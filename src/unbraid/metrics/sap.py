@@ -20,17 +20,18 @@ from unbraid.metrics._shared.inputs import (
     as_levels,
     note_on,
     of_block,
-    split_rows,
     standardised,
 )
 from unbraid.metrics._shared.metric import PAIRS_AND_BIAS, Metric
 from unbraid.metrics._shared.resampling import Numbers
 from unbraid.metrics._shared.train_test_split import (
     TRAIN_FRACTION,
+    Ascending,
     TrainTestSplit,
+    ascending,
     codes_in_order,
     in_roles,
-    standardised_blocks,
+    roles,
     train_test_split,
 )
 
@@ -107,12 +108,7 @@ def sap(
         raise NotDefined(
             f"does not support weighted rows where an SVM predicts a factor, as it does factor {by_svm.index(True)}"
         )
-    worth = np.zeros((inputs.n_codes, inputs.n_factors))
-    lines = np.flatnonzero(~np.array(by_svm))
-    if len(lines):
-        worth[:, lines] = _squared_correlations(rows, lines)
-    for factor in np.flatnonzero(by_svm).tolist():
-        worth[:, factor] = _plain_accuracies(rows, factor) if plain else svm_worth(rows, factor)
+    worth = _worth(rows, by_svm, plain, lambda code: ascending(rows.rows.code(code)), np.arange(rows.rows.n_samples))
     if plain:
         notes = ("accuracy of a linear SVM for every factor", *rows.notes)
     else:
@@ -167,142 +163,80 @@ def _squared_correlations(rows: TrainTestSplit, columns: IntArray) -> FloatArray
     return np.clip(np.concatenate(parts) ** 2, 0.0, 1.0)
 
 
-def svm_worth(rows: TrainTestSplit, factor: int) -> FloatArray:
-    """(n_codes,) balanced accuracy above chance, on test rows, of a linear SVM on each standardised code alone."""
-    levels, size = rows.levels.levels[:, factor], rows.sizes[factor]
-    worth = np.zeros(rows.rows.n_codes)
-    for codes, values in standardised_blocks(rows):
-        for code, column in zip(codes, values.T, strict=True):
-            margins = svm_margins(column[rows.train], levels[rows.train], size, column[rows.test])
-            worth[code] = _above_chance(margins, levels[rows.test])
-    return worth
-
-
-def _plain_accuracies(rows: TrainTestSplit, factor: int) -> FloatArray:
-    """(n_codes,) accuracy on test rows of a linear SVM on each code alone, dead ones as well."""
-    levels, size = rows.levels.levels[:, factor], rows.sizes[factor]
-    worth = np.zeros(rows.rows.n_codes)
-    for code in range(rows.rows.n_codes):
-        column = rows.rows.code(code)
-        margins = svm_margins(column[rows.train], levels[rows.train], size, column[rows.test])
-        worth[code] = np.mean(margins.argmax(axis=0) == levels[rows.test])
-    return worth
-
-
-def _above_chance(margins: FloatArray, levels: IntArray) -> float:
-    """Balanced accuracy on a scale on which every constant answer is 0, and nothing is below.
-
-    Classes whose margins differ by rounding alone share the answer, so that no label comes first.
-    """
-    best = margins.max(axis=0)
-    tied = margins >= best - 1e-9 * (1.0 + np.abs(best))
-    credit = np.where(tied[levels, np.arange(len(levels))], 1.0 / tied.sum(axis=0), 0.0)
-    counts = np.bincount(levels)
-    present = counts > 0
-    chance = 1.0 / np.count_nonzero(present)
-    if chance == 1.0:
-        return 0.0
-    recall = np.bincount(levels, weights=credit)[present] / counts[present]
-    return float(max(0.0, (recall.mean() - chance) / (1.0 - chance)))
-
-
 def sap_of_parts(whole: Inputs, seed: int) -> Callable[[Part], Numbers]:
     """What `sap` says of parts of the rows, whose codes come in the order that they have among all rows."""
-    labels = [factor for factor, kind in enumerate(whole.kinds) if kind == "categorical"]
-    lines = [factor for factor in range(whole.n_factors) if factor not in labels]
-    columns = np.hstack([standardised(whole.codes), standardised(whole.factors[:, lines])])
-    in_order, order = codes_in_order(whole)
+    by_svm = [kind == "categorical" for kind in whole.kinds]
+    ordered = list(zip(*codes_in_order(whole), strict=True)) if any(by_svm) else []
 
     def of_part(part: Part) -> Numbers:
-        worth = np.zeros((whole.n_codes, whole.n_factors))
-        if lines:
-            worth[:, lines] = _squared_correlations_of(columns.take(part.rows, axis=0), whole.n_codes)
-        if labels:
-            train, test = split_rows(len(part.rows), (TRAIN_FRACTION, 1 - TRAIN_FRACTION), seed, part.groups)
-            levels = part.levels
-            for factor in labels:
-                own, size = levels.levels[:, factor], levels.sizes[factor]
-                marks = np.full(whole.n_samples, -1, dtype=np.int32)  # small, to stay in the cache
-                marks[part.rows[train]], marks[part.rows[test]] = own[train], own[test] + size
-                worth[:, factor] = _svm_worth_in_order(in_order, order, marks, size)
-        per_factor = gaps(worth)
+        held, factors = part.inputs.held, part.inputs.factors
+        rows = train_test_split(held, factors, whole.kinds, seed, groups=part.inputs.groups)
+        per_factor = gaps(_worth(rows, by_svm, False, ordered.__getitem__, part.rows))
         return Numbers({"score": float(per_factor.mean())}, per_factor)
 
     return of_part
 
 
-@numba.njit(cache=True, nogil=True)
-def _squared_correlations_of(columns: FloatArray, n_codes: int) -> FloatArray:
-    """(n_codes, n_factors) of columns that hold codes and then factors; a constant one correlates with nothing."""
-    n_samples, n_columns = columns.shape
-    mean = np.zeros(n_columns)
-    for row in range(n_samples):
-        mean += columns[row]
-    mean /= n_samples
-    squares, products = np.zeros(n_columns), np.zeros((n_codes, n_columns - n_codes))
-    away = np.empty(n_columns)
-    for row in range(n_samples):
-        for column in range(n_columns):
-            away[column] = columns[row, column] - mean[column]
-            squares[column] += away[column] ** 2
-        for code in range(n_codes):
-            for factor in range(n_columns - n_codes):
-                products[code, factor] += away[code] * away[n_codes + factor]
-    for code in range(n_codes):
-        for factor in range(n_columns - n_codes):
-            both = squares[code] * squares[n_codes + factor]
-            least = 1e-24 * n_samples
-            varies = squares[code] > least and squares[n_codes + factor] > least
-            products[code, factor] = min(products[code, factor] ** 2 / both, 1.0) if varies else 0.0
-    return products
+def _worth(
+    rows: TrainTestSplit, by_svm: Sequence[bool], plain: bool, code_in_order: Ascending, numbers: IntArray
+) -> FloatArray:
+    """(n_codes, n_factors) squared correlation or accuracy of each code alone.
 
-
-@numba.njit(cache=True, nogil=True)
-def _svm_worth_in_order(in_order: FloatArray, order: IntArray, marks: IntArray, size: int) -> FloatArray:
-    """(n_codes,) what `svm_worth` gives above chance, of codes (n_codes, n_samples) in ascending order.
-
-    `order` holds their rows; `marks` are as for `in_roles`.
+    Args:
+        rows: to train and to test on.
+        by_svm: the factors of which accuracies count.
+        plain: these of codes as they are, dead ones as well, and not above chance.
+        code_in_order: of the number of a code its values in ascending order, and the rows that have them.
+        numbers: (n_rows,) how `code_in_order` numbers the rows.
     """
-    counts = np.zeros(2 * size + 1, dtype=np.int64)
-    for mark in marks:
-        counts[mark] += 1
-    of_train, of_test = counts[:size], counts[size : 2 * size]
-    n_train, n_test = of_train.sum(), of_test.sum()
-    present, chance = np.flatnonzero(of_train), 1.0 / np.count_nonzero(of_test)
-    worth = np.zeros(len(in_order))
-    if chance == 1.0:
-        return worth
-    margins, recall = np.empty((n_test, size)), np.empty(size)
-    for code in range(len(in_order)):
-        train, train_levels, test, test_levels = in_roles(in_order[code], order[code], marks, size)
-        largest = max(abs(train[0]), abs(train[-1]))
-        if train[-1] - train[0] <= 1e-12 * largest:
-            continue
-        mean, deviation = train.mean(), train.std()
-        values, at = (train - mean) / deviation, (test - mean) / deviation
-        sums = _sums(values)
-        margins[:] = -np.inf
-        for label in present if len(present) != 2 else present[1:]:
-            own = values[train_levels == label]
-            weight = PENALTY * n_train / (len(present) * of_train[label])
-            rest = PENALTY if len(present) != 2 else PENALTY * n_train / (2 * int(of_train[present[0]]))
-            if len(present) == 1:
-                margins[:, label] = 0.0
-                continue
-            slope, offset = _separate(values, sums, own, _sums(own), weight, rest)
-            margins[:, label] = slope * at + offset
-        if len(present) == 2:
-            margins[:, present[0]] = -margins[:, present[1]]
-        recall[:] = 0.0
-        for row in range(n_test):
-            best, level = margins[row].max(), test_levels[row]
-            least, tied = best - 1e-9 * (1.0 + abs(best)), 0
-            for margin in margins[row]:
-                tied += margin >= least
-            if margins[row, level] >= least:
-                recall[level] += 1.0 / tied / of_test[level]
-        worth[code] = max(0.0, (recall.sum() * chance - chance) / (1.0 - chance))
+    worth = np.zeros((rows.inputs.n_codes, rows.inputs.n_factors))
+    lines, labels = np.flatnonzero(~np.array(by_svm)), np.flatnonzero(by_svm).tolist()
+    if len(lines):
+        worth[:, lines] = _squared_correlations(rows, lines)
+    for code in range(rows.inputs.n_codes if labels else 0):
+        values, order = code_in_order(code)
+        for factor in labels:
+            marks, size = roles(rows, factor, numbers, len(order)), rows.sizes[factor]
+            worth[code, factor] = _svm_worth(values, order, marks, size, plain)
     return worth
+
+
+@numba.njit(cache=True, nogil=True)
+def _svm_worth(ascending: FloatArray, order: IntArray, marks: IntArray, size: int, plain: bool) -> float:
+    """Balanced accuracy above chance, on test rows, of a linear SVM on a standardised code; or as it is, accuracy."""
+    train, train_levels, test, test_levels = in_roles(ascending, order, marks, size)
+    if plain:
+        margins, right = svm_margins(train, train_levels, size, test), 0
+        for row in range(len(test)):
+            right += margins[row].argmax() == test_levels[row]
+        return right / len(test)
+    if train[-1] - train[0] <= 1e-12 * max(abs(train[0]), abs(train[-1])):
+        return 0.0
+    mean, deviation = train.mean(), train.std()
+    return _above_chance(
+        svm_margins((train - mean) / deviation, train_levels, size, (test - mean) / deviation), test_levels
+    )
+
+
+@numba.njit(cache=True, nogil=True)
+def _above_chance(margins: FloatArray, levels: IntArray) -> float:
+    """Balanced accuracy on a scale on which every constant answer is 0, and nothing is below.
+
+    Classes whose margins (n_test, size) differ by rounding alone share the answer, so that no label comes first.
+    """
+    counts = np.bincount(levels, minlength=margins.shape[1])
+    chance = 1.0 / np.count_nonzero(counts)
+    if chance == 1.0:
+        return 0.0
+    recall = 0.0
+    for row in range(len(levels)):
+        best = margins[row].max()
+        least, tied = best - 1e-9 * (1.0 + abs(best)), 0
+        for margin in margins[row]:
+            tied += margin >= least
+        if margins[row, levels[row]] >= least:
+            recall += 1.0 / tied / counts[levels[row]]
+    return max(0.0, float((recall * chance - chance) / (1.0 - chance)))
 
 
 @numba.njit(cache=True, nogil=True)
@@ -317,35 +251,29 @@ def _sums(in_order: FloatArray) -> FloatArray:
     return sums
 
 
+@numba.njit(cache=True, nogil=True)
 def svm_margins(values: FloatArray, levels: IntArray, size: int, test: FloatArray) -> FloatArray:
-    """(size, n_test) margin of each class at each test value, -inf for a class that no training row has.
+    """(n_test, size) margin of each class at each test value, -inf for a class that no training row has.
 
-    By one linear SVM per class against the rest, a single one for two classes. The class of largest margin is the
-    answer; of equals the first.
+    By one linear SVM per class against the rest, a single one for two classes; `values` (n_train,) ascend. The class of
+    largest margin is the answer; of equals the first.
     """
     counts = np.bincount(levels, minlength=size)
-    present = np.flatnonzero(counts)
-    margins = np.full((size, len(test)), -np.inf)
+    present, sums = np.flatnonzero(counts), _sums(values)
+    margins = np.full((len(test), size), -np.inf)
     if len(present) == 1:
-        margins[present[0]] = 0.0
+        margins[:, present[0]] = 0.0
         return margins
-    balance = PENALTY * len(levels) / (len(present) * counts[present])
-    order = np.argsort(values, kind="stable")
-    in_order, level_in_order = values[order], levels[order]
-    everyone = _sums(in_order)
-
-    def margin(label: np.intp, weight: float, rest: float) -> FloatArray:
-        own = in_order[level_in_order == label]
-        slope, offset = _separate(in_order, everyone, own, _sums(own), weight, rest)
-        return slope * test + offset
-
-    if len(present) == 2:
-        margins[present[1]] = margin(present[1], balance[1], balance[0])
-        margins[present[0]] = -margins[present[1]]
-        return margins
-    for label, weight in zip(present, balance, strict=True):
-        # As in liblinear, the class weight applies to the class itself; the rest weighs C.
-        margins[label] = margin(label, weight, PENALTY)
+    two = len(present) == 2
+    # As in liblinear, the class weight applies to the class itself; the rest weighs C.
+    rest = PENALTY * len(values) / (2 * int(counts[present[0]])) if two else PENALTY
+    for label in present[1:] if two else present:
+        own = values[levels == label]
+        weight = PENALTY * len(values) / (len(present) * counts[label])
+        slope, offset = _separate(values, sums, own, _sums(own), weight, rest)
+        margins[:, label] = slope * test + offset
+    if two:
+        margins[:, present[0]] = -margins[:, present[1]]
     return margins
 
 

@@ -1,9 +1,9 @@
 """Single-neuron classification (SNC)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import numba
 import numpy as np
@@ -11,22 +11,20 @@ import numpy as np
 from unbraid.base.arguments import check_choice, check_whole
 from unbraid.base.repr import Shown
 from unbraid.base.types import ArrayLike, FloatArray, IntArray, Kind
-from unbraid.metrics._shared.alignment import BINS, align_alive, align_live, notes_on_unaligned, training_information
-from unbraid.metrics._shared.bins import ROUNDING, Binning, bin_codes, but_for_rounding
+from unbraid.metrics._shared.alignment import BINS, align_live, notes_on_unaligned, training_information
+from unbraid.metrics._shared.bins import ROUNDING, Binning, but_for_rounding
 from unbraid.metrics._shared.chance import Noise, drawn
 from unbraid.metrics._shared.flags import notes_on_bins
-from unbraid.metrics._shared.information import mutual_information
-from unbraid.metrics._shared.inputs import Inputs, Levels, Part, as_levels, split_rows
+from unbraid.metrics._shared.inputs import Inputs, as_levels
 from unbraid.metrics._shared.metric import HALVES, Metric
-from unbraid.metrics._shared.resampling import Numbers
 from unbraid.metrics._shared.train_test_split import (
     TRAIN_FRACTION,
     TrainTestSplit,
     adjusted,
-    class_shares,
-    codes_in_order,
+    ascending,
     guessing,
     in_roles,
+    roles,
     train_test_split,
 )
 
@@ -110,143 +108,41 @@ def snc(
     rows = train_test_split(codes, factors, kinds, seed, test_codes, test_factors, groups=groups)
     information = training_information(rows, binning)
     alignment = align_live(rows, information)
-    chance, accuracy = guessing(rows).copy(), np.zeros(len(alignment))
-    for factor, code in enumerate(alignment):
-        if code < 0:
-            accuracy[factor] = chance[factor]
-            continue
-        # Where equal values or counts leave a choice, the code and its mirror image choose otherwise: both count half.
-        values = _rounded(rows.rows.code(code))
-        found = [_judge(rows, factor, sign * values, bins, min_bin_size) for sign in (1.0, -1.0)]
-        accuracy[factor], by_luck = np.mean(found, axis=0)
-        chance[factor] = max(chance[factor], by_luck)
+    accuracy, chance = _accuracies(rows, alignment, bins, min_bin_size)
     scores = adjusted(accuracy, chance)
     notes = (*rows.notes, *notes_on_bins(rows.inputs, BINS, binning), *notes_on_unaligned(alignment))
     return SNC(float(scores.mean()), float(accuracy.mean()), scores, accuracy, chance, alignment, information, notes)
 
 
-def snc_of_parts(whole: Inputs, seed: int) -> Callable[[Part], Numbers]:
-    """What `snc` says of parts of the rows, whose codes come in the order that they have among all rows."""
-    from scipy.optimize import linear_sum_assignment  # a fifth of a second to import
-
-    in_order, order = codes_in_order(whole)
-    in_order = _rounded(in_order)
-
-    def of_part(part: Part) -> Numbers:
-        levels = part.levels
-        train, test = split_rows(len(part.rows), (TRAIN_FRACTION, 1 - TRAIN_FRACTION), seed, part.groups)
-        train_rows, test_rows = part.rows[train], part.rows[test]
-        learnt, true = (levels.levels.T.take(rows, axis=1) for rows in (train, test))
-        codes = whole.codes.take(train_rows, axis=0)
-        binned = bin_codes(codes, BINS, "width")
-        alive = np.flatnonzero(binned.any(axis=0))
-        information = mutual_information(binned, Levels(learnt.T, levels.sizes, ()))
-        rows = np.concatenate([train, test])
-        alignment = align_alive(information, alive, whole.held, part.rows[rows], levels.levels, rows)
-        accuracy, chance = np.zeros((2, len(alignment)))
-        for factor, (code, size) in enumerate(zip(alignment, levels.sizes, strict=True)):
-            if code < 0:
-                shares = [class_shares(levels[factor], size) for levels in (learnt, true)]
-                accuracy[factor] = chance[factor] = shares[0] @ shares[1]
-                continue
-            sides = train_rows, learnt[factor], test_rows, true[factor]
-            guess, rounding, forth, back = _both_ways(in_order[code], order[code], *sides, size)
-            hits = by_luck = 0.0
-            for cuts, found, asked, answers in (forth, back):
-                owner = linear_sum_assignment(found, maximize=True)[1]  # no more intervals than classes
-                right, lucky = _hits(cuts, owner, found, asked, answers, rounding)
-                hits, by_luck = hits + right / 4, by_luck + lucky / 2
-            accuracy[factor], chance[factor] = hits / len(test), max(guess, by_luck)
-        scores = adjusted(accuracy, chance)
-        return Numbers({"score": float(scores.mean()), "mean_accuracy": float(accuracy.mean())}, scores)
-
-    return of_part
-
-
-# Cuts, (n_intervals, n_classes) counts of rows, and test values in ascending order with their classes.
-_Way: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, IntArray]
-
-
-@numba.njit(cache=True, nogil=True)
-def _both_ways(
-    ascending: FloatArray,
-    order: IntArray,
-    train_rows: IntArray,
-    learnt: IntArray,
-    test_rows: IntArray,
-    true: IntArray,
-    size: int,
-) -> tuple[float, float, _Way, _Way]:
-    """Accuracy of guessing, what is lost by rounding, and of the code and of its mirror image a `_Way`.
-
-    `ascending` (n_samples,) are the values of all rows, and `order` these rows; `learnt` are the classes of the rows to
-    train on, of which there are `size`, and `true` those of the rows to test on.
-    """
-    marks = np.full(len(order), -1, dtype=np.int32)  # small, to stay in the cache
-    for place in range(len(train_rows)):
-        marks[np.uint64(train_rows[place])] = learnt[place]
-    for place in range(len(test_rows)):
-        marks[np.uint64(test_rows[place])] = true[place] + size
-    values, classes, asked, answers = in_roles(ascending, order, marks, size)
-    counts, sums = np.zeros(size, dtype=np.int64), np.zeros(size)
-    for row in range(len(values)):
-        counts[np.uint64(classes[row])] += 1
-        sums[np.uint64(classes[row])] += values[row]
-    guessed = 0
-    for answer in answers:
-        guessed += counts[answer]
-    guess = float(guessed) / (len(values) * len(answers))
-    rounding = ROUNDING * max(-values[0], values[-1], -asked[0], asked[-1])
-    cuts, found = _cut_in_order(values, classes, counts, sums)
-    forth = cuts, found, asked, answers
-    cuts, found = _cut_in_order(-values[::-1], classes[::-1].copy(), counts, -sums)
-    return guess, rounding, forth, (cuts, found, -asked[::-1], answers[::-1].copy())
-
-
-@numba.njit(cache=True, nogil=True)
-def _cut_in_order(
-    values: FloatArray, classes: IntArray, counts: IntArray, sums: FloatArray
+def _accuracies(
+    rows: TrainTestSplit, alignment: IntArray, bins: str, min_bin_size: int | None
 ) -> tuple[FloatArray, FloatArray]:
-    """What `_cut` gives at the classes' borders, and (n_intervals, n_classes) counts of rows.
-
-    Values ascend; of each class there are `counts`, and `sums` is the sum of their values.
-    """
-    means = np.rint(sums / np.maximum(counts, 1) * 1e12) / 1e12
-    borders = np.cumsum(counts[np.argsort(means, kind="mergesort")])[:-1]
-    starts, n_starts = np.empty(len(values) + 1, dtype=np.int64), 0  # of equal values
-    for row in range(len(values)):
-        if row == 0 or values[row] != values[row - 1]:
-            starts[n_starts] = row
-            n_starts += 1
-    starts[n_starts] = len(values)
-    starts = starts[: n_starts + 1]
-    cuts, found, n_cuts, last = np.empty(len(borders)), np.zeros((len(counts), len(counts))), 0, 0
-    for border in borders:
-        right = min(max(np.searchsorted(starts, border), 1), n_starts)
-        place = right - 1 if border - starts[right - 1] < starts[right] - border else right
-        if last < place < n_starts:
-            low, high = values[starts[place] - 1], values[starts[place]]
-            middle = low + (high - low) / 2
-            cuts[n_cuts] = middle if middle < high else low
-            for row in range(starts[last], starts[place]):
-                found[n_cuts, np.uint64(classes[row])] += 1.0
-            n_cuts, last = n_cuts + 1, place
-    for row in range(starts[last], len(values)):
-        found[n_cuts, np.uint64(classes[row])] += 1.0
-    return cuts[:n_cuts], found[: n_cuts + 1]
+    """(n_factors,) each: accuracy on the test rows by each factor's own code, and chance."""
+    chance = guessing(rows).copy()
+    accuracy, numbers = chance.copy(), np.arange(rows.rows.n_samples)
+    for factor in np.flatnonzero(alignment >= 0).tolist():
+        values, order = ascending(_rounded(rows.rows.code(alignment[factor])))
+        size = rows.sizes[factor]
+        known, classes, asked, true = in_roles(values, order, roles(rows, factor, numbers, len(order)), size)
+        # Where equal values or counts leave a choice, the code and its mirror image choose otherwise: both count half.
+        mirrored = -known[::-1], classes[::-1].copy(), -asked[::-1], true[::-1].copy()
+        sides = ((known, classes, asked, true), mirrored)
+        accuracy[factor], by_luck = np.mean([_judge(*side, size, bins, min_bin_size) for side in sides], axis=0)
+        chance[factor] = max(chance[factor], by_luck)
+    return accuracy, chance
 
 
 @numba.njit(cache=True, nogil=True)
 def _hits(
-    cuts: FloatArray, owner: IntArray, found: FloatArray, values: FloatArray, true: IntArray, rounding: float
+    cuts: FloatArray, owner: IntArray, counts: FloatArray, values: FloatArray, true: IntArray, rounding: float
 ) -> tuple[int, float]:
     """How many test rows get their class, once with values a hair lower and once a hair higher; and how often by luck.
 
     Cuts and values ascend. Luck is the accuracy of the training rows' answers, shuffled.
     """
-    answered = np.zeros(found.shape[1])
+    answered = np.zeros(counts.shape[1])
     for interval in range(len(owner)):
-        answered[owner[interval]] += found[interval].sum()
+        answered[owner[interval]] += counts[interval].sum()
     hits, by_luck, lower, higher = 0, 0.0, 0, 0
     for row in range(len(values)):
         while lower < len(cuts) and cuts[lower] < values[row] - rounding:
@@ -280,38 +176,34 @@ def single_code_predictions(rows: TrainTestSplit) -> IntArray:
         if code < 0:
             predicted[:, factor] = np.bincount(rows.levels.levels[rows.train, factor]).argmax()
             continue
-        values = _rounded(rows.rows.code(code))
-        cuts, owner, _ = _intervals(rows, factor, values, "classes", None)
+        values, levels = _rounded(rows.rows.code(code)), rows.levels.levels[rows.train, factor]
+        known, order = ascending(values[rows.train])
+        cuts, owner, _ = _intervals(known, levels[order], rows.sizes[factor], "classes", None)
         predicted[:, factor] = owner[np.searchsorted(cuts, values[rows.test])]
     return predicted
 
 
 def _rounded(values: FloatArray) -> FloatArray:
-    """From -1 to 1 (..., n_samples); what rounding alone tells apart is equal, and so not parted by a cut."""
-    unit = 2.0 ** np.frexp(np.abs(values).max(axis=-1, keepdims=True))[1]
+    """From -1 to 1 (n_samples,); what rounding alone tells apart is equal, and so not parted by a cut."""
+    unit = 2.0 ** np.frexp(np.abs(values).max())[1]
     return but_for_rounding(values / unit, BITS)
 
 
 def _judge(
-    rows: TrainTestSplit, factor: int, code: FloatArray, bins: str, min_bin_size: int | None
+    values: FloatArray, classes: IntArray, asked: FloatArray, true: IntArray, size: int, bins: str, least: int | None
 ) -> tuple[float, float]:
-    """Accuracy on the test rows, and what the same answers would hit by luck."""
-    cuts, owner, in_training = _intervals(rows, factor, code, bins, min_bin_size)
-    test, true = code[rows.test], rows.levels.levels[rows.test, factor]
+    """Accuracy on the test rows, and what the same answers would hit by luck; values of either rows ascend."""
+    cuts, owner, counts = _intervals(values, classes, size, bins, least)
     # A test value on a cut, which lies midway between training values, goes half to either side.
-    rounding = ROUNDING * np.abs(code).max()
-    sides = [owner[np.searchsorted(cuts, test + shift)] for shift in (-rounding, rounding)]
-    size = rows.sizes[factor]
-    by_luck = np.dot(class_shares(in_training, size), class_shares(true, size))
-    return float(np.mean([side == true for side in sides])), float(by_luck)
+    rounding = ROUNDING * max(-values[0], values[-1], -asked[0], asked[-1])
+    hits, by_luck = _hits(cuts, owner, counts, asked, true, rounding)
+    return hits / (2 * len(asked)), by_luck
 
 
 def _intervals(
-    rows: TrainTestSplit, factor: int, code: FloatArray, bins: str, min_bin_size: int | None
-) -> tuple[FloatArray, IntArray, IntArray]:
-    """Cuts of a code, the class of each interval between them, and the class that each training row gets."""
-    size = rows.sizes[factor]
-    values, classes = code[rows.train], rows.levels.levels[rows.train, factor]
+    values: FloatArray, classes: IntArray, size: int, bins: str, min_bin_size: int | None
+) -> tuple[FloatArray, IntArray, FloatArray]:
+    """Cuts of ascending values, the class of each interval between them, and its rows (n_intervals, n_classes)."""
     counts = np.bincount(classes, minlength=size)
     if bins == "classes":
         means = np.bincount(classes, weights=values, minlength=size) / np.maximum(counts, 1)
@@ -320,12 +212,8 @@ def _intervals(
     else:
         places = _places(counts, min_bin_size)
         borders = np.arange(1, places.sum()) * (len(values) / places.sum())
-    cuts = _cut(values, borders)
-    of_row = np.searchsorted(cuts, values)
-    found = np.zeros((len(cuts) + 1, size))
-    np.add.at(found, (of_row, classes), 1.0)
-    owner = _owners(found, places)
-    return cuts, owner, owner[of_row]
+    cuts, by_class = _cut(values, classes, borders.astype(np.float64), size)
+    return cuts, _owners(by_class, places), by_class
 
 
 def _places(counts: IntArray, min_bin_size: int | None) -> IntArray:
@@ -346,17 +234,34 @@ def _places(counts: IntArray, min_bin_size: int | None) -> IntArray:
     return places
 
 
-def _cut(values: FloatArray, borders: FloatArray | IntArray) -> FloatArray:
-    """Values at which to cut, so that the counts below come nearest to `borders` without parting equal values."""
-    present, counts = np.unique(values, return_counts=True)
-    below = np.concatenate([[0], np.cumsum(counts)])
-    right = np.clip(np.searchsorted(below, borders), 1, len(counts))
-    places = np.unique(np.where(borders - below[right - 1] < below[right] - borders, right - 1, right))
-    inner = places[(places > 0) & (places < len(counts))]
-    low, high = present[inner - 1], present[inner]
-    middle = low + (high - low) / 2
-    # Between neighbouring floats the middle rounds to one of them; a cut belongs to its left side.
-    return np.where(middle < high, middle, low)
+@numba.njit(cache=True, nogil=True)
+def _cut(values: FloatArray, classes: IntArray, borders: FloatArray, size: int) -> tuple[FloatArray, FloatArray]:
+    """Cuts (n_intervals - 1,), and between them the rows of each class (n_intervals, size).
+
+    The counts below cuts come nearest to `borders` without parting equal values. Values and borders ascend.
+    """
+    starts, n_starts = np.empty(len(values) + 1, dtype=np.int64), 0  # of equal values
+    for row in range(len(values)):
+        if row == 0 or values[row] != values[row - 1]:
+            starts[n_starts] = row
+            n_starts += 1
+    starts[n_starts] = len(values)
+    starts = starts[: n_starts + 1]
+    cuts, counts, n_cuts, last = np.empty(len(borders)), np.zeros((len(borders) + 1, size)), 0, 0
+    for border in borders:
+        right = min(max(np.searchsorted(starts, border), 1), n_starts)
+        place = right - 1 if border - starts[right - 1] < starts[right] - border else right
+        if last < place < n_starts:
+            low, high = values[starts[place] - 1], values[starts[place]]
+            middle = low + (high - low) / 2
+            # Between neighbouring floats the middle rounds to one of them; a cut belongs to its left side.
+            cuts[n_cuts] = middle if middle < high else low
+            for row in range(starts[last], starts[place]):
+                counts[n_cuts, np.uint64(classes[row])] += 1.0
+            n_cuts, last = n_cuts + 1, place
+    for row in range(starts[last], len(values)):
+        counts[n_cuts, np.uint64(classes[row])] += 1.0
+    return cuts[:n_cuts], counts[: n_cuts + 1]
 
 
 def _owners(found: FloatArray, places: IntArray) -> IntArray:
@@ -393,7 +298,6 @@ METRIC = Metric(
     version=4,
     stochastic=True,
     interval=HALVES,
-    of_parts=snc_of_parts,
     cites=("mahon2023correcting",),
     formula=(
         r"\mathrm{SNC} = \frac{1}{K} \sum_{k=1}^{K} \max\left(0, \frac{a_k - r_k}{1 - r_k}\right), \qquad "

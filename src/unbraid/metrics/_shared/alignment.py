@@ -11,7 +11,7 @@ from unbraid.metrics._shared.bins import Binning, bin_codes, bin_equal_width, bu
 from unbraid.metrics._shared.information import mutual_information
 from unbraid.metrics._shared.inputs import Levels, standardised
 from unbraid.metrics._shared.sharing import alone, shared
-from unbraid.metrics._shared.train_test_split import TrainTestSplit, live_codes
+from unbraid.metrics._shared.train_test_split import TrainTestSplit, varying_codes
 from unbraid.metrics._solvers.trees import as_seen
 
 BINS = 20
@@ -41,22 +41,10 @@ def align(worth: FloatArray, order: tuple[IntArray, IntArray] | None = None) -> 
 
 def align_live(split: TrainTestSplit, worth: FloatArray) -> IntArray:
     """`align` among the codes that vary over the training rows: a dead one tells no factor, and none is given it."""
-    rows = np.concatenate([split.train, split.test])
-    return align_alive(worth, live_codes(split)[0], split.rows.held, rows, split.levels.levels, rows)
-
-
-def align_alive(
-    worth: FloatArray,
-    alive: IntArray,
-    codes: FloatArray | IntArray,
-    rows_of_codes: IntArray,
-    levels: IntArray,
-    rows_of_levels: IntArray,
-) -> IntArray:
-    """`align` among some codes, by the same rows of all codes and of the levels, of which each matrix may have more."""
-    by_code = by_content(content_keys(codes, rows_of_codes, alive))
-    factors = np.arange(levels.shape[1])
-    by_factor = by_content(content_keys(levels, rows_of_levels, factors, classes=factors))
+    rows, alive = np.concatenate([split.train, split.test]), varying_codes(split)
+    by_code = by_content(content_keys(split.rows.held, rows, alive))
+    factors = np.arange(len(split.sizes))
+    by_factor = by_content(content_keys(split.levels.levels, rows, factors, classes=factors))
     return align(worth, (alive[by_code], by_factor))
 
 

@@ -1,6 +1,6 @@
 """Rows to learn from and other rows to be judged on: what every trained probe and single-code classifier needs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
@@ -18,7 +18,6 @@ from unbraid.metrics._shared.inputs import (
     check_inputs,
     check_kinds,
     check_matrix,
-    column_slices,
     split_rows,
 )
 from unbraid.metrics._shared.sharing import of_codes, remarks, shared
@@ -121,6 +120,24 @@ def _split(inputs: Inputs, seed: int) -> TrainTestSplit:
     return TrainTestSplit(inputs, inputs, as_levels(inputs), train, test)
 
 
+# Of the number of a code its values in ascending order, and the rows that have them.
+Ascending: TypeAlias = Callable[[int], tuple[FloatArray, IntArray]]
+
+
+def ascending(values: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Values of a code in ascending order, and the rows that have them."""
+    order = np.argsort(values, kind="stable")
+    return values[order], order.astype(np.int32)
+
+
+def roles(split: TrainTestSplit, factor: int, numbers: IntArray, n_samples: int) -> IntArray:
+    """The `marks` of `in_roles` for a factor, among `n_samples` rows of which these have the numbers given."""
+    levels, size = split.levels.levels[:, factor], split.sizes[factor]
+    marks = np.full(n_samples, -1, dtype=np.int32)  # small, to stay in the cache
+    marks[numbers[split.train]], marks[numbers[split.test]] = levels[split.train], levels[split.test] + size
+    return marks
+
+
 @of_codes
 def codes_in_order(inputs: Inputs) -> tuple[FloatArray, IntArray]:
     """(n_codes, n_samples) each: codes by ascending value, and the rows of these values."""
@@ -157,13 +174,19 @@ def in_roles(
 
 
 @of_codes
-def live_codes(split: TrainTestSplit) -> tuple[IntArray, FloatArray]:
-    """(n_live,) codes that vary over the training rows, beyond rounding, and a sign for each; see `own_order`."""
+def varying_codes(split: TrainTestSplit) -> IntArray:
+    """(n_live,) codes that vary over the training rows, beyond rounding."""
     parts = []
     for _, values in split.rows.column_blocks():
         rows = values[split.train]
         parts.append(np.ptp(rows, axis=0) > 1e-12 * np.abs(rows).max(axis=0))
-    live = np.flatnonzero(np.concatenate(parts))
+    return np.flatnonzero(np.concatenate(parts))
+
+
+@of_codes
+def live_codes(split: TrainTestSplit) -> tuple[IntArray, FloatArray]:
+    """(n_live,) `varying_codes`, and a sign for each; see `own_order`."""
+    live = varying_codes(split)
     order, signs = order_of(len(live), lambda code: split.rows.code(live[code])[split.train])
     return live[order], signs
 
@@ -171,22 +194,10 @@ def live_codes(split: TrainTestSplit) -> tuple[IntArray, FloatArray]:
 @of_codes
 def standardised_codes(split: TrainTestSplit) -> FloatArray:
     """(n_rows, n_live) live codes, less the training mean, over the training standard deviation; see `live_codes`."""
-    return np.ascontiguousarray(_standardised(split, *live_codes(split)))
-
-
-def standardised_blocks(split: TrainTestSplit) -> Iterator[tuple[IntArray, FloatArray]]:
-    """`standardised_codes` in blocks of columns, and which codes they are."""
     live, signs = live_codes(split)
-    blocks = column_slices(split.rows.n_samples, len(live))
-    for part in blocks:
-        own = standardised_codes(split) if len(blocks) == 1 else _standardised(split, live[part], signs[part])
-        yield live[part], own
-
-
-def _standardised(split: TrainTestSplit, live: IntArray, signs: FloatArray) -> FloatArray:
     columns = split.rows.held[:, live].astype(np.float64) * signs
     rows = columns[split.train]
-    return (columns - rows.mean(axis=0)) / rows.std(axis=0)
+    return np.ascontiguousarray((columns - rows.mean(axis=0)) / rows.std(axis=0))
 
 
 @shared
