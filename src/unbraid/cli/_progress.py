@@ -79,9 +79,28 @@ def progress_bar(what: str, *, left: bool = False) -> Iterator[Show]:
 
 @contextmanager
 def metric_progress(what: str = "scoring") -> Iterator[Callable[[str, int, int], None]]:
-    """A bar for what has a name while it is done, such as metrics."""
+    """A bar for what has a name while it is done, such as metrics; it says so where numba compiles one."""
+    from numba.core.event import Listener, install_listener  # what is scored needs numba as well
+
+    at = "", 0, 0
+
+    class Compiling(Listener):
+        def on_start(self, event: object) -> None:  # noqa: ARG002
+            name, done, total = at
+            show(what, done, total, f"{done}/{total} {name}, compiled once")
+
+        def on_end(self, event: object) -> None:
+            pass
+
     with progress_bar(what, left=True) as show:
-        yield lambda name, done, total: show(what, done, total, f"{done}/{total} {name}")
+
+        def progress(name: str, done: int, total: int) -> None:
+            nonlocal at
+            at = name, done, total
+            show(what, done, total, f"{done}/{total} {name}")
+
+        with install_listener("numba:compile", Compiling()):
+            yield progress
 
 
 @contextmanager

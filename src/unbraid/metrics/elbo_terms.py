@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numba
 import numpy as np
+from numba.extending import register_jitable
 
 from unbraid.base.arguments import check_draws, check_whole
 from unbraid.base.repr import Shown
@@ -271,7 +272,7 @@ def _neighbours_together(points: FloatArray) -> IntArray:
     return np.concatenate(ordered)
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _log_sum(
     samples: FloatArray,
     log_own: FloatArray,
@@ -307,7 +308,7 @@ def _log_sum(
 
 
 # Whole arrays and which part of them: views of parts are counted, which takes longer than the arithmetic.
-@numba.njit(cache=True, fastmath=VECTORISED)
+@register_jitable(fastmath=VECTORISED)
 def _exponents(
     samples: FloatArray,
     index: int,
@@ -331,7 +332,7 @@ def _exponents(
     return highest
 
 
-@numba.njit(cache=True, fastmath=VECTORISED)
+@register_jitable(fastmath=VECTORISED)
 def _sum_of_powers(terms: FloatArray, largest: float) -> float:
     total = 0.0
     for row in range(len(terms)):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numba
 import numpy as np
+from numba.extending import register_jitable
 
 from unbraid.base.arguments import check_bins, check_number
 from unbraid.base.repr import Shown
@@ -129,19 +130,23 @@ def _by_level(active: FloatArray, groups: IntArray, quantile: float) -> FloatArr
     return _deviations(by_code, by_factor, quantile)
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _deviations(by_code: FloatArray, by_factor: IntArray, quantile: float) -> FloatArray:
     """`_by_level` of codes and factors that lie in rows; of each level a heap keeps the largest deviations."""
     (n_codes, n_samples), n_factors = by_code.shape, len(by_factor)
     found, order = np.zeros((n_codes, n_factors)), np.empty(n_samples, dtype=np.int64)
     for factor in range(n_factors):
         groups = by_factor[factor]
-        ends = np.zeros(groups.max() + 2, dtype=np.int64)
-        for group in groups:
-            ends[group + 1] += 1
-        n_groups = np.count_nonzero(ends)
-        ends = np.cumsum(ends)
-        place = ends[:-1].copy()
+        last, n_groups = 0, 0
+        for row in range(n_samples):
+            last = max(last, groups[row])
+        ends, place = np.zeros(last + 2, dtype=np.int64), np.empty(last + 1, dtype=np.int64)
+        for row in range(n_samples):
+            ends[groups[row] + 1] += 1
+        for group in range(last + 1):
+            n_groups += ends[group + 1] > 0
+            place[group] = ends[group]
+            ends[group + 1] += ends[group]
         for row in range(n_samples):
             order[place[groups[row]]] = row
             place[groups[row]] += 1
@@ -181,7 +186,7 @@ def _deviations(by_code: FloatArray, by_factor: IntArray, quantile: float) -> Fl
     return found
 
 
-@numba.njit(cache=True, nogil=True)
+@register_jitable
 def _sift(heap: FloatArray, place: int, size: int) -> None:
     """Let a number sink below those that are less."""
     while True:

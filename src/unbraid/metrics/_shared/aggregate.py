@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
+from numba.extending import register_jitable
 
 from unbraid.base.types import ArrayLike, BoolArray, FloatArray, IntArray
 from unbraid.metrics._shared.inputs import finite_matrix
@@ -79,13 +80,27 @@ def panels(means: FloatArray, scales: FloatArray, slices: IntArray, n_slices: in
     sizes[0] = len(means)
     low, high = float((means - REACH * scales).min()), float((means + REACH * scales).max())
     bare = np.empty((0, 0, 0))
-    spans = np.empty((_walk(means, scales, slices, low, high, low, high, np.empty((0, 2)), bare, _halves()), 2))
-    _walk(means, scales, slices, low, high, low, high, spans, bare, _halves())
+    spans = np.empty(
+        (_walk(means, scales, slices, low, high, low, high, np.empty((0, 2)), bare, _halves(), _legendre()[0]), 2)
+    )
+    _walk(means, scales, slices, low, high, low, high, spans, bare, _halves(), _legendre()[0])
     step = max(1, TABLE // (n_slices * (SUBSTEPS + 1)))
     for first in range(0, len(spans), step):
         part = spans[first : first + step]
         densities = np.zeros((n_slices, len(part), NODES))
-        _walk(means, scales, slices, low, high, part[0, 0], part[-1, 1], np.empty((0, 2)), densities, _halves())
+        _walk(
+            means,
+            scales,
+            slices,
+            low,
+            high,
+            part[0, 0],
+            part[-1, 1],
+            np.empty((0, 2)),
+            densities,
+            _halves(),
+            _legendre()[0],
+        )
         yield DensityPanels(
             part[:, 0].copy(),
             part[:, 1] - part[:, 0],
@@ -120,9 +135,6 @@ def _legendre() -> tuple[FloatArray, FloatArray]:
     return np.polynomial.legendre.leggauss(NODES)
 
 
-NODE_POSITIONS = tuple(float(node) for node in _legendre()[0])
-
-
 def _interpolation(targets: FloatArray) -> FloatArray:
     """(len(targets), NODES) matrix from values at the nodes to values at `targets`, both on [-1, 1]."""
     nodes = _legendre()[0]
@@ -142,7 +154,8 @@ def _halves() -> FloatArray:
 
 @cache
 def _refinement() -> FloatArray:
-    return _interpolation(np.linspace(-1, 1, SUBSTEPS + 1))
+    """(NODES, SUBSTEPS + 1): to even steps; transposed, as the kernel reads them."""
+    return np.ascontiguousarray(_interpolation(np.linspace(-1, 1, SUBSTEPS + 1)).T)
 
 
 def _guide(part: DensityPanels) -> IntArray:
@@ -153,7 +166,7 @@ def _guide(part: DensityPanels) -> IntArray:
     return np.clip(np.searchsorted(part.lefts, middles, side="right") - 1, 0, len(part.lefts) - 1)
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _walk(
     means: FloatArray,
     scales: FloatArray,
@@ -165,20 +178,24 @@ def _walk(
     spans: FloatArray,
     densities: FloatArray,
     halves: FloatArray,
+    nodes: FloatArray,
 ) -> int:
     """Visit the final panels within [start, stop] in order, note their ends and densities, and count them."""
     n_rows = len(slices)
     n_slices = len(densities)
     with_densities = n_slices > 0
-    nodes = np.array(NODE_POSITIONS)
-    deepest = 4 + int(np.ceil(np.log2(max((high - low) / (PANEL * scales.min()), 1.0))))
+    narrowest = scales[0]
+    for row in range(n_rows):
+        narrowest = min(narrowest, scales[row])
+    deepest = 4 + int(np.ceil(np.log2(max((high - low) / (PANEL * narrowest), 1.0))))
 
     values = np.zeros((deepest, max(n_slices, 1), NODES))
     present = np.zeros((deepest, max(n_slices, 1)), dtype=np.bool_)
     reached = np.zeros(deepest, dtype=np.bool_)
     # Rows not yet wide against the panel: those of a panel lie behind those of its parent.
     waiting = np.empty(2 * n_rows, dtype=np.int32)
-    waiting[:n_rows] = np.arange(n_rows)
+    for row in range(n_rows):
+        waiting[row] = row
     bump = np.empty(NODES)
 
     lefts, rights = np.empty(2 * deepest), np.empty(2 * deepest)
@@ -200,7 +217,8 @@ def _walk(
         first = last = tos[height]
         if last + (tos[height] - froms[height]) > len(waiting):
             longer = np.empty(2 * len(waiting), dtype=np.int32)
-            longer[:last] = waiting[:last]
+            for position in range(last):
+                longer[position] = waiting[position]
             waiting = longer
         for position in range(froms[height], tos[height]):
             row = waiting[position]
@@ -221,7 +239,8 @@ def _walk(
             if with_densities:
                 for piece in range(n_slices):
                     if present[depth, piece]:
-                        densities[piece, found] = values[depth, piece]
+                        for node in range(NODES):
+                            densities[piece, found, node] = values[depth, piece, node]
             found += 1
         if last == first:
             continue
@@ -234,7 +253,7 @@ def _walk(
     return found
 
 
-@numba.njit(cache=True)
+@register_jitable(fastmath=False)  # as it is, whatever the function that calls it may do
 def exp_down(x: float) -> float:
     """exp(x) for -77 <= x <= 0 to a relative 1e-13, free of branches and calls so that loops over it vectorise."""
     x = x * (1.0 / 128) + 0.25
@@ -247,7 +266,7 @@ def exp_down(x: float) -> float:
     return series
 
 
-@numba.njit(cache=True)
+@register_jitable
 def _bump(centre: float, half_width: float, height: float, nodes: FloatArray, bump: FloatArray) -> None:
     """Gaussian at the nodes of a panel, in its own standard deviations."""
     for node in range(len(nodes)):
@@ -255,7 +274,7 @@ def _bump(centre: float, half_width: float, height: float, nodes: FloatArray, bu
         bump[node] = height * exp_down(-0.5 * away * away)
 
 
-@numba.njit(cache=True)
+@register_jitable
 def _inherit(values: FloatArray, present: BoolArray, depth: int, half: FloatArray) -> None:
     for piece in range(values.shape[1]):
         present[depth, piece] = depth > 0 and present[depth - 1, piece]
@@ -267,7 +286,7 @@ def _inherit(values: FloatArray, present: BoolArray, depth: int, half: FloatArra
                     values[depth, piece, target] += value * half[node, target]
 
 
-@numba.njit(cache=True)
+@register_jitable
 def _add(values: FloatArray, present: BoolArray, bump: FloatArray, slices: IntArray, row: int) -> None:
     """Add to slice 0 and to each of those of the row that is not -1."""
     for group in range(-1, slices.shape[1]):
@@ -281,7 +300,7 @@ def _add(values: FloatArray, present: BoolArray, bump: FloatArray, slices: IntAr
             values[piece, node] += bump[node]
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _log_ratio_moments(densities: FloatArray, widths: FloatArray, weights: FloatArray) -> FloatArray:
     n_slices, n_panels, n_nodes = densities.shape
     totals = np.zeros((n_slices, 2))
@@ -302,33 +321,40 @@ def _log_ratio_moments(densities: FloatArray, widths: FloatArray, weights: Float
     return totals
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _log_table(densities: FloatArray, refinement: FloatArray, largest: FloatArray) -> FloatArray:
     n_slices, n_panels, n_nodes = densities.shape
-    n_points = len(refinement)
-    to_points = np.ascontiguousarray(refinement.T)
+    n_points = refinement.shape[1]
     table = np.zeros((n_slices, n_panels, n_points))
     fine = np.empty(n_points)
     for panel in range(n_panels):
         for piece in range(n_slices):
-            if densities[piece, panel].max() <= 0.0:
+            if _highest(densities, piece, panel) <= 0.0:
                 continue
             fine[:] = 0.0
             for node in range(n_nodes):
                 density = densities[piece, panel, node]
                 for point in range(n_points):
-                    fine[point] += density * to_points[node, point]
+                    fine[point] += density * refinement[node, point]
             for point in range(n_points):
                 table[piece, panel, point] = np.log(max(fine[point], 1e-300))
         for piece in range(1, n_slices):
-            if densities[piece, panel].max() > 0.0:
+            if _highest(densities, piece, panel) > 0.0:
                 for point in range(n_points):
                     ratio = table[piece, panel, point] - table[0, panel, point]
                     table[piece, panel, point] = min(ratio, largest[piece])
     return table
 
 
-@numba.njit(cache=True, nogil=True)
+@register_jitable
+def _highest(densities: FloatArray, piece: int, panel: int) -> float:
+    highest = 0.0
+    for node in range(densities.shape[2]):
+        highest = max(highest, densities[piece, panel, node])
+    return highest
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _look_up(
     values: FloatArray, lefts: FloatArray, widths: FloatArray, guide: IntArray, table: FloatArray, found: FloatArray
 ) -> None:
@@ -342,7 +368,10 @@ def _look_up(
         panel = guide[min(int((value - start) * per_cell), top)]
         place = (value - lefts[panel]) / widths[panel]
         if place < -1e-9 or place > 1.0 + 1e-9:
-            panel = np.searchsorted(lefts, value, side="right") - 1
+            while lefts[panel] > value:
+                panel -= 1
+            while panel + 1 < len(lefts) and lefts[panel + 1] <= value:
+                panel += 1
             place = (value - lefts[panel]) / widths[panel]
             if place > 1.0 + 1e-9:
                 continue
@@ -355,7 +384,7 @@ def _look_up(
         found[index] = (outer + 3.0 * x * inner) / 6.0
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _sum_up(
     values: FloatArray, lefts: FloatArray, widths: FloatArray, guide: IntArray, table: FloatArray
 ) -> FloatArray:

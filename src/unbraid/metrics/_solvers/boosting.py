@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numba
 import numpy as np
+from numba.extending import register_jitable
 
 from unbraid.base.types import BoolArray, FloatArray, IntArray, UInt8Array
 from unbraid.metrics._shared.compiled import START
@@ -153,7 +154,7 @@ def _boost(
     return importance, odds
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _iterate(
     codes: RankedCodes,
     labels: IntArray,
@@ -192,7 +193,7 @@ def _iterate(
             _step(odds[tree], n_classes, work.nodes, leaf_sums, scale, n_train, newton, learning_rate)
 
 
-@numba.njit(cache=True)
+@register_jitable
 def _normalise(odds: FloatArray, totals: FloatArray) -> None:
     totals[:] = 0.0
     for tree in range(len(odds)):
@@ -205,7 +206,7 @@ def _normalise(odds: FloatArray, totals: FloatArray) -> None:
             odds[tree, row] = max(odds[tree, row] * totals[row], SMALLEST)
 
 
-@numba.njit(cache=True)
+@register_jitable
 def _residuals(odds: FloatArray, labels: IntArray, scale: float, by_tree: IntArray, by_row: IntArray) -> None:
     """Class indicator less probability, as whole numbers, in both layouts."""
     n_trees, n_train = by_tree.shape
@@ -224,7 +225,7 @@ def _residuals(odds: FloatArray, labels: IntArray, scale: float, by_tree: IntArr
                 by_row[row, tree] = by_tree[tree, row]
 
 
-@numba.njit(cache=True)
+@register_jitable
 def _root_sums(codes: RankedCodes, residuals: IntArray, sums: IntArray) -> None:
     """Residuals of every class summed over the rows of each bin; the innermost loop is over neighbours in memory."""
     sums[:] = 0
@@ -236,7 +237,7 @@ def _root_sums(codes: RankedCodes, residuals: IntArray, sums: IntArray) -> None:
                 sums[slot, tree] += residuals[row, tree]
 
 
-@numba.njit(cache=True)
+@register_jitable
 def _root_sums_by_tree(codes: RankedCodes, residuals: IntArray, sums: IntArray) -> None:
     """As `_root_sums`, which is slower for few trees: they are too few neighbours."""
     sums[:] = 0
@@ -248,7 +249,7 @@ def _root_sums_by_tree(codes: RankedCodes, residuals: IntArray, sums: IntArray) 
                 own[bins[row]] += those[row]
 
 
-@numba.njit(cache=True, fastmath={"reassoc", "nsz"})
+@register_jitable(fastmath={"reassoc", "nsz"})
 def _root(codes: RankedCodes, residuals: IntArray, sums: IntArray, work: Work) -> None:
     """Histogram and sum of squares of all rows."""
     for code in range(len(work.order)):
@@ -262,7 +263,7 @@ def _root(codes: RankedCodes, residuals: IntArray, sums: IntArray, work: Work) -
     work.squares[0] = squares
 
 
-@numba.njit(cache=True)
+@register_jitable
 def _grow(
     codes: RankedCodes, residuals: IntArray, rare: IntArray, work: Work, importance: FloatArray, leaf_sums: FloatArray
 ) -> None:
@@ -305,7 +306,7 @@ def _grow(
         leaf_sums[leaf] = float(packed[7 + leaf] >> work.count_bits)
 
 
-@numba.njit(cache=True)
+@register_jitable
 def _best_split(
     codes: RankedCodes, residuals: IntArray, work: Work, node: int, in_level: int, packed: Whole, bounded: bool
 ) -> tuple[Whole, Whole, Whole, float]:
@@ -348,7 +349,7 @@ def _best_split(
     return best_code, _middle(codes, work, best_code, best_place, in_level), best_left, best / n_node
 
 
-@numba.njit(cache=True)
+@register_jitable
 def _search(codes: RankedCodes, work: Work, node: int, n_node: float, sum_node: float) -> float:
     """What the best cut between bins gains; sets `work.opened` where a cut within a bin might gain more."""
     mask = (np.int64(1) << work.count_bits) - 1
@@ -379,7 +380,7 @@ def _search(codes: RankedCodes, work: Work, node: int, n_node: float, sum_node: 
     return enough
 
 
-@numba.njit(cache=True)
+@register_jitable
 def _greatest(values: FloatArray) -> float:
     """Of numbers not below 0, which are in the order of their bits: whole numbers are compared many at once."""
     best = np.int64(0)
@@ -388,7 +389,7 @@ def _greatest(values: FloatArray) -> float:
     return np.int64(best).view(np.float64)
 
 
-@numba.njit(cache=True)
+@register_jitable
 def _rise(codes: RankedCodes, residuals: IntArray, rows: IntArray, nodes: UInt8Array, risen: FloatArray) -> None:
     """Residuals above 0 summed over the rows of each bin of each node."""
     starts = codes.starts.astype(np.uint32)
@@ -398,7 +399,7 @@ def _rise(codes: RankedCodes, residuals: IntArray, rows: IntArray, nodes: UInt8A
             histogram[starts[code] + bins[code]] += residuals[row]
 
 
-@numba.njit(cache=True, inline="always")
+@register_jitable(inline="always")
 def _bound(here: Whole, left: Whole, risen: float, n_node: float, sum_node: float, count_bits: int) -> float:
     """What no cut within a bin, nor at its end, can gain more than, in whatever order its rows come.
 
@@ -416,7 +417,7 @@ def _bound(here: Whole, left: Whole, risen: float, n_node: float, sum_node: floa
     return greatest * greatest / min(n_begin * (n_node - n_begin), n_end * (n_node - n_end))
 
 
-@numba.njit(cache=True)
+@register_jitable
 def _walk(rows: IntArray, begin: int, end: int, residuals: IntArray, work: Work, in_level: int, left: Whole) -> Whole:
     """How many of the sorted rows are the node's; sets `work.places` and `work.inner_lefts` of them.
 
@@ -433,7 +434,7 @@ def _walk(rows: IntArray, begin: int, end: int, residuals: IntArray, work: Work,
     return found
 
 
-@numba.njit(cache=True)
+@register_jitable
 def _any_better(lefts: IntArray, n_node: float, sum_node: float, count_bits: int, best: float) -> bool:
     """Whether any cut gains more than `best`, ties between values aside; the formula of `_gain`, many at once."""
     mask = (np.int64(1) << count_bits) - 1
@@ -447,7 +448,7 @@ def _any_better(lefts: IntArray, n_node: float, sum_node: float, count_bits: int
     return found > 0
 
 
-@numba.njit(cache=True)
+@register_jitable
 def _middle(codes: RankedCodes, work: Work, code: Whole, place: int, in_level: int) -> Whole:
     """The rank halfway between the last row on the left and the node's next greater one."""
     low = codes.ranks[code, codes.sorted_rows[code, place]]
@@ -458,7 +459,7 @@ def _middle(codes: RankedCodes, work: Work, code: Whole, place: int, in_level: i
     return low
 
 
-@numba.njit(cache=True, inline="always")
+@register_jitable(inline="always")
 def _gain(left: Whole, n_node: float, sum_node: float, count_bits: int, least: float) -> float:
     """Decrease of the squared error, times the rows of the node; 0 where it does not exceed `least`."""
     mask = (np.int64(1) << count_bits) - 1
@@ -472,7 +473,7 @@ def _gain(left: Whole, n_node: float, sum_node: float, count_bits: int, least: f
     return 0.0
 
 
-@numba.njit(cache=True)
+@register_jitable
 def _descend(ranks: IntArray, code: IntArray, cut: IntArray, depth: int, nodes: UInt8Array) -> None:
     """Number of the node within the next level that each row falls into."""
     n_samples = len(nodes)
@@ -501,7 +502,7 @@ def _descend(ranks: IntArray, code: IntArray, cut: IntArray, depth: int, nodes: 
             nodes[row] = high if node > 1 else low
 
 
-@numba.njit(cache=True)
+@register_jitable
 def _children(codes: RankedCodes, residuals: IntArray, work: Work, first: int, smaller: BoolArray) -> None:
     """Histograms of the nodes of one level: the smaller child row by row, its sibling by subtraction."""
     found = 0
@@ -522,7 +523,7 @@ def _children(codes: RankedCodes, residuals: IntArray, work: Work, first: int, s
                 work.histograms[node, slot] = work.histograms[parent, slot] - work.histograms[sibling, slot]
 
 
-@numba.njit(cache=True)
+@register_jitable
 def _fill(codes: RankedCodes, residuals: IntArray, work: Work, rows: IntArray, first: int) -> None:
     """Add rows to the histograms of their nodes."""
     histograms, squares, starts = work.histograms[first:], work.squares[first:], codes.starts.astype(np.uint32)
@@ -534,7 +535,7 @@ def _fill(codes: RankedCodes, residuals: IntArray, work: Work, rows: IntArray, f
             histogram[starts[code] + bins[code]] += value
 
 
-@numba.njit(cache=True)
+@register_jitable
 def _step(
     odds: FloatArray,
     n_classes: int,

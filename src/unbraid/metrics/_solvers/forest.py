@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numba
 import numpy as np
+from numba.extending import register_jitable
 
 from unbraid.base.types import BoolArray, FloatArray, IntArray, UInt8Array
 from unbraid.metrics._shared.compiled import START
@@ -306,7 +307,7 @@ def _draw(sorted_rows: IntArray, weights: IntArray, numbers: IntArray, lines: In
             filled += weights[row] > 0
 
 
-@numba.njit(cache=True, error_model="numpy")
+@register_jitable
 def _count(
     pairs: FloatArray,
     classes: IntArray,
@@ -331,7 +332,7 @@ def _count(
     return pure
 
 
-@numba.njit(cache=True, error_model="numpy")
+@register_jitable
 def _add(
     pairs: FloatArray,
     values: FloatArray,
@@ -356,7 +357,7 @@ def _add(
     return pure
 
 
-@numba.njit(cache=True, error_model="numpy")
+@register_jitable
 def _best_of_few(
     columns: FloatArray,
     rows: IntArray,
@@ -388,7 +389,7 @@ def _best_of_few(
     return best_code, best_place, max(best_score / best_unit - sum_node * sum_node / n_node, 0.0)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@register_jitable
 def _best_split(
     columns: FloatArray,
     rows: IntArray,
@@ -464,7 +465,7 @@ def _best_split(
     return best_code, best_place, max(best_score / best_unit - squares_node / n_node, 0.0)
 
 
-@numba.njit(cache=True, fastmath=VECTORISED, error_model="numpy")
+@register_jitable(fastmath=VECTORISED)
 def _square(
     sums_left: FloatArray, squares_left: FloatArray, squares_right: FloatArray, n: int, sum_node: float
 ) -> None:
@@ -473,7 +474,7 @@ def _square(
         squares_left[at], squares_right[at] = left * left, right * right
 
 
-@numba.njit(cache=True, fastmath=VECTORISED, error_model="numpy")
+@register_jitable(fastmath=VECTORISED)
 def _any_near(
     n_left: FloatArray, squares_left: FloatArray, squares_right: FloatArray, n: int, n_node: float, least: float
 ) -> bool:
@@ -485,7 +486,7 @@ def _any_near(
     return found > 0
 
 
-@numba.njit(cache=True, fastmath=VECTORISED, error_model="numpy")
+@register_jitable(fastmath=VECTORISED)
 def _score(
     n_left: FloatArray,
     squares_left: FloatArray,
@@ -504,7 +505,7 @@ def _score(
     return highest
 
 
-@numba.njit(cache=True, error_model="numpy")
+@register_jitable
 def _part(lines: IntArray, level: int, split: int, begin: int, middle: int, end: int, goes_left: UInt8Array) -> None:
     """Copy a stretch of all lines to the others: those that go left from `begin` on, the rest from `middle` on."""
     for at in range(begin, end):
@@ -519,7 +520,7 @@ def _part(lines: IntArray, level: int, split: int, begin: int, middle: int, end:
             right += np.uint64(1) - goes
 
 
-@numba.njit(cache=True, error_model="numpy")
+@register_jitable
 def _keep(
     lines: IntArray, level: int, split: int, begin: int, middle: int, end: int, goes_left: UInt8Array, side: int
 ) -> None:

@@ -6,6 +6,7 @@ Minimises tr(W' Q W) / 2 - tr(W' C) + alpha * penalty(W) with Q = X'X / n and C 
 
 import numba
 import numpy as np
+from numba.extending import register_jitable
 
 from unbraid.base.types import FloatArray
 from unbraid.metrics._solvers.lasso import CONVERGED, lasso_path
@@ -19,7 +20,7 @@ PATIENCE = 8
 MISSED = 1e-6  # of the penalty at which all weights vanish: what misses an optimum by more has not converged
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def cross_validated(
     xx: FloatArray,
     xy: FloatArray,
@@ -90,7 +91,7 @@ def cross_validated(
     return weights, best, _missed(weights, gradient, best) <= MISSED * largest
 
 
-@numba.njit(cache=True)
+@register_jitable
 def _missed(weights: FloatArray, gradient: FloatArray, penalty: float) -> float:
     """By how much the optimality conditions are missed: a row of weights w has the gradient penalty * w / |w|.
 
@@ -107,7 +108,7 @@ def _missed(weights: FloatArray, gradient: FloatArray, penalty: float) -> float:
     return missed
 
 
-@numba.njit(cache=True)
+@register_jitable
 def _centred(
     xx: FloatArray, xy: FloatArray, x_sums: FloatArray, y_sums: FloatArray, counts: FloatArray, taken: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -136,7 +137,7 @@ def _centred(
     return gram, cross, mean_x, mean_y
 
 
-@numba.njit(cache=True)
+@register_jitable
 def _restart(gram: FloatArray, cross: FloatArray, weights: FloatArray, gradient: FloatArray) -> None:
     """Set the gradient to cross - gram @ weights."""
     n_inputs, n_targets = cross.shape
@@ -148,7 +149,7 @@ def _restart(gram: FloatArray, cross: FloatArray, weights: FloatArray, gradient:
                 gradient[one, target] -= gram[one, other] * weights[other, target]
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def multi_task(
     gram: FloatArray, cross: FloatArray, weights: FloatArray, gradient: FloatArray, penalty: float, tolerance: float
 ) -> None:
@@ -190,7 +191,7 @@ def multi_task(
             _restart(gram, cross, weights, gradient)
 
 
-@numba.njit(cache=True)
+@register_jitable
 def _newton(gram: FloatArray, cross: FloatArray, weights: FloatArray, penalty: float) -> None:
     """Solve for the rows that are not zero; leaves the weights as they are where one of these rows wants to vanish.
 
@@ -245,7 +246,7 @@ def _newton(gram: FloatArray, cross: FloatArray, weights: FloatArray, penalty: f
             largest = max(largest, norms[one])
 
 
-@numba.njit(cache=True)
+@register_jitable
 def _solve(system: FloatArray, right: FloatArray) -> bool:
     """Gaussian elimination in place: `right` becomes the solution. False where the system is singular."""
     size, width = right.shape
@@ -276,7 +277,7 @@ def _solve(system: FloatArray, right: FloatArray) -> bool:
     return True
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def separate(gram: FloatArray, cross: FloatArray, penalty: float) -> tuple[FloatArray, bool]:
     """Weights (n_inputs, n_targets) of one lasso per target, and whether all have converged."""
     weights, penalties, converged = np.zeros(cross.shape), np.array([penalty]), True

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
+from numba.extending import register_jitable
 
 from unbraid.base.types import BoolArray, FloatArray, IntArray
 from unbraid.metrics._shared.compiled import START
@@ -29,7 +30,7 @@ class _State(NamedTuple):
     rest: FloatArray  # (n_codes,) the same
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def lasso_path(gram: FloatArray, moments: FloatArray, penalties: FloatArray) -> tuple[FloatArray, FloatArray]:
     """(n_penalties, n_codes) minimisers of mean squared error / 2 + penalty * sum of absolute weights.
 
@@ -85,7 +86,7 @@ def lasso_paths(gram: FloatArray, moments: FloatArray, penalties: FloatArray) ->
     return np.stack([path for path, _ in found]), np.stack([missed for _, missed in found])
 
 
-@numba.njit(cache=True, nogil=True)
+@register_jitable
 def _towards_optimum(gram: FloatArray, moments: FloatArray, penalty: float, state: _State, size: int) -> int:
     """Move the members to their optimum, or until the first of them reaches 0: its place, else -1."""
     members, solved, rest = state.members, state.solved, state.rest
@@ -116,7 +117,7 @@ def _towards_optimum(gram: FloatArray, moments: FloatArray, penalty: float, stat
     return first
 
 
-@numba.njit(cache=True, nogil=True)
+@register_jitable
 def _steepest(gram: FloatArray, moments: FloatArray, state: _State, size: int, slopes: FloatArray, least: float) -> int:
     """The code outside of greatest slope, if this is above `least`, else -1; `slopes` is brought up to date."""
     for code in range(len(slopes)):
@@ -132,7 +133,7 @@ def _steepest(gram: FloatArray, moments: FloatArray, state: _State, size: int, s
     return found
 
 
-@numba.njit(cache=True, nogil=True)
+@register_jitable
 def _enter(gram: FloatArray, state: _State, size: int, code: int, sign: float) -> int:
     """Make a code a member; where it is a combination of the members, one of them makes room. The new size."""
     combination, spare = state.solved, _combine(gram, state, size, code)
@@ -162,7 +163,7 @@ def _enter(gram: FloatArray, state: _State, size: int, code: int, sign: float) -
     return size + 1
 
 
-@numba.njit(cache=True, nogil=True)
+@register_jitable
 def _combine(gram: FloatArray, state: _State, size: int, code: int) -> float:
     """Into `solved` the weights by which the members come nearest to a code; the variance that this leaves."""
     spare = gram[code, code]
@@ -175,7 +176,7 @@ def _combine(gram: FloatArray, state: _State, size: int, code: int) -> float:
     return spare
 
 
-@numba.njit(cache=True, nogil=True)
+@register_jitable
 def _leave(state: _State, size: int, place: int) -> int:
     """Take out the member at this place, of weight 0. The new size."""
     code, last, column = state.members[place], size - 1, state.rest

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
+from numba.extending import register_jitable
 
 from unbraid.base.threads import at_once, one_blas_thread
 from unbraid.base.types import BoolArray, FloatArray, IntArray
@@ -305,7 +306,7 @@ def _slope(
     return gradient, unsure
 
 
-@numba.njit(cache=True, error_model="numpy")
+@register_jitable
 def _softmax(logits: FloatArray) -> None:
     """Probabilities in the place of logits."""
     n_rows, n_columns = logits.shape
@@ -324,7 +325,7 @@ def _softmax(logits: FloatArray) -> None:
             logits[row, c] /= total
 
 
-@numba.njit(cache=True, error_model="numpy")
+@register_jitable
 def _logistic(logits: FloatArray) -> None:
     """Probabilities in the place of logits."""
     flat = logits.reshape(-1)
@@ -334,7 +335,7 @@ def _logistic(logits: FloatArray) -> None:
         flat[place] = (1.0 if logit >= 0.0 else power) / (1.0 + power)
 
 
-@numba.njit(cache=True)
+@register_jitable
 def _powers(exponents: FloatArray) -> None:
     for place in range(len(exponents)):
         exponents[place] = exp_down(exponents[place])
@@ -401,7 +402,7 @@ def _conjugate_gradients(
     return direction
 
 
-@numba.njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+@register_jitable(fastmath={"reassoc", "contract", "nsz"})
 def _bend(steepness: FloatArray, start: int, change: FloatArray, joint: bool) -> None:
     """Change of probabilities in the place of a change of logits, of rows from `start` on."""
     n_rows, n_columns = change.shape
@@ -414,7 +415,7 @@ def _bend(steepness: FloatArray, start: int, change: FloatArray, joint: bool) ->
             change[row, c] = steepness[start + row, c] * (change[row, c] - mean)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@register_jitable
 def _products(one: FloatArray, other: FloatArray, joint: bool, sums: FloatArray) -> None:
     """Into `sums` (n_columns,) those of the products in each column, or of all where columns are one problem."""
     total = 0.0
@@ -428,7 +429,7 @@ def _products(one: FloatArray, other: FloatArray, joint: bool, sums: FloatArray)
             sums[c] = total
 
 
-@numba.njit(cache=True, error_model="numpy")
+@register_jitable
 def _largest(values: FloatArray, joint: bool, largest: FloatArray) -> None:
     """Into `largest` (n_columns,) the greatest size in each column, or in all where columns are one problem."""
     greatest = 0.0

@@ -7,6 +7,7 @@ sum is fixed, so the same seed trains the same probe on one core or many.
 
 import numba
 import numpy as np
+from numba.extending import register_jitable
 
 from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics._solvers.vectors import LINE, aligned, widest_vectors
@@ -24,7 +25,7 @@ LOWEST = np.float32(-80.0)
 EXP2 = tuple(np.float32(np.log(2.0) ** k / f) for k, f in enumerate((1, 1, 2, 6, 24, 120, 720)))
 
 
-@numba.njit(cache=True, fastmath=VECTORISED, error_model="numpy")
+@register_jitable(fastmath=VECTORISED)
 def _add_product(left: FloatArray, right: FloatArray, out: FloatArray) -> None:
     """out (rows, HIDDEN) += left (rows, inner) @ right (inner, HIDDEN); rows and inner are multiples of 4."""
     widest_vectors()
@@ -43,7 +44,7 @@ def _add_product(left: FloatArray, right: FloatArray, out: FloatArray) -> None:
                 out[i + 3, j] += a30 * b0 + a31 * b1 + a32 * b2 + a33 * b3
 
 
-@numba.njit(cache=True, fastmath=VECTORISED, error_model="numpy")
+@register_jitable(fastmath=VECTORISED)
 def _dot_products(left: FloatArray, right: FloatArray, out: FloatArray) -> None:
     """out (rows, classes) = left (rows, HIDDEN) @ right.T (HIDDEN, classes); both counts are multiples of 4."""
     widest_vectors()
@@ -76,7 +77,7 @@ def _dot_products(left: FloatArray, right: FloatArray, out: FloatArray) -> None:
             out[i + 3, k], out[i + 3, k + 1], out[i + 3, k + 2], out[i + 3, k + 3] = s30, s31, s32, s33
 
 
-@numba.njit(cache=True, fastmath=VECTORISED, error_model="numpy")
+@register_jitable(fastmath=VECTORISED)
 def _perceptron(
     inputs: FloatArray, first: FloatArray, second: FloatArray, hidden: FloatArray, logits: FloatArray
 ) -> None:
@@ -92,7 +93,7 @@ def _perceptron(
         _dot_products(four, second, logits[i : i + 4])
 
 
-@numba.njit(cache=True, fastmath=VECTORISED, error_model="numpy")
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=VECTORISED)
 def softmax_errors(
     logits: FloatArray, labels: IntArray, n_rows: int, start: int, n_classes: int, powers: IntArray
 ) -> None:
@@ -144,7 +145,7 @@ def softmax_errors(
             logits[row, c] = ZERO
 
 
-@numba.njit(cache=True, fastmath=VECTORISED, error_model="numpy")
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=VECTORISED)
 def perceptron_gradient(
     inputs: FloatArray,
     labels: IntArray,
@@ -193,7 +194,7 @@ def perceptron_gradient(
         _add_product(inputs[i : i + 4].T, back, by_first)
 
 
-@numba.njit(cache=True, fastmath=VECTORISED, error_model="numpy")
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=VECTORISED)
 def adam(
     parameters: FloatArray, gradient: FloatArray, mean: FloatArray, square: FloatArray, step: int, rate: float
 ) -> None:
@@ -239,7 +240,7 @@ def perceptron_epoch(
     return step
 
 
-@numba.njit(cache=True, error_model="numpy", nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _perceptron_epoch(
     inputs: FloatArray,
     labels: IntArray,
@@ -276,7 +277,7 @@ def _perceptron_epoch(
     return step
 
 
-@numba.njit(cache=True, error_model="numpy", nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def perceptron_classes(inputs: FloatArray, knocked_out: int, n_classes: int, parameters: FloatArray) -> IntArray:
     """Class of the highest logit for each row."""
     n_samples, width = inputs.shape
@@ -300,7 +301,7 @@ def perceptron_classes(inputs: FloatArray, knocked_out: int, n_classes: int, par
     return found
 
 
-@numba.njit(cache=True, fastmath=VECTORISED, error_model="numpy")
+@register_jitable(fastmath=VECTORISED)
 def _linear(inputs: FloatArray, weights: FloatArray, logits: FloatArray) -> None:
     """logits (rows, columns) = inputs (rows, width) @ weights (width, columns); width is a multiple of 4."""
     rows, columns = logits.shape
@@ -314,7 +315,7 @@ def _linear(inputs: FloatArray, weights: FloatArray, logits: FloatArray) -> None
                 logits[i, c] += a2 * weights[k + 2, c] + a3 * weights[k + 3, c]
 
 
-@numba.njit(cache=True, fastmath=VECTORISED, error_model="numpy")
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=VECTORISED)
 def linear_gradient(
     inputs: FloatArray,
     labels: IntArray,
@@ -349,7 +350,7 @@ def linear_gradient(
                 gradient[k, c] += a2 * errors[i + 2, c] + a3 * errors[i + 3, c]
 
 
-@numba.njit(cache=True, error_model="numpy", nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def linear_epoch(
     inputs: FloatArray,
     labels: IntArray,
@@ -385,7 +386,7 @@ def linear_epoch(
     return step
 
 
-@numba.njit(cache=True, error_model="numpy", nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def linear_classes(inputs: FloatArray, starts: IntArray, weights: FloatArray) -> IntArray:
     """(n_samples, n_factors) class of the highest logit of each factor."""
     found = np.empty((len(inputs), len(starts) - 1), dtype=np.int64)

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TypeVar, cast
 
-import numba
 import numpy as np
+from numba.extending import register_jitable
 
 from unbraid.base.types import FloatArray, IntArray
 
@@ -89,7 +89,7 @@ def coarse_bins(train_ranks: IntArray, max_bins: int) -> IntArray:
     return np.searchsorted(last, np.arange(len(counts)))
 
 
-@numba.njit(cache=True)
+@register_jitable
 def next_random(state: IntArray) -> np.uint64:
     """The next number of the SplitMix64 sequence; `state` is uint64 (1,)."""
     state[0] += STEP
@@ -99,13 +99,13 @@ def next_random(state: IntArray) -> np.uint64:
     return mixed ^ (mixed >> np.uint64(31))
 
 
-@numba.njit(cache=True)
+@register_jitable
 def below(end: int, state: IntArray) -> np.int64:
     """A random number from 0 to end - 1, for ends below 2^32."""
     return np.int64(((next_random(state) >> np.uint64(32)) * np.uint64(end)) >> np.uint64(32))
 
 
-@numba.njit(cache=True)
+@register_jitable
 def shuffle(order: IntArray, state: IntArray) -> None:
     """Fisher-Yates in place: of equally good codes each is first equally often, so that they share importance."""
     for last in range(len(order) - 1, 0, -1):
