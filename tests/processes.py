@@ -36,11 +36,10 @@ WHO_HOLDS = """
 import sys
 from pathlib import Path
 from unbraid.files.locks import Held, is_held, locked
-path = Path(sys.argv[1])
-for place in map(int, sys.argv[2:]):
-    seen = is_held(path, place)
+for path in map(Path, sys.argv[1:]):
+    seen = is_held(path)
     try:
-        with locked(path, (place,)):
+        with locked(path):
             print("free")
         assert not seen
     except Held as error:
@@ -49,9 +48,9 @@ for place in map(int, sys.argv[2:]):
 """
 
 
-def holder_elsewhere(lock: Path, *places: int) -> str:
-    """Who holds some bytes, by default the first, as another process finds it; or "free"."""
-    command = [sys.executable, "-c", WHO_HOLDS, str(lock), *map(str, places or (0,))]
+def holder_elsewhere(*locks: Path) -> str:
+    """Who holds each lock, as another process finds it; or "free"."""
+    command = [sys.executable, "-c", WHO_HOLDS, *map(str, locks)]
     return ", ".join(subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines())
 
 

@@ -6,25 +6,15 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.processes import holder_elsewhere, started
-from unbraid.files import locks as _locks
 from unbraid.files.locks import Held, NoLocksWarning, is_held, locked
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="forks, and asks for what Windows does not hold")
-
-
-@pytest.fixture(params=["description", "record"], autouse=True)
-def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Of locks that this process asks the system for."""
-    if request.param == "record":
-        monkeypatch.setattr(_locks, "_by_description", lambda *_: None)
-    return request.param
 
 
 @pytest.fixture
@@ -33,12 +23,12 @@ def lock(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def in_a_thread(lock: Path, *places: int) -> Iterator[None]:
-    """Another thread holds them while the block runs."""
+def in_a_thread(lock: Path) -> Iterator[None]:
+    """Another thread holds it while the block runs."""
     begun, ended = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with locked(lock, places):
+        with locked(lock):
             begun.set()
             ended.wait(30)
 
@@ -53,42 +43,29 @@ def in_a_thread(lock: Path, *places: int) -> Iterator[None]:
 
 
 def test_threads_keep_each_other_out_and_asking_frees_nothing(lock: Path) -> None:
-    with in_a_thread(lock, 0, 7):
-        with pytest.raises(Held, match="another thread holds the lock") as error, locked(lock, (3, 7)):
+    other = lock.with_name(".other")
+    with in_a_thread(lock):
+        with pytest.raises(Held, match="another thread holds the lock"), locked(lock):
             pass
-        assert error.value.place == 7
-        assert [is_held(lock, place) for place in (0, 3, 7)] == [True, False, True]
-        with locked(lock, (3,)):
-            assert holder_elsewhere(lock, 3) == "another process"
-        assert holder_elsewhere(lock, 0, 3) == "another process, free"
+        assert [is_held(lock), is_held(other)] == [True, False]
+        with locked(other):
+            assert holder_elsewhere(lock, other) == "another process, another process"
+        assert holder_elsewhere(lock, other) == "another process, free"
     assert not is_held(lock)
-    assert not _locks._opened
 
 
 def test_who_holds_it_is_told_so_and_asks_without_losing_it(lock: Path) -> None:
     with locked(lock):
         assert is_held(lock)
-        for wait in ("never", "threads", "always"):
+        for wait in ("never", "threads"):
             with pytest.raises(Held, match="this thread"), locked(lock, wait=wait):
                 pass
+        with pytest.raises(RuntimeError, match="Deadlock"), locked(lock, wait="always"):
+            pass
         assert holder_elsewhere(lock) == "another process"
     assert holder_elsewhere(lock) == "free"
 
 
-def test_what_is_held_together_is_held_until_the_last_has_ended(lock: Path) -> None:
-    with ExitStack() as first:
-        first.enter_context(locked(lock, (10,), ((0, 4),)))
-        with locked(lock, (11,), ((0, 4),)):
-            first.close()
-            assert holder_elsewhere(lock, 0, 3, 10, 11) == "another process, another process, free, another process"
-            with pytest.raises(Held), locked(lock, (12, 3)):
-                pass
-            assert is_held(lock, 3)
-            assert not is_held(lock, 12)
-    assert holder_elsewhere(lock, 3) == "free"
-
-
-@pytest.mark.parametrize("kind", ["description"], indirect=True)  # record locks are freed so
 def test_a_file_that_is_read_and_closed_by_others_stays_held(lock: Path) -> None:
     with locked(lock):
         lock.read_bytes()
@@ -129,11 +106,8 @@ def holding(lock: Path) -> Iterator[None]:
 HEAD = """
 import os, signal, sys, threading
 from pathlib import Path
-from unbraid.files import locks as _locks
 from unbraid.files.locks import Held, is_held, locked
 path = Path(sys.argv[1])
-if sys.argv[2:] == ["record"]:
-    _locks._by_description = lambda *_: None
 """
 
 
@@ -162,8 +136,8 @@ if pid == 0:
 """
 
 
-def test_a_forked_child_holds_nothing_and_its_end_frees_nothing(lock: Path, kind: str) -> None:
-    with script(FORKS, lock, kind) as process:
+def test_a_forked_child_holds_nothing_and_its_end_frees_nothing(lock: Path) -> None:
+    with script(FORKS, lock) as process:
         assert process.stdout
         assert process.stdout.readline() == "another process\n"
         assert process.stdout.readline() == "ended\n"
@@ -184,8 +158,8 @@ with locked(path):
 """
 
 
-def test_a_child_that_outlives_its_parent_holds_nothing_up(lock: Path, kind: str) -> None:
-    with script(OUTLIVES, lock, kind) as process:
+def test_a_child_that_outlives_its_parent_holds_nothing_up(lock: Path) -> None:
+    with script(OUTLIVES, lock) as process:
         assert process.stdout
         assert process.stdin
         assert process.stdout.readline() == "child\n"
@@ -199,7 +173,6 @@ def test_a_child_that_outlives_its_parent_holds_nothing_up(lock: Path, kind: str
 
 
 COUNTS = """
-_locks.POLL = 0.001
 counter = path.with_name("counter")
 
 def count():
@@ -217,10 +190,10 @@ for thread in threads:
 """
 
 
-def test_threads_of_several_processes_count_without_a_miss(lock: Path, kind: str) -> None:
+def test_threads_of_several_processes_count_without_a_miss(lock: Path) -> None:
     (lock.parent / "counter").write_text("0")
     with ExitStack() as stack:
-        processes = [stack.enter_context(script(COUNTS, lock, kind)) for _ in range(3)]
+        processes = [stack.enter_context(script(COUNTS, lock)) for _ in range(3)]
         assert [process.wait(60) for process in processes] == [0, 0, 0]
     assert (lock.parent / "counter").read_text() == "240"
 
@@ -233,33 +206,35 @@ def refusing(number: int) -> Callable[..., None]:
 
 
 @pytest.mark.parametrize("name", ["ENOLCK", "EOPNOTSUPP", "EINVAL", "ENOSYS"])
-def test_a_file_system_without_locks_says_so_and_threads_are_kept_out(
-    lock: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    for function in ("fcntl", "lockf"):
-        monkeypatch.setattr(f"fcntl.{function}", refusing(getattr(errno, name)))
+def test_a_file_system_without_locks_says_so(lock: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setattr("fcntl.flock", refusing(getattr(errno, name)))
     told = re.escape(f"{lock.parent}: this file system has no locks; do not let two processes work in this folder")
-    with ExitStack() as stack, ThreadPoolExecutor(1) as other:
+    with ExitStack() as stack:
         with pytest.warns(NoLocksWarning, match=told):
-            assert not stack.enter_context(locked(lock, (0, 1), ((5, 3),)))
-        assert [is_held(lock, place) for place in (1, 6, 9)] == [True, True, False]
-        assert isinstance(other.submit(locked(lock, (1,)).__enter__).exception(), Held)
-    assert not _locks._opened
+            assert not stack.enter_context(locked(lock))
+        assert not is_held(lock)
 
 
 def test_any_other_fault_is_told_and_nothing_is_held(lock: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for function in ("fcntl", "lockf"):
-        monkeypatch.setattr(f"fcntl.{function}", refusing(errno.EIO))
-    with pytest.raises(OSError, match="injected"), locked(lock):
-        pass
-    assert not _locks._opened
+    with monkeypatch.context() as patch:
+        patch.setattr("fcntl.flock", refusing(errno.EIO))
+        with pytest.raises(OSError, match="injected"), locked(lock):
+            pass
+    assert not is_held(lock)
 
 
-def test_locks_of_descriptions_that_a_system_lacks_are_record_locks(
-    lock: Path, monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
-    if kind == "description":
-        monkeypatch.setattr("fcntl.fcntl", refusing(errno.EINVAL))
-    with locked(lock) as between:
-        assert between
-        assert holder_elsewhere(lock) == "another process"
+def test_a_lock_that_is_removed_at_its_end_passes_to_who_waits(lock: Path) -> None:
+    order = []
+
+    def follow() -> None:
+        with locked(lock, wait="always", remove=True):
+            order.append("second")
+
+    with locked(lock, remove=True):
+        thread = threading.Thread(target=follow)
+        thread.start()
+        thread.join(0.2)
+        order.append("first")
+    thread.join(30)
+    assert order == ["first", "second"]
+    assert not lock.exists()

@@ -151,7 +151,7 @@ def carried(mirror: Mirror, *within: str, every: float = EVERY) -> Iterator[Call
         due.set()
         thread.join()
         push(mirror, *within)
-        if not within or not is_held(mirror.folder / LOCK):  # else who runs the studies of all datasets says it
+        if not within or not _is_held(mirror.folder):  # else who runs the studies of all datasets says it
             all_sent(mirror.folder)
 
 
@@ -178,5 +178,10 @@ def _mirrors() -> Path:
 
 def _at_work(folder: Path) -> bool:
     """Whether this process or another works on the folder: then it is as it should be, and not to be touched."""
-    parts = [path.with_name(LOCK) for path in folder.glob("*/study.yaml")]  # of several datasets
-    return any(is_held(lock) for lock in (folder / LOCK, *parts))
+    parts = [path.parent for path in folder.glob("*/study.yaml")]  # of several datasets
+    return any(map(_is_held, [folder, *parts]))
+
+
+def _is_held(folder: Path) -> bool:
+    """Whether somebody works on this study or on a shard of it."""
+    return any(map(is_held, folder.glob(f"{LOCK}*")))

@@ -6,15 +6,14 @@ disjoint and complete, of nearly equal length and of all families, and the same 
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from unbraid.files.locks import Held, locked
+from unbraid.files.locks import Held, is_held, locked
 
 MOST = 1 << 20  # shards of a study
-END = 4 * MOST * MOST  # a byte behind those of all divisions
 
 Item = TypeVar("Item")
 
@@ -48,26 +47,56 @@ def parse_shard(text: str) -> Shard:
 
 
 @contextmanager
+def claimed_study(lock: Path) -> Iterator[None]:
+    """Keeps others from the study and from shards of it.
+
+    Raises:
+        ValueError: somebody else is at work on it.
+    """
+    with ExitStack() as stack:
+        try:
+            with locked(_deciding(lock), wait="always"):
+                if any(is_held(path) for path in _shard_locks(lock)):
+                    raise ValueError(f"{lock.parent}: another process is at work on this study, a shard of it")
+                stack.enter_context(locked(lock))
+        except Held as error:
+            raise ValueError(f"{lock.parent}: {error.by} is at work on this study") from None
+        yield
+
+
+@contextmanager
 def claimed_shard(lock: Path, shard: Shard) -> Iterator[None]:
     """Keeps others from the same shard, from a division into another number of shards, and from the whole study.
 
     Raises:
         ValueError: somebody else is at work on any of these.
     """
-    # Byte 0 is the study, which all shards hold together; after it come the divisions, each with a byte for each of its
-    # shards. A shard holds its own byte alone, and with its siblings all bytes of other divisions.
-    own = shard.of * MOST
-    try:
-        with locked(lock, (own + shard.number - 1,), ((0, 1), (1, own - 1), (own + MOST, MOST * MOST))):
-            yield
-    except Held as error:
-        if error.place == own + shard.number - 1:
-            holder = f"{error.by} is at work on shard {shard}"
-        else:
-            holder = f"{error.by} is at work on this study, all of it or divided otherwise than by {shard.of}"
-        raise ValueError(f"{lock.parent}: {holder}") from None
+    with ExitStack() as stack:
+        try:
+            with locked(_deciding(lock), wait="always"):
+                others = [path for path, of in _shard_locks(lock).items() if of != shard.of]
+                if any(map(is_held, [lock, *others])):
+                    raise ValueError(
+                        f"{lock.parent}: another process is at work on this study, all of it or divided otherwise than "
+                        f"by {shard.of}"
+                    )
+                stack.enter_context(locked(lock.with_name(f"{lock.name}-{shard.number}-of-{shard.of}"), remove=True))
+        except Held as error:
+            raise ValueError(f"{lock.parent}: {error.by} is at work on shard {shard}") from None
+        yield
 
 
 def last_of_shards(lock: Path, shard: Shard | None) -> AbstractContextManager[object]:
     """Around what depends on all runs: shards do it one after the other, and none from what another has outdated."""
-    return locked(lock, (END,), wait="always") if shard else nullcontext()
+    return locked(lock.with_name(f"{lock.name}-end"), wait="always") if shard else nullcontext()
+
+
+def _deciding(lock: Path) -> Path:
+    """Held for the moment in which somebody looks at who is at work, and joins them."""
+    return lock.with_name(f"{lock.name}-begin")
+
+
+def _shard_locks(lock: Path) -> dict[Path, int]:
+    """The locks of all shards that have one, with the number of shards of their division."""
+    matches = {path: re.fullmatch(r".*-\d+-of-(\d+)", path.name) for path in lock.parent.glob(f"{lock.name}-*")}
+    return {path: int(match[1]) for path, match in matches.items() if match}

@@ -11,10 +11,10 @@ from typing import Any
 from unbraid.base.version import VERSION
 from unbraid.files.checksum import checksummed_json
 from unbraid.files.json_records import check_record, read_object, read_record
-from unbraid.files.locks import Held, locked
 from unbraid.files.marks import ReadOnce
 from unbraid.files.remote import LOCK, address, discard
 from unbraid.files.whole_files import atomic_write
+from unbraid.studies.shards import claimed_study
 from unbraid.studies.study_json import FORMAT, EnvironmentRecord, FailureRecord
 
 YAML, ABOUT, RESULTS = "study.yaml", "study.json", "results.parquet"
@@ -150,8 +150,5 @@ def claimed(folder: Path) -> Iterator[None]:
     Raises:
         ValueError: somebody else is at work on it.
     """
-    try:
-        with locked(folder / LOCK):
-            yield
-    except Held as error:
-        raise ValueError(f"{folder}: {error.by} is at work on this study") from None
+    with claimed_study(folder / LOCK):
+        yield

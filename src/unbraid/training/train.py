@@ -583,12 +583,10 @@ def _working_folders(folders: Sequence[Path]) -> Iterator[None]:
 @contextmanager
 def _claimed(folder: Path, names: Iterable[str]) -> Iterator[None]:
     """Keep others from training the same runs; other threads of this process are waited for."""
-    places = {int(name[:15], 16): name for name in names}
-    if not places:  # all are done, perhaps in a folder that cannot be written
+    with ExitStack() as stack:
+        for name in sorted(names):
+            try:
+                stack.enter_context(locked(folder / f".{name}{LOCK}", wait="threads", remove=True))
+            except Held as error:
+                raise ValueError(f"{folder / name}: {error.by} is training this run") from None
         yield
-        return
-    try:
-        with locked(folder / LOCK, tuple(places), wait="threads"):
-            yield
-    except Held as error:
-        raise ValueError(f"{folder / places[error.place]}: {error.by} is training this run") from None
