@@ -201,7 +201,7 @@ def test_a_card_of_wide_codes_has_the_numbers_of_the_plain_one_and_the_codes_tha
         ({"metrics": "mig", "null": 3}, "a full array is needed for null.*dense=True"),
         ({"metrics": "mig", "confidence": 0.9}, "a full array is needed for confidence"),
     ]
-    monkeypatch.setattr("unbraid.scoring.score.FEW_COLUMNS", 59)
+    monkeypatch.setattr("unbraid.scoring.score_data.FEW_COLUMNS", 59)
     for bad, said in refused:
         with pytest.raises(ValueError, match=said):
             score(held_by_rows(codes), labels, **bad)

@@ -14,7 +14,7 @@ from unbraid.base.suggest import one_line
 
 if TYPE_CHECKING:
     from unbraid.runs.labelled_codes import Labels
-    from unbraid.scoring.score import Confidence
+    from unbraid.scoring.score_data import Confidence
 
 
 # Headings of the options of a command that has many.

@@ -13,7 +13,8 @@ from unbraid.files.trust import Untrusted
 from unbraid.runs.labelled_codes import Labels, located, read_label_columns, read_labelled
 from unbraid.scoring.baselines import Baseline
 from unbraid.scoring.card import ScoreCard
-from unbraid.scoring.score import has_few_columns, needing_full, score
+from unbraid.scoring.score import score
+from unbraid.scoring.score_data import has_few_columns, needing_full
 
 
 def score_path(

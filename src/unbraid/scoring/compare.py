@@ -30,7 +30,8 @@ from unbraid.scoring.equal_rows import Sampled, sampled, subsets_of, why_fewer
 from unbraid.scoring.group_comparison import holm
 from unbraid.scoring.interval import student
 from unbraid.scoring.named_blocks import blocks_of
-from unbraid.scoring.score import Confidence, Named, asked_interval, check_enough, choose, score
+from unbraid.scoring.score import Named, asked_interval, check_enough, choose, score
+from unbraid.scoring.score_data import Confidence
 from unbraid.scoring.uncertainty import Again
 from unbraid.scoring.unwanted import set_apart
 

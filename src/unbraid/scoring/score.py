@@ -1,62 +1,44 @@
 """Score codes against factors by many metrics at once."""
 
 import inspect
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from unbraid.base.arguments import check_number, check_whole
-from unbraid.base.arrays import array_digest, as_array, as_full, in_columns, in_full, is_sparse, is_wide
+from unbraid.base.arrays import array_digest
 from unbraid.base.repr import with_names
 from unbraid.base.types import ArrayLike, Progress
-from unbraid.data import POSTERIOR, Representation
-from unbraid.data.row_index import match_rows
-from unbraid.data.units import by_units
+from unbraid.data import Representation
 from unbraid.files.json_records import MOST
 from unbraid.files.score_file import Decision
 from unbraid.files.trust import code_of, imported, is_code, trusting
 from unbraid.metrics import BLOCKED, LABEL_FREE, MEASURES, PRESETS, RECONSTRUCTED, Metric, NotDefined
-from unbraid.metrics._shared.inputs import all_finite, finite_matrix, real_matrix
 from unbraid.metrics._shared.metric_arguments import find_metric, full_name, lower_is_better, metric_hint
 from unbraid.metrics._shared.provenance import decision
 from unbraid.metrics.own_metric import own, row_of
-from unbraid.scoring.baselines import Baseline
 from unbraid.scoring.card import COLUMNS, ON_ERROR, FailedMetric, ScoreCard, Scored, none_computed
 from unbraid.scoring.card_memory import check_memory_of_scores
 from unbraid.scoring.columnwise import notes_on_signs, score_wide
-from unbraid.scoring.dependence import note_on_neighbours, with_repeats_as_groups
-from unbraid.scoring.engine import Gap, Objects, gap_of_rows, score_each
+from unbraid.scoring.dependence import note_on_neighbours
+from unbraid.scoring.engine import Gap, Objects, score_each
 from unbraid.scoring.interval import FEWEST_GROUPS, FEWEST_ROWS
-from unbraid.scoring.named_blocks import Blocks, blocks_of, units_of
-from unbraid.scoring.null import asked_shuffle, shuffle_of
-from unbraid.scoring.scored_codes import (
-    ABOUT,
-    OF_CODES,
-    OF_LABELS,
-    WITH_ROWS,
-    described,
-    known_about,
-    refuse_gaps,
-    rows_kept,
-)
+from unbraid.scoring.named_blocks import Blocks
+from unbraid.scoring.null import Shuffle, asked_shuffle, shuffle_of
+from unbraid.scoring.score_data import Baselines, Confidence, Data, Interval, Rows, align_rows, full_codes, read_data
 from unbraid.scoring.uncertainty import Again, with_baselines, with_intervals, with_nulls
-from unbraid.scoring.unwanted import check_seen, named, row_of_unwanted, set_apart, told_of
+from unbraid.scoring.unwanted import row_of_unwanted, told_of
 
 if TYPE_CHECKING:
     from unbraid.data.image_dataset import FactorDataset
 
 Named: TypeAlias = str | Metric | Callable[..., Any]
-Confidence: TypeAlias = float | tuple[float, int]  # the second is the number of parts of the rows
-Baselines: TypeAlias = Mapping[str, Baseline | Representation | ArrayLike]
+Value = TypeVar("Value")
 
 UNKEPT = "an array or a function"  # in place of `held_out` that was not given as text
 FEWEST_PARTS = 2  # whose spread can be told
-OF_FULL_CODES = {*ABOUT, "null", "confidence", "baselines", "held_out"} - {*OF_LABELS, "dense", "key"}
-FEW_COLUMNS = 128  # sparse codes of no more become a full array where one is needed
 
 
 def score(
@@ -71,7 +53,7 @@ def score(
     held_out: Gap | None = None,
     on_error: Literal["keep", "raise"] = "keep",
     progress: Progress | None = None,
-    **about: Any,
+    **description: Any,
 ) -> ScoreCard:
     """Score codes by the metrics named, or by the standard ones.
 
@@ -109,7 +91,7 @@ def score(
         on_error: what a metric that raises an error costs: "keep", its own row, and `card.failed` has the reason; or
             "raise", the whole card, and the error names the metric.
         progress: called as progress(metric, done, total) before each metric, of shuffles and of parts as well.
-        **about: what describes the data, as `Representation.of` takes it: names, kinds, sizes, period, missing,
+        **description: what describes the data, as `Representation.of` takes it: names, kinds, sizes, period, missing,
             columns, key, groups, weights, log_variances, prior_kl, code_names, code_blocks, factor_blocks, orbits and
             dense. A Representation brings its own; groups, weights, blocks and orbits may be added to it. Beside these,
             unwanted: names of factors that codes should not tell of, such as "batch". No metric sees them; each has a
@@ -124,7 +106,7 @@ def score(
         interval or a baseline's score that could not be computed is missing from its metric, whose `notes` say why.
 
     Raises:
-        TypeError: `about` has a name that `Representation.of` does not.
+        TypeError: `description` has a name that `Representation.of` does not.
         ValueError: unsound input, named by argument, row and column; an unknown metric; nothing could be scored; it
             needs more memory than is free; or, with `on_error="raise"`, a metric failed.
 
@@ -135,129 +117,190 @@ def score(
         d_lsbd                       -   needs at least one cyclic factor
         note: kinds guessed: factor_0 ordinal, factor_1 ordinal; pass kinds= (--kinds) to change
     """
+    _check_arguments(seed, null, baselines, on_error)
+    interval = None if confidence is None else asked_interval(confidence)
+    settings = Again(seed, progress=progress, on_error=ON_ERROR[on_error])
+    rows = align_rows(codes, factors, baselines, held_out, description)
+    codes = full_codes(rows, null, confidence)
+    if codes is None:
+        return _score_columns(rows, metrics, settings)
+    data = read_data(rows._replace(codes=codes), null, interval)
+    plan = _plan_metrics(metrics, data, null, interval)
+    views = _views(data, plan, settings)
+    outcomes = [_compute(view) for view in views]
+    _refuse_nothing(outcomes, plan.representation)
+    outcomes = [_compare(view, outcome, data, plan, interval) for view, outcome in zip(views, outcomes, strict=True)]
+    return _make_card(data, plan, outcomes, seed)
+
+
+def _check_arguments(seed: int, null: int | str, baselines: Baselines | None, on_error: str) -> None:
+    """
+    Raises:
+        ValueError: an argument that does not depend on the data is none.
+    """
     check_whole("seed", seed, 0, MOST)
     asked_shuffle(null)
     if not isinstance(baselines, Mapping | None):
-        wanted = "codes of the same rows by name, {'PCA': pca_codes}; score_encoder makes them of images by itself"
-        raise ValueError(f"baselines must be {wanted}; got {type(baselines).__name__}")
-    if taken := sorted({*(baselines or {})} & COLUMNS):
-        raise ValueError(f"baselines: {taken[0]!r} is a column of to_frame() already; choose another name")
-    level, n_parts = (None, None) if confidence is None else asked_interval(confidence)
+        expected = "codes of the same rows by name, {'PCA': pca_codes}; score_encoder makes them of images by itself"
+        raise ValueError(f"baselines must be {expected}; got {type(baselines).__name__}")
+    if columns := sorted({*(baselines or {})} & COLUMNS):
+        raise ValueError(f"baselines: {columns[0]!r} is a column of to_frame() already; choose another name")
     if on_error not in ON_ERROR:
         raise ValueError(f"on_error must be 'keep' or 'raise'; got {on_error!r}")
-    failing = ON_ERROR[on_error]
-    about = known_about(about)
-    unwanted, units = named(about.pop("unwanted", ())), about.pop("units", None)
-    codes, about = _with_units(codes, about)
-    if isinstance(column := about.get("groups"), str) and column in (
-        *named(about.get("columns", ()), "columns"),
-        *unwanted,
-    ):
-        raise ValueError(f"groups={column!r} makes this column no factor: leave it out of columns and unwanted")
-    if "columns" in about:
-        about["columns"] = list(dict.fromkeys([*named(about["columns"], "columns"), *unwanted]))
-    of_rows: tuple[str, ...] = ()
-    if not isinstance(codes, Representation):
-        rows = {"codes": codes, "factors": factors, **{name: about.get(name) for name in WITH_ROWS}}
-        rows |= {"held_out": held_out, **{_called(name): each for name, each in (baselines or {}).items()}}
-        rows, of_rows = match_rows(rows, about.pop("key", None))
-        codes, factors, held_out = rows["codes"], rows["factors"], rows["held_out"]
-        about |= {name: rows[name] for name in WITH_ROWS if name in about}
-        baselines = {name: rows[_called(name)] for name in baselines or {}}
-        about |= {"unwanted": unwanted} if unwanted else {}
-    dense = about.pop("dense", False)
-    asked = {"null": null, "confidence": confidence, "baselines": baselines, "held_out": held_out}
-    asked |= {"unwanted": unwanted, "units": units}
-    in_need = needing_full({**asked, **about})
-    if dense or (in_need and has_few_columns(codes)):
-        codes = as_full(codes)
-    elif not isinstance(codes, Representation) and is_wide(codes):
-        if in_need:
-            these = " and ".join(in_need)
-            raise ValueError(
-                f"a full array is needed for {these}, and codes {in_full(np.shape(codes))}: give dense=True (--dense), "
-                f"or leave {these} out"
-            )
-        card = score_wide(codes, factors, choose(trusting(metrics)), seed=seed, failing=failing, **about)
-        held = card.representation
-        return replace(card, representation=replace(held, notes=(*of_rows, *held.notes)))
-    every = described(codes, factors, about)
-    n_rows = len(codes) if isinstance(codes, Representation) else len(as_array(codes))
-    mask: Any = held_out
-    if np.shape(mask) == (n_rows,) != (len(every),):  # it goes by the rows as they were given
-        held_out = gap_of_rows(held_out, n_rows, rows_kept(codes, factors, about))
-    every = every if units is None else by_units(every, units, units_of(every))
-    if (null or confidence) and not asked_shuffle(null)[0]:  # shifts are of rows in their order
-        every = with_repeats_as_groups(every)
-    representation, apart = set_apart(every, unwanted)
-    if apart and isinstance(held_out, str):
-        check_seen(held_out, every.names, representation.names)
-    orbits = representation.orbits
-    representation = replace(representation, orbits=None, notes=(*of_rows, *representation.notes))
-    blocks = blocks_of(representation)
-    if blocks is not None:
-        representation = replace(representation, notes=(*representation.notes, blocks.note))
-    if level is not None:
-        check_enough(representation)
-    chosen = choose(trusting(metrics), blocks)
-    check_memory_of_scores([*chosen, *apart], representation.codes, len(every.names))
-    shuffle, notes = shuffle_of(null, every)
-    by_rows = shuffle is not None and shuffle.moved == "rows"
-    # Rows in the order of all factors, or of an unwanted one, are alike for that reason alone.
-    views = (every, representation, *apart.values()) if apart else (every,)
-    alike, *others = (note_on_neighbours(each, null=by_rows, confidence=level is not None) for each in views)
-    notes += next((found for found in others if found), ()) if alike and apart else alike
-    if representation.groups is not None:
-        blind = "takes no groups of rows: what it trains may be tested on groups that it was trained on"
-        notes += tuple(f"{name} {blind}" for name, row in chosen.items() if row.own and not takes_groups(row))
-    notes += notes_on_signs(representation.codes, chosen)
-    notes += _left_out(metrics, chosen)
-    representation = replace(representation, notes=(*representation.notes, *notes))
-    beside = {name: _baseline(name, each, codes, factors, about) for name, each in (baselines or {}).items()}
-    how = Again(seed, held_out, progress, failing)
-    # `held_out` names factors that an unwanted one is apart from.
-    alone = [(each, {name: told_of(*each.names)}, replace(how, held_out=None), None) for name, each in apart.items()]
-    scored: dict[str, Scored] = {}
-    skipped: dict[str, str] = {}
-    failed: dict[str, FailedMetric] = {}
-    for held, rows, again, objects in ((representation, chosen, how, orbits), *alone):
-        found, unable, lost = _each(held, rows, again, objects)
-        if found and shuffle is not None:
-            found = with_nulls(held, found, shuffle, again)
-        if found and beside:
-            found = with_baselines(found, {name: each.keep_factors(held.names) for name, each in beside.items()}, again)
-        if found and level is not None:
-            found = with_intervals(held, found, level, n_parts, again)
-        scored, skipped, failed = scored | found, skipped | unable, failed | lost
-    if not scored:
-        if not representation.names:
-            how = "`unbraid score` takes --labels, and --html for a page"
-            without = f"give labels ({how}); `rank` compares models without them"
-            raise ValueError(f"these codes have no factors to score against: {without}")
-        raise none_computed(skipped, failed)
-    rows = {name: row_of_unwanted(*each.names) for name, each in apart.items()}
-    scored |= {name: replace(scored[name], metric=row) for name, row in rows.items() if name in scored}
-    text = held_out if isinstance(held_out, str) else None
-    told = UNKEPT if text is None and held_out is not None else text
-    computed_with = _computed_with(representation, {**chosen, **rows}, blocks, seed, told)
-    computed_with |= {name: {**computed_with[name], "factors": list(each.names)} for name, each in apart.items()}
-    return ScoreCard(
-        representation, scored, skipped, seed, held_out=text, failed=failed, computed_with=computed_with,
-        chosen_factors=representation.names if apart else (),
-    )  # fmt: skip
 
 
-def needing_full(arguments: Mapping[str, Any]) -> list[str]:
-    """Those of the arguments of `score` that are given, and for which codes must be a full array."""
-    given = {name: value for name, value in arguments.items() if name in OF_FULL_CODES and value is not None}
+def _score_columns(rows: Rows, metrics: Named | Sequence[Named], settings: Again) -> ScoreCard:
+    """The card of sparse or wide codes, by the metrics that read them by columns."""
+    chosen, failing = choose(trusting(metrics)), settings.on_error
+    card = score_wide(rows.codes, rows.factors, chosen, seed=settings.seed, failing=failing, **rows.description)
+    scored = card.representation
+    return replace(card, representation=replace(scored, notes=(*rows.notes, *scored.notes)))
+
+
+class _Plan(NamedTuple):
+    """Which metrics are computed, of what, and against which shuffles."""
+
+    metrics: Mapping[str, Metric]
+    unwanted: Mapping[str, Metric]  # rows of the unwanted factors
+    representation: Representation  # with notes on what was chosen
+    shuffle: Shuffle | None
+
+
+def _plan_metrics(metrics: Named | Sequence[Named], data: Data, null: int | str, interval: Interval | None) -> _Plan:
+    """
+    Raises:
+        ValueError: a metric is unknown, rows are too few for intervals, or memory is.
+    """
+    if interval is not None:
+        check_enough(data.representation)
+    chosen = choose(trusting(metrics), data.blocks)
+    check_memory_of_scores([*chosen, *data.unwanted], data.representation.codes, len(data.every.names))
+    shuffle, notes = shuffle_of(null, data.every)
+    notes = (
+        *data.representation.notes,
+        *notes,
+        *_notes_on_neighbours(data, shuffle is not None and shuffle.moved == "rows", interval is not None),
+        *_notes_on_groups(data.representation, chosen),
+        *notes_on_signs(data.representation.codes, chosen),
+        *_left_out(metrics, chosen),
+    )
+    unwanted = {name: row_of_unwanted(*factor.names) for name, factor in data.unwanted.items()}
+    return _Plan(chosen, unwanted, replace(data.representation, notes=notes), shuffle)
+
+
+def _notes_on_neighbours(data: Data, null: bool, confidence: bool) -> tuple[str, ...]:
+    """That rows follow each other, as in a time series.
+
+    Rows in the order of all factors, or of an unwanted one, are similar for that reason alone.
+    """
+    views = (data.every, data.representation, *data.unwanted.values()) if data.unwanted else (data.every,)
+    of_all, *of_some = (note_on_neighbours(view, null=null, confidence=confidence) for view in views)
+    return next((notes for notes in of_some if notes), ()) if of_all and data.unwanted else of_all
+
+
+def _notes_on_groups(representation: Representation, chosen: Mapping[str, Metric]) -> tuple[str, ...]:
+    if representation.groups is None:
+        return ()
+    blind = "takes no groups of rows: what it trains may be tested on groups that it was trained on"
+    return tuple(f"{name} {blind}" for name, metric in chosen.items() if metric.own and not takes_groups(metric))
+
+
+class _View(NamedTuple):
+    """A representation with the metrics that see it."""
+
+    representation: Representation
+    metrics: Mapping[str, Metric]
+    settings: Again
+    objects: Objects | None
+
+
+def _views(data: Data, plan: _Plan, settings: Again) -> list[_View]:
+    """All factors but the unwanted ones, and each of these alone, of which `held_out` knows nothing."""
     return [
-        name for name, value in given.items() if not (isinstance(value, int | list | tuple | Mapping) and not value)
+        _View(plan.representation, plan.metrics, replace(settings, held_out=data.held_out), data.objects),
+        *(
+            _View(data.unwanted[name], {name: told_of(*data.unwanted[name].names)}, settings, None)
+            for name in plan.unwanted
+        ),
     ]
 
 
-def has_few_columns(codes: Any) -> bool:
-    """Whether codes are sparse, and few enough to be made a full array where one is needed."""
-    return is_sparse(codes) and codes.shape[-1] <= FEW_COLUMNS
+class _Outcome(NamedTuple):
+    """What came of each metric of a view: its score, why it has no meaning there, or its error."""
+
+    scored: Mapping[str, Scored]
+    skipped: Mapping[str, str]
+    failed: Mapping[str, FailedMetric]
+
+
+def _compute(view: _View) -> _Outcome:
+    scored: dict[str, Scored] = {}
+    skipped: dict[str, str] = {}
+    failed: dict[str, FailedMetric] = {}
+    representation, settings = view.representation, view.settings
+    results = score_each(
+        representation, view.metrics, seed=settings.seed, held_out=settings.held_out, objects=view.objects,
+        progress=settings.progress,
+    )  # fmt: skip
+    with closing(results):
+        for name, result in results:
+            if isinstance(result, NotDefined):
+                skipped[name] = with_names(str(result), representation.names, representation.code_names)
+            elif isinstance(result, Exception):
+                failure = settings.on_error(name, result)
+                reason = with_names(failure.reason, representation.names)
+                failed[name] = replace(failure, reason=reason) if isinstance(result, ValueError) else failure
+            else:
+                scored[name] = result
+    return _Outcome(scored, skipped, failed)
+
+
+def _refuse_nothing(outcomes: Sequence[_Outcome], representation: Representation) -> None:
+    """
+    Raises:
+        ValueError: no metric has a score.
+    """
+    if any(outcome.scored for outcome in outcomes):
+        return
+    if not representation.names:
+        how = "`unbraid score` takes --labels, and --html for a page"
+        labels = f"give labels ({how}); `rank` compares models without them"
+        raise ValueError(f"these codes have no factors to score against: {labels}")
+    raise none_computed(
+        _joined(outcome.skipped for outcome in outcomes), _joined(outcome.failed for outcome in outcomes)
+    )
+
+
+def _compare(view: _View, outcome: _Outcome, data: Data, plan: _Plan, interval: Interval | None) -> _Outcome:
+    """The same with the null, the scores of baselines and the interval of each metric."""
+    scored, representation = outcome.scored, view.representation
+    if scored and plan.shuffle is not None:
+        scored = with_nulls(representation, scored, plan.shuffle, view.settings)
+    if scored and data.baselines:
+        baselines = {name: codes.keep_factors(representation.names) for name, codes in data.baselines.items()}
+        scored = with_baselines(scored, baselines, view.settings)
+    if scored and interval is not None:
+        scored = with_intervals(representation, scored, *interval, view.settings)
+    return outcome._replace(scored=scored)
+
+
+def _make_card(data: Data, plan: _Plan, outcomes: Sequence[_Outcome], seed: int) -> ScoreCard:
+    scored = _joined(outcome.scored for outcome in outcomes)
+    scored |= {name: replace(scored[name], metric=row) for name, row in plan.unwanted.items() if name in scored}
+    condition = data.held_out if isinstance(data.held_out, str) else None
+    in_words = UNKEPT if condition is None and data.held_out is not None else condition
+    computed_with = _computed_with(plan.representation, {**plan.metrics, **plan.unwanted}, data.blocks, seed, in_words)
+    for name, factor in data.unwanted.items():
+        computed_with[name] = {**computed_with[name], "factors": list(factor.names)}
+    return ScoreCard(
+        plan.representation, scored, _joined(outcome.skipped for outcome in outcomes), seed, held_out=condition,
+        failed=_joined(outcome.failed for outcome in outcomes), computed_with=computed_with,
+        chosen_factors=plan.representation.names if data.unwanted else (),
+    )  # fmt: skip
+
+
+def _joined(mappings: Iterable[Mapping[str, Value]]) -> dict[str, Value]:
+    return {name: value for mapping in mappings for name, value in mapping.items()}
 
 
 def _left_out(metrics: Named | Sequence[Named], chosen: Container[str]) -> tuple[str, ...]:
@@ -265,39 +308,6 @@ def _left_out(metrics: Named | Sequence[Named], chosen: Container[str]) -> tuple
     asked = metrics if isinstance(metrics, Sequence) and not isinstance(metrics, str) else [metrics]
     slow = [name for name in PRESETS["standard"] if name not in chosen]
     return (f"'fast' leaves out {', '.join(slow)}",) if "fast" in asked and slow else ()
-
-
-def _with_units(codes: Any, about: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Codes of three axes as columns, and these as blocks."""
-    if isinstance(codes, Representation) or getattr(codes, "ndim", 2) != 3:
-        return codes, about
-    if "code_blocks" in about:
-        raise ValueError("codes of three axes are blocks already: leave code_blocks out")
-    columns, blocks = in_columns(as_array(codes))
-    return columns, {**about, "code_blocks": blocks}
-
-
-def _each(
-    representation: Representation, chosen: Mapping[str, Metric], how: Again, objects: Objects | None
-) -> tuple[dict[str, Scored], dict[str, str], dict[str, FailedMetric]]:
-    """What came of each metric: its score, why it has no meaning here, or its error."""
-    scored: dict[str, Scored] = {}
-    skipped: dict[str, str] = {}
-    failed: dict[str, FailedMetric] = {}
-    results = score_each(
-        representation, chosen, seed=how.seed, held_out=how.held_out, objects=objects, progress=how.progress
-    )
-    with closing(results):
-        for name, result in results:
-            if isinstance(result, NotDefined):
-                skipped[name] = with_names(str(result), representation.names, representation.code_names)
-            elif isinstance(result, Exception):
-                lost = how.on_error(name, result)
-                named = with_names(lost.reason, representation.names)
-                failed[name] = replace(lost, reason=named) if isinstance(result, ValueError) else lost
-            else:
-                scored[name] = result
-    return scored, skipped, failed
 
 
 def score_encoder(
@@ -391,34 +401,6 @@ def _computed_with(
     }
 
 
-def _called(baseline: str) -> str:
-    return f"baselines[{baseline!r}]"
-
-
-def _baseline(name: str, given: Any, codes: Any, factors: Any, about: Mapping[str, Any]) -> Baseline:
-    """Of the rows of `codes`, with what `about` says of these."""
-    held, objects = given if isinstance(given, Baseline) else (given, None)
-    called = _called(name)
-    if not isinstance(held, Representation):
-        held = Representation(real_matrix(held, called, "n_codes").astype(np.float64, copy=False))
-    n_samples = len(codes) if isinstance(codes, Representation) else len(as_array(codes))
-    if len(held) != n_samples:
-        raise ValueError(f"{called} must have as many rows as codes ({n_samples}); got {len(held)}")
-    of_rows = {name: value for name, value in about.items() if name not in OF_CODES}
-    if not isinstance(codes, Representation):
-        if not all_finite(held.codes):
-            refuse_gaps(held.codes, called, factors, of_rows)
-        return Baseline(described(held.codes, factors, {**of_rows, "log_variances": held.log_variances}), objects)
-    finite_matrix(held.codes, called, "n_codes")
-    known = [factor for factor in codes.names if factor in held.names]
-    if known and not np.array_equal(held.keep_factors(known).factors, codes.keep_factors(known).factors):
-        raise ValueError(f"{called} has other rows than codes: the factors differ")
-    posterior = {part: getattr(held, part) for part in POSTERIOR}
-    alike = replace(codes, codes=held.codes, code_names=held.code_names, **posterior)
-    of_names = None if objects is None else (lambda: objects().keep_factors(codes.names))
-    return Baseline(described(alike, factors, of_rows), of_names)
-
-
 def takes_groups(metric: Metric) -> bool:
     """Whether it parts rows, and keeps those of one group together."""
     return "groups" in inspect.signature(metric.function).parameters
@@ -500,7 +482,7 @@ def _own(name: str) -> Metric:
     return row_of(function, name, higher_is_better=not lower_is_better(name))
 
 
-def asked_interval(confidence: Confidence) -> tuple[float, int | None]:
+def asked_interval(confidence: Confidence) -> Interval:
     """The level of the intervals asked for, and from how many parts of the rows, where it is said.
 
     Raises:

@@ -1,0 +1,194 @@
+"""What `score` is given, as one representation: rows matched, gaps left out, units and blocks made columns."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from unbraid.base.arrays import as_array, as_full, in_columns, in_full, is_sparse, is_wide
+from unbraid.base.types import ArrayLike
+from unbraid.data import POSTERIOR, Representation
+from unbraid.data.row_index import match_rows
+from unbraid.data.units import by_units
+from unbraid.metrics._shared.inputs import all_finite, finite_matrix, real_matrix
+from unbraid.scoring.baselines import Baseline
+from unbraid.scoring.dependence import with_repeats_as_groups
+from unbraid.scoring.engine import Gap, Objects, gap_of_rows
+from unbraid.scoring.named_blocks import Blocks, blocks_of, units_of
+from unbraid.scoring.null import asked_shuffle
+from unbraid.scoring.scored_codes import (
+    ABOUT,
+    OF_CODES,
+    OF_LABELS,
+    WITH_ROWS,
+    described,
+    known_about,
+    refuse_gaps,
+    rows_kept,
+)
+from unbraid.scoring.unwanted import check_seen, named, set_apart
+
+Confidence: TypeAlias = float | tuple[float, int]  # the second is the number of parts of the rows
+Interval: TypeAlias = tuple[float, int | None]  # its level, and from how many parts, where that was said
+Baselines: TypeAlias = Mapping[str, Baseline | Representation | ArrayLike]
+
+OF_FULL_CODES = {*ABOUT, "null", "confidence", "baselines", "held_out"} - {*OF_LABELS, "dense", "key"}
+FEW_COLUMNS = 128  # sparse codes of no more become a full array where one is needed
+
+
+class Rows(NamedTuple):
+    """The arguments that go by rows, in one order of these, and what describes them."""
+
+    codes: Any
+    factors: Any
+    held_out: Any
+    baselines: Mapping[str, Any]
+    description: dict[str, Any]  # as `Representation.of` takes it
+    unwanted: tuple[str, ...]
+    units: str | None
+    dense: bool
+    notes: tuple[str, ...]
+
+
+def align_rows(
+    codes: Any, factors: Any, baselines: Baselines | None, held_out: Gap | None, description: Mapping[str, Any]
+) -> Rows:
+    """Rows of objects with an index by that index, all else by position.
+
+    Raises:
+        TypeError: an unknown name in `description`.
+        ValueError: rows cannot be matched, or a column is to be both groups and a factor.
+    """
+    description, notes = known_about(description), ()
+    unwanted, units = named(description.pop("unwanted", ())), description.pop("units", None)
+    codes, description = _with_units(codes, description)
+    columns = named(description.get("columns", ()), "columns")
+    if isinstance(groups := description.get("groups"), str) and groups in (*columns, *unwanted):
+        raise ValueError(f"groups={groups!r} makes this column no factor: leave it out of columns and unwanted")
+    if "columns" in description:
+        description["columns"] = list(dict.fromkeys([*columns, *unwanted]))
+    baselines = baselines or {}
+    if not isinstance(codes, Representation):
+        rows = {"codes": codes, "factors": factors, **{name: description.get(name) for name in WITH_ROWS}}
+        rows |= {"held_out": held_out, **{_called(name): values for name, values in baselines.items()}}
+        rows, notes = match_rows(rows, description.pop("key", None))
+        codes, factors, held_out = rows["codes"], rows["factors"], rows["held_out"]
+        description |= {name: rows[name] for name in WITH_ROWS if name in description}
+        baselines = {name: rows[_called(name)] for name in baselines}
+        description |= {"unwanted": unwanted} if unwanted else {}
+    dense = description.pop("dense", False)
+    return Rows(codes, factors, held_out, baselines, description, unwanted, units, dense, notes)
+
+
+def full_codes(rows: Rows, null: int | str, confidence: Confidence | None) -> Any:
+    """Codes as a full array, or None for sparse or wide ones that can be read by columns.
+
+    Raises:
+        ValueError: they are to be read by columns, and an argument needs all of them at once.
+    """
+    options = {"null": null, "confidence": confidence, "baselines": rows.baselines, "held_out": rows.held_out}
+    needs = needing_full({**options, "unwanted": rows.unwanted, "units": rows.units, **rows.description})
+    if rows.dense or (needs and has_few_columns(rows.codes)):
+        return as_full(rows.codes)
+    if isinstance(rows.codes, Representation) or not is_wide(rows.codes):
+        return rows.codes
+    if needs:
+        arguments = " and ".join(needs)
+        raise ValueError(
+            f"a full array is needed for {arguments}, and codes {in_full(np.shape(rows.codes))}: give dense=True "
+            f"(--dense), or leave {arguments} out"
+        )
+    return None
+
+
+class Data(NamedTuple):
+    """What is scored."""
+
+    every: Representation  # with all factors
+    representation: Representation  # without the unwanted ones
+    unwanted: Mapping[str, Representation]  # each alone, by the name of its row
+    objects: Objects | None  # encodes whole objects
+    blocks: Blocks | None
+    baselines: Mapping[str, Baseline]
+    held_out: Gap | None
+
+
+def read_data(rows: Rows, null: int | str, interval: Interval | None) -> Data:
+    """One representation of all that was given, and the same without its unwanted factors."""
+    every = described(rows.codes, rows.factors, rows.description)
+    held_out = _mask_of_scored_rows(rows, len(every))
+    if rows.units is not None:
+        every = by_units(every, rows.units, units_of(every))
+    if (null or interval) and not asked_shuffle(null)[0]:  # shifts are of rows in their order
+        every = with_repeats_as_groups(every)
+    representation, unwanted = set_apart(every, rows.unwanted)
+    if unwanted and isinstance(held_out, str):
+        check_seen(held_out, every.names, representation.names)
+    blocks = blocks_of(representation)
+    notes = (*rows.notes, *representation.notes, *(() if blocks is None else (blocks.note,)))
+    baselines = {
+        name: _baseline(name, codes, rows.codes, rows.factors, rows.description)
+        for name, codes in rows.baselines.items()
+    }
+    objects, representation = representation.orbits, replace(representation, orbits=None, notes=notes)
+    return Data(every, representation, unwanted, objects, blocks, baselines, held_out)
+
+
+def _mask_of_scored_rows(rows: Rows, n_scored: int) -> Gap | None:
+    """`held_out`, of which a mask of all rows loses those that are not scored."""
+    n_rows = len(rows.codes) if isinstance(rows.codes, Representation) else len(as_array(rows.codes))
+    if np.shape(rows.held_out) == (n_rows,) != (n_scored,):
+        return gap_of_rows(rows.held_out, n_rows, rows_kept(rows.codes, rows.factors, rows.description))
+    return rows.held_out
+
+
+def needing_full(arguments: Mapping[str, Any]) -> list[str]:
+    """Those of the arguments of `score` that are given, and for which codes must be a full array."""
+    given = {name: value for name, value in arguments.items() if name in OF_FULL_CODES and value is not None}
+    return [
+        name for name, value in given.items() if not (isinstance(value, int | list | tuple | Mapping) and not value)
+    ]
+
+
+def has_few_columns(codes: Any) -> bool:
+    """Whether codes are sparse, and few enough to be made a full array where one is needed."""
+    return is_sparse(codes) and codes.shape[-1] <= FEW_COLUMNS
+
+
+def _with_units(codes: Any, about: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Codes of three axes as columns, and these as blocks."""
+    if isinstance(codes, Representation) or getattr(codes, "ndim", 2) != 3:
+        return codes, about
+    if "code_blocks" in about:
+        raise ValueError("codes of three axes are blocks already: leave code_blocks out")
+    columns, blocks = in_columns(as_array(codes))
+    return columns, {**about, "code_blocks": blocks}
+
+
+def _called(baseline: str) -> str:
+    return f"baselines[{baseline!r}]"
+
+
+def _baseline(name: str, given: Any, codes: Any, factors: Any, about: Mapping[str, Any]) -> Baseline:
+    """Of the rows of `codes`, with what `about` says of these."""
+    held, objects = given if isinstance(given, Baseline) else (given, None)
+    called = _called(name)
+    if not isinstance(held, Representation):
+        held = Representation(real_matrix(held, called, "n_codes").astype(np.float64, copy=False))
+    n_samples = len(codes) if isinstance(codes, Representation) else len(as_array(codes))
+    if len(held) != n_samples:
+        raise ValueError(f"{called} must have as many rows as codes ({n_samples}); got {len(held)}")
+    of_rows = {name: value for name, value in about.items() if name not in OF_CODES}
+    if not isinstance(codes, Representation):
+        if not all_finite(held.codes):
+            refuse_gaps(held.codes, called, factors, of_rows)
+        return Baseline(described(held.codes, factors, {**of_rows, "log_variances": held.log_variances}), objects)
+    finite_matrix(held.codes, called, "n_codes")
+    known = [factor for factor in codes.names if factor in held.names]
+    if known and not np.array_equal(held.keep_factors(known).factors, codes.keep_factors(known).factors):
+        raise ValueError(f"{called} has other rows than codes: the factors differ")
+    posterior = {part: getattr(held, part) for part in POSTERIOR}
+    alike = replace(codes, codes=held.codes, code_names=held.code_names, **posterior)
+    of_names = None if objects is None else (lambda: objects().keep_factors(codes.names))
+    return Baseline(described(alike, factors, of_rows), of_names)
