@@ -36,7 +36,7 @@ from unbraid.cli._progress import Interrupted
 from unbraid.datasets import image_store as _store
 from unbraid.datasets import load
 from unbraid.datasets.digest import content_digest
-from unbraid.families.networks.standard import dense_pair
+from unbraid.families.networks import dense_pair
 from unbraid.runs.run import Run
 
 CALLS = ("replace", "rename", "unlink", "remove", "mkdir", "rmdir", "fsync", "open")

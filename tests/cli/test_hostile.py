@@ -17,7 +17,7 @@ from unbraid.studies.study import Study
 NETWORK, METRIC = "strangers_code:pair", "strangers_code:metric"
 CODE = """
 from pathlib import Path
-from unbraid.families.networks.standard import dense_pair
+from unbraid.families.networks import dense_pair
 
 def seen():
     Path({marker!r}).touch()

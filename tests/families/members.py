@@ -16,8 +16,8 @@ from unbraid.data.image_dataset import ArrayDataset
 from unbraid.families.building import Member, build_member
 from unbraid.families.family import code_parts
 from unbraid.families.family_table import FAMILIES
-from unbraid.families.networks.resnet import layer_norm, resnet_encoder
-from unbraid.families.networks.standard import NETWORKS
+from unbraid.families.networks import NETWORKS
+from unbraid.families.resnet import layer_norm, resnet_encoder
 from unbraid.files.trust import Trusted
 from unbraid.training.population import make_context, make_population
 

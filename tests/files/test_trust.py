@@ -10,7 +10,7 @@ import pytest
 import unbraid
 from tests.studies.study_examples import spread
 from tests.training.training_examples import blocks
-from unbraid.families.networks.standard import dense_pair, network_pair
+from unbraid.families.networks import dense_pair, network_pair
 from unbraid.files.trust import Trusted, UntrustedCode, imported, is_called, is_code, trusted_in, trusting
 from unbraid.studies.study import Study
 
@@ -81,8 +81,8 @@ def test_code_is_looked_for_where_the_user_named_it_and_the_path_stays_as_it_was
 
 def test_a_function_is_known_by_its_name_without_an_import() -> None:
     assert is_called(spread, SPREAD)
-    assert is_called(dense_pair, "unbraid.families.networks.standard:dense_pair")
-    assert not is_called(dense_pair, "unbraid.families.networks.standard:conv_pair")
+    assert is_called(dense_pair, "unbraid.families.networks:dense_pair")
+    assert not is_called(dense_pair, "unbraid.families.networks:conv_pair")
     assert not is_called(spread, "antigravity:spread")
     assert "antigravity" not in sys.modules
 

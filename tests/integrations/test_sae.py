@@ -12,7 +12,7 @@ from sklearn.metrics import accuracy_score, f1_score, precision_score, r2_score,
 
 from unbraid.base.types import FloatArray
 from unbraid.datasets.superposition import superposition
-from unbraid.families.networks.dictionaries import train_dictionary
+from unbraid.families.dictionaries import train_dictionary
 from unbraid.integrations.sae import score_dictionary
 from unbraid.metrics import feature_recovery
 

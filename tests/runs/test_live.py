@@ -18,7 +18,7 @@ from tests.training.training_examples import blocks, member
 from unbraid.families.building import build_member, structural_settings
 from unbraid.families.family import code_parts
 from unbraid.families.family_table import FAMILIES
-from unbraid.families.networks.standard import network_pair
+from unbraid.families.networks import network_pair
 from unbraid.runs.live.program import Program, rounding
 from unbraid.runs.live.tracing import NotTraced, traced
 

@@ -153,7 +153,7 @@ def test_what_a_program_has_set_in_torch_changes_no_run(runs, tmp_path, name):
     wanted = _asked(runs[0], images, codes)
     with SURROUNDINGS[name]():
         (again,) = train("beta_vae", blocks(), beta=1, learning_rate=1e-3, steps=30, out=tmp_path, **SMALL)
-        other = {**SMALL, "network": "unbraid.families.networks.standard:dense_pair"}
+        other = {**SMALL, "network": "unbraid.families.networks:dense_pair"}
         train("vae", TINY, steps=1, out=tmp_path, **other)
         run = load_run(again.path)
         found = _asked(run, images, codes)

@@ -12,7 +12,7 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from unbraid.families.networks.standard import dense_pair
+from unbraid.families.networks import dense_pair
 from unbraid.studies.expand import expand
 from unbraid.studies.schema import StudyConfig, checked, mapping
 from unbraid.studies.snapshot import Planned

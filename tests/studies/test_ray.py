@@ -24,7 +24,7 @@ from tests.studies import ray_in_process
 from tests.studies.study_examples import SMALL, FailingLater, planned_runs, same_but_for_times, written
 from unbraid import Study
 from unbraid.cli import main
-from unbraid.families.networks.standard import dense_pair
+from unbraid.families.networks import dense_pair
 from unbraid.files.remote import mirror_of
 from unbraid.files.run_files import CHECKPOINT as FILE
 from unbraid.studies.estimate import estimate
@@ -429,7 +429,7 @@ def test_nodes_execute_of_the_current_folder_what_the_user_named_and_nothing_els
 ) -> None:
     for name in ("queue", "unbraid", "yaml"):
         (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'executed')!r}, 'w').close()\nraise ImportError")
-    (tmp_path / "named_here.py").write_text("from unbraid.families.networks.standard import dense_pair as pair\n")
+    (tmp_path / "named_here.py").write_text("from unbraid.families.networks import dense_pair as pair\n")
     text = SMALL.replace("network: dense", 'network: "named_here:pair"').replace("seeds: 2", "seeds: 1")
     monkeypatch.chdir(tmp_path)
     study = Study.load(written(tmp_path, text), out=tmp_path / "study")

@@ -16,11 +16,11 @@ from torch.utils._pytree import tree_leaves
 from tests.training.test_population import CASES, DATASET, varied
 from tests.training.training_examples import TINY, member
 from unbraid.base.device import reproducible
+from unbraid.families import products, strided
 from unbraid.families.building import Member
 from unbraid.families.family import Context
 from unbraid.families.family_table import FAMILIES
-from unbraid.families.networks import products, strided
-from unbraid.families.networks.products import halved
+from unbraid.families.products import halved
 from unbraid.files.trust import is_code
 from unbraid.training import captured, population
 from unbraid.training.captured import EAGER, Captured, captures

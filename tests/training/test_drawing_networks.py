@@ -9,7 +9,7 @@ import unbraid
 from tests.training.training_examples import TINY, member
 from unbraid.families.building import build_member
 from unbraid.families.family_table import FAMILIES
-from unbraid.families.networks.standard import dense_pair
+from unbraid.families.networks import dense_pair
 from unbraid.files.trust import Trusted
 from unbraid.training.draws import seeded
 from unbraid.training.loop import Plan, train_here

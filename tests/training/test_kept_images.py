@@ -88,7 +88,7 @@ def test_images_of_any_order_in_memory_are_those_of_the_same_values(
     plain = Odd("<f4") if how == ">f4" else ArrayDataset(array.copy(), SPACE)
     settings: dict[str, Any] = {
         "steps": 2, "batch_size": 8, "processes": 0, "hold_out": 40,
-        "hold_out_every": 1, "snapshots": 1, "network": "unbraid.families.networks.standard:dense_pair",
+        "hold_out_every": 1, "snapshots": 1, "network": "unbraid.families.networks:dense_pair",
     }  # fmt: skip
     one, other = (
         unbraid.train("vae", dataset, out=tmp_path / name, **settings)[0]

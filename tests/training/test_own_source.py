@@ -15,7 +15,7 @@ from unbraid.runs.run import Run, open_run, probe_images
 
 SOURCE = """
 from torch import nn
-from unbraid.families.networks.standard import dense_pair
+from unbraid.families.networks import dense_pair
 
 def pair(shape, n_outputs, n_latents):
     encoder, decoder = dense_pair(shape, n_outputs, n_latents)

@@ -11,9 +11,9 @@ from torch import nn
 
 from unbraid import load_run, train
 from unbraid.data import FactorSpace, FactorTable
-from unbraid.families.networks.dictionaries import train_dictionary
-from unbraid.families.networks.pca_networks import principal_components
+from unbraid.families.dictionaries import train_dictionary
 from unbraid.families.own_family import objective_family
+from unbraid.families.pca_networks import principal_components
 
 
 class Given:

@@ -8,7 +8,7 @@ from tests.training.training_examples import TINY, member
 from unbraid.base.types import FloatArray
 from unbraid.families.building import Member, build_member
 from unbraid.families.family_table import FAMILIES
-from unbraid.families.networks.standard import as_floats
+from unbraid.families.networks import as_floats
 from unbraid.training.loop import Plan, train_here
 from unbraid.training.population import make_context
 

@@ -169,7 +169,7 @@ def test_a_study_does_not_mix_training_versions(tmp_path, raised) -> None:
 
 
 def test_a_study_follows_the_source_of_its_network(tmp_path, monkeypatch) -> None:
-    source = "from unbraid.families.networks.standard import dense_pair as pair\n"
+    source = "from unbraid.families.networks import dense_pair as pair\n"
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     yaml = tmp_path / "study.yaml"

@@ -51,7 +51,7 @@ optimizer step (a function as below) and one row. The tests in tests/contracts a
       them, too.
 
     The forward pass may run under bfloat16 autocast: modules return promoted values
-    (`unbraid.families.networks.standard.promote`), and sums, logarithms and exponentials are taken in single precision
+    (`unbraid.families.promote`), and sums, logarithms and exponentials are taken in single precision
     or better.
 
 `encode(modules, images, settings) -> (codes, log_variances | None)` and `decode(modules, codes, settings) -> images`

@@ -9,6 +9,8 @@ import torch
 from torch import nn
 
 from unbraid.data import Space, weak_pairs
+from unbraid.families.ada_vae_loss import Average, share
+from unbraid.families.beta_vae_loss import beta_vae
 from unbraid.families.common import (
     COMMON,
     DISENTANGLEMENT_LIB,
@@ -33,9 +35,7 @@ from unbraid.families.family import (
     choice,
     whole,
 )
-from unbraid.families.networks.gaussian_vae import GaussianVAE, VAEOutputs
-from unbraid.families.objectives.ada_vae_loss import Average, share
-from unbraid.families.objectives.beta_vae_loss import beta_vae
+from unbraid.families.gaussian_vae import GaussianVAE, VAEOutputs
 from unbraid.families.supervision import by_hyperparameters, grid_of
 
 PAIRS = Draw("pairs", "given")

@@ -4,6 +4,7 @@ from typing import Any, cast
 
 from torch import Tensor, nn
 
+from unbraid.families.beta_tcvae_loss import beta_tcvae
 from unbraid.families.common import (
     COMMON,
     DISENTANGLEMENT_LIB,
@@ -26,9 +27,8 @@ from unbraid.families.family import (
     Settings,
     choice,
 )
-from unbraid.families.networks.flows import FactorialFlow
-from unbraid.families.networks.standard import Shape
-from unbraid.families.objectives.beta_tcvae_loss import beta_tcvae
+from unbraid.families.flows import FactorialFlow
+from unbraid.families.networks import Shape
 
 
 def build_beta_tcvae(shape: Shape, settings: Settings) -> nn.ModuleDict:

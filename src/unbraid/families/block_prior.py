@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
-from unbraid.families.objectives.divergences import log_mixture, log_standard_normal
+from unbraid.families.divergences import log_mixture, log_standard_normal
 
 
 def log_blocks(codes: Tensor, n_normal: int, means: Iterable[Tensor], log_variances: Iterable[Tensor]) -> Tensor:

@@ -4,9 +4,9 @@ from typing import Any
 
 from torch import nn
 
+from unbraid.families.cci_vae_loss import cci_vae
 from unbraid.families.common import DISENTANGLEMENT_LIB, outputs_and_reconstruction, vae_family
 from unbraid.families.family import Batch, Context, Hyper, Hyperparameter, LossOutput
-from unbraid.families.objectives.cci_vae_loss import cci_vae
 
 
 def cci_vae_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:

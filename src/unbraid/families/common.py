@@ -20,9 +20,9 @@ from unbraid.families.family import (
     choice,
     whole,
 )
-from unbraid.families.networks.gaussian_vae import GaussianVAE, VAEOutputs
-from unbraid.families.networks.standard import Shape, network_pair, promote
-from unbraid.families.objectives.likelihoods import decoded_images, negative_log_likelihood
+from unbraid.families.gaussian_vae import GaussianVAE, VAEOutputs
+from unbraid.families.likelihoods import decoded_images, negative_log_likelihood
+from unbraid.families.networks import Shape, network_pair, promote
 
 IMAGES = Draw("images", "images")
 NOISE = Draw("noise", "normal", ("latents",))

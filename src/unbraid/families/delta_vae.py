@@ -10,6 +10,8 @@ from torch import Tensor, nn
 
 from unbraid.data import Space
 from unbraid.families.common import COMMON, in_half_precision, reconstruction_term
+from unbraid.families.delta_vae_loss import delta_vae
+from unbraid.families.delta_vae_networks import CirclePosterior, DeltaVAE, random_walk
 from unbraid.families.family import (
     Batch,
     Context,
@@ -24,10 +26,8 @@ from unbraid.families.family import (
     choice,
     whole,
 )
-from unbraid.families.networks.delta_vae_networks import CirclePosterior, DeltaVAE, random_walk
-from unbraid.families.networks.standard import Shape, network_pair
-from unbraid.families.objectives.delta_vae_loss import delta_vae
-from unbraid.families.objectives.likelihoods import decoded_images
+from unbraid.families.likelihoods import decoded_images
+from unbraid.families.networks import Shape, network_pair
 
 IDENTITIES = 5  # lines for what does not turn, as in LSBD section 6
 

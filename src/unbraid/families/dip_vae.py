@@ -7,8 +7,8 @@ from typing import Any
 from torch import nn
 
 from unbraid.families.common import DISENTANGLEMENT_LIB, outputs_and_reconstruction, vae_family
+from unbraid.families.dip_vae_loss import dip_vae_i, dip_vae_ii
 from unbraid.families.family import Batch, Context, Hyper, Hyperparameter, LossOutput
-from unbraid.families.objectives.dip_vae_loss import dip_vae_i, dip_vae_ii
 
 
 def dip_vae_loss(

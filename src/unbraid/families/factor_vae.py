@@ -14,6 +14,8 @@ from unbraid.families.common import (
     encode_vae,
     outputs_and_reconstruction,
 )
+from unbraid.families.discriminators import LatentDiscriminator
+from unbraid.families.factor_vae_loss import discriminator_loss, factor_vae, permute_dimensions
 from unbraid.families.family import (
     Adam,
     Batch,
@@ -27,10 +29,8 @@ from unbraid.families.family import (
     Settings,
     whole,
 )
-from unbraid.families.networks.discriminators import LatentDiscriminator
-from unbraid.families.networks.gaussian_vae import GaussianVAE
-from unbraid.families.networks.standard import Shape
-from unbraid.families.objectives.factor_vae_loss import discriminator_loss, factor_vae, permute_dimensions
+from unbraid.families.gaussian_vae import GaussianVAE
+from unbraid.families.networks import Shape
 
 
 def build_factor_vae(shape: Shape, settings: Settings) -> nn.ModuleDict:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from unbraid.base.types import FloatArray, IntArray
 from unbraid.data import Space
-from unbraid.families.networks.standard import Shape
+from unbraid.families.networks import Shape
 from unbraid.files.trust import is_code
 
 Value: TypeAlias = float | int | str

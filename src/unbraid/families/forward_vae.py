@@ -24,9 +24,9 @@ from unbraid.families.family import (
     Supply,
     whole,
 )
-from unbraid.families.networks.gaussian_vae import GaussianVAE
-from unbraid.families.networks.standard import Shape
-from unbraid.families.objectives.forward_vae_loss import forward_vae, plane_matrices
+from unbraid.families.forward_vae_loss import forward_vae, plane_matrices
+from unbraid.families.gaussian_vae import GaussianVAE
+from unbraid.families.networks import Shape
 from unbraid.families.supervision import by_hyperparameters, cyclic_of, grid_of
 
 

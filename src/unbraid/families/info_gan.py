@@ -19,10 +19,10 @@ from unbraid.families.family import (
     Settings,
     choice,
 )
-from unbraid.families.networks.resnet import layer_norm, resnet_decoder, resnet_encoder
-from unbraid.families.networks.standard import Shape, network_pair, promote
-from unbraid.families.objectives.info_gan_loss import code_information, critic_loss, generator_loss, gradient_penalty
-from unbraid.families.objectives.likelihoods import decoded_images
+from unbraid.families.info_gan_loss import code_information, critic_loss, generator_loss, gradient_penalty
+from unbraid.families.likelihoods import decoded_images
+from unbraid.families.networks import Shape, network_pair, promote
+from unbraid.families.resnet import layer_norm, resnet_decoder, resnet_encoder
 
 ENTROPY = {"uniform": math.log(2), "normal": 0.5 * math.log(2 * math.pi * math.e)}  # of one code, nats
 

@@ -20,6 +20,7 @@ from unbraid.families.delta_vae import (
     latent_facts,
     sample,
 )
+from unbraid.families.delta_vae_networks import DeltaVAE
 from unbraid.families.family import (
     Batch,
     Context,
@@ -36,8 +37,7 @@ from unbraid.families.family import (
     choice,
     whole,
 )
-from unbraid.families.networks.delta_vae_networks import DeltaVAE
-from unbraid.families.objectives.lsbd_vae_loss import anchor_of, lsbd_loss, lsbd_vae, rotate
+from unbraid.families.lsbd_vae_loss import anchor_of, lsbd_loss, lsbd_vae, rotate
 from unbraid.families.supervision import alternating, by_hyperparameters, cyclic_of, grid_of
 
 

@@ -27,10 +27,10 @@ from unbraid.families.family import (
     Supply,
     whole,
 )
-from unbraid.families.networks.gaussian_vae import GaussianVAE
-from unbraid.families.networks.standard import Shape
-from unbraid.families.objectives.likelihoods import decoded_images
-from unbraid.families.objectives.mtd_loss import mtd, swap_loss
+from unbraid.families.gaussian_vae import GaussianVAE
+from unbraid.families.likelihoods import decoded_images
+from unbraid.families.mtd_loss import mtd, swap_loss
+from unbraid.families.networks import Shape
 from unbraid.families.supervision import by_hyperparameters, named_factors
 
 

@@ -27,7 +27,9 @@ from unbraid.families.family import (
     Supply,
     whole,
 )
-from unbraid.families.networks.parted_vae_networks import (
+from unbraid.families.networks import Shape, network_pair, promote
+from unbraid.families.parted_vae_loss import class_cross_entropy, parted_vae
+from unbraid.families.parted_vae_networks import (
     SHARPEST,
     ClassPriors,
     PartedHeads,
@@ -36,8 +38,6 @@ from unbraid.families.networks.parted_vae_networks import (
     relaxed_classes,
     sharpness,
 )
-from unbraid.families.networks.standard import Shape, network_pair, promote
-from unbraid.families.objectives.parted_vae_loss import class_cross_entropy, parted_vae
 from unbraid.families.supervision import by_hyperparameters, named_factors
 
 

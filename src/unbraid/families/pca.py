@@ -7,8 +7,8 @@ from torch import Tensor, nn
 
 from unbraid.families.common import COMMON
 from unbraid.families.family import Context, Family, ImageSource, Settings, whole
-from unbraid.families.networks.pca_networks import PCA
-from unbraid.families.networks.standard import Shape, channels_first
+from unbraid.families.networks import Shape, channels_first
+from unbraid.families.pca_networks import PCA
 
 CHUNK = 1000  # images at a time
 

@@ -18,9 +18,9 @@ from unbraid.families.family import (
     Settings,
     whole,
 )
-from unbraid.families.networks.quantized import Codebook, evenly_spaced, straight_through
-from unbraid.families.networks.standard import Shape, network_pair, promote
-from unbraid.families.objectives.qlae_loss import qlae
+from unbraid.families.networks import Shape, network_pair, promote
+from unbraid.families.qlae_loss import qlae
+from unbraid.families.quantized import Codebook, evenly_spaced, straight_through
 
 
 def build_qlae(shape: Shape, settings: Settings) -> nn.ModuleDict:

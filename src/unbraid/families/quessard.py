@@ -23,10 +23,10 @@ from unbraid.families.family import (
     Supply,
     whole,
 )
-from unbraid.families.networks.rotations import ActionRotations
-from unbraid.families.networks.standard import Shape, network_pair, promote
-from unbraid.families.objectives.likelihoods import bernoulli_nll
-from unbraid.families.objectives.quessard_loss import quessard, unroll
+from unbraid.families.likelihoods import bernoulli_nll
+from unbraid.families.networks import Shape, network_pair, promote
+from unbraid.families.quessard_loss import quessard, unroll
+from unbraid.families.rotations import ActionRotations
 from unbraid.families.supervision import by_hyperparameters, cyclic_of, grid_of
 
 

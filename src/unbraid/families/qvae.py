@@ -18,10 +18,10 @@ from unbraid.families.family import (
     Settings,
     whole,
 )
-from unbraid.families.networks.quantized import Codebook
-from unbraid.families.networks.standard import Shape, network_pair, promote
-from unbraid.families.objectives.qvae_loss import qvae
+from unbraid.families.networks import Shape, network_pair, promote
 from unbraid.families.qlae import codebook_of, draw_values, encode_quantized, quantized_parts
+from unbraid.families.quantized import Codebook
+from unbraid.families.qvae_loss import qvae
 
 
 def build_qvae(shape: Shape, settings: Settings) -> nn.ModuleDict:

@@ -6,9 +6,9 @@ from typing import Any
 
 from torch import nn
 
+from unbraid.families.beta_vae_loss import beta_vae
 from unbraid.families.common import DISENTANGLEMENT_LIB, outputs_and_reconstruction, vae_family
 from unbraid.families.family import Batch, Context, Hyper, Hyperparameter, LossOutput
-from unbraid.families.objectives.beta_vae_loss import beta_vae
 
 
 def vae_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:

@@ -28,10 +28,10 @@ from unbraid.families.family import (
     Supply,
     whole,
 )
-from unbraid.families.networks.standard import Shape, network_pair, promote
-from unbraid.families.networks.weak_de_networks import ClassPrior, class_moves, relation_inputs, tanh_layers
-from unbraid.families.objectives.weak_de_loss import discriminator_loss, generator_loss, relation_loss
+from unbraid.families.networks import Shape, network_pair, promote
 from unbraid.families.supervision import by_hyperparameters, named_factors
+from unbraid.families.weak_de_loss import discriminator_loss, generator_loss, relation_loss
+from unbraid.families.weak_de_networks import ClassPrior, class_moves, relation_inputs, tanh_layers
 
 ENCODED_AT_ONCE = 512  # images, when the prior is fitted
 

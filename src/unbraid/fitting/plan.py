@@ -19,8 +19,8 @@ from pydantic_core import PydanticCustomError
 from unbraid.base.counted import counted
 from unbraid.families.family import check_value
 from unbraid.families.family_table import find_family
-from unbraid.families.networks.resnet import LARGEST
-from unbraid.families.networks.standard import SMALLEST
+from unbraid.families.networks import SMALLEST
+from unbraid.families.resnet import LARGEST
 from unbraid.files.json_records import MOST
 from unbraid.files.whole_files import write_text
 from unbraid.files.yaml_files import read_text, written

@@ -1,4 +1,4 @@
-"""Sparse autoencoders: of SAELens, dictionary_learning, `unbraid.families.networks.dictionaries`, or one's own."""
+"""Sparse autoencoders: of SAELens, dictionary_learning, `unbraid.families.dictionaries`, or one's own."""
 
 import time
 import uuid
@@ -103,7 +103,7 @@ def score_dictionary(
 
     Example:
         >>> from unbraid.datasets.superposition import superposition
-        >>> from unbraid.families.networks.dictionaries import train_dictionary
+        >>> from unbraid.families.dictionaries import train_dictionary
         >>> drawn = superposition(16, 8, 2000)
         >>> sae = train_dictionary(drawn.activations, 16, k=2, steps=200)
         >>> found = score_dictionary(sae, drawn.features, activations=drawn.activations, firing=drawn.firing)

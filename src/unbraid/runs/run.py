@@ -23,10 +23,10 @@ from unbraid.base.types import ArrayLike, FloatArray
 from unbraid.data import Representation
 from unbraid.data.image_dataset import FactorDataset
 from unbraid.families.building import Member, build_member, completed, filled_member, structural_settings, weights_of
+from unbraid.families.divergences import kl_by_quadrature
 from unbraid.families.family import Family, Part, check_value, code_parts
 from unbraid.families.family_table import FAMILIES, find_family
-from unbraid.families.networks.standard import PairBuilder, as_floats, as_tensor
-from unbraid.families.objectives.divergences import kl_by_quadrature
+from unbraid.families.networks import PairBuilder, as_floats, as_tensor
 from unbraid.files.checksum import check_file
 from unbraid.files.run_files import CONFIG, CURVES, HELD_OUT, SNAPSHOTS, WEIGHTS
 from unbraid.files.trust import Trusted, UntrustedCode, is_called, is_code, trusted_in, trusting

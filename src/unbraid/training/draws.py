@@ -14,7 +14,7 @@ from unbraid.base.device import GENERATOR
 from unbraid.base.types import IntArray
 from unbraid.data.image_dataset import FactorDataset
 from unbraid.families.family import Context, Draw, OptimizerStep, Supply
-from unbraid.families.networks.standard import as_floats, as_tensor
+from unbraid.families.networks import as_floats, as_tensor
 from unbraid.training import batches
 
 CHUNK = 64  # steps whose draws are worked out at once

@@ -14,10 +14,10 @@ from unbraid.base.types import IntArray
 from unbraid.data.image_dataset import FactorDataset
 from unbraid.datasets.subset import SubsetDataset
 from unbraid.families.building import build_member
+from unbraid.families.divergences import gaussian_kl, kl_by_quadrature
 from unbraid.families.family import Family, Settings, code_parts
-from unbraid.families.networks.standard import as_floats, as_tensor
-from unbraid.families.objectives.divergences import gaussian_kl, kl_by_quadrature
-from unbraid.families.objectives.likelihoods import negative_log_likelihood
+from unbraid.families.likelihoods import negative_log_likelihood
+from unbraid.families.networks import as_floats, as_tensor
 from unbraid.training import batches
 
 EVERY = 500  # steps

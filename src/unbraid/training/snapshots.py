@@ -11,9 +11,9 @@ from torch import nn
 from unbraid.base.arguments import check_whole
 from unbraid.data import Representation
 from unbraid.data.image_dataset import FactorDataset
+from unbraid.families.divergences import kl_by_quadrature
 from unbraid.families.family import Family, Settings
-from unbraid.families.networks.standard import as_floats, as_tensor
-from unbraid.families.objectives.divergences import kl_by_quadrature
+from unbraid.families.networks import as_floats, as_tensor
 from unbraid.scoring.encoding import encoded, encoded_objects
 from unbraid.scoring.score import choose, score
 

@@ -31,7 +31,7 @@ from unbraid.families.building import (
 )
 from unbraid.families.family import Family, LossOutput, OptimizerStep, Settings, check_value, code_parts
 from unbraid.families.family_table import FAMILIES, find_family
-from unbraid.families.networks.standard import as_floats, as_tensor
+from unbraid.families.networks import as_floats, as_tensor
 from unbraid.files.json_records import MOST
 from unbraid.files.locks import Held, locked
 from unbraid.files.run_files import WORKING

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from unbraid.families.networks.delta_vae_networks import DeltaVAE
-from unbraid.families.networks.standard import network_pair
+from unbraid.families.delta_vae_networks import DeltaVAE
+from unbraid.families.networks import network_pair
 
 
 @pytest.mark.parametrize("network", ["conv", "dense", "dense_norm"])

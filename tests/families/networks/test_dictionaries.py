@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from unbraid.datasets.superposition import superposition
-from unbraid.families.networks.dictionaries import BANDWIDTH, Dictionary, _Step, train_dictionary
+from unbraid.families.dictionaries import BANDWIDTH, Dictionary, _Step, train_dictionary
 
 CODES = torch.tensor([[5.0, 1.0, 4.0, 0.0], [0.5, 0.2, 0.1, 0.3]])
 

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from unbraid.families.networks.resnet import (
+from unbraid.families.resnet import (
     DownBlock,
     UpBlock,
     layer_norm,

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from unbraid.families.networks import strided
-from unbraid.families.networks.strided import MANY, Doubling, Halving, over_patches
+from unbraid.families import strided
+from unbraid.families.strided import MANY, Doubling, Halving, over_patches
 
 Sides: TypeAlias = tuple[int, int]
 Layer: TypeAlias = Doubling | Halving

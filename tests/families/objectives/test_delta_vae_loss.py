@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from tests.families.objectives.posteriors import normal
-from unbraid.families.networks.delta_vae_networks import CirclePosterior, random_walk, to_circle
-from unbraid.families.objectives.delta_vae_loss import circle_kl, delta_vae
-from unbraid.families.objectives.divergences import gaussian_kl
+from unbraid.families.delta_vae_loss import circle_kl, delta_vae
+from unbraid.families.delta_vae_networks import CirclePosterior, random_walk, to_circle
+from unbraid.families.divergences import gaussian_kl
 
 
 def wrapped_normal(angle: np.ndarray, variance: float) -> np.ndarray:

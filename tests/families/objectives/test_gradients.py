@@ -7,23 +7,23 @@ import torch
 from torch import Tensor
 
 from tests.families.objectives.posteriors import normal, outputs_of, posteriors
-from unbraid.families.networks.delta_vae_networks import CirclePosterior, random_walk, to_circle
-from unbraid.families.networks.flows import FactorialFlow
-from unbraid.families.networks.parted_vae_networks import PartedPosterior, relaxed_classes
-from unbraid.families.objectives.ada_vae_loss import Average, share
-from unbraid.families.objectives.beta_tcvae_loss import beta_tcvae
-from unbraid.families.objectives.beta_vae_loss import beta_vae
-from unbraid.families.objectives.cci_vae_loss import cci_vae
-from unbraid.families.objectives.delta_vae_loss import delta_vae
-from unbraid.families.objectives.dip_vae_loss import dip_vae_i, dip_vae_ii
-from unbraid.families.objectives.factor_vae_loss import discriminator_loss, factor_vae, permute_dimensions
-from unbraid.families.objectives.info_gan_loss import code_information, critic_loss, generator_loss, gradient_penalty
-from unbraid.families.objectives.lsbd_vae_loss import lsbd_loss, lsbd_vae
-from unbraid.families.objectives.mtd_loss import mtd, swap_loss
-from unbraid.families.objectives.parted_vae_loss import class_cross_entropy, parted_vae
-from unbraid.families.objectives.weak_de_loss import discriminator_loss as weak_discriminator
-from unbraid.families.objectives.weak_de_loss import generator_loss as weak_generator
-from unbraid.families.objectives.weak_de_loss import relation_loss
+from unbraid.families.ada_vae_loss import Average, share
+from unbraid.families.beta_tcvae_loss import beta_tcvae
+from unbraid.families.beta_vae_loss import beta_vae
+from unbraid.families.cci_vae_loss import cci_vae
+from unbraid.families.delta_vae_loss import delta_vae
+from unbraid.families.delta_vae_networks import CirclePosterior, random_walk, to_circle
+from unbraid.families.dip_vae_loss import dip_vae_i, dip_vae_ii
+from unbraid.families.factor_vae_loss import discriminator_loss, factor_vae, permute_dimensions
+from unbraid.families.flows import FactorialFlow
+from unbraid.families.info_gan_loss import code_information, critic_loss, generator_loss, gradient_penalty
+from unbraid.families.lsbd_vae_loss import lsbd_loss, lsbd_vae
+from unbraid.families.mtd_loss import mtd, swap_loss
+from unbraid.families.parted_vae_loss import class_cross_entropy, parted_vae
+from unbraid.families.parted_vae_networks import PartedPosterior, relaxed_classes
+from unbraid.families.weak_de_loss import discriminator_loss as weak_discriminator
+from unbraid.families.weak_de_loss import generator_loss as weak_generator
+from unbraid.families.weak_de_loss import relation_loss
 
 N, D = 5, 3
 Logs = dict[str, Tensor]

@@ -5,7 +5,7 @@ import pytest
 import torch
 from scipy import stats
 
-from unbraid.families.objectives.likelihoods import (
+from unbraid.families.likelihoods import (
     bernoulli_nll,
     decoded_images,
     gaussian_nll,

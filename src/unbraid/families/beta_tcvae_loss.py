@@ -6,9 +6,9 @@ from typing import Literal, NamedTuple, TypeAlias
 import torch
 from torch import Tensor
 
-from unbraid.families.networks.gaussian_vae import VAEOutputs
-from unbraid.families.objectives.divergences import log_standard_normal
-from unbraid.families.objectives.mixtures import mean_log_densities
+from unbraid.families.divergences import log_standard_normal
+from unbraid.families.gaussian_vae import VAEOutputs
+from unbraid.families.mixtures import mean_log_densities
 
 Estimator: TypeAlias = Literal["weighted", "stratified"]
 

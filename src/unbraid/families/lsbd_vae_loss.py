@@ -6,8 +6,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from unbraid.families.networks.delta_vae_networks import CirclePosterior, to_circle
-from unbraid.families.objectives.delta_vae_loss import delta_vae
+from unbraid.families.delta_vae_loss import delta_vae
+from unbraid.families.delta_vae_networks import CirclePosterior, to_circle
 
 
 class Anchor(NamedTuple):

@@ -11,8 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from unbraid.families.networks.resnet import halved_sides, resnet_pair
-from unbraid.families.networks.strided import Doubling, Halving
+from unbraid.families.resnet import halved_sides, resnet_pair
+from unbraid.families.strided import Doubling, Halving
 from unbraid.files.trust import imported, is_code
 
 Shape: TypeAlias = tuple[int, ...]  # (height, width, channels) of images, (n_features,) of rows of a table

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from unbraid.families.networks import products
+from unbraid.families import products
 
 MANY = 64  # channels of the fine image, from where on a product over patches is faster in bfloat16
 FEW = 4  # channels of the fine image, up to where a deconvolution is faster in blocks of 2 x 2 pixels

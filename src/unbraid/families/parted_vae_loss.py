@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from unbraid.families.networks.parted_vae_networks import PartedPosterior
-from unbraid.families.objectives.cci_vae_loss import capacity
-from unbraid.families.objectives.divergences import gaussian_kl, kl_from
+from unbraid.families.cci_vae_loss import capacity
+from unbraid.families.divergences import gaussian_kl, kl_from
+from unbraid.families.parted_vae_networks import PartedPosterior
 
 
 def bhattacharyya(means: Tensor, log_variances: Tensor) -> Tensor:

@@ -3,8 +3,8 @@
 from torch import Tensor
 from torch.nn import functional
 
-from unbraid.families.networks.gaussian_vae import VAEOutputs
-from unbraid.families.objectives.beta_vae_loss import beta_vae
+from unbraid.families.beta_vae_loss import beta_vae
+from unbraid.families.gaussian_vae import VAEOutputs
 
 
 def density_ratio(logits: Tensor) -> Tensor:

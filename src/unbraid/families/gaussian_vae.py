@@ -5,7 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from unbraid.families.networks.standard import promote
+from unbraid.families.networks import promote
 
 
 class VAEOutputs(NamedTuple):

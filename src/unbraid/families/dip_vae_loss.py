@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from unbraid.families.networks.gaussian_vae import VAEOutputs
-from unbraid.families.objectives.beta_vae_loss import beta_vae
+from unbraid.families.beta_vae_loss import beta_vae
+from unbraid.families.gaussian_vae import VAEOutputs
 
 
 def covariance(mean: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from unbraid.families.networks.standard import promote
+from unbraid.families.networks import promote
 
 TEMPERATURE = 0.67  # of the relaxed classes
 SHARPEST = 8.0  # slope of the masks' sigmoid in the end, and at evaluation

@@ -4,8 +4,8 @@ import math
 
 from torch import Tensor
 
-from unbraid.families.networks.delta_vae_networks import CirclePosterior
-from unbraid.families.objectives.divergences import gaussian_kl
+from unbraid.families.delta_vae_networks import CirclePosterior
+from unbraid.families.divergences import gaussian_kl
 
 
 def circle_kl(log_time: Tensor) -> Tensor:

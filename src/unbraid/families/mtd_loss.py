@@ -12,7 +12,7 @@ from itertools import combinations
 import torch
 from torch import Tensor
 
-from unbraid.families.objectives.divergences import gaussian_kl, kl_from
+from unbraid.families.divergences import gaussian_kl, kl_from
 
 
 def separation(means: Tensor, distance: Tensor | float) -> Tensor:

@@ -2,8 +2,8 @@
 
 from torch import Tensor
 
-from unbraid.families.networks.gaussian_vae import VAEOutputs
-from unbraid.families.objectives.divergences import gaussian_kl
+from unbraid.families.divergences import gaussian_kl
+from unbraid.families.gaussian_vae import VAEOutputs
 
 
 def beta_vae(

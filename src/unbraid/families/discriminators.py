@@ -4,7 +4,7 @@ from typing import cast
 
 from torch import Tensor, nn
 
-from unbraid.families.networks.standard import promote
+from unbraid.families.networks import promote
 
 
 class LatentDiscriminator(nn.Module):

@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from unbraid.families.networks.gaussian_vae import VAEOutputs
-from unbraid.families.objectives.divergences import gaussian_kl
+from unbraid.families.divergences import gaussian_kl
+from unbraid.families.gaussian_vae import VAEOutputs
 
 
 def capacity(step: Tensor | int, *, c_max: Tensor | float, capacity_steps: Tensor | float) -> Tensor:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from unbraid.families.networks.standard import promote
+from unbraid.families.networks import promote
 
 SMALLEST = 1e-4  # length under which a vector has no direction that could be trusted
 

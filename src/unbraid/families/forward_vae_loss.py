@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from unbraid.families.objectives.divergences import gaussian_kl
+from unbraid.families.divergences import gaussian_kl
 
 DECAY = 0.995  # of the weight of the KL, per step
 

@@ -1,1 +1,0 @@
-"""Networks: encoders, decoders and what adversarial methods add. No losses, no optimisers."""

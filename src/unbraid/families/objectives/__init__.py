@@ -1,1 +1,0 @@
-"""Objectives: pure functions of tensors, in nats per image."""
