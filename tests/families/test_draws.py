@@ -11,7 +11,7 @@ from tests.families.members import FAMILIES, draws_of
 from tests.families.plain import position
 from unbraid.base.types import FloatArray
 from unbraid.families.family_table import find_family
-from unbraid.families.weak_de_networks import ClassPrior
+from unbraid.families.weak_de import ClassPrior
 
 NORMAL, UNIFORM, PERMUTED = "normal", "uniform", "permuted"
 KINDS = {

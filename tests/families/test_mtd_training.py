@@ -7,8 +7,7 @@ import torch
 from tests.training.training_examples import SPACE, TINY, member
 from unbraid.families.building import make_supply
 from unbraid.families.family_table import FAMILIES
-from unbraid.families.mtd import swapped
-from unbraid.families.mtd_loss import mtd
+from unbraid.families.mtd import mtd, swapped
 from unbraid.training.population import make_context, make_population
 
 ROW = FAMILIES["mtd"]

@@ -13,7 +13,7 @@ from unbraid import load_run, train
 from unbraid.data import FactorSpace, FactorTable
 from unbraid.families.dictionaries import train_dictionary
 from unbraid.families.own_family import objective_family
-from unbraid.families.pca_networks import principal_components
+from unbraid.families.pca import principal_components
 
 
 class Given:

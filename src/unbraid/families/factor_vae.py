@@ -2,8 +2,10 @@
 
 from typing import Any, cast
 
-from torch import nn
+from torch import Tensor, nn
+from torch.nn import functional
 
+from unbraid.families.beta_vae_loss import beta_vae
 from unbraid.families.common import (
     COMMON,
     DISENTANGLEMENT_LIB,
@@ -14,8 +16,6 @@ from unbraid.families.common import (
     encode_vae,
     outputs_and_reconstruction,
 )
-from unbraid.families.discriminators import LatentDiscriminator
-from unbraid.families.factor_vae_loss import discriminator_loss, factor_vae, permute_dimensions
 from unbraid.families.family import (
     Adam,
     Batch,
@@ -29,8 +29,87 @@ from unbraid.families.family import (
     Settings,
     whole,
 )
-from unbraid.families.gaussian_vae import GaussianVAE
-from unbraid.families.networks import Shape
+from unbraid.families.gaussian_vae import GaussianVAE, VAEOutputs
+from unbraid.families.networks import Shape, promote
+
+
+def density_ratio(logits: Tensor) -> Tensor:
+    """log D / (1 - D) from the discriminator's two logits (n, 2), the first for samples of q(z): (n,).
+
+    Its mean over samples of q(z) estimates the total correlation once D is optimal. Before that it may be negative.
+    """
+    return logits[:, 0] - logits[:, 1]
+
+
+def factor_vae(
+    outputs: VAEOutputs, reconstruction: Tensor, logits: Tensor, *, gamma: Tensor | float
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """The VAE optimizer step's loss: negative ELBO plus the estimated total correlation weighted by `gamma`.
+
+    Args:
+        outputs: of GaussianVAE.
+        reconstruction: (n,) negative log-likelihoods of the images, nats.
+        logits: (n, 2), the discriminator's on `outputs.sample`; gradients must reach the sample through it.
+        gamma: weight of the total correlation.
+
+    Returns:
+        The loss, and by name "reconstruction", "kl" and "total_correlation" (the discriminator's estimate, nats).
+
+    Reference:
+        Kim and Mnih 2018, eq. 2 and algorithm 2.
+    """
+    loss, logs = beta_vae(outputs, reconstruction)
+    correlation = density_ratio(logits).mean()
+    return loss + gamma * correlation, {**logs, "total_correlation": correlation}
+
+
+def permute_dimensions(sample: Tensor, permutation: Tensor) -> Tensor:
+    """Samples of the product of marginals: each latent (column) of `sample` (n, n_latents) in an order of its own.
+
+    Args:
+        permutation: (n, n_latents) whole numbers, each column a shuffle of 0 .. n - 1.
+    """
+    return sample.gather(0, permutation)
+
+
+def discriminator_loss(logits: Tensor, permuted_logits: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+    """The discriminator's loss: cross-entropy of telling samples (first logit) from permuted ones (second logit).
+
+    Args:
+        logits: (n, 2) on samples of q(z), which should carry no gradient to the encoder.
+        permuted_logits: (n, 2) on permuted samples, of another batch.
+
+    Returns:
+        The mean of the two cross-entropies, nats (log 2 when it cannot tell), and by name "discriminator" (the same)
+        and "accuracy".
+
+    Reference:
+        Kim and Mnih 2018, algorithm 2.
+    """
+    own, permuted = density_ratio(logits), density_ratio(permuted_logits)
+    loss = 0.5 * (functional.softplus(-own).mean() + functional.softplus(permuted).mean())
+    accuracy = 0.5 * ((own > 0).to(own.dtype).mean() + (permuted < 0).to(own.dtype).mean())
+    return loss, {"discriminator": loss, "accuracy": accuracy}
+
+
+class LatentDiscriminator(nn.Module):
+    """Six hidden layers of 1000 with leaky ReLU 0.2, two logits (UDR table 4b, Kim and Mnih 2018 appendix A).
+
+    Args:
+        n_latents: of the samples it is shown.
+        width, depth: of the hidden layers.
+    """
+
+    def __init__(self, n_latents: int, width: int = 1000, depth: int = 6) -> None:
+        super().__init__()
+        layers: list[nn.Module] = []
+        for before in (n_latents, *[width] * (depth - 1)):
+            layers += [nn.Linear(before, width), nn.LeakyReLU(0.2)]
+        self.layers = nn.Sequential(*layers, nn.Linear(width, 2))
+
+    def forward(self, sample: Tensor) -> Tensor:
+        """Samples (n, n_latents) -> logits (n, 2): of q(z), of the product of its marginals."""
+        return promote(cast(Tensor, self.layers(sample)))
 
 
 def build_factor_vae(shape: Shape, settings: Settings) -> nn.ModuleDict:

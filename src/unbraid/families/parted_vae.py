@@ -1,6 +1,8 @@
 """PartedVAE: latents of their own for what depends on a class; classes may be labelled, for some images."""
 
-from typing import Any, cast
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -8,7 +10,9 @@ from torch.nn import functional
 
 from unbraid.data import Space, few_labels
 from unbraid.families.block_prior import draw_blocks, log_blocks
+from unbraid.families.cci_vae import capacity
 from unbraid.families.common import COMMON, IMAGES, always, decode_plain, reconstruction_term
+from unbraid.families.divergences import gaussian_kl, kl_from
 from unbraid.families.family import (
     Batch,
     Context,
@@ -28,17 +32,214 @@ from unbraid.families.family import (
     whole,
 )
 from unbraid.families.networks import Shape, network_pair, promote
-from unbraid.families.parted_vae_loss import class_cross_entropy, parted_vae
-from unbraid.families.parted_vae_networks import (
-    SHARPEST,
-    ClassPriors,
-    PartedHeads,
-    PartedPosterior,
-    likeliest_classes,
-    relaxed_classes,
-    sharpness,
-)
 from unbraid.families.supervision import by_hyperparameters, named_factors
+
+TEMPERATURE = 0.67  # of the relaxed classes
+SHARPEST = 8.0  # slope of the masks' sigmoid in the end, and at evaluation
+
+
+class PartedPosterior(NamedTuple):
+    """What the encoder says of n images, in single precision or better."""
+
+    mean: Tensor  # (n, n_latents), of z, which depends on no class
+    log_variance: Tensor  # (n, n_latents)
+    logits: Tensor  # (n, n_classes), of the classes of all categoricals side by side
+    class_mean: Tensor  # (n, n_categoricals, class_latents), of u, which depends on the classes
+    class_log_variance: Tensor  # (n, n_categoricals, class_latents)
+
+    def codes(self) -> Tensor:
+        """Means of z, then of u: (n, n_latents + n_categoricals * class_latents)."""
+        return torch.cat([self.mean, self.class_mean.flatten(1)], dim=-1)
+
+    def log_variances(self) -> Tensor:
+        """In the order of the codes."""
+        return torch.cat([self.log_variance, self.class_log_variance.flatten(1)], dim=-1)
+
+
+class PartedHeads(nn.Module):
+    """z from the features of an image, and u from the features that the classes leave unmasked.
+
+    Args:
+        n_features: of the trunk.
+        n_latents: of z.
+        sizes: number of classes of each categorical.
+        class_latents: of u, for each categorical.
+
+    Reference:
+        Hajimiri et al. 2021, as in the authors' code: mask k is sigmoid(s (W_k c_k + b_k)), one number per feature.
+    """
+
+    def __init__(self, n_features: int, n_latents: int, sizes: Sequence[int], class_latents: int) -> None:
+        super().__init__()
+        self.sizes = tuple(sizes)
+        self.latents = nn.Linear(n_features, 2 * n_latents)
+        self.masks = nn.ModuleList([nn.Linear(size, n_features) for size in sizes])
+        self.parts = nn.ModuleList([nn.Linear(n_features, 2 * class_latents) for _ in sizes])
+
+    def forward(self, features: Tensor, logits: Tensor, chosen: Tensor, sharpness: Tensor | float) -> PartedPosterior:
+        """Features (n, n_features), logits and chosen classes (n, n_classes each), the masks' slope s."""
+        mean, log_variance = promote(self.latents(features)).chunk(2, dim=-1)
+        parts = []
+        for mask, part, classes in zip(self.masks, self.parts, chosen.split(self.sizes, dim=-1), strict=True):
+            parts.append(promote(part(features * torch.sigmoid(sharpness * promote(mask(classes))))))
+        class_mean, class_log_variance = torch.stack(parts, dim=1).chunk(2, dim=-1)
+        return PartedPosterior(mean, log_variance, logits, class_mean, class_log_variance)
+
+
+class ClassPriors(nn.Module):
+    """A learned Gaussian for u per class: (n_classes, class_latents) means, and log-variances between -3 and 1."""
+
+    def __init__(self, n_classes: int, class_latents: int) -> None:
+        super().__init__()
+        self.means = nn.Parameter(torch.randn(n_classes, class_latents))
+        self.spreads = nn.Parameter(torch.randn(n_classes, class_latents))
+
+    def log_variances(self) -> Tensor:
+        return 2 * self.spreads.tanh() - 1
+
+
+def relaxed_classes(logits: Tensor, uniform: Tensor, sizes: Sequence[int]) -> Tensor:
+    """Gumbel-softmax: nearly one-hot samples of each categorical, through which gradients pass.
+
+    Args:
+        logits: (n, n_classes).
+        uniform: (n, n_classes) on (0, 1).
+        sizes: classes of each categorical.
+
+    Reference:
+        Jang et al. 2017, "Categorical Reparameterization with Gumbel-Softmax", eq. 2.
+    """
+    noisy = (logits - (-uniform.log()).log()) / TEMPERATURE
+    return torch.cat([each.softmax(-1) for each in noisy.split(tuple(sizes), dim=-1)], dim=-1)
+
+
+def likeliest_classes(logits: Tensor, sizes: Sequence[int]) -> Tensor:
+    """One-hot (n, n_classes): the likeliest class of each categorical."""
+    parts = [
+        functional.one_hot(each.argmax(-1), size)
+        for each, size in zip(logits.split(tuple(sizes), dim=-1), sizes, strict=True)
+    ]
+    return torch.cat(parts, dim=-1).to(logits.dtype)
+
+
+def sharpness(step: Tensor | int, mask_steps: Tensor | float) -> Tensor:
+    """Slope of the masks' sigmoid: 1 at the first step, 8 from `mask_steps` on, a straight line between.
+
+    Example:
+        >>> float(sharpness(500, 1000.0)), float(sharpness(5000, 1000.0))
+        (4.5, 8.0)
+    """
+    progress = torch.as_tensor(step / mask_steps, dtype=torch.float64)
+    return 1 + (SHARPEST - 1) * progress.clamp(max=1.0)
+
+
+def bhattacharyya(means: Tensor, log_variances: Tensor) -> Tensor:
+    """Overlap of every two of n diagonal Gaussians (n, d), the integral of the root of their product: (n, n).
+
+    1 where they are the same, near 0 where they are far apart.
+
+    Reference:
+        Bhattacharyya 1946: exp(-D) with D = (m_i - m_j)^2 / (8 v) + (log v - (log v_i + log v_j) / 2) / 2 summed over
+        dimensions, v the mean of both variances.
+    """
+    variances = log_variances.exp()
+    between = (variances[:, None] + variances) / 2
+    squares = (means[:, None] - means).square() / between / 8
+    spreads = (between.log() - (log_variances[:, None] + log_variances) / 2) / 2
+    return (-(squares + spreads).sum(-1)).exp()
+
+
+def too_close(means: Tensor, log_variances: Tensor, threshold: Tensor | float) -> Tensor:
+    """How much the overlaps of pairs of Gaussians (n, d) exceed the threshold, summed over pairs."""
+    first, second = torch.triu_indices(len(means), len(means), offset=1, device=means.device)
+    return (bhattacharyya(means, log_variances)[first, second] - threshold).clamp(min=0).sum()
+
+
+def class_cross_entropy(logits: Tensor, levels: Tensor, sizes: Sequence[int]) -> Tensor:
+    """-log q(c|x) of the true classes, summed over categoricals: (n,), nats.
+
+    Args:
+        logits: (n, n_classes).
+        levels: (n, n_categoricals) true classes, whole numbers.
+        sizes: classes of each categorical.
+    """
+    parts = logits.split(tuple(sizes), dim=-1)
+    losses = [
+        functional.cross_entropy(part, level, reduction="none")
+        for part, level in zip(parts, levels.unbind(-1), strict=True)
+    ]
+    return torch.stack(losses).sum(0)
+
+
+def parted_vae(
+    posterior: PartedPosterior,
+    prior_means: Tensor,
+    prior_log_variances: Tensor,
+    reconstruction: Tensor,
+    sizes: Sequence[int],
+    *,
+    step: Tensor | int,
+    z_capacity: Tensor | float,
+    u_capacity: Tensor | float,
+    capacity_steps: Tensor | float,
+    gamma_z: Tensor | float,
+    gamma_u: Tensor | float,
+    gamma_c: Tensor | float,
+    gamma_h: Tensor | float,
+    gamma_bc: Tensor | float,
+    threshold: Tensor | float,
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """Reconstruction, two capacities, classes that are used alike, each surely, and whose priors keep apart.
+
+    Args:
+        posterior: of the batch.
+        prior_means, prior_log_variances: (n_classes, class_latents), the Gaussian of u given each class.
+        reconstruction: (n,) negative log-likelihoods of the images, nats.
+        sizes: classes of each categorical.
+        step: how many steps came before.
+        z_capacity, u_capacity: nats that z and u may hold in the end.
+        capacity_steps: steps it takes to get there, in a straight line from 0.
+        gamma_z, gamma_u: weights of the distances of the KL from the capacities.
+        gamma_c: weight of the KL of the batch's mean q(c) from the uniform distribution.
+        gamma_h: weight of the entropy of q(c|x).
+        gamma_bc: weight of the overlaps above `threshold` between priors of classes of the same categorical.
+
+    Returns:
+        The loss, and by name "reconstruction", "kl_z", "kl_u", "class_kl", "class_entropy", "overlap".
+
+    Reference:
+        Hajimiri et al. 2021, as in the authors' code (`_loss_function`). The KL of u is that of its one posterior from
+        the prior of every class, weighted by q(c|x). SNC/NK call the last term the Bhattacharyya distance from a
+        normal; in the code it is the coefficient between the priors of classes.
+    """
+    fit = reconstruction.mean()
+    kl_z = gaussian_kl(posterior.mean, posterior.log_variance).sum(-1).mean()
+    kl_u = class_kl = entropy = overlap = torch.zeros_like(fit)
+    priors = zip(prior_means.split(tuple(sizes)), prior_log_variances.split(tuple(sizes)), strict=True)
+    for place, (logits, (means, log_variances)) in enumerate(
+        zip(posterior.logits.split(tuple(sizes), dim=-1), priors, strict=True)
+    ):
+        mean, log_variance = posterior.class_mean[:, place, None], posterior.class_log_variance[:, place, None]
+        log_classes = logits.log_softmax(-1)
+        from_each = kl_from(mean, log_variance, means, log_variances).sum(-1)
+        kl_u = kl_u + (log_classes.exp() * from_each).sum(-1).mean()
+        log_shares = log_classes.logsumexp(0) - math.log(len(logits))
+        class_kl = class_kl + (log_shares.exp() * (log_shares + math.log(len(log_shares)))).sum()
+        entropy = entropy - (log_classes.exp() * log_classes).sum(-1).mean()
+        overlap = overlap + too_close(means, log_variances, threshold)
+    z_target, u_target = (
+        capacity(step, c_max=c_max, capacity_steps=capacity_steps).to(fit) for c_max in (z_capacity, u_capacity)
+    )
+    loss = fit + gamma_z * (z_target - kl_z).abs() + gamma_u * (u_target - kl_u).abs()
+    loss = loss + gamma_c * class_kl + gamma_h * entropy + gamma_bc * overlap
+    return loss, {
+        "reconstruction": fit,
+        "kl_z": kl_z,
+        "kl_u": kl_u,
+        "class_kl": class_kl,
+        "class_entropy": entropy,
+        "overlap": overlap,
+    }
 
 
 def class_facts(space: Space, settings: Settings) -> dict[str, Any]:

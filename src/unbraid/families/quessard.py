@@ -1,7 +1,10 @@
 """Quessard's environment model: codes of length 1 that actions rotate."""
 
+import math
+from itertools import combinations
 from typing import Any, cast
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -25,9 +28,111 @@ from unbraid.families.family import (
 )
 from unbraid.families.likelihoods import bernoulli_nll
 from unbraid.families.networks import Shape, network_pair, promote
-from unbraid.families.quessard_loss import quessard, unroll
-from unbraid.families.rotations import ActionRotations
 from unbraid.families.supervision import by_hyperparameters, cyclic_of, grid_of
+
+
+def rotation_matrices(angles: Tensor, n: int) -> Tensor:
+    """Products of rotations in all planes: (..., n (n - 1) / 2) angles to (..., n, n) matrices of SO(n).
+
+    The product runs over planes (1, 2), (1, 3), ..., (n - 1, n) from the left; the rotation in plane (i, j) has
+    cos at (i, i) and (j, j), sin at (i, j) and -sin at (j, i).
+
+    Reference:
+        Quessard et al. 2020, section 3; order and signs as in the authors' code.
+
+    Example:
+        >>> rotation_matrices(torch.tensor([torch.pi / 2]), 2).round().long().tolist()
+        [[0, 1], [-1, 0]]
+    """
+    cosine, sine = angles.cos(), angles.sin()
+    product = torch.eye(n, dtype=angles.dtype, device=angles.device).expand(*angles.shape[:-1], n, n)
+    for plane, (i, j) in enumerate(combinations(range(n), 2)):
+        c, s = cosine[..., plane, None], sine[..., plane, None]
+        columns = list(product.unbind(-1))
+        columns[i], columns[j] = c * columns[i] - s * columns[j], s * columns[i] + c * columns[j]
+        product = torch.stack(columns, dim=-1)
+    return product
+
+
+class ActionRotations(nn.Module):
+    """One rotation of n-dimensional codes per action.
+
+    Args:
+        n_actions: how many.
+        n: dimension of the codes.
+        speed: the angles are this times the parameters, and so learn this many times as fast as other parameters
+            under the same Adam, whose steps do not depend on the scale of gradients.
+
+    Angles start uniform on (-pi / n, pi / n), from torch's generator.
+    """
+
+    def __init__(self, n_actions: int, n: int, speed: float = 1.0) -> None:
+        super().__init__()
+        self.n, self.speed = n, speed
+        start = torch.empty(n_actions, n * (n - 1) // 2).uniform_(-math.pi / n, math.pi / n)
+        self.parameters_of_angles = nn.Parameter(start / speed)
+
+    @property
+    def angles(self) -> Tensor:
+        """(n_actions, n (n - 1) / 2), radians."""
+        return self.speed * self.parameters_of_angles
+
+    def forward(self) -> Tensor:
+        """(n_actions, n, n)."""
+        return rotation_matrices(self.angles, self.n)
+
+
+def unroll(first: Tensor, matrices: Tensor, actions: Tensor) -> Tensor:
+    """Codes of whole trajectories: z_(t + 1) = rho(a_t) z_t.
+
+    Args:
+        first: (n, d) codes of the first images.
+        matrices: (n_actions, d, d).
+        actions: (n, T) whole numbers.
+
+    Returns:
+        (n, T + 1, d), the first code included.
+    """
+    codes = [first]
+    for action in actions.unbind(1):
+        codes.append((matrices[action.long()] @ codes[-1][..., None]).squeeze(-1))
+    return torch.stack(codes, dim=1)
+
+
+def entanglement(angles: Tensor) -> Tensor:
+    """Mean over actions of the squared angles of all planes but the largest; 0 where every action turns one plane.
+
+    Args:
+        angles: (n_actions, n_planes) radians.
+
+    Reference:
+        Quessard et al. 2020, section 3.2: the regulariser that makes the representation disentangled.
+    """
+    squares = angles.square()
+    return (squares.sum(-1) - squares.amax(-1)).mean()
+
+
+def quessard(
+    reconstruction: Tensor, angles: Tensor, *, n_pixels: int, strength: Tensor | float
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """Mean error along trajectories plus the entanglement of the actions; nats per pixel.
+
+    Args:
+        reconstruction: (n, T + 1) nats per image.
+        angles: (n_actions, n_planes) radians.
+        n_pixels: values of an image.
+        strength: of the entanglement, lambda; 0.01 in the paper.
+
+    Returns:
+        The loss; "reconstruction" in nats per image and "entanglement" in squared radians.
+
+    Reference:
+        Quessard et al. 2020, eq. 1-2 as in the authors' code: T + 1 terms are divided by T.
+    """
+    frames = reconstruction.shape[1]
+    entangled = entanglement(angles)
+    loss = reconstruction.mean() / n_pixels * frames / (frames - 1) + strength * entangled
+    return loss, {"reconstruction": reconstruction.mean(), "entanglement": entangled}
 
 
 def make_trajectories(space: Space, settings: Settings, seed: int) -> Supply:

@@ -1,10 +1,12 @@
 """QVAE: a VAE each of whose latents takes one of a few values, which all latents share."""
 
+import math
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
+from unbraid.families.codebook import Codebook
 from unbraid.families.common import COMMON, IMAGES, decode_plain, reconstruction_term
 from unbraid.families.family import (
     Batch,
@@ -20,8 +22,31 @@ from unbraid.families.family import (
 )
 from unbraid.families.networks import Shape, network_pair, promote
 from unbraid.families.qlae import codebook_of, draw_values, encode_quantized, quantized_parts
-from unbraid.families.quantized import Codebook
-from unbraid.families.qvae_loss import qvae
+
+
+def kl_from_uniform(log_shares: Tensor) -> Tensor:
+    """KL of distributions (..., n_values), given as logarithms, from the uniform one; nats, 0 to log n_values."""
+    return (log_shares.exp() * log_shares).sum(-1) + math.log(log_shares.shape[-1])
+
+
+def qvae(log_shares: Tensor, reconstruction: Tensor, *, beta: Tensor | float = 1.0) -> tuple[Tensor, dict[str, Tensor]]:
+    """Negative ELBO with the KL weighted by `beta`, nats per image.
+
+    Args:
+        log_shares: (n, n_latents, n_values), logarithms of the posterior over values.
+        reconstruction: (n,) negative log-likelihoods of the images, nats.
+        beta: weight of the KL from values that are all equally likely.
+
+    Returns:
+        The mean over the batch of reconstruction + beta * KL, and the two means by name: "reconstruction", "kl".
+
+    Reference:
+        Baykal et al. 2024, the QVAE: their FactorQVAE without its total correlation. The authors' code takes means over
+        pixels and over latents; here both are sums.
+    """
+    fit = reconstruction.mean()
+    kl = kl_from_uniform(log_shares).sum(-1).mean()
+    return fit + beta * kl, {"reconstruction": fit, "kl": kl}
 
 
 def build_qvae(shape: Shape, settings: Settings) -> nn.ModuleDict:

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from unbraid.families.delta_vae_networks import DeltaVAE
+from unbraid.families.delta_vae import DeltaVAE
 from unbraid.families.networks import network_pair
 
 

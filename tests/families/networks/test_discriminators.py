@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from unbraid.families.discriminators import LatentDiscriminator
+from unbraid.families.factor_vae import LatentDiscriminator
 
 
 def test_it_has_six_hidden_layers_of_1000_and_two_logits() -> None:

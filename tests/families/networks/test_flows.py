@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from unbraid.families.flows import FactorialFlow
+from unbraid.families.beta_tcvae import FactorialFlow
 
 N_LATENTS = 4
 

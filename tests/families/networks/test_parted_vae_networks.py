@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from unbraid.families.parted_vae_networks import (
+from unbraid.families.parted_vae import (
     ClassPriors,
     PartedHeads,
     likeliest_classes,

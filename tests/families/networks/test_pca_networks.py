@@ -8,7 +8,7 @@ import sklearn.decomposition
 import torch
 from torch import Tensor
 
-from unbraid.families.pca_networks import DENSE, PCA, principal_components
+from unbraid.families.pca import DENSE, PCA, principal_components
 
 SHAPES = {"dense": (3, 5, 6), "iterated": (1, 31, 34), "table": (7,)}
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from unbraid.families.rotations import ActionRotations, rotation_matrices
+from unbraid.families.quessard import ActionRotations, rotation_matrices
 
 
 def one_plane(n: int, i: int, j: int, angle: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import torch
 
-from unbraid.families.weak_de_networks import ClassPrior, class_moves, relation_inputs, tanh_layers
+from unbraid.families.weak_de import ClassPrior, class_moves, relation_inputs, tanh_layers
 
 SIZES, KINDS = (2, 3, 3), ("categorical", "cyclic", "ordinal")
 

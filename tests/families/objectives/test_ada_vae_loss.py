@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tests.families.objectives.posteriors import posteriors
-from unbraid.families.ada_vae_loss import averaged, distance, share, shared
+from unbraid.families.ada_vae import averaged, distance, share, shared
 
 
 def posterior(mean: list[float], variance: list[float]):

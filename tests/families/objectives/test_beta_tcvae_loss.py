@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from tests.families.objectives.posteriors import normal, outputs_of, posteriors
-from unbraid.families.beta_tcvae_loss import Estimator, KLTerms, beta_tcvae, kl_terms, log_weights
+from unbraid.families.beta_tcvae import Estimator, KLTerms, beta_tcvae, kl_terms, log_weights
 from unbraid.families.beta_vae_loss import beta_vae
 from unbraid.families.gaussian_vae import VAEOutputs
 

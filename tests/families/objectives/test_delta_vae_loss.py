@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from tests.families.objectives.posteriors import normal
-from unbraid.families.delta_vae_loss import circle_kl, delta_vae
-from unbraid.families.delta_vae_networks import CirclePosterior, random_walk, to_circle
+from unbraid.families.delta_vae import CirclePosterior, circle_kl, delta_vae, random_walk, to_circle
 from unbraid.families.divergences import gaussian_kl
 
 

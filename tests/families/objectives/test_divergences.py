@@ -7,6 +7,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 from torch import Tensor
 
+from unbraid.families.beta_tcvae import FactorialFlow
 from unbraid.families.divergences import (
     gaussian_kl,
     kl_by_quadrature,
@@ -15,7 +16,6 @@ from unbraid.families.divergences import (
     log_normal,
     log_standard_normal,
 )
-from unbraid.families.flows import FactorialFlow
 
 MEANS = torch.tensor([[0.3, -1.0, 2.0], [0.0, 4.0, -0.5]], dtype=torch.float64)
 LOG_VARIANCES = torch.tensor([[-0.5, 0.2, -3.0], [-6.0, -1.0, -2.0]], dtype=torch.float64)

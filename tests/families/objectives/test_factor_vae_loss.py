@@ -8,8 +8,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from tests.families.objectives.posteriors import normal, outputs_of
-from unbraid.families.discriminators import LatentDiscriminator
-from unbraid.families.factor_vae_loss import (
+from unbraid.families.factor_vae import (
+    LatentDiscriminator,
     density_ratio,
     discriminator_loss,
     factor_vae,

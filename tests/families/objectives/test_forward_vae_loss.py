@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from unbraid.families.forward_vae_loss import forward_vae, plane_matrices
+from unbraid.families.forward_vae import forward_vae, plane_matrices
 
 
 def test_an_action_moves_its_own_plane_alone() -> None:

@@ -7,23 +7,20 @@ import torch
 from torch import Tensor
 
 from tests.families.objectives.posteriors import normal, outputs_of, posteriors
-from unbraid.families.ada_vae_loss import Average, share
-from unbraid.families.beta_tcvae_loss import beta_tcvae
+from unbraid.families.ada_vae import Average, share
+from unbraid.families.beta_tcvae import FactorialFlow, beta_tcvae
 from unbraid.families.beta_vae_loss import beta_vae
-from unbraid.families.cci_vae_loss import cci_vae
-from unbraid.families.delta_vae_loss import delta_vae
-from unbraid.families.delta_vae_networks import CirclePosterior, random_walk, to_circle
-from unbraid.families.dip_vae_loss import dip_vae_i, dip_vae_ii
-from unbraid.families.factor_vae_loss import discriminator_loss, factor_vae, permute_dimensions
-from unbraid.families.flows import FactorialFlow
-from unbraid.families.info_gan_loss import code_information, critic_loss, generator_loss, gradient_penalty
-from unbraid.families.lsbd_vae_loss import lsbd_loss, lsbd_vae
-from unbraid.families.mtd_loss import mtd, swap_loss
-from unbraid.families.parted_vae_loss import class_cross_entropy, parted_vae
-from unbraid.families.parted_vae_networks import PartedPosterior, relaxed_classes
-from unbraid.families.weak_de_loss import discriminator_loss as weak_discriminator
-from unbraid.families.weak_de_loss import generator_loss as weak_generator
-from unbraid.families.weak_de_loss import relation_loss
+from unbraid.families.cci_vae import cci_vae
+from unbraid.families.delta_vae import CirclePosterior, delta_vae, random_walk, to_circle
+from unbraid.families.dip_vae import dip_vae_i, dip_vae_ii
+from unbraid.families.factor_vae import discriminator_loss, factor_vae, permute_dimensions
+from unbraid.families.info_gan import code_information, critic_loss, generator_loss, gradient_penalty
+from unbraid.families.lsbd_vae import lsbd_loss, lsbd_vae
+from unbraid.families.mtd import mtd, swap_loss
+from unbraid.families.parted_vae import PartedPosterior, class_cross_entropy, parted_vae, relaxed_classes
+from unbraid.families.weak_de import discriminator_loss as weak_discriminator
+from unbraid.families.weak_de import generator_loss as weak_generator
+from unbraid.families.weak_de import relation_loss
 
 N, D = 5, 3
 Logs = dict[str, Tensor]

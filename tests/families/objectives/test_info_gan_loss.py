@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from tests.families.objectives.posteriors import normal
-from unbraid.families.info_gan_loss import code_information, critic_loss, generator_loss, gradient_penalty
+from unbraid.families.info_gan import code_information, critic_loss, generator_loss, gradient_penalty
 
 
 def test_penalty_of_a_linear_critic() -> None:

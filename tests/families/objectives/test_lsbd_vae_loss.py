@@ -9,9 +9,8 @@ from torch import Tensor
 
 from tests.families.objectives.posteriors import normal
 from unbraid.data import FactorSpace, labelled_pairs, turntables, walks
-from unbraid.families.delta_vae_loss import delta_vae
-from unbraid.families.delta_vae_networks import CirclePosterior, to_circle
-from unbraid.families.lsbd_vae_loss import anchor_of, lsbd_loss, lsbd_vae, rotate
+from unbraid.families.delta_vae import CirclePosterior, delta_vae, to_circle
+from unbraid.families.lsbd_vae import anchor_of, lsbd_loss, lsbd_vae, rotate
 from unbraid.metrics.d_lsbd import d_lsbd
 
 SPACE = FactorSpace(("y", "shape", "x"), (12, 3, 8), ("cyclic", "categorical", "cyclic"))

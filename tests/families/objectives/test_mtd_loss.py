@@ -8,7 +8,7 @@ import torch
 from torch.distributions import Normal, kl_divergence
 
 from tests.families.objectives.posteriors import normal
-from unbraid.families.mtd_loss import cross_covariance, mtd, one_hot, separation, swap_loss, told
+from unbraid.families.mtd import cross_covariance, mtd, one_hot, separation, swap_loss, told
 
 NONE = {f"{name}_weight": 0.0 for name in ("content", "value", "separation", "independence", "bias", "swap")}
 LEVELS = torch.tensor([[0, 0], [0, 1], [1, 1], [1, 1], [0, 0]])

@@ -10,8 +10,7 @@ from torch.distributions import Normal, kl_divergence
 
 from tests.families.objectives.posteriors import normal
 from unbraid.families.divergences import kl_from
-from unbraid.families.parted_vae_loss import bhattacharyya, class_cross_entropy, parted_vae, too_close
-from unbraid.families.parted_vae_networks import PartedPosterior
+from unbraid.families.parted_vae import PartedPosterior, bhattacharyya, class_cross_entropy, parted_vae, too_close
 
 MEANS = torch.tensor([[0.0, 1.0], [0.7, -1.0], [3.0, 0.5]], dtype=torch.float64)
 LOG_VARIANCES = torch.tensor([[0.0, -2.0], [0.9, -0.3], [-2.5, 0.4]], dtype=torch.float64)

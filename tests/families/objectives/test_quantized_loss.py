@@ -7,9 +7,9 @@ import pytest
 import torch
 from numpy.random import default_rng
 
-from unbraid.families.qlae_loss import qlae
-from unbraid.families.quantized import Codebook, evenly_spaced, straight_through
-from unbraid.families.qvae_loss import kl_from_uniform, qvae
+from unbraid.families.codebook import Codebook, evenly_spaced, straight_through
+from unbraid.families.qlae import qlae
+from unbraid.families.qvae import kl_from_uniform, qvae
 
 RNG = default_rng(0)
 LATENTS, VALUES, FITS = RNG.normal(size=(5, 3)), RNG.normal(size=(3, 4)), RNG.uniform(10, 20, size=5)

@@ -5,8 +5,7 @@ import math
 import pytest
 import torch
 
-from unbraid.families.quessard_loss import entanglement, quessard, unroll
-from unbraid.families.rotations import rotation_matrices
+from unbraid.families.quessard import entanglement, quessard, rotation_matrices, unroll
 
 
 def test_entanglement_is_zero_for_actions_of_a_single_plane_and_else_the_other_squares() -> None:

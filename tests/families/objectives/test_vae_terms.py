@@ -9,8 +9,8 @@ from torch import Tensor
 
 from tests.families.objectives.posteriors import normal, outputs_of, posteriors
 from unbraid.families.beta_vae_loss import beta_vae
-from unbraid.families.cci_vae_loss import capacity, cci_vae
-from unbraid.families.dip_vae_loss import covariance, covariance_penalty, dip_vae_i, dip_vae_ii
+from unbraid.families.cci_vae import capacity, cci_vae
+from unbraid.families.dip_vae import covariance, covariance_penalty, dip_vae_i, dip_vae_ii
 from unbraid.families.divergences import gaussian_kl
 
 RECONSTRUCTION = torch.tensor([100.0, 104.0], dtype=torch.float64)

@@ -5,7 +5,7 @@ import pytest
 import torch
 from scipy.special import expit
 
-from unbraid.families.weak_de_loss import discriminator_loss, generator_loss, relation_loss
+from unbraid.families.weak_de import discriminator_loss, generator_loss, relation_loss
 
 OWN, PRIOR = np.array([-2.0, 0.5, 3.0]), np.array([1.0, -0.25, 4.0])
 
