@@ -41,7 +41,7 @@ SSE3 := ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41 NUMBA_CPU_NAME=gene
 METRICS := $(BIN)/python $(PYTEST) -m "not slow and not lengthy" tests/metrics
 check-kernel: $(INSTALLED)
 	OPENBLAS_CORETYPE=Haswell $(AVX2) $(BIN)/python $(PYTEST) \
-	  tests/analysis tests/contracts tests/families tests/metrics tests/models tests/objectives tests/plots
+	  tests/scoring tests/contracts tests/families tests/metrics tests/show
 	OPENBLAS_CORETYPE=Sandybridge $(AVX2) $(METRICS)
 	OPENBLAS_CORETYPE=Nehalem $(AVX2) $(METRICS)
 	OPENBLAS_CORETYPE=Prescott $(SSE3) $(METRICS)

@@ -22,10 +22,10 @@ import torch
 
 from unbraid.base.device import dtype_of, reproducible
 from unbraid.datasets.own_images import images_of
-from unbraid.families.beta_vae_loss import beta_vae
 from unbraid.families.building import Member, build_member
 from unbraid.families.family_table import FAMILIES
 from unbraid.families.likelihoods import bernoulli_nll
+from unbraid.families.vae import beta_vae
 from unbraid.training.population import make_context, make_population
 
 GPU = torch.device("cuda")

@@ -41,11 +41,11 @@ from unbraid.base.device import choose_precision, dtype_of
 from unbraid.base.threads import worker_environment
 from unbraid.datasets import load
 from unbraid.families import Context
-from unbraid.families.beta_vae_loss import beta_vae
 from unbraid.families.building import Member, build_member, structural_settings
 from unbraid.families.divergences import log_normal
 from unbraid.families.family_table import FAMILIES
 from unbraid.families.likelihoods import bernoulli_nll
+from unbraid.families.vae import beta_vae
 from unbraid.training.population import make_population
 
 CPU = torch.device("cpu")

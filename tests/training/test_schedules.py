@@ -9,12 +9,12 @@ from torch import nn
 
 import unbraid
 from tests.training.training_examples import TINY, member
-from unbraid.families.beta_vae_loss import beta_vae
 from unbraid.families.building import Member, build_member, completed, recorded, structural_settings
 from unbraid.families.family import Plateau
 from unbraid.families.family_table import FAMILIES
 from unbraid.families.likelihoods import bernoulli_nll
 from unbraid.families.parted_vae import PARTED_VAE
+from unbraid.families.vae import beta_vae
 from unbraid.training.population import Population, make_context, make_population
 from unbraid.training.schedules import beta_factor, check_schedules, clipped, new_plateau, plateau_step, rate_factor
 

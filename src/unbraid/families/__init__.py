@@ -107,15 +107,7 @@ the other.
 `presets`: published grids, each a tuple of settings: {"udr": ({"beta": 1}, {"beta": 2}, ...)}.
 """
 
-from unbraid.families.common import (
-    COMMON,
-    IMAGES,
-    NOISE,
-    build_vae,
-    decode_vae,
-    encode_vae,
-    outputs_and_reconstruction,
-)
+from unbraid.families.common import COMMON, IMAGES, NOISE
 from unbraid.families.family import (
     Adam,
     Batch,
@@ -135,6 +127,7 @@ from unbraid.families.family import (
 )
 from unbraid.families.family_table import FAMILIES
 from unbraid.families.supervision import alternating, cyclic_of, grid_of, named_factors
+from unbraid.families.vae import build_vae, decode_vae, encode_vae, outputs_and_reconstruction
 
 __all__ = [
     "COMMON",

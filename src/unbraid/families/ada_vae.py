@@ -10,15 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from unbraid.data import Space, weak_pairs
-from unbraid.families.beta_vae_loss import beta_vae
-from unbraid.families.common import (
-    COMMON,
-    DISENTANGLEMENT_LIB,
-    build_vae,
-    decode_vae,
-    encode_vae,
-    reconstruction_term,
-)
+from unbraid.families.common import COMMON, DISENTANGLEMENT_LIB, reconstruction_term
 from unbraid.families.family import (
     Batch,
     Context,
@@ -35,8 +27,8 @@ from unbraid.families.family import (
     choice,
     whole,
 )
-from unbraid.families.gaussian_vae import GaussianVAE, VAEOutputs
 from unbraid.families.supervision import by_hyperparameters, grid_of
+from unbraid.families.vae import GaussianVAE, VAEOutputs, beta_vae, build_vae, decode_vae, encode_vae
 
 Average: TypeAlias = Literal["arithmetic", "harmonic"]
 Posterior: TypeAlias = tuple[Tensor, Tensor]  # means and log-variances, (n, n_latents) each

@@ -6,16 +6,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast
 import torch
 from torch import Tensor, nn
 
-from unbraid.families.common import (
-    COMMON,
-    DISENTANGLEMENT_LIB,
-    IMAGES,
-    NOISE,
-    build_vae,
-    decode_vae,
-    encode_vae,
-    outputs_and_reconstruction,
-)
+from unbraid.families.common import COMMON, DISENTANGLEMENT_LIB, IMAGES, NOISE
 from unbraid.families.divergences import log_standard_normal
 from unbraid.families.family import (
     Batch,
@@ -29,8 +20,8 @@ from unbraid.families.family import (
     Settings,
     choice,
 )
-from unbraid.families.gaussian_vae import VAEOutputs
 from unbraid.families.networks import Shape
+from unbraid.families.vae import VAEOutputs, build_vae, decode_vae, encode_vae, outputs_and_reconstruction
 
 
 def mean_log_densities(sample: Tensor, posterior: tuple[Tensor, Tensor], log_weights: Tensor) -> tuple[Tensor, ...]:

@@ -5,10 +5,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from unbraid.families.common import DISENTANGLEMENT_LIB, outputs_and_reconstruction, vae_family
+from unbraid.families.common import DISENTANGLEMENT_LIB
 from unbraid.families.divergences import gaussian_kl
 from unbraid.families.family import Batch, Context, Hyper, Hyperparameter, LossOutput
-from unbraid.families.gaussian_vae import VAEOutputs
+from unbraid.families.vae import VAEOutputs, outputs_and_reconstruction, vae_family
 
 
 def capacity(step: Tensor | int, *, c_max: Tensor | float, capacity_steps: Tensor | float) -> Tensor:

@@ -1,28 +1,21 @@
 """What the families around the VAE have in common."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, cast
 
 from torch import Tensor, nn
 
 from unbraid.families.family import (
-    Batch,
-    Context,
     Draw,
-    Family,
     Hyper,
     Hyperparameter,
-    LossOutput,
-    OptimizerStep,
     Settings,
     Value,
     choice,
     whole,
 )
-from unbraid.families.gaussian_vae import GaussianVAE, VAEOutputs
 from unbraid.families.likelihoods import decoded_images, negative_log_likelihood
-from unbraid.families.networks import Shape, network_pair, promote
+from unbraid.families.networks import promote
 
 IMAGES = Draw("images", "images")
 NOISE = Draw("noise", "normal", ("latents",))
@@ -58,43 +51,6 @@ COMMON: Mapping[str, Hyperparameter] = MappingProxyType(
 DISENTANGLEMENT_LIB: Mapping[str, Value] = MappingProxyType({"initialisation": "glorot"})
 
 
-def vae_family(
-    title: str,
-    loss: Callable[[nn.ModuleDict, Batch, Hyper, Any, Context], LossOutput],
-    hyperparameters: Mapping[str, Hyperparameter],
-    source: str,
-    presets: Mapping[str, tuple[Mapping[str, Value], ...]] | None = None,
-) -> Family:
-    """A family of Gaussian VAEs that one loss trains, with hyperparameters beside the common ones."""
-    return Family(
-        title=title,
-        build=build_vae,
-        optimizer_steps=(OptimizerStep("vae", ("vae",), loss, (IMAGES, NOISE)),),
-        hyperparameters={**COMMON, **hyperparameters},
-        encode=encode_vae,
-        decode=decode_vae,
-        source=source,
-        presets=presets or {},
-    )
-
-
-def build_vae(shape: Shape, settings: Settings) -> nn.ModuleDict:
-    """A GaussianVAE under the name "vae"."""
-    latents = settings["latents"]
-    encoder, decoder = network_pair(settings["network"], shape, 2 * latents, latents)
-    return nn.ModuleDict({"vae": GaussianVAE(encoder, decoder)})
-
-
-def encode_vae(modules: nn.ModuleDict, images: Tensor, settings: Settings) -> tuple[Tensor, Tensor]:
-    """Posterior means and log-variances."""
-    return cast(GaussianVAE, modules["vae"]).encode(images)
-
-
-def decode_vae(modules: nn.ModuleDict, codes: Tensor, settings: Settings) -> Tensor:
-    """The mean image."""
-    return decoded_images(cast(GaussianVAE, modules["vae"]).decode(codes), settings["likelihood"])
-
-
 def decode_plain(modules: nn.ModuleDict, codes: Tensor, settings: Settings) -> Tensor:
     """The mean image by a network under the name "decoder"."""
     return decoded_images(promote(modules["decoder"](codes)), settings["likelihood"])
@@ -104,14 +60,6 @@ def reconstruction_term(decoded: Tensor, images: Tensor, hyper: Hyper, settings:
     """Negative log-likelihood per image (n,) in nats, times "reconstruction_weight"."""
     nll = negative_log_likelihood(decoded, images, settings["likelihood"], hyper["sigma"])
     return hyper["reconstruction_weight"] * nll
-
-
-def outputs_and_reconstruction(
-    modules: nn.ModuleDict, batch: Batch, hyper: Hyper, context: Context
-) -> tuple[VAEOutputs, Tensor]:
-    """The VAE's outputs on "images" with "noise", and the reconstruction term per image (n,)."""
-    outputs = modules["vae"](batch["images"], batch["noise"])
-    return outputs, reconstruction_term(outputs.decoded, batch["images"], hyper, context.settings)
 
 
 def always(precision: str, settings: Settings) -> bool:

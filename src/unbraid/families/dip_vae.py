@@ -7,10 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from unbraid.families.beta_vae_loss import beta_vae
-from unbraid.families.common import DISENTANGLEMENT_LIB, outputs_and_reconstruction, vae_family
+from unbraid.families.common import DISENTANGLEMENT_LIB
 from unbraid.families.family import Batch, Context, Hyper, Hyperparameter, LossOutput
-from unbraid.families.gaussian_vae import VAEOutputs
+from unbraid.families.vae import VAEOutputs, beta_vae, outputs_and_reconstruction, vae_family
 
 
 def covariance(mean: Tensor) -> Tensor:

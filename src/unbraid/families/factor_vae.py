@@ -5,17 +5,7 @@ from typing import Any, cast
 from torch import Tensor, nn
 from torch.nn import functional
 
-from unbraid.families.beta_vae_loss import beta_vae
-from unbraid.families.common import (
-    COMMON,
-    DISENTANGLEMENT_LIB,
-    IMAGES,
-    NOISE,
-    build_vae,
-    decode_vae,
-    encode_vae,
-    outputs_and_reconstruction,
-)
+from unbraid.families.common import COMMON, DISENTANGLEMENT_LIB, IMAGES, NOISE
 from unbraid.families.family import (
     Adam,
     Batch,
@@ -29,8 +19,16 @@ from unbraid.families.family import (
     Settings,
     whole,
 )
-from unbraid.families.gaussian_vae import GaussianVAE, VAEOutputs
 from unbraid.families.networks import Shape, promote
+from unbraid.families.vae import (
+    GaussianVAE,
+    VAEOutputs,
+    beta_vae,
+    build_vae,
+    decode_vae,
+    encode_vae,
+    outputs_and_reconstruction,
+)
 
 
 def density_ratio(logits: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn.functional import selu
 
 from unbraid.data import Space, walks
-from unbraid.families.common import COMMON, build_vae, in_half_precision
+from unbraid.families.common import COMMON, in_half_precision
 from unbraid.families.divergences import gaussian_kl
 from unbraid.families.family import (
     Batch,
@@ -26,11 +26,12 @@ from unbraid.families.family import (
     Supply,
     whole,
 )
-from unbraid.families.gaussian_vae import GaussianVAE
 from unbraid.families.networks import Shape
 from unbraid.families.supervision import by_hyperparameters, cyclic_of, grid_of
+from unbraid.families.vae import GaussianVAE, build_vae
 
 DECAY = 0.995  # of the weight of the KL, per step
+LOG_DECAY = torch.log(torch.tensor(DECAY, dtype=torch.float64)).item()
 
 
 def plane_matrices(blocks: Tensor, planes: Sequence[int], n: int) -> Tensor:
@@ -91,9 +92,6 @@ def forward_vae(
     fading = torch.exp(torch.as_tensor(step, dtype=mean.dtype, device=mean.device) * LOG_DECAY)
     loss = squares.mean() + beta * fading * kl.mean() + forward
     return loss, {"reconstruction": squares.mean(), "kl": kl.sum(-1).mean(), "forward": forward}
-
-
-LOG_DECAY = torch.log(torch.tensor(DECAY, dtype=torch.float64)).item()
 
 
 class ActionBlocks(nn.Module):

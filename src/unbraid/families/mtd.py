@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from unbraid.data import Space, few_labels
 from unbraid.families.block_prior import draw_blocks, log_blocks
-from unbraid.families.common import COMMON, build_vae, decode_vae, encode_vae, outputs_and_reconstruction
+from unbraid.families.common import COMMON
 from unbraid.families.divergences import gaussian_kl, kl_from
 from unbraid.families.family import (
     Batch,
@@ -30,10 +30,10 @@ from unbraid.families.family import (
     Supply,
     whole,
 )
-from unbraid.families.gaussian_vae import GaussianVAE
 from unbraid.families.likelihoods import decoded_images
 from unbraid.families.networks import Shape
 from unbraid.families.supervision import by_hyperparameters, named_factors
+from unbraid.families.vae import GaussianVAE, build_vae, decode_vae, encode_vae, outputs_and_reconstruction
 
 
 def separation(means: Tensor, distance: Tensor | float) -> Tensor:

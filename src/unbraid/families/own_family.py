@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from unbraid.families.common import COMMON, vae_family
+from unbraid.families.common import COMMON
 from unbraid.families.family import (
     TRAINING,
     Adam,
@@ -17,6 +17,7 @@ from unbraid.families.family import (
     LossOutput,
     OptimizerStep,
 )
+from unbraid.families.vae import vae_family
 from unbraid.files.trust import imported
 
 ARGUMENTS = ("modules", "batch", "hyper", "step", "context")  # of a loss

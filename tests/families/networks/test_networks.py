@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import nn
 
-from unbraid.families.gaussian_vae import GaussianVAE
 from unbraid.families.networks import conv_pair, dense_pair, network_pair
 from unbraid.families.strided import Halving
+from unbraid.families.vae import GaussianVAE
 from unbraid.files.trust import Trusted
 
 SHAPES = [

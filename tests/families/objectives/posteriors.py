@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from unbraid.families.gaussian_vae import VAEOutputs
+from unbraid.families.vae import VAEOutputs
 
 
 def outputs_of(mean: Tensor, log_variance: Tensor, noise: Tensor) -> VAEOutputs:

@@ -10,8 +10,7 @@ from torch import Tensor
 
 from tests.families.objectives.posteriors import normal, outputs_of, posteriors
 from unbraid.families.beta_tcvae import Estimator, KLTerms, beta_tcvae, kl_terms, log_weights
-from unbraid.families.beta_vae_loss import beta_vae
-from unbraid.families.gaussian_vae import VAEOutputs
+from unbraid.families.vae import VAEOutputs, beta_vae
 
 ESTIMATORS: tuple[Estimator, ...] = ("weighted", "stratified")
 

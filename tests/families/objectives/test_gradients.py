@@ -9,7 +9,6 @@ from torch import Tensor
 from tests.families.objectives.posteriors import normal, outputs_of, posteriors
 from unbraid.families.ada_vae import Average, share
 from unbraid.families.beta_tcvae import FactorialFlow, beta_tcvae
-from unbraid.families.beta_vae_loss import beta_vae
 from unbraid.families.cci_vae import cci_vae
 from unbraid.families.delta_vae import CirclePosterior, delta_vae, random_walk, to_circle
 from unbraid.families.dip_vae import dip_vae_i, dip_vae_ii
@@ -18,6 +17,7 @@ from unbraid.families.info_gan import code_information, critic_loss, generator_l
 from unbraid.families.lsbd_vae import lsbd_loss, lsbd_vae
 from unbraid.families.mtd import mtd, swap_loss
 from unbraid.families.parted_vae import PartedPosterior, class_cross_entropy, parted_vae, relaxed_classes
+from unbraid.families.vae import beta_vae
 from unbraid.families.weak_de import discriminator_loss as weak_discriminator
 from unbraid.families.weak_de import generator_loss as weak_generator
 from unbraid.families.weak_de import relation_loss

@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from tests.families.objectives.posteriors import normal, outputs_of, posteriors
-from unbraid.families.beta_vae_loss import beta_vae
 from unbraid.families.cci_vae import capacity, cci_vae
 from unbraid.families.dip_vae import covariance, covariance_penalty, dip_vae_i, dip_vae_ii
 from unbraid.families.divergences import gaussian_kl
+from unbraid.families.vae import beta_vae
 
 RECONSTRUCTION = torch.tensor([100.0, 104.0], dtype=torch.float64)
 ZERO = torch.zeros(2, 1, dtype=torch.float64)
