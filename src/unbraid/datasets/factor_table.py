@@ -96,7 +96,7 @@ class Column:
         text = [row for row, cell in enumerate(series) if numbers_of([cell]) is None]
         if chosen not in _CLASSES or (chosen is None and len(text) < len(series)):
             hint = "" if chosen else ", as other cells are; if the column holds names, its kind is 'categorical'"
-            raise ValueError(f"{self.at(text[0])} is {_quoted(series[text[0]])}, which is no number{hint}")
+            raise ValueError(f"{self.at(text[0])} is {_quoted(str(series.iloc[text[0]]))}, which is no number{hint}")
         if chosen is None and (cell := numbers_with_commas(series)) is not None:
             raise ValueError(f"{self.at(list(series).index(cell))} is {cell!r}; {WITH_POINTS}")
         return series.to_numpy(dtype=str)

@@ -70,8 +70,10 @@ def numbers_of(cells: Iterable[str | None]) -> Any:
     So is 1_2, which Python takes for 12.
     """
     cells = list(cells)
+    if any("_" in cell for cell in cells if cell is not None):
+        return None
     try:
-        numbers = np.array([np.nan if cell is None else _number(cell) for cell in cells])
+        numbers = np.array([np.nan if cell is None else float(cell) for cell in cells])
     except ValueError:
         return None
     if not (np.abs(numbers) >= EXACT).any():
@@ -82,10 +84,6 @@ def numbers_of(cells: Iterable[str | None]) -> Any:
         return numbers
     fits = all(number is not None and abs(number) < 2**63 for number in whole)
     return np.array(whole, dtype=np.int64 if fits else object)
-
-
-def _number(cell: str) -> float:
-    return float(cell if "_" not in cell else "text")
 
 
 def read_columns(path: str | Path, *, asked: Collection[str] | None = None, index: bool = False) -> dict[str, Any]:
