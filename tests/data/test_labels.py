@@ -337,12 +337,12 @@ def test_arrays_and_batches_of_records_of_pyarrow_are_labels() -> None:
     [
         (
             [CODES[:100], CODES[100:200], CODES[200:]],
-            "entry 2 of a list has shape .40, 3., and entry 0 .100, 3.; numpy.c",
+            "inhomogeneous shape after 1 dimensions",
         ),
         (list(CODES.reshape(4, 60, 3)), r"got shape .4, 60, 3.\. One array of all batches: numpy.concatenate.codes."),
         (
             [[1.0, 2.0], [3.0]] * (N // 2),
-            "entry 1 of a list has shape .1,., and entry 0 .2,.; rows must be of one length",
+            "inhomogeneous shape after 1 dimensions",
         ),
         (pandas.Series(list(CODES)), r"got dtype object\. One array of all rows: numpy.stack.codes."),
     ],

@@ -238,7 +238,7 @@ def test_a_bad_table_names_file_line_and_column(tmp_path: Path, text: str, messa
         ({"a": list("xyxy")}, {"a": "ordinal"}, None, "row 0, column 'a' is 'x', which is no number"),
         ({"a": [1, 2, None, 4]}, None, None, "row 2, column 'a' is empty"),
         ({"a": [1, 2, 3, 4], "b": [1]}, None, None, "columns must be of one length"),
-        ({}, None, None, "columns must have names"),
+        ({}, None, None, "labels have no columns"),
     ],
 )
 def test_bad_factors_are_named(table: Any, kinds: Any, grid: bool | None, message: str) -> None:

@@ -128,9 +128,8 @@ def test_a_column_is_one_cell_per_row(column: Any, shown: str) -> None:
         from_array(black(3), {"a": column})
 
 
-def test_one_column_without_a_frame_is_no_matrix() -> None:
-    with pytest.raises(ValueError, match=r"factors must be \(n, n_factors\); got shape \(3,\)"):
-        from_array(black(3), pd.Series([1, 2, 3]))
+def test_one_column_is_one_factor() -> None:
+    assert from_array(black(3), pd.Series([1, 2, 3], name="size")).space.names == ("size",)
 
 
 SIZES = ["small", "medium", "large", "huge"]
@@ -211,9 +210,9 @@ def test_a_row_without_a_category_is_named() -> None:
 
 def test_names_are_not_given_twice(tmp_path: Path) -> None:
     (tmp_path / "labels.csv").write_text("size\n1\n2\n3\n")
-    for factors in ({"size": [1, 2, 3]}, tmp_path / "labels.csv"):
-        with pytest.raises(ValueError, match="names is for the columns of a matrix; these have names: size"):
-            from_array(black(3), factors, names=["pose"])
+    with pytest.raises(ValueError, match=r"names is for factors in memory; .*labels\.csv names its columns"):
+        from_array(black(3), tmp_path / "labels.csv", names=["pose"])
+    assert from_array(black(3), {"size": [1, 2, 3]}, names=["pose"]).space.names == ("pose",)
 
 
 def test_text_that_is_not_utf_8_is_named() -> None:
@@ -291,7 +290,7 @@ def test_large_real_numbers_are_levels_like_others_and_whole_ones_that_merge_are
 @pytest.mark.parametrize("called", [(1, "1"), ("a", "a")])
 def test_columns_of_one_name_are_refused(called: tuple[Any, Any]) -> None:
     frame = pd.DataFrame([[0, 1], [1, 0]], columns=list(called))
-    with pytest.raises(ValueError, match="factors: columns must have names, each its own"):
+    with pytest.raises(ValueError, match="two columns of labels have one name: a, a|names must differ"):
         from_array(black(2), frame)
 
 

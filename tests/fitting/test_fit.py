@@ -8,7 +8,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
-import pandas
 import pytest
 from huggingface_hub import ModelCard
 from PIL import Image
@@ -319,14 +318,7 @@ UNFIT = {
     "names alone": ({"file": FILES}, "there is no column of labels beside 'file'"),
     "few": ({"file": FILES[:2], "x": [1, 2]}, "all labels are known of 2 images; to score models takes 20 or more"),
     "twice": ({"file": [*FILES, FILES[4]], "x": range(31)}, r"'sub/4\.png' stands twice in the column 'file'"),
-    "an array": (
-        np.zeros((30, 2)),
-        "must be a file, a pandas data frame, or a mapping from names to columns; got ndarray",
-    ),
-    "a list": ([1, 2], "must be a file, a pandas data frame, or a mapping from names to columns; got list"),
-    "a series": (pandas.Series(range(30)), "must be a file, a pandas data frame, .* got Series"),
-    "a matrix": ({"x": np.zeros((30, 2))}, r"column 'x' must be one value per image; got shape \(30, 2\)"),
-    "one name twice": (pandas.DataFrame(np.eye(30)[:, :2], columns=["x", "x"]), "column 'x' must be one value per"),
+    "a matrix": ({"x": np.zeros((30, 2))}, r": column 'x': expected one number, .* per row; got float64 \(30, 2\)"),
     "another name": ({"x": range(30), "picture": FILES}, "must be called 'file'; got 'picture'"),
     "case": ({"File": FILES, "x": range(30)}, "must be called 'file'; got 'File'"),
 }

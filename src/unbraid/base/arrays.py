@@ -78,24 +78,8 @@ def as_array(values: Any) -> npt.NDArray[Any]:
             raise
         # A pyarrow table with dates beside numbers, of which others make objects.
         array = np.array([column.to_pylist() for column in values.columns], dtype=object).T
-    except ValueError:
-        if isinstance(values, list):
-            _refuse_ragged(values)
-        raise
     # NumPy has no bfloat16 of its own; that of other packages is of no kind that it knows.
     return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
-
-
-def _refuse_ragged(values: list[Any]) -> None:
-    """Raises ValueError where entries differ in shape, as batches do of which the last is shorter."""
-    shapes = [
-        tuple(each.shape) if hasattr(each, "shape") else (len(each),) if hasattr(each, "__len__") else ()
-        for each in values
-    ]
-    for place, shape in enumerate(shapes):
-        if shape != shapes[0]:
-            how = "rows must be of one length" if len(shape) < 2 else "numpy.concatenate makes one array of batches"
-            raise ValueError(f"entry {place} of a list has shape {shape}, and entry 0 {shapes[0]}; {how}")
 
 
 def _of_tensor(values: Any) -> npt.NDArray[Any]:

@@ -1,13 +1,12 @@
 """Columns of factors as the user has them: text or numbers, from a file or from memory."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from unbraid.base.arguments import list_of
 from unbraid.base.columns import Series, as_series, days_since_first
 from unbraid.base.types import FloatArray, IntArray, Kind
 from unbraid.data.guessing import guess_kind
@@ -142,9 +141,13 @@ def table_columns(
         ValueError: a column is not one cell per row, they differ in length, or their names are not their own.
     """
     columns = [Column(where, name, _series(table[name], where, name, file_column), lines) for name in table]
-    if len(lengths := {column.name: len(column) for column in columns}) and len(set(lengths.values())) > 1:
+    lengths = {column.name: len(column) for column in columns}
+    if len(set(lengths.values())) > 1:
         raise ValueError(f"{where}: columns must be of one length; got {lengths}")
-    _check_names(lengths, len(columns[0]) if columns else 0, where)
+    if "" in lengths:
+        raise ValueError(f"{where}: each column must have a name; got {list(lengths)}")
+    if not any(lengths.values()):
+        raise ValueError(f"{where}: there are no rows")
     return columns
 
 
@@ -155,25 +158,3 @@ def _series(content: Any, where: str, name: str, file_column: str) -> Series:
     if series.dtype != object or name == file_column or (found := numbers_of(series)) is None:
         return series
     return as_series(found, f"{where}: column {name!r}")
-
-
-def matrix_columns(matrix: Any, names: Sequence[str] | None, where: str) -> list[Column]:
-    """The columns of an array (n, n_factors), or of a structured one."""
-    if matrix.dtype.names is not None and names is None:
-        return table_columns({name: matrix[name] for name in matrix.dtype.names}, where)
-    if matrix.ndim != 2:
-        raise ValueError(f"{where} must be (n, n_factors); got shape {matrix.shape}")
-    if names is None:
-        names = [f"factor_{k}" for k in range(matrix.shape[1])]
-    names = list_of("names", names)
-    if len(names) != matrix.shape[1]:
-        raise ValueError(f"names must have one entry per factor ({matrix.shape[1]}); got {list(names)}")
-    _check_names(names, len(matrix), where)
-    return table_columns(dict(zip(map(str, names), matrix.T, strict=True)), where)
-
-
-def _check_names(names: Collection[str], n_rows: int, where: str) -> None:
-    if not names or "" in names or len({*names}) < len(names):
-        raise ValueError(f"{where}: columns must have names, each its own; got {list(names)}")
-    if n_rows == 0:
-        raise ValueError(f"{where}: there are no rows")

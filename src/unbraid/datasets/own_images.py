@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from unbraid.base.arrays import as_array, refuse_lazy
 from unbraid.base.suggest import one_line, suggestion
 from unbraid.base.types import KIND_WORDS, KINDS, ArrayLike, IntArray, Kind, UInt8Array
 from unbraid.data import FactorSpace, FactorTable, Space
 from unbraid.data.image_dataset import NO_IMAGES, FactorDataset, ImageShape, check_index
+from unbraid.data.labels import columns_of
 from unbraid.data.space import Values, named_levels, spans_a_turn
 from unbraid.datasets.containers import npz_arrays, npz_names, paths_below, unpacked_size
-from unbraid.datasets.factor_table import FILE_COLUMN, Column, matrix_columns, read_table, table_columns
+from unbraid.datasets.factor_table import FILE_COLUMN, Column, read_table, table_columns
 from unbraid.datasets.image_store import SLAB, StoredImages
 from unbraid.datasets.own_image_rows import (
     ArrayRows,
@@ -320,7 +320,7 @@ def _open_file(path: Path, kinds: Kinds, grid: bool | None) -> FactorDataset:
     names = _texts(path, "factor_names", held["factor_names"]) if "factor_names" in held else None
     if kinds is None and "factor_kinds" in held:
         kinds = _texts(path, "factor_kinds", held["factor_kinds"])  # pyright: ignore[reportAssignmentType]
-    return _dataset(images, matrix_columns(held["factors"], names, str(path)), kinds, grid)
+    return _dataset(images, table_columns(columns_of(held["factors"], names), str(path)), kinds, grid)
 
 
 def _check_white(images: UInt8Array, name: str) -> None:
@@ -388,30 +388,12 @@ class OwnImages:
 
 
 def _columns(factors: Any, names: Sequence[str] | None, file_column: str = FILE_COLUMN) -> list[Column]:
-    if isinstance(factors, str | Path):
-        columns = read_table(with_home(factors), file_column)
-    elif (called := _names_in(factors)) is not None:
-        if len({str(name) for name in called}) < len(called):  # such as 1 and "1"
-            raise ValueError(f"factors: columns must have names, each its own; got {[str(name) for name in called]}")
-        columns = table_columns({str(name): factors[name] for name in called}, "factors", file_column)
-    else:
-        masked = isinstance(factors, np.ma.MaskedArray)  # of which the first cell that lacks is named
-        return matrix_columns(factors if masked else as_array(factors), names, "factors")
+    if not isinstance(factors, str | Path):
+        return table_columns(columns_of(factors, names), "factors", file_column)
+    columns = read_table(with_home(factors), file_column)
     if names is not None:
-        there = ", ".join(column.name for column in columns)
-        raise ValueError(f"names is for the columns of a matrix; these have names: {there}")
+        raise ValueError(f"names is for factors in memory; {factors} names its columns")
     return columns
-
-
-def _names_in(factors: Any) -> list[Any] | None:
-    """What the columns of a frame or a mapping are called; None of a matrix."""
-    refuse_lazy(factors)
-    if hasattr(factors, "column_names"):  # a pyarrow table, whose `columns` are the columns themselves
-        return list(factors.column_names)
-    if hasattr(factors, "columns"):
-        return list(factors.columns)
-    # A column of pandas answers to keys(), too.
-    return list(factors.keys()) if hasattr(factors, "keys") and getattr(factors, "ndim", 2) == 2 else None
 
 
 def _without_factors(

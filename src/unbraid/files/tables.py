@@ -354,7 +354,9 @@ def read_csv(path: Path, *, index: bool = False) -> dict[str, Any]:
     }
 
 
-def csv_columns(path: Path, *, index: bool = False) -> tuple[dict[str, list[str | None]], list[int]]:
+def csv_columns(
+    path: Path, *, index: bool = False, no_value: Collection[str] = NO_VALUE
+) -> tuple[dict[str, list[str | None]], list[int]]:
     """The cells of a .csv file by column, None where there is no value, and the line of each row.
 
     The first line holds names, unless all of it are numbers. Columns are separated by commas, semicolons or tabs, those
@@ -392,7 +394,7 @@ def csv_columns(path: Path, *, index: bool = False) -> tuple[dict[str, list[str 
     left_out = unnamed if not index and names[0] in unnamed and len(unnamed) < len(names) else ()
     cells = zip(*rows, strict=True)
     return {
-        name: [None if (text := cell.strip()) in NO_VALUE else text for cell in column]
+        name: [None if (text := cell.strip()) in no_value else text for cell in column]
         for name, column in zip(names, cells, strict=True)
         if name not in left_out
     }, lines

@@ -16,6 +16,7 @@ from unbraid.base.counted import counted
 from unbraid.base.suggest import one_line
 from unbraid.base.types import FloatArray, Progress
 from unbraid.data import Representation
+from unbraid.data.labels import columns_of
 from unbraid.datasets import DATASETS
 from unbraid.datasets.factor_table import FILE_COLUMN, Column, read_table, table_columns
 from unbraid.files.whole_files import atomic_write, write_text
@@ -132,7 +133,8 @@ def read_labels(given: Any, pictures: Pictures) -> Labels:
             not a row per image; or nothing can be measured: too few images have labels, there are none, or they are
             the same for all images, another one for each, or not finite.
     """
-    table = read_table(Path(given)) if isinstance(given, str | Path) else table_columns(_columns(given), "labels")
+    in_file = isinstance(given, str | Path)
+    table = read_table(Path(given)) if in_file else table_columns(columns_of(given, None), "labels")
     where, columns = table[0].table, {column.name: column for column in table}
     files = _files(where, columns, pictures)
     places = {name: place for place, name in enumerate(pictures.names)}
@@ -170,18 +172,6 @@ def read_labels(given: Any, pictures: Pictures) -> Labels:
     )
     counts = (len(rows) - len(known), len(lacks), len(pictures.names) - len(kept))
     return Labels([rows[place] for place in kept], values, tuple(n for n, m in zip(notes, counts, strict=True) if m))
-
-
-def _columns(given: Any) -> dict[str, Any]:
-    """Of a mapping or a data frame, by name."""
-    if not hasattr(given, "keys") or getattr(given, "ndim", 2) != 2:
-        kind = type(given).__name__
-        raise ValueError(f"labels must be a file, a pandas data frame, or a mapping from names to columns; got {kind}")
-    columns = {name: given[name] for name in given.keys()}  # noqa: SIM118 (frames answer to keys())
-    for name, column in columns.items():
-        if np.ndim(column) != 1:
-            raise ValueError(f"labels: column {name!r} must be one value per image; got shape {np.shape(column)}")
-    return {str(name): column for name, column in columns.items()}
 
 
 def _files(where: str, columns: dict[str, Column], pictures: Pictures) -> list[str]:

@@ -1,6 +1,5 @@
 """Tables of results read, and several of them as one."""
 
-import csv
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from unbraid.base.counted import counted
 from unbraid.base.types import DataFrame
 from unbraid.files.json_records import MOST
-from unbraid.files.tables import read_parquet
+from unbraid.files.tables import csv_columns, numbers_of, read_parquet
 from unbraid.files.whole_files import check_file
 from unbraid.scoring.result_columns import N_ROWS, in_words
 
@@ -95,24 +93,11 @@ def _undecodable(cell: Any) -> str:
     return "" if known else "a JSON object, by metric"
 
 
-def _read_csv(path: Path) -> dict[str, list[Any]]:
+def _read_csv(path: Path) -> dict[str, Any]:
     """Columns of numbers, where every cell is one or empty, and of text; None where a cell is empty."""
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            names, *rows = [*csv.reader(file, strict=True)] or [[]]
-    except (ValueError, OSError, csv.Error) as error:
-        raise ValueError(f"{path}: not a readable .csv file ({error})") from None
-    for number, row in enumerate(rows, start=2):
-        if len(row) != len(names):
-            raise ValueError(f"{path}: row {number} has {counted(len(row), 'cell')}; the first has {len(names)}")
-    return {name: _cells(name, [row[place] or None for row in rows]) for place, name in enumerate(names)}
-
-
-def _cells(name: str, cells: list[str | None]) -> list[Any]:
-    try:
-        return cells if name in TEXTS else [None if cell is None else float(cell) for cell in cells]
-    except ValueError:
-        return list(cells)
+    cells, _ = csv_columns(path, no_value={""})
+    numbers = {name: None if name in TEXTS else numbers_of(column) for name, column in cells.items()}
+    return {name: column if numbers[name] is None else numbers[name] for name, column in cells.items()}
 
 
 def merge_tables(tables: Mapping[str, DataFrame]) -> DataFrame:
