@@ -24,7 +24,7 @@ check: $(INSTALLED) browser
 	$(BIN)/ruff format --check
 	@# Beside it, the kernels of the metrics are compiled, once for all processes that test.
 	$(BIN)/unbraid score --example > /dev/null & $(BIN)/basedpyright --pythonpath $(BIN)/python; typed=$$?; wait $$! && exit $$typed
-	$(BIN)/python docs/generate.py --check
+	$(BIN)/python evidence/generate.py --check
 	$(BIN)/python $(PYTEST) --cov
 
 # What takes minutes: trainings to their end, large inputs, whole repetitions.
@@ -70,33 +70,33 @@ demo: $(TRAINS)
 	$(BIN)/unbraid fit demo/images --plan examples/demo-plan.yaml --labels demo/images/factors.csv --out demo/fitted
 	@echo "Open demo/fitted/report.html in a browser: what each latent of the chosen model does, and how sure the choice is."
 
-# A study of studies/ again, such as STUDY=udr-2020-laptop: its runs, its page, its table, and the claims judged anew.
+# A study of evidence/studies/ again, such as STUDY=udr-2020-laptop: its runs, its page, its table, and the claims judged anew.
 reproduce: $(TRAINS)
-	@test -n "$(STUDY)" || { echo "Say which: make reproduce STUDY=udr-2020-laptop, a file of studies/ without .yaml."; exit 2; }
-	$(BIN)/unbraid study run studies/$(STUDY).yaml --out reproduced/$(STUDY)
+	@test -n "$(STUDY)" || { echo "Say which: make reproduce STUDY=udr-2020-laptop, a file of evidence/studies/ without .yaml."; exit 2; }
+	$(BIN)/unbraid study run evidence/studies/$(STUDY).yaml --out reproduced/$(STUDY)
 	$(BIN)/unbraid report reproduced/$(STUDY) --out reproduced/$(STUDY)/report.html
-	$(BIN)/python docs/make_claims.py --gather reproduced/$(STUDY)
-	$(BIN)/python docs/make_claims.py
+	$(BIN)/python evidence/make_claims.py --gather reproduced/$(STUDY)
+	$(BIN)/python evidence/make_claims.py
 	$(BIN)/python evidence/join_results.py
-	$(BIN)/python docs/generate.py
+	$(BIN)/python evidence/generate.py
 	@echo "Open reproduced/$(STUDY)/report.html in a browser."
 
 # The zoo of a release from studies, such as STUDIES="reproduced/udr-2020-laptop reproduced/dci-2018-laptop"; chooses anew what
 # of it lies inside the package. Upload zoo.zip with the release.
 zoo: $(TRAINS)
 	@test -n "$(STUDIES)" || { echo "Say of which: make zoo STUDIES='reproduced/udr-2020-laptop reproduced/dci-2018-laptop'."; exit 2; }
-	$(BIN)/python tools/zoo.py $(STUDIES)
+	$(BIN)/python evidence/tools/zoo.py $(STUDIES)
 	$(BIN)/python -m zipfile --create zoo.zip zoo
 
 docs: $(INSTALLED)
-	$(BIN)/python docs/generate.py
+	$(BIN)/python evidence/generate.py
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --doctree-dir .venv/.doctrees docs site
 	@echo "Open site/index.html in a browser."
 
 # Up to what can be uploaded; RELEASING.md says what is left to do by hand.
 release: $(INSTALLED) browser
 	@test -z "$$(git status --porcelain)" || { echo "Commit first: a release is built from what is committed."; exit 2; }
-	$(BIN)/python tools/release.py $(VERSION)
+	$(BIN)/python evidence/tools/release.py $(VERSION)
 	$(MAKE) check docs
 	rm -rf dist
 	$(BIN)/python -m build

@@ -4,7 +4,7 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "evidence"))
 
 project = "unbraid"
 author = "The unbraid developers"

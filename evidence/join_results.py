@@ -1,6 +1,6 @@
 """Put what was measured here beside what the papers report, in the external/ files of results/.
 
-python evidence/join_results.py    after a study has run and its table was gathered by docs/make_claims.py
+python evidence/join_results.py    after a study has run and its table was gathered by evidence/make_claims.py
 
 Only tables whose runs are all of one commit, without changes, are taken. Where a number lies elsewhere than the
 paper's, what is smaller here stands beside it as the reason; no more is known of the cause than that.
@@ -20,7 +20,7 @@ from records.schema import BESIDE, COMMIT, EXTERNAL, Results, apart, beside, nam
 from unbraid.files.json_records import check_record
 from unbraid.files.whole_files import write_text
 
-TABLES = FOLDER.parent / "docs" / "reproductions" / "results"
+TABLES = FOLDER.parents[1] / "docs" / "reproductions" / "results"
 
 
 class Join(NamedTuple):

@@ -38,7 +38,7 @@ from tests.mutations import Mutation, mutations, sources  # noqa: E402
 
 ROOMS = tuple(f"src/unbraid/{room}" for room in ("metrics", "scoring", "families"))
 JUDGED = ROOT / "tests" / "mutants.yaml"
-COPIED = ("src", "tests", "docs", "examples", "benchmarks", "studies", "conftest.py", "pyproject.toml", "README.md")
+COPIED = ("src", "tests", "docs", "evidence", "examples", "conftest.py", "pyproject.toml", "README.md")
 HEAVY = (  # what tests import that is not ours: once, before a process is forked for each change
     *("numpy", "scipy.stats", "scipy.optimize", "scipy.sparse", "sklearn.linear_model", "sklearn.ensemble"),
     *("sklearn.feature_selection", "sklearn.model_selection", "numba", "torch", "pandas", "matplotlib.pyplot"),

@@ -110,7 +110,9 @@ def within(name: str, modules: Mapping[str, Path]) -> str | None:
 
 
 SCRIPTS = sorted(
-    path for folder in ("benchmarks", "docs", "evidence") for path in (SOURCE.parents[1] / folder).glob("*.py")
+    path
+    for folder in ("evidence", "evidence/benchmarks", "evidence/tools")
+    for path in (SOURCE.parents[1] / folder).glob("*.py")
 )
 
 

@@ -1,6 +1,6 @@
 """Kills, full disks and damage: the same command then gives the undisturbed result, or says which file is bad.
 
-The whole table of classes and cases is made by docs/make_faults.py; here is one case of each kind.
+The whole table of classes and cases is made by evidence/make_faults.py; here is one case of each kind.
 """
 
 from pathlib import Path

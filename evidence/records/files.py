@@ -8,7 +8,7 @@ from typing import Any
 from records.schema import Results, in_order
 from unbraid.files.json_records import read_record
 
-FOLDER = Path(__file__).parents[2] / "results"
+FOLDER = Path(__file__).parents[1] / "results"
 
 
 def paths(folder: Path) -> list[Path]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
-sys.path.insert(0, str(ROOT / "docs"))
+sys.path.insert(0, str(ROOT / "evidence"))
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from unbraid.scoring.synthetic_codes import CASES
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")
-FOUND = json.loads((ROOT / "benchmarks" / "audit.json").read_text(encoding="utf-8"))
+FOUND = json.loads((ROOT / "evidence" / "benchmarks" / "audit.json").read_text(encoding="utf-8"))
 
 
 def test_verdicts_are_of_cases_that_there_are() -> None:

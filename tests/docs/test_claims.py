@@ -383,7 +383,7 @@ def test_rules_name_columns_that_their_studies_will_have() -> None:
     """A metric that a study is scored by, or what training, ranking and held-out images add."""
     added = ("train.", "udr.", "hyper.", "compositional.", "zero_shot.", "elbo", "seconds")
     scored = {}
-    for path in (rules.ROOT / "studies").rglob("*.yaml"):
+    for path in (rules.ROOT / "evidence" / "studies").rglob("*.yaml"):
         known = yaml.safe_load(path.read_text(encoding="utf-8"))
         scored[known.get("name")] = [rules.full_name(each) for each in known.get("metrics", [])]
     for path in sorted((rules.ROOT / rules.CLAIMS).glob("*.yaml")):

@@ -13,14 +13,16 @@ from tests.docs.conftest import ROOT
 from unbraid import metrics as every
 from unbraid.metrics import BLOCKED, MEASURES
 
-WORDS: dict[str, list[dict[str, Any]]] = yaml.safe_load((ROOT / "docs" / "evidence.yaml").read_text(encoding="utf-8"))
-MEASURED: dict[str, dict[str, Any]] = json.loads((ROOT / "docs" / "evidence.json").read_text(encoding="utf-8"))
+WORDS: dict[str, list[dict[str, Any]]] = yaml.safe_load(
+    (ROOT / "evidence" / "evidence.yaml").read_text(encoding="utf-8")
+)
+MEASURED: dict[str, dict[str, Any]] = json.loads((ROOT / "evidence" / "evidence.json").read_text(encoding="utf-8"))
 ROWS = {**MEASURES, **BLOCKED}
 RECORDS = [(name, record) for name, records in WORDS.items() for record in records]
 ASKED, GIVEN = {"against", "kind", "by", "data", "why"}, {"packages", "program"}
-WANTED = """{} has no record in docs/evidence.yaml. Add what its number was held against that we did not write (another
-program, a paper, a closed form, or the definition in plain loops) with the test that compares them, as of the metrics
-there, and run python benchmarks/evidence.py --only {} and python docs/generate.py."""
+WANTED = """{} has no record in evidence/evidence.yaml. Add what its number was held against that we did not write
+(another program, a paper, a closed form, or the definition in plain loops) with the test that compares them, as of the
+metrics there, and run python evidence/benchmarks/evidence.py --only {} and python evidence/generate.py."""
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -47,11 +49,13 @@ def test_every_check_is_there_and_was_measured(name: str, record: dict[str, Any]
     source = (ROOT / path).read_text(encoding="utf-8") if (ROOT / path).is_file() else ""
     assert re.search(rf"^def {re.escape(function)}\(", source, re.MULTILINE), f"{name}: there is no {record['by']}"
     found = MEASURED.get(record["by"])
-    assert found, f"run python benchmarks/evidence.py --only {name}"
-    assert set(found["packages"]) == set(record.get("packages", ())), f"python benchmarks/evidence.py --only {name}"
+    assert found, f"run python evidence/benchmarks/evidence.py --only {name}"
+    assert set(found["packages"]) == set(record.get("packages", ())), (
+        f"python evidence/benchmarks/evidence.py --only {name}"
+    )
     assert found["numbers"] > 0
     if name in ROWS:
-        stale = f"{name} has another version since: run python benchmarks/evidence.py --only {name}"
+        stale = f"{name} has another version since: run python evidence/benchmarks/evidence.py --only {name}"
         assert found["versions"][name] == ROWS[name].version, stale
 
 
@@ -76,7 +80,7 @@ PEERS = {
 @pytest.mark.filterwarnings("ignore:Sparse:UserWarning")
 def test_programs_that_are_installed_still_say_the_same(peer: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Within three times the difference that the page states, since what is drawn may be drawn otherwise."""
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    monkeypatch.syspath_prepend(str(ROOT / "evidence" / "benchmarks"))
     assert import_module("evidence").of_peer(peer).largest <= 3 * PEERS[peer] + 1e-9
 
 
@@ -86,7 +90,7 @@ def test_nothing_is_kept_that_no_record_names() -> None:
 
 def test_a_comparison_is_recorded_and_still_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever form it has; what is asserted to differ is no comparison."""
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    monkeypatch.syspath_prepend(str(ROOT / "evidence" / "benchmarks"))
     listening = import_module("evidence").Listening()
     for place, name in ((pytest, "approx"), (np.testing, "assert_allclose"), (np.testing, "assert_array_equal")):
         monkeypatch.setattr(place, name, getattr(place, name))  # put back when this test ends

@@ -79,7 +79,7 @@ def test_links_between_files_become_links_between_pages() -> None:
 
     rows = {"metrics": ["mig"], "datasets": []}
     text = "[a](../docs/metrics.md#mig) [b](README.md) [c](../src/unbraid/base/types.py) [d](https://e.org) `x[0](y)`"
-    assert relinked(text, "benchmarks/README.md", rows) == (
+    assert relinked(text, "evidence/benchmarks/README.md", rows) == (
         "[a](metrics/mig.md) [b](benchmarks.md) c [d](https://e.org) `x[0](y)`"
     )
     assert relinked("[a](#mig)", "docs/metrics.md", rows) == "[a](metrics/mig.md)"

@@ -1,4 +1,4 @@
-"""The tables of docs/ranking.md say what benchmarks/selection.json holds, on numbers written down here."""
+"""The tables of docs/ranking.md say what evidence/benchmarks/selection.json holds, on numbers written down here."""
 
 import json
 from pathlib import Path

@@ -466,7 +466,7 @@ def test_too_few_rows_are_refused_before_anything_is_scored() -> None:
 
 
 def test_an_interval_that_no_simulation_checked_says_so_and_the_others_are_in_the_table() -> None:
-    measured = {row["metric"] for row in json.loads((ROOT / "docs" / "coverage.json").read_text(encoding="utf-8"))}
+    measured = {row["metric"] for row in json.loads((ROOT / "evidence" / "coverage.json").read_text(encoding="utf-8"))}
     checked = {n for n, row in METRICS.items() if isinstance(row.interval, Resampling) and row.interval.checked}
     assert checked <= measured
     given = Representation(CODES, FACTORS, log_variances=np.full(CODES.shape, -2.0))

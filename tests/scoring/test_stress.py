@@ -388,7 +388,7 @@ def test_a_wrong_base_of_the_logarithm_is_noticed_where_the_best_score_is_declar
         assert code == expected, error
 
 
-METRICS_MED_NOISE = 0.077  # as docs/behaviour.json has it
+METRICS_MED_NOISE = 0.077  # as evidence/behaviour.json has it
 
 
 def test_the_upper_corner_is_that_of_the_first_two_factors() -> None:

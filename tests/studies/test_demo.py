@@ -11,7 +11,7 @@ from scipy.stats import spearmanr
 from unbraid import Study
 from unbraid.studies.study_ranking import rank_study
 
-YAML = Path(__file__).parents[2] / "studies" / "demo.yaml"
+YAML = Path(__file__).parents[2] / "evidence" / "studies" / "demo.yaml"
 PLAIN = {"ATEN_CPU_CAPABILITY": "default", "MKL_CBWR": "COMPATIBLE", "ONEDNN_MAX_CPU_ISA": "SSE41"}
 
 

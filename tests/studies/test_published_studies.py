@@ -8,7 +8,7 @@ from tests.studies.study_examples import parse
 from tests.studies.test_schema import AROUND
 from unbraid.studies.expand import expand
 
-STUDIES = Path(__file__).parents[2] / "studies"
+STUDIES = Path(__file__).parents[2] / "evidence" / "studies"
 CLAIMS = STUDIES / "claims"  # what papers claim of them, which is no study
 FILES = sorted(path for path in STUDIES.rglob("*.yaml") if CLAIMS not in path.parents)
 

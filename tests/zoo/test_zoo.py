@@ -21,7 +21,7 @@ from unbraid.zoo.listing import PACKAGED
 from unbraid.zoo.zoo_files import open_file, packed, unpacked
 
 ROOT = Path(__file__).parents[2]
-tool = runpy.run_path(str(ROOT / "tools" / "zoo.py"))
+tool = runpy.run_path(str(ROOT / "evidence" / "tools" / "zoo.py"))
 YAML = """
 name: tiny
 dataset: {name: square, positions: 8, shrink: 4}

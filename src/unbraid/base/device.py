@@ -71,7 +71,7 @@ def gains_by_bfloat16(weights: Iterable[torch.Tensor], batch_size: int) -> bool:
     """Whether a step of such networks is shorter in bfloat16 where that is multiplied fast, by what they are alone.
 
     Convolutions gain. In dense networks the casts cost more than the products save, until weights times images of a
-    batch are 2^28 (measured: `benchmarks/precision.py --pace`).
+    batch are 2^28 (measured: `evidence/benchmarks/precision.py --pace`).
     """
     shapes = [tuple(weight.shape) for weight in weights]
     return any(len(shape) == 4 for shape in shapes) or batch_size * sum(map(math.prod, shapes)) >= DENSE_GAINS

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-MARGIN = 1.2  # over what was measured: benchmarks/memory.py shows it beside the estimates
+MARGIN = 1.2  # over what was measured: evidence/benchmarks/memory.py shows it beside the estimates
 
 
 def check_memory(needed: float, advice: str) -> None:

@@ -1,6 +1,6 @@
 """Which of many models to take without labels, and how sure that is: the one that `Ranking.choose` chooses.
 
-Held-out ELBO stands beside it, and has no part in the choice; benchmarks/selection.py says what was compared.
+Held-out ELBO stands beside it, and has no part in the choice; evidence/benchmarks/selection.py says what was compared.
 """
 
 from collections.abc import Callable, Sequence

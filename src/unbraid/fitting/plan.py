@@ -42,7 +42,7 @@ LEAST_SETTINGS = 3
 # Settings of the search that go on, and multiples of their strengths: at the size of the search, and at a larger one.
 SAME_SIZE, LARGER = (2, [1.0]), (1, [1.0, 4.0])
 HELD_OUT, EVALUATIONS, PATIENCE = 0.05, 20, 4  # share of images, and when a model stops that gets no better
-# Compared by benchmarks/small_networks.py, each network with these alone.
+# Compared by evidence/benchmarks/small_networks.py, each network with these alone.
 LEARNING_RATES, BATCH_SIZES = {"dense": 0.002, "conv": 0.001}, {"dense": 64, "conv": 16}
 # What is searched of each family: its hyperparameters at a strength, and the strengths, the most promising first.
 STRENGTHS: Mapping[str, tuple[tuple[str, ...], tuple[float, ...]]] = {

@@ -23,7 +23,7 @@ from unbraid.metrics._solvers.network import perceptron
 
 Regressor: TypeAlias = Literal["linear", "kernel", "mlp"]
 HIDDEN = 256
-# Of tails heavier than these, intervals held the mean in as few as 17 of 100 samples (benchmarks/interval_limits.py).
+# Of tails heavier than these, intervals held the mean in as few as 17 of 100 samples: benchmarks/interval_limits.py.
 LEAST_TAILS = 6  # excess kurtosis on few rows, that of an exponential distribution
 ROWS_PER_TAILS = 200  # for each further one
 ROWS_PER_CODE = 2  # fewer training rows for each code, and least squares mostly fits noise

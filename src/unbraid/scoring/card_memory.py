@@ -1,4 +1,4 @@
-"""What scores take in memory, estimated before work begins; `benchmarks/memory.py` shows it beside what they took."""
+"""Memory of scores, estimated before work begins; `evidence/benchmarks/memory.py` holds it against what they took."""
 
 from collections.abc import Iterable
 

@@ -1,0 +1,106 @@
+"""How often intervals hold the mean where they are hard: `r2` of heavy-tailed codes, `mig` of a few groups of rows.
+
+    python evidence/benchmarks/interval_limits.py --samples 20    a piece of it
+    python evidence/benchmarks/interval_limits.py                 the tables of docs/intervals.md: half an hour of one core
+
+An interval should hold the mean of the scores of all samples. `r2` gives none where a code or a continuous factor has
+heavy tails: a mean over samples then rests on a few of them, far below the others.
+"""
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import numpy as np
+
+from unbraid import Representation
+from unbraid.scoring.engine import score_each
+from unbraid.scoring.score import choose
+from unbraid.scoring.uncertainty import Again, with_intervals
+
+MORE = 3  # samples without interval for each with one, for the mean
+TAILS = ("normal", "exponential", "t5", "t3", "t2", "lognormal", "lognormal factors")
+GROUPS = ("constant", "one constant", "offsets", "unequal shares")
+
+
+def heavy(tails: str, n_rows: int, rng: np.random.Generator) -> Representation:
+    """Three normal factors in the first of five codes with noise of these tails."""
+    factors, shape = rng.standard_normal((n_rows, 3)), (n_rows, 5)
+    if tails == "normal":
+        noise = rng.standard_normal(shape)
+    elif tails == "exponential":
+        noise = rng.exponential(size=shape)
+    elif tails.startswith("t"):
+        noise = rng.standard_t(int(tails[1:]), shape)
+    else:
+        noise = rng.lognormal(size=shape) if tails == "lognormal" else rng.standard_normal(shape)
+    codes = 0.7 * noise
+    codes[:, :3] += factors
+    factors = np.exp(factors) if tails == "lognormal factors" else factors
+    return Representation(codes, factors, kinds=("continuous",) * 3)
+
+
+def grouped(how: str, n_groups: int, rng: np.random.Generator) -> Representation:
+    """Two factors of 3 and 4 levels, in the first two of four codes, which have an offset of each group; 10 rows each.
+
+    Factors are constant within groups, one of them, or none; or each group has its own shares of levels.
+    """
+    groups = np.repeat(np.arange(n_groups), 10)
+    columns = []
+    for place, size in enumerate((3, 4)):
+        if how == "constant" or (how == "one constant" and place == 0):
+            columns.append(rng.integers(0, size, n_groups)[groups])
+        elif how == "unequal shares":
+            shares = rng.dirichlet(np.full(size, 0.7), n_groups)
+            columns.append((rng.random((len(groups), 1)) > np.cumsum(shares, axis=1)[groups, :-1]).sum(axis=1))
+        else:
+            columns.append(rng.integers(0, size, len(groups)))
+    codes = 0.6 * rng.standard_normal((n_groups, 4))[groups] + 0.5 * rng.standard_normal((len(groups), 4))
+    factors = np.stack(columns, axis=1)
+    codes[:, :2] += factors
+    return Representation(codes, factors, kinds=("ordinal",) * 2, groups=groups)
+
+
+def measure(
+    metric: str, source: Callable[[str, int, np.random.Generator], Representation], size: int, name: str, n_samples: int
+) -> str:
+    """A line of the table."""
+    started, headlines, ends = time.process_time(), [], []
+    for number in range((1 + MORE) * n_samples):
+        drawn = source(name, size, np.random.default_rng([number, size, *map(ord, name)]))
+        scored = dict(score_each(drawn, choose([metric]), with_chance=False))[metric]
+        if isinstance(scored, Exception):
+            continue
+        headlines.append(scored.headline)
+        if number < n_samples:
+            made = with_intervals(drawn, {metric: scored}, 0.95, None, Again(0))[metric].intervals
+            ends += [] if made is None else [made.values[scored.metric.headline][:2]]
+    mean, (low, high) = np.mean(headlines), np.array(ends).reshape(-1, 2).T
+    held = f"{100 * np.mean((low <= mean) & (mean <= high)):.1f}" if len(ends) else "–"
+    print(f"{time.process_time() - started:.0f} s", file=sys.stderr)
+    return (
+        f"| {name} | {size:,} | {100 * len(ends) / n_samples:.0f} | {held} | "
+        f"{100 * np.sum((mean < low) | (high < mean)) / n_samples:.1f} |"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--samples", type=int, default=200)
+    n_samples = parser.parse_args().samples
+    for metric, source, sizes, names in (
+        ("mig", grouped, (15, 30, 60), GROUPS), ("r2", heavy, (60, 300, 3000), TAILS)
+    ):  # fmt: skip
+        print(f"\n| {metric} | size | with interval, % | of these held, % | of all missed, % |")
+        for size in sizes:
+            for name in names:
+                print(measure(metric, source, size, name, n_samples), flush=True)
+
+
+if __name__ == "__main__":
+    main()
