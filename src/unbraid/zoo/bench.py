@@ -22,6 +22,8 @@ from unbraid.scoring.stress import numbers_of, rows_named
 from unbraid.zoo.listing import open_zoo
 from unbraid.zoo.zoo_files import ZooFile
 
+__all__ = ["Benched", "bench_metrics"]
+
 
 @dataclass(frozen=True)
 class Rank:
