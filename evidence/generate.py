@@ -272,7 +272,7 @@ def audited() -> dict[str, str]:
         )
         beside = ", ".join(f"{name} {number}" for name, number in told["with"].items())
         head = table(f"{package} {told['version']} | claim | passed | fails at", "llrl", rows)
-        tables[package] = f"{head}\n\nMeasured by `evidence/benchmarks/audit.py` beside {beside}."
+        tables[package] = f"{head}\n\nMeasured by `evidence/benchmarks/audit.py`, beside\n{beside}."
     dictionaries = found["sae-lens"]["dictionaries"]
     values = list(dictionaries["true"])
     rows = (

@@ -17,6 +17,7 @@ effects: Any = import_module("effects")
 rules: Any = import_module("claims_rules")
 make_claims: Any = import_module("make_claims")
 generate: Any = import_module("generate")
+JUDGED = json.loads((rules.ROOT / "evidence" / "claims.json").read_text(encoding="utf-8"))
 
 RUNS = pd.DataFrame(
     {
@@ -352,10 +353,7 @@ def test_runs_decide_only_about_a_rule_that_their_own_commit_holds(
 
 def test_every_claim_has_its_verdict_from_its_own_table() -> None:
     """Undecided where its rule says "reproduced" of more than one table in twenty without the effect."""
-    kept = {
-        (row["file"], row["id"]): row
-        for row in json.loads((rules.ROOT / "evidence" / "claims.json").read_text(encoding="utf-8"))
-    }
+    kept = {(row["file"], row["id"]): row for row in JUDGED}
     known = [rule for path in sorted((rules.ROOT / rules.CLAIMS).glob("*.yaml")) for rule in rules.read(path)[1]]
     assert list(kept) == [(rule.file, rule.id) for rule in known]
     for rule in known:
@@ -369,10 +367,7 @@ def test_every_claim_has_its_verdict_from_its_own_table() -> None:
 
 def test_numbers_that_stand_on_the_page_are_those_of_the_tables() -> None:
     """Where the interval has a formula; the others are of a thousand draws each."""
-    kept = {
-        (row["file"], row["id"]): row
-        for row in json.loads((rules.ROOT / "evidence" / "claims.json").read_text(encoding="utf-8"))
-    }
+    kept = {(row["file"], row["id"]): row for row in JUDGED}
     for path in sorted((rules.ROOT / rules.CLAIMS).glob("*.yaml")):
         for rule in rules.read(path)[1]:
             drawn = rule.measure is None or "_resampled" in rule_effect(rule)
