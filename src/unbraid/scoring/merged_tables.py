@@ -116,11 +116,11 @@ def merge_tables(tables: Mapping[str, DataFrame]) -> DataFrame:
     for table, frame in tables.items():
         _check_cells(frame, table)
     merged = pandas.concat([frame.assign(**{TABLE: name}) for name, frame in tables.items()], ignore_index=True)
-    runs = merged["run"].astype(str)
-    if runs.duplicated().to_numpy().any():
-        run = runs[runs.duplicated()].iloc[0]
-        homes = " and in ".join(merged.loc[(runs == run).to_numpy(), TABLE].tolist()[:2])
-        raise ValueError(f"run {run} is in {homes}; leave it out of one of them")
+    homes: dict[str, str] = {}
+    for run, table in zip(map(str, merged["run"]), merged[TABLE], strict=True):
+        if run in homes:
+            raise ValueError(f"run {run} is in {homes[run]} and in {table}; leave it out of one of them")
+        homes[run] = table
     for name in merged.columns:
         cells = merged[name].tolist()
         if len({_kind(cell) for cell in cells if _there(cell)}) > 1:
