@@ -43,8 +43,8 @@ def bin_equal_width(values: FloatArray, bins: int = 20, weights: FloatArray | No
     `bins`. So mirrored columns fall into mirrored bins. A constant column is all in bin 0.
     """
     values = np.ascontiguousarray(values, dtype=np.float64)
-    low, half, largest = _extent(values)
-    return _cut(values, low, half, ROUNDING * largest, bins, _rows(values, weights))
+    low, span, largest = _extent(values)
+    return _cut(values, low, span, ROUNDING * largest, bins, _rows(values, weights))
 
 
 def _rows(values: FloatArray, weights: FloatArray | None) -> int:
@@ -59,9 +59,9 @@ def bin_equal_mass(values: FloatArray, bins: int = 20, weights: FloatArray | Non
     """
     ranks = places(values, weights)
     n_samples, n_columns = len(values) if weights is None else float(weights.sum()), values.shape[1]
-    half = np.where(_extent(np.ascontiguousarray(values, dtype=np.float64))[1] > 0.0, n_samples / 2, 0.0)
+    span = np.where(_extent(np.ascontiguousarray(values, dtype=np.float64))[1] > 0.0, n_samples, 0.0)
     rounding = np.full(n_columns, ROUNDING * n_samples)
-    return _cut(ranks, np.zeros(n_columns), half, rounding, bins, _rows(values, weights))
+    return _cut(ranks, np.zeros(n_columns), span, rounding, bins, _rows(values, weights))
 
 
 def places(values: FloatArray, weights: FloatArray | None = None) -> FloatArray:
@@ -78,12 +78,11 @@ def places(values: FloatArray, weights: FloatArray | None = None) -> FloatArray:
 
 
 def _extent(values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """(n_columns,) each: minimum; half the range, 0 for a constant column; largest absolute value."""
+    """(n_columns,) each: minimum; range, 0 for a constant column; largest absolute value."""
     low, high = values.min(axis=0), values.max(axis=0)
     largest = np.maximum(np.abs(low), np.abs(high))
-    # Halved, since the range of the largest floats has no end.
-    half = high / 2 - low / 2
-    return low, np.where(half > CONSTANT / 2 * largest, half, 0.0), largest
+    span = high - low
+    return low, np.where(span > CONSTANT * largest, span, 0.0), largest
 
 
 def _few_values(column: FloatArray, rounding: float, most: int) -> FloatArray:
@@ -98,17 +97,17 @@ def _few_values(column: FloatArray, rounding: float, most: int) -> FloatArray:
 
 
 def _cut(
-    values: FloatArray, low: FloatArray, half: FloatArray, rounding: FloatArray, bins: int, n_rows: int
+    values: FloatArray, low: FloatArray, span: FloatArray, rounding: FloatArray, bins: int, n_rows: int
 ) -> IntArray:
-    """`half` is that of the range of each column, or 0 for a constant one; `n_rows` how many the values stand for."""
+    """`span` is the range of each column, or 0 for a constant one; `n_rows` how many the values stand for."""
     n_samples, n_columns = values.shape
     binned = np.empty((n_samples, n_columns), dtype=np.int32)
-    constant, most = half == 0.0, min(bins, n_rows // 2)
-    span = np.where(constant, 1.0, half)
-    at_edge = bins * (rounding / span + ROUNDING)
+    constant, most = span == 0.0, min(bins, n_rows // 2)
+    span = np.where(constant, 1.0, span)
+    at_edge = bins * (2 * rounding / span + ROUNDING)
     for start in range(0, n_samples, rows_at_once := max(1, CELLS // max(n_columns, 1))):
         rows = slice(start, start + rows_at_once)
-        place = (values[rows] / 2 - low / 2) / span * bins
+        place = (values[rows] - low) / span * bins
         edge = np.rint(place)
         inner = np.where(2 * edge < bins, edge, np.where(2 * edge > bins, edge - 1, bins))
         binned[rows] = np.where(np.abs(place - edge) > at_edge, place, inner)
