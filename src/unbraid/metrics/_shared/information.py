@@ -144,7 +144,7 @@ def _terms(n_samples: int) -> FloatArray:
     return terms
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _counts_by_logs(n_samples: int) -> FloatArray:
     terms = np.zeros(n_samples + 1)
     for count in range(1, n_samples + 1):
@@ -171,7 +171,7 @@ def _nowhere(n_codes: int) -> tuple[IntArray, IntArray, IntArray]:
     return np.full(n_codes, -1), np.empty(0, dtype=np.int32), np.zeros(n_codes + 1, dtype=np.int64)
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _information(
     by_code: IntArray,
     levels: IntArray,

@@ -456,7 +456,7 @@ def _levels_of_part(whole: Levels, rows: IntArray) -> Levels:
     return Levels(levels.T, tuple(sizes.tolist()), whole.notes)  # each factor's levels side by side
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _renumbered(levels: IntArray, rows: IntArray, sizes: IntArray) -> tuple[IntArray, IntArray]:
     """(n_factors, n_rows) levels of some rows, numbered without those that none of them has; and how many are left."""
     renumbered, left = np.empty((len(sizes), len(rows)), dtype=np.int64), np.zeros_like(sizes)

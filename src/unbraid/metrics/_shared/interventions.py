@@ -113,7 +113,7 @@ def draw_batches(groups: Groups, n_points: int, batch_size: int, rng: np.random.
     return _batches(groups.rows, groups.starts, groups.counts, groups.first, fixed, level, uniform), fixed
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _pairs(
     rows: IntArray, starts: IntArray, counts: IntArray, first: IntArray, fixed: IntArray, uniform: FloatArray
 ) -> IntArray:
@@ -131,7 +131,7 @@ def _pairs(
     return drawn
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _batches(
     rows: IntArray,
     starts: IntArray,
@@ -151,7 +151,7 @@ def _batches(
     return drawn
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def mean_differences(codes: FloatArray, pairs: IntArray) -> FloatArray:
     """(n_points, n_codes) mean over a batch of the absolute difference between the two codes of a pair."""
     n_points, batch_size, _ = pairs.shape
@@ -167,7 +167,7 @@ def mean_differences(codes: FloatArray, pairs: IntArray) -> FloatArray:
     return means
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def votes_of_least(
     codes: FloatArray, batches: IntArray, fixed: IntArray, n_factors: int, first_wins: bool = False
 ) -> FloatArray:

@@ -181,9 +181,9 @@ def _iterate(
             _normalise(odds, totals)
         _residuals(odds, labels, scale, by_tree, by_row)
         if n_trees < TOGETHER:
-            _root_sums_by_tree(codes, by_tree, sums)
+            _root_sums_by_tree(codes.starts, codes.bins, by_tree, sums)
         else:
-            _root_sums(codes, by_row, sums)
+            _root_sums(codes.starts, codes.bins, by_row, sums)
         for tree in range(n_trees):
             _root(codes, by_tree[tree], sums[:, tree], work)
             begin, end = ends[tree], ends[tree + 1]
@@ -226,27 +226,27 @@ def _residuals(odds: FloatArray, labels: IntArray, scale: float, by_tree: IntArr
 
 
 @register_jitable
-def _root_sums(codes: RankedCodes, residuals: IntArray, sums: IntArray) -> None:
+def _root_sums(starts: IntArray, bins: UInt8Array, residuals: IntArray, sums: IntArray) -> None:
     """Residuals of every class summed over the rows of each bin; the innermost loop is over neighbours in memory."""
     sums[:] = 0
     n_trees = sums.shape[1]
     for row in range(len(residuals)):
-        for code in range(codes.bins.shape[1]):
-            slot = codes.starts[code] + codes.bins[row, code]
+        for code in range(bins.shape[1]):
+            slot = starts[code] + bins[row, code]
             for tree in range(n_trees):
                 sums[slot, tree] += residuals[row, tree]
 
 
 @register_jitable
-def _root_sums_by_tree(codes: RankedCodes, residuals: IntArray, sums: IntArray) -> None:
+def _root_sums_by_tree(starts: IntArray, bins: UInt8Array, residuals: IntArray, sums: IntArray) -> None:
     """As `_root_sums`, which is slower for few trees: they are too few neighbours."""
     sums[:] = 0
-    for code in range(codes.bins.shape[1]):
-        bins = codes.bins[:, code].copy()
+    for code in range(bins.shape[1]):
+        column = bins[:, code].copy()
         for tree in range(len(residuals)):
-            own, those = sums[codes.starts[code] : codes.starts[code + 1], tree], residuals[tree]
-            for row in range(len(bins)):
-                own[bins[row]] += those[row]
+            own, by_row = sums[starts[code] : starts[code + 1], tree], residuals[tree]
+            for row in range(len(column)):
+                own[column[row]] += by_row[row]
 
 
 @register_jitable(fastmath={"reassoc", "nsz"})
@@ -287,7 +287,7 @@ def _grow(
             for node in range(first, 2 * first + 1):
                 for slot in range(work.risen.shape[1]):
                     work.risen[node, slot] = 0.0
-            _rise(codes, residuals, rare, work.nodes, work.risen[first:])
+            _rise(codes.starts, codes.bins, residuals, rare, work.nodes, work.risen[first:])
         for node in range(first, 2 * first + 1):
             code, rank, left, gain = _best_split(
                 codes, residuals, work, node, node - first, packed[node], len(rare) > 0
@@ -333,7 +333,17 @@ def _best_split(
                 work.inner_lefts[0], work.places[0], found = lefts[slot], end - 1, 1
             else:
                 left = lefts[slot - 1] if slot > start else np.int64(0)
-                found = _walk(rows, begin, end, residuals, work, in_level, left)
+                found = _walk(
+                    rows[begin:end],
+                    begin,
+                    residuals,
+                    work.nodes,
+                    work.inner_lefts,
+                    work.places,
+                    count_bits,
+                    in_level,
+                    left,
+                )
             inner_lefts, places = work.inner_lefts[:found], work.places[:found]
             if not _any_better(inner_lefts, n_node, sum_node, count_bits, best):
                 continue
@@ -346,7 +356,12 @@ def _best_split(
                     enough = max(enough, best * NEAR)
     if best_place < 0:
         return 0, 0, packed, 0.0
-    return best_code, _middle(codes, work, best_code, best_place, in_level), best_left, best / n_node
+    return (
+        best_code,
+        _middle(codes.ranks[best_code], codes.sorted_rows[best_code], work.nodes, best_place, in_level),
+        best_left,
+        best / n_node,
+    )
 
 
 @register_jitable
@@ -390,13 +405,15 @@ def _greatest(values: FloatArray) -> float:
 
 
 @register_jitable
-def _rise(codes: RankedCodes, residuals: IntArray, rows: IntArray, nodes: UInt8Array, risen: FloatArray) -> None:
+def _rise(
+    starts: IntArray, bins: UInt8Array, residuals: IntArray, rows: IntArray, nodes: UInt8Array, risen: FloatArray
+) -> None:
     """Residuals above 0 summed over the rows of each bin of each node."""
-    starts = codes.starts.astype(np.uint32)
+    begins = starts.astype(np.uint32)
     for row in rows:
-        histogram, bins = risen[nodes[row]], codes.bins[row]
-        for code in range(len(bins)):
-            histogram[starts[code] + bins[code]] += residuals[row]
+        histogram, own = risen[nodes[row]], bins[row]
+        for code in range(len(own)):
+            histogram[begins[code] + own[code]] += residuals[row]
 
 
 @register_jitable(inline="always")
@@ -418,18 +435,27 @@ def _bound(here: Whole, left: Whole, risen: float, n_node: float, sum_node: floa
 
 
 @register_jitable
-def _walk(rows: IntArray, begin: int, end: int, residuals: IntArray, work: Work, in_level: int, left: Whole) -> Whole:
-    """How many of the sorted rows are the node's; sets `work.places` and `work.inner_lefts` of them.
+def _walk(
+    rows: IntArray,
+    begin: int,
+    residuals: IntArray,
+    nodes: UInt8Array,
+    inner_lefts: IntArray,
+    places: IntArray,
+    count_bits: int,
+    in_level: int,
+    left: Whole,
+) -> Whole:
+    """How many of the sorted rows are the node's; sets `places` and `inner_lefts` of them.
 
     Without a branch, which would be foretold wrongly for every other row.
     """
     found = 0
-    inside_rows = rows[begin:end]
-    for place in range(len(inside_rows)):
-        row = inside_rows[place]
-        inside = np.int64(work.nodes[row] == in_level)
-        left += ((np.int64(residuals[row]) << work.count_bits) + 1) & -inside
-        work.inner_lefts[found], work.places[found] = left, begin + place
+    for place in range(len(rows)):
+        row = rows[place]
+        inside = np.int64(nodes[row] == in_level)
+        left += ((np.int64(residuals[row]) << count_bits) + 1) & -inside
+        inner_lefts[found], places[found] = left, begin + place
         found += inside
     return found
 
@@ -449,13 +475,13 @@ def _any_better(lefts: IntArray, n_node: float, sum_node: float, count_bits: int
 
 
 @register_jitable
-def _middle(codes: RankedCodes, work: Work, code: Whole, place: int, in_level: int) -> Whole:
+def _middle(ranks: IntArray, rows: IntArray, nodes: UInt8Array, place: int, in_level: int) -> Any:
     """The rank halfway between the last row on the left and the node's next greater one."""
-    low = codes.ranks[code, codes.sorted_rows[code, place]]
-    for after in range(place + 1, codes.sorted_rows.shape[1]):
-        row = codes.sorted_rows[code, after]
-        if work.nodes[row] == in_level and codes.ranks[code, row] > low:
-            return (low + codes.ranks[code, row]) // 2
+    low = ranks[rows[place]]
+    for after in range(place + 1, len(rows)):
+        row = rows[after]
+        if nodes[row] == in_level and ranks[row] > low:
+            return (low + ranks[row]) // 2
     return low
 
 
@@ -514,7 +540,10 @@ def _children(codes: RankedCodes, residuals: IntArray, work: Work, first: int, s
             for slot in range(work.histograms.shape[1]):
                 work.histograms[first + node, slot] = 0
             work.squares[first + node] = 0.0
-    _fill(codes, residuals, work, work.members[:found], first)
+    _fill(
+        codes.starts, codes.bins, residuals, work.nodes, work.count_bits, work.members[:found],
+        work.histograms[first:], work.squares[first:],
+    )  # fmt: skip
     for node in range(first, first + len(smaller)):
         if not smaller[node - first]:
             parent, sibling = (node - 1) // 2, ((node - 1) ^ 1) + 1
@@ -524,15 +553,24 @@ def _children(codes: RankedCodes, residuals: IntArray, work: Work, first: int, s
 
 
 @register_jitable
-def _fill(codes: RankedCodes, residuals: IntArray, work: Work, rows: IntArray, first: int) -> None:
+def _fill(
+    starts: IntArray,
+    bins: UInt8Array,
+    residuals: IntArray,
+    nodes: UInt8Array,
+    count_bits: int,
+    rows: IntArray,
+    histograms: IntArray,
+    squares: FloatArray,
+) -> None:
     """Add rows to the histograms of their nodes."""
-    histograms, squares, starts = work.histograms[first:], work.squares[first:], codes.starts.astype(np.uint32)
+    begins = starts.astype(np.uint32)
     for row in rows:
-        histogram, bins = histograms[work.nodes[row]], codes.bins[row]
-        squares[work.nodes[row]] += float(residuals[row]) * float(residuals[row])
-        value = (np.int64(residuals[row]) << work.count_bits) + 1
-        for code in range(len(bins)):
-            histogram[starts[code] + bins[code]] += value
+        histogram, own = histograms[nodes[row]], bins[row]
+        squares[nodes[row]] += float(residuals[row]) * float(residuals[row])
+        value = (np.int64(residuals[row]) << count_bits) + 1
+        for code in range(len(own)):
+            histogram[begins[code] + own[code]] += value
 
 
 @register_jitable
