@@ -65,7 +65,7 @@ def test_a_module_is_met_by_the_tests_of_its_name_and_by_the_laws_of_all():
     found = concerning("src/unbraid/metrics/mig.py")
     assert found[0] == "tests/metrics/test_mig.py"
     assert "tests/contracts/test_noise_laws.py" in found
-    assert "tests/families/objectives/test_gradients.py" in concerning("src/unbraid/families/mixtures.py")
+    assert "tests/families/test_gradients.py" in concerning("src/unbraid/families/beta_tcvae.py")
     assert all((ROOT / each).is_file() for each in found)
 
 

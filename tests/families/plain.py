@@ -13,7 +13,7 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
-from tests.families.members import PIXELS, Move, Played, Weights
+from tests.families.members import PIXELS, SPACE, Move, Played, Weights
 
 Terms: TypeAlias = dict[str, Tensor]
 Pair: TypeAlias = tuple[Tensor, Tensor]
@@ -117,6 +117,19 @@ def levels(image: Tensor) -> list[int]:
 
 
 # Networks, one image at a time.
+
+
+def action(before: Tensor, after: Tensor, step: int = 1) -> int:
+    """Which action leads from image to image: 2 k up the k-th cyclic factor, 2 k + 1 down."""
+    actions = []
+    for k in range(2):
+        for way in (1, -1):
+            moved = levels(before)
+            moved[k] = (moved[k] + way * step) % SPACE.sizes[k]
+            if moved == levels(after):
+                actions.append(2 * k + (way < 0))
+    assert len(actions) == 1
+    return actions[0]
 
 
 def dense(weights: Weights, name: str, values: Tensor) -> Tensor:

@@ -1,7 +1,9 @@
 """Ada-GVAE and Ada-ML-VAE: two steps against Locatello et al. 2020 and the threshold of the published code."""
 
+import math
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -19,11 +21,13 @@ from tests.families.plain import (
     levels,
     mean_of,
 )
+from tests.families.posteriors import posteriors
+from unbraid.families.ada_vae import averaged, distance, share, shared
 
 LATENTS, BETA = 5, 2.0
 
 
-def averaged(family: str, means: list[Tensor], variances: list[Tensor]) -> tuple[Tensor, Tensor]:
+def averaged_by_hand(family: str, means: list[Tensor], variances: list[Tensor]) -> tuple[Tensor, Tensor]:
     """Ada-GVAE: plain means of means and variances. Ada-ML-VAE: by precision, with the variances' harmonic mean."""
     if family == "ada_gvae":
         return (means[0] + means[1]) / 2, (variances[0] + variances[1]) / 2
@@ -52,7 +56,7 @@ def test_two_steps(family: str) -> None:
             middling.append(near_mean != same)
             for j in range(LATENTS):
                 if same[j]:
-                    mean, variance = averaged(family, [*means[j]], [*variances[j]])
+                    mean, variance = averaged_by_hand(family, [*means[j]], [*variances[j]])
                     means[j], variances[j] = mean.repeat(2), variance.repeat(2)
             shared.append(torch.tensor(float(sum(same)), dtype=torch.float64))
             counts.append(sum(same))
@@ -79,3 +83,72 @@ def test_images_of_a_pair_differ_in_so_many_factors(settings: dict[str, Any], ex
     differing = [sum(a != b for a, b in zip(levels(one), levels(other), strict=True)) for one, other in pairs]
     assert set(differing) == expected
     assert max(expected) < len(SPACE.names)
+
+
+def posterior(mean: list[float], variance: list[float]):
+    return torch.tensor([mean], dtype=torch.float64), torch.tensor([variance], dtype=torch.float64).log()
+
+
+FIRST = posterior([0.0, 1.0, -2.0, 0.5], [1.0, 0.25, 1.0, 0.5])
+SECOND = posterior([0.2, 2.0, 2.0, 0.5], [1.0, 0.5, 4.0, 0.5])
+# s1/s2 + (m2 - m1)^2 / s2 - 1 + log s2 - log s1:
+DISTANCES = [0.04, 0.5 + 2 - 1 + math.log(2), 0.25 + 4 - 1 + math.log(4), 0.0]
+
+
+def test_mask_and_averages_by_hand() -> None:
+    """Distances .04, 2.193, 4.636 and 0; the middle is 2.318, so that only the third latent counts as changed."""
+    found = distance(FIRST, SECOND)
+    assert found[0].tolist() == pytest.approx(DISTANCES)
+    assert shared(found)[0].tolist() == [True, True, False, True]
+    one, other, same = share(FIRST, SECOND, "arithmetic")
+    assert same[0].tolist() == [True, True, False, True]
+    assert one[0][0].tolist() == pytest.approx([0.1, 1.5, -2.0, 0.5])
+    assert other[0][0].tolist() == pytest.approx([0.1, 1.5, 2.0, 0.5])
+    assert one[1].exp()[0].tolist() == pytest.approx([1.0, 0.375, 1.0, 0.5])
+    assert other[1].exp()[0].tolist() == pytest.approx([1.0, 0.375, 4.0, 0.5])
+
+
+def test_the_threshold_lies_midway_between_the_least_and_the_largest_distance() -> None:
+    distances = torch.tensor([[1.0, 2.9, 3.1, 5.0], [0.0, 0.4, 0.6, 1.0], [2.0, 2.0, 2.0, 2.0]])
+    assert shared(distances).tolist() == [[True, True, False, False], [True, True, False, False], [True] * 4]
+
+
+def test_the_distance_is_twice_the_kl_divergence() -> None:
+    (mean1, log1), (mean2, log2) = posteriors(6, 3), posteriors(6, 3, seed=1)
+    normals = [torch.distributions.Normal(m, (0.5 * v).exp()) for m, v in ((mean1, log1), (mean2, log2))]
+    expected = 2 * torch.distributions.kl_divergence(*normals)
+    torch.testing.assert_close(distance((mean1, log1), (mean2, log2)), expected)
+
+
+def test_the_harmonic_average_is_the_product_of_gaussians_with_twice_its_variance() -> None:
+    """The product of the densities on a grid: its mean, and half the variance that Ada-ML-VAE takes."""
+    grid = np.linspace(-30, 30, 600_001)
+    (mean1, log1), (mean2, log2) = FIRST, SECOND
+    mean, log_variance = averaged(FIRST, SECOND, "harmonic")
+    for latent in range(4):
+        log_product = sum(
+            -0.5 * (grid - float(m[0, latent])) ** 2 / float(v[0, latent].exp())
+            for m, v in ((mean1, log1), (mean2, log2))
+        )
+        weights = np.exp(log_product - log_product.max())
+        weights /= weights.sum()
+        centre = (weights * grid).sum()
+        assert float(mean[0, latent]) == pytest.approx(centre, abs=1e-9)
+        assert float(log_variance[0, latent].exp()) == pytest.approx(2 * (weights * (grid - centre) ** 2).sum())
+
+
+def test_an_image_with_itself_shares_all_and_stays_as_it_is() -> None:
+    given = posteriors(3, 5)
+    for average in ("arithmetic", "harmonic"):
+        one, other, same = share(given, given, average)
+        assert bool(same.all())
+        for mean, log_variance in (one, other):
+            torch.testing.assert_close((mean, log_variance), given)
+
+
+def test_the_largest_distance_never_counts_as_shared() -> None:
+    distances = distance(posteriors(50, 4), posteriors(50, 4, seed=1))
+    same = shared(distances)
+    rows = torch.arange(50)
+    assert not same[rows, distances.argmax(1)].any()
+    assert same[rows, distances.argmin(1)].all()

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -9,6 +10,10 @@ from torch import Tensor
 from tests.families.circles import SETTINGS, Image
 from tests.families.members import Move, Weights, play
 from tests.families.plain import Mover, Terms, bernoulli, check, decoder, mean_of
+from tests.families.posteriors import normal
+from unbraid.families.delta_vae import CirclePosterior, DeltaVAE, circle_kl, delta_vae, random_walk, to_circle
+from unbraid.families.divergences import gaussian_kl
+from unbraid.families.networks import network_pair
 
 
 def loss(weights: Weights, move: Move) -> tuple[Tensor, Terms]:
@@ -30,3 +35,76 @@ def test_two_steps(base: str) -> None:
     bounds = {name: SETTINGS[name] / (1 if base == "e" else math.log(10)) for name in ("log_t_low", "log_t_high")}
     played = play("delta_vae", 2, circles=2, log_t_base=base, **{**SETTINGS, **bounds})
     check(played, {"vae": Mover(loss, ("vae.",), 1e-3)}, ["vae", "vae"])
+
+
+def wrapped_normal(angle: np.ndarray, variance: float) -> np.ndarray:
+    """Its density: Brownian motion on the circle after the time `variance`, exactly."""
+    turns = 2 * math.pi * np.arange(-20, 21)[:, None]
+    return np.exp(-0.5 * (angle + turns) ** 2 / variance).sum(0) / math.sqrt(2 * math.pi * variance)
+
+
+@pytest.mark.parametrize(("time", "error"), [(1e-3, 1e-9), (0.02, 1e-9), (0.1, 1e-9), (1.0, 0.006)])
+def test_kl_on_the_circle_is_that_of_the_wrapped_normal_while_t_is_small(time: float, error: float) -> None:
+    angle = np.linspace(-math.pi, math.pi, 200_001)[:-1]
+    density = wrapped_normal(angle, time)
+    parts = np.where(density > 0, density * np.log(np.maximum(density, 1e-300) * 2 * math.pi), 0.0)
+    exact = parts.sum() * (angle[1] - angle[0])
+    ours = float(circle_kl(torch.tensor(math.log(time), dtype=torch.float64)))
+    assert ours == pytest.approx(exact, abs=error)
+    assert ours <= exact + 1e-9
+
+
+@pytest.mark.parametrize("time", [1e-4, 0.01, 0.1])
+def test_random_walks_spread_as_the_wrapped_normal_does(time: float) -> None:
+    """Its cosine moments are exp(-k^2 t / 2); 100 000 walks of 10 steps, from 100 degrees."""
+    n, start = 100_000, math.radians(100)
+    location = torch.tensor([math.cos(start), math.sin(start)], dtype=torch.float64).expand(n, 2)
+    log_time = torch.full((n,), math.log(time), dtype=torch.float64)
+    points = random_walk(location, log_time, normal(10, n, 2))
+    torch.testing.assert_close(points.square().sum(-1), torch.ones(n, dtype=torch.float64))
+    angle = torch.atan2(points[:, 1], points[:, 0]) - start
+    assert float(angle.sin().mean()) == pytest.approx(0, abs=4 * math.sqrt(time / n))
+    for k in (1, 2):
+        spread = 1 - float((k * angle).cos().mean())
+        assert spread == pytest.approx(1 - math.exp(-(k**2) * time / 2), rel=0.02)
+
+
+def test_a_vector_without_a_direction_is_no_fault() -> None:
+    vectors = torch.tensor([[0.0, 0.0], [3.0, 4.0], [1e-3, 0.0]], dtype=torch.float64, requires_grad=True)
+    points = to_circle(vectors)
+    torch.testing.assert_close(points.detach(), torch.tensor([[0.0, 0], [0.6, 0.8], [1, 0]], dtype=torch.float64))
+    (gradient,) = torch.autograd.grad(points.sum(), vectors)
+    assert torch.isfinite(gradient).all()
+
+
+def test_the_loss_adds_the_spaces_up() -> None:
+    """Two images, two circles and one line: the means over images of sums over spaces."""
+    log_time = torch.tensor([[-9.0, -10.0], [-9.5, -9.0]], dtype=torch.float64)
+    mean, log_variance = torch.tensor([[1.0], [2.0]]).double(), torch.tensor([[0.0], [-1.0]]).double()
+    posterior = CirclePosterior(to_circle(normal(2, 2, 2)), log_time, mean, log_variance)
+    loss, logs = delta_vae(posterior, torch.tensor([100.0, 104.0], dtype=torch.float64))
+    circles = (9 + 10 + 9.5 + 9) / 2 / 2 + (math.log(2 * math.pi) - 1) / 2 * 2
+    line = float(gaussian_kl(mean, log_variance).mean())
+    assert {name: float(value) for name, value in logs.items()} == pytest.approx(
+        {"reconstruction": 102, "kl": circles + line, "kl_circles": circles, "kl_euclidean": line}
+    )
+    assert float(loss) == pytest.approx(102 + circles + line)
+
+
+@pytest.mark.parametrize("network", ["conv", "dense", "dense_norm"])
+@pytest.mark.parametrize(("circles", "lines"), [(2, 0), (1, 5), (0, 3)])
+def test_posteriors_have_their_shapes_and_ranges(network: str, circles: int, lines: int) -> None:
+    pair = network_pair(network, (32, 32, 1), 3 * circles + 2 * lines, 2 * circles + lines)
+    vae = DeltaVAE(*pair, circles, lines)
+    images = torch.rand(6, 1, 32, 32)
+    posterior = vae.encode(images, -10.0, -9.0)
+    assert posterior.location.shape == (6, circles, 2)
+    assert posterior.mean.shape == posterior.log_variance.shape == (6, lines)
+    torch.testing.assert_close(posterior.location.square().sum(-1), torch.ones(6, circles))
+    assert ((posterior.log_time > -10) & (posterior.log_time < -9)).all()
+    assert vae.decode(posterior.location, posterior.mean).shape == images.shape
+
+
+def test_an_interval_of_one_point_fixes_the_time() -> None:
+    vae = DeltaVAE(*network_pair("dense", (4,), 3, 2), 1, 0)
+    assert (vae.encode(torch.rand(3, 4), -7.0, -7.0).log_time == -7).all()

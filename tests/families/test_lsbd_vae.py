@@ -1,5 +1,8 @@
 """LSBD-VAE: steps on groups and on images of none, against Tonnaer et al. 2022, section 5 and eq. 11."""
 
+import math
+
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -8,7 +11,11 @@ from tests.families import test_delta_vae
 from tests.families.circles import SETTINGS, Image, turned, unit
 from tests.families.members import SPACE, Move, Weights, play
 from tests.families.plain import Mover, Terms, bernoulli, check, decoder, levels, mean_of, position
-from unbraid.data import FactorSpace
+from tests.families.posteriors import normal
+from unbraid.data import FactorSpace, labelled_pairs, turntables, walks
+from unbraid.families.delta_vae import CirclePosterior, delta_vae, to_circle
+from unbraid.families.lsbd_vae import anchor_of, lsbd_loss, lsbd_vae, rotate
+from unbraid.metrics.d_lsbd import d_lsbd
 
 GAMMA = 7.0
 
@@ -26,8 +33,8 @@ def turns_of(image: Tensor, n_circles: int) -> list[float]:
 def loss_of_groups(weights: Weights, move: Move, anchor: str) -> tuple[Tensor, Terms]:
     """The labels are taken from the factors of the images: x_m = g_m x_1, each circle for one cyclic factor."""
     fits, circles, lines, disorders = [], [], [], []
-    for images, walks, noises in zip(*(move.batch[f"group{s}"] for s in ("s", " walk", " noise")), strict=True):
-        seen = [Image(weights, *given) for given in zip(images, walks, noises, strict=True)]
+    for images, steps, noises in zip(*(move.batch[f"group{s}"] for s in ("s", " walk", " noise")), strict=True):
+        seen = [Image(weights, *given) for given in zip(images, steps, noises, strict=True)]
         angles = [turns_of(image, len(seen[0].points)) for image in images]
         turns = [[one - first for one, first in zip(each, angles[0], strict=True)] for each in angles]
         m, n = len(images), len(angles[0])
@@ -102,3 +109,102 @@ def test_turntables_are_whole_objects_and_their_batches_single_ones() -> None:
         (table,) = move.batch["groups"]
         assert [position(image) % 5 for image in table] == [0, 1, 2, 3, 4]
         assert len({position(image) // 5 for image in table}) == 1
+
+
+TURNING = FactorSpace(("y", "shape", "x"), (12, 3, 8), ("cyclic", "categorical", "cyclic"))
+ANGLES = torch.rand(6, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+NO_LINES = torch.zeros(1, 1, 0, dtype=torch.float64)
+
+
+def on_circles(turns: Tensor) -> Tensor:
+    return torch.stack([(2 * math.pi * turns).cos(), (2 * math.pi * turns).sin()], dim=-1)
+
+
+def equivariant(levels: np.ndarray) -> tuple[Tensor, Tensor]:
+    """Latents of images at these levels: two circles that turn with y and x, and two lines that hold the shape."""
+    turns = torch.from_numpy(levels[..., [0, 2]] / np.array([12, 8]))
+    shape = torch.from_numpy(levels[..., [1]].astype(float))
+    return on_circles(turns + torch.tensor([0.3, 0.8])), torch.cat([shape, 1 - shape], dim=-1)
+
+
+def test_rho_is_a_homomorphism_into_the_rotations() -> None:
+    """rho(g h) = rho(g) rho(h), rho(e) = 1, and lengths, angles and orientation stay."""
+    basis = torch.eye(2, dtype=torch.float64)
+    matrices = torch.stack([rotate(basis, angle.expand(2)).T for angle in ANGLES])
+    torch.testing.assert_close(matrices.mT @ matrices, torch.eye(2, dtype=torch.float64).expand(6, 2, 2))
+    torch.testing.assert_close(torch.linalg.det(matrices), torch.ones(6, dtype=torch.float64))
+    for g, one in zip(ANGLES, matrices, strict=True):
+        for h, other in zip(ANGLES, matrices, strict=True):
+            torch.testing.assert_close(one @ other, rotate(basis, (g + h).expand(2)).T)
+    torch.testing.assert_close(rotate(basis, torch.ones(2, dtype=torch.float64)), basis)
+    torch.testing.assert_close(
+        rotate(basis, torch.full((2,), 0.25).double()), torch.tensor([[0.0, 1], [-1, 0]]).double()
+    )
+
+
+@pytest.mark.parametrize("series", [
+    labelled_pairs(TURNING, 40, seed=1), walks(TURNING, 5, 9, seed=2), turntables(TURNING, "x", seed=3),
+], ids=["pairs", "walks", "turntables"])  # fmt: skip
+def test_latents_that_turn_as_their_images_cost_nothing(series) -> None:
+    points, values = equivariant(TURNING.factors(series.index))
+    turns = torch.from_numpy(series.turns[..., [0, 2]])
+    assert float(lsbd_loss(points, values, turns).abs().max()) < 1e-25
+    anchor = anchor_of(points, values, turns)
+    torch.testing.assert_close(anchor.points, points[:, :1])  # g_1 = e
+    torch.testing.assert_close(rotate(anchor.points.expand_as(points), turns), points)
+    assert float(lsbd_loss(points, values, -turns).mean()) > 0.05
+
+
+def test_it_is_the_dispersion_that_d_lsbd_measures() -> None:
+    """One circle, 64 views whose angle is off by up to 0.5 rad, the same half a turn later so that their mean is 0.
+
+    With R the length of the mean, eq. 11 is 2 (1 - R), since the mean is put back onto the circle; eq. 10 keeps it
+    inside and is 1 - R^2.
+    """
+    level = np.arange(64)
+    off = 0.5 * np.random.default_rng(0).uniform(-1, 1, 32)
+    angle = 2 * np.pi * level / 64 + np.tile(off, 2)
+    codes = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    measured = d_lsbd(codes, level[:, None], kinds=("cyclic",)).score
+    loss = float(lsbd_loss(torch.from_numpy(codes)[None, :, None], NO_LINES.expand(1, 64, 0),
+                           torch.from_numpy(level / 64)[None, :, None]))  # fmt: skip
+    assert measured == pytest.approx(1 - (1 - loss / 2) ** 2, rel=1e-12)
+    assert 0.05 < measured < 0.5
+
+
+def test_pairs_by_hand() -> None:
+    """Errors of e degrees between two images: each is e / 2 from their mean, a squared chord of 2 (1 - cos(e / 2)).
+
+    On two circles the errors add up. A sum of cosines over both, clipped to 1, would be 0 for two errors of 120.
+    """
+    for first, second in [(0, 120), (120, 120), (90, 30)]:
+        error = torch.tensor([first, second], dtype=torch.float64) / 360
+        points = on_circles(torch.stack([torch.zeros(2).double(), 0.25 + error])[None])
+        turns = torch.tensor([[[0.0, 0.0], [0.25, 0.25]]], dtype=torch.float64)
+        expected = sum(2 * (1 - math.cos(math.radians(each / 2))) for each in (first, second))
+        assert float(lsbd_loss(points, NO_LINES.expand(1, 2, 0), turns)) == pytest.approx(expected)
+
+
+def test_it_is_a_mean_over_the_group_of_squares() -> None:
+    """Values 1 and 5 on a line are 2 from their mean: 4, not 2 and not 8; each image twice changes nothing."""
+    points = on_circles(torch.zeros(1, 2, 1, dtype=torch.float64))
+    values, turns = torch.tensor([[[1.0], [5.0]]], dtype=torch.float64), torch.zeros(1, 2, 1, dtype=torch.float64)
+    assert float(lsbd_loss(points, values, turns)) == pytest.approx(4)
+    twice = (each.repeat_interleave(2, dim=1) for each in (points, values, turns))
+    assert float(lsbd_loss(*twice)) == pytest.approx(4)
+
+
+def test_the_loss_is_that_of_the_delta_vae_and_gamma_times_the_disorder() -> None:
+    posterior = CirclePosterior(to_circle(normal(4, 1, 2)), normal(4, 1) - 9, normal(4, 2), normal(4, 2, seed=3))
+    fit, disorder = normal(4).abs(), torch.tensor([0.25, 0.75], dtype=torch.float64)
+    loss, logs = lsbd_vae(posterior, fit, disorder, gamma=100.0)
+    assert float(loss) == pytest.approx(float(delta_vae(posterior, fit)[0]) + 50)
+    assert float(logs["lsbd"]) == pytest.approx(0.5)
+
+
+def test_opposite_images_are_no_fault() -> None:
+    points = on_circles(torch.tensor([[[0.0], [0.5]]], dtype=torch.float64)).requires_grad_()
+    loss = lsbd_loss(points, NO_LINES.expand(1, 2, 0), torch.zeros(1, 2, 1, dtype=torch.float64))
+    (gradient,) = torch.autograd.grad(loss.sum(), points)
+    assert torch.isfinite(loss).all()
+    assert torch.isfinite(gradient).all()

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests.families.objectives.posteriors import normal, outputs_of, posteriors
+from tests.families.posteriors import normal, outputs_of, posteriors
 from unbraid.families.ada_vae import Average, share
 from unbraid.families.beta_tcvae import FactorialFlow, beta_tcvae
 from unbraid.families.cci_vae import cci_vae

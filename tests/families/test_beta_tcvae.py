@@ -1,4 +1,4 @@
-"""The estimators against enumeration of all batches, plain loops, and integrals of small mixtures."""
+"""Beta-TCVAE: a step against the paper's equations, its estimators, and its learned prior."""
 
 import math
 from itertools import permutations, product
@@ -6,11 +6,106 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from tests.families.objectives.posteriors import normal, outputs_of, posteriors
-from unbraid.families.beta_tcvae import Estimator, KLTerms, beta_tcvae, kl_terms, log_weights
+from tests.families.members import DATASET, Move, Weights, play
+from tests.families.plain import (
+    Mover,
+    Terms,
+    bernoulli,
+    check,
+    decoder,
+    drawn,
+    gaussian,
+    log_normal,
+    mean_of,
+)
+from tests.families.posteriors import normal, outputs_of, posteriors
+from unbraid.families.beta_tcvae import Estimator, FactorialFlow, KLTerms, beta_tcvae, kl_terms, log_weights
 from unbraid.families.vae import VAEOutputs, beta_vae
+
+ONE = ["vae"]
+
+
+N = len(DATASET)
+
+
+def mixture_weights(n: int, estimator: str) -> list[list[float]]:
+    """Of q(z_i | x_j) in log q(z_i): beta-TCVAE eq. 3, or appendix C.2 of the later version, with n - 1 = M others."""
+    if estimator == "weighted":
+        return [[1 / (N * n)] * n for _ in range(n)]
+    others = n - 1
+    rows = [[1 / others] * n for _ in range(n)]
+    for i, row in enumerate(rows):
+        row[i] = 1 / N
+        row[(i + 1) % n] = (N - others) / (N * others)
+    return rows
+
+
+def flow_log_density(weights: Weights, latent: int, value: Tensor) -> Tensor:
+    """Of one latent under 32 planar layers; METHODS: u w is held above -1, here at .999 (e^(uw / .999) - 1)."""
+    log_derivative = torch.zeros((), dtype=torch.float64)
+    for k in range(32):
+        u, w, b = (weights[f"prior.{name}"][k, latent] for name in "uwb")
+        if float(u.detach() * w.detach()) < 0:
+            u = 0.999 * (torch.exp(u * w / 0.999) - 1) / w
+        bent = torch.tanh(w * value + b)
+        log_derivative = log_derivative + torch.log(1 + u * w * (1 - bent**2))
+        value = value + u * bent
+    return log_normal(value, torch.zeros_like(value), torch.ones_like(value)) + log_derivative
+
+
+@pytest.mark.parametrize("estimator", ["weighted", "stratified"])
+@pytest.mark.parametrize("prior", ["normal", "factorial_flow"])
+def test_a_step_of_the_beta_tcvae(estimator: str, prior: str) -> None:
+    """Chen et al. 2018, eq. 1 to 3: weights of their own for information, total correlation and dimension-wise KL."""
+    latents = 2
+
+    def loss(weights: Weights, move: Move) -> tuple[Tensor, Terms]:
+        posteriors = [gaussian(weights, image) for image in move.batch["images"]]
+        n = len(posteriors)
+        shares = mixture_weights(n, estimator)
+        fits, information, correlation, dimension_wise = [], [], [], []
+        for i in range(n):
+            z = drawn(posteriors[i], move.batch["noise"][i])
+            fits.append(bernoulli(decoder(weights, "vae.decoder", z), move.batch["images"][i]))
+            log_conditional = log_prior = log_marginals = torch.zeros((), dtype=torch.float64)
+            joint = torch.zeros((), dtype=torch.float64)
+            for j in range(n):
+                mean, log_variance = posteriors[j]
+                density = torch.exp(
+                    sum((log_normal(z[d], mean[d], log_variance[d].exp()) for d in range(latents)), joint * 0)
+                )
+                joint = joint + shares[i][j] * density
+                if j == i:
+                    log_conditional = torch.log(density)
+            for d in range(latents):
+                marginal = sum(
+                    (shares[i][j] * torch.exp(log_normal(z[d], posteriors[j][0][d], posteriors[j][1][d].exp()))
+                     for j in range(n)), joint * 0,
+                )  # fmt: skip
+                log_marginals = log_marginals + torch.log(marginal)
+                own = log_normal(z[d], torch.zeros_like(z[d]), torch.ones_like(z[d]))
+                log_prior = log_prior + (own if prior == "normal" else flow_log_density(weights, d, z[d]))
+            information.append(log_conditional - torch.log(joint))
+            correlation.append(torch.log(joint) - log_marginals)
+            dimension_wise.append(log_marginals - log_prior)
+        fit = mean_of(fits)
+        parts = [mean_of(each) for each in (information, correlation, dimension_wise)]
+        names = ("index_code_information", "total_correlation", "dimension_wise_kl")
+        logs = {"reconstruction": fit, "kl": parts[0] + parts[1] + parts[2], **dict(zip(names, parts, strict=True))}
+        return fit + 0.6 * parts[0] + 5.0 * parts[1] + 1.7 * parts[2], logs
+
+    settings = {"alpha": 0.6, "beta": 5.0, "gamma": 1.7, "estimator": estimator, "prior": prior}
+    trains = ("vae.", "prior.") if prior == "factorial_flow" else ("vae.",)
+    played = play("beta_tcvae", latents=latents, **settings)
+    assert len(played.moves[0].batch["images"]) == 4 < N
+    check(played, {"vae": Mover(loss, trains)}, ONE)
+
+
+def test_the_number_of_images_is_not_that_of_the_batch() -> None:
+    assert (N, math.prod(DATASET.space.sizes)) == (60, 60)
+
 
 ESTIMATORS: tuple[Estimator, ...] = ("weighted", "stratified")
 
@@ -187,3 +282,125 @@ def test_the_stratified_estimator_needs_two_images_and_no_more_than_there_are(n_
         log_weights(n_batch, n_train, "stratified")
     with pytest.raises(ValueError, match="'weighted' or 'stratified'"):
         log_weights(4, 10, "exact")  # pyright: ignore[reportArgumentType]
+
+
+N_LATENTS = 4
+
+
+def flow_of(scale: float, depth: int = 32, seed: int = 0) -> FactorialFlow:
+    """Parameters `scale` times standard normal: 0.02 at the start of training, 1 is far from it."""
+    torch.manual_seed(seed)
+    flow = FactorialFlow(N_LATENTS, depth).double()
+    for parameter in flow.parameters():
+        nn.init.normal_(parameter, std=scale)
+    return flow.requires_grad_(False)
+
+
+def steep() -> FactorialFlow:
+    """u w = -30 in one layer, where the map would fold back."""
+    flow = flow_of(0.5, depth=3)
+    flow.u[1], flow.w[1], flow.b[1] = 10.0, -3.0, 0.1
+    return flow
+
+
+FLOWS = {
+    "start": flow_of(0.02),
+    "bent": flow_of(0.4),
+    "wild": flow_of(1.0),
+    "shallow": flow_of(2.0, 2),
+    "steep": steep(),
+}
+
+
+def column(values: Tensor) -> Tensor:
+    return values[:, None].expand(-1, N_LATENTS)
+
+
+@pytest.mark.parametrize("name", FLOWS)
+def test_density_integrates_to_one(name: str) -> None:
+    """Trapezoids between evenly spaced latents, and latents of evenly spaced base values: close where it is steep."""
+    flow = FLOWS[name]
+    steps = column(torch.linspace(0, 1, 2001, dtype=torch.float64))
+    values = flow.from_base(14 * steps - 7)
+    low, high = values[:1], values[-1:]
+    values = torch.cat([values, low + (high - low) * steps]).sort(0).values
+    density = flow(values).exp()
+    for latent in range(N_LATENTS):
+        assert float(torch.trapezoid(density[:, latent], values[:, latent])) == pytest.approx(1.0, abs=1e-4)
+
+
+@pytest.mark.parametrize("name", FLOWS)
+def test_bisection_turns_the_flow_around(name: str) -> None:
+    flow = FLOWS[name]
+    base = torch.randn(200, N_LATENTS, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    latents = flow.from_base(base)
+    torch.testing.assert_close(flow.to_base(latents)[0], base, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", FLOWS)
+def test_every_layer_increases_and_its_derivative_is_the_one_reported(name: str) -> None:
+    flow = FLOWS[name]
+    product = flow.slopes() * flow.w
+    assert bool((product >= FactorialFlow.FLOOR - 1).all())
+    values = column(torch.linspace(-6, 6, 400, dtype=torch.float64)).clone().requires_grad_()
+    base, log_derivative = flow.to_base(values)
+    assert bool((base.diff(dim=0) > 0).all())
+    (derivative,) = torch.autograd.grad(base.sum(), values)
+    torch.testing.assert_close(log_derivative, derivative.log(), rtol=1e-6, atol=1e-6)
+
+
+def test_density_of_one_layer_by_hand() -> None:
+    """x = z + 0.5 tanh(2 z - 1): at z = 1/2 x = 1/2 and dx/dz = 1 + 0.5 * 2; log N(1/2) + log 2."""
+    flow = FactorialFlow(1, depth=1)
+    nn.init.constant_(flow.u, 0.5)
+    nn.init.constant_(flow.w, 2.0)
+    nn.init.constant_(flow.b, -1.0)
+    expected = torch.distributions.Normal(0.0, 1.0).log_prob(torch.tensor(0.5)) + torch.tensor(2.0).log()
+    torch.testing.assert_close(flow(torch.tensor([[0.5]])).squeeze(), expected)
+
+
+def test_u_is_left_alone_where_it_may_be_and_meets_itself_at_the_border() -> None:
+    flow = FactorialFlow(3, depth=1).requires_grad_(False)
+    flow.w[0] = torch.tensor([2.0, -1e-7, 1.0])
+    flow.u[0] = torch.tensor([5.0, 1.0, -1e-3])
+    torch.testing.assert_close(flow.slopes()[0], torch.tensor([5.0, 1.0, -1e-3]), rtol=1e-3, atol=0)
+
+
+def test_derivatives_of_the_density_with_respect_to_everything() -> None:
+    flow = flow_of(0.7, depth=3)
+    values = torch.randn(3, N_LATENTS, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    parameters = [parameter.clone().requires_grad_() for parameter in flow.parameters()]
+    names = [name for name, _ in flow.named_parameters()]
+
+    def density(values: Tensor, *given: Tensor) -> Tensor:
+        return torch.func.functional_call(flow, dict(zip(names, given, strict=True)), (values,))
+
+    assert torch.autograd.gradcheck(density, (values.requires_grad_(), *parameters))
+
+
+def test_gradients_are_finite_where_u_or_w_is_zero() -> None:
+    flow = FactorialFlow(2, depth=2)
+    nn.init.zeros_(flow.u)
+    nn.init.zeros_(flow.w)
+    flow(torch.ones(3, 2)).sum().backward()
+    assert all(bool(parameter.grad.isfinite().all()) for parameter in flow.parameters() if parameter.grad is not None)
+
+
+def test_training_finds_two_humps() -> None:
+    """An equal mixture of N(-2, 0.25) and N(2, 0.25): far more likely under the flow than under any normal."""
+    generator = torch.Generator().manual_seed(0)
+    data = torch.randn(512, 1, generator=generator) * 0.5
+    data = data + 2 * torch.where(torch.arange(512) % 2 == 0, 1.0, -1.0)[:, None]
+    torch.manual_seed(0)
+    flow = FactorialFlow(1, depth=8)
+    adam = torch.optim.Adam(flow.parameters(), lr=3e-2)
+    for _ in range(120):
+        loss = -flow(data).mean()
+        adam.zero_grad()
+        loss.backward()
+        adam.step()
+    normal = torch.distributions.Normal(0.0, data.std()).log_prob(data).mean()
+    assert -float(loss.detach()) > float(normal) + 0.3
+    samples = flow.from_base(torch.randn(2000, 1, generator=generator))
+    assert float((samples.abs() < 0.7).float().mean()) < 0.1
+    assert float((samples > 0).float().mean()) == pytest.approx(0.5, abs=0.1)
