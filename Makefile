@@ -85,7 +85,7 @@ reproduce: $(TRAINS)
 # of it lies inside the package. Upload zoo.zip with the release.
 zoo: $(TRAINS)
 	@test -n "$(STUDIES)" || { echo "Say of which: make zoo STUDIES='reproduced/udr-2020-laptop reproduced/dci-2018-laptop'."; exit 2; }
-	$(BIN)/python evidence/tools/zoo.py $(STUDIES)
+	$(BIN)/python evidence/make_zoo.py $(STUDIES)
 	$(BIN)/python -m zipfile --create zoo.zip zoo
 
 docs: $(INSTALLED)
@@ -96,7 +96,7 @@ docs: $(INSTALLED)
 # Up to what can be uploaded; RELEASING.md says what is left to do by hand.
 release: $(INSTALLED) browser
 	@test -z "$$(git status --porcelain)" || { echo "Commit first: a release is built from what is committed."; exit 2; }
-	$(BIN)/python evidence/tools/release.py $(VERSION)
+	$(BIN)/python evidence/release.py $(VERSION)
 	$(MAKE) check docs
 	rm -rf dist
 	$(BIN)/python -m build

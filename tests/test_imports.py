@@ -110,9 +110,7 @@ def within(name: str, modules: Mapping[str, Path]) -> str | None:
 
 
 SCRIPTS = sorted(
-    path
-    for folder in ("evidence", "evidence/benchmarks", "evidence/tools")
-    for path in (SOURCE.parents[1] / folder).glob("*.py")
+    path for folder in ("evidence", "evidence/benchmarks") for path in (SOURCE.parents[1] / folder).glob("*.py")
 )
 
 

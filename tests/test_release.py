@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 FILES = ("pyproject.toml", "CITATION.cff", "src/unbraid/base/references.bib", "CHANGELOG.md")
-fill = runpy.run_path(str(ROOT / "evidence" / "tools" / "release.py"))["fill"]
+fill = runpy.run_path(str(ROOT / "evidence" / "release.py"))["fill"]
 DAY = date(2027, 3, 1)
 
 

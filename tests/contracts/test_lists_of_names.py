@@ -25,7 +25,6 @@ from unbraid.show import (
     plot_traversals,
 )
 from unbraid.studies.holdout.splits import compositional_holdouts
-from unbraid.zoo import build
 
 RNG = np.random.default_rng(0)
 CODES, FACTORS = RNG.standard_normal((60, 3)), RNG.integers(0, 3, (60, 3))
@@ -65,7 +64,6 @@ LISTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     ),
     "plot_traversals captions": ("captions", lambda names: plot_traversals(STRIPS, captions=names)),
     "trust": ("trust", lambda names: trusting("my_lab.scores:metric", names)),
-    "build studies": ("studies", lambda names: build(names, "zoo")),
     "fit families": ("families", lambda names: fit("images", "fit", minutes=30, families=names)),
 }  # fmt: skip
 # And those that one name may stand for, with what is neither.

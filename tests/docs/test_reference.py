@@ -78,7 +78,7 @@ def test_links_between_files_become_links_between_pages() -> None:
     from pages.texts import relinked
 
     rows = {"metrics": ["mig"], "datasets": []}
-    text = "[a](../../docs/metrics.md#mig) [b](README.md) [c](../../src/unbraid/x.py) [d](https://e.org) `x[0](y)`"
+    text = "[a](../../docs/metrics.md#mig) [b](README.md) [c](../../src/unbraid/py.typed) [d](https://e.org) `x[0](y)`"
     assert relinked(text, "evidence/benchmarks/README.md", rows) == (
         "[a](metrics/mig.md) [b](benchmarks.md) c [d](https://e.org) `x[0](y)`"
     )

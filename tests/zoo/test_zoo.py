@@ -2,10 +2,12 @@
 
 import json
 import re
-import runpy
+import sys
 import zipfile
 from collections import Counter
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,13 +17,14 @@ import unbraid
 from unbraid import zoo
 from unbraid.runs.run import load_run
 from unbraid.studies.study import Study
-from unbraid.zoo.building import SCORED
-from unbraid.zoo.defects import DEFECTS, defects_of
 from unbraid.zoo.listing import PACKAGED
 from unbraid.zoo.zoo_files import open_file, packed, unpacked
 
 ROOT = Path(__file__).parents[2]
-tool = runpy.run_path(str(ROOT / "evidence" / "tools" / "zoo.py"))
+sys.path.insert(0, str(ROOT / "evidence"))
+tool: Any = import_module("make_zoo")
+building: Any = import_module("zoo_building")
+defects: Any = import_module("zoo_defects")
 YAML = """
 name: tiny
 dataset: {name: square, positions: 8, shrink: 4}
@@ -48,7 +51,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def built(study: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("zoo")
     before = {path: path.stat().st_mtime_ns for path in study.rglob("*")}
-    assert zoo.build([study, study], folder, untrained=1) == [folder / "square.npz"]  # each run once
+    assert building.build([study, study], folder, untrained=1) == [folder / "square.npz"]  # each run once
     assert {path: path.stat().st_mtime_ns for path in study.rglob("*")} == before
     return folder
 
@@ -85,30 +88,30 @@ def test_codes_are_those_of_the_run_in_float16(study: Path, built: Path) -> None
 def test_scores_are_those_of_the_codes_that_are_kept(built: Path) -> None:
     models = zoo.list(built)
     for name in ("square/beta_vae-l3-b4-s1", "square/pca-l3-s0"):
-        card = unbraid.score(zoo.load(name, built), metrics=SCORED)
+        card = unbraid.score(zoo.load(name, built), metrics=building.SCORED)
         for metric in card:
             assert models.loc[name, metric] == card.scored[metric].headline
 
 
 def test_rows_are_the_same_of_all_models(study: Path, tmp_path: Path) -> None:
-    zoo.build([study], tmp_path, rows=20, keep=lambda name: "-b1-" in name)
+    building.build([study], tmp_path, rows=20, keep=lambda name: "-b1-" in name)
     one, other = (zoo.load(f"square/beta_vae-l3-b1-s{seed}", tmp_path) for seed in (0, 1))
     assert len(one) == 20
     assert np.array_equal(one.factors, other.factors)
     assert len(np.unique(one.factors, axis=0)) == 20
     with pytest.raises(ValueError, match="no finished model"):
-        zoo.build([study], tmp_path, keep=lambda _: False)
+        building.build([study], tmp_path, keep=lambda _: False)
 
 
 def test_equal_studies_make_equal_files(study: Path, built: Path, tmp_path: Path) -> None:
-    (path,) = zoo.build([study], tmp_path, untrained=1)
+    (path,) = building.build([study], tmp_path, untrained=1)
     assert path.read_bytes() == (built / "square.npz").read_bytes()
 
 
 def test_untrained_models_are_known_by_their_defects(built: Path) -> None:
-    defects = zoo.list(built)["defects"]
-    assert "untrained" in defects["square/beta_vae-untrained-s0"]
-    assert {defect for each in defects for defect in each} <= {*DEFECTS}
+    listed = zoo.list(built)["defects"]
+    assert "untrained" in listed["square/beta_vae-untrained-s0"]
+    assert {defect for names in listed for defect in names} <= {*defects.DEFECTS}
 
 
 def test_defects_of_codes_that_have_them() -> None:
@@ -119,7 +122,7 @@ def test_defects_of_codes_that_have_them() -> None:
     wide, narrow = np.zeros((400, 2)), np.full((400, 2), -8.0)
 
     def of(codes: np.ndarray, log_variances: np.ndarray | None = None) -> tuple[str, ...]:
-        return defects_of(unbraid.Representation(codes, factors, log_variances, kinds=("ordinal",) * 2))
+        return defects.defects_of(unbraid.Representation(codes, factors, log_variances, kinds=("ordinal",) * 2))
 
     assert of(sound) == of(sound, narrow) == ()
     assert of(0.01 * sound, wide) == ("collapsed", "few codes")
@@ -160,7 +163,7 @@ def test_a_model_that_is_not_there(built: Path) -> None:
 def test_what_keeps_models_is_a_function(tmp_path: Path) -> None:
     for given in (3, ["square/beta_vae-s0"]):
         with pytest.raises(TypeError, match="keep must be a function from the name of a model to whether it is kept"):
-            zoo.build([], tmp_path, keep=given)  # pyright: ignore[reportArgumentType]
+            building.build([], tmp_path, keep=given)  # pyright: ignore[reportArgumentType]
 
 
 def test_the_variable_names_the_folder(built: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -246,7 +249,7 @@ def test_the_code_of_the_guide_runs(capsys: pytest.CaptureFixture[str], monkeypa
     exec(compile(block, "zoo.md", "exec"), names)
     assert len(names["found"].scores) == len(names["models"])
     assert "mig" in capsys.readouterr().out
-    assert all(f"| `{defect}` |" in page for defect in DEFECTS)
+    assert all(f"| `{defect}` |" in page for defect in defects.DEFECTS)
 
 
 def test_models_inside_the_package_differ() -> None:
@@ -264,10 +267,10 @@ def test_models_inside_the_package_differ() -> None:
         for beta in range(n_settings)
         for seed in (0, 1)
     ]
-    rows += [(f"few/vae-{beta}-s0", "few", "vae", f"beta={beta}", ()) for beta in range(tool["LEAST"] - 1)]
+    rows += [(f"few/vae-{beta}-s0", "few", "vae", f"beta={beta}", ()) for beta in range(tool.LEAST - 1)]
     models = pd.DataFrame(rows, columns=["name", "dataset", "family", "setting", "defects"]).set_index("name")
-    chosen = tool["inside"](models)
-    assert len(chosen) == tool["INSIDE"] == 24
+    chosen = tool.inside(models)
+    assert len(chosen) == tool.INSIDE == 24
     assert {f"three/{family}-{beta}-s0" for family in ("vae", "tcvae") for beta in (0, 28, 14)} <= chosen
     assert sorted(name for name in chosen if name.endswith("s1")) == [
         f"{each}/vae-2-s1" for each in ("one", "three", "two")

@@ -1,18 +1,12 @@
 """AnnData: the embeddings in `obsm`, scored against columns of `obs`; in memory, and in .h5ad files."""
 
-import warnings
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from unbraid.base.arguments import check_entries
-from unbraid.base.optional import require
-from unbraid.base.suggest import one_line, suggestion
 from unbraid.base.types import DataFrame
+from unbraid.data.h5ad import check_names
 from unbraid.files.trust import trusting
-from unbraid.files.whole_files import check_unpacked
 from unbraid.integrations.single_metric import Kinds
 from unbraid.metrics import Metric
 from unbraid.scoring.card import ScoreCard
@@ -21,10 +15,6 @@ from unbraid.scoring.score import score as score_codes
 from unbraid.scoring.unwanted import named
 
 __all__ = ["Benchmarker", "score"]
-
-H5AD = ".h5ad"
-DEEPEST = 3  # groups in groups that anndata writes for a frame or a matrix
-REFERENCE = np.dtype([("length", "<u4"), ("place", "<u8"), ("number", "<u4")])  # of a text, as HDF5 files hold it
 
 
 def score(
@@ -63,8 +53,8 @@ def score(
     """
     names, apart = list(named(factors, "factors")), named(unwanted)
     columns = {name: options[name] for name in ("groups", "weights") if isinstance(options.get(name), str)}
-    _check_names("adata.obsm", [obsm_key], adata.obsm)
-    _check_names("adata.obs", [*names, *apart, *columns.values()], adata.obs)
+    check_names("adata.obsm", [obsm_key], adata.obsm)
+    check_names("adata.obs", [*names, *apart, *columns.values()], adata.obs)
     if kinds is not None and not isinstance(kinds, Mapping):
         check_entries("kinds", kinds, len(names))
         kinds = dict(zip(names, kinds, strict=True))
@@ -117,8 +107,8 @@ class Benchmarker:
         about = {"unwanted": unwanted, "kinds": kinds, "metrics": metrics, "key_added": key_added}
         self._options: dict[str, Any] = {**about, **options}
         self.cards: dict[str, ScoreCard] = {}
-        _check_names("adata.obsm", self._embeddings, adata.obsm)
-        _check_names("adata.obs", [*named(factors, "factors"), *named(unwanted)], adata.obs)
+        check_names("adata.obsm", self._embeddings, adata.obsm)
+        check_names("adata.obs", [*named(factors, "factors"), *named(unwanted)], adata.obs)
         choose(trusting("standard" if metrics is None else metrics))  # before the first embedding has taken its time
 
     def benchmark(self) -> "Benchmarker":
@@ -154,94 +144,3 @@ class Benchmarker:
         results = pandas.DataFrame.from_dict(rows, orient="index").rename_axis("Embedding")
         results.attrs["lower_is_better"] = [name for name, metric in rows_of.items() if not metric.higher_is_better]
         return results
-
-
-def read_h5ad(path: Path, obsm_key: str | None) -> tuple[str, Any, DataFrame]:
-    """Key and matrix of an embedding in a .h5ad file, and its `obs`; nothing else of the file is read.
-
-    Args:
-        path: of the file.
-        obsm_key: of the embedding; None where there is one alone.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        ImportError: anndata is not installed.
-        ValueError: the file is damaged, takes data from other files, or has no such embedding; the message names it.
-    """
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: no such file")
-    read_elem = require("anndata.io", "anndata", "reading .h5ad").read_elem
-    import h5py
-
-    with warnings.catch_warnings(action="ignore"):  # how old the file is
-        try:
-            with h5py.File(path, "r") as file:
-                return _read(path, file, obsm_key, read_elem)
-        except Exception as error:  # h5py and anndata pass on whatever the libraries below them raise
-            if str(error).startswith(f"{path}: "):
-                raise
-            raise ValueError(f"{path}: not a readable .h5ad file ({one_line(error)})") from error
-
-
-def _read(path: Path, file: Any, obsm_key: str | None, read_elem: Callable[[Any], Any]) -> tuple[str, Any, DataFrame]:
-    from scipy import sparse
-
-    there = list(file["obsm"])
-    if obsm_key is None and len(there) != 1:
-        raise ValueError(f"{path}: name the codes (--codes); obsm holds {', '.join(there) or 'nothing'}")
-    key = there[0] if obsm_key is None else obsm_key
-    _check_names(f"{path}: obsm", [key], there)
-    own = _own(file, "obsm")
-    check_unpacked(path, _n_bytes(file, "obs") + _n_bytes(own, key))
-    obs, codes = read_elem(file["obs"]), read_elem(own[key])
-    if sparse.issparse(codes):
-        codes.check_format(full_check=True)
-    if codes.shape[0] != len(obs):
-        raise ValueError(f"obsm/{key} has {codes.shape[0]:,} rows and obs {len(obs):,}")
-    return key, codes, obs
-
-
-def _own(group: Any, name: str) -> Any:
-    """A part that lies in the file itself."""
-    import h5py
-
-    part = group[name] if isinstance(group.get(name, getlink=True), h5py.HardLink) else None
-    if part is None or (isinstance(part, h5py.Dataset) and (part.external or part.is_virtual)):
-        raise ValueError(f"{name!r} is a link")
-    return part
-
-
-def _n_bytes(group: Any, name: str, depth: int = 0) -> int:
-    """What a part of a group takes in memory."""
-    part = _own(group, name)
-    if hasattr(part, "nbytes"):
-        return part.nbytes + _n_letters(part)
-    if depth == DEEPEST:
-        raise ValueError(f"{part.name} holds groups in groups")
-    return sum(_n_bytes(part, each, depth + 1) for each in part)
-
-
-def _n_letters(part: Any) -> int:
-    """Bytes of the texts of a dataset, as the file declares them; 0 where it has none, or they lie in chunks.
-
-    libhdf5 makes room for whatever length stands there before it looks whether the text is as long.
-    """
-    import h5py
-
-    text, place = h5py.check_string_dtype(part.dtype), part.id.get_offset()
-    if (
-        text is None
-        or text.length is not None
-        or place is None
-        or part.id.get_storage_size() != REFERENCE.itemsize * part.size
-    ):
-        return 0
-    path = Path(part.file.filename)
-    count = min(part.size, path.stat().st_size // REFERENCE.itemsize)
-    return int(np.fromfile(path, REFERENCE, count, offset=place)["length"].sum(dtype=np.int64))
-
-
-def _check_names(where: str, names: Sequence[str], known: Any) -> None:
-    for name in names:
-        if name not in known:
-            raise ValueError(f"{where} has no {name!r}; {suggestion(str(name), [*known])}")

@@ -12,11 +12,11 @@ from unbraid.base.arrays import as_full, in_columns
 from unbraid.base.suggest import suggestion
 from unbraid.data import POSTERIOR, Representation
 from unbraid.data.guessing import note_on_guesses
+from unbraid.data.h5ad import H5AD, read_h5ad
 from unbraid.data.labels import read_labels
 from unbraid.data.representation import load_codes, read_table, row_names
 from unbraid.data.row_index import counts, note_on_order, order_of, taken
 from unbraid.files.tables import names_in, read_columns, read_sparse
-from unbraid.integrations.anndata import H5AD, read_h5ad
 from unbraid.runs.folder import read_codes
 from unbraid.runs.foreign_models import is_run, label_file, require_codes
 

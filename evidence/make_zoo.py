@@ -1,6 +1,6 @@
 """Make the zoo of a release from studies, and choose anew which models of it lie inside the package.
 
-    python evidence/tools/zoo.py reproduced/udr-2020-laptop reproduced/dci-2018-laptop
+    python evidence/make_zoo.py reproduced/udr-2020-laptop reproduced/dci-2018-laptop
 
 writes zoo/ beside this repository's README, and replaces src/unbraid/zoo/packaged. Studies that are appended later add
 models and leave the names of the others as they are.
@@ -11,9 +11,11 @@ from collections import Counter
 from itertools import zip_longest
 from pathlib import Path
 
+from zoo_building import build
+
 from unbraid import zoo
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 WHOLE, PACKAGED = ROOT / "zoo", ROOT / "src" / "unbraid" / "zoo" / "packaged"
 INSIDE, ROWS_INSIDE = 24, 3_000  # models and rows
 LEAST = 8  # models of a dataset; correlations over fewer tell little, and the mean over datasets no more than they
@@ -25,11 +27,11 @@ def main(studies: list[str]) -> None:
         raise SystemExit("name the folders of studies, such as reproduced/udr-2020-laptop")
     for path in WHOLE.glob("*.npz"):
         path.unlink()
-    print(*zoo.build(studies, WHOLE, untrained=UNTRAINED, progress=said), sep="\n")
+    print(*build(studies, WHOLE, untrained=UNTRAINED, progress=said), sep="\n")
     chosen = inside(zoo.list(WHOLE))
     for path in PACKAGED.glob("*.npz"):
         path.unlink()
-    written = zoo.build(
+    written = build(
         studies, PACKAGED, rows=ROWS_INSIDE, untrained=UNTRAINED, keep=lambda name: name in chosen, progress=said
     )
     print(*written, sep="\n")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from zoo_defects import defects_of, used_codes
 
 from unbraid.base.arguments import check_whole, list_of
 from unbraid.base.optional import require
@@ -18,7 +19,6 @@ from unbraid.runs.folder import read_codes
 from unbraid.scoring.card import Scored
 from unbraid.scoring.encoding import drawn
 from unbraid.scoring.engine import score_each
-from unbraid.zoo.defects import defects_of, used_codes
 from unbraid.zoo.zoo_files import SUFFIX, packed, unpacked, write
 from unbraid.zoo.zoo_json import FORMAT
 

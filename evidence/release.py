@@ -1,6 +1,6 @@
 """Write a version and today's date where a release says them, or say why not.
 
-python evidence/tools/release.py X.Y.Z    what `make release` begins with; RELEASING.md has the rest
+python evidence/release.py X.Y.Z    what `make release` begins with; RELEASING.md has the rest
 """
 
 import re
@@ -8,7 +8,7 @@ import sys
 from datetime import date
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 
 
 def fill(root: Path, version: str, day: date) -> None:
