@@ -101,7 +101,7 @@ def _typed(series: Series, where: str) -> Series:
         if kind == "boolean":
             return series.astype("boolean")
         if kind in DATES:
-            zoned = any(getattr(each, "tzinfo", None) is not None for each in series)
+            zoned = any(getattr(moment, "tzinfo", None) is not None for moment in series)
             return pd.to_datetime(series, utc=True) if zoned else pd.to_datetime(series)
         if kind in SPANS:
             return pd.to_timedelta(series)
@@ -147,20 +147,21 @@ def _floats(series: Series, where: str, *, whole: bool) -> Series:
 def _other_types(series: Series, where: str) -> ValueError:
     cells = series.dropna()
     types = cells.map(lambda cell: type(cell).__name__)
-    first, others = cells.index[0], cells.index[types != types.iloc[0]]
-    if not len(others):
+    first, different = cells.index[0], cells.index[types != types.iloc[0]]
+    if not len(different):
         return ValueError(f"{where} holds {types.iloc[0]}, as in row {first}; expected numbers, text or dates")
-    other = others[0]
-    shown = {row: f"{types[row]} ({one_line(repr(cells[row]), LONGEST)}, row {row})" for row in (first, other)}
-    return ValueError(f"{where} mixes {shown[first]} and {shown[other]}; give one or the other")
+    mixed = [f"{types[row]} ({one_line(repr(cells[row]), LONGEST)}, row {row})" for row in (first, different[0])]
+    return ValueError(f"{where} mixes {' and '.join(mixed)}; give one or the other")
 
 
 def _matches(series: Series, values: Sequence[Any], where: str) -> npt.NDArray[np.bool_]:
     """(n_rows,) which cells are one of these values; of categories (n_categories,) which of these are."""
     import pandas as pd
 
-    texts = [each.decode() if isinstance(each, bytes) else each for each in values if isinstance(each, str | bytes)]
-    booleans = [bool(each) for each in values if isinstance(each, bool | np.bool_)]
+    texts = [
+        value.decode() if isinstance(value, bytes) else value for value in values if isinstance(value, str | bytes)
+    ]
+    booleans = [bool(value) for value in values if isinstance(value, bool | np.bool_)]
     if series.dtype == "category":
         names = pd.Series(list(map(str, series.cat.categories)), dtype=object)
         ranges = isinstance(series.cat.categories, pd.IntervalIndex)
@@ -169,17 +170,17 @@ def _matches(series: Series, values: Sequence[Any], where: str) -> npt.NDArray[n
     if series.dtype == "boolean":
         return series.isin([*booleans, *(text == "True" for text in texts if text in ("True", "False"))]).to_numpy()
     if series.dtype.kind == "f":
-        return series.isin([float(each) for each in values if _is_number(each)]).to_numpy()
+        return series.isin([float(value) for value in values if _is_number(value)]).to_numpy()
     if series.dtype.kind == "m":
-        spans = [pd.Timedelta(each) for each in values if isinstance(each, datetime.timedelta | np.timedelta64)]
+        spans = [pd.Timedelta(value) for value in values if isinstance(value, datetime.timedelta | np.timedelta64)]
         return series.isin(spans).to_numpy()
     if series.dtype.kind == "M":
-        dates: list[Any] = [each for each in values if isinstance(each, datetime.date | np.datetime64)]
+        dates: list[Any] = [value for value in values if isinstance(value, datetime.date | np.datetime64)]
         for text in texts:
             with suppress(ValueError):
                 dates.append(datetime.datetime.fromisoformat(text))
         none = np.zeros(len(series), dtype=bool)
-        return np.any([none, *(series == _beside(pd.Timestamp(date), series.dt.tz) for date in dates)], axis=0)
+        return np.any([none, *(series == _in_zone(pd.Timestamp(date), series.dt.tz) for date in dates)], axis=0)
     return series.isin(texts).to_numpy()
 
 
@@ -187,6 +188,6 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, numbers.Number) and not isinstance(value, bool | np.bool_ | np.timedelta64)
 
 
-def _beside(moment: Any, zone: Any) -> Any:
+def _in_zone(moment: Any, zone: Any) -> Any:
     """A moment to compare with a column: where only one of them has a time zone, by what clocks show."""
     return moment if moment.tz is not None and zone is not None else moment.tz_localize(zone)

@@ -426,7 +426,7 @@ def _as_dates(series: Series) -> Series:
 
 
 def _is_none(value: Any) -> bool:
-    return value is None or value != value or type(value).__name__ == "NAType"
+    return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
 
 def rows_with_labels(factors: FloatArray, names: Sequence[str]) -> tuple[BoolArray, list[str]]:

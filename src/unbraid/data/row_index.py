@@ -1,4 +1,4 @@
-"""Rows matched by what they are called, where both sides name theirs: by the index of pandas, or by a key column."""
+"""Rows matched by name, where both sides name theirs: by the index of pandas, or by a key column."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -16,13 +16,13 @@ else:
 SHOWN = 3  # names of rows in a message
 
 
-def match_rows(given: Mapping[str, Any], key: str | None = None) -> tuple[dict[str, Any], tuple[str, ...]]:
+def match_rows(inputs: Mapping[str, Any], key: str | None = None) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The same objects with their rows in one order, that of the first of them that names its rows.
 
     An index of pandas that counts the rows from 0 names none. What names no rows goes by position.
 
     Args:
-        given: frames, columns, mappings from names to columns, arrays or None, by what messages call them.
+        inputs: frames, columns, mappings from names to columns, arrays or None, by what messages call them.
         key: column that names the rows. The first two must have it, and it is taken out of all that have.
 
     Returns:
@@ -34,91 +34,92 @@ def match_rows(given: Mapping[str, Any], key: str | None = None) -> tuple[dict[s
     notes: dict[str, None] = {}  # each once, in order
     first: tuple[str, Index] | None = None
 
-    def matched(name: str, called: str, content: Any, names: Index | None) -> Any:
+    def match(name: str, label: str, content: Any, names: Index | None) -> Any:
         nonlocal first
         if names is None:
             return content
         if first is None:
-            first = called, names
-        if (order := order_of(*first, called, names, key)) is None:
+            first = label, names
+        if (order := order_of(*first, label, names, key)) is None:
             return content
         notes[note_on_order(first[0], name, order, key)] = None
-        return taken(content, order)
+        return rows_in_order(content, order)
 
-    found: dict[str, Any] = {}
-    for place, (name, content) in enumerate(given.items()):
+    matched: dict[str, Any] = {}
+    for place, (name, content) in enumerate(inputs.items()):
         content, names = (content, None) if key is None else _without_key(content, key)
         if key is not None and names is None and place < 2:
             raise ValueError(f"{name} must be a frame or a mapping with a column {key!r}, which names its rows")
         if isinstance(content, Mapping) and names is None and not is_sparse(content):
-            found[name] = {
-                column: matched(name, f"{name}[{column!r}]", each, _index(each)) for column, each in content.items()
+            matched[name] = {
+                column: match(name, f"{name}[{column!r}]", cells, _index(cells)) for column, cells in content.items()
             }
         else:
-            found[name] = matched(name, name, content, _index(content) if names is None else names)
-    if key is None and first is not None and (counting := [name for name, each in given.items() if _counts(each)]):
+            matched[name] = match(name, name, content, _index(content) if names is None else names)
+    if key is None and first is not None and (counting := [name for name, each in inputs.items() if _counts(each)]):
         names = first[1]
         if names.dtype.kind in "iu" and counts(names.sort_values()):
             notes[
                 f"rows were matched by position: {' and '.join(counting)} count theirs from 0, and {first[0]} has the "
                 f"same numbers in another order; {first[0]}.sort_index() matches rows by number"
             ] = None
-    return found, tuple(notes)
+    return matched, tuple(notes)
 
 
-def refuse_other_order(**given: Any) -> None:
+def refuse_other_order(**inputs: Any) -> None:
     """Raises ValueError where one of the objects names the rows of another in another order, or other rows."""
-    (first, held), *others = [(name, each) for name, each in given.items() if _index(each) is not None] or [("", None)]
-    for name, each in others:
-        if order_of(first, _index(held), name, _index(each)) is not None:
+    indices = {name: index for name, content in inputs.items() if (index := _index(content)) is not None}
+    for name in list(indices)[1:]:
+        first = next(iter(indices))
+        if order_of(first, indices[first], name, indices[name]) is not None:
             raise ValueError(
                 f"{first} and {name} have the same index in another order; give {name}.loc[{first}.index], or both "
                 "with .reset_index(drop=True) to match rows by position. unbraid.score matches them by index"
             )
 
 
-def order_of(first: str, first_names: Any, other: str, other_names: Any, key: str | None = None) -> IntArray | None:
-    """Rows of `other` in the order of `first`; None where they stand in it.
+def order_of(first: str, first_names: Any, second: str, second_names: Any, key: str | None = None) -> IntArray | None:
+    """Rows of `second` in the order of `first`; None where they are in it.
 
     Raises:
         ValueError: they name different rows, or one row twice.
     """
-    wanted, there = _as_index(first_names), _as_index(other_names)
-    if wanted.equals(there):
+    one, two = _as_index(first_names), _as_index(second_names)
+    if one.equals(two):
         return None
     by = "their index" if key is None else repr(key)
     by_position = "give both with .reset_index(drop=True)" if key is None else "leave the key out"
-    missing, beyond = wanted[~wanted.isin(there)].unique(), there[~there.isin(wanted)].unique()
-    if len(missing) or len(beyond):
-        sides = [_missing(*side) for side in ((missing, first, other), (beyond, other, first)) if len(side[0])]
-        common = f"{first}.index.intersection({other}.index)" if key is None else "the names that both have"
+    missing, more = one[~one.isin(two)].unique(), two[~two.isin(one)].unique()
+    if len(missing) or len(more):
+        sides = [_missing(*side) for side in ((missing, first, second), (more, second, first)) if len(side[0])]
+        common = f"{first}.index.intersection({second}.index)" if key is None else "the names that both have"
         both = f"give both with .loc[common], common = {common}" if key is None else f"keep {common}"
         raise ValueError(
-            f"{first} and {other} name different rows by {by}: {' and '.join(sides)}; {both}, or {by_position} to "
+            f"{first} and {second} name different rows by {by}: {' and '.join(sides)}; {both}, or {by_position} to "
             "match rows by position"
         )
-    for called, names in ((first, wanted), (other, there)):
-        if not names.is_unique:
-            twice = names[names.duplicated()].tolist()[0]
+    for name, index in ((first, one), (second, two)):
+        if not index.is_unique:
+            twice = index[index.duplicated()].tolist()[0]
             raise ValueError(
-                f"{called} names the row {twice!r} twice by {by}, so that rows cannot be matched by it; {by_position} "
+                f"{name} names the row {twice!r} twice by {by}, so that rows cannot be matched by it; {by_position} "
                 "to match them by position"
             )
-    return there.get_indexer(wanted)
+    return two.get_indexer(one)
 
 
-def note_on_order(first: str, other: str, order: IntArray, key: str | None = None) -> str:
+def note_on_order(first: str, second: str, order: IntArray, key: str | None = None) -> str:
     """What a card says where rows were matched."""
     moved = int((order != np.arange(len(order))).sum())
-    by = "index" if key is None else repr(key)
-    stood = f"{moved:,} of {len(order):,} stood in another order"
-    return f"rows of {other} were matched to those of {first} by {'their ' * (key is None)}{by}; {stood}"
+    by = "their index" if key is None else repr(key)
+    matched = f"rows of {second} were matched to those of {first} by {by}"
+    return f"{matched}; {moved:,} of {len(order):,} stood in another order"
 
 
-def taken(content: Any, order: IntArray) -> Any:
+def rows_in_order(content: Any, order: IntArray) -> Any:
     """The same frame, column, mapping of columns or array with its rows in this order."""
     if isinstance(content, Mapping):
-        return {name: taken(each, order) for name, each in content.items()}
+        return {name: rows_in_order(column, order) for name, column in content.items()}
     if hasattr(content, "iloc"):  # pandas
         return content.iloc[order]
     if hasattr(content, "column_names"):  # a pyarrow table
@@ -126,9 +127,9 @@ def taken(content: Any, order: IntArray) -> Any:
     return [content[row] for row in order] if isinstance(content, list | tuple) else content[order]
 
 
-def _missing(names: Index, of: str, there: str) -> str:
+def _missing(names: Index, first: str, second: str) -> str:
     shown = ", ".join(map(repr, names[:SHOWN].tolist())) + (", ..." if len(names) > SHOWN else "")
-    return f"{len(names):,} of {of} {'is' if len(names) == 1 else 'are'} missing in {there} ({shown})"
+    return f"{len(names):,} of {first} {'is' if len(names) == 1 else 'are'} missing in {second} ({shown})"
 
 
 def _index(content: Any) -> Any:

@@ -155,6 +155,6 @@ def _series(content: Any, where: str, name: str, file_column: str) -> Series:
     if name == file_column:
         content = [None if cell is None else str(cell) for cell in content]
     series = as_series(content, f"{where}: column {name!r}")
-    if series.dtype != object or name == file_column or (found := numbers_of(series)) is None:
+    if series.dtype != object or name == file_column or (values := numbers_of(series)) is None:
         return series
-    return as_series(found, f"{where}: column {name!r}")
+    return as_series(values, f"{where}: column {name!r}")

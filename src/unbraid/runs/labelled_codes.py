@@ -15,7 +15,7 @@ from unbraid.data.guessing import note_on_guesses
 from unbraid.data.h5ad import H5AD, read_h5ad
 from unbraid.data.labels import read_labels
 from unbraid.data.representation import load_codes, read_table, row_names
-from unbraid.data.row_index import counts, note_on_order, order_of, taken
+from unbraid.data.row_index import counts, note_on_order, order_of, rows_in_order
 from unbraid.files.tables import names_in, read_columns, read_sparse
 from unbraid.runs.folder import read_codes
 from unbraid.runs.foreign_models import is_run, label_file, require_codes
@@ -347,7 +347,7 @@ def _matched(
     if rows is not None and names is not None:
         order = order_of(str(path), rows, str(table), names, key or "index")
         notes = () if order is None else (note_on_order(str(path), str(table), order, key or "index"),)
-        return held, columns if order is None else taken(columns, order), notes
+        return held, columns if order is None else rows_in_order(columns, order), notes
     if key is not None:
         raise ValueError(f"{path}: {lacking}")
     left = [file for file, found in ((table, names), (path, rows)) if found is not None and not counts(found)]
