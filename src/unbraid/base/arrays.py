@@ -24,9 +24,9 @@ def column_names(values: Any) -> tuple[str, ...]:
     """Names of the columns of a frame; none where they only count, or where there are no columns."""
     if _is_lazy(values):
         return ()
-    found = getattr(values, "column_names", None)  # of a pyarrow table, whose `columns` are the columns themselves
-    found = getattr(values, "columns", None) if found is None else found
-    return () if found is None else telling(tuple(found))
+    columns = getattr(values, "column_names", None)  # of a pyarrow table, whose `columns` are the columns themselves
+    columns = getattr(values, "columns", None) if columns is None else columns
+    return () if columns is None else telling(tuple(columns))
 
 
 def telling(names: Sequence[Any]) -> tuple[str, ...]:
@@ -159,15 +159,15 @@ def finite_sparse(values: Any, used: npt.NDArray[np.bool_] | None = None) -> Any
     Raises:
         ValueError: it is no matrix, or stores what is not finite; the message names the cell.
     """
-    held = _of_scipy(values)
-    if held.dtype.kind == "f" and not (finite := np.isfinite(held.data)).all():
+    matrix = _of_scipy(values)
+    if matrix.dtype.kind == "f" and not (finite := np.isfinite(matrix.data)).all():
         places = np.flatnonzero(~finite)
-        lines = np.searchsorted(held.indptr, places, side="right") - 1
-        rows, columns = (lines, held.indices[places]) if held.format == "csr" else (held.indices[places], lines)
+        lines = np.searchsorted(matrix.indptr, places, side="right") - 1
+        rows, columns = (lines, matrix.indices[places]) if matrix.format == "csr" else (matrix.indices[places], lines)
         for row, column, place in zip(rows, columns, places, strict=True):
             if used is None or used[row]:
-                raise ValueError(f"codes must be finite; row {row}, column {column} is {held.data[place]}")
-    return held
+                raise ValueError(f"codes must be finite; row {row}, column {column} is {matrix.data[place]}")
+    return matrix
 
 
 def _of_scipy(values: Any) -> Any:

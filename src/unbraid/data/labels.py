@@ -51,7 +51,7 @@ class _Column(NamedTuple):
     kind: Kind | None  # that the values themselves say
     levels: tuple[str, ...] = ()
     ordered: bool = True  # the levels have an order that somebody gave them
-    said: str = "numbers"
+    contents: str = "numbers"
     declared: tuple[str, ...] = ()  # ordered categories, those that no row has among them
     places: tuple[int, ...] = ()  # of levels among these
 
@@ -109,7 +109,7 @@ def read_labels(
     for name in chosen:
         if name not in series:
             raise ValueError(f"labels have no column {name!r}; {suggestion(name, series)}")
-    told = _by_name(kinds, chosen, "kinds")
+    known_kinds = _by_name(kinds, chosen, "kinds")
     periods = _by_name(period, chosen, "period")
     absent = missing if isinstance(missing, Mapping) else dict.fromkeys(chosen, missing)
     absent = _by_name(absent, chosen, "missing")
@@ -119,7 +119,7 @@ def read_labels(
         reasons = {
             name: reason
             for name, column in read.items()
-            if name not in {*told, *periods, *list_of("unwanted", unwanted, single=True)}
+            if name not in {*known_kinds, *periods, *list_of("unwanted", unwanted, single=True)}
             and numbers_with_commas(column.levels) is None
             and (reason := why_no_factor(name, column.values[~column.missing], text=bool(column.levels)))
         }
@@ -132,23 +132,27 @@ def read_labels(
         raise ValueError(f"columns of labels must have one length; got {_listed(lengths)}")
     used = _used(read)
     _refuse_constant(read, used)
-    found = [_factor(name, read[name], used, told.get(name), periods.get(name)) for name in chosen]
-    guesses = [each.said for name, each in zip(chosen, found, strict=True) if name not in told and name not in periods]
-    notes = [*_note_on_rows(read, used), *(note for each in found for note in each.notes)]
+    factors = [_factor(name, read[name], used, known_kinds.get(name), periods.get(name)) for name in chosen]
+    guesses = [
+        factor.guess
+        for name, factor in zip(chosen, factors, strict=True)
+        if name not in known_kinds and name not in periods
+    ]
+    notes = [*_note_on_rows(read, used), *(note for factor in factors for note in factor.notes)]
     notes += [note_on_no_factors(reasons)] if reasons else []
-    notes += [] if sizes is not None else [each.circle for each in found if each.circle]
+    notes += [] if sizes is not None else [factor.circle for factor in factors if factor.circle]
     if guesses:
         notes.append(note_on_guesses(guesses))
-    around = any(each.steps for each in found)
+    around = any(factor.steps for factor in factors)
     return Labels(
-        factors=np.stack([each.values for each in found], axis=1),
+        factors=np.stack([factor.values for factor in factors], axis=1),
         used=used,
         names=tuple(chosen),
-        kinds=tuple(each.kind for each in found),
-        sizes=tuple(each.size for each in found) if around else None,
-        levels=tuple(each.levels for each in found),
+        kinds=tuple(factor.kind for factor in factors),
+        sizes=tuple(factor.size for factor in factors) if around else None,
+        levels=tuple(factor.levels for factor in factors),
         notes=tuple(notes),
-        periods=tuple(each.period for each in found) if any(each.period for each in found) else (),
+        periods=tuple(factor.period for factor in factors) if any(factor.period for factor in factors) else (),
     )
 
 
@@ -191,7 +195,7 @@ class _Factor(NamedTuple):
     kind: Kind
     levels: tuple[str, ...]
     steps: int  # around the circle; 0 for what does not go around in steps
-    said: str
+    guess: str
     notes: tuple[str, ...] = ()
     period: float = 0.0  # of values that have become radians, in the unit of the labels
     circle: str = ""  # note on the steps around, where they may be another number
@@ -204,33 +208,35 @@ class _Factor(NamedTuple):
         return self.steps or len(self.levels) or len(np.unique(self.values))
 
 
-def _factor(name: str, column: _Column, used: BoolArray, told: Any, period: Any) -> _Factor:
+def _factor(name: str, column: _Column, used: BoolArray, known: Any, period: Any) -> _Factor:
     values = column.values[used]
     whole = bool((values == np.rint(values)).all())
-    kind = told or column.kind or ("cyclic" if period is not None else guess_kind(values))
+    kind = known or column.kind or ("cyclic" if period is not None else guess_kind(values))
     if kind not in KINDS:
         raise ValueError(f"kinds[{name!r}] is {kind!r}; {suggestion(str(kind), KINDS, words=KIND_WORDS)}")
     if period is not None and kind != "cyclic":
         raise ValueError(f"{name!r} has a period and is {kind}; only numbers of kind cyclic have one")
-    if told is None and column.said == "text" and (comma := numbers_with_commas(column.levels)) is not None:
+    if known is None and column.contents == "text" and (comma := numbers_with_commas(column.levels)) is not None:
         raise ValueError(f"labels column {name!r} holds {comma!r}; {WITH_POINTS}")
     if kind in ("categorical", "ordinal"):
         refuse_many_levels(name, kind, len(np.unique(values)), text=bool(column.levels))
     if column.levels:
         if kind == "continuous" or (kind != "categorical" and not column.ordered):
             raise ValueError(
-                f"labels column {name!r} holds {column.said} and cannot be {kind}; give numbers, or an ordered "
+                f"labels column {name!r} holds {column.contents} and cannot be {kind}; give numbers, or an ordered "
                 "pandas Categorical"
             )
         if kind == "cyclic" and column.declared:  # a level that no row has is a step of the circle, too
             values = np.array(column.places, dtype=float)[values.astype(int)]
-            return _Factor(values, kind, column.declared, len(column.declared), _told(name, kind, column.declared))
+            return _Factor(
+                values, kind, column.declared, len(column.declared), _describe_levels(name, kind, column.declared)
+            )
         steps = len(column.levels) if kind == "cyclic" else 0
-        return _Factor(values, kind, column.levels, steps, _told(name, kind, column.levels))
+        return _Factor(values, kind, column.levels, steps, _describe_levels(name, kind, column.levels))
     if kind == "cyclic" and (period is not None or not whole):
         return _angles(name, values, period)
     notes: tuple[str, ...] = ()
-    if told is None and whole and values.min() == -1 and (np.abs(values) != 1).any():
+    if known is None and whole and values.min() == -1 and (np.abs(values) != 1).any():
         rows = counted((values == -1).sum(), "row")
         notes = (f"{name} is -1 in {rows}, counted as a level; missing=-1 leaves such rows out",)
     steps = int(values.max()) + 1 if kind == "cyclic" else 0
@@ -240,7 +246,7 @@ def _factor(name: str, column: _Column, used: BoolArray, told: Any, period: Any)
 
 def _refuse_constant(read: Mapping[str, _Column], used: BoolArray) -> None:
     values = {name: column.values[used] for name, column in read.items()}
-    constant = [repr(name) for name, own in values.items() if (own == own[0]).all()]
+    constant = [repr(name) for name, column in values.items() if (column == column[0]).all()]
     if constant:
         columns, are, them = ("column", "is", "it") if len(constant) == 1 else ("columns", "are", "them")
         raise ValueError(
@@ -276,8 +282,8 @@ def _angles(name: str, values: FloatArray, period: Any) -> _Factor:
         )
     if steps := _steps_around(values, length):
         levels = tuple(f"{step * length / steps:.6g}" for step in range(steps))
-        said = f"{name} cyclic ({steps} steps of {length / steps:g})"
-        return _Factor(np.rint(turns * steps) % steps, "cyclic", levels, steps, said)
+        guess = f"{name} cyclic ({steps} steps of {length / steps:g})"
+        return _Factor(np.rint(turns * steps) % steps, "cyclic", levels, steps, guess)
     note = f"{name}: angles of period {length:g}, as radians"
     radians = np.minimum(turns * TURN, np.nextafter(TURN, 0))
     return _Factor(radians, "cyclic", (), 0, f"{name} cyclic", (note,), float(length))
@@ -303,7 +309,7 @@ def _steps_around(values: FloatArray, length: float) -> int:
     return 0
 
 
-def _told(name: str, kind: Kind, levels: Sequence[str]) -> str:
+def _describe_levels(name: str, kind: Kind, levels: Sequence[str]) -> str:
     shown = ", ".join(levels[:SHOWN_LEVELS]) + (", ..." if len(levels) > SHOWN_LEVELS else "")
     return f"{name} {kind} ({shown})"
 
@@ -325,22 +331,22 @@ def _note_on_rows(read: Mapping[str, _Column], used: BoolArray) -> list[str]:
     if used.all():
         return []
     counts = {name: int(column.missing.sum()) for name, column in read.items() if column.missing.any()}
-    kept = f"{int(used.sum()):,} of {len(used):,} rows are scored, those that lack no label"
-    return [f"{kept} (missing: {_listed(counts)})"]
+    scored = f"{int(used.sum()):,} of {len(used):,} rows are scored, those that lack no label"
+    return [f"{scored} (missing: {_listed(counts)})"]
 
 
 def _listed(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count:,}" for name, count in counts.items())
 
 
-def _by_name(given: Any, names: Sequence[str], what: str) -> dict[str, Any]:
-    """What is given by name or in order, by name."""
-    if given is None:
+def _by_name(entries: Any, names: Sequence[str], what: str) -> dict[str, Any]:
+    """Entries by name or in order, by name."""
+    if entries is None:
         return {}
-    if not isinstance(given, Mapping):
-        check_entries(what, given, len(names))
-        return dict(zip(names, given, strict=True))
-    by_name = {str(name): value for name, value in given.items()}
+    if not isinstance(entries, Mapping):
+        check_entries(what, entries, len(names))
+        return dict(zip(names, entries, strict=True))
+    by_name = {str(name): value for name, value in entries.items()}
     for name in by_name:
         if name not in names:
             raise ValueError(f"{what} names {name!r}, which is no factor; {suggestion(name, names)}")
@@ -353,10 +359,10 @@ def columns_of(labels: Any, names: Sequence[str] | None) -> dict[str, Any]:
     if isinstance(labels, Mapping):
         pairs = [(str(name), labels[name]) for name in labels]
     elif _is_table(labels):
-        called = getattr(labels, "column_names", None) or labels.columns  # a pyarrow table has both
-        if len(set(called)) < len(list(called)):
-            raise ValueError(f"two columns of labels have one name: {', '.join(map(str, called))}")
-        pairs = [(str(name), labels[name]) for name in called]
+        heads = getattr(labels, "column_names", None) or labels.columns  # a pyarrow table has both
+        if len(set(heads)) < len(list(heads)):
+            raise ValueError(f"two columns of labels have one name: {', '.join(map(str, heads))}")
+        pairs = [(str(name), labels[name]) for name in heads]
     else:
         one = str(getattr(labels, "name", None) or "factor_0")
         series = len(getattr(labels, "shape", ())) == 1
@@ -392,15 +398,15 @@ def _matrix(labels: Any) -> Any:
 
 def _read(name: str, content: Any, absent: Any) -> _Column:
     several = list(absent) if isinstance(absent, list | tuple | set | frozenset | np.ndarray) else [absent]
-    series = as_series(content, f"labels column {name!r}", [each for each in several if not _is_none(each)])
-    said = "text" if series.dtype == object else "categories"
+    series = as_series(content, f"labels column {name!r}", [value for value in several if not _is_none(value)])
+    contents = "text" if series.dtype == object else "categories"
     series = _as_dates(series)
     missing = series.isna().to_numpy()
     if series.dtype.kind in "mM":
-        return _Column(np.nan_to_num(days_since_first(series)), missing, "continuous", said="dates")
+        return _Column(np.nan_to_num(days_since_first(series)), missing, "continuous", contents="dates")
     if series.dtype == "boolean":
         values = series.to_numpy(dtype=float, na_value=0.0)
-        return _Column(values, missing, "categorical", ("False", "True"), said="booleans")
+        return _Column(values, missing, "categorical", ("False", "True"), contents="booleans")
     if series.dtype.kind == "f":
         return _Column(np.where(missing, 0.0, series), missing, None)
     categories = (series if series.dtype == "category" else series.astype("category")).cat
@@ -409,7 +415,7 @@ def _read(name: str, content: Any, absent: Any) -> _Column:
     places = np.where(missing, 0, np.searchsorted(present, codes))
     return _Column(
         places.astype(float), missing, "ordinal" if ordered else "categorical", tuple(names[code] for code in present),
-        ordered, said, declared=tuple(names) if ordered else (), places=tuple(present.tolist()),
+        ordered, contents, declared=tuple(names) if ordered else (), places=tuple(present.tolist()),
     )  # fmt: skip
 
 

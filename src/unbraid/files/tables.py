@@ -39,13 +39,13 @@ NO_VALUE = {"", "NA", "N/A", "NaN", "nan", "None", "NULL", "null"}
 
 def index_columns(names: Sequence[str]) -> list[str]:
     """Those that hold an index without a name, level by level, as pandas writes it or has read and written it again."""
-    found: list[str] = []
+    columns: list[str] = []
     for level in range(len(names)):
-        called = ("",) * (level == 0) + (f"Unnamed: {level}", f"__index_level_{level}__")
-        if not (here := [name for name in called if name in names]):
+        spellings = ("",) * (level == 0) + (f"Unnamed: {level}", f"__index_level_{level}__")
+        if not (present := [name for name in spellings if name in names]):
             break
-        found.append(here[0])
-    return found
+        columns.append(present[0])
+    return columns
 
 
 def unnamed_columns(names: Sequence[str]) -> list[str]:
@@ -211,19 +211,19 @@ def read_sparse(path: Path) -> Any:
     try:
         if kind in ("csr", "csc", "bsr"):
             make = {"csr": sparse.csr_array, "csc": sparse.csc_array, "bsr": sparse.bsr_array}[kind]
-            held = make((parts["data"], parts["indices"], parts["indptr"]), shape=shape)
-            held.check_format(full_check=True)
-            held = held.tocoo() if kind == "bsr" else held
+            matrix = make((parts["data"], parts["indices"], parts["indptr"]), shape=shape)
+            matrix.check_format(full_check=True)
+            matrix = matrix.tocoo() if kind == "bsr" else matrix
         elif kind == "dia":
-            held = sparse.dia_array((parts["data"], parts["offsets"]), shape=shape).tocoo()
+            matrix = sparse.dia_array((parts["data"], parts["offsets"]), shape=shape).tocoo()
         elif kind == "coo":
             cells = parts["coords"] if "coords" in parts else (parts["row"], parts["col"])
-            held = sparse.coo_array((parts["data"], tuple(cells)), shape=shape)
+            matrix = sparse.coo_array((parts["data"], tuple(cells)), shape=shape)
         else:
             raise ValueError(f"of format {kind!r}; save it as csr, csc, coo, bsr or dia")
     except (ValueError, KeyError, TypeError, IndexError, OverflowError) as error:
         raise ValueError(f"{path}: not a readable sparse matrix ({one_line(error)})") from error
-    return held
+    return matrix
 
 
 def names_in(path: Path) -> list[str]:
@@ -279,7 +279,7 @@ def read_tensors(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
     try:
         check_file(path)
         with safe_open(path, framework="numpy") as file:
-            names, found = list(file.keys()), dict(file.metadata() or {})
+            names, metadata = list(file.keys()), dict(file.metadata() or {})
             of_brain = [name for name in names if file.get_slice(name).get_dtype() == "BF16"]
             arrays = {name: file.get_tensor(name) for name in names if name not in of_brain}
         if of_brain:
@@ -287,7 +287,7 @@ def read_tensors(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
                 arrays |= {name: _bfloat16(raw, name) for name in of_brain}
     except (SafetensorError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{path}: not a readable .safetensors file ({one_line(error)})") from error
-    return arrays, found
+    return arrays, metadata
 
 
 def _bfloat16(file: BinaryIO, name: str) -> Any:
@@ -419,11 +419,11 @@ def delimiter_of(line: str) -> str:
 
     A comma within numbers between the others is that of decimals, which are refused later.
     """
-    cells = {each: next(csv.reader([line], delimiter=each), []) for each in ";\t,"}
-    for each in ";\t":
-        if len(cells[each]) > 1 and all(map(WITH_COMMA.fullmatch, cells[each])):
-            return each
-    return max(",;\t", key=lambda each: len(cells[each]))
+    cells = {mark: next(csv.reader([line], delimiter=mark), []) for mark in ";\t,"}
+    for mark in ";\t":
+        if len(cells[mark]) > 1 and all(map(WITH_COMMA.fullmatch, cells[mark])):
+            return mark
+    return max(",;\t", key=lambda mark: len(cells[mark]))
 
 
 def _counts(rows: Sequence[list[str]]) -> bool:
@@ -439,9 +439,9 @@ def split_columns(columns: Mapping[str, Any], names: list[str]) -> dict[str, Any
         ValueError: a column of codes holds text, or factors stand beside codes of other names.
     """
     ours = any(name.removeprefix("code_").isdigit() and name.startswith("code_") for name in names)
-    beside = [] if ours else [name for name in names if name.startswith("factor_")]
-    if 0 < len(beside) < len(names):
-        raise ValueError(f"column {beside[0]!r} is a factor: call those of codes code_0, code_1, ...")
+    factors = [] if ours else [name for name in names if name.startswith("factor_")]
+    if 0 < len(factors) < len(names):
+        raise ValueError(f"column {factors[0]!r} is a factor: call those of codes code_0, code_1, ...")
     arrays: dict[str, Any] = {}
     for array, prefix in (("codes", "code_"), ("log_variances", "log_variance_"), ("prior_kl", "prior_kl_")):
         own = (
