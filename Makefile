@@ -59,7 +59,7 @@ check-wheel: $(INSTALLED)
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir $(BARE)/wheel .
 	$(BARE)/bin/python -m pip install --quiet --constraint constraints.txt $(BARE)/wheel/unbraid-*.whl
 	cd $(BARE) && bin/python -c 'import sys, unbraid; assert "site-packages" in unbraid.__file__, unbraid.__file__; \
-	  assert not {"torch", "pandas", "pyarrow"} & set(sys.modules)'
+	  assert not {"torch", "pandas", "pyarrow", "ray"} & set(sys.modules)'
 	cd $(BARE) && bin/unbraid score --example --metrics mig,dci_lasso --json scores.json --html scores.html
 	cd $(BARE) && bin/unbraid cite unbraid mig sprites > cited.bib
 	cd $(BARE) && test -s scores.json -a -s scores.html -a -s cited.bib

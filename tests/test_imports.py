@@ -155,6 +155,16 @@ def test_neither_the_package_nor_the_command_line_brings_a_heavy_package() -> No
     assert done.stdout.split() == ["package", "commands", "status", "pydantic"]
 
 
+def test_scores_of_arrays_load_no_pandas() -> None:
+    code = (
+        "import sys, numpy as np, unbraid; held = unbraid.Representation.example();"
+        "unbraid.score(held.codes[:200], held.factors[:200].astype(int), metrics='mig', groups=np.arange(200) // 2);"
+        "assert not {'pandas', 'pyarrow'} & set(sys.modules)"
+    )
+    done = run(code)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder to import from: NumPy, SciPy, scikit-learn, numba, platformdirs, what these need, and no more."""
