@@ -9,8 +9,9 @@ if TYPE_CHECKING:
     from unbraid.data import Representation
     from unbraid.fitting.fit import fit
     from unbraid.runs.run import Run, load_run
+    from unbraid.runs.score_encoder import score_encoder
     from unbraid.scoring.card import ScoreCard
-    from unbraid.scoring.score import score, score_encoder
+    from unbraid.scoring.score import score
     from unbraid.scoring.stress import stress
     from unbraid.studies.compare_models import compare
     from unbraid.studies.rank_models import rank
@@ -52,7 +53,7 @@ _HOMES = {
     "load_run": "unbraid.runs.run",
     "rank": "unbraid.studies.rank_models",
     "score": "unbraid.scoring.score",
-    "score_encoder": "unbraid.scoring.score",
+    "score_encoder": "unbraid.runs.score_encoder",
     "stress": "unbraid.scoring.stress",
     "train": "unbraid.training.train",
 }

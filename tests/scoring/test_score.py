@@ -364,9 +364,11 @@ def test_an_argument_that_there_is_not_is_named_with_the_one_that_is_meant(name:
         unbraid.score(CODES, FACTORS, **options)
 
 
-def test_a_mapping_of_columns_is_no_matrix_of_codes_and_what_makes_one_is_named() -> None:
+def test_a_mapping_of_columns_is_no_matrix_of_codes() -> None:
     codes: Any = {"a": CODES[:, 0], "b": CODES[:, 1]}
-    with pytest.raises(ValueError, match=r"got dict: numpy.column_stack\(\[\*codes.values\(\)\]\) makes a matrix"):
+    with pytest.raises(
+        ValueError, match="expected an array, frame, tensor, sparse matrix or list of numbers; got dict"
+    ):
         unbraid.score(codes, FACTORS)
 
 

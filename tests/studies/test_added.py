@@ -16,8 +16,8 @@ from unbraid.datasets import ArrayDataset, load
 from unbraid.files import marks
 from unbraid.runs.folder import read_codes
 from unbraid.runs.run import N_CODES
+from unbraid.runs.score_encoder import score_encoder
 from unbraid.scoring.encoding import drawn
-from unbraid.scoring.score import score_encoder
 from unbraid.studies import index
 from unbraid.studies.added import _checked, add, encode_sample, names_of, sample_of
 from unbraid.studies.study import Study
