@@ -30,7 +30,7 @@ from tests.training.training_examples import SPACE as TINY_SPACE
 from tests.training.training_examples import TINY, member
 from unbraid.families.building import make_supply
 from unbraid.families.family_table import FAMILIES
-from unbraid.families.mtd import cross_covariance, mtd, one_hot, separation, swap_loss, swapped, told
+from unbraid.families.mtd import between_groups, cross_covariance, mtd, one_hot, separation, swap_loss, swapped
 from unbraid.training.population import make_context, make_population
 
 CONTENT, SIZE, SPEED, SIGMA, DISTANCE = 2, 2, 2.0, 0.8, 3.0
@@ -60,12 +60,12 @@ def variance_between(values: list[Tensor], groups: list[int]) -> Tensor:
 
 def mtd_loss(weights: Weights, move: Move, swap_weight: float) -> tuple[Tensor, Terms]:
     images = list(move.batch["images"])
-    n, told = len(images), [levels(image) for image in images]
+    n, image_levels = len(images), [levels(image) for image in images]
     table = SPEED * weights["value_means.slow"]
     first = [0, SIZES[0], SIZES[0] + SIZES[1]]
     posteriors = [gaussian(weights, image) for image in images]
     fits, contents, values = [], [], []
-    for image, posterior, level, noise in zip(images, posteriors, told, move.batch["noise"], strict=True):
+    for image, posterior, level, noise in zip(images, posteriors, image_levels, move.batch["noise"], strict=True):
         fits.append(bernoulli(decoder(weights, "vae.decoder", drawn(posterior, noise)), image))
         contents.append(kl_standard((posterior[0][:CONTENT], posterior[1][:CONTENT])))
         own = zero()
@@ -86,10 +86,10 @@ def mtd_loss(weights: Weights, move: Move, swap_weight: float) -> tuple[Tensor, 
         for k in range(3):
             if block == k + 1:
                 continue
-            groups = [level[k] for level in told]
+            groups = [level[k] for level in image_levels]
             informed = informed + variance_between(means[block], groups) / n
             if block:
-                parts = [level[block - 1] for level in told]
+                parts = [level[block - 1] for level in image_levels]
                 for part in sorted(set(parts)):
                     among = [i for i in range(n) if parts[i] == part]
                     within = variance_between([means[block][i] for i in among], [groups[i] for i in among])
@@ -103,7 +103,7 @@ def mtd_loss(weights: Weights, move: Move, swap_weight: float) -> tuple[Tensor, 
     fit, kl_content, kl_values = mean_of(fits), mean_of(contents), mean_of(values)
     loss = fit + 2.0 * kl_content + 3.0 * kl_values + 0.4 * apart + 5.0 * (informed + covariance) + 6.0 * bias
     logs = {"reconstruction": fit, "kl_content": kl_content, "kl_values": kl_values, "separation": apart}
-    logs |= {"told": informed, "cross_covariance": covariance, "bias": bias}
+    logs |= {"leakage": informed, "cross_covariance": covariance, "bias": bias}
     if swap_weight:
         swaps = []
         chosen = zip(posteriors, move.batch["swap factor"], move.batch["swap value"], strict=True)
@@ -185,7 +185,7 @@ def test_3_a_block_tells_what_its_group_means_differ_by() -> None:
     """Values 1, 3 | 6, 10: means 2 and 8 around 5, so 9; the variance is 11.5, a third of it by chance."""
     values = torch.tensor([[1.0], [3.0], [6.0], [10.0]])
     groups = one_hot(torch.tensor([0, 0, 2, 2]), 3, values)
-    assert told(values, groups).item() == pytest.approx(9 - 11.5 / 3)
+    assert between_groups(values, groups).item() == pytest.approx(9 - 11.5 / 3)
 
 
 def by_loops(values: np.ndarray, groups: np.ndarray, among: np.ndarray) -> float:
@@ -205,7 +205,7 @@ def test_3_nothing_is_told_on_average_by_labels_at_random_however_many() -> None
 
     values = normal(6, 2, seed=3)
     for labels in ([0, 0, 0, 0, 1, 1], [0, 1, 2, 2, 3, 3], [0, 1, 2, 3, 4, 5]):
-        found = [told(values, one_hot(torch.tensor(each), 6, values)) for each in permutations(labels)]
+        found = [between_groups(values, one_hot(torch.tensor(each), 6, values)) for each in permutations(labels)]
         assert torch.stack(found).mean().item() == pytest.approx(0, abs=1e-12)
 
 
@@ -232,12 +232,12 @@ def test_4_values_that_occur_together_are_not_told() -> None:
     other = torch.tensor([0, 0, 1, 1, 1, 0])
     block = 2.0 * own[:, None].double()
     groups, parts = one_hot(other, 2, block), one_hot(own, 2, block)
-    assert told(block, groups, parts).item() == pytest.approx(0)
+    assert between_groups(block, groups, parts).item() == pytest.approx(0)
     leaking = block + other[:, None]
-    assert told(leaking, groups, parts).item() > 0.1
+    assert between_groups(leaking, groups, parts).item() > 0.1
     more = torch.cat([own, own[[0, 1, 3, 4]]]), torch.cat([other, other[[0, 1, 3, 4]]])
     block = 2.0 * more[0][:, None].double()
-    assert told(block, one_hot(more[1], 2, block)).item() > 0.1
+    assert between_groups(block, one_hot(more[1], 2, block)).item() > 0.1
 
 
 def test_blocks_of_one_column_each_by_hand() -> None:

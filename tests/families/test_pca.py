@@ -11,7 +11,7 @@ from torch import Tensor
 
 from tests.families.members import DATASET, coded
 from unbraid.base.types import FloatArray
-from unbraid.families.pca import DENSE, PCA, principal_components
+from unbraid.families.pca import DENSE, PrincipalComponents, principal_components
 
 
 def jacobi(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -81,7 +81,7 @@ def test_components_codes_and_decoded_images_are_scikit_learns(name: str, chunk:
     signs = np.sign((components.numpy() * peer.components_).sum(1))
     np.testing.assert_allclose(components, peer.components_ * signs[:, None], atol=1e-7)
 
-    model = PCA(SHAPES[name], 5)
+    model = PrincipalComponents(SHAPES[name], 5)
     model.fit(in_chunks(images, chunk))
     codes = model.encode(images)
     expected = peer.transform(rows) * signs
@@ -99,14 +99,14 @@ def test_the_largest_entry_of_each_component_is_positive(name: str) -> None:
 
 def test_all_components_give_the_images_back() -> None:
     images = data((7,))
-    model = PCA((7,), 7)
+    model = PrincipalComponents((7,), 7)
     model.fit(in_chunks(images, 50))
     torch.testing.assert_close(model.decode(model.encode(images)), images, rtol=0, atol=1e-5)
 
 
 def test_a_fitted_model_is_its_state() -> None:
     images = data((3, 5, 6))
-    model, copy = PCA((3, 5, 6), 4), PCA((3, 5, 6), 4)
+    model, copy = PrincipalComponents((3, 5, 6), 4), PrincipalComponents((3, 5, 6), 4)
     model.fit(in_chunks(images, 50))
     copy.load_state_dict(model.state_dict())
     assert not list(model.parameters())

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from tests.families.members import N_PIXELS, Move, Weights, play
 from tests.families.plain import Mover, Terms, bernoulli, check, decoder, encoder, mean_of
-from unbraid.families.codebook import Codebook, evenly_spaced, straight_through
-from unbraid.families.qlae import qlae
+from unbraid.families.codebook import Codebook
+from unbraid.families.qlae import evenly_spaced, qlae, straight_through
 from unbraid.families.qvae import kl_from_uniform, qvae
 
 TRAINS = ("encoder.", "decoder.", "codebook.")

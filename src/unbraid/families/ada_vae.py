@@ -103,7 +103,7 @@ def ada_vae_loss(
 ) -> LossOutput:
     vae = cast(GaussianVAE, modules["vae"])
     images = batch["pairs"].flatten(0, 1)
-    mean, log_variance = (each.unflatten(0, (-1, 2)) for each in vae.encode(images))
+    mean, log_variance = (values.unflatten(0, (-1, 2)) for values in vae.encode(images))
     one, other, same = share((mean[:, 0], log_variance[:, 0]), (mean[:, 1], log_variance[:, 1]), average)
     mean, log_variance = (torch.stack(both, dim=1).flatten(0, 1) for both in zip(one, other, strict=True))
     sample = mean + batch["noise"].flatten(0, 1) * torch.exp(0.5 * log_variance)

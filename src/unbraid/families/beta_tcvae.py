@@ -51,7 +51,7 @@ class _MeanLogDensities(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
         *inputs, log_weights = ctx.saved_tensors
-        own, joint, marginals = (each / len(log_weights) for each in grad_outputs)
+        own, joint, marginals = (gradient / len(log_weights) for gradient in grad_outputs)
         inverse, distance, logs = _logs(*inputs)
         shares = (logs + log_weights).softmax(-1)
         # By how much the loss changes with the log density of sample i under posterior j, by latent.
@@ -71,7 +71,7 @@ def _logs(sample: Tensor, mean: Tensor, log_variance: Tensor) -> tuple[Tensor, T
 
     The log densities are (n_latents + 1, sample, image): of each latent, and at the end of all together.
     """
-    sample, mean, log_variance = (each.t().contiguous() for each in (sample, mean, log_variance))
+    sample, mean, log_variance = (values.t().contiguous() for values in (sample, mean, log_variance))
     inverse = torch.exp(-0.5 * log_variance)[:, None]
     distance = (sample[:, :, None] - mean[:, None]) * inverse
     logs = -0.5 * torch.addcmul((log_variance + math.log(2 * math.pi))[:, None], distance, distance)
@@ -111,12 +111,12 @@ def log_weights(n_batch: int, n_train: int, estimator: Estimator, *, device: tor
             f"the stratified estimator needs at least two images a batch and no more than there are to train on; "
             f"got {n_batch} of {n_train}"
         )
-    others = n_batch - 1
-    place = torch.arange(n_batch, device=device)
-    ahead = (place - place[:, None]) % n_batch
-    weights = torch.full(shape, 1 / others, dtype=torch.float64, device=device)
+    n_others = n_batch - 1
+    row = torch.arange(n_batch, device=device)
+    ahead = (row - row[:, None]) % n_batch
+    weights = torch.full(shape, 1 / n_others, dtype=torch.float64, device=device)
     weights = weights.masked_fill(ahead == 0, 1 / n_train)
-    return weights.masked_fill(ahead == 1, (n_train - others) / (n_train * others)).log()
+    return weights.masked_fill(ahead == 1, (n_train - n_others) / (n_train * n_others)).log()
 
 
 def kl_terms(

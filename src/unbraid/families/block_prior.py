@@ -17,8 +17,8 @@ def log_blocks(codes: Tensor, n_normal: int, means: Iterable[Tensor], log_varian
         means, log_variances: (n_classes, size) for each block.
     """
     means = tuple(means)
-    first, *blocks = codes.split((n_normal, *(each.shape[1] for each in means)), dim=-1)
-    parts = [log_mixture(*each) for each in zip(blocks, means, log_variances, strict=True)]
+    first, *blocks = codes.split((n_normal, *(mean.shape[1] for mean in means)), dim=-1)
+    parts = [log_mixture(*block) for block in zip(blocks, means, log_variances, strict=True)]
     return torch.cat([log_standard_normal(first), *parts], dim=-1)
 
 

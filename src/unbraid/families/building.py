@@ -56,10 +56,10 @@ def recorded(family: Family, hyper: Mapping[str, Value]) -> dict[str, Value]:
     return {name: value for name, value in hyper.items() if not (rows[name].later and value == rows[name].default)}
 
 
-def completed(family: Family, kept: Mapping[str, Value]) -> dict[str, Value]:
+def completed(family: Family, recorded: Mapping[str, Value]) -> dict[str, Value]:
     """Every hyperparameter, from what a config holds."""
     rows = family.hyperparameters.items()
-    return {**{name: row.default for name, row in rows if row.later or name in kept}, **kept}
+    return {**{name: row.default for name, row in rows if row.later or name in recorded}, **recorded}
 
 
 def weights_of(family: Family, shape: tuple[int, ...], settings: Mapping[str, Any], seed: int) -> dict[str, Tensor]:
@@ -88,8 +88,8 @@ def filled_member(
 def _copied(module: nn.Module) -> Any:
     """The same modules, whose weights can be set without touching those of the original; as `deepcopy`, but quick."""
     twin = copy(module)
-    for held in ("_parameters", "_buffers"):
-        vars(twin)[held] = dict(vars(module)[held])
+    for weights in ("_parameters", "_buffers"):
+        vars(twin)[weights] = dict(vars(module)[weights])
     vars(twin)["_modules"] = {name: part and _copied(part) for name, part in vars(module)["_modules"].items()}
     return twin
 
@@ -131,7 +131,7 @@ def structural_settings(family: Family, members: Sequence[Member], space: Space 
         ValueError: the members do not agree, and cannot be stacked; or the family cannot learn from these factors.
     """
     first: dict[str, Any] = {
-        name: members[0].hyper[name] for name, each in family.hyperparameters.items() if each.is_structural
+        name: members[0].hyper[name] for name, row in family.hyperparameters.items() if row.is_structural
     }
     for member in members[1:]:
         for name, value in first.items():

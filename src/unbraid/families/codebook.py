@@ -1,7 +1,11 @@
-"""Latents that take few values: codebooks of numbers, and the values that an encoder's outputs are near to."""
+"""Latents that take one of a few learned values, as QLAE and QVAE have them."""
 
-import torch
+from typing import cast
+
 from torch import Tensor, nn
+
+from unbraid.families.family import Part, Settings
+from unbraid.families.networks import promote
 
 
 class Codebook(nn.Module):
@@ -46,11 +50,19 @@ class Codebook(nn.Module):
         return (weights * self.values).sum(-1)  # no matrix product, which autocast would take in half precision
 
 
-def straight_through(latents: Tensor, quantized: Tensor) -> Tensor:
-    """The quantized values, whose gradients are passed on to the latents as if these had not been quantized."""
-    return latents + (quantized - latents).detach()
+def codebook_of(modules: nn.ModuleDict) -> Codebook:
+    return cast(Codebook, modules["codebook"])
 
 
-def evenly_spaced(n_latents: int, n_values: int) -> Tensor:
-    """(n_latents, n_values) from -1/2 to 1/2, the same for each latent."""
-    return torch.linspace(-0.5, 0.5, n_values).repeat(n_latents, 1)
+def encode_quantized(modules: nn.ModuleDict, images: Tensor, settings: Settings) -> tuple[Tensor, None]:
+    """The values nearest to what the encoder says."""
+    return codebook_of(modules).nearest(promote(modules["encoder"](images))), None
+
+
+def draw_values(modules: nn.ModuleDict, settings: Settings, normal: Tensor, uniform: Tensor) -> Tensor:
+    """Every value of a latent equally often."""
+    return codebook_of(modules).draw(uniform)
+
+
+def quantized_parts(settings: Settings) -> tuple[Part, ...]:
+    return (Part("latents", "quantized", settings["latents"]),)

@@ -137,7 +137,7 @@ def delta_vae(posterior: CirclePosterior, reconstruction: Tensor) -> tuple[Tenso
 IDENTITIES = 5  # lines for what does not turn, as in LSBD section 6
 
 CIRCULAR: Mapping[str, Hyperparameter] = MappingProxyType(
-    {name: each for name, each in COMMON.items() if name != "latents"}
+    {name: row for name, row in COMMON.items() if name != "latents"}
     | {
         "learning_rate": Hyperparameter(1e-3, "of Adam", 0.0, 1.0),
         "circles": whole(0, "latents on circles; 0: one per cyclic factor", 0, 100),
@@ -159,10 +159,10 @@ def latent_facts(space: Space, settings: Settings) -> dict[str, Any]:
     if euclidean < 0:
         euclidean = IDENTITIES if len(cyclic) < len(space.names) else 0
     if circles == 0:
-        found = (
+        reason = (
             f"none of its factors {', '.join(space.names)} is cyclic" if space.names else "its images have no factors"
         )
-        raise ValueError(f"{found}; say how many circles=... to learn")
+        raise ValueError(f"{reason}; say how many circles=... to learn")
     return {"circles": circles, "euclidean": euclidean}
 
 

@@ -77,12 +77,12 @@ class Dictionary(nn.Module):
             return _largest(codes, self.k)
         if not self.training:
             return codes * (codes > self.threshold)
-        kept = _largest(codes.reshape(1, -1), self.k * len(codes)).reshape(codes.shape)
-        if (kept > 0).any():
+        largest = _largest(codes.reshape(1, -1), self.k * len(codes)).reshape(codes.shape)
+        if (largest > 0).any():
             with torch.no_grad():
-                least = kept[kept > 0].min()
+                least = largest[largest > 0].min()
                 self.threshold += (least - self.threshold) * (FORGOTTEN if self.threshold > 0 else 1.0)
-        return kept
+        return largest
 
 
 def _largest(codes: Tensor, k: int) -> Tensor:
@@ -161,14 +161,14 @@ def train_dictionary(
     check_number("learning_rate", learning_rate, above=0.0)
     check_number("penalty", penalty, least=0.0)
     check_whole("seed", seed, 0)
-    given = np.asarray(as_array(activations), dtype=np.float32)
-    if given.ndim != 2 or not given.size or not np.isfinite(given).all():
-        raise ValueError(f"activations must be (n_rows, n_dimensions) finite numbers; got shape {given.shape}")
-    mean = given.mean(axis=0)
-    scale = float(np.linalg.norm(given - mean, axis=1).mean())
+    inputs = np.asarray(as_array(activations), dtype=np.float32)
+    if inputs.ndim != 2 or not inputs.size or not np.isfinite(inputs).all():
+        raise ValueError(f"activations must be (n_rows, n_dimensions) finite numbers; got shape {inputs.shape}")
+    mean = inputs.mean(axis=0)
+    scale = float(np.linalg.norm(inputs - mean, axis=1).mean())
     if not scale > 0:
         raise ValueError("activations are constant: there is nothing to encode")
-    rows = torch.from_numpy((given - mean) / scale).to(device)
+    rows = torch.from_numpy((inputs - mean) / scale).to(device)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = Dictionary(rows.shape[1], n_latents, sparsity, k).to(device)

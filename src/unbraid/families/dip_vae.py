@@ -71,8 +71,8 @@ def _with_penalty(
 def dip_vae_loss(
     modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context, objective: Callable[..., Any]
 ) -> LossOutput:
-    given = outputs_and_reconstruction(modules, batch, hyper, context)
-    return *objective(*given, lambda_od=hyper["lambda_od"], lambda_d=hyper["lambda_d"]), {}
+    terms = outputs_and_reconstruction(modules, batch, hyper, context)
+    return *objective(*terms, lambda_od=hyper["lambda_od"], lambda_d=hyper["lambda_d"]), {}
 
 
 UDR_LAMBDAS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0)

@@ -51,7 +51,7 @@ def kl_by_quadrature(mean: Tensor, log_variance: Tensor, log_density: Callable[[
         mean, log_variance: (n, n_latents).
         log_density: values (m, n_latents) to the log density of each (m, n_latents).
     """
-    nodes, weights = (torch.from_numpy(each).to(mean.device) for each in np.polynomial.hermite_e.hermegauss(NODES))
+    nodes, weights = (torch.from_numpy(rule).to(mean.device) for rule in np.polynomial.hermite_e.hermegauss(NODES))
     values = mean + nodes.to(mean.dtype)[:, None, None] * torch.exp(0.5 * log_variance)
     logs = log_density(values.flatten(0, 1)).unflatten(0, values.shape[:2]).double()
     expected = torch.tensordot(weights / weights.sum(), logs, dims=1)

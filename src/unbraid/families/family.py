@@ -98,7 +98,7 @@ def check_value(name: str, row: Hyperparameter, value: Any) -> Value:
         ValueError: it is none of the kind, or out of bounds.
     """
     if row.kind == "choice":
-        named = [each for each in row.choices if each]
+        named = [name for name in row.choices if name]
         if not isinstance(value, str) or not (value in named or ("" in row.choices and is_code(value))):
             own = ", or your own as package.module:function" if "" in row.choices else ""
             raise ValueError(f"{name} must be one of {', '.join(named)}{own}; got {value!r}")
@@ -296,7 +296,7 @@ class Family:
         """Hyperparameters of which a published grid has several values."""
         grids = self.presets.values()
         return frozenset(
-            name for grid in grids for each in grid for name in each if len({repr(one.get(name)) for one in grid}) > 1
+            name for grid in grids for name in set().union(*grid) if len({repr(point.get(name)) for point in grid}) > 1
         )
 
     def stacks(self, precision: str, settings: Settings) -> bool:

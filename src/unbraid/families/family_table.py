@@ -2,50 +2,31 @@
 
 from unbraid.base.plugins import Table
 from unbraid.base.suggest import suggestion
-from unbraid.families.ada_vae import ADA_GVAE, ADA_ML_VAE
-from unbraid.families.beta_tcvae import BETA_TCVAE
-from unbraid.families.cci_vae import CCI_VAE
-from unbraid.families.delta_vae import DELTA_VAE
-from unbraid.families.dip_vae import DIP_VAE_I, DIP_VAE_II
-from unbraid.families.factor_vae import FACTOR_VAE
 from unbraid.families.family import Family
-from unbraid.families.forward_vae import FORWARD_VAE
-from unbraid.families.info_gan import INFO_GAN
-from unbraid.families.lsbd_vae import LSBD_VAE
-from unbraid.families.mtd import MTD
 from unbraid.families.own_family import own_family
-from unbraid.families.parted_vae import PARTED_VAE
-from unbraid.families.pca import PCA_FAMILY
-from unbraid.families.qlae import QLAE
-from unbraid.families.quessard import QUESSARD
-from unbraid.families.qvae import QVAE
-from unbraid.families.vae import BETA_VAE, VAE
-from unbraid.families.weak_de import WEAK_DE
 from unbraid.files.trust import is_code
 
+# One line for each file, in the order of the tables; a family is named as its row is, in lower case.
+from unbraid.families.vae import VAE, BETA_VAE
+from unbraid.families.cci_vae import CCI_VAE
+from unbraid.families.factor_vae import FACTOR_VAE
+from unbraid.families.beta_tcvae import BETA_TCVAE
+from unbraid.families.dip_vae import DIP_VAE_I, DIP_VAE_II
+from unbraid.families.info_gan import INFO_GAN
+from unbraid.families.pca import PCA
+from unbraid.families.qlae import QLAE
+from unbraid.families.qvae import QVAE
+from unbraid.families.ada_vae import ADA_GVAE, ADA_ML_VAE
+from unbraid.families.delta_vae import DELTA_VAE
+from unbraid.families.lsbd_vae import LSBD_VAE
+from unbraid.families.quessard import QUESSARD
+from unbraid.families.forward_vae import FORWARD_VAE
+from unbraid.families.parted_vae import PARTED_VAE
+from unbraid.families.weak_de import WEAK_DE
+from unbraid.families.mtd import MTD
+
 FAMILIES: Table[Family] = Table(
-    {
-        "vae": VAE,
-        "beta_vae": BETA_VAE,
-        "cci_vae": CCI_VAE,
-        "factor_vae": FACTOR_VAE,
-        "beta_tcvae": BETA_TCVAE,
-        "dip_vae_i": DIP_VAE_I,
-        "dip_vae_ii": DIP_VAE_II,
-        "info_gan": INFO_GAN,
-        "pca": PCA_FAMILY,
-        "qlae": QLAE,
-        "qvae": QVAE,
-        "ada_gvae": ADA_GVAE,
-        "ada_ml_vae": ADA_ML_VAE,
-        "delta_vae": DELTA_VAE,
-        "lsbd_vae": LSBD_VAE,
-        "quessard": QUESSARD,
-        "forward_vae": FORWARD_VAE,
-        "parted_vae": PARTED_VAE,
-        "weak_de": WEAK_DE,
-        "mtd": MTD,
-    },
+    {name.lower(): row for name, row in vars().items() if isinstance(row, Family)},
     "unbraid.families",
     lambda row: isinstance(row, Family),
     "family",
@@ -69,5 +50,5 @@ def find_family(name: str) -> Family:
 
 
 def family_hint(name: str) -> str:
-    """What to say to somebody who named a family that there is not."""
+    """The end of an error message about an unknown family: the nearest names."""
     return f"{suggestion(name, FAMILIES)} (your own: package.module:name)"

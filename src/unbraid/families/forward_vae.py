@@ -143,7 +143,7 @@ def _posterior(modules: nn.ModuleDict, images: Tensor) -> tuple[Tensor, Tensor]:
     this bound they shrink until any matrix predicts the next one well.
     """
     outputs = cast(GaussianVAE, modules["vae"]).encode(images)
-    means, log_deviations = (selu(each) for each in outputs)
+    means, log_deviations = (selu(values) for values in outputs)
     return means, log_deviations
 
 
@@ -155,7 +155,7 @@ def forward_vae_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: A
     vae, settings = cast(GaussianVAE, modules["vae"]), context.settings
     images, noise = batch["transitions"], batch["noise"]
     posterior = _posterior(modules, images.flatten(0, 1))
-    means, log_deviations = (each.unflatten(0, images.shape[:2]) for each in posterior)
+    means, log_deviations = (values.unflatten(0, images.shape[:2]) for values in posterior)
     sample = means[:, 0] + noise[:, 0] * torch.exp(log_deviations[:, 0])
     blocks = cast(ActionBlocks, modules["actions"]).blocks
     matrices = plane_matrices(blocks, settings["planes"], settings["latents"])[batch["transitions actions"].long()]
@@ -179,7 +179,7 @@ FORWARD_VAE = Family(
         ),
     ),
     hyperparameters={
-        **{name: each for name, each in COMMON.items() if name not in {"likelihood", "sigma", "reconstruction_weight"}},
+        **{name: row for name, row in COMMON.items() if name not in {"likelihood", "sigma", "reconstruction_weight"}},
         "latents": whole(0, "number of latents; 0: two per cyclic factor", 0, 1000),
         "learning_rate": Hyperparameter(1e-3, "of Adam", 0.0, 1.0),
         "beta": Hyperparameter(1.0, "weight of the KL at the first step; it falls by 0.5 % a step", 0.0, 1e6),

@@ -202,7 +202,7 @@ INFO_GAN = Family(
             "generator", ("generator",), of_generator, code_draws("generator"), Adam("learning_rate", 0.0, 0.9)
         ),
     ),
-    hyperparameters={name: each for name, each in COMMON.items() if name not in {"sigma", "reconstruction_weight"}}
+    hyperparameters={name: row for name, row in COMMON.items() if name not in {"sigma", "reconstruction_weight"}}
     | {
         "information_weight": Hyperparameter(6.0, "of the bound on the information about codes", 0.0, 1e6),
         "gradient_weight": Hyperparameter(10.0, "of the gradient penalty", 0.0, 1e6),

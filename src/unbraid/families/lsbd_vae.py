@@ -156,14 +156,14 @@ def group_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, co
     images, turns = batch["groups"].flatten(0, 1), batch["groups turns"]
     posterior = vae.encode(images, *bounds(hyper, context))
     drawn = sample(posterior, batch["group walk"].flatten(0, 1), batch["group noise"].flatten(0, 1))
-    points, values = (each.unflatten(0, turns.shape[:2]) for each in drawn)
+    points, values = (latents.unflatten(0, turns.shape[:2]) for latents in drawn)
     anchor = anchor_of(points, values, turns)
     turned = rotate(anchor.points.expand_as(points), turns)
     decoded = vae.decode(turned.flatten(0, 1), anchor.values.expand_as(values).flatten(0, 1))
     fit = reconstruction_term(decoded, images, hyper, context.settings)
     if context.settings["anchor"] == "locations":
         located = (posterior.location, posterior.mean)
-        points, values = (each.unflatten(0, turns.shape[:2]) for each in located)
+        points, values = (latents.unflatten(0, turns.shape[:2]) for latents in located)
     loss, logs = lsbd_vae(posterior, fit, lsbd_loss(points, values, turns), gamma=hyper["gamma"])
     return loss, {f"group_{name}" if name != "lsbd" else name: value for name, value in logs.items()}, {}
 

@@ -40,8 +40,8 @@ def separation(means: Tensor, distance: Tensor | float) -> Tensor:
     """Squares of what the means (n_values, d) of a factor's values lack to be `distance` apart, summed over pairs."""
     first, second = torch.triu_indices(len(means), len(means), offset=1, device=means.device)
     # The root's derivative at 0 would be infinite.
-    apart = ((means[first] - means[second]).square().sum(-1) + 1e-12).sqrt()
-    return (distance - apart).clamp(min=0).square().sum()
+    distances = ((means[first] - means[second]).square().sum(-1) + 1e-12).sqrt()
+    return (distance - distances).clamp(min=0).square().sum()
 
 
 def one_hot(levels: Tensor, size: int, like: Tensor) -> Tensor:
@@ -49,7 +49,7 @@ def one_hot(levels: Tensor, size: int, like: Tensor) -> Tensor:
     return (levels[:, None] == torch.arange(size, device=levels.device)).to(like.dtype)
 
 
-def told(values: Tensor, groups: Tensor, among: Tensor | None = None) -> Tensor:
+def between_groups(values: Tensor, groups: Tensor, among: Tensor | None = None) -> Tensor:
     """How much of the variance of a block lies between groups, beyond what chance puts there.
 
     The squared distance of each group's mean from that of all, mean over images, less (n_groups - 1) / (n - 1) of the
@@ -108,7 +108,7 @@ def mtd(
     bias_weight: Tensor | float = 1.0,
     swap_weight: Tensor | float = 0.0,
 ) -> tuple[Tensor, dict[str, Tensor]]:
-    """Reconstruction; values of factors in blocks of their own; and blocks that tell nothing about other factors.
+    """Reconstruction, a block of codes for each factor, and penalties on what blocks tell about other factors.
 
     Args:
         mean, log_variance: (n, content + n_factors * d) of the posterior: the content's block, then one per factor.
@@ -122,14 +122,14 @@ def mtd(
         content_weight: of the KL of the content from the standard normal.
         value_weight: of the KL of each factor's block from the Gaussian of its value.
         separation_weight: of `separation`.
-        independence_weight: of what the mean of each block tells about factors other than its own, by `told`, and of
+        independence_weight: of `between_groups` of each block by the levels of the factors other than its own, and of
             `cross_covariance`.
-        bias_weight: of what each factor's block tells about the other factors among images that are alike in its own,
-            so that values which occur together do not count as told.
+        bias_weight: of the same among images with the same level of the block's own factor, so that levels which occur
+            together do not count.
         swap_weight: of `swap`.
 
     Returns:
-        The loss, and by name "reconstruction", "kl_content", "kl_values", "separation", "told", "cross_covariance"
+        The loss, and by name "reconstruction", "kl_content", "kl_values", "separation", "leakage", "cross_covariance"
         and "bias".
 
     Reference:
@@ -144,26 +144,26 @@ def mtd(
 
     fit = reconstruction.mean()
     kl_content = gaussian_kl(means[0], log_variances[0]).sum(-1).mean()
-    kl_values = apart = informed = bias = torch.zeros_like(fit)
+    kl_values = too_close = leakage = bias = torch.zeros_like(fit)
     for k, values in enumerate(value_means):
         own = kl_from(means[k + 1], log_variances[k + 1], values[levels[:, k]], prior_log_variance)
         kl_values = kl_values + own.sum(-1).mean()
-        apart = apart + separation(values, distance)
-        informed = informed + told(means[0], groups[k])
+        too_close = too_close + separation(values, distance)
+        leakage = leakage + between_groups(means[0], groups[k])
         for j in range(n_factors):
             if j != k:
-                informed = informed + told(means[j + 1], groups[k])
-                bias = bias + told(means[j + 1], groups[k], groups[j])
+                leakage = leakage + between_groups(means[j + 1], groups[k])
+                bias = bias + between_groups(means[j + 1], groups[k], groups[j])
     covariance = cross_covariance(means)
 
-    loss = fit + content_weight * kl_content + value_weight * kl_values + separation_weight * apart
-    loss = loss + independence_weight * (informed + covariance) + bias_weight * bias + swap_weight * swap
+    loss = fit + content_weight * kl_content + value_weight * kl_values + separation_weight * too_close
+    loss = loss + independence_weight * (leakage + covariance) + bias_weight * bias + swap_weight * swap
     return loss, {
         "reconstruction": fit,
         "kl_content": kl_content,
         "kl_values": kl_values,
-        "separation": apart,
-        "told": informed,
+        "separation": too_close,
+        "leakage": leakage,
         "cross_covariance": covariance,
         "bias": bias,
     }
@@ -239,14 +239,14 @@ def log_prior(modules: nn.ModuleDict, settings: Settings) -> LogDensity:
     """The content is standard normal; each block comes from the Gaussian of any value of its factor, all alike."""
     means = cast(ValueMeans, modules["value_means"]).split()
     spread = 2 * math.log(settings["value_sigma"])
-    log_variances = [torch.full_like(each, spread) for each in means]
+    log_variances = [torch.full_like(mean, spread) for mean in means]
     return lambda codes: log_blocks(codes, settings["content"], means, log_variances)
 
 
 def draw_prior(modules: nn.ModuleDict, settings: Settings, normal: Tensor, uniform: Tensor) -> Tensor:
     """Standard normal content, and for each block the Gaussian of any value of its factor."""
     means = cast(ValueMeans, modules["value_means"]).split()
-    deviations = [torch.full_like(each, settings["value_sigma"]) for each in means]
+    deviations = [torch.full_like(mean, settings["value_sigma"]) for mean in means]
     return draw_blocks(normal, uniform, settings["content"], means, deviations)
 
 
@@ -295,7 +295,7 @@ MTD = Family(
         ),
     ),
     hyperparameters={
-        **{name: each for name, each in COMMON.items() if name != "latents"},
+        **{name: row for name, row in COMMON.items() if name != "latents"},
         "content": whole(4, "size of the content's block", 1, 1000),
         "block_size": whole(2, "size of each factor's block", 1, 1000),
         "factors": Hyperparameter("all", "factors that have a block, such as shape+scale", kind="text"),

@@ -34,13 +34,15 @@ def own_family(name: str) -> Family:
         UntrustedCode: the user did not name it.
         ValueError: it cannot be imported, is neither of the two, or lacks something.
     """
-    found: Any = imported(name, "family", f"name it yourself: train({name!r}, ...) or load_run(path, trust=[{name!r}])")
-    if isinstance(found, Family):
-        _check(found, name)
-        return found
-    if not inspect.isfunction(found):
-        raise ValueError(f"family {name!r} is {type(found).__name__}, neither a Family nor a function")
-    return objective_family(found, name)
+    target: Any = imported(
+        name, "family", f"name it yourself: train({name!r}, ...) or load_run(path, trust=[{name!r}])"
+    )
+    if isinstance(target, Family):
+        _check(target, name)
+        return target
+    if not inspect.isfunction(target):
+        raise ValueError(f"family {name!r} is {type(target).__name__}, neither a Family nor a function")
+    return objective_family(target, name)
 
 
 NAMES = {*COMMON, *TRAINING, "beta_warmup"}  # of settings that every VAE has
@@ -54,19 +56,20 @@ def objective_family(objective: Callable[..., LossOutput], name: str) -> Family:
         ValueError: it does not take the arguments of a loss, or has others that are no numbers.
     """
     parameters = inspect.signature(objective).parameters
-    plain = [each.name for each in parameters.values() if each.kind is not each.KEYWORD_ONLY]
+    plain = [parameter.name for parameter in parameters.values() if parameter.kind is not parameter.KEYWORD_ONLY]
     if len(plain) != len(ARGUMENTS):
         raise ValueError(f"objective {name!r} must take ({', '.join(ARGUMENTS)}); it takes ({', '.join(plain)})")
     own: dict[str, Hyperparameter] = {}
-    for each in parameters.values():
-        if each.kind is not each.KEYWORD_ONLY:
+    for parameter in parameters.values():
+        if parameter.kind is not parameter.KEYWORD_ONLY:
             continue
-        if isinstance(each.default, bool) or not isinstance(each.default, int | float) or each.name in NAMES:
-            raise ValueError(f"objective {name!r}: {each.name} must be a number by default, and a name of its own")
-        own[each.name] = Hyperparameter(float(each.default), "of the objective")
+        default = parameter.default
+        if isinstance(default, bool) or not isinstance(default, int | float) or parameter.name in NAMES:
+            raise ValueError(f"objective {name!r}: {parameter.name} must be a number by default, and a name of its own")
+        own[parameter.name] = Hyperparameter(float(default), "of the objective")
 
     def loss(modules: Any, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
-        return objective(modules, batch, hyper, step, context, **{each: hyper[each] for each in own})
+        return objective(modules, batch, hyper, step, context, **{key: hyper[key] for key in own})
 
     return vae_family(f"VAE by {name}", loss, own, source=name)
 
@@ -78,9 +81,9 @@ def _check(row: Family, name: str) -> None:
             raise ValueError(f"family {name!r}: {method} must be a function; got {getattr(row, method)!r}")
     if not row.optimizer_steps and row.fit is None:
         raise ValueError(f"family {name!r} has neither optimizer steps nor fit: nothing would train it")
-    for key, each in row.hyperparameters.items():
-        if not isinstance(each, Hyperparameter):
-            raise ValueError(f"family {name!r}: hyperparameter {key} must be a Hyperparameter; got {each!r}")
+    for key, hyperparameter in row.hyperparameters.items():
+        if not isinstance(hyperparameter, Hyperparameter):
+            raise ValueError(f"family {name!r}: hyperparameter {key} must be a Hyperparameter; got {hyperparameter!r}")
     if row.parts is None and "latents" not in row.hyperparameters:
         raise ValueError(f"family {name!r} needs a hyperparameter latents or parts, which give the number of codes")
     for move in row.optimizer_steps:
@@ -88,8 +91,8 @@ def _check(row: Family, name: str) -> None:
             raise ValueError(
                 f"family {name!r}: an optimizer step must be an OptimizerStep with a loss; got {move!r:.100}"
             )
-        rates = (getattr(move.adam, each) for each in Adam.__dataclass_fields__)
-        for rate in rates:
+        for setting in Adam.__dataclass_fields__:
+            rate = getattr(move.adam, setting)
             if isinstance(rate, str) and rate not in row.hyperparameters:
                 raise ValueError(
                     f"family {name!r}: optimizer step {move.name!r} takes {rate} for Adam, no hyperparameter"

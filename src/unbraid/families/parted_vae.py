@@ -110,14 +110,14 @@ def relaxed_classes(logits: Tensor, uniform: Tensor, sizes: Sequence[int]) -> Te
         Jang et al. 2017, "Categorical Reparameterization with Gumbel-Softmax", eq. 2.
     """
     noisy = (logits - (-uniform.log()).log()) / TEMPERATURE
-    return torch.cat([each.softmax(-1) for each in noisy.split(tuple(sizes), dim=-1)], dim=-1)
+    return torch.cat([part.softmax(-1) for part in noisy.split(tuple(sizes), dim=-1)], dim=-1)
 
 
 def likeliest_classes(logits: Tensor, sizes: Sequence[int]) -> Tensor:
     """One-hot (n, n_classes): the likeliest class of each categorical."""
     parts = [
-        functional.one_hot(each.argmax(-1), size)
-        for each, size in zip(logits.split(tuple(sizes), dim=-1), sizes, strict=True)
+        functional.one_hot(part.argmax(-1), size)
+        for part, size in zip(logits.split(tuple(sizes), dim=-1), sizes, strict=True)
     ]
     return torch.cat(parts, dim=-1).to(logits.dtype)
 

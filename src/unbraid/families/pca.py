@@ -17,7 +17,7 @@ Chunks = Callable[[], Iterable[Tensor]]  # each call goes through all rows once 
 DENSE = 1024  # features up to which the whole covariance matrix is made
 
 
-class PCA(nn.Module):
+class PrincipalComponents(nn.Module):
     """Encoder and decoder by the first principal components; zeros until `fit`.
 
     Args:
@@ -100,8 +100,8 @@ def _by_lanczos(
     from scipy.sparse.linalg import LinearOperator, eigsh  # a fifth of a second to import
 
     def times_covariance(vector: FloatArray) -> FloatArray:
-        given = torch.from_numpy(vector.reshape(-1)).to(mean)
-        return summed(lambda centred: centred.T @ (centred @ given)).cpu().numpy()
+        direction = torch.from_numpy(vector.reshape(-1)).to(mean)
+        return summed(lambda centred: centred.T @ (centred @ direction)).cpu().numpy()
 
     n_features = len(mean)
     operator = LinearOperator((n_features, n_features), matvec=times_covariance, dtype=np.float64)  # pyright: ignore[reportCallIssue]
@@ -122,28 +122,28 @@ CHUNK = 1000  # images at a time
 
 
 def build_pca(shape: Shape, settings: Settings) -> nn.ModuleDict:
-    """A PCA under the name "pca"."""
-    return nn.ModuleDict({"pca": PCA(channels_first(shape), settings["latents"])})
+    """PrincipalComponents under the name "pca"."""
+    return nn.ModuleDict({"pca": PrincipalComponents(channels_first(shape), settings["latents"])})
 
 
 def fit_pca(modules: nn.ModuleDict, images: ImageSource, context: Context) -> None:
     """From at most `fit_images` images, evenly spaced over the dataset."""
     n_fit = min(context.n_images, context.settings["fit_images"])
     positions = torch.arange(n_fit) * context.n_images // n_fit
-    cast(PCA, modules["pca"]).fit(lambda: (images(some) for some in positions.split(CHUNK)))
+    cast(PrincipalComponents, modules["pca"]).fit(lambda: (images(some) for some in positions.split(CHUNK)))
 
 
 def encode_pca(modules: nn.ModuleDict, images: Tensor, settings: Settings) -> tuple[Tensor, None]:
     """Coordinates along the components."""
-    return cast(PCA, modules["pca"]).encode(images), None
+    return cast(PrincipalComponents, modules["pca"]).encode(images), None
 
 
 def decode_pca(modules: nn.ModuleDict, codes: Tensor, settings: Settings) -> Tensor:
     """Back into the space of images, not clipped."""
-    return cast(PCA, modules["pca"]).decode(codes)
+    return cast(PrincipalComponents, modules["pca"]).decode(codes)
 
 
-PCA_FAMILY = Family(
+PCA = Family(
     title="Principal component analysis",
     build=build_pca,
     optimizer_steps=(),

@@ -42,10 +42,10 @@ class Halved(_Product):
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
-        (coarse,), (fine, weight), wanted = grad_outputs, ctx.saved_tensors, ctx.needs_input_grad
+        (coarse,), (fine, weight), needed = grad_outputs, ctx.saved_tensors, ctx.needs_input_grad
         return (
-            Doubled.apply(coarse, weight, *fine.shape[-2:]) if wanted[0] else None,
-            Gradient.apply(fine, coarse) if wanted[1] else None,
+            Doubled.apply(coarse, weight, *fine.shape[-2:]) if needed[0] else None,
+            Gradient.apply(fine, coarse) if needed[1] else None,
         )
 
 
@@ -58,10 +58,10 @@ class Doubled(_Product):
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
-        (fine,), (coarse, weight), wanted = grad_outputs, ctx.saved_tensors, ctx.needs_input_grad
+        (fine,), (coarse, weight), needed = grad_outputs, ctx.saved_tensors, ctx.needs_input_grad
         return (
-            Halved.apply(fine, weight) if wanted[0] else None,
-            Gradient.apply(fine, coarse) if wanted[1] else None,
+            Halved.apply(fine, weight) if needed[0] else None,
+            Gradient.apply(fine, coarse) if needed[1] else None,
             None,
             None,
         )
@@ -76,10 +76,10 @@ class Gradient(_Product):
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
-        (weight,), (fine, coarse), wanted = grad_outputs, ctx.saved_tensors, ctx.needs_input_grad
+        (weight,), (fine, coarse), needed = grad_outputs, ctx.saved_tensors, ctx.needs_input_grad
         return (
-            Doubled.apply(coarse, weight, *fine.shape[-2:]) if wanted[0] else None,
-            Halved.apply(fine, weight) if wanted[1] else None,
+            Doubled.apply(coarse, weight, *fine.shape[-2:]) if needed[0] else None,
+            Halved.apply(fine, weight) if needed[1] else None,
         )
 
 
@@ -143,7 +143,7 @@ def gradient(fine: Tensor, coarse: Tensor) -> Tensor:
         # A product of few numbers by few over all pixels leaves most of a GPU idle: of a part of them each.
         parts = 1 if _is_half(fine) else math.gcd(n, PARTS)
         windows, rows = _windows(blocks), _padded(coarse, 0, 0).flatten(1, 3)
-        windows, rows = (each.reshape(m * parts, -1, each.shape[2]) for each in (windows, rows))
+        windows, rows = (matrix.reshape(m * parts, -1, matrix.shape[2]) for matrix in (windows, rows))
         product = (windows.transpose(1, 2) @ rows).unflatten(0, (m, parts)).sum(1)
     else:
         every, rows = blocks.flatten(1, 3), _padded(coarse, 0, 1).flatten(1, 3)
@@ -201,14 +201,14 @@ def _wide(*values: Tensor) -> list[Tensor]:
     """The same memory as fewer, longer numbers of up to 16 bytes, which are quicker to copy."""
     for dtype in (torch.complex128, torch.float64):
         ratio = dtype.itemsize // values[0].element_size()
-        if ratio > 1 and all(_divides(ratio, each) for each in values):
-            return [each.view(dtype) for each in values]
+        if ratio > 1 and all(_divides(ratio, tensor) for tensor in values):
+            return [tensor.view(dtype) for tensor in values]
     return [*values]
 
 
 def _divides(ratio: int, values: Tensor) -> bool:
-    *others, last = values.stride()
-    return last == 1 and all(number % ratio == 0 for number in (values.storage_offset(), values.shape[-1], *others))
+    *strides, last = values.stride()
+    return last == 1 and all(number % ratio == 0 for number in (values.storage_offset(), values.shape[-1], *strides))
 
 
 def _is_half(images: Tensor) -> bool:

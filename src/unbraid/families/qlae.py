@@ -1,10 +1,11 @@
 """QLAE: an autoencoder each of whose latents takes one of a few values of its own, under strong weight decay."""
 
-from typing import Any, cast
+from typing import Any
 
+import torch
 from torch import Tensor, nn
 
-from unbraid.families.codebook import Codebook, evenly_spaced, straight_through
+from unbraid.families.codebook import Codebook, codebook_of, draw_values, encode_quantized, quantized_parts
 from unbraid.families.common import COMMON, IMAGES, decode_plain, in_half_precision, reconstruction_term
 from unbraid.families.family import (
     Adam,
@@ -15,7 +16,6 @@ from unbraid.families.family import (
     Hyperparameter,
     LossOutput,
     OptimizerStep,
-    Part,
     Settings,
     whole,
 )
@@ -56,30 +56,22 @@ def qlae(
     return loss, {"reconstruction": fit, "quantization": quantization, "commitment": commitment}
 
 
+def evenly_spaced(n_latents: int, n_values: int) -> Tensor:
+    """(n_latents, n_values) from -1/2 to 1/2, the same for each latent."""
+    return torch.linspace(-0.5, 0.5, n_values).repeat(n_latents, 1)
+
+
+def straight_through(latents: Tensor, quantized: Tensor) -> Tensor:
+    """The quantized values, whose gradients are passed on to the latents as if these had not been quantized."""
+    return latents + (quantized - latents).detach()
+
+
 def build_qlae(shape: Shape, settings: Settings) -> nn.ModuleDict:
     """An encoder, a decoder and a codebook per latent."""
     latents = settings["latents"]
     encoder, decoder = network_pair(settings["network"], shape, latents, latents)
     codebook = Codebook(evenly_spaced(latents, settings["values"]))
     return nn.ModuleDict({"encoder": encoder, "decoder": decoder, "codebook": codebook})
-
-
-def codebook_of(modules: nn.ModuleDict) -> Codebook:
-    return cast(Codebook, modules["codebook"])
-
-
-def encode_quantized(modules: nn.ModuleDict, images: Tensor, settings: Settings) -> tuple[Tensor, None]:
-    """The values nearest to what the encoder says."""
-    return codebook_of(modules).nearest(promote(modules["encoder"](images))), None
-
-
-def draw_values(modules: nn.ModuleDict, settings: Settings, normal: Tensor, uniform: Tensor) -> Tensor:
-    """Every value of a latent equally often."""
-    return codebook_of(modules).draw(uniform)
-
-
-def quantized_parts(settings: Settings) -> tuple[Part, ...]:
-    return (Part("latents", "quantized", settings["latents"]),)
 
 
 def qlae_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:

@@ -180,7 +180,7 @@ QUESSARD = Family(
         OptimizerStep("model", ("encoder", "decoder", "actions"), quessard_loss, (Draw("trajectories", "given"),)),
     ),
     hyperparameters={
-        **{name: each for name, each in COMMON.items() if name not in {"likelihood", "sigma", "reconstruction_weight"}},
+        **{name: row for name, row in COMMON.items() if name not in {"likelihood", "sigma", "reconstruction_weight"}},
         "latents": whole(4, "dimension of the codes", 2, 100),
         "learning_rate": Hyperparameter(1e-3, "of Adam", 0.0, 1.0),
         "angle_speed": Hyperparameter(

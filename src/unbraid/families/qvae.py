@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from unbraid.families.codebook import Codebook
+from unbraid.families.codebook import Codebook, codebook_of, draw_values, encode_quantized, quantized_parts
 from unbraid.families.common import COMMON, IMAGES, decode_plain, reconstruction_term
 from unbraid.families.family import (
     Batch,
@@ -21,7 +21,6 @@ from unbraid.families.family import (
     whole,
 )
 from unbraid.families.networks import Shape, network_pair, promote
-from unbraid.families.qlae import codebook_of, draw_values, encode_quantized, quantized_parts
 
 
 def kl_from_uniform(log_shares: Tensor) -> Tensor:

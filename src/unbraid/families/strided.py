@@ -28,11 +28,11 @@ class Halving(nn.Conv2d):
         super().__init__(before, after, 4, stride=2, padding=1)
 
     def forward(self, input: Tensor) -> Tensor:
-        apart = in_products(input)
-        if not self.training or not (apart or input.device.type == "cpu"):
+        by_products = in_products(input)
+        if not self.training or not (by_products or input.device.type == "cpu"):
             return super().forward(input)
         images, weight, bias = _cast(input, self.weight, self.bias)
-        if apart:
+        if by_products:
             return products.Halved.apply(images, weight) + bias[:, None, None]
         if self.in_channels == 1:
             return _Halved.apply(_Blocks.apply(images), functional.pixel_unshuffle(weight, 2), bias, 1, 0)
@@ -49,11 +49,11 @@ class Doubling(nn.ConvTranspose2d):
         super().__init__(before, after, 4, stride=2, padding=1, output_padding=odd)
 
     def forward(self, input: Tensor, output_size: list[int] | None = None) -> Tensor:
-        apart = in_products(input)
-        if not self.training or not (apart or input.device.type == "cpu"):
+        by_products = in_products(input)
+        if not self.training or not (by_products or input.device.type == "cpu"):
             return super().forward(input, output_size)
         images, weight, bias = _cast(input, self.weight, self.bias)
-        if apart:
+        if by_products:
             sides = (2 * side + odd for side, odd in zip(images.shape[-2:], self.output_padding, strict=True))
             return products.Doubled.apply(images, weight, *sides) + bias[:, None, None]
         if self.out_channels == 1:
@@ -83,12 +83,12 @@ class _Halved(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
         (coarse,), (fine, weight), (stride, padding) = grad_outputs, ctx.saved_tensors, ctx.geometry
-        wanted = ctx.needs_input_grad
+        needed = ctx.needs_input_grad
         odd = [side % stride for side in fine.shape[-2:]]
         return (
-            functional.conv_transpose2d(coarse, weight, None, stride, padding, odd) if wanted[0] else None,
-            _gradient_of_weight(fine, coarse, weight, stride, padding) if wanted[1] else None,
-            coarse.sum((0, 2, 3)) if wanted[2] else None,
+            functional.conv_transpose2d(coarse, weight, None, stride, padding, odd) if needed[0] else None,
+            _gradient_of_weight(fine, coarse, weight, stride, padding) if needed[1] else None,
+            coarse.sum((0, 2, 3)) if needed[2] else None,
             None,
             None,
         )
@@ -113,11 +113,11 @@ class _Doubled(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
         (fine,), (coarse, weight), (stride, padding) = grad_outputs, ctx.saved_tensors, ctx.geometry
-        wanted = ctx.needs_input_grad
+        needed = ctx.needs_input_grad
         return (
-            functional.conv2d(fine, weight, None, stride, padding) if wanted[0] else None,
-            _gradient_of_weight(fine, coarse, weight, stride, padding) if wanted[1] else None,
-            fine.sum((0, 2, 3)) if wanted[2] else None,
+            functional.conv2d(fine, weight, None, stride, padding) if needed[0] else None,
+            _gradient_of_weight(fine, coarse, weight, stride, padding) if needed[1] else None,
+            fine.sum((0, 2, 3)) if needed[2] else None,
             None,
             None,
             None,
@@ -207,6 +207,7 @@ def over_patches(fine: Tensor, coarse: Tensor) -> Tensor:
 
 def _cast(*tensors: Tensor | None) -> list[Any]:
     """To the precision in which autocast multiplies, if it does."""
-    kind = next(each.device.type for each in tensors if each is not None)
+    kind = next(tensor.device.type for tensor in tensors if tensor is not None)
     half = kind in ("cpu", "cuda") and torch.is_autocast_enabled(kind)
-    return [each.to(torch.get_autocast_dtype(kind)) if half and each is not None else each for each in tensors]
+    dtype = torch.get_autocast_dtype(kind)
+    return [tensor.to(dtype) if half and tensor is not None else tensor for tensor in tensors]

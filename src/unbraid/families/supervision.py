@@ -61,8 +61,8 @@ def named_factors(space: Space, text: str) -> tuple[str, ...]:
         kinds = dict(zip(space.names, space.kinds, strict=True))
         names = tuple(name for name in levels if levels[name] > 1 and text in ("all", kinds[name]))
         if not names:
-            wanted = "has levels" if text == "all" else "is categorical"
-            raise ValueError(f"none of its factors {', '.join(levels)} {wanted}")
+            property_ = "has levels" if text == "all" else "is categorical"
+            raise ValueError(f"none of its factors {', '.join(levels)} {property_}")
         return names
     names = tuple(name.strip() for name in text.split("+"))
     if len(set(names)) < len(names):
@@ -79,11 +79,11 @@ def by_hyperparameters(**names: str) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        what, must, wanted = str(error).replace(", where not None,", "").partition(" must ")
+        argument, must, condition = str(error).replace(", where not None,", "").partition(" must ")
         if not must:
             raise
-        what = re.sub(r"\w+", lambda word: names.get(word[0], word[0]), what)
-        raise ValueError(f"{what}{must}{wanted}") from None
+        argument = re.sub(r"\w+", lambda word: names.get(word[0], word[0]), argument)
+        raise ValueError(f"{argument}{must}{condition}") from None
 
 
 Lengths = Callable[[Context], tuple[int, ...]]

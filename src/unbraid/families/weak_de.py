@@ -102,8 +102,8 @@ class ClassPrior(nn.Module):
     def moved(self, classes: Tensor) -> Tensor:
         """Where each relation leads classes (..., n_relations), one column per relation; nowhere, if unfitted."""
         relations = torch.arange(len(self.moves), device=classes.device)
-        there = self.moves[relations, classes]
-        return torch.where(self.known[there] > 0, there, classes)
+        targets = self.moves[relations, classes]
+        return torch.where(self.known[targets] > 0, targets, classes)
 
 
 def class_moves(sizes: Sequence[int], kinds: Sequence[str]) -> IntArray:
@@ -125,10 +125,10 @@ def class_moves(sizes: Sequence[int], kinds: Sequence[str]) -> IntArray:
     moves = []
     for place, (size, kind) in enumerate(zip(sizes, kinds, strict=True)):
         for way in (1,) if kind == "categorical" else (1, -1):
-            there = levels.copy()
-            moved = there[place] + way
-            there[place] = moved % size if kind in ("categorical", "cyclic") else moved.clip(0, size - 1)
-            moves.append(np.ravel_multi_index(tuple(there), tuple(sizes)))
+            target = levels.copy()
+            moved = target[place] + way
+            target[place] = moved % size if kind in ("categorical", "cyclic") else moved.clip(0, size - 1)
+            moves.append(np.ravel_multi_index(tuple(target), tuple(sizes)))
     return np.stack(moves)
 
 
