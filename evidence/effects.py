@@ -6,7 +6,6 @@ dataset (likewise). An interval over smaller units than those that vary would pr
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -59,8 +58,7 @@ class Measure:
     def all_columns(self) -> list[str]:
         """That a run needs."""
         found = [each for name in KINDS[self.kind].columns for each in np.atleast_1d(self.columns[name]).tolist()]
-        beside = isinstance(self.less, str) and self.less != "pairs"
-        return [each for each in found if each not in ("median", "best")] + [self.less] * beside
+        return [each for each in found if each not in ("median", "best")] + [self.less] * isinstance(self.less, str)
 
 
 def measured(measure: Measure, frame: pd.DataFrame) -> Effect:
@@ -70,15 +68,6 @@ def measured(measure: Measure, frame: pd.DataFrame) -> Effect:
         ValueError: the table lacks a column, or no run has the rows that the measure names.
     """
     return KINDS[measure.kind].effect(measure, frame)
-
-
-def without_effect(measure: Measure, frame: pd.DataFrame, bound: float, rng: np.random.Generator) -> pd.DataFrame:
-    """A table in which there is nothing to find.
-
-    What goes with what is drawn by chance, and groups lie apart by the bound; of a mean or a share alone, units are
-    drawn about the bound itself.
-    """
-    return KINDS[measure.kind].null(measure, frame, bound, rng)
 
 
 # ---- units
@@ -102,8 +91,12 @@ def chosen(frame: pd.DataFrame, rows: Rows) -> pd.DataFrame:
 
 def by_unit(frame: pd.DataFrame, unit: str) -> list[IntArray]:
     """The positions of each unit's runs."""
-    columns = [each for each in (*UNITS[unit], "of_first") if each in frame]
-    return [np.asarray(index) for index in frame.groupby(columns, dropna=False).indices.values()]
+    number = np.zeros(len(frame), int)
+    for column in (each for each in (*UNITS[unit], "of_first") if each in frame):
+        codes, levels = pd.factorize(frame[column], sort=True, use_na_sentinel=False)
+        number = number * len(levels) + codes
+    order = np.argsort(number, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(number[order])) + 1)
 
 
 def of_units(frame: pd.DataFrame, columns: Sequence[str], unit: str) -> FloatArray:
@@ -168,56 +161,31 @@ def _share(measure: Measure, frame: pd.DataFrame) -> Effect:
     return Effect(held / len(values), float(found.low), float(found.high), len(values))
 
 
-def _ratio(measure: Measure, frame: pd.DataFrame) -> Effect:
-    """Of two means over the same units, with Fieller's interval; unbounded where the lower one may be 0."""
-    values = of_units(chosen(frame, measure.rows), [measure["x"], measure["of"]], measure.unit)
-    units, (a, b) = len(values), values.mean(axis=0)
-    if units < 2 or b == 0:
-        return Effect(float(a / b) if b else 0.0, -np.inf, np.inf, units)
-    (v_a, c), (_, v_b) = np.cov(values.T) / units
-    square = stats.t.ppf((1 + CONFIDENCE) / 2, units - 1) ** 2
-    # All q with (a - q b)^2 <= t^2 (v_a - 2 q c + q^2 v_b) lie between the roots of a parabola.
-    lead, middle, rest = b**2 - square * v_b, a * b - square * c, a**2 - square * v_a
-    if lead <= 0:
-        return Effect(float(a / b), -np.inf, np.inf, units)
-    half = np.sqrt(max(middle**2 - lead * rest, 0.0))
-    return Effect(float(a / b), float((middle - half) / lead), float((middle + half) / lead), units)
-
-
 def _correlation(measure: Measure, frame: pd.DataFrame) -> Effect:
     values = of_units(chosen(frame, measure.rows), [measure["x"], measure["y"]], measure.unit)
     return _of_correlation(correlation(values[:, 0], values[:, 1], measure.kind), len(values), measure.kind)
 
 
 def _spearman_by_family(measure: Measure, frame: pd.DataFrame) -> Effect:
-    """Spearman's correlation of a column with each of several, over the runs of a family and dataset; families count.
-
-    Less what another column gives, or what the several give among themselves ("pairs").
-    """
+    """Spearman's correlation of a column with each of several within families and datasets; families are units."""
     known = _complete(measure, chosen(frame, measure.rows))
-    found: dict[Any, list[float]] = {}
+    by_family: dict[Any, list[float]] = {}
     for (family, *_), own in known.groupby(["family", *(["dataset"] if "dataset" in known else [])]):
-        ys = [own[each].to_numpy(float) for each in measure["ys"]]
-        value = np.mean([correlation(own[measure["x"]].to_numpy(float), y, "spearman") for y in ys])
-        if measure.less == "pairs":
-            value -= np.mean([correlation(one, other, "spearman") for one, other in combinations(ys, 2)])
-        elif measure.less is not None:
-            value -= np.mean([correlation(own[str(measure.less)].to_numpy(float), y, "spearman") for y in ys])
-        found.setdefault(family, []).append(float(value))
-    return _student(np.array([np.mean(each) for each in found.values()]))
+        x = own[measure["x"]].to_numpy(float)
+        values = [correlation(x, own[y].to_numpy(float), "spearman") for y in measure["ys"]]
+        by_family.setdefault(family, []).append(float(np.mean(values)))
+    return _student(np.array([np.mean(values) for values in by_family.values()]))
 
 
 def _spread(measure: Measure, frame: pd.DataFrame) -> Effect:
-    """Standard deviation over the seeds of a setting, mean over settings, less that of others or of another column."""
+    """Standard deviation over the seeds of a setting, mean over settings, less that of other rows."""
 
-    def of(rows: Rows, column: str) -> FloatArray:
+    def of(rows: Rows) -> FloatArray:
         known = _complete(measure, chosen(frame, rows))
-        values = known[column].to_numpy(float)
+        values = known[measure["x"]].to_numpy(float)
         return np.array([values[index].std(ddof=1) for index in by_unit(known, "setting") if len(index) > 1])
 
-    if isinstance(measure.less, str):
-        return _student(of(measure.rows, measure["x"]) - of(measure.rows, measure.less))
-    return _welch(*(of(rows, measure["x"]) for rows in measure.groups))
+    return _welch(*(of(rows) for rows in measure.groups))
 
 
 def _best_of_seed(measure: Measure, frame: pd.DataFrame) -> Effect:
@@ -228,19 +196,6 @@ def _best_of_seed(measure: Measure, frame: pd.DataFrame) -> Effect:
             for rows in measure.groups
         )
     )
-
-
-def _variance_ratio(measure: Measure, frame: pd.DataFrame) -> Effect:
-    """Of two columns of the same units, with the interval of Pitman and Morgan 1939."""
-    first, second = of_units(chosen(frame, measure.rows), [measure["x"], measure["of"]], measure.unit).T
-    units = len(first)
-    if units < 3 or np.ptp(second) == 0:
-        return Effect(0.0, -np.inf, np.inf, units)
-    ratio, r = float(first.var() / second.var()), correlation(first, second, "pearson")
-    t = stats.t.ppf((1 + CONFIDENCE) / 2, units - 2)
-    k = 1 + 2 * (1 - r**2) * t**2 / (units - 2)
-    reach = np.sqrt(k**2 - 1)
-    return Effect(ratio, float(ratio * (k - reach)), float(ratio * (k + reach)), units)
 
 
 def _correlation_gap(measure: Measure, frame: pd.DataFrame) -> Effect:
@@ -325,13 +280,6 @@ def _pick(measure: Measure, table: Table) -> float:
     return float(picked - y[table.values[against].argmax()])
 
 
-def _pick_share(measure: Measure, table: Table) -> float:
-    """In how many of several columns' orders, on average, the pick stands above a run: 0 to 1; ties count half."""
-    values = np.stack([table.values[each] for each in measure["ys"]], axis=1)
-    pick = values[table.values[measure["by"]].argmax()]
-    return float(((values < pick).mean(axis=0) + (values == pick).mean(axis=0) / 2).mean())
-
-
 def _disagreement(measure: Measure, table: Table) -> float:
     """The largest difference, over runs, between the share of runs below it by one column and by another."""
     places = [(stats.rankdata(table.values[measure[name]]) - 0.5) / len(table.setting) for name in "xy"]
@@ -341,12 +289,6 @@ def _disagreement(measure: Measure, table: Table) -> float:
 def _best_setting(measure: Measure, table: Table) -> float:
     """The highest mean of a setting among some rows, less that among others."""
     return float(table.means(measure["x"]).max() - table.means(measure["x"], of_first=False).max())
-
-
-def _cost_of_best(measure: Measure, table: Table) -> float:
-    """What the setting of the highest mean of one column has in another, less the highest mean of any setting."""
-    best, x = table.means(measure["best"]), table.means(measure["x"])
-    return float(x[best.argmax()] - x.max())
 
 
 def _resampled(statistic: Callable[[Measure, Table], float]) -> Callable[[Measure, pd.DataFrame], Effect]:
@@ -395,143 +337,32 @@ def _complete(measure: Measure, frame: pd.DataFrame) -> pd.DataFrame:
     return known
 
 
-# ---- tables in which there is nothing to find
-
-
-def _shuffled(*names: str) -> "Null":
-    """The columns of these names go to other units, together."""
-
-    def null(measure: Measure, frame: pd.DataFrame, _: float, rng: np.random.Generator) -> pd.DataFrame:
-        known = pd.concat([_complete(measure, chosen(frame, rows)) for rows in measure.groups], ignore_index=True)
-        columns = [each for name in names for each in np.atleast_1d(measure[name]).tolist()]
-        units, values = by_unit(known, measure.unit), known[columns].to_numpy()
-        moved = values.copy()
-        for to, source in zip(units, rng.permutation(len(units)), strict=True):
-            moved[to] = values[np.resize(units[source], len(to))]
-        return known.assign(**dict(zip(columns, moved.T, strict=True)))
-
-    return null
-
-
-def _apart_by_bound(measure: Measure, frame: pd.DataFrame, bound: float, rng: np.random.Generator) -> pd.DataFrame:
-    """The column goes to other units, and those of the first rows get the bound on top."""
-    dealt, column = _shuffled("x")(measure, frame, bound, rng), measure["x"]
-    first, second = (chosen(dealt, rows) for rows in measure.groups)
-    return pd.concat([first.assign(**{column: first[column] + bound}), second], ignore_index=True)
-
-
-def _shuffled_within(measure: Measure, frame: pd.DataFrame, _: float, rng: np.random.Generator) -> pd.DataFrame:
-    """A column goes to other seeds of the same setting."""
-    known, column = _complete(measure, chosen(frame, measure.rows)), measure["y"]
-    values = known[column].to_numpy(copy=True)
-    for index in by_unit(known, "setting"):
-        values[index] = values[rng.permutation(index)]
-    return known.assign(**{column: values})
-
-
-def _swapped(measure: Measure, frame: pd.DataFrame, _: float, rng: np.random.Generator) -> pd.DataFrame:
-    """In half of the units a pair changes its sides."""
-    known = _complete(measure, chosen(frame, measure.rows))
-    first, second = measure["x"], str(measure.less)
-    values = known[[first, second]].to_numpy(float, copy=True)
-    for index in by_unit(known, measure.unit):
-        if rng.integers(2):
-            values[index] = values[index][:, ::-1]
-    return known.assign(**{first: values[:, 0], second: values[:, 1]})
-
-
-def _moved_to_bound(measure: Measure, frame: pd.DataFrame, bound: float, rng: np.random.Generator) -> pd.DataFrame:
-    """Units drawn anew about a mean that is the bound itself."""
-    known, column = _complete(measure, chosen(frame, measure.rows)), measure["x"]
-    values = of_units(known, [column], measure.unit)[:, 0]
-    at = bound
-    rest = []
-    if isinstance(measure.less, Mapping):
-        rest = [chosen(frame, measure.less)]
-        at += float(rest[0][column].iloc[0])
-    drawn = rng.choice(values, len(values)) - values.mean() + at
-    kept = known.loc[[index[0] for index in by_unit(known, measure.unit)]]
-    return pd.concat([kept.assign(**{column: drawn}), *rest], ignore_index=True)
-
-
-def _ratio_at_bound(measure: Measure, frame: pd.DataFrame, bound: float, rng: np.random.Generator) -> pd.DataFrame:
-    """Units whose first column is the second times the bound, and what is left of it is drawn anew."""
-    known = _complete(measure, chosen(frame, measure.rows))
-    places = [index[0] for index in by_unit(known, measure.unit)]
-    first, second = of_units(known, [measure["x"], measure["of"]], measure.unit).T
-    rest = first - second * (first.mean() / second.mean())
-    made = {measure["x"]: bound * second + rng.choice(rest, len(rest)), measure["of"]: second}
-    return known.loc[places].assign(**made)
-
-
-def _alike(measure: Measure, frame: pd.DataFrame, _: float, rng: np.random.Generator) -> pd.DataFrame:
-    """Two columns have one order, in units that are drawn anew."""
-    known = _complete(measure, chosen(frame, measure.rows))
-    units = by_unit(known, measure.unit)
-    drawn = np.concatenate([units[k] for k in rng.integers(0, len(units), len(units))])
-    return known.loc[drawn].reset_index(drop=True).assign(**{measure["y"]: known[measure["x"]].to_numpy()[drawn]})
-
-
-def _variance_at_bound(measure: Measure, frame: pd.DataFrame, bound: float, rng: np.random.Generator) -> pd.DataFrame:
-    """Two columns of this ratio of variances: they change sides in half of the units, at one scale."""
-    known = _complete(measure, chosen(frame, measure.rows))
-    places = [index[0] for index in by_unit(known, measure.unit)]
-    values = of_units(known, [measure["x"], measure["of"]], measure.unit)
-    values = (values - values.mean(axis=0)) / values.std(axis=0)
-    swapped = np.where(rng.random(len(values))[:, None] < 0.5, values[:, ::-1], values)
-    return known.loc[places].assign(**{measure["x"]: np.sqrt(bound) * swapped[:, 0], measure["of"]: swapped[:, 1]})
-
-
-def _at_odds(measure: Measure, frame: pd.DataFrame, bound: float, rng: np.random.Generator) -> pd.DataFrame:
-    """Of the units, each with the share of the bound as its odds, some pass."""
-    known = _complete(measure, chosen(frame, measure.rows))
-    edge = measure.columns.get("below", measure.columns.get("above"))
-    inside, outside = (edge - 1, edge + 1) if "below" in measure.columns else (edge + 1, edge - 1)
-    values = np.empty(len(known))
-    for index in by_unit(known, measure.unit):
-        values[index] = inside if rng.random() < bound else outside
-    return known.assign(**{measure["x"]: values})
-
-
-def _spread_without_effect(
-    measure: Measure, frame: pd.DataFrame, bound: float, rng: np.random.Generator
-) -> pd.DataFrame:
-    return (_swapped if isinstance(measure.less, str) else _shuffled("x"))(measure, frame, bound, rng)
-
-
 # ---- all kinds
-
-Null: TypeAlias = Callable[[Measure, pd.DataFrame, float, np.random.Generator], pd.DataFrame]
 
 
 class Kind(NamedTuple):
-    """How an effect is measured, and how a table without it is made."""
+    """How an effect is measured."""
 
     effect: Callable[[Measure, pd.DataFrame], Effect]
-    null: Null
     columns: tuple[str, ...] = ("x",)  # what its rule names
-    less: str = ""  # what it compares with: "rows", "column", "either", "column or none"
+    less: str = ""  # what it compares with: "rows" or "column"
 
 
 KINDS: Mapping[str, Kind] = {
-    "mean": Kind(_mean, _moved_to_bound),
-    "difference": Kind(_difference, _apart_by_bound, less="rows"),
-    "paired": Kind(_paired, _swapped, less="column"),
-    "beyond": Kind(_beyond, _moved_to_bound, less="rows"),
-    "ratio": Kind(_ratio, _ratio_at_bound, ("x", "of")),
-    "variance_ratio": Kind(_variance_ratio, _variance_at_bound, ("x", "of")),
-    "spread": Kind(_spread, _spread_without_effect, less="either"),
-    "best_of_seed": Kind(_best_of_seed, _shuffled("x"), less="rows"),
-    "spearman_by_family": Kind(_spearman_by_family, _shuffled("ys"), ("x", "ys"), "column or none"),
-    "disagreement": Kind(_resampled(_disagreement), _alike, ("x", "y")),
-    "share": Kind(_share, _at_odds),
-    "spearman": Kind(_correlation, _shuffled("y"), ("x", "y")),
-    "pearson": Kind(_correlation, _shuffled("y"), ("x", "y")),
-    "spearman_within": Kind(_resampled(_within), _shuffled_within, ("x", "y")),
-    "correlation_gap": Kind(_correlation_gap, _shuffled("x", "y"), ("x", "y"), "rows"),
-    "lead": Kind(_resampled(_lead), _shuffled("y"), ("x", "others", "y")),
-    "pick": Kind(_resampled(_pick), _shuffled("y"), ("by", "y", "against")),
-    "pick_share": Kind(_resampled(_pick_share), _shuffled("ys"), ("by", "ys")),
-    "best_setting": Kind(_resampled(_best_setting), _shuffled("x"), less="rows"),
-    "cost_of_best": Kind(_resampled(_cost_of_best), _shuffled("x"), ("best", "x")),
+    "mean": Kind(_mean),
+    "difference": Kind(_difference, less="rows"),
+    "paired": Kind(_paired, less="column"),
+    "beyond": Kind(_beyond, less="rows"),
+    "spread": Kind(_spread, less="rows"),
+    "best_of_seed": Kind(_best_of_seed, less="rows"),
+    "spearman_by_family": Kind(_spearman_by_family, ("x", "ys")),
+    "disagreement": Kind(_resampled(_disagreement), ("x", "y")),
+    "share": Kind(_share),
+    "spearman": Kind(_correlation, ("x", "y")),
+    "pearson": Kind(_correlation, ("x", "y")),
+    "spearman_within": Kind(_resampled(_within), ("x", "y")),
+    "correlation_gap": Kind(_correlation_gap, ("x", "y"), "rows"),
+    "lead": Kind(_resampled(_lead), ("x", "others", "y")),
+    "pick": Kind(_resampled(_pick), ("by", "y", "against")),
+    "best_setting": Kind(_resampled(_best_setting), less="rows"),
 }

@@ -177,36 +177,80 @@ VERDICTS = {  # what did not come out is said first
     "undecided": "the interval holds both",
     "reproduced": "the whole interval supports the claim, and the effect counts",
     "not judged": "the models of its study have not learnt: they fail the gate that stands beside it",
+    "rule too weak": "waits for more models: on simulated runs its rule misses the effect, or sees one without it",
+    "awaits its trial": "its rule has changed since it was tried on simulated runs",
     "awaits a run": "no run has been made since its rule was committed",
     "not on two cores": "what it would cost stands beside it",
     "not measured": "what no study here measures yet stands beside it",
     "no data": "what is missing stands beside it",
 }
+VARIANTS = ("-paper", "-ours")
 
 
 def claims() -> str:
     """What papers claim beside what studies here show, as evidence/make_claims.py judged it."""
-    judged = json.loads((ROOT / "evidence" / "claims.json").read_text(encoding="utf-8"))
+    judged = claim_rows("claims")
     counts = [(verdict, sum(row["verdict"] == verdict for row in judged)) for verdict in VERDICTS]
     rows = [[verdict, str(number), VERDICTS[verdict]] for verdict, number in counts if number]
-    parts = [f"{len(judged)} claims:", table("verdict | claims | meaning", "lrl", rows)]
+    by_claim = variants(judged)
+    both = sum(len(own) == 2 for own in by_claim.values())
+    parts = [
+        f"{len(by_claim)} claims, {both} of which are judged twice, as the paper has it and as we would:",
+        table("verdict | judgements | meaning", "lrl", rows),
+    ]
     for paper in dict.fromkeys(row["paper"] for row in judged):
-        own = sorted(
-            (row for row in judged if row["paper"] == paper), key=lambda row: [*VERDICTS].index(row["verdict"])
-        )
-        rows = [[row["claim"], row["where"], row["published"], *here(row), standing(row)] for row in own]
-        parts += [
-            f"## {paper}",
-            table("claim | where | published | here, 95 % interval | units | verdict", "lllrrl", rows),
+        rows = [
+            [*in_words(own), *(standing(own[end]) if end in own else "" for end in VARIANTS), trial(own)]
+            for (of, *_), own in by_claim.items()
+            if of == paper
         ]
+        head = "claim | where | published | as the paper | ours | rule's trial"
+        parts += [f"## {paper}", table(head, "llllll", rows)]
     return "\n\n".join(parts)
 
 
-def here(row: dict[str, Any]) -> tuple[str, str]:
-    """The number with its interval, and how many units it is of; what it would cost or lacks in their place."""
-    if "value" not in row:
-        return next((row[name] for name in ("cost", "data", "unmeasured") if name in row), ""), ""
-    return with_ends(row), str(row["units"])
+def observations() -> str:
+    """What papers say without a number, measured and not judged."""
+    rows = [
+        [paper, *in_words(own), *(standing(own[end]) if end in own else "" for end in VARIANTS)]
+        for (paper, *_), own in variants(claim_rows("observations")).items()
+    ]
+    return table("paper | what it says | where | published | as the paper | ours", "llllll", rows)
+
+
+def claim_rows(name: str) -> list[dict[str, Any]]:
+    """The "claims" or "observations" of evidence/claims.json."""
+    return json.loads((ROOT / "evidence" / "claims.json").read_text(encoding="utf-8"))[name]
+
+
+def variants(rows: list[dict[str, Any]]) -> dict[tuple[str, str], dict[str, dict[str, Any]]]:
+    """Rows by their variant, of each claim of a paper; one without a name is as the paper."""
+    claims: dict[tuple[str, str], dict[str, dict[str, Any]]] = {}
+    for row in rows:
+        end = next((each for each in VARIANTS if row["id"].endswith(each)), "")
+        claims.setdefault((row["paper"], row["id"].removesuffix(end)), {})[end or VARIANTS[0]] = row
+    return claims
+
+
+def in_words(own: dict[str, dict[str, Any]]) -> tuple[str, str, str]:
+    """What is claimed, where, and what is published."""
+    first = next(iter(own.values()))
+    return first["claim"], first["where"], first["published"]
+
+
+def standing(row: dict[str, Any]) -> str:
+    """The verdict, linked to its rule where there is one, with the number; or what it would cost or lacks."""
+    verdict = f"**{row['verdict']}**" if row["verdict"].endswith("reproduced") else row["verdict"]
+    number = f"{with_ends(row)}, {row['units']} units" if "value" in row else ""
+    reason = next((row[name] for name in ("cost", "data", "unmeasured") if name in row), "")
+    link = f"[{verdict}](rules.md#{row['file']}-{row['id']})" if "trial" in row else verdict
+    return ": ".join(part for part in (link, number or reason) if part)
+
+
+def trial(own: dict[str, dict[str, Any]]) -> str:
+    """How often the rule passes without the effect, and with the paper's."""
+    trials = [row["trial"] for row in own.values() if "trial" in row]
+    return "; ".join(f"{100 * each['without']:.0f} % / {100 * each['with']:.0f} %" for each in trials)
 
 
 def with_ends(row: dict[str, Any]) -> str:
@@ -215,45 +259,31 @@ def with_ends(row: dict[str, Any]) -> str:
     return f"{row['value']:.3g} [{row['low']:.3g}, {row['high']:.3g}]".replace("-", "−")
 
 
-def standing(row: dict[str, Any]) -> str:
-    """The verdict, linked to its rule where there is one."""
-    verdict = f"**{row['verdict']}**" if row["verdict"].endswith("reproduced") else row["verdict"]
-    return f"[{verdict}](rules.md#{row['file']}-{row['id']})" if "rule" in row else verdict
-
-
 def claim_rules() -> str:
-    """Every rule, and what it gives on every table that has its runs."""
-    judged = json.loads((ROOT / "evidence" / "claims.json").read_text(encoding="utf-8"))
+    """Every rule, its trial, and what decides it."""
+    judged = claim_rows("claims")
     parts = []
     for paper in dict.fromkeys(row["paper"] for row in judged):
         parts.append(f"## {paper}")
-        for row in (each for each in judged if each["paper"] == paper and "rule" in each):
-            studies = ", ".join(f"`{name}`" for name in row["studies"])
+        for row in (each for each in judged if each["paper"] == paper and "trial" in each):
+            of_trial = row["trial"]
             lines = [
                 f"- *Paper*: {row['where']}: {row['published']}. {row['setting']}.",
-                f"- *Rule*, on {studies}: {row['rule']}.",
+                f"- *Rule*, on {', '.join(f'`{name}`' for name in row['studies'])}: {row['rule']}.",
+                f"- *Trial* with {of_trial['units']} units: reproduced in {100 * of_trial['without']:.1f} % of "
+                f"simulated tables without the effect, in {100 * of_trial['with']:.1f} % of those with the paper's.",
             ]
             if "value" in row:
                 commits = ", ".join(each[:7] for each in row["commits"])
                 spent = "" if row["hours"] is None else f", {row['hours']:.1f} core hours"
-                lines.append(
-                    f"- *Decided* by runs of {commits}{spent}: {with_ends(row)}, {row['units']} units, "
-                    f"{row['verdict']}. Of tables without the effect it calls {100 * row['null']:.1f} % reproduced."
-                )
+                numbers = f"{with_ends(row)}, {row['units']} units, {row['verdict']}"
+                files = ", ".join(f"[{name}](results/{name}.csv)" for name in row["studies"])
+                lines.append(f"- *Decided* by {files} of {commits}{spent}: {numbers}.")
             else:
-                lines.append(f"- *Not decided yet*: {row['why']}.")
-            lines += [
-                f"- *Tried on* {', '.join(result(name) for name in each['studies'])}: {with_ends(each)}, "
-                f"{each['units']} units; by the rule: {each['would be']}."
-                for each in row["tried"]
-            ]
+                lines.append(f"- *Not decided yet*, {row['verdict']}: {row['why']}.")
             lines += [f"- {row['note']}"] if "note" in row else []
             parts += [f'<a id="{row["file"]}-{row["id"]}"></a>**{row["claim"]}**', "\n".join(lines)]
     return "\n\n".join(parts)
-
-
-def result(name: str) -> str:
-    return f"[{name}](results/{name}.csv)"
 
 
 def audited() -> dict[str, str]:
@@ -314,7 +344,9 @@ def main() -> None:
         "docs/ranking.md": filled(
             "docs/ranking.md", {"picks": selection.picks(), "correlations": selection.correlations()}
         ),
-        "docs/reproductions/index.md": filled("docs/reproductions/index.md", {"claims": claims()}),
+        "docs/reproductions/index.md": filled(
+            "docs/reproductions/index.md", {"claims": claims(), "observations": observations()}
+        ),
         "docs/reproductions/rules.md": filled("docs/reproductions/rules.md", {"rules": claim_rules()}),
         "docs/is-this-number-right.md": filled(
             "docs/is-this-number-right.md", {"evidence": evidence.overview(), "beside": evidence.beside()}

@@ -1,27 +1,22 @@
 """Judge what the papers claim, by the rules of evidence/studies/claims, from the tables of studies here: evidence/claims.json.
 
-python evidence/make_claims.py                       judge all, some minutes
-python evidence/make_claims.py udr-2020 ...          judge those of these files of evidence/studies/claims, and leave the others
+python evidence/make_claims.py                       judge all
 python evidence/make_claims.py --gather FOLDER       write the table of a study that has run into docs/reproductions/results
-
-Each rule is also tried on NULLS tables in which there is nothing to find, to see how often it would say "reproduced".
 """
 
 import json
 import sys
-import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import effects
 import numpy as np
 import pandas as pd
-import yaml
-from claims_rules import CLAIMS, ROOT, UNJUDGED, Rule, gates_of, read, why_not
-from effects import Effect, chosen, measured, without_effect
+from claims_rules import CLAIMS, ROOT, UNJUDGED, Paper, Rule, read, why_not
+from effects import Effect, chosen, measured
+from trials import Trial, digest, passes, stored
 
 from unbraid import Study
 from unbraid.ranking.ranking import rank_models
@@ -29,41 +24,53 @@ from unbraid.studies.study_ranking import candidates_of, ranking_options
 
 RESULTS = ROOT / "docs" / "reproductions" / "results"
 FILE = ROOT / "evidence" / "claims.json"
-NULLS, RESAMPLES_OF_NULLS = 200, 200
 PAPER = {"compare": "same-hyperparameters", "alpha": "cv", "informative": "kl"}  # the rule of Duan et al.
 NOT_ENDED = ("waiting", "running")
-MOST_OF_NULLS = 0.05  # share of tables without an effect of which a rule that decides may say "reproduced"
+UNITS_IN_WORDS = {"family": "families"}
 
 
-def judged(paper: str, rule: Rule) -> dict[str, Any]:
-    """A row of evidence/claims.json."""
-    row: dict[str, Any] = {"paper": paper, "file": rule.file, "id": rule.id, "claim": rule.claim, "where": rule.where}
-    row |= {"published": rule.published, "setting": rule.setting}
+def judged(paper: Paper, rule: Rule, trial: Trial | None) -> dict[str, Any]:
+    """A row of evidence/claims.json. An observation has no verdict, and its number none of what decides."""
+    row: dict[str, Any] = {"paper": paper.name, "file": rule.file, "id": rule.id, "claim": rule.claim}
+    row |= {"where": rule.where, "published": rule.published, "setting": rule.setting}
     row |= {name: text for name in ("note", *UNJUDGED) if (text := getattr(rule, name))}
     if rule.measure is None:
         return {**row, "verdict": next(verdict for name, verdict in UNJUDGED.items() if name in row)}
-    row |= {"rule": in_words(rule), "studies": list(rule.study), "tried": tried(rule)}
-    missing = [name for name in rule.study if not (RESULTS / f"{name}.csv").is_file()]
-    runs = pd.DataFrame() if missing else table(rule.study)
-    reason = f"{missing[0]} has not run" if missing else why_not(rule, runs)
-    if reason:
+    row |= {"rule": in_words(rule), "studies": list(rule.study)}
+    observed = rule in paper.observations
+    if not observed:
+        if trial is None or trial["digest"] != digest(rule):
+            return {**row, "verdict": "awaits its trial", "why": "its rule has changed since it was tried"}
+        row["trial"] = trial
+        if not passes(trial):
+            return {**row, "verdict": "rule too weak", "why": "its rule cannot tell, with so few units"}
+    if reason := unfinished(rule, trial):
         return {**row, "verdict": "awaits a run", "why": reason}
-    if not all_ended(rule):
-        named = " and ".join(of_rows(rows) for rows in rule.measure.groups if rows)
-        return {**row, "verdict": "awaits a run", "why": f"not all runs have ended of {named}"}
-    if failures := unlearnt(rule):
+    if failures := unlearnt(paper, rule):
         return {**row, "verdict": "not judged", "why": "these models have not learnt: " + "; ".join(failures)}
+    runs = table(rule.study)
     effect = measured(rule.measure, runs)
-    commits = sorted(set(runs["commit"].astype(str)))
-    row |= {**rounded(effect), "null": of_nulls(rule, runs), "commits": commits, "hours": hours(runs)}
-    if row["null"] > MOST_OF_NULLS:
-        return {**row, "verdict": "undecided", "why": "its rule passes too often where there is nothing to find"}
-    return {**row, "verdict": rule.verdict(effect)}
+    row |= {**rounded(effect), "commits": sorted(set(runs["commit"].astype(str))), "hours": hours(runs)}
+    return {**row, "verdict": "" if observed else rule.verdict(effect)}
 
 
-def unlearnt(rule: Rule) -> list[str]:
+def unfinished(rule: Rule, trial: Trial | None) -> str:
+    """Why there is no table yet that may decide, or of an observation none at all."""
+    assert rule.measure is not None
+    for name in rule.study:
+        if not (RESULTS / f"{name}.csv").is_file():
+            return f"{name} has not run"
+    if trial and (reason := why_not(rule, table(rule.study), trial.get("again", False))):
+        return reason
+    if not all_ended(rule):
+        return f"not all runs have ended of {' and '.join(of_rows(rows) for rows in rule.measure.groups if rows)}"
+    missing = [name for name in rule.measure.all_columns if name not in table(rule.study)]
+    return f"no run has {', '.join(missing)}" if missing else ""
+
+
+def unlearnt(paper: Paper, rule: Rule) -> list[str]:
     """Gates that the rule's studies have not passed, in words."""
-    gates = [gate for gate in gates_of(ROOT / CLAIMS / f"{rule.file}.yaml") if gate.study in rule.study]
+    gates = [gate for gate in paper.gates if gate.study in rule.study]
     return [failure for gate in gates if (failure := gate.failure(table([gate.study])))]
 
 
@@ -77,46 +84,13 @@ def all_ended(rule: Rule) -> bool:
         return False
 
 
-def tried(rule: Rule) -> list[dict[str, Any]]:
-    """What the measure gives on every table of the paper that has such runs of the same images.
-
-    Also on those that decide nothing, as they were made before the rule.
-    """
-    assert rule.measure is not None
-    found = []
-    for studies in [rule.study, *([each] for each in comparable(rule))]:
-        if not all((RESULTS / f"{name}.csv").is_file() for name in studies):
-            continue
-        if studies == rule.study and not all_ended(rule):
-            continue
-        try:
-            effect = measured(rule.measure, table(studies))
-        except ValueError:  # it has no such runs, or was not scored by these metrics
-            continue
-        found.append({"studies": list(studies), **rounded(effect), "would be": rule.verdict(effect)})
-    return found
-
-
-def of_nulls(rule: Rule, runs: pd.DataFrame) -> float:
-    """How often the rule says "reproduced" where there is nothing to find."""
-    assert rule.measure is not None
-    rng, before = np.random.default_rng(zlib.crc32(rule.id.encode())), effects.RESAMPLES
-    effects.RESAMPLES = RESAMPLES_OF_NULLS
-    try:
-        nothing = (without_effect(rule.measure, runs, rule.bound, rng) for _ in range(NULLS))
-        held = sum(rule.verdict(measured(rule.measure, each)) == "reproduced" for each in nothing)
-    finally:
-        effects.RESAMPLES = before
-    return held / NULLS
-
-
 def in_words(rule: Rule) -> str:
     """The rule in one line."""
     measure = rule.measure
     assert measure is not None
     where = f" where {of_rows(measure.rows)}" if measure.rows else ""
-    less = of_rows(measure.less) if isinstance(measure.less, dict) else f"`{measure.less}`"
-    unit = measure.unit.replace("_", " and ") if measure.unit == "dataset_model" else measure.unit
+    less = of_rows(measure.less) if isinstance(measure.less, Mapping) else f"`{measure.less}`"
+    unit = measure.unit.replace("_", " and ")
     columns = {name: ", ".join(f"`{each}`" for each in np.atleast_1d(value)) for name, value in measure.columns.items()}
     edge = f"below {measure.columns['below']}" if "below" in columns else f"above {measure.columns.get('above')}"
     text = {
@@ -124,14 +98,10 @@ def in_words(rule: Rule) -> str:
         "difference": "mean {x}{where}, less that where {less}",
         "paired": "mean of {x} less {less}{where}",
         "beyond": "mean {x}{where}, less that of the one run where {less}",
-        "variance_ratio": "variance of {x} over variance of {of}{where}",
-        "spread": "standard deviation of {x} over seeds{where}, less that "
-        + ("of {less}" if isinstance(measure.less, str) else "where {less}"),
+        "spread": "standard deviation of {x} over seeds{where}, less that where {less}",
         "best_of_seed": "highest {x} of each seed{where}, less that where {less}",
-        "spearman_by_family": "rank correlation of {x} with each of {ys} within families{where}"
-        + ("" if measure.less is None else f", less that of {'pairs of these' if measure.less == 'pairs' else less}"),
+        "spearman_by_family": "rank correlation of {x} with each of {ys} within families{where}",
         "disagreement": "largest difference of places by {x} and by {y}{where}",
-        "ratio": "mean {x} over mean {of}{where}",
         "share": "share of {x} {edge}{where}",
         "spearman": "rank correlation of {x} and {y}{where}",
         "pearson": "correlation of {x} and {y}{where}",
@@ -139,13 +109,13 @@ def in_words(rule: Rule) -> str:
         "correlation_gap": "correlation of {x} and {y}{where}, less that where {less}",
         "lead": "correlation of {x} with {y}, less the highest of {others}{where}",
         "pick": "{y} of the run of the highest {by}, less {against}{where}",
-        "pick_share": "share of runs below that of the highest {by}, by {ys}{where}",
         "best_setting": "highest mean {x} of a setting{where}, less that where {less}",
-        "cost_of_best": "{x} of the setting of the highest {best}, less the highest{where}",
     }[measure.kind].format_map({**columns, "where": where, "less": less, "edge": edge})
     text = text.replace("less `median`", "less the median").replace("less `best`", "less the best")
-    side = "above" if rule.above is not None else "below"
-    return f"{text}, over {unit}s: {side} {rule.bound:g}, counts from {rule.counts:g}".replace("-", "−")
+    text += f", over {UNITS_IN_WORDS.get(unit, f'{unit}s')}"
+    if rule.counts is not None:
+        text += f": {'above' if rule.above is not None else 'below'} {rule.bound:g}, counts from {rule.counts:g}"
+    return text.replace("-", "−")
 
 
 def of_rows(rows: Any) -> str:
@@ -170,25 +140,6 @@ def table(studies: Sequence[str]) -> pd.DataFrame:
 @lru_cache
 def read_table(name: str) -> pd.DataFrame:
     return pd.read_csv(RESULTS / f"{name}.csv").copy()  # in one piece, as many columns are added to it
-
-
-def comparable(rule: Rule) -> list[str]:
-    """Other studies of the paper on the same images that have a table."""
-    prefix = rule.file.rsplit("-", 1)[0] if rule.file.startswith("lsbd") else rule.file
-    images = {dataset for name in rule.study for dataset in datasets_of(name)}
-    names = sorted(path.stem for path in RESULTS.glob(f"{prefix}-*.csv"))
-    return [name for name in names if [name] != list(rule.study) and images == set(read_table(name)["dataset"])]
-
-
-@lru_cache
-def datasets_of(study: str) -> tuple[str, ...]:
-    """Names of the datasets of a file in studies/."""
-    for path in (ROOT / "evidence" / "studies").rglob("*.yaml"):
-        known = yaml.safe_load(path.read_text(encoding="utf-8"))
-        if known.get("name") == study:
-            given = known.get("datasets", [known.get("dataset")])
-            return tuple(each if isinstance(each, str) else each["name"] for each in given)
-    raise ValueError(f"no file in studies/ is called {study}")
 
 
 def hours(runs: pd.DataFrame) -> float | None:
@@ -238,20 +189,14 @@ def main() -> None:
             gathered(folder).to_csv(RESULTS / f"{name}.csv", index=False)
             print(f"wrote {RESULTS / name}.csv")
         return
-    files = {path.stem: path for path in sorted((ROOT / CLAIMS).glob("*.yaml"))}
-    asked = sys.argv[1:] or list(files)
-    if unknown := set(asked) - set(files):
-        sys.exit(f"{', '.join(sorted(unknown))}: not in {CLAIMS}, which has {', '.join(files)}")
-    known = json.loads(FILE.read_text(encoding="utf-8"))
-    rows = []
-    for name, path in files.items():
-        paper, rules = read(path)
-        if name not in asked:
-            rows += [row for row in known if row["file"] == name]
-            continue
-        for rule in rules:
-            rows.append(judged(paper, rule))
-            print(f"{rows[-1]['verdict']:16} {rule.file}, {rule.id}: {rule.claim}", flush=True)
+    rows: dict[str, list[dict[str, Any]]] = {"claims": [], "observations": []}
+    trials = stored()
+    for path in sorted((ROOT / CLAIMS).glob("*.yaml")):
+        paper = read(path)
+        for table_name in rows:
+            for rule in getattr(paper, table_name):
+                rows[table_name].append(judged(paper, rule, trials.get(f"{rule.file} {rule.id}")))
+                print(f"{rows[table_name][-1]['verdict']:16} {rule.file}, {rule.id}: {rule.claim}", flush=True)
     FILE.write_text(json.dumps(rows, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 

@@ -12,9 +12,9 @@ import pytest
 import yaml
 from scipy import stats
 
-DOCS = Path(__file__).parents[2] / "docs"
 effects: Any = import_module("effects")
 rules: Any = import_module("claims_rules")
+trials: Any = import_module("trials")
 make_claims: Any = import_module("make_claims")
 generate: Any = import_module("generate")
 JUDGED = json.loads((rules.ROOT / "evidence" / "claims.json").read_text(encoding="utf-8"))
@@ -88,18 +88,6 @@ def test_what_lies_beyond_one_run_is_the_mean_less_that_run() -> None:
     )
 
 
-def test_ratios_have_fiellers_interval_whose_ends_are_where_a_t_test_just_decides() -> None:
-    """q is inside where Student's test does not tell x - q y from 0."""
-    table = RUNS.assign(x=RUNS["x"] + 2, y=RUNS["y"] + 5)
-    effect = effects.measured(measure("ratio", x="x", of="y"), table)
-    assert effect.value == pytest.approx(table["x"].mean() / table["y"].mean())
-    for end in (effect.low, effect.high):
-        assert stats.ttest_1samp(table["x"] - end * table["y"], 0).pvalue == pytest.approx(0.05)
-    assert effect.low < effect.value < effect.high
-    unbounded = effects.measured(measure("ratio", x="x", of="y"), RUNS)  # of a mean that may be 0
-    assert (unbounded.low, unbounded.high) == (-np.inf, np.inf)
-
-
 def test_shares_have_clopper_and_pearsons_interval() -> None:
     """3 of 12, from the quantiles of beta distributions."""
     third = np.sort(RUNS["x"][:12])[2:4].mean()
@@ -148,35 +136,25 @@ def test_within_settings_compares_seeds_of_one_setting_alone() -> None:
 def test_statistics_of_picks_and_settings_are_those_of_pandas() -> None:
     best = RUNS.loc[RUNS["x"].idxmax()]
     means = RUNS.groupby(["family", "setting"])[["x", "y", "z"]].mean()
-    above = np.mean([(RUNS[each] < best[each]).mean() + (RUNS[each] == best[each]).mean() / 2 for each in "yz"])
     correlations = means.corr().loc["y"]
     for found, value in (
         (measure("pick", by="x", y="y", against="median"), best["y"] - RUNS["y"].median()),
         (measure("pick", by="x", y="y", against="best"), best["y"] - RUNS["y"].max()),
         (measure("pick", by="x", y="y", against="z"), best["y"] - RUNS["y"][RUNS["z"].idxmax()]),
-        (measure("pick_share", by="x", ys=["y", "z"]), above),
         (measure("best_setting", x="x", rows=A, less=B), means.loc["a", "x"].max() - means.loc["b", "x"].max()),
-        (measure("cost_of_best", best="x", x="y"), means.loc[means["x"].idxmax(), "y"] - means["y"].max()),
         (measure("lead", "setting", x="x", others=["z"], y="y"), correlations["x"] - correlations["z"]),
     ):
         assert effects.measured(found, RUNS).value == pytest.approx(value), found.kind
 
 
-def test_spreads_best_seeds_and_variances_are_those_of_pandas() -> None:
+def test_spreads_and_best_seeds_are_those_of_pandas() -> None:
     sd = RUNS.groupby(["family", "setting"])[["x", "y"]].std()
     best = RUNS.groupby(["family", "seed"])["x"].max()
     found = effects.measured(measure("spread", "setting", x="x", rows=A, less=B), RUNS)
     interval: Any = stats.ttest_ind(sd.loc["a", "x"], sd.loc["b", "x"], equal_var=False).confidence_interval(0.95)
     assert (found.low, found.high) == pytest.approx(tuple(interval))
-    found = effects.measured(measure("spread", "setting", x="x", less="y"), RUNS)
-    assert found.value == pytest.approx((sd["x"] - sd["y"]).mean())
     found = effects.measured(measure("best_of_seed", x="x", rows=A, less=B), RUNS)
     assert (found.value, found.units) == (pytest.approx((best["a"] - best["b"]).mean()), 8)
-    found = effects.measured(measure("variance_ratio", x="x", of="y"), RUNS)
-    assert found.value == pytest.approx(RUNS["x"].var() / RUNS["y"].var())
-    for end in (found.low, found.high):  # Pitman: sums and differences of columns of one variance do not correlate
-        scaled = RUNS["x"] / np.sqrt(end)
-        assert stats.pearsonr(scaled + RUNS["y"], scaled - RUNS["y"]).pvalue == pytest.approx(0.05)
 
 
 def test_correlations_by_family_are_means_of_scipys() -> None:
@@ -187,11 +165,6 @@ def test_correlations_by_family_are_means_of_scipys() -> None:
     plain = [np.mean([rho(family, "x", "y"), rho(family, "x", "z")]) for family in "ab"]
     found = effects.measured(measure("spearman_by_family", "family", x="x", ys=["y", "z"]), RUNS)
     assert (found.value, found.units) == (pytest.approx(np.mean(plain)), 2)
-    among = [rho(family, "y", "z") for family in "ab"]
-    found = effects.measured(measure("spearman_by_family", "family", x="x", ys=["y", "z"], less="pairs"), RUNS)
-    assert found.value == pytest.approx(np.mean(plain) - np.mean(among))
-    found = effects.measured(measure("spearman_by_family", "family", x="x", ys=["y"], less="z"), RUNS)
-    assert found.value == pytest.approx(np.mean([rho(f, "x", "y") - rho(f, "z", "y") for f in "ab"]))
 
 
 def test_the_largest_disagreement_is_of_shares_of_runs_below() -> None:
@@ -236,66 +209,21 @@ def test_intervals_hold_what_they_promise() -> None:
     assert 365 <= held <= 395
 
 
-@pytest.mark.lengthy
-@pytest.mark.parametrize(
-    "found",
-    [
-        measure("difference", x="x", rows=A, less=B),
-        measure("paired", x="x", less="y"),
-        measure("spearman", "setting", x="x", y="y"),
-        measure("correlation_gap", x="x", y="y", rows=A, less=B),
-        measure("spearman_within", "setting", x="x", y="y"),
-        measure("mean", x="x"),
-        measure("ratio", x="x", of="z"),
-        measure("variance_ratio", x="x", of="z"),
-        measure("spread", "setting", x="x", less="y"),
-        measure("best_of_seed", x="x", rows=A, less=B),
-        measure("disagreement", "setting", x="x", y="y"),
-        measure("share", x="x", above=0.5),
-    ],
-    ids=lambda each: each.kind,
-)
-def test_tables_without_an_effect_have_none(found: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of tables made from one in which everything holds, few are beyond 0 (or a share of a half)."""
-    monkeypatch.setattr(effects, "RESAMPLES", 100)
-    many = pd.concat([RUNS.assign(setting=RUNS["setting"] + place) for place in "rstu"], ignore_index=True)
-    x = np.random.default_rng(3).normal(size=len(many))
-    strong = many.assign(x=x + 20 * (many["family"] == "a"), y=x, z=5 + many["z"])
-    bound = {"share": 0.5, "variance_ratio": 1.0}.get(found.kind, 0.0)
-    rng, beyond = np.random.default_rng(0), 0
-    for _ in range(100):
-        effect = effects.measured(found, effects.without_effect(found, strong, bound, rng))
-        beyond += effect.low > bound
-    assert beyond <= 9  # 2.5 of a hundred, and luck
-
-
-@pytest.mark.lengthy
-@pytest.mark.parametrize("bound", [-0.1, 0.5])
-def test_a_table_without_an_effect_is_at_the_bound_of_a_difference(bound: float) -> None:
-    """Else "not much lower" would hold wherever nothing is done, and its check would tell nothing."""
-    many = pd.concat([RUNS.assign(setting=RUNS["setting"] + place) for place in "rstu"], ignore_index=True)
-    found, rng = measure("difference", x="x", rows=A, less=B), np.random.default_rng(0)
-    made = many.assign(x=np.random.default_rng(3).normal(size=len(many)) + 2 * (many["family"] == "a"))
-    nothing = [effects.measured(found, effects.without_effect(found, made, bound, rng)) for _ in range(200)]
-    assert abs(np.mean([each.value for each in nothing]) - bound) < 0.1
-    assert np.mean([each.low > bound for each in nothing]) <= 0.06
-
-
 RULE = {
     "id": "table1-mig", "claim": "x goes with y", "where": "table 1", "published": ".5", "setting": "theirs",
-    "study": "udr-2020-laptop", "unit": "setting", "above": 0, "counts": 0.2,
+    "study": "udr-2020-laptop", "unit": "setting", "above": 0, "counts": 0.2, "effect": 0.5,
     "measure": {"kind": "spearman", "x": "udr.score", "y": "mig.score"},
 }  # fmt: skip
 
 
-def written(folder: Path, *claims: Any) -> Path:
+def written(folder: Path, *claims: Any, **others: Any) -> Any:
     path = folder / "udr-2020.yaml"
-    path.write_text(yaml.safe_dump({"paper": "UDR 2020", "claims": list(claims)}), encoding="utf-8")
-    return path
+    path.write_text(yaml.safe_dump({"paper": "UDR 2020", "claims": list(claims), **others}), encoding="utf-8")
+    return rules.read(path)
 
 
 def test_a_verdict_asks_for_the_whole_interval_and_for_an_effect_that_counts(tmp_path: Path) -> None:
-    _, (rule,) = rules.read(written(tmp_path, RULE))
+    (rule,) = written(tmp_path, RULE).claims
     below = replace(rule, above=None, below=0.0, counts=-0.2)
     for value, low, high, verdict in (
         (0.5, 0.1, 0.8, "reproduced"),
@@ -313,7 +241,10 @@ def test_a_verdict_asks_for_the_whole_interval_and_for_an_effect_that_counts(tmp
     [
         ({"unit": "run"}, "unit must be one of seed, setting, model, dataset_model"),
         ({"counts": -0.1}, r"what counts \(-0.1\) lies on the wrong side of the bound \(0.0\)"),
-        ({"below": 1}, "needs a measure, counts, and either above or below"),
+        ({"below": 1}, "needs the paper's effect, counts, and either above or below"),
+        ({"spread": 1}, "the trial of a spearman has no spread"),
+        ({"measure": {"kind": "mean", "x": "a"}}, "the trial of a mean needs a spread"),
+        ({"measure": {"kind": "pick", "by": "a", "y": "b", "against": "best"}}, "make it an observation"),
         ({"measure": {"kind": "median", "x": "a"}}, "no measure is called 'median'; there are mean, difference"),
         ({"measure": {"kind": "mean", "y": "a"}}, "a mean has x; see x"),
         ({"measure": {"kind": "paired", "x": "a"}}, "a paired compares with column, not with None"),
@@ -324,60 +255,157 @@ def test_a_verdict_asks_for_the_whole_interval_and_for_an_effect_that_counts(tmp
 )
 def test_rules_that_lack_something_are_refused(change: dict[str, Any], words: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=words):
-        rules.read(written(tmp_path, RULE | change))
+        written(tmp_path, RULE | change)
     with pytest.raises(ValueError, match="table1-mig stands there twice"):
-        rules.read(written(tmp_path, RULE, RULE))
+        written(tmp_path, RULE, RULE)
 
 
-def test_runs_decide_only_about_a_rule_that_their_own_commit_holds(
+def test_an_observation_has_no_bound(tmp_path: Path) -> None:
+    observation = {name: value for name, value in RULE.items() if name not in ("above", "counts", "effect")}
+    (rule,) = written(tmp_path, observations=[observation]).observations
+    assert rule.counts is None
+    with pytest.raises(ValueError, match="an observation has no above, counts, effect"):
+        written(tmp_path, observations=[RULE])
+
+
+def test_runs_decide_only_about_a_rule_that_their_own_commit_has(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _, (rule,) = rules.read(written(tmp_path, RULE))
-    held = {"a" * 40: [RULE], "b" * 40: [RULE | {"above": -1}], "c" * 40: []}
+    """A rule from before there were trials is the same rule, unless its trial was made again."""
+    (rule,) = written(tmp_path, RULE).claims
+    plain = {name: value for name, value in RULE.items() if name != "effect"}
+    claims = {"a": [RULE], "b": [RULE | {"above": -1}], "c": [], "d": [RULE | {"effect": 0.4}], "e": [plain]}
 
-    def of(claims: list[Any]) -> Any:
+    def deciding(claims: list[Any]) -> Any:
         return rules._deciding(yaml.safe_dump({"claims": claims}))
 
-    monkeypatch.setattr(rules, "_held_now", lambda _: of([RULE]))
-    monkeypatch.setattr(rules, "_held", lambda commit, _: of(held[commit]))
-    for commit, reason in (
-        ("a" * 40, ""),
-        ("b" * 40, "made at bbbbbbb, when its rule was another"),
-        ("c" * 40, "made at ccccccc, before its rule"),
-        ("a" * 40 + "-dirty", "made before its rule, or at no clean commit"),
-        (None, "made before its rule, or at no clean commit"),
+    monkeypatch.setattr(rules, "rule_text", lambda _: deciding([RULE]))
+    monkeypatch.setattr(rules, "_rules_of", lambda commit, _: list(deciding(claims[commit[0]]).values()))
+    for commit, again, reason in (
+        ("a" * 40, True, ""),
+        ("b" * 40, False, "made at bbbbbbb, before its rule"),
+        ("c" * 40, False, "made at ccccccc, before its rule"),
+        ("d" * 40, False, "made at ddddddd, before its rule"),
+        ("e" * 40, False, ""),
+        ("e" * 40, True, "made at eeeeeee, before its rule"),
+        ("a" * 40 + "-dirty", False, "made before its rule, or at no clean commit"),
+        (None, False, "made before its rule, or at no clean commit"),
     ):
-        assert rules.why_not(rule, pd.DataFrame({"commit": ["a" * 40, commit]})) == reason
+        assert rules.why_not(rule, pd.DataFrame({"commit": ["a" * 40, commit]}), again) == reason
     assert rules.why_not(rule, pd.DataFrame({"x": [1]}))
 
 
+def kept(name: str) -> dict[tuple[str, str], Any]:
+    rows = json.loads((rules.ROOT / "evidence" / "claims.json").read_text(encoding="utf-8"))[name]
+    return {(row["file"], row["id"]): row for row in rows}
+
+
+PAPERS = [rules.read(path) for path in sorted((rules.ROOT / rules.CLAIMS).glob("*.yaml"))]
+CLAIMED = [rule for paper in PAPERS for rule in paper.claims]
+OBSERVED = [rule for paper in PAPERS for rule in paper.observations]
+
+
 def test_every_claim_has_its_verdict_from_its_own_table() -> None:
-    """Undecided where its rule says "reproduced" of more than one table in twenty without the effect."""
-    kept = {(row["file"], row["id"]): row for row in JUDGED}
-    known = [rule for path in sorted((rules.ROOT / rules.CLAIMS).glob("*.yaml")) for rule in rules.read(path)[1]]
-    assert list(kept) == [(rule.file, rule.id) for rule in known]
-    for rule in known:
-        row = kept[rule.file, rule.id]
+    rows = kept("claims")
+    assert list(rows) == [(rule.file, rule.id) for rule in CLAIMED]
+    assert list(kept("observations")) == [(rule.file, rule.id) for rule in OBSERVED]
+    for rule in CLAIMED:
+        row = rows[rule.file, rule.id]
         assert (row["claim"], row["published"]) == (rule.claim, rule.published)
         if "value" in row:
             effect = effects.Effect(*(row[name] for name in ("value", "low", "high", "units")))
-            fair = row["null"] <= 0.05
-            assert row["verdict"] == (rule.verdict(effect) if fair else "undecided"), rule.id
+            assert row["verdict"] == rule.verdict(effect), rule.id
+            assert trials.passes(row["trial"]), rule.id
 
 
 def test_numbers_that_stand_on_the_page_are_those_of_the_tables() -> None:
     """Where the interval has a formula; the others are of a thousand draws each."""
-    kept = {(row["file"], row["id"]): row for row in JUDGED}
-    for path in sorted((rules.ROOT / rules.CLAIMS).glob("*.yaml")):
-        for rule in rules.read(path)[1]:
-            drawn = rule.measure is None or "_resampled" in rule_effect(rule)
-            for each in [] if drawn else kept[rule.file, rule.id]["tried"]:
-                now = make_claims.rounded(effects.measured(rule.measure, make_claims.table(each["studies"])))
-                assert {name: each[name] for name in now} == pytest.approx(now, abs=2e-4), rule.id
+    for rule in (*CLAIMED, *OBSERVED):
+        row = {**kept("claims"), **kept("observations")}[rule.file, rule.id]
+        if "value" in row and "_resampled" not in effects.KINDS[rule.measure.kind].effect.__qualname__:
+            now = make_claims.rounded(effects.measured(rule.measure, make_claims.table(rule.study)))
+            assert {name: row[name] for name in now} == pytest.approx(now, abs=2e-4), rule.id
 
 
-def rule_effect(rule: Any) -> str:
-    return effects.KINDS[rule.measure.kind].effect.__qualname__
+# ---- trials
+
+SIX = pd.DataFrame(
+    {
+        "dataset": "d", "dataset_options": "", "family": np.repeat(["a", "b"], 60),
+        "setting": np.tile(np.repeat(np.arange(6), 10), 2), "seed": np.tile(np.arange(10), 12),
+    }
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("found", "effect", "spread"),
+    [
+        (measure("mean", x="x", rows=A), 0.4, 0.3),
+        (measure("difference", x="x", rows=A, less=B), -0.4, 0.3),
+        (measure("beyond", x="x", rows=A, less={"family": "b", "setting": 0, "seed": 0}), 0.4, 0.3),
+        (measure("paired", "setting", x="x", less="y"), 0.4, 0.3),
+        (measure("share", x="x", below=0.1), 0.4, 0.0),
+        (measure("pearson", "setting", x="x", y="y"), 0.8, 0.0),
+        (measure("spearman", x="x", y="y"), -0.4, 0.0),
+        (measure("best_of_seed", x="x", rows=A, less=B), 0.4, 0.3),
+        (measure("spearman_by_family", "family", x="x", ys=["y", "z"]), 0.4, 0.05),
+    ],
+    ids=lambda value: getattr(value, "kind", ""),
+)
+def test_what_is_planted_is_measured(found: Any, effect: float, spread: float) -> None:
+    """The mean of sixty simulated tables is the planted effect."""
+    rng = np.random.default_rng(0)
+    groups = [effects.chosen(SIX, rows) for rows in found.groups]
+    tables = [trials.simulated(found, groups, effect, spread, rng) for _ in range(60)]
+    assert np.mean([effects.measured(found, table).value for table in tables]) == pytest.approx(effect, abs=0.04)
+
+
+def test_the_best_setting_and_a_lead_are_planted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(effects, "RESAMPLES", 2)
+    rng = np.random.default_rng(0)
+    best = measure("best_setting", x="x", rows=A, less=B)
+    groups = [effects.chosen(SIX, rows) for rows in best.groups]
+    for effect in (2.0, -2.0):
+        tables = [trials.simulated(best, groups, effect, 0.1, rng) for _ in range(20)]
+        assert np.mean([effects.measured(best, table).value for table in tables]) == pytest.approx(effect, abs=0.1)
+    lead = measure("lead", x="mig.score", others=["dci_lasso.informativeness"], y="y")
+    tables = [trials.simulated(lead, [SIX], [0.8, 0.3], 0, rng) for _ in range(60)]
+    assert np.mean([effects.measured(lead, table).value for table in tables]) == pytest.approx(0.5, abs=0.04)
+
+
+def test_every_claim_has_a_trial_of_its_present_rule() -> None:
+    stored = trials.stored()
+    for rule in (rule for rule in CLAIMED if rule.measure):
+        assert stored[f"{rule.file} {rule.id}"]["digest"] == trials.digest(rule), (
+            f"{rule.id}: run python evidence/trials.py"
+        )
+    assert len(stored) == sum(rule.measure is not None for rule in CLAIMED)
+
+
+@pytest.mark.lengthy
+def test_trials_have_the_units_that_their_studies_plan() -> None:
+    stored = trials.stored()
+    for rule in (rule for rule in CLAIMED if rule.measure):
+        assert stored[f"{rule.file} {rule.id}"]["units"] == trials.units(rule), (
+            f"{rule.id}: run python evidence/trials.py"
+        )
+
+
+def test_a_rule_that_misses_the_papers_effect_or_sees_one_where_there_is_none_judges_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paper = written(tmp_path, RULE)
+    (rule,) = paper.claims
+    trial = {"digest": trials.digest(rule), "units": 36, "without": 0.05, "with": 0.8}
+    monkeypatch.setattr(make_claims, "unfinished", lambda *_: "it waits")
+    for change, verdict in (
+        ({}, "awaits a run"),
+        ({"with": 0.79}, "rule too weak"),
+        ({"without": 0.055}, "rule too weak"),
+        ({"digest": "of another rule"}, "awaits its trial"),
+    ):
+        assert make_claims.judged(paper, rule, trial | change)["verdict"] == verdict
+    assert make_claims.judged(paper, rule, None)["verdict"] == "awaits its trial"
 
 
 def test_rules_name_columns_that_their_studies_will_have() -> None:
@@ -387,26 +415,25 @@ def test_rules_name_columns_that_their_studies_will_have() -> None:
     for path in (rules.ROOT / "evidence" / "studies").rglob("*.yaml"):
         known = yaml.safe_load(path.read_text(encoding="utf-8"))
         scored[known.get("name")] = [rules.full_name(each) for each in known.get("metrics", [])]
-    for path in sorted((rules.ROOT / rules.CLAIMS).glob("*.yaml")):
-        for rule in (each for each in rules.read(path)[1] if each.measure):
-            for column in rule.measure.all_columns:
-                metric = column.rpartition(".")[0]
-                for study in rule.study:
-                    assert column.startswith(added) or {metric, metric.partition("(")[0]} & {*scored[study]}, (
-                        f"{rule.id}: {column} in {study}"
-                    )
+    for rule in (each for each in (*CLAIMED, *OBSERVED) if each.measure):
+        for column in rule.measure.all_columns:
+            metric = column.rpartition(".")[0]
+            for study in rule.study:
+                assert column.startswith(added) or {metric, metric.partition("(")[0]} & {*scored[study]}, (
+                    f"{rule.id}: {column} in {study}"
+                )
 
 
 def test_columns_are_named_as_results_have_them(tmp_path: Path) -> None:
     """A default that is said is none."""
     named = {"kind": "paired", "x": "beta_vae_score(batch_size=64).score", "less": "beta_vae_score(batch_size=1).score"}
-    _, (rule,) = rules.read(written(tmp_path, RULE | {"measure": named}))
+    (rule,) = written(tmp_path, RULE | {"measure": named, "spread": 1}).claims
     assert rule.measure.all_columns == ["beta_vae_score.score", "beta_vae_score(batch_size=1).score"]
 
 
 def test_a_claim_waits_for_every_run_of_its_own_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     known = {"kind": "difference", "x": "mig.score", "rows": A, "less": B}
-    _, (rule,) = rules.read(written(tmp_path, RULE | {"measure": known, "unit": "seed"}))
+    (rule,) = written(tmp_path, RULE | {"measure": known, "unit": "seed", "spread": 1}).claims
     runs = pd.DataFrame({"family": ["a", "a", "b", "c"], "state": ["finished", "failed", "finished", "waiting"]})
     monkeypatch.setattr(make_claims, "read_table", lambda _: runs)
     assert make_claims.all_ended(rule)
@@ -418,26 +445,19 @@ def test_a_claim_waits_for_every_run_of_its_own_rows(tmp_path: Path, monkeypatch
     assert not make_claims.all_ended(rule), "it has no runs of one group yet"
 
 
-def test_no_verdict_is_given_and_nothing_counts_as_tried_before_all_runs_have_ended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    known = {"kind": "difference", "x": "mig.score", "rows": A, "less": B}
-    _, (rule,) = rules.read(written(tmp_path, RULE | {"measure": known, "unit": "seed"}))
+def test_no_verdict_is_given_before_all_runs_have_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (rule,) = written(tmp_path, RULE).claims
     for name in rule.study:
         (tmp_path / f"{name}.csv").touch()
     monkeypatch.setattr(make_claims, "RESULTS", tmp_path)
     monkeypatch.setattr(make_claims, "table", lambda _: pd.DataFrame({"family": ["a", "b"]}))
     monkeypatch.setattr(make_claims, "why_not", lambda *_: "")
     monkeypatch.setattr(make_claims, "all_ended", lambda _: False)
-    monkeypatch.setattr(make_claims, "comparable", lambda _: [])
-    monkeypatch.setattr(make_claims, "measured", lambda *_: pytest.fail("it is measured too early"))
-    row = make_claims.judged("paper", rule)
-    assert (row["verdict"], row["tried"]) == ("awaits a run", [])
-    assert row["why"].startswith("not all runs have ended of ")
+    assert make_claims.unfinished(rule, {}).startswith("not all runs have ended of ")
 
 
 def test_rules_read_as_sentences(tmp_path: Path) -> None:
-    _, (rule,) = rules.read(written(tmp_path, RULE))
+    (rule,) = written(tmp_path, RULE).claims
     assert make_claims.in_words(rule) == (
         "rank correlation of `udr.score` and `mig.score`, over settings: above 0, counts from 0.2"
     )

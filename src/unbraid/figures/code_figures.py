@@ -18,11 +18,12 @@ from unbraid.scoring.score_page_content import dead_codes
 from unbraid.scoring.score_page_figures import first_object, short
 from unbraid.show import plot_circles, plot_hinton, plot_important_codes, plot_kl, plot_latents
 from unbraid.show.hinton import matrix_of
+from unbraid.show.important import most_important_codes
 from unbraid.show.latents import colouring_factor, factor_rows, fitting_codes, steps_of
 from unbraid.show.scatter import level_name
 from unbraid.show.style import FONT_SIZE, INK, level_colours, thinned
 
-DOTS = 2_000
+DOTS = 5_000
 LETTERS = 0.55  # that a mm of a line of text holds
 SHORTEST, LONGEST = 8, 18  # letters of the name of a code above its panels
 LARGEST_SAMPLE = 20_000  # rows that a figure of means looks at
@@ -67,7 +68,7 @@ def _squares(source: Source, matrix: FloatArray, name: str, alignment: IntArray 
 
 
 def important_codes(source: Source, *, metric: str = "mig", seed: int = 0) -> Drawn:
-    """Each factor against its most important code."""
+    """Each factor against its most important code, a cyclic one against three."""
     held = source.representation
     columns = source.chosen.columns(held)
     matrix = matrix_of(score(held, metrics=[metric], seed=seed)[metric])[:, columns]
@@ -79,11 +80,10 @@ def important_codes(source: Source, *, metric: str = "mig", seed: int = 0) -> Dr
         greyed=dead_codes(held).tolist(), max_points=DOTS, width=source.chosen.width,
     )  # fmt: skip
     rows, values = thinned(len(held), DOTS), shown.in_label_units()
-    best = np.abs(matrix).argmax(axis=0)
     data = long_form(
         (
-            (name, float(values[row, k]), _called(held, int(best[k])), float(shown.codes[row, best[k]]))
-            for k, name in enumerate(shown.names)
+            (shown.names[k], float(values[row, k]), _called(held, code), float(shown.codes[row, code]))
+            for k, code in most_important_codes(matrix, shown.kinds)
             for row in rows
         ),
         "factor", "level", "code", "value",

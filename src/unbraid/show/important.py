@@ -1,4 +1,4 @@
-"""Each factor against the code that matters most to it (DCI fig. 5)."""
+"""Each factor against the codes that matter most to it (DCI fig. 5)."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from unbraid.base.arguments import list_of
-from unbraid.base.types import ArrayLike, Kind
+from unbraid.base.types import ArrayLike, FloatArray, Kind
 from unbraid.show.hinton import matrix_of
 from unbraid.show.paper import across
 from unbraid.show.scatter import plot_factor_code
@@ -16,6 +16,7 @@ from unbraid.show.style import FONT_SIZE, INK, MUTED, label, new_panels
 PANEL = (1.9, 1.35)  # inches
 ACROSS = 3
 LEFT = 0.72  # inches
+OF_CYCLIC = 3  # codes of a cyclic factor, which no single code can hold
 
 
 def plot_important_codes(
@@ -30,10 +31,10 @@ def plot_important_codes(
     code_names: Sequence[str] | None = None,
     greyed: Iterable[int] = (),
     periods: Sequence[float] = (),
-    max_points: int = 2_000,
+    max_points: int = 5_000,
     width: float | None = None,
 ) -> list[Axes]:
-    """One panel per factor: the code of largest importance for it, with mean and 10th to 90th percentile.
+    """Each factor against its most important code, with mean and 10th to 90th percentile; a cyclic one against three.
 
     Args:
         result: (n_codes, n_factors), or a Result with `importance` or else `mutual_information`.
@@ -50,7 +51,8 @@ def plot_important_codes(
         width: of the whole figure in mm, such as 89 or 183; by default three panels in a row.
 
     Returns:
-        The axes, one per factor. A factor to which no code matters has an empty panel that says so.
+        The axes in the order of factors; see `most_important_codes`. A factor to which no code matters has an empty
+        panel that says so.
 
     Raises:
         ValueError: the matrix does not fit codes and factors.
@@ -67,11 +69,11 @@ def plot_important_codes(
     names = list(list_of("factor_names", factor_names or ()) or (f"factor {k}" for k in range(matrix.shape[1])))
     grey = set(greyed)
     heads = list(list_of("code_names", code_names or ()) or (f"code {code}" for code in range(len(matrix))))
-    n_across, wide = across(width, len(names), ACROSS, PANEL[0], LEFT)
-    panels = new_panels(len(names), n_across, (wide, PANEL[1]), left=LEFT, below=0.35)
-    for k, (ax, name) in enumerate(zip(panels, names, strict=True)):
-        ax.set_title(name, fontsize=FONT_SIZE, color=INK, loc="left", pad=5, parse_math=False)
-        best = int(matrix[:, k].argmax())
+    pairs = most_important_codes(matrix, kinds)
+    n_across, wide = across(width, len(pairs), ACROSS, PANEL[0], LEFT)
+    panels = new_panels(len(pairs), n_across, (wide, PANEL[1]), left=LEFT, below=0.35)
+    for ax, (k, best) in zip(panels, pairs, strict=True):
+        ax.set_title(names[k], fontsize=FONT_SIZE, color=INK, loc="left", pad=5, parse_math=False)
         if matrix[best, k] == 0:
             ax.set_axis_off()
             ax.text(0.5, 0.5, "no code matters", ha="center", va="center", color=MUTED, fontsize=FONT_SIZE)
@@ -83,3 +85,18 @@ def plot_important_codes(
         )  # fmt: skip
         label(ax, "", heads[best])
     return panels
+
+
+def most_important_codes(matrix: FloatArray, kinds: Sequence[Kind]) -> list[tuple[int, int]]:
+    """Pairs of a factor and a code, in the order of factors: the most important code, of a cyclic factor up to three.
+
+    Args:
+        matrix: (n_codes, n_factors) importance; its sign does not count.
+        kinds: kind of each factor.
+    """
+    pairs = []
+    for factor, kind in enumerate(kinds):
+        order = np.argsort(-np.abs(matrix[:, factor]), kind="stable")
+        codes = [code for code in order[: OF_CYCLIC if kind == "cyclic" else 1] if matrix[code, factor] != 0]
+        pairs += [(factor, int(code)) for code in codes or order[:1]]
+    return pairs
