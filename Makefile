@@ -12,20 +12,29 @@ PYTEST := -m pytest -n 2 --max-worker-restart 0 --no-loadscope-reorder
 OLDEST := .venv/oldest
 BARE := .venv/bare
 
-.PHONY: test mutants check check-slow check-kernel check-oldest check-wheel demo reproduce zoo docs release browser clean
+.PHONY: lint types test test-all mutants check check-slow check-kernel check-oldest check-wheel demo reproduce zoo docs release browser clean
 
 test: $(INSTALLED) browser
 	@# The kernels of the metrics are compiled once, for both processes that test.
 	@$(BIN)/unbraid score --example > /dev/null
 	$(BIN)/python $(PYTEST) -m "not slow and not lengthy"
 
-check: $(INSTALLED) browser
+test-all: $(INSTALLED) browser
+	@$(BIN)/unbraid score --example > /dev/null
+	$(BIN)/python $(PYTEST) --cov
+
+lint: $(INSTALLED)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	@# Beside it, the kernels of the metrics are compiled, once for all processes that test.
-	$(BIN)/unbraid score --example > /dev/null & $(BIN)/basedpyright --pythonpath $(BIN)/python; typed=$$?; wait $$! && exit $$typed
 	$(BIN)/python evidence/generate.py --check
-	$(BIN)/python $(PYTEST) --cov
+
+types: $(INSTALLED)
+	$(BIN)/basedpyright --pythonpath $(BIN)/python
+
+check: lint
+	@# While the types are checked, the kernels of the metrics are compiled.
+	$(BIN)/unbraid score --example > /dev/null & $(MAKE) types; typed=$$?; wait $$! && exit $$typed
+	$(MAKE) test-all
 
 # What takes minutes: trainings to their end, large inputs, whole repetitions.
 check-slow: $(INSTALLED) browser
