@@ -20,10 +20,11 @@ from tests.figures.figure_examples import (
     run_source,
     study_source,
 )
-from unbraid import train
+from unbraid import score, train
 from unbraid.figures import FIGURES, Drawn, Source, draw, open_source
 from unbraid.files.table_formats import comma_separated, save_table
 from unbraid.metrics import d_lsbd, mig
+from unbraid.show.important import most_important_codes
 from unbraid.studies.study import Study
 
 Plain = Callable[[str, str], Drawn]
@@ -173,6 +174,16 @@ def test_traversals_list_the_values_of_each_code(sources: dict[str, Source]) -> 
         np.testing.assert_allclose(
             floats(drawn, "value")[own], np.linspace(*np.quantile(codes[:, code], [0.02, 0.98]), 4), rtol=1e-5
         )
+
+
+def test_traversals_by_a_metric_are_of_the_most_important_code_of_each_factor(sources: dict[str, Source]) -> None:
+    """As in DCI's figure 6, in the order of factors."""
+    run = sources["run"].run
+    representation = run.representation(n=2000)
+    matrix = score(representation, metrics=["mig"])["mig"].mutual_information
+    expected = dict.fromkeys(code for _, code in most_important_codes(matrix, representation.kinds))
+    drawn = draw("traversals", sources["run"], {"rows": 1, "steps": 2, "metric": "mig"})
+    assert [*dict.fromkeys(drawn.data["code"])] == [*expected]
 
 
 @pytest.mark.parametrize(("name", "n_codes"), [("rotation-traversal", 7), ("object-interpolation", 7)])

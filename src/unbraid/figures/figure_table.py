@@ -49,7 +49,7 @@ FIGURES: Mapping[str, FigureRow] = MappingProxyType(
         "latents": FigureRow(_codes.latents, "codes", "β-TCVAE fig. 4", PAGE, ALL),
         "circles": FigureRow(_codes.circles, "codes", "LSBD fig. 2", PAGE, ("factors",)),
         "kl": FigureRow(_codes.kl, "codes", chooses=("codes", "top")),
-        "traversals": FigureRow(_runs.traversals, "run", width=PAGE, chooses=("codes", "top")),
+        "traversals": FigureRow(_runs.traversals, "run", "DCI fig. 6", PAGE, chooses=("codes", "top")),
         "rotation-traversal": FigureRow(_runs.rotation_traversal, "run", "LSBD fig. 10", PAGE),
         "object-interpolation": FigureRow(_runs.object_interpolation, "run", "LSBD fig. 11-12", PAGE),
         "samples": FigureRow(_runs.samples, "run"),

@@ -8,7 +8,10 @@ from unbraid.base.comma_lists import listed
 from unbraid.base.types import FloatArray
 from unbraid.figures.drawn_figure import Drawn, long_form
 from unbraid.figures.figure_source import Source
+from unbraid.scoring.score import score
 from unbraid.show import plot_curves, plot_images, plot_reconstructions, plot_traversals
+from unbraid.show.hinton import matrix_of
+from unbraid.show.important import most_important_codes
 from unbraid.show.paper import COLUMN
 
 SMALLEST_TILE = 48  # pixels
@@ -19,9 +22,20 @@ if TYPE_CHECKING:
 
 
 def traversals(
-    source: Source, *, rows: int = 3, steps: int = 9, seed: int = 0, columns: int = 0, dataset: str = ""
+    source: Source,
+    *,
+    rows: int = 3,
+    steps: int = 9,
+    seed: int = 0,
+    columns: int = 0,
+    dataset: str = "",
+    metric: str = "",
 ) -> Drawn:
-    """Latent traversals: each code moves through its range while the others stay fixed."""
+    """Latent traversals: each code moves through its range while the others stay fixed.
+
+    With a metric that has an importance of codes for factors, such as dci_forest or mig: the most important code of
+    each factor, in the order of factors, and three of a cyclic one. Else by falling KL.
+    """
     from unbraid.runs.run_traversals import traverse
 
     found = traverse(source.run, dataset or None, rows=rows, steps=steps, shown=2 * steps, seed=seed)
@@ -32,9 +46,17 @@ def traversals(
     kept = [place for place, code in enumerate(found.codes) if code in shown]
     if not kept:
         raise ValueError(f"{source.path}: of a circle of two codes, name the first")
+    factors = _factors_of_codes(source, dataset, metric, seed) if metric else {}
+    if metric:
+        places = {int(code): place for place, code in enumerate(found.codes)}
+        kept = [places[code] for code in factors if places.get(code) in kept]
     found = found.only(kept)
+    captions = [
+        f"{factors[code]}: {caption}" if metric else caption
+        for code, caption in zip(found.codes.tolist(), found.captions, strict=True)
+    ]
     figure = plot_traversals(
-        found.images, found.originals, found.reconstructions, captions=found.captions,
+        found.images, found.originals, found.reconstructions, captions=captions,
         columns=columns or _fitting(source), width=source.chosen.width,
         marked=None if found.informative is None else found.informative.tolist(),
     )  # fmt: skip
@@ -47,6 +69,16 @@ def traversals(
         "code", "step", "value", "kl",
     )  # fmt: skip
     return Drawn(figure, data, caption)
+
+
+def _factors_of_codes(source: Source, dataset: str, metric: str, seed: int) -> dict[int, str]:
+    """The factor that each code is most important for, in the order of factors; see `most_important_codes`."""
+    representation = source.run.representation(dataset or None, 2000, seed=seed)
+    matrix = matrix_of(score(representation, metrics=[metric], seed=seed)[metric])
+    factors: dict[int, str] = {}
+    for factor, code in most_important_codes(matrix, representation.kinds):
+        factors.setdefault(code, representation.names[factor])
+    return factors
 
 
 def rotation_traversal(source: Source, *, rows: int = 4, steps: int = 12, seed: int = 0, columns: int = 0) -> Drawn:
