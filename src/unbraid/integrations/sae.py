@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-import unbraid
 from unbraid.base.arguments import check_whole
 from unbraid.base.arrays import as_array, finite_sparse, is_sparse
 from unbraid.base.repr import Shown
 from unbraid.base.types import ArrayLike, FloatArray
+from unbraid.base.version import VERSION
 from unbraid.metrics import explained_variance, feature_recovery
 from unbraid.metrics._shared.inputs import check_matrix
 from unbraid.metrics.feature_recovery import FeatureRecovery
@@ -61,7 +61,7 @@ class DictionaryScore(Shown):
             "datetime_epoch_millis": int(time.time() * 1000),
             "eval_result_metrics": {category: dict(values) for category, values in self.core.items()},
             "eval_result_details": [],
-            "sae_bench_commit_hash": f"unbraid {unbraid.__version__}",
+            "sae_bench_commit_hash": f"unbraid {VERSION}",
             "sae_lens_id": name,
             "sae_lens_release_id": None,
             "sae_lens_version": None,

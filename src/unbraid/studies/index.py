@@ -16,7 +16,6 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import Field
 
-import unbraid
 from unbraid.files.checksum import checksummed_json
 from unbraid.files.json_records import Natural, Record, Text, read_record
 from unbraid.files.marks import ReadOnce, facts, mark, mark_of
@@ -196,7 +195,7 @@ def _run_mark(folder: Path, run: str, failed: Collection[str]) -> str:
 @cache
 def _own_mark() -> str:
     """Of the code that tells the state of a run."""
-    home = Path(unbraid.__file__).parent
+    home = Path(__file__).parents[1]
     return mark(sorted(facts(str(path), os.stat(path)) for path in home.rglob("*.py")))
 
 

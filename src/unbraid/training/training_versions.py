@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import torch
 
-import unbraid
 from unbraid.base.threads import n_cores
 from unbraid.datasets import DATASETS
 from unbraid.families.family_table import FAMILIES
@@ -50,7 +49,7 @@ def provenance(config: Mapping[str, Any], began: float, ended: float, together: 
 @cache
 def commit() -> str | None:
     """The commit of this package where it is or was installed from a checkout; with "-dirty" where it was edited."""
-    source = Path(unbraid.__file__).parents[2]
+    source = Path(__file__).parents[3]
     if (source / ".git").exists():
         with suppress(OSError, subprocess.SubprocessError):
             words = ["git", "-C", str(source), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
