@@ -366,9 +366,7 @@ def test_an_argument_that_there_is_not_is_named_with_the_one_that_is_meant(name:
 
 def test_a_mapping_of_columns_is_no_matrix_of_codes() -> None:
     codes: Any = {"a": CODES[:, 0], "b": CODES[:, 1]}
-    with pytest.raises(
-        ValueError, match="expected an array, frame, .* list of numbers; got dict"
-    ):
+    with pytest.raises(ValueError, match="expected an array, frame, .* list of numbers; got dict"):
         unbraid.score(codes, FACTORS)
 
 
