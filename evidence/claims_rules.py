@@ -110,7 +110,7 @@ def _rule(file: str, known: Mapping[str, Any], judged: bool) -> Rule:
         raise ValueError(f"{where}: lacks {', '.join(missing)}")
     if sum(name in known for name in ("study", *UNJUDGED)) != 1:
         raise ValueError(f"{where}: needs one of study, {', '.join(UNJUDGED)}")
-    text = {name: str(known[name]) for name in ("id", "claim", "where", "published", "setting")}
+    text: dict[str, Any] = {name: str(known[name]) for name in ("id", "claim", "where", "published", "setting")}
     text |= {name: str(known[name]) for name in (*UNJUDGED, "note") if name in known}
     if "study" not in known:
         return Rule(file, **text)
