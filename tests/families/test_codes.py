@@ -10,6 +10,7 @@ from torch import Tensor
 from tests.families.circles import unit
 from tests.families.members import FAMILIES, Weights, coded
 from tests.families.plain import decoder, dense, encoder, encoder_of_any
+from unbraid.families import encode_vae
 
 Coded = tuple[list[Tensor], list[Tensor] | None]
 Images = list[Tensor]
@@ -78,10 +79,7 @@ def quantized_codes(weights: Weights, images: Images) -> Coded:
 
 VAE = (gaussian_codes, "vae.decoder", {"latents": 3})
 CASES: dict[str, tuple[Callable[[Weights, Images], Coded], str, dict[str, Any]]] = {
-    **dict.fromkeys(
-        ("vae", "beta_vae", "cci_vae", "factor_vae", "beta_tcvae", "dip_vae_i", "dip_vae_ii", "ada_gvae", "ada_ml_vae"),
-        VAE,
-    ),
+    **{name: VAE for name, row in FAMILIES.items() if row.encode is encode_vae},
     "mtd": (gaussian_codes, "vae.decoder", {"factors": "shape"}),
     "info_gan": (critic_codes, "generator", {"latents": 3}),
     "delta_vae": (circle_codes, "vae.decoder", {"euclidean": 3}),

@@ -6,8 +6,8 @@ and runs one member or a stacked population from the same row.
 
 A family of a user's own needs no row: it is named as "module:object", a `Family` or a loss.
 
-**To add one to the table** write its objective (a pure function in `unbraid.families.objectives`), one loss per
-optimizer step (a function as below) and one row. The tests in tests/contracts and tests/training run over the table.
+**To add one to the table** write one file: its objective (a pure function), what is special of its networks, one loss
+per optimizer step (a function as below) and its row; and one line in `family_table.py`. CONTRIBUTING.md has the steps.
 
 `build(shape, settings) -> nn.ModuleDict`
     All modules of one member by name. `shape` is (height, width, channels), or (n_features,) for tables; `settings`
@@ -51,7 +51,7 @@ optimizer step (a function as below) and one row. The tests in tests/contracts a
       them, too.
 
     The forward pass may run under bfloat16 autocast: modules return promoted values
-    (`unbraid.families.promote`), and sums, logarithms and exponentials are taken in single precision
+    (`unbraid.families.networks.promote`), and sums, logarithms and exponentials are taken in single precision
     or better.
 
 `encode(modules, images, settings) -> (codes, log_variances | None)` and `decode(modules, codes, settings) -> images`
