@@ -46,13 +46,13 @@ class NamedRun:
 
     def codes(self, images: Any = None) -> Representation:
         """Those that the run keeps; of untrained weights those of the same images of the dataset."""
-        kept = read_codes(self.run.path, self.run.status)
+        representation = read_codes(self.run.path, self.run.status)
         if not self.untrained:
-            return kept
+            return representation
         from unbraid.runs.run import open_run
 
         run = open_run(self.run.path, records=(self.run.config, self.run.status))
-        return run.untrained().representation(images, len(kept))
+        return run.untrained().representation(images, len(representation))
 
 
 def build(
@@ -92,58 +92,58 @@ def build(
         raise TypeError(f"keep must be a function from the name of a model to whether it is kept; got {keep!r}")
     check_whole("rows", rows, 2)
     check_whole("untrained", untrained, 0)
-    found = {dataset: [*own, *_before(own, untrained)] for dataset, own in named_runs(studies).items()}
+    candidates = {dataset: [*members, *_before(members, untrained)] for dataset, members in named_runs(studies).items()}
     chosen = {
-        dataset: [each for each in own if keep is None or keep(f"{dataset}/{each.name}")]
-        for dataset, own in found.items()
+        dataset: [named for named in members if keep is None or keep(f"{dataset}/{named.name}")]
+        for dataset, members in candidates.items()
     }
     if not (total := sum(map(len, chosen.values()))):
         raise ValueError("no finished model to make a zoo of")
     Path(folder).mkdir(parents=True, exist_ok=True)
     done, written = 0, []
-    for dataset, own in chosen.items():
-        if not own:
+    for dataset, members in chosen.items():
+        if not members:
             continue
-        first, images = found[dataset][0], _images(own)
+        first, images = candidates[dataset][0], _images(members)
         whole = first.codes()
         models, planes = [], []
-        for each in own:
+        for named in members:
             if progress is not None:
-                progress(f"{dataset}/{each.name}", done, total)
-            held = each.codes(images)
-            if held.names != whole.names or not np.array_equal(held.factors, whole.factors):
-                raise ValueError(f"{each.run.path}: its codes are of other images than those of {first.run.path}")
+                progress(f"{dataset}/{named.name}", done, total)
+            representation = named.codes(images)
+            if representation.names != whole.names or not np.array_equal(representation.factors, whole.factors):
+                raise ValueError(f"{named.run.path}: its codes are of other images than those of {first.run.path}")
             try:
-                entry, codes = _entry(each, held, rows)
+                entry, codes = _entry(named, representation, rows)
             except ValueError as error:
-                raise ValueError(f"{each.run.path}: {error}") from error
+                raise ValueError(f"{named.run.path}: {error}") from error
             models.append(entry)
-            planes.append((each.name, codes))
+            planes.append((named.name, codes))
             done += 1
-        kept = whole.keep_rows(drawn(len(whole), rows, seed=0))
+        rows_kept = whole.keep_rows(drawn(len(whole), rows, seed=0))
         path = Path(folder) / f"{dataset}{SUFFIX}"
-        write(path, _about(dataset, first.run.config["dataset"], kept, models), kept.factors, planes)
+        write(path, _record(dataset, first.run.config["dataset"], rows_kept, models), rows_kept.factors, planes)
         written.append(path)
     return written
 
 
-def _before(own: Sequence[NamedRun], count: int) -> list[NamedRun]:
+def _before(members: Sequence[NamedRun], count: int) -> list[NamedRun]:
     """Trained models as they were before their first step, each of another seed."""
     from unbraid.families.family_table import find_family
 
     by_seed: dict[int, NamedRun] = {}
-    for each in own:
-        if not find_family(each.run.family).fit:
-            by_seed.setdefault(each.run.seed, each)
+    for named in members:
+        if not find_family(named.run.family).fit:
+            by_seed.setdefault(named.run.seed, named)
     return [
-        replace(each, name=f"{each.run.family}-untrained-s{seed}", untrained=True)
-        for seed, each in [*by_seed.items()][:count]
+        replace(named, name=f"{named.run.family}-untrained-s{seed}", untrained=True)
+        for seed, named in [*by_seed.items()][:count]
     ]
 
 
-def _images(own: Sequence[NamedRun]) -> Any:
+def _images(members: Sequence[NamedRun]) -> Any:
     """The dataset, opened once for all models that have to be encoded."""
-    untrained = next((each for each in own if each.untrained), None)
+    untrained = next((named for named in members if named.untrained), None)
     if untrained is None:
         return None
     from unbraid.runs.run import open_run
@@ -161,43 +161,46 @@ def named_runs(studies: Sequence[str | Path]) -> dict[str, list[NamedRun]]:
     from unbraid.studies.study import Study
 
     runs: dict[str, dict[str, tuple[str, RunView]]] = {}  # by content of the images, then by id
-    called: dict[str, str] = {}
+    names_by_content: dict[str, str] = {}
     for folder in list_of("studies", studies):
         for snapshot in Study.load(folder).snapshots():
             images = snapshot.environment.dataset
             for run in snapshot.runs:
                 if run.status.get("state") == "finished" and run.state != "failed" and not run.is_added:
-                    called.setdefault(images["content"], str(images["name"]))
+                    names_by_content.setdefault(images["content"], str(images["name"]))
                     runs.setdefault(images["content"], {}).setdefault(run.id, (snapshot.config.name, run))
-    names = _datasets(called)
+    names = _datasets(names_by_content)
     return {names[content]: list(_named(own.values())) for content, own in runs.items()}
 
 
-def _datasets(called: Mapping[str, str]) -> dict[str, str]:
+def _datasets(names_by_content: Mapping[str, str]) -> dict[str, str]:
     """What each dataset is called, by content; the first of a name keeps it, options or not."""
-    found: dict[str, str] = {}
-    for content, name in called.items():
+    unique_names: dict[str, str] = {}
+    for content, name in names_by_content.items():
         plain = re.sub(r"[^A-Za-z0-9_.-]+", "_", Path(name).name) or "images"
-        found[content] = f"{plain}-{content[:4]}" if plain in found.values() else plain
-    return found
+        unique_names[content] = f"{plain}-{content[:4]}" if plain in unique_names.values() else plain
+    return unique_names
 
 
 def _named(runs: Any) -> Iterator[NamedRun]:
     """Runs of one dataset with their names: family, the hyperparameters that are its own, seed."""
-    taken: set[str] = set()
+    used_names: set[str] = set()
     for study, run in runs:
-        parts = [run.family.rpartition(":")[2], *(_short(*each) for each in _telling(run)), f"s{run.seed}"]
+        parts = [
+            run.family.rpartition(":")[2],
+            *(_short(*option) for option in _naming_hyperparameters(run)),
+            f"s{run.seed}",
+        ]
         name = re.sub(r"[^A-Za-z0-9_.+-]+", "_", "-".join(parts))[:90]
-        name = f"{name}-{run.id[:4]}" if name in taken else name
-        taken.add(name)
+        name = f"{name}-{run.id[:4]}" if name in used_names else name
+        used_names.add(name)
         yield NamedRun(name, study, run)
 
 
-def _telling(run: "RunView") -> list[tuple[str, Any]]:
-    """What a family's own hyperparameters are: those that its published grids vary, and others not at their defaults.
+def _naming_hyperparameters(run: "RunView") -> list[tuple[str, Any]]:
+    """Hyperparameters that name a run: those that the family's published grids vary, and others not at their defaults.
 
-    How wide the network is, how it is optimised and such are not among them: two models that differ in these alone are
-    told apart by their id.
+    Those of networks and training (COMMON) are left out: the id distinguishes two models that differ in these alone.
     """
     from unbraid.families.family_table import find_family
 
@@ -205,14 +208,14 @@ def _telling(run: "RunView") -> list[tuple[str, Any]]:
     own = [name for name in row.swept if name in run.hyperparameters and name not in COMMON]
     more = [
         name
-        for name, each in row.hyperparameters.items()
-        if name not in COMMON and name in run.hyperparameters and run.hyperparameters[name] != each.default
+        for name, hyperparameter in row.hyperparameters.items()
+        if name not in COMMON and name in run.hyperparameters and run.hyperparameters[name] != hyperparameter.default
     ]
     names = [name for name in row.hyperparameters if name in own or name in more]
     return [(name, run.hyperparameters[name]) for name in names]
 
 
-# That go without saying in a name: of networks and of training.
+# Hyperparameters of networks and training, which are left out of names.
 COMMON = frozenset(
     ("network", "likelihood", "sigma", "learning_rate", "capacity_steps", "discriminator_width", "beta_warmup")
 )
@@ -224,14 +227,14 @@ def _short(name: str, value: Any) -> str:
     return f"{initials}{value:g}" if isinstance(value, int | float) else f"{initials}_{value}"
 
 
-def _entry(named: NamedRun, held: Representation, rows: int) -> tuple[dict[str, Any], Any]:
-    """What the file says of a model, and its codes."""
+def _entry(named: NamedRun, representation: Representation, rows: int) -> tuple[dict[str, Any], Any]:
+    """The record of a model in the file, and its codes."""
     from unbraid.families.family_table import find_family
 
     run = named.run
-    kept = held.keep_rows(drawn(len(held), rows, seed=0))
-    planes, centre, scale = packed(kept.codes)
-    kl = held.mean_kl()
+    rows_kept = representation.keep_rows(drawn(len(representation), rows, seed=0))
+    planes, centre, scale = packed(rows_kept.codes)
+    kl = representation.mean_kl()
     entry = {
         "name": named.name,
         "run": run.id,
@@ -242,43 +245,49 @@ def _entry(named: NamedRun, held: Representation, rows: int) -> tuple[dict[str, 
         "seed": run.seed,
         "steps": 0 if named.untrained else None if find_family(run.family).fit else run.config.get("steps"),
         "commit": (run.status.get("provenance") or {}).get("commit"),
-        "n_codes": held.codes.shape[1],
+        "n_codes": representation.codes.shape[1],
         "centre": centre.tolist(),
         "scale": scale.tolist(),
         "kl": None if kl is None else kl.tolist(),
-        "informative": int(used_codes(held).sum()),
-        "defects": [*(["untrained"] if named.untrained else []), *defects_of(held)],
+        "informative": int(used_codes(representation).sum()),
+        "defects": [*(["untrained"] if named.untrained else []), *defects_of(representation)],
         "study_scores": {}
         if named.untrained
-        else {f"{name}.{each.headline}": each.values[each.headline] for name, each in run.scores.metrics.items()},
-        "scores": scores_of(replace(kept, codes=unpacked(planes, centre, scale), log_variances=None, prior_kl=None)),
+        else {
+            f"{name}.{scored.headline}": scored.values[scored.headline] for name, scored in run.scores.metrics.items()
+        },
+        "scores": scores_of(
+            replace(rows_kept, codes=unpacked(planes, centre, scale), log_variances=None, prior_kl=None)
+        ),
     }
     return entry, planes
 
 
-def scores_of(held: Representation) -> dict[str, float]:
+def scores_of(representation: Representation) -> dict[str, float]:
     """Headlines of the metrics of SCORED, of those that have a meaning on these factors.
 
     Raises:
         ValueError: one of them failed.
     """
-    found = {}
-    with closing(score_each(held, {name: METRICS[name] for name in SCORED}, with_chance=False)) as each:
-        for name, scored in each:
+    headlines = {}
+    with closing(score_each(representation, {name: METRICS[name] for name in SCORED}, with_chance=False)) as scores:
+        for name, scored in scores:
             if isinstance(scored, Scored):
-                found[name] = float(scored.headline)
+                headlines[name] = float(scored.headline)
             elif not isinstance(scored, NotDefined):
                 raise ValueError(f"metric {name} failed: {scored}") from scored
-    return found
+    return headlines
 
 
-def _about(dataset: str, images: Mapping[str, Any], held: Representation, models: list[Any]) -> dict[str, Any]:
-    blank = [()] * len(held.names)
+def _record(
+    dataset: str, images: Mapping[str, Any], representation: Representation, models: list[Any]
+) -> dict[str, Any]:
+    blank = [()] * len(representation.names)
     factors = [
         {"name": name, "kind": kind, "size": size, "levels": list(levels), "period": float(period)}
         for name, kind, size, levels, period in zip(
-            held.names, held.kinds, held.sizes or [None] * len(blank), held.levels or blank,
-            held.periods or [0.0] * len(blank), strict=True,
+            representation.names, representation.kinds, representation.sizes or [None] * len(blank),
+            representation.levels or blank, representation.periods or [0.0] * len(blank), strict=True,
         )
     ]  # fmt: skip
     return {
@@ -287,7 +296,7 @@ def _about(dataset: str, images: Mapping[str, Any], held: Representation, models
         "options": dict(images["options"]),
         "content": images["content"],
         "n_images": images["n_images"],
-        "rows": len(held),
+        "rows": len(representation),
         "factors": factors,
         "metrics": {name: METRICS[name].version for name in SCORED},
         "models": models,

@@ -23,26 +23,26 @@ DEFECTS: Mapping[str, str] = MappingProxyType(
 )
 
 
-def defects_of(held: Representation) -> tuple[str, ...]:
+def defects_of(representation: Representation) -> tuple[str, ...]:
     """Those of DEFECTS that the codes show, of a whole representation with its log-variances where it has any.
 
     A model without log-variances is taken to use every code that varies.
     """
-    used = used_codes(held)
-    codes = held.codes[:, used].astype(float)
-    found = {
-        "collapsed": held.tells_nothing() or held.varies_little(),
-        "few codes": used.sum() < len(held.names),
+    used = used_codes(representation)
+    codes = representation.codes[:, used].astype(float)
+    shown_by_defect = {
+        "collapsed": representation.tells_nothing() or representation.varies_little(),
+        "few codes": used.sum() < len(representation.names),
         "copies": _copies(codes),
         "saturated": _saturated(codes),
     }
-    return tuple(name for name, shown in found.items() if shown)
+    return tuple(name for name, shown in shown_by_defect.items() if shown)
 
 
-def used_codes(held: Representation) -> BoolArray:
+def used_codes(representation: Representation) -> BoolArray:
     """(n_codes,) which codes tell of their row; without log-variances those that vary."""
-    informative = held.informative()
-    return np.ptp(held.codes, axis=0) > 0 if informative is None else informative
+    informative = representation.informative()
+    return np.ptp(representation.codes, axis=0) > 0 if informative is None else informative
 
 
 def _copies(codes: np.ndarray) -> bool:

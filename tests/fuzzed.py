@@ -213,8 +213,8 @@ def _of_a_zoo(home: Path, found: dict[str, Reader]) -> None:
 
     def read() -> list[Any]:
         file = open_file(path)
-        held = [file.codes(model["name"]) for model in file.about["models"]]
-        return [json.dumps(file.about), *(each.codes.tobytes() + each.factors.tobytes() for each in held)]
+        held = [file.codes(model["name"]) for model in file.record["models"]]
+        return [json.dumps(file.record), *(each.codes.tobytes() + each.factors.tobytes() for each in held)]
 
     found["zoo .npz"] = Reader(path, read)
 

@@ -205,7 +205,7 @@ def test_files_whose_parts_do_not_fit(built: Path) -> None:
     file = open_file(changed(built / "square.npz", {"rows": 3}))
     with pytest.raises(ValueError, match=r"damaged: codes/pca-l3-s0 is not uint8 \(2, 3, 3\)"):
         file.codes("pca-l3-s0")
-    about = dict(open_file(built / "square.npz").about)
+    about = dict(open_file(built / "square.npz").record)
     twice = {"models": [about["models"][0]] * 2}
     with pytest.raises(ValueError, match="two models have one name"):
         open_file(changed(built / "square.npz", twice))

@@ -29,7 +29,9 @@ def print_card(card: "ScoreCard", half_width: float | None) -> None:
     console.print(f"{card.path}\n{size}; factors: {factors}\n")
     needed = {} if half_width is None else card.rows_needed(half_width)
     nulls = [scored.null for scored in card.scored.values() if scored.null is not None]
-    confidence = next((each.intervals.confidence for each in card.scored.values() if each.intervals is not None), None)
+    confidence = next(
+        (scored.intervals.confidence for scored in card.scored.values() if scored.intervals is not None), None
+    )
     between = "{}" if confidence is None else "{:>18}   "
     row = "{:<22}{:>8}   " + between + ("{:>15}{:>8}{:>9}   " if nulls else "{}{}{}") + "{:<8}{}"
     heads = (
@@ -52,8 +54,8 @@ def print_card(card: "ScoreCard", half_width: float | None) -> None:
         else:
             console.print(f"not defined here: {', '.join(names)}", highlight=False)
             console.print(Padding(reason, (0, 0, 0, 4), expand=False), highlight=False)
-    for name, each in card.failed.items():
-        console.print(row.format(name, "-", "", "", "", "", "", f"failed: {each.reason}"), highlight=False)
+    for name, failure in card.failed.items():
+        console.print(row.format(name, "-", "", "", "", "", "", f"failed: {failure.reason}"), highlight=False)
     for note in card.note_lines():
         say(f"note: {note}")
 
@@ -72,19 +74,19 @@ def _print_one(
     span = "{:g} to {:g}".format(*metric.range).replace("inf", "∞")
     numbers = (f"{scored.headline:z.3f}", _ends(scored, metric.headline), *_null(scored))
     console.print(row.format(name, *numbers, better, span), highlight=False)
-    others = [
+    value_texts = [
         f"{value} {number:z.3f} {_ends(scored, value, '({})')}".rstrip()
         for value, number in scored.values.items()
         if value != metric.headline
     ]
-    beside = told(metric.higher_is_better, scored.headline, scored.baselines)
-    notes = [note for note in notes if (scored.null is None or note != scored.null.note) and note not in beside]
-    for line in beside:
+    baseline_notes = told(metric.higher_is_better, scored.headline, scored.baselines)
+    notes = [note for note in notes if (scored.null is None or note != scored.null.note) and note not in baseline_notes]
+    for line in baseline_notes:
         mark = "! " if no_better(metric.higher_is_better, scored.headline, scored.baselines) else ""
         console.print(Padding(f"{mark}{line}", (0, 0, 0, 4), expand=False), highlight=False)
     if scored.null is not None and scored.null.moved == "shift":
-        others.append(f"middle half of the rows, which shifts are compared with, {scored.null.score:z.3f}")
-    for line in ([", ".join(others)] if others else []) + notes:
+        value_texts.append(f"middle half of the rows, which shifts are compared with, {scored.null.score:z.3f}")
+    for line in ([", ".join(value_texts)] if value_texts else []) + notes:
         console.print(Padding(line, (0, 0, 0, 4), expand=False), style="dim", highlight=False)
     if name in needed:
         line = f"{needed[name]:,} rows for ± {half_width:g}"

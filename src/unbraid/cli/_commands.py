@@ -68,10 +68,10 @@ class Commands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name = args[0]
         if ctx.resilient_parsing or name.startswith("-") or self.get_command(ctx, name) is not None:
-            found = super().resolve_command(ctx, args)
-            if not ctx.resilient_parsing and isinstance(found[1], TyperCommand):
-                _check_once(found[1], ctx, found[2])
-            return found
+            resolved = super().resolve_command(ctx, args)
+            if not ctx.resilient_parsing and isinstance(resolved[1], TyperCommand):
+                _check_once(resolved[1], ctx, resolved[2])
+            return resolved
         if other := ELSEWHERE.get(self.name or "", {}).get(name):
             raise ValueError(f"no command {name!r} here; write {other.format(name)}")
         raise ValueError(f"no command {name!r}; {suggestion(name, self.list_commands(ctx), words=WORDS)}")
@@ -94,15 +94,15 @@ def _check_once(command: TyperCommand, ctx: Any, args: list[str]) -> None:
     Raises:
         ValueError: an option that takes one value is given twice, of which Click would take the last.
     """
-    own: Any = command.context_class(command, parent=ctx, **command.context_settings)
-    given: Counter[Any] = Counter(command.make_parser(own).parse_args(args=list(args))[2])
-    for each, times in given.items():
-        if times > 1 and each.param_type_name == "option" and not (each.multiple or each.is_flag):
-            raise ValueError(f"{each.opts[0]} takes one value; it is given {times} times")
+    parsing: Any = command.context_class(command, parent=ctx, **command.context_settings)
+    counts: Counter[Any] = Counter(command.make_parser(parsing).parse_args(args=list(args))[2])
+    for option, times in counts.items():
+        if times > 1 and option.param_type_name == "option" and not (option.multiple or option.is_flag):
+            raise ValueError(f"{option.opts[0]} takes one value; it is given {times} times")
 
 
-def _heading(of: Any, plain: str) -> str:
-    heading = getattr(of, "rich_help_panel", None)
+def _heading(item: Any, plain: str) -> str:
+    heading = getattr(item, "rich_help_panel", None)
     return heading if isinstance(heading, str) else plain
 
 
@@ -114,12 +114,12 @@ def _write(formatter: Any, sections: Mapping[str, list[tuple[str, str]]]) -> Non
 
 def usage(error: Any) -> str:
     """What is wrong with the words of a command; numbers that are none in our words, where Typer quotes a library's."""
-    said: str = error.format_message()
+    message: str = error.format_message()
     cause: Any = error.__cause__
     if not hasattr(cause, "errors"):
         for theirs, ours in OLDER.items():
-            said = said.replace(theirs, ours)
-        return said
+            message = message.replace(theirs, ours)
+        return message
     fault: Mapping[str, Any] = cause.errors()[0]
-    head, expected = said.partition(": ")[0], EXPECTED.get(fault["type"])
-    return said.replace("Value error, ", "") if expected is None else f"{head}: {fault['input']!r} is not {expected}"
+    head, expected = message.partition(": ")[0], EXPECTED.get(fault["type"])
+    return message.replace("Value error, ", "") if expected is None else f"{head}: {fault['input']!r} is not {expected}"

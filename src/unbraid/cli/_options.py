@@ -134,27 +134,27 @@ StudyFolder: TypeAlias = Annotated[
 ]
 
 
-def pair(option: str, text: str, wanted: str = "NAME=VALUE", *, last: bool = False) -> tuple[str, str]:
+def pair(option: str, text: str, form: str = "NAME=VALUE", *, last: bool = False) -> tuple[str, str]:
     """The two sides of NAME=VALUE, which part at the first =, or at the last one where names may hold some."""
     name, equals, value = (part.strip() for part in (text.rpartition("=") if last else text.partition("=")))
     if not (name and equals and value):
-        raise ValueError(f"{option} {text}: write {wanted}")
+        raise ValueError(f"{option} {text}: write {form}")
     return name, value
 
 
-def pairs(option: str, texts: Iterable[str], wanted: str = "NAME=VALUE", *, last: bool = False) -> dict[str, str]:
+def pairs(option: str, texts: Iterable[str], form: str = "NAME=VALUE", *, last: bool = False) -> dict[str, str]:
     """The two sides of each NAME=VALUE, as `pair` has them.
 
     Raises:
         ValueError: one is written otherwise, or a name is given twice.
     """
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for text in texts:
-        name, value = pair(option, text, wanted, last=last)
-        if name in found:
+        name, value = pair(option, text, form, last=last)
+        if name in values:
             raise ValueError(f"{option} {text}: {name} is given twice")
-        found[name] = value
-    return found
+        values[name] = value
+    return values
 
 
 def yaml_options(option: str, texts: list[str] | None) -> dict[str, Any]:
@@ -169,8 +169,8 @@ def yaml_options(option: str, texts: list[str] | None) -> dict[str, Any]:
         try:
             read[name] = yaml.safe_load(value)
         except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a date that is none
-            said = one_line(getattr(error, "problem", None) or error)  # without the place, in a text of one line
-            raise ValueError(f"{option} {name}={value}: cannot be read as YAML ({said})") from None
+            reason = one_line(getattr(error, "problem", None) or error)  # without the place, in a text of one line
+            raise ValueError(f"{option} {name}={value}: cannot be read as YAML ({reason})") from None
     return read
 
 
@@ -187,9 +187,9 @@ def number_or_text(text: str) -> float | int | str:
     return text
 
 
-def refuse(given: Mapping[str, Any], why: str) -> None:
+def refuse(options: Mapping[str, Any], why: str) -> None:
     """Raises ValueError for the first option that was given, though it does not apply."""
-    for name, value in given.items():
+    for name, value in options.items():
         if value is not None:
             raise ValueError(f"--{name.replace('_', '-')} {why}")
 
@@ -208,14 +208,14 @@ def interval_of(confidence: float | None, resamples: int | None) -> "Confidence 
 
 def labels_of(
     table: Path | None, factors: Sequence[str] | None = None, kinds: str | None = None, period: str | None = None,
-    missing: str | None = None, **others: Any,
+    missing: str | None = None, **fields: Any,
 ) -> "Labels":  # fmt: skip
     """What the options say of labels."""
     from unbraid.runs.labelled_codes import Labels
 
     return Labels(
         table=table, columns=factors, kinds=_by_name("--kinds", kinds),
-        period=_numbers("--period", period), missing=_values(missing), **others,
+        period=_numbers("--period", period), missing=_values(missing), **fields,
     )  # fmt: skip
 
 
@@ -224,14 +224,14 @@ def _by_name(option: str, text: str | None) -> dict[str, str] | None:
 
 
 def _numbers(option: str, text: str | None) -> dict[str, float] | None:
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     for name, value in (_by_name(option, text) or {}).items():
         times_pi = value.removesuffix("pi").rstrip("*") if value.endswith("pi") else None
         try:
-            found[name] = float(value) if times_pi is None else float(times_pi or 1) * pi
+            numbers[name] = float(value) if times_pi is None else float(times_pi or 1) * pi
         except ValueError:
             raise ValueError(f"{option} {name}={value}: {value!r} is not a number, such as 360 or 2pi") from None
-    return found or None
+    return numbers or None
 
 
 def _values(text: str | None) -> list[float | str] | None:

@@ -65,13 +65,13 @@ def progress_bar(what: str, *, left: bool = False) -> Iterator[Show]:
     bar = Progress(*columns, console=console, transient=True)
     with bar if console.is_terminal else nullcontext():  # older Rich ends it by an empty line
         task = bar.add_task("starting", total=None, what=printable(what))
-        said = time.monotonic()
+        last_line = time.monotonic()
 
         def show(what: str, done: int, total: int, more: str) -> None:
-            nonlocal said
+            nonlocal last_line
             bar.update(task, what=printable(what), description=printable(more), completed=done, total=total)
-            if not console.is_terminal and time.monotonic() - said > PLAIN_SECONDS:
-                said = time.monotonic()
+            if not console.is_terminal and time.monotonic() - last_line > PLAIN_SECONDS:
+                last_line = time.monotonic()
                 say(f"{what}, {done / max(total, 1):.0%}{more and f': {more}'}", err=True)
 
         yield show
@@ -143,21 +143,21 @@ class Pace:
         self,
         done: int,
         total: int,
-        taken: Mapping[Any, int],
+        steps: Mapping[Any, int],
         logs: Mapping[str, float],
-        others: Iterable[str] = (),
+        activities: Iterable[str] = (),
     ) -> str:
         """Such as "51.2 steps/s, 0:12:03 left, loss/vae 41.3, kl 12.0"; no time once all steps are taken."""
         now = time.monotonic()
-        for run, step in taken.items():
+        for run, step in steps.items():
             self._began = self._began or now
             self._gained[run] = step - self._first.setdefault(run, step)
-        self.done = done + sum(taken.values())
+        self.done = done + sum(steps.values())
         gained, seconds = sum(self._gained.values()), now - self._began
         parts = []
         if gained and seconds and self.done < total:
             minutes, rest = divmod(round((total - self.done) * seconds / gained), 60)
             parts += [f"{gained / seconds:.1f} steps/s", f"{minutes // 60}:{minutes % 60:02}:{rest:02} left"]
         parts += [f"{name} {value:.4g}" for name, value in readable(logs).items()]
-        parts += others
+        parts += activities
         return ", ".join(parts) or "starting"

@@ -40,9 +40,9 @@ TrustData = Annotated[
 ]
 
 
-def trusted(*given: list[str] | None) -> list[str]:
+def trusted(*options: list[str] | None) -> list[str]:
     """What these options name together."""
-    return [name for names in given for name in names or ()]
+    return [name for names in options for name in names or ()]
 
 
 def untrusted_line(error: Untrusted) -> str:

@@ -64,7 +64,7 @@ def bench(
 
     with metric_progress("scoring") as progress:
         results = bench_metrics(
-            *(name for each in names for name in listed(each)),
+            *(name for text in names for name in listed(text)),
             folder=zoo,
             models=models,
             higher_is_better=not lower_is_better,
@@ -72,23 +72,23 @@ def bench(
             progress=progress,
         )
     ranks = _ranks(results)
-    content = {"seed": seed, "metrics": [each.to_dict() for each in results]}
-    show([ranks, *_defects(results), *_said(results)], to, content=content, rows=ranks, paper=ranks)
+    content = {"seed": seed, "metrics": [result.to_dict() for result in results]}
+    show([ranks, *_defects(results), *_notes(results)], to, content=content, rows=ranks, paper=ranks)
 
 
-def _called(each: "Benched") -> str:
-    return each.metric if each.value == "score" else f"{each.metric}.{each.value}"
+def _value_name(result: "Benched") -> str:
+    return result.metric if result.value == "score" else f"{result.metric}.{result.value}"
 
 
 def _ranks(results: "tuple[Benched, ...]") -> Table:
-    datasets = list(dict.fromkeys(name for each in results for rank in each.ranks for name in rank.by_dataset))
+    datasets = list(dict.fromkeys(name for result in results for rank in result.ranks for name in rank.by_dataset))
     rows = [
         [
-            _called(each), rank.metric, rank.value, rank.low, rank.high,
+            _value_name(result), rank.metric, rank.value, rank.low, rank.high,
             *(rank.by_dataset.get(name) for name in datasets), rank.models, rank.settings,
         ]
-        for each in results
-        for rank in each.ranks
+        for result in results
+        for rank in result.ranks
     ]  # fmt: skip
     heads = ["metric", "ranks like", "correlation", "low", "high", *datasets, "models", "settings"]
     return Table(heads, rows, "ll" + "r" * (len(heads) - 2), keys=2)
@@ -96,21 +96,21 @@ def _ranks(results: "tuple[Benched, ...]") -> Table:
 
 def _defects(results: "tuple[Benched, ...]") -> list[Table]:
     rows = [
-        [_called(each), found.defect, found.models, found.score, found.without]
-        for each in results
-        for found in each.defects
+        [_value_name(result), row.defect, row.models, row.score, row.without]
+        for result in results
+        for row in result.defects
     ]
     heads = ["metric", "defect", "models", "mean score", "without it"]
     return [Table(heads, rows, "llrrr", keys=2)] if rows else []
 
 
-def _said(results: "tuple[Benched, ...]") -> list[str]:
+def _notes(results: "tuple[Benched, ...]") -> list[str]:
     """What is missing, and why, of each metric the first."""
     lines = []
-    for each in results:
-        lines.append(f"{_called(each)}: {counted(len(each.scores), 'model')}, {each.seconds:.2g} s each")
-        if each.left_out:
-            what, why = next(iter(each.left_out.items()))
-            more = f" (and {len(each.left_out) - 1} more; --json names all)" if len(each.left_out) > 1 else ""
+    for result in results:
+        lines.append(f"{_value_name(result)}: {counted(len(result.scores), 'model')}, {result.seconds:.2g} s each")
+        if result.left_out:
+            what, why = next(iter(result.left_out.items()))
+            more = f" (and {len(result.left_out) - 1} more; --json names all)" if len(result.left_out) > 1 else ""
             lines.append(f"left out: {what}: {why}{more}")
-    return [*lines, *dict.fromkeys(note for each in results for note in each.notes)]
+    return [*lines, *dict.fromkeys(note for result in results for note in result.notes)]

@@ -31,7 +31,7 @@ from unbraid.cli._options import (
     listed,
     refuse,
 )
-from unbraid.cli._paths import called
+from unbraid.cli._paths import by_short_name
 from unbraid.cli._progress import metric_progress, stage_progress
 from unbraid.cli._trust import TrustCode
 from unbraid.cli.show_command import Files, show
@@ -175,16 +175,25 @@ def compare(
     refuse({**of_study, "trust-code": trust_code}, "is for a study; these are models")
     interval = interval_of(confidence, resamples)
     named = None if factors is None else listed(factors)
-    apart = listed(unwanted)
-    about = labels_of(
-        labels, named, kinds, period, missing, weights=weights, groups=groups, unwanted=apart, key=key, codes=codes
+    unwanted_factors = listed(unwanted)
+    description = labels_of(
+        labels,
+        named,
+        kinds,
+        period,
+        missing,
+        weights=weights,
+        groups=groups,
+        unwanted=unwanted_factors,
+        key=key,
+        codes=codes,
     )
-    chosen = {"metrics": listed(metrics or "standard"), "unwanted": apart}
-    _of_models(models, about, to, chosen, interval, paired, seed)
+    chosen = {"metrics": listed(metrics or "standard"), "unwanted": unwanted_factors}
+    _of_models(models, description, to, chosen, interval, paired, seed)
 
 
 def _of_models(
-    files: "Models", about: "Labels", to: Files, chosen: dict[str, Any], interval: Any,
+    files: "Models", description: "Labels", to: Files, chosen: dict[str, Any], interval: Any,
     paired: bool | None, seed: int | None,
 ) -> None:  # fmt: skip
     from unbraid.files.trust import trusting
@@ -193,18 +202,21 @@ def _of_models(
     from unbraid.scoring.score import choose
 
     choose(trusting(chosen["metrics"]))
-    read = files.each(lambda path: read_labelled(path, about)[0])
-    models = called({str(path): representation for path, representation in read.items()})
+    read = files.each(lambda path: read_labelled(path, description)[0])
+    models = by_short_name({str(path): representation for path, representation in read.items()})
     with metric_progress() as progress:
-        found = compare_models(models, confidence=interval, seed=seed or 0, paired=paired, progress=progress, **chosen)
-    scores = Table(*found.table())
-    paper = Table(*found.table(), notes=(found.footnote,))
-    apart = [(each.metric, each, each.difference) for each in found.differences]
-    notes = [f"note: {note}" for note in (found.footnote, *found.notes)]
+        comparison = compare_models(
+            models, confidence=interval, seed=seed or 0, paired=paired, progress=progress, **chosen
+        )
+    scores = Table(*comparison.table())
+    paper = Table(*comparison.table(), notes=(comparison.footnote,))
+    rows = [(difference.metric, difference, difference.difference) for difference in comparison.differences]
+    notes = [f"note: {note}" for note in (comparison.footnote, *comparison.notes)]
     show(
-        [scores, _differences("metric", "models", found.confidence, apart), *notes], to,
-        content={**found.to_dict(), "failed": files.failures}, rows=table_of(found.to_frame()) if to.csv else None,
-        paper=paper, html=found.text("page.html") if to.html else None,
+        [scores, _differences("metric", "models", comparison.confidence, rows), *notes], to,
+        content={**comparison.to_dict(), "failed": files.failures},
+        rows=table_of(comparison.to_frame()) if to.csv else None, paper=paper,
+        html=comparison.text("page.html") if to.html else None,
     )  # fmt: skip
     files.check()
 
@@ -221,41 +233,42 @@ def _of_study(
         nullcontext(path) if is_table(path) else opened(path, trust=trust or ()) as study,
         stage_progress("scoring as many rows") as progress,
     ):
-        found = compare(
+        comparison = compare(
             study, by=by, columns=columns, over=over, within=within, confidence=confidence, progress=progress
         )
-    rows = [(each.column, each, each.shift) for each in found.shifts]
-    notes = [f"note: {note}" for note in found.notes]
+    rows = [(shift.column, shift, shift.shift) for shift in comparison.shifts]
+    notes = [f"note: {note}" for note in comparison.notes]
     show(
-        [_means(found), _differences("column", "groups", confidence, rows), *notes], to, content=found.to_dict(),
-        rows=table_of(found.to_frame()), paper=Table(*found.table(), notes=(found.footnote,)),
+        [_means(comparison), _differences("column", "groups", confidence, rows), *notes], to,
+        content=comparison.to_dict(), rows=table_of(comparison.to_frame()),
+        paper=Table(*comparison.table(), notes=(comparison.footnote,)),
     )  # fmt: skip
 
 
-def _means(found: "Comparison") -> Table:
+def _means(comparison: "Comparison") -> Table:
     rows = [
-        [each.column, each.group, each.n, each.mean, f"{each.low:z.3f} to {each.high:z.3f}", each.median]
-        for each in found.groups
+        [group.column, group.group, group.n, group.mean, f"{group.low:z.3f} to {group.high:z.3f}", group.median]
+        for group in comparison.groups
     ]
-    heads = ["column", found.by, found.over, "mean", _between(found.confidence), "median"]
+    heads = ["column", comparison.by, comparison.over, "mean", _between(comparison.confidence), "median"]
     return Table(heads, rows, "llrrrr", keys=2)
 
 
 def _differences(
-    what: str, of: str, confidence: float, found: "Sequence[tuple[str, Difference | Shift, float]]"
+    what: str, pair: str, confidence: float, differences: "Sequence[tuple[str, Difference | Shift, float]]"
 ) -> Table:
     """What differs, between whom, by how much, and who is better."""
     from unbraid.base.repr import p_text
 
     rows = [
         [
-            name, f"{each.first} - {each.second}", f"{apart:+z.3f}",
-            f"{each.low:+z.3f} to {each.high:+z.3f}".replace("inf", "∞"), p_text(each.p), p_text(each.p_holm),
-            each.better,
+            name, f"{difference.first} - {difference.second}", f"{value:+z.3f}",
+            f"{difference.low:+z.3f} to {difference.high:+z.3f}".replace("inf", "∞"), p_text(difference.p),
+            p_text(difference.p_holm), difference.better,
         ]
-        for name, each, apart in found
+        for name, difference, value in differences
     ]  # fmt: skip
-    return Table([what, of, "difference", _between(confidence), "p", "p (Holm)", "better"], rows, "llrrrrl")
+    return Table([what, pair, "difference", _between(confidence), "p", "p (Holm)", "better"], rows, "llrrrrl")
 
 
 def _between(confidence: float) -> str:

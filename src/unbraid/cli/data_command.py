@@ -75,9 +75,9 @@ def info(name: Name, csv: Csv = None, latex: Latex = None, markdown: Markdown = 
 
     if is_path(name, DATASETS):
         dataset = load(name)
-        about = dict(dataset.about) if isinstance(dataset, StoredImages) else {}
+        description = dict(dataset.about) if isinstance(dataset, StoredImages) else {}
         content = describe_content(dataset.space, len(dataset), dataset.image_shape)
-        described = {"name": name, "rendered": bool(about.get("rendered")), **content, "about": about}
+        described = {"name": name, "rendered": bool(description.get("rendered")), **content, "about": description}
     else:
         find(name)
         described = describe(name, cache_root())
@@ -126,7 +126,9 @@ def render(
     dataset = _opened(name, options)
     if out is not None:
         with reading_progress("writing") as report:
-            n_images = export(dataset, out, limit=limit, pictures=png, about=_about(name, dataset), progress=report)
+            n_images = export(
+                dataset, out, limit=limit, pictures=png, about=_description(name, dataset), progress=report
+            )
         say(f"wrote {n_images:,} images to {out}")
     elif isinstance(dataset, StoredImages):
         say(f"{name}: {len(dataset):,} images at {dataset.folder}")
@@ -160,14 +162,14 @@ def get(
     chosen = [one for one in files if file in {None, one.name}]
     if not chosen:
         raise ValueError(f"{name} has no file {file!r}; it has {', '.join(one.name for one in files)}")
-    there = (official_folder() / chosen[0].name).exists()
+    present = (official_folder() / chosen[0].name).exists()
     with reading_progress(chosen[0].name, megabytes=True) as report:
         path = download(chosen[0], official_folder(), verify=not no_verify, progress=report)
     option = chosen[0].option
     missing = [one for one in missing_files(name, cache_root()) if one != chosen[0] and not option]
     also = f"{name} needs {missing[0].name} as well, see unbraid data info {name}" if missing else ""
     say(str(path))
-    if there:
+    if present:
         say("it was there already; delete it to get it again")
     say(f"next: {also or f'unbraid data render {name}' + (f' --set {option}' if option else '')}")
 
@@ -227,13 +229,13 @@ def _opened(name: str, options: dict[str, Any]) -> "FactorDataset":
         return load(name, progress=report, **options)
 
 
-def _about(name: str, dataset: "FactorDataset") -> dict[str, Any]:
+def _description(name: str, dataset: "FactorDataset") -> dict[str, Any]:
     from unbraid.datasets import DATASETS, StoredImages
 
-    about = dict(dataset.about) if isinstance(dataset, StoredImages) else {}
+    description = dict(dataset.about) if isinstance(dataset, StoredImages) else {}
     # The folder may be handed on, so that no place of this machine is named.
     source = name if name in DATASETS else Path(name).resolve().name
-    return {"source": source, "rendered": name in DATASETS and DATASETS[name].rendered} | about
+    return {"source": source, "rendered": name in DATASETS and DATASETS[name].rendered} | description
 
 
 def _known(name: str) -> dict[str, Any]:

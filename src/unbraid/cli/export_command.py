@@ -116,8 +116,8 @@ def _folder(
     from unbraid.studies.origin import origin_of
 
     standing = origin_of(run, trust=trust)
-    told = "\n\n".join(filter(None, (chosen, standing))) or None
-    exported = export_folder(run, out, name=name, chosen=told, scores=scores, trust=trust)
+    how_chosen = "\n\n".join(filter(None, (chosen, standing))) or None
+    exported = export_folder(run, out, name=name, chosen=how_chosen, scores=scores, trust=trust)
     say(f"wrote {out}; its model card is {out / 'README.md'}")
     if place := told_in_config(exported):
         say(f"note: {out / 'config.json'} names the place of your images, {place}")

@@ -57,18 +57,18 @@ def _one(name: str, row: "Family") -> "Iterator[Table | str]":
     yield row.cited if name in row.title else f"{name}: {row.cited}"
     rows = [
         [
-            key, str(each.default), _end(each.low), _end(each.high),
-            each.help + (f" ({', '.join(filter(None, each.choices))})" if any(each.choices) else ""),
+            key, str(option.default), _end(option.low), _end(option.high),
+            option.help + (f" ({', '.join(filter(None, option.choices))})" if any(option.choices) else ""),
         ]
-        for key, each in row.hyperparameters.items()
+        for key, option in row.hyperparameters.items()
     ]  # fmt: skip
     yield Table(["--set", "default", "from", "to", "what it does"], rows, "llrrl")
     for preset, entries in row.presets.items():
         settings = "; ".join(", ".join(f"{key}={value}" for key, value in entry.items()) for entry in entries)
         yield f"--preset {preset}: {settings}"
     if row.supervision:
-        told, amounts = row.supervision, ", ".join(row.supervision.amounts)
-        yield f"- Is told {told.kind}, for which a dataset needs {told.needs}. How much: {amounts}."
+        supervision, amounts = row.supervision, ", ".join(row.supervision.amounts)
+        yield f"- Is told {supervision.kind}, for which a dataset needs {supervision.needs}. How much: {amounts}."
     yield from (f"- {note}" for note in row.notes)
 
 
@@ -84,14 +84,14 @@ def _described(name: str, row: "Family") -> dict[str, Any]:
         "source": row.source,
         "hyperparameters": {
             name: {
-                "default": each.default,
-                "kind": each.kind,
-                "low": None if each.low == float("-inf") else each.low,
-                "high": None if each.high == float("inf") else each.high,
-                "choices": [choice for choice in each.choices if choice],
-                "help": each.help,
+                "default": option.default,
+                "kind": option.kind,
+                "low": None if option.low == float("-inf") else option.low,
+                "high": None if option.high == float("inf") else option.high,
+                "choices": [choice for choice in option.choices if choice],
+                "help": option.help,
             }
-            for name, each in row.hyperparameters.items()
+            for name, option in row.hyperparameters.items()
         },
         "presets": {name: [dict(entry) for entry in entries] for name, entries in row.presets.items()},
         "supervision": row.supervision

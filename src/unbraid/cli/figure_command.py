@@ -103,14 +103,14 @@ def figure(
         check_output("--data", data, ".csv")
     options = pairs("--set", sets or ())
     shown = None if factors is None else listed(factors)
-    about = labels_of(labels, shown, kinds, period, missing, key=key)
-    with nullcontext() if path is None else at_hand(path) as here:
-        if here and (key is not None or not about.own or (shown and here.is_file())):
+    description = labels_of(labels, shown, kinds, period, missing, key=key)
+    with nullcontext() if path is None else at_hand(path) as local:
+        if local and (key is not None or not description.own or (shown and local.is_file())):
             from unbraid.runs.labelled_codes import read_labelled
 
-            source = open_source(read_labelled(here, about)[0])
+            source = open_source(read_labelled(local, description)[0])
         else:
-            source = open_source(here, trusted(trust_code, trust_data))
+            source = open_source(local, trusted(trust_code, trust_data))
         drawn = draw(name, source, options, width=width, codes=listed(codes), factors=shown or [], top=top)
     drawn.save(out, theme=theme)
     if data is not None:

@@ -97,11 +97,11 @@ def fit(
         if dry_run:
             return
         with continuing(), progress_bar("fit", left=True) as show:
-            found = carry_out(
+            fitted = carry_out(
                 out, pictures, planned, began=began, minutes=minutes, labels=known, device=device, executor=executor,
                 report=show,
             )  # fmt: skip
-    _say_found(found, [note for note in found.notes if note not in on_labels])
+    _say_fitted(fitted, [note for note in fitted.notes if note not in on_labels])
 
 
 def _plan_line(plan: "Plan") -> str:
@@ -131,10 +131,10 @@ def _how_sure(choice: "Choice") -> str:
     return line
 
 
-def _say_found(found: "Fitted", notes: list[str]) -> None:
+def _say_fitted(fitted: "Fitted", notes: list[str]) -> None:
     from unbraid.fitting.choose import next_step
 
-    chosen, choice = found.choice.chosen, found.choice
+    chosen, choice = fitted.choice.chosen, fitted.choice
     if chosen is None:
         say(f"nothing was chosen: {choice.reason}")
     else:
@@ -142,9 +142,9 @@ def _say_found(found: "Fitted", notes: list[str]) -> None:
             f"chosen: {chosen.setting}, of {counted(len(choice.candidates), 'model')} (UDR {choice.udr(chosen):.3f})"
         )
         say(f"{model}; {_how_sure(choice)}")
-        say(f"model: {found.folder / 'model'}, codes: {found.folder / 'codes.csv'}")
+        say(f"model: {fitted.folder / 'model'}, codes: {fitted.folder / 'codes.csv'}")
     if step := next_step(choice):
         say(step)
     for note in notes:
         say(note)
-    say(f"report: {found.report()}")
+    say(f"report: {fitted.report()}")

@@ -53,7 +53,7 @@ def list_metrics(
         return
     measures = {name: row for name, row in measures.items() if name in PRESETS.get(metric or "", measures)}
     rows = [
-        [name, _better(row), _range(row), _said(row), METRICS.package_of(name) or row.source]
+        [name, _better(row), _range(row), _what_it_says(row), METRICS.package_of(name) or row.source]
         for name, row in measures.items()
     ]
     table = Table(["metric", "better", "range", "what it says", "source"], rows, "lllll")
@@ -66,7 +66,7 @@ def _facts(name: str, row: "Metric") -> Iterator[Table | str]:
     from unbraid.metrics._shared.chance import chance_in_words
 
     yield f"{name}: {row.title} ({row.source})"
-    yield f"- {_said(row)}"
+    yield f"- {_what_it_says(row)}"
     yield f"- Limitations: {row.limitations}"
     noise = f"; independent noise: {chance_in_words(row.chance)}" if row.of == "codes" else ""
     yield f"- {_better(row).capitalize()} is better, {_range(row)}. Perfect: {row.best:g}{noise}."
@@ -92,7 +92,7 @@ def _example(row: "Metric") -> str:
         default = parameters[name].default
         choices = get_args(hints[name]) if get_origin(hints[name]) is Literal else ()
         if choices:
-            return f"{name}={next(each for each in choices if each != default)}"
+            return f"{name}={next(choice for choice in choices if choice != default)}"
         if isinstance(default, bool):
             return f"{name}={not default}"
         if isinstance(default, int):
@@ -102,7 +102,7 @@ def _example(row: "Metric") -> str:
     return ""
 
 
-def _said(row: "Metric") -> str:
+def _what_it_says(row: "Metric") -> str:
     return row.summary + (f" Needs {row.needs.removeprefix('needs ')}." if row.needs else "")
 
 

@@ -173,7 +173,7 @@ def rank(
     from unbraid.studies.store import is_study
 
     where = executed(executor, address, top)
-    given = {
+    options = {
         "similarity": similarity, "alpha": None if alpha is None else penalty(alpha), "informative": informative,
         "kl_threshold": kl_threshold, "n_comparisons": n_comparisons, "seed": seed,
     }  # fmt: skip
@@ -187,7 +187,7 @@ def rank(
         if similarity == "pearson":
             raise ValueError(f"--similarity pearson needs --top, which is for files; {study} is a study")
         with where:
-            _rank_study(study, given | {"compare": compare}, metric, rows or 20, to, trust_code)
+            _rank_study(study, options | {"compare": compare}, metric, rows or 20, to, trust_code)
         return
     files = Models(paths, codes, needed=2)
     refuse({"compare": compare, "metric": metric, "trust-code": trust_code}, "is for a study; these are files")
@@ -197,7 +197,7 @@ def rank(
     from unbraid.ranking.verdicts import group_verdicts, model_verdict
 
     with where:
-        ranking = _ranked(files, codes, by, top, Models(untrained or [], codes, strict=True).paths, given)
+        ranking = _ranked(files, codes, by, top, Models(untrained or [], codes, strict=True).paths, options)
     for note in ranking.notes:
         say(f"note: {note}", err=True)
     grouped = by is not None
@@ -219,14 +219,14 @@ def _rank_study(
 
     chosen = {name: value for name, value in options.items() if value is not None}
     with opened(folder, trust=trust or ()) as study, stage_progress("reading codes") as progress:
-        found, left_out = rank_parts(study.snapshots(), chosen, metric, progress=progress)
+        rankings, left_out = rank_parts(study.snapshots(), chosen, metric, progress=progress)
     for label, reason in left_out.items():
         say(f"{label}: {reason}", err=True)
-    table = together({label: each.table for label, each in found.items()})
-    content = {label: each.content() for label, each in found.items()} if to.json else {}
+    table = together({label: ranking.table for label, ranking in rankings.items()})
+    content = {label: ranking.content() for label, ranking in rankings.items()} if to.json else {}
     shown: list[Table | str] = []
-    for label, each in found.items():
-        shown += [*([label] if label else []), *each.tables(n_rows), *each.lines()]
+    for label, ranking in rankings.items():
+        shown += [*([label] if label else []), *ranking.tables(n_rows), *ranking.lines()]
     show(shown, to, content=content.get("", content), rows=table_of(table), paper=setting_medians(table))
 
 
@@ -242,7 +242,7 @@ def penalty(text: str) -> float | Literal["cv"]:
 
 def _ranked(
     files: "Models", codes: str | None, by: str | None, top: int | None, untrained: list[Path],
-    given: dict[str, Any],
+    options: dict[str, Any],
 ) -> "Ranking":  # fmt: skip
     from unbraid.runs.foreign_models import code_path
     from unbraid.runs.grouping import group_names
@@ -251,7 +251,7 @@ def _ranked(
 
     models = files.each(lambda path: read_model(str(path), code_path(path, codes), wide=top is not None))
     groups = None if by is None else group_names(files.paths, by)
-    given = {name: value for name, value in given.items() if value is not None}
+    options = {name: value for name, value in options.items() if value is not None}
     with stage_progress("comparing models") as progress:
         ranking = rank_codes(
             {str(path): model for path, model in models.items()},
@@ -259,7 +259,7 @@ def _ranked(
             top=top,
             untrained=[code_path(path, codes) for path in untrained],
             progress=partial(progress, "comparing models"),
-            **given,
+            **options,
         )
     for path, reason in ranking.left_out.items():
         raise ValueError(f"{path}: {reason}")

@@ -61,12 +61,12 @@ def report(
     written, files = None, None
     try:
         while True:
-            found = _files(path)
-            if found != files:
+            now = _files(path)
+            if now != files:
                 page, html = _write(path, out, compare, trust, reload=True)
                 if written is None:
                     say(f"wrote {page}; it reloads itself and is written again when {path} changes (Ctrl-C ends it)")
-                written, files = (page, html), found
+                written, files = (page, html), now
             time.sleep(LOOK_EVERY)
     except KeyboardInterrupt:
         if written is None:
@@ -81,13 +81,13 @@ def _write(
     """The file that was written, and the page as it is when it does not reload itself."""
     from unbraid.files.remote import at_hand
 
-    with at_hand(path) as here:
-        out = out or (here / "report.html" if here.is_dir() else here.with_suffix(".html"))
+    with at_hand(path) as local:
+        out = out or (local / "report.html" if local.is_dir() else local.with_suffix(".html"))
         check_output("--out", out, ".html")
         from unbraid.studies.study_report import report_page
 
         with stage_progress("reading") as progress:
-            html = report_page(here, out.parent, compare=compare, trust=trust, progress=progress)
+            html = report_page(local, out.parent, compare=compare, trust=trust, progress=progress)
         again = f'<head>\n<meta http-equiv="refresh" content="{LOOK_EVERY}">'
         write_text(out, html.replace("<head>", again, 1) if reload else html)
     return out, html
@@ -97,8 +97,8 @@ def _files(path: Path) -> dict[Path, tuple[int, int]]:
     """Time and size of each file of the folder; without pages, which reports write."""
     from unbraid.files.remote import local_folder
 
-    here, files = local_folder(path), {}
-    for file in here.rglob("*") if here.is_dir() else [here]:
+    folder, files = local_folder(path), {}
+    for file in folder.rglob("*") if folder.is_dir() else [folder]:
         with suppress(FileNotFoundError):  # renamed meanwhile: the next look sees it
             status = file.stat()
             if file.suffix != ".html" and file.is_file():

@@ -38,7 +38,7 @@ from unbraid.cli._options import (
     listed,
     pair,
 )
-from unbraid.cli._paths import called
+from unbraid.cli._paths import by_short_name
 from unbraid.cli._progress import metric_progress, stage_progress
 from unbraid.cli._trust import TrustCode, TrustData, trusted
 from unbraid.cli.show_command import Files, check_output, say, show
@@ -256,54 +256,56 @@ def score(
         from unbraid.studies.tracking import check_names
 
         check_names(trackers)
-    chosen, apart = listed(metrics), listed(unwanted)
+    chosen, unwanted_factors = listed(metrics), listed(unwanted)
     blocked = code_blocks is not None or factor_blocks is not None
     known = None if blocked else choose(trusting(chosen))  # which metrics of blocks there are is known with the codes
-    could_be = None if known is None else [*known, *map(name_of, apart)]
+    could_be = None if known is None else [*known, *map(name_of, unwanted_factors)]
     bounds = _bounds(fail_under, could_be)
-    sort = None if sort is None else _asked(f"--sort {sort}", sort, could_be)
-    columns = None if factors is None else list(dict.fromkeys([*listed(factors), *apart]))
-    about = labels_of(
-        labels, columns, kinds, period, missing, weights=weights, groups=groups, unwanted=apart, dense=dense, key=key,
-        codes=codes,
+    sort = None if sort is None else _metric_name(f"--sort {sort}", sort, could_be)
+    columns = None if factors is None else list(dict.fromkeys([*listed(factors), *unwanted_factors]))
+    description = labels_of(
+        labels, columns, kinds, period, missing, weights=weights, groups=groups, unwanted=unwanted_factors,
+        dense=dense, key=key, codes=codes,
     )  # fmt: skip
     models = Models(files or [example_path()], codes)
-    sources = _embeddings(models, about)
+    sources = _embeddings(models, description)
     alone = len(models) == 1 and by is None
-    for option, wanted in (("html", html), ("per-code", per_code), ("how-many", how_many)):
-        if wanted is not None and not alone:
+    for option, argument in (("html", html), ("per-code", per_code), ("how-many", how_many)):
+        if argument is not None and not alone:
             of_several = "unbraid compare writes a page of several" if option == "html" else "give one FILE"
             how = "leave --by out" if len(models) == 1 else of_several
             raise ValueError(f"--{option} is for one model; {how}")
     configs = _configs(models, by)
     group_of = {} if by is None else dict(zip(models.paths, group_names(models.paths, by), strict=True))
     if baselines:
-        check_baselines(models.paths, about)
+        check_baselines(models.paths, description)
     options: dict[str, Any] = {
-        "metrics": chosen, "unwanted": apart, "seed": seed, "held_out": held_out,
+        "metrics": chosen, "unwanted": unwanted_factors, "seed": seed, "held_out": held_out,
         "null": int(null) if null.isdecimal() else null, "confidence": interval_of(confidence, resamples),
         "code_blocks": code_blocks, "factor_blocks": factor_blocks, "units": units,
     }  # fmt: skip
-    asked = {
+    label_options = {
         "labels": labels, "key": key, "codes": codes, "kinds": kinds, "period": period, "missing": missing,
         "weights": weights, "groups": groups, "resamples": resamples,
     }  # fmt: skip
-    words = [word for option, value in asked.items() if value is not None for word in (f"--{option}", str(value))]
+    words = [
+        word for option, value in label_options.items() if value is not None for word in (f"--{option}", str(value))
+    ]
     words += ["--dense"] if dense else []
-    kept: list[str | Exception] = []  # told once the scores are shown
+    written: list[str | Exception] = []  # told once the scores are shown
     trust, numbers = trusted(trust_code, trust_data), count(1)
 
-    def scored(path: Path) -> "ScoreCard":
-        source, labelled = sources.get(path, (path, about))
+    def score_model(path: Path) -> "ScoreCard":
+        source, labelled = sources.get(path, (path, description))
         what = f"scoring {next(numbers)}/{len(models)}" if len(models) > 1 else "scoring"
         with metric_progress(what) as progress:
             card = score_path(source, labelled, baselines=baselines, trust=trust, progress=progress, **options)
         card = replace(card, path=EXAMPLE if example else str(path), options=tuple(words))
-        if path.is_dir() and is_run(path) and about.own and not about.taken and not blocked:
-            kept.append(_kept(path, card))
+        if path.is_dir() and is_run(path) and description.own and not description.taken and not blocked:
+            written.append(_keep_scores(path, card))
         return card if alone else without_samples(card)
 
-    cards = {card.path or "": card for card in models.each(scored).values()}
+    cards = {card.path or "": card for card in models.each(score_model).values()}
     if alone:
         card = next(iter(cards.values()))
         _show_one(card, to, how_many)
@@ -312,10 +314,10 @@ def score(
     else:
         groups_of_models = [group_of[path] for path in models.paths] if group_of else None
         _show_several(cards, to, groups_of_models, by, sort, configs, models.failures)
-    for told in kept:
-        if isinstance(told, Exception):
-            raise told
-        say(told, err=True)
+    for note in written:
+        if isinstance(note, Exception):
+            raise note
+        say(note, err=True)
     if trackers:
         from unbraid.studies.tracking.cards import track_cards
 
@@ -329,14 +331,14 @@ def score(
         raise typer.Exit(3)
 
 
-def _embeddings(models: "Models", about: "Labels") -> "dict[Path, tuple[Path, Labels]]":
+def _embeddings(models: "Models", description: "Labels") -> "dict[Path, tuple[Path, Labels]]":
     """Several embeddings of one .h5ad file as models, which --codes names."""
-    names = listed(about.codes)
+    names = listed(description.codes)
     if len(names) < 2 or [path.suffix.lower() for path in models.paths] != [".h5ad"]:
         return {}
     (file,) = models.paths
     models.paths = [Path(name) for name in names]
-    return {Path(name): (file, replace(about, codes=name)) for name in names}
+    return {Path(name): (file, replace(description, codes=name)) for name in names}
 
 
 def _configs(models: "Models", by: str | None) -> dict[str, dict[str, Any]]:
@@ -344,13 +346,13 @@ def _configs(models: "Models", by: str | None) -> dict[str, dict[str, Any]]:
     from unbraid.runs.foreign_models import is_run
     from unbraid.runs.grouping import run_columns
 
-    def renamed(path: Path) -> dict[str, Any]:
+    def config_of(path: Path) -> dict[str, Any]:
         if not path.is_dir() or (by is None and is_run(path)):
             return {}
         columns = run_columns(path)
         return {} if is_run(path) else {_column(name): value for name, value in columns.items() if name != by}
 
-    return {str(path): columns for path, columns in models.each(renamed).items()}
+    return {str(path): columns for path, columns in models.each(config_of).items()}
 
 
 def _column(key: str) -> str:
@@ -364,7 +366,7 @@ def _show_one(card: "ScoreCard", to: Files, half_width: float | None) -> None:
     from unbraid.cli._card import print_card
     from unbraid.scoring.card_tables import score_rows, score_table
 
-    cards = called({card.path or "": card})
+    cards = by_short_name({card.path or "": card})
     html = card.text("page.html") if to.html else None
     if not to.printed:
         print_card(card, half_width)
@@ -377,9 +379,9 @@ def _write_codes(card: "ScoreCard", path: Path, null: int | str) -> None:
     with stage_progress("per code") as progress:
         frame = card.per_code(null or PER_CODE, progress=progress)
     save_frame(frame, path)
-    found = sum(frame["q"] <= WITHIN)
+    n_significant = sum(frame["q"] <= WITHIN)
     say(
-        f"wrote {path}: {found} of {len(frame)} codes have significant information on a factor (q <= {WITHIN})",
+        f"wrote {path}: {n_significant} of {len(frame)} codes have significant information on a factor (q <= {WITHIN})",
         err=True,
     )
 
@@ -395,7 +397,7 @@ def _show_several(
     # Scores are not thrown away because no model has one of them.
     lacking = sort and not any(sort in card for card in cards.values())
     unsorted = [f"note: no model has {sort}, and so it sorts none"] if lacking else []
-    named, how = called(cards), {"by": _column(by or ""), "sort": None if unsorted else sort}
+    named, how = by_short_name(cards), {"by": _column(by or ""), "sort": None if unsorted else sort}
     columns = {name: configs.get(path, {}) for name, path in zip(named, cards, strict=True)}
     varied = varying(list(columns.values()))
     shown = {name: {key: own[key] for key in varied[:SHOWN] if key in own} for name, own in columns.items()}
@@ -425,12 +427,12 @@ def _notes(cards: "Mapping[str, ScoreCard]") -> list[str]:
     for name, card in cards.items():
         for note in card.notes:
             models.setdefault(note, []).append(name)
-    lines = [f"note: {note}{_of(names, len(cards))}" for note, names in models.items()]
-    failed = ((path, name, each) for path, card in cards.items() for name, each in card.failed.items())
-    return lines + [f"{path}: {name} failed: {each.reason}" for path, name, each in failed]
+    lines = [f"note: {note}{_in_models(names, len(cards))}" for note, names in models.items()]
+    failed = ((path, name, failure) for path, card in cards.items() for name, failure in card.failed.items())
+    return lines + [f"{path}: {name} failed: {failure.reason}" for path, name, failure in failed]
 
 
-def _of(models: Sequence[str], n_all: int) -> str:
+def _in_models(models: Sequence[str], n_all: int) -> str:
     """Which models a note is of; nothing where it is of all."""
     if len(models) == n_all:
         return ""
@@ -438,7 +440,7 @@ def _of(models: Sequence[str], n_all: int) -> str:
     return f" ({', '.join(models[:MOST])}{more})"
 
 
-def _kept(run: Path, card: "ScoreCard") -> str | Exception:
+def _keep_scores(run: Path, card: "ScoreCard") -> str | Exception:
     """What the folder of a run keeps of the scores; or why it keeps none, which must not take them from the user."""
     from unbraid.files.run_files import SCORES
     from unbraid.studies.run_scores import keep_by_hand
@@ -456,7 +458,7 @@ def _kept(run: Path, card: "ScoreCard") -> str | Exception:
 
 def _bounds(text: str | None, metrics: Sequence[str] | None) -> dict[str, float]:
     """What --fail-under says, by metric."""
-    found: dict[str, float] = {}
+    bounds: dict[str, float] = {}
     for part in listed(text):
         name, value = pair("--fail-under", part, "METRIC=NUMBER, such as mig=.3", last=True)
         try:
@@ -465,14 +467,14 @@ def _bounds(text: str | None, metrics: Sequence[str] | None) -> dict[str, float]
             bound = math.nan
         if math.isnan(bound):  # of which no score is worse
             raise ValueError(f"--fail-under {part}: {value!r} is not a number")
-        name = _asked(f"--fail-under {part}", name, metrics)
-        if name in found:
-            raise ValueError(f"--fail-under {part}: {name} has a bound already, {found[name]:g}")
-        found[name] = bound
-    return found
+        name = _metric_name(f"--fail-under {part}", name, metrics)
+        if name in bounds:
+            raise ValueError(f"--fail-under {part}: {name} has a bound already, {bounds[name]:g}")
+        bounds[name] = bound
+    return bounds
 
 
-def _asked(what: str, name: str, metrics: Sequence[str] | None) -> str:
+def _metric_name(what: str, name: str, metrics: Sequence[str] | None) -> str:
     """A metric that an option names, as cards name it; one of `metrics`, where these are known."""
     from unbraid.scoring.card_tables import spelled
 
@@ -484,14 +486,14 @@ def _asked(what: str, name: str, metrics: Sequence[str] | None) -> str:
 
 def _worse(bounds: Mapping[str, float], card: "ScoreCard", model: str) -> list[str]:
     """A line for each score that is worse than its bound, or that there is not."""
-    lines, of = [], f"{model}: " if model else ""
+    lines, model_prefix = [], f"{model}: " if model else ""
     for name, bound in bounds.items():
         scored = card.scored.get(name)
         if scored is None:
-            lines.append(f"{of}{name} was not scored (--fail-under {name}={bound:g})")
+            lines.append(f"{model_prefix}{name} was not scored (--fail-under {name}={bound:g})")
         elif scored.headline < bound if scored.metric.higher_is_better else scored.headline > bound:
             way = "below" if scored.metric.higher_is_better else "above"
             shown = f"{scored.headline:.3g}"
             shown = shown if float(shown) != bound else f"{scored.headline:.9g}"  # not 0.3, below 0.3
-            lines.append(f"{of}{name} is {shown}, {way} {bound:g}")
+            lines.append(f"{model_prefix}{name} is {shown}, {way} {bound:g}")
     return lines

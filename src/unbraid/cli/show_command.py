@@ -51,8 +51,8 @@ class Files:
     @property
     def named(self) -> dict[str, Path]:
         """The files asked for, by their suffix."""
-        found = {suffix: getattr(self, option) for option, suffix in SUFFIXES.items()}
-        return {suffix: path for suffix, path in found.items() if path is not None}
+        paths = {suffix: getattr(self, option) for option, suffix in SUFFIXES.items()}
+        return {suffix: path for suffix, path in paths.items() if path is not None}
 
     @property
     def printed(self) -> bool:
@@ -129,7 +129,7 @@ def print_table(table: Table, console: Console | None = None) -> None:
     console = console or Terminal()
     heads, *rows = table.texts
     columns = list(zip(heads, *rows, strict=True))
-    least = [_least(each, table.sides[place], place < table.keys) for place, each in enumerate(columns)]
+    least = [_least(column, table.sides[place], place < table.keys) for place, column in enumerate(columns)]
     blocks = list(_blocks(least, table.keys, console.width))
     for number, block in enumerate(blocks if table.all_columns else blocks[:1]):
         title = table.title if number == 0 else ""
@@ -140,13 +140,13 @@ def print_table(table: Table, console: Console | None = None) -> None:
         for place, wide in zip(block, widths, strict=True):
             right = table.sides[place] == "r"
             shown.add_column(_styled(heads[place]), justify="right" if right else "left", overflow="fold", width=wide)
-        held = [row for row in rows if number == 0 or any(row[place] for place in block[table.keys :])]
-        for row in held:
+        shown_rows = [row for row in rows if number == 0 or any(row[place] for place in block[table.keys :])]
+        for row in shown_rows:
             shown.add_row(*(_styled(row[place]) for place in block))
-        if held or number == 0:
+        if shown_rows or number == 0:
             console.print(shown)
     notes = [f"note: {note}" for note in table.notes]
-    if not table.all_columns and (left := [heads[place] for each in blocks[1:] for place in each[table.keys :]]):
+    if not table.all_columns and (left := [heads[place] for block in blocks[1:] for place in block[table.keys :]]):
         notes.append(f"not shown: {', '.join(left)}; a wider terminal or --csv FILE has them")
     for note in notes:
         print_line(note, console)
@@ -206,9 +206,9 @@ class Terminal(Console):
 
     def print(self, *objects: Any, **options: Any) -> None:
         """As rich does, with what controls a terminal as text."""
-        shown = [printable(each, keep="\n") if isinstance(each, str) else _Printable(each) for each in objects]
+        shown = [printable(part, keep="\n") if isinstance(part, str) else _Printable(part) for part in objects]
         # What marks numbers and paths takes minutes where a word has a million letters.
-        if any(isinstance(each, str) and len(each) > UNCUT for each in shown):
+        if any(isinstance(part, str) and len(part) > UNCUT for part in shown):
             options["highlight"] = False
         super().print(*shown, **options)
 

@@ -94,7 +94,7 @@ def stress(
         )  # fmt: skip
     content = {"seed": seed, "metrics": [result.to_dict() for result in results]}
     table = _summary(results)
-    shown = [table] if len(results) > 1 else [line for each in results for line in str(each).splitlines()]
+    shown = [table] if len(results) > 1 else [line for result in results for line in str(result).splitlines()]
     show(shown, to, content=content, rows=table, paper=table)
     if any(result.failed for result in results):
         raise typer.Exit(3)
@@ -103,14 +103,14 @@ def stress(
 def _summary(results: "Sequence[Stressed]") -> Table:
     rows = [
         [
-            each.metric,
-            each.value,
-            ", ".join(each.claims),
-            each.n_passed,
-            each.n_passed + len(each.failed),
-            _failed(each),
+            result.metric,
+            result.value,
+            ", ".join(result.claims),
+            result.n_passed,
+            result.n_passed + len(result.failed),
+            _failed(result),
         ]
-        for each in results
+        for result in results
     ]
     return Table(["metric", "value", "claims", "passed", "of", "failed at"], rows, "lllrrl")
 

@@ -77,11 +77,11 @@ def agreement(
     from unbraid.scoring.setting_names import with_brief_settings
 
     chosen, group = listed(columns) or None, group or compared.EVERYTHING
-    found: dict[str, dict[str, Any]] = {}
+    parts_by_label: dict[str, dict[str, Any]] = {}
     for label, frame in by_label(results_of(folder, trust_code or ())).items():
         table = setting_means(frame) if over == "settings" else frame
         frame = frame if json else with_brief_settings(frame)
-        parts = found[label] = {}
+        parts = parts_by_label[label] = {}
         parts["agreement"] = compared.agreement(table, chosen, method=method, confidence=confidence)
         if group not in (groups := parts["agreement"].groups):
             raise ValueError(f"--group {group}: there are {', '.join(groups)}")
@@ -98,11 +98,13 @@ def agreement(
         "predictors": partial(tables.of_predictors, over=over), "spread": tables.of_quartiles, "trend": tables.of_trend,
     }  # fmt: skip
     shown: list[Table | str] = []
-    for label, parts in found.items():
-        shown += [] if list(found) == [""] else [label or "without a label"]
+    for label, parts in parts_by_label.items():
+        shown += [] if list(parts_by_label) == [""] else [label or "without a label"]
         shown += tables.of_agreement(parts["agreement"], group, over)
-        shown += [each for name, part in parts.items() if name in further for each in further[name](part)]
+        shown += [
+            table_or_line for name, part in parts.items() if name in further for table_or_line in further[name](part)
+        ]
         shown += tables.of_pairs(parts["agreement"], group, confidence) if pairs else []
-    content = {label: {name: part.to_dict() for name, part in parts.items()} for label, parts in found.items()}
-    rows = table_of(together({label: parts["agreement"].to_frame() for label, parts in found.items()}))
+    content = {label: {name: part.to_dict() for name, part in parts.items()} for label, parts in parts_by_label.items()}
+    rows = table_of(together({label: parts["agreement"].to_frame() for label, parts in parts_by_label.items()}))
     show(shown, to, content=content.get("", content), rows=rows)

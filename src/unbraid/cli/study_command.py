@@ -80,8 +80,8 @@ def run(
 
       unbraid study run study.yaml --out s3://bucket/study --executor ray --address auto
     """
-    given = {"address": address, "gpus_per_run": gpus_per_run, "processes": processes}
-    options = {name: value for name, value in given.items() if value is not None}
+    cluster = {"address": address, "gpus_per_run": gpus_per_run, "processes": processes}
+    options = {name: value for name, value in cluster.items() if value is not None}
     with opened(file, out) as study:
         if study.config.executor_with(executor, {})[0] != "ray" and options.keys() - {"processes"}:
             raise ValueError("--address and --gpus-per-run go with --executor ray")
@@ -99,13 +99,13 @@ def _estimate(study: "Study", executor: str | None, shard: str | None, options: 
     from unbraid.studies.several_datasets import naming
     from unbraid.studies.shards import parse_shard
 
-    found, alone = [], None if shard is None else parse_shard(shard)
+    estimates, only_shard = [], None if shard is None else parse_shard(shard)
     for number, (label, part) in enumerate(study.parts.items()):
         with naming(number, label), metric_progress(f"measuring {label}".strip()) as progress:
-            found.append(estimate(part, executor, shard=alone, progress=progress, **options))
-        show([*estimated(found[-1], part.config.name if label else "")], Files())
-    if len(found) > 1:
-        say(in_all(found))
+            estimates.append(estimate(part, executor, shard=only_shard, progress=progress, **options))
+        show([*estimated(estimates[-1], part.config.name if label else "")], Files())
+    if len(estimates) > 1:
+        say(in_all(estimates))
 
 
 def study_report(name: str, bar: Show) -> "Callable[[StudyProgress], None]":
@@ -119,8 +119,8 @@ def study_report(name: str, bar: Show) -> "Callable[[StudyProgress], None]":
             return
         failed = f" ({sent.n_failed} failed)" if sent.n_failed else ""
         line = pace.line(sent.done_steps, sent.steps, sent.taken, sent.logs, sorted(set(sent.doing.values())))
-        called = f"{name} {sent.label}".strip()
-        bar(f"{called} {sent.n_done}/{sent.n_runs} runs{failed}", pace.done, sent.steps, line)
+        title = f"{name} {sent.label}".strip()
+        bar(f"{title} {sent.n_done}/{sent.n_runs} runs{failed}", pace.done, sent.steps, line)
 
     return report
 
@@ -153,18 +153,20 @@ def status(
     to = Files(csv, latex, markdown, json)
     from unbraid.studies.index import remembered
 
-    found = None if again or trust_code else remembered(folder)
-    if found is None:
+    statuses = None if again or trust_code else remembered(folder)
+    if statuses is None:
         from unbraid.studies.status import compared, keep_index, study_status
 
         with opened(folder, trust=trust_code or ()) as study, stage_progress("reading") as progress:
-            snapshots = [compared(each, progress) if again else each for each in study.snapshots()]
+            snapshots = [compared(snapshot, progress) if again else snapshot for snapshot in study.snapshots()]
             keep_index(study.require_folder(), snapshots)
-        found = [study_status(each) for each in snapshots]
-    named = [described(run) | ({"label": of.label} if of.label else {}) for of in found for run in of.runs]
-    *rows, _ = (table := counts("", found)).rows
+        statuses = [study_status(snapshot) for snapshot in snapshots]
+    named = [
+        described(run) | ({"label": status.label} if status.label else {}) for status in statuses for run in status.runs
+    ]
+    *rows, _ = (table := counts("", statuses)).rows
     table = replace(table, rows=rows)  # without the sum
-    show([part for each in found for part in status_of(each)], to, content=named, rows=table, paper=table)
+    show([part for status in statuses for part in status_of(status)], to, content=named, rows=table, paper=table)
 
 
 def results_of(path: Path, trust: Collection[str] = ()) -> "DataFrame":

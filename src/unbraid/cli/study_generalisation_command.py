@@ -38,16 +38,16 @@ def generalisation(
     from unbraid.studies.holdout.holdout_table import answered, contents
 
     with opened(folder, trust=trust_code or ()) as study:
-        snapshots = {each.label: each for each in study.snapshots()}
-    found = {label: content for label, each in snapshots.items() if (content := contents(each))}
-    if not found:
+        snapshots = {snapshot.label: snapshot for snapshot in study.snapshots()}
+    contents_by_label = {label: content for label, snapshot in snapshots.items() if (content := contents(snapshot))}
+    if not contents_by_label:
         raise ValueError(f"{folder}: the study has no hold-outs; add a section compositional or zero_shot to its YAML")
     shown: list[Table | str] = []
-    for label, content in found.items():
+    for label, content in contents_by_label.items():
         for kind, (done, expected) in answered(snapshots[label]).items():
             shown.append(_table(kind, content[kind], label))
             shown.append(f"scored {done} of {counted(expected, 'run')} trained without some images")
-    show(shown, to, content=found.get("", found))
+    show(shown, to, content=contents_by_label.get("", contents_by_label))
 
 
 # What is shown of each setting, and how the columns of the results begin that say it.
@@ -72,7 +72,7 @@ def _table(kind: str, content: Mapping[str, Any], label: str) -> Table:
         for place, (line, prefix) in enumerate(lines.items()):
             values = [[run["columns"].get(f"{kind}.{prefix}{name}") for run in runs] for name in names]
             named = family, brief[family, setting]
-            first = named if place == 0 else tuple(Cell("", each) for each in named)  # once for readers
+            first = named if place == 0 else tuple(Cell("", text) for text in named)  # once for readers
             rows.append([*first, line, *map(_short, values)])
     heads = ["family", "setting", "asked", *names]
     return Table(heads, rows, "lll" + "r" * len(names), title=f"{label} {title}".strip(), keys=3)

@@ -86,14 +86,14 @@ def train(
     from unbraid.training.train import prepared, train_into
     from unbraid.training.train import train as train_models
 
-    given: dict[str, Any] = _settings(sets, inspect.signature(train_models).parameters)
+    hyperparameters: dict[str, Any] = _settings(sets, inspect.signature(train_models).parameters)
     source = {"name": images or dataset, **yaml_options("--data", options)}
     with continuing(), training_progress(family) as report:
         planned = prepared(
             family, source, seeds=chosen, steps=steps, batch_size=batch_size, device=device, precision=precision,
             preset=preset, checkpoint_every=checkpoint_every, snapshots=snapshots,
             snapshot_metrics=listed(snapshot_metrics),
-            hold_out=hold_out, hold_out_every=hold_out_every, patience=patience, progress=report, **given,
+            hold_out=hold_out, hold_out_every=hold_out_every, patience=patience, progress=report, **hyperparameters,
         )  # fmt: skip
         runs = [] if dry_run else train_into(out, *planned, progress=report)
     if dry_run:
@@ -107,20 +107,20 @@ def _estimate(planned: "Prepared", out: Path) -> None:
     from unbraid.studies.study_text import estimated
 
     with metric_progress("measuring") as progress:
-        found = estimate_training(planned, out, progress)
-    show([*estimated(found)], Files())
+        estimate = estimate_training(planned, out, progress)
+    show([*estimated(estimate)], Files())
 
 
 def _settings(sets: list[str] | None, reserved: Iterable[str]) -> dict[str, Any]:
-    given: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for text in sets or ():
         name, values = pair("--set", text, "NAME=VALUE or NAME=VALUE,VALUE")
         if name in set(reserved):
             raise ValueError(f"--set {text}: {name} is not a hyperparameter; see unbraid train --help")
-        if name in given:
+        if name in settings:
             raise ValueError(f"--set {text}: {name} is given twice; write its values with commas between")
-        given[name] = [number_or_text(value) for value in separated(values)]
-    return given
+        settings[name] = [number_or_text(value) for value in separated(values)]
+    return settings
 
 
 def _seeds(text: str) -> int | list[int]:
@@ -157,14 +157,14 @@ def print_runs(runs: "list[Run]") -> None:
     from unbraid.families.building import completed
     from unbraid.families.family_table import find_family
 
-    given = [completed(find_family(run.config["family"]), run.config["hyperparameters"]) for run in runs]
-    varied = [name for name in given[0] if len({str(each[name]) for each in given}) > 1]
+    hyperparameters = [completed(find_family(run.config["family"]), run.config["hyperparameters"]) for run in runs]
+    varied = [name for name in hyperparameters[0] if len({str(values[name]) for values in hyperparameters}) > 1]
     ended = [readable(run.status["last"]) for run in runs]
     last = list(dict.fromkeys(name for numbers in ended for name in numbers if name.split("/")[0] in SHOWN))
     heads = ["run", *(name.replace("_", " ") for name in ("seed", *varied, *last)), "state"]
     rows = []
-    for run, each, logs in zip(runs, given, ended, strict=True):
-        settings = [f"{each[name]}" for name in varied]
+    for run, values, logs in zip(runs, hyperparameters, ended, strict=True):
+        settings = [f"{values[name]}" for name in varied]
         numbers = [f"{logs[name]:.4g}" if name in logs else "-" for name in last]
         rows.append([run.path.name, run.config["seed"], *settings, *numbers, _ended(run)])
     print_table(Table(heads, rows, "l" + "r" * (len(heads) - 2) + "l"))

@@ -32,8 +32,8 @@ LARGEST_GRID = 100_000  # images that are encoded for circles
 
 def hinton(source: Source, *, metric: str = "dci_boosted", seed: int = 0) -> Drawn:
     """Hinton diagram of the importance of codes for factors."""
-    held = source.representation
-    result = score(held, metrics=[metric], seed=seed)[metric]
+    representation = source.representation
+    result = score(representation, metrics=[metric], seed=seed)[metric]
     if not hasattr(result, "importance") and not hasattr(result, "mutual_information"):
         raise ValueError(
             f"{metric} has no matrix of codes and factors; dci_lasso, dci_forest, dci_boosted and mig have"
@@ -52,15 +52,19 @@ def information(source: Source, *, seed: int = 0) -> Drawn:
 
 def _squares(source: Source, matrix: FloatArray, name: str, alignment: IntArray | None = None) -> Drawn:
     """The Hinton diagram of the codes and factors that are asked for."""
-    held, labels = source.representation, source.representation.code_labels()
-    columns = source.chosen.columns(held)
+    representation, labels = source.representation, source.representation.code_labels()
+    columns = source.chosen.columns(representation)
     rows, caption = source.chosen.rows(labels, matrix[:, columns])
     axes = plot_hinton(
-        matrix[:, columns], row_names=[short(each) for each in labels], codes=rows.tolist(),
-        column_names=[short(held.names[k]) for k in columns], greyed=dead_codes(held).tolist(),
+        matrix[:, columns], row_names=[short(label) for label in labels], codes=rows.tolist(),
+        column_names=[short(representation.names[k]) for k in columns], greyed=dead_codes(representation).tolist(),
         alignment=None if alignment is None else alignment[columns],
     )  # fmt: skip
-    cells = ((_called(held, code), held.names[k], float(matrix[code, k])) for code in rows for k in columns)
+    cells = (
+        (_code_name(representation, code), representation.names[k], float(matrix[code, k]))
+        for code in rows
+        for k in columns
+    )
     data = long_form(cells, "code", "factor", name)
     if alignment is not None:
         data["aligned"] = [int(alignment[k]) == code for code in rows for k in columns]
@@ -69,20 +73,20 @@ def _squares(source: Source, matrix: FloatArray, name: str, alignment: IntArray 
 
 def important_codes(source: Source, *, metric: str = "mig", seed: int = 0) -> Drawn:
     """Each factor against its most important code, a cyclic one against three."""
-    held = source.representation
-    columns = source.chosen.columns(held)
-    matrix = matrix_of(score(held, metrics=[metric], seed=seed)[metric])[:, columns]
-    shown = held.keep_factors([held.names[k] for k in columns])
+    representation = source.representation
+    columns = source.chosen.columns(representation)
+    matrix = matrix_of(score(representation, metrics=[metric], seed=seed)[metric])[:, columns]
+    shown = representation.keep_factors([representation.names[k] for k in columns])
     panels = plot_important_codes(
         matrix, shown.codes, shown.factors, kinds=shown.kinds, sizes=shown.sizes, levels=shown.levels,
-        periods=shown.periods, factor_names=[short(each) for each in shown.names],
-        code_names=[short(each, 20) for each in shown.code_labels()],
-        greyed=dead_codes(held).tolist(), max_points=DOTS, width=source.chosen.width,
+        periods=shown.periods, factor_names=[short(name) for name in shown.names],
+        code_names=[short(label, 20) for label in shown.code_labels()],
+        greyed=dead_codes(representation).tolist(), max_points=DOTS, width=source.chosen.width,
     )  # fmt: skip
-    rows, values = thinned(len(held), DOTS), shown.in_label_units()
+    rows, values = thinned(len(representation), DOTS), shown.in_label_units()
     data = long_form(
         (
-            (shown.names[k], float(values[row, k]), _called(held, code), float(shown.codes[row, code]))
+            (shown.names[k], float(values[row, k]), _code_name(representation, code), float(shown.codes[row, code]))
             for k, code in most_important_codes(matrix, shown.kinds)
             for row in rows
         ),
@@ -97,33 +101,35 @@ def latents(source: Source) -> Drawn:
     alive = np.setdiff1d(np.arange(whole.codes.shape[1]), dead_codes(whole))
     if not len(alive):
         raise ValueError(f"{source.path}: every code is dead")
-    held = whole.keep_factors([whole.names[k] for k in source.chosen.columns(whole)])
-    if not held.names:
+    representation = whole.keep_factors([whole.names[k] for k in source.chosen.columns(whole)])
+    if not representation.names:
         raise ValueError(f"{source.path}: these codes have no factors, over which they could be drawn")
-    labels, fitting = held.code_labels(), fitting_codes(source.chosen.width)
-    asked = source.chosen.codes or len(alive) <= fitting and not source.chosen.top
-    weights = np.ones(len(labels)) if asked else score(held, metrics="mig")["mig"].mutual_information
+    labels, fitting = representation.code_labels(), fitting_codes(source.chosen.width)
+    all_shown = source.chosen.codes or len(alive) <= fitting and not source.chosen.top
+    weights = np.ones(len(labels)) if all_shown else score(representation, metrics="mig")["mig"].mutual_information
     codes, caption = source.chosen.rows(labels, weights, most=fitting, among=alive)
-    rows = thinned(len(held), LARGEST_SAMPLE)
-    factors = held.in_label_units()[rows]
+    rows = thinned(len(representation), LARGEST_SAMPLE)
+    factors = representation.in_label_units()[rows]
     letters = LETTERS * source.chosen.width
-    beside = max(len(short(name)) for name in held.names)
-    head = max(SHORTEST, min(LONGEST, int((letters - beside) / len(codes))))
+    factor_letters = max(len(short(name)) for name in representation.names)
+    head = max(SHORTEST, min(LONGEST, int((letters - factor_letters) / len(codes))))
     panels = plot_latents(
-        held.codes[rows][:, codes], factors, kinds=held.kinds, factor_names=held.names,
+        representation.codes[rows][:, codes], factors, kinds=representation.kinds, factor_names=representation.names,
         code_names=[short(labels[code], head) for code in codes], width=source.chosen.width,
     )  # fmt: skip
     figure = figure_of(panels[0][0])
-    rows_of_panels = [[held.names[k] for k in row] for row in factor_rows(held.names, held.kinds)]
+    rows_of_panels = [
+        [representation.names[k] for k in row] for row in factor_rows(representation.names, representation.kinds)
+    ]
     for row, names in zip(panels, rows_of_panels, strict=True):
         row[0].yaxis.label.set_text("\n".join(map(short, names)))
-    split = colouring_factor(factors, held.kinds)
+    split = colouring_factor(factors, representation.kinds)
     groups: list[str] = []
     if split is not None:
-        named = held.levels[split] if held.levels else ()
+        named = representation.levels[split] if representation.levels else ()
         present = np.unique(factors[:, split])
-        groups = [f"{held.names[split]} {level_name(level, named, longest=None)}" for level in present]
-        shown_groups = [f"{short(held.names[split])} {level_name(level, named)}" for level in present]
+        groups = [f"{representation.names[split]} {level_name(level, named, longest=None)}" for level in present]
+        shown_groups = [f"{short(representation.names[split])} {level_name(level, named)}" for level in present]
         handles = [Line2D([], [], color=colour, linewidth=2) for colour in level_colours(len(groups))]
         fitting = int(letters / (6 + max(map(len, shown_groups))))  # a line of colour is as wide as 6 letters
         legend = figure.legend(
@@ -133,9 +139,11 @@ def latents(source: Source) -> Drawn:
         for text in legend.get_texts():
             text.set_parse_math(False)
     places = {
-        name: steps_of(factors[:, k], held.kinds[k])[0] for k, name in enumerate(held.names)
+        name: steps_of(factors[:, k], representation.kinds[k])[0] for k, name in enumerate(representation.names)
     }  # fmt: skip
-    shown = _means(zip(rows_of_panels, panels, strict=True), [_called(held, code) for code in codes], groups, places)
+    shown = _means(
+        zip(rows_of_panels, panels, strict=True), [_code_name(representation, code) for code in codes], groups, places
+    )
     data = long_form(shown, "factor", "level", "level_y", "group", "code", "mean")
     return Drawn(figure, data, caption)
 
@@ -157,20 +165,22 @@ def _means(panels: Any, codes: list[int | str], groups: list[str], places: Mappi
 
 def circles(source: Source) -> Drawn:
     """Each cyclic factor in its plane of the codes, coloured by its angle, before and after it is turned back."""
-    held = _full_circles(source)
+    representation = _full_circles(source)
     try:
-        result = d_lsbd(held.codes, held.factors, kinds=held.kinds, sizes=held.sizes)
+        result = d_lsbd(
+            representation.codes, representation.factors, kinds=representation.kinds, sizes=representation.sizes
+        )
     except NotDefined as reason:
-        hint = "; important-codes draws angles of any value" if "cyclic" in held.kinds else ""
+        hint = "; important-codes draws angles of any value" if "cyclic" in representation.kinds else ""
         raise ValueError(f"{source.path}: {reason}{hint}") from None
-    rows = first_object(held, result.subgroups)
-    names = [held.names[factor] for factor in result.subgroups]
-    asked = source.chosen.columns(held)
-    drawn = [place for place, factor in enumerate(result.subgroups) if factor in asked]
+    rows = first_object(representation, result.subgroups)
+    names = [representation.names[factor] for factor in result.subgroups]
+    columns = source.chosen.columns(representation)
+    drawn = [place for place, factor in enumerate(result.subgroups) if factor in columns]
     if not drawn:
         raise ValueError(f"{source.path}: {', '.join(source.chosen.factors)} is not cyclic; {', '.join(names)} is")
-    others = np.delete(held.factors, result.subgroups, axis=1).astype(float)
-    frequencies = result.frequencies[combinations(others)[rows[0]]]
+    other_factors = np.delete(representation.factors, result.subgroups, axis=1).astype(float)
+    frequencies = result.frequencies[combinations(other_factors)[rows[0]]]
     back = np.stack(
         [
             turned_back(result.projected[k][rows], result.angles[rows, k], frequency)
@@ -178,7 +188,7 @@ def circles(source: Source) -> Drawn:
         ]
     )
     panels = plot_circles(
-        result, names=[short(each) for each in names], rows=rows, back=back, only=drawn, width=source.chosen.width
+        result, names=[short(name) for name in names], rows=rows, back=back, only=drawn, width=source.chosen.width
     )
     data = long_form(
         (
@@ -202,11 +212,13 @@ def _full_circles(source: Source) -> Representation:
     if len(index) > LARGEST_GRID:
         raise ValueError(f"{source.path}: its cyclic factors have {len(index):,} combinations; {LARGEST_GRID:,} fit")
     dataset = source.run.dataset()
-    held = Representation(
+    representation = Representation(
         source.run.encode(dataset.images(index)), space.factors(index),
         names=space.names, kinds=space.kinds, sizes=space.turns, levels=space.levels,
     )  # fmt: skip
-    return held.keep_factors([name for name, kind in zip(space.names, space.kinds, strict=True) if kind == "cyclic"])
+    return representation.keep_factors(
+        [name for name, kind in zip(space.names, space.kinds, strict=True) if kind == "cyclic"]
+    )
 
 
 def kl(source: Source, *, threshold: float = 0.01) -> Drawn:
@@ -217,13 +229,13 @@ def kl(source: Source, *, threshold: float = 0.01) -> Drawn:
     labels = source.representation.code_labels()
     shown, caption = source.chosen.rows(labels, values)
     order = shown[np.argsort(-values[shown], kind="stable")]
-    axes = plot_kl(values, threshold=threshold, names=[short(each) for each in labels], codes=shown.tolist())
-    codes = [_called(source.representation, code) for code in order]
+    axes = plot_kl(values, threshold=threshold, names=[short(label) for label in labels], codes=shown.tolist())
+    codes = [_code_name(source.representation, code) for code in order]
     return Drawn(
         figure_of(axes), {"code": codes, "kl": values[order], "informative": values[order] > threshold}, caption
     )
 
 
-def _called(held: Representation, code: int) -> int | str:
+def _code_name(representation: Representation, code: int) -> int | str:
     """The name of a code, or its number."""
-    return held.code_names[code] if held.code_names else int(code)
+    return representation.code_names[code] if representation.code_names else int(code)

@@ -22,16 +22,16 @@ class Chosen:
     factors: tuple[str, ...] = ()
     top: int | None = None  # number of codes
 
-    def columns(self, held: Representation) -> list[int]:
+    def columns(self, representation: Representation) -> list[int]:
         """Positions of the factors asked for, by default of all.
 
         Raises:
             ValueError: there is no such factor.
         """
         for name in self.factors:
-            if name not in held.names:
-                raise ValueError(f"no factor {name!r}; {suggestion(name, held.names)}")
-        return [held.names.index(name) for name in self.factors or held.names]
+            if name not in representation.names:
+                raise ValueError(f"no factor {name!r}; {suggestion(name, representation.names)}")
+        return [representation.names.index(name) for name in self.factors or representation.names]
 
     def rows(
         self, names: Sequence[str], weights: FloatArray, *, most: int = MOST, among: IntArray | None = None
@@ -48,8 +48,8 @@ class Chosen:
             ValueError: there is no such code.
         """
         if self.codes:
-            found = [_place(text, names) for text in self.codes]
-            return np.array(list(dict.fromkeys(found))), f"{len(set(found))} of {len(names)} codes shown"
+            chosen = [_place(text, names) for text in self.codes]
+            return np.array(list(dict.fromkeys(chosen))), f"{len(set(chosen))} of {len(names)} codes shown"
         all_of_them = np.arange(len(names)) if among is None else among
         if self.top is None and len(all_of_them) <= most:
             return all_of_them, ""
@@ -66,6 +66,6 @@ def _place(text: str, names: Sequence[str]) -> int:
         return list(names).index(text)
     if text.isdecimal() and int(text) < len(names):
         return int(text)
-    there = f"there are {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}"
-    few = f"give 0 to {len(names) - 1}" if names[0] == "code 0" else there
+    available = f"there are {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}"
+    few = f"give 0 to {len(names) - 1}" if names[0] == "code 0" else available
     raise ValueError(f"no code {text!r}; {suggestion(text, names, few=few)}")

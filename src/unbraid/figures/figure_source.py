@@ -19,7 +19,7 @@ from unbraid.show.paper import COLUMN
 
 Kind = Literal["codes", "run", "study"]
 STUDY_FILES = ("study.yaml", "runs", "added")
-SAID = {"codes": "a file of codes", "run": "the folder of a run", "study": "the folder of a study"}
+KIND_IN_WORDS = {"codes": "a file of codes", "run": "the folder of a run", "study": "the folder of a study"}
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,9 @@ class Source:
         return with_brief_settings(frame)
 
     @property
-    def said(self) -> str:
-        return "not a folder" if self.kind == "codes" else SAID[self.kind]
+    def description(self) -> str:
+        """What the path is, as an error says it."""
+        return "not a folder" if self.kind == "codes" else KIND_IN_WORDS[self.kind]
 
 
 def open_source(path: str | Path | Representation | None, trust: Collection[str] = ()) -> Source:

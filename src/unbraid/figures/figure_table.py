@@ -14,7 +14,7 @@ from unbraid.figures import run_figures as _runs
 from unbraid.figures import study_figures as _studies
 from unbraid.figures.drawn_figure import Drawn
 from unbraid.figures.figure_choices import Chosen
-from unbraid.figures.figure_source import SAID, Kind, Source, open_source
+from unbraid.figures.figure_source import KIND_IN_WORDS, Kind, Source, open_source
 from unbraid.show.paper import COLUMN, PAGE, fit_width, inches
 
 
@@ -36,7 +36,11 @@ class FigureRow:
     def options(self) -> dict[str, Any]:
         """Defaults of the options by name."""
         parameters = inspect.signature(self.function).parameters.values()
-        return {each.name: each.default for each in parameters if each.kind is inspect.Parameter.KEYWORD_ONLY}
+        return {
+            parameter.name: parameter.default
+            for parameter in parameters
+            if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+        }
 
 
 ALL = ("codes", "factors", "top")
@@ -97,10 +101,10 @@ def draw(
     source = open_source(source) if isinstance(source, Representation) else source
     accepted = {"codes": ("codes", "run"), "run": ("run",), "study": ("study",)}[row.needs]
     if source.kind not in accepted:
-        wanted = " or ".join(SAID[kind] for kind in accepted)
-        raise ValueError(f"{source.path} is {source.said}; {name} needs {wanted}")
-    given = {"codes": codes, "factors": factors, "top": top}
-    for choice, value in given.items():
+        kinds = " or ".join(KIND_IN_WORDS[kind] for kind in accepted)
+        raise ValueError(f"{source.path} is {source.description}; {name} needs {kinds}")
+    choices = {"codes": codes, "factors": factors, "top": top}
+    for choice, value in choices.items():
         if value and choice not in row.chooses:
             does = f"; it takes {' and '.join(row.chooses)}" if row.chooses else ""
             raise ValueError(f"{name} shows no choice of {choice}{does}")
@@ -109,8 +113,8 @@ def draw(
         raise ValueError("give either codes or top, the number of most important codes")
     mm = row.width if width is None else width
     inches(mm)
-    wanted = None if top is None else check_whole("top", top, 1)
-    chosen = Chosen(mm, tuple(map(str, codes)), factors, wanted)
+    n_codes = None if top is None else check_whole("top", top, 1)
+    chosen = Chosen(mm, tuple(map(str, codes)), factors, n_codes)
     drawn = row.function(_with(source, chosen), **_checked(name, row, options or {}))
     fit_width(drawn.figure, mm, caption=drawn.caption)
     return replace(drawn, width=mm)
@@ -130,21 +134,21 @@ def find_figure(name: str) -> FigureRow:
     return FIGURES[name]
 
 
-def _checked(name: str, row: FigureRow, given: Mapping[str, Any]) -> dict[str, Any]:
+def _checked(name: str, row: FigureRow, options: Mapping[str, Any]) -> dict[str, Any]:
     """Options in the types of their defaults."""
     checked: dict[str, Any] = {}
-    for option, value in given.items():
+    for option, value in options.items():
         if option not in row.options:
-            there = ", ".join(row.options) or "none"
-            raise ValueError(f"{name} has no option {option!r}; it has {there}")
+            available = ", ".join(row.options) or "none"
+            raise ValueError(f"{name} has no option {option!r}; it has {available}")
         kind = type(row.options[option])
         try:
             checked[option] = kind(value)
         except ValueError:
-            raise ValueError(f"{option} of {name} must be {_SAID[kind]}; got {value!r}") from None
+            raise ValueError(f"{option} of {name} must be {TYPE_IN_WORDS[kind]}; got {value!r}") from None
         if kind is int and checked[option] < 0:
             raise ValueError(f"{option} of {name} must be 0 or more; got {value}")
     return checked
 
 
-_SAID = {int: "a whole number", float: "a number", str: "text"}
+TYPE_IN_WORDS = {int: "a whole number", float: "a number", str: "text"}

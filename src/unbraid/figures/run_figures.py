@@ -38,33 +38,33 @@ def traversals(
     """
     from unbraid.runs.run_traversals import traverse
 
-    found = traverse(source.run, dataset or None, rows=rows, steps=steps, shown=2 * steps, seed=seed)
+    traversal = traverse(source.run, dataset or None, rows=rows, steps=steps, shown=2 * steps, seed=seed)
     weights = np.zeros(source.run.n_codes)
-    weights[found.codes] = found.variances if found.kl is None else found.kl
+    weights[traversal.codes] = traversal.variances if traversal.kl is None else traversal.kl
     names = [f"code {code}" for code in range(source.run.n_codes)]
-    shown, caption = source.chosen.rows(names, weights, among=np.sort(found.codes))
-    kept = [place for place, code in enumerate(found.codes) if code in shown]
-    if not kept:
+    shown, caption = source.chosen.rows(names, weights, among=np.sort(traversal.codes))
+    shown_codes = [place for place, code in enumerate(traversal.codes) if code in shown]
+    if not shown_codes:
         raise ValueError(f"{source.path}: of a circle of two codes, name the first")
     factors = _factors_of_codes(source, dataset, metric, seed) if metric else {}
     if metric:
-        places = {int(code): place for place, code in enumerate(found.codes)}
-        kept = [places[code] for code in factors if places.get(code) in kept]
-    found = found.only(kept)
+        places = {int(code): place for place, code in enumerate(traversal.codes)}
+        shown_codes = [places[code] for code in factors if places.get(code) in shown_codes]
+    traversal = traversal.only(shown_codes)
     captions = [
         f"{factors[code]}: {caption}" if metric else caption
-        for code, caption in zip(found.codes.tolist(), found.captions, strict=True)
+        for code, caption in zip(traversal.codes.tolist(), traversal.captions, strict=True)
     ]
     figure = plot_traversals(
-        found.images, found.originals, found.reconstructions, captions=captions,
+        traversal.images, traversal.originals, traversal.reconstructions, captions=captions,
         columns=columns or _fitting(source), width=source.chosen.width,
-        marked=None if found.informative is None else found.informative.tolist(),
+        marked=None if traversal.informative is None else traversal.informative.tolist(),
     )  # fmt: skip
     data = long_form(
         (
-            (int(code), step, float(value), "" if found.kl is None else float(found.kl[place]))
-            for place, code in enumerate(found.codes)
-            for step, value in enumerate(found.values[place])
+            (int(code), step, float(value), "" if traversal.kl is None else float(traversal.kl[place]))
+            for place, code in enumerate(traversal.codes)
+            for step, value in enumerate(traversal.values[place])
         ),
         "code", "step", "value", "kl",
     )  # fmt: skip
@@ -85,9 +85,9 @@ def rotation_traversal(source: Source, *, rows: int = 4, steps: int = 12, seed: 
     """Images generated once around each circle of the codes, or in the plane of each cyclic factor."""
     from unbraid.runs.interpolations import rotation_traversal
 
-    found = rotation_traversal(source.run, rows=rows, steps=steps, seed=seed)
-    how = "all else drawn from the prior" if found.first is None else "in its plane, from the image on the left"
-    return _strips(source, found, "circle", "angle", f"once around, {how}", columns)
+    strips = rotation_traversal(source.run, rows=rows, steps=steps, seed=seed)
+    how = "all else drawn from the prior" if strips.first is None else "in its plane, from the image on the left"
+    return _strips(source, strips, "circle", "angle", f"once around, {how}", columns)
 
 
 def object_interpolation(
@@ -96,8 +96,8 @@ def object_interpolation(
     """Images generated on the way from one object to another, one row per turn."""
     from unbraid.runs.interpolations import object_interpolation
 
-    found = object_interpolation(source.run, pairs=pairs, rows=rows, steps=steps, seed=seed)
-    return _strips(source, found, "way", "share", "one row per turn", columns)
+    strips = object_interpolation(source.run, pairs=pairs, rows=rows, steps=steps, seed=seed)
+    return _strips(source, strips, "way", "share", "one row per turn", columns)
 
 
 def samples(source: Source, *, images: int = 16, seed: int = 0, columns: int = 0) -> Drawn:
@@ -112,18 +112,18 @@ def samples(source: Source, *, images: int = 16, seed: int = 0, columns: int = 0
     return Drawn(picture, data)
 
 
-def _strips(source: Source, found: "Strips", block: str, value: str, what: str, columns: int) -> Drawn:
+def _strips(source: Source, strips: "Strips", block: str, value: str, what: str, columns: int) -> Drawn:
     figure = plot_traversals(
-        _larger(found.images), captions=[f"{name}: {what}" for name in found.names],
+        _larger(strips.images), captions=[f"{name}: {what}" for name in strips.names],
         columns=columns or _fitting(source), width=source.chosen.width,
-        first=None if found.first is None else _larger(found.first),
-        last=None if found.last is None else _larger(found.last),
+        first=None if strips.first is None else _larger(strips.first),
+        last=None if strips.last is None else _larger(strips.last),
     )  # fmt: skip
     rows = (
-        (found.names[place[0]], *place[1:], float(found.values[place[2]]), *map(float, found.codes[place]))
-        for place in np.ndindex(found.codes.shape[:3])
+        (strips.names[place[0]], *place[1:], float(strips.values[place[2]]), *map(float, strips.codes[place]))
+        for place in np.ndindex(strips.codes.shape[:3])
     )
-    codes = [f"code_{code}" for code in range(found.codes.shape[-1])]
+    codes = [f"code_{code}" for code in range(strips.codes.shape[-1])]
     return Drawn(figure, long_form(rows, block, "row", "step", value, *codes))
 
 

@@ -36,15 +36,17 @@ def correlations(source: Source, *, columns: str = "", group: str = EVERYTHING, 
     """Correlations of metrics over runs, faded where p > 0.05."""
     if method not in {"spearman", "pearson"}:
         raise ValueError(f"method of correlations must be spearman or pearson; got {method!r}")
-    found = agreement(source.results, listed(columns) or None, method=method)  # pyright: ignore[reportArgumentType]
-    if group not in found.groups:
-        raise ValueError(f"no group {group!r} in {source.path}; there are {', '.join(found.groups)}")
-    names, values, p = found.matrix(group)
+    result = agreement(source.results, listed(columns) or None, method=method)  # pyright: ignore[reportArgumentType]
+    if group not in result.groups:
+        raise ValueError(f"no group {group!r} in {source.path}; there are {', '.join(result.groups)}")
+    names, values, p = result.matrix(group)
     if len(names) < 2:
-        reasons = "; ".join(f"{', '.join(each.columns)} {each.reason}" for each in found.left_out[:3])
+        reasons = "; ".join(f"{', '.join(pair.columns)} {pair.reason}" for pair in result.left_out[:3])
         raise ValueError(f"{source.path}: fewer than two columns can be compared: {reasons}")
-    own = [each for each in found.correlations if each.group == group]
-    rows = ((each.first, each.second, each.value, each.p, each.n) for each in own)
+    own = [correlation for correlation in result.correlations if correlation.group == group]
+    rows = (
+        (correlation.first, correlation.second, correlation.value, correlation.p, correlation.n) for correlation in own
+    )
     return Drawn(figure_of(plot_correlations(names, values, p)), long_form(rows, "first", "second", "value", "p", "n"))
 
 
@@ -97,22 +99,22 @@ def similarity(source: Source, *, ranking: str = "") -> Drawn:
     """Similarity of every two models; the UDR of a model is the median of its own."""
     frame = source.results  # first, since it is then that a study ranks its runs
     folder = source.snapshot.folder / FOLDER
-    kept = sorted((each.stem for each in folder.glob("*.npz")), key=lambda name: (name != "lasso", name))
-    if not kept:
+    rankings = sorted((file.stem for file in folder.glob("*.npz")), key=lambda name: (name != "lasso", name))
+    if not rankings:
         raise ValueError(f"{folder}: no ranking of the {len(frame)} runs; see unbraid rank {source.path}")
-    if ranking and ranking not in kept:
-        raise ValueError(f"{folder}: no ranking {ranking!r}; there are {', '.join(kept)}")
-    path = folder / f"{ranking or kept[0]}.npz"
-    found = read_ranking(path)
-    keys = list(zip(found.families, found.settings, strict=True))
+    if ranking and ranking not in rankings:
+        raise ValueError(f"{folder}: no ranking {ranking!r}; there are {', '.join(rankings)}")
+    path = folder / f"{ranking or rankings[0]}.npz"
+    matrix = read_ranking(path)
+    keys = list(zip(matrix.families, matrix.settings, strict=True))
     brief = brief_settings(keys)
     groups = [f"{printable(key[0])} {brief[key]}".strip() for key in keys]
-    named = groups if len(set(groups)) <= MOST_NAMES else [printable(family) for family in found.families]
+    named = groups if len(set(groups)) <= MOST_NAMES else [printable(family) for family in matrix.families]
     order = np.lexsort((groups, named))  # members of a group side by side
-    axes = plot_similarity(found.pairs[np.ix_(order, order)], groups=[named[place] for place in order])
+    axes = plot_similarity(matrix.pairs[np.ix_(order, order)], groups=[named[place] for place in order])
     rows = (
-        (found.runs[i], found.runs[j], groups[i], groups[j], float(found.pairs[i, j]))
-        for i, j in order[np.argwhere(np.isfinite(found.pairs[np.ix_(order, order)]))]
+        (matrix.runs[i], matrix.runs[j], groups[i], groups[j], float(matrix.pairs[i, j]))
+        for i, j in order[np.argwhere(np.isfinite(matrix.pairs[np.ix_(order, order)]))]
     )
     return Drawn(figure_of(axes), long_form(rows, "run", "other", "setting", "other_setting", "udr"))
 
@@ -130,20 +132,24 @@ def _dots(source: Source, x: str, y: str) -> Drawn:
 
 
 def _means(source: Source, frame: DataFrame, x: str, y: str) -> Drawn:
-    found = trend(frame, x, y)
-    if not found.means:
+    result = trend(frame, x, y)
+    if not result.means:
         raise ValueError(f"{source.path}: no setting has both {x} and {y}")
-    families = [each.family for each in found.means]
+    families = [setting.family for setting in result.means]
     places = [families[:number].count(family) for number, family in enumerate(families)]
-    across, up = np.array([[each.x, each.y] for each in found.means]).T
+    across, up = np.array([[setting.x, setting.y] for setting in result.means]).T
     axes = _against(source, across, up, families, sizes=places, x_name=x, y_name=y)
-    named = {"family": families, "setting": [each.setting for each in found.means], "n": [m.n for m in found.means]}
+    named = {
+        "family": families,
+        "setting": [setting.setting for setting in result.means],
+        "n": [m.n for m in result.means],
+    }
     return Drawn(figure_of(axes), {**named, x: across, y: up})
 
 
-def _against(source: Source, across: FloatArray, up: FloatArray, families: list[str], **how: Any) -> Axes:
+def _against(source: Source, across: FloatArray, up: FloatArray, families: list[str], **options: Any) -> Axes:
     colours = {short(family, LONGEST_FAMILY): mark for family, mark in _colours(source).items()}
-    return plot_against(across, up, [short(family, LONGEST_FAMILY) for family in families], colours=colours, **how)
+    return plot_against(across, up, [short(family, LONGEST_FAMILY) for family in families], colours=colours, **options)
 
 
 def _colours(source: Source) -> dict[str, tuple[str, str]]:

@@ -51,24 +51,30 @@ def score(
     Raises:
         ValueError: no such embedding or column, unsound input, or `uns[key_added]` holds something else.
     """
-    names, apart = list(named(factors, "factors")), named(unwanted)
+    names, unwanted_names = list(named(factors, "factors")), named(unwanted)
     columns = {name: options[name] for name in ("groups", "weights") if isinstance(options.get(name), str)}
     check_names("adata.obsm", [obsm_key], adata.obsm)
-    check_names("adata.obs", [*names, *apart, *columns.values()], adata.obs)
+    check_names("adata.obs", [*names, *unwanted_names, *columns.values()], adata.obs)
     if kinds is not None and not isinstance(kinds, Mapping):
         check_entries("kinds", kinds, len(names))
         kinds = dict(zip(names, kinds, strict=True))
-    kept = adata.uns.get(key_added, {})
-    if not isinstance(kept, Mapping):
-        raise ValueError(f"adata.uns[{key_added!r}] holds a {type(kept).__name__}; give another key_added")
+    entries = adata.uns.get(key_added, {})
+    if not isinstance(entries, Mapping):
+        raise ValueError(f"adata.uns[{key_added!r}] holds a {type(entries).__name__}; give another key_added")
     options |= {name: adata.obs[column] for name, column in columns.items()}
-    asked = "standard" if metrics is None else metrics
-    labels = adata.obs[[*dict.fromkeys([*names, *apart])]]
+    metric_names = "standard" if metrics is None else metrics
+    labels = adata.obs[[*dict.fromkeys([*names, *unwanted_names])]]
     card = score_codes(
-        adata.obsm[obsm_key], labels, columns=names, unwanted=apart, kinds=kinds, metrics=asked, **options
+        adata.obsm[obsm_key],
+        labels,
+        columns=names,
+        unwanted=unwanted_names,
+        kinds=kinds,
+        metrics=metric_names,
+        **options,
     )
     added = {"scores": card.to_frame(), "card": card.text("card.json")}
-    adata.uns[key_added] = {**kept, obsm_key: added}
+    adata.uns[key_added] = {**entries, obsm_key: added}
     return card
 
 
@@ -104,8 +110,8 @@ class Benchmarker:
         self._embeddings = named(embedding_obsm_keys, "embedding_obsm_keys")
         if not self._embeddings:
             raise ValueError(f"embedding_obsm_keys is empty; adata.obsm has {', '.join(adata.obsm) or 'nothing'}")
-        about = {"unwanted": unwanted, "kinds": kinds, "metrics": metrics, "key_added": key_added}
-        self._options: dict[str, Any] = {**about, **options}
+        arguments = {"unwanted": unwanted, "kinds": kinds, "metrics": metrics, "key_added": key_added}
+        self._options: dict[str, Any] = {**arguments, **options}
         self.cards: dict[str, ScoreCard] = {}
         check_names("adata.obsm", self._embeddings, adata.obsm)
         check_names("adata.obs", [*named(factors, "factors"), *named(unwanted)], adata.obs)
@@ -137,9 +143,11 @@ class Benchmarker:
 
         if not self.cards:
             raise ValueError("nothing was scored yet: call benchmark() first")
-        rows = {key: {name: each.headline for name, each in card.scored.items()} for key, card in self.cards.items()}
+        rows = {
+            key: {name: scored.headline for name, scored in card.scored.items()} for key, card in self.cards.items()
+        }
         rows_of: dict[str, Metric] = {
-            name: each.metric for card in self.cards.values() for name, each in card.scored.items()
+            name: scored.metric for card in self.cards.values() for name, scored in card.scored.items()
         }
         results = pandas.DataFrame.from_dict(rows, orient="index").rename_axis("Embedding")
         results.attrs["lower_is_better"] = [name for name, metric in rows_of.items() if not metric.higher_is_better]

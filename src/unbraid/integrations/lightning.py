@@ -72,19 +72,19 @@ class ScoreCodes(lightning.Callback):
         if (trainer.current_epoch + 1) % self.every_n_epochs:
             return
         self.card = score(self._codes(pl_module), self.factors, **self._options)
-        pl_module.log_dict({f"unbraid/{name}": each.headline for name, each in self.card.scored.items()})
+        pl_module.log_dict({f"unbraid/{name}": scored.headline for name, scored in self.card.scored.items()})
 
     def _codes(self, module: Any) -> Any:
         encode = self.encode or (lambda module, batch: getattr(module, "encode", module)(batch))
-        modes = {each: each.training for each in module.modules()}  # a part may be frozen, as batch norms are
+        modes = {part: part.training for part in module.modules()}  # a part may be frozen, as batch norms are
         module.eval()
         try:
             with torch.no_grad():
-                found = [encode(module, _as_of(module, batch)) for batch in self.inputs.split(self.batch_size)]
+                encoded = [encode(module, _as_of(module, batch)) for batch in self.inputs.split(self.batch_size)]
         finally:
-            for each, trained in modes.items():
-                each.training = trained
-        return torch.cat([each[0] if isinstance(each, tuple | list) else each for each in found]).cpu()
+            for part, trained in modes.items():
+                part.training = trained
+        return torch.cat([output[0] if isinstance(output, tuple | list) else output for output in encoded]).cpu()
 
 
 def _as_of(module: Any, batch: Any) -> Any:

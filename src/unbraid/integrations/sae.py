@@ -27,15 +27,15 @@ NEEDED = "a sparse autoencoder has encode, decode and W_dec (or decoder.weight)"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DictionaryScore(Shown):
-    """What `score_dictionary` found: `found`, a FeatureRecovery, whose numbers are also those of this object."""
+    """What `score_dictionary` returns: `recovery`, a FeatureRecovery, whose numbers are attributes here too."""
 
-    found: FeatureRecovery
+    recovery: FeatureRecovery
     core: Mapping[str, Mapping[str, float]]  # as SAEBench's "core" names them, by category
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or name in ("found", "core"):
+        if name.startswith("_") or name in ("recovery", "core"):
             raise AttributeError(name)
-        return getattr(self.found, name)
+        return getattr(self.recovery, name)
 
     def to_saebench(self, config: Mapping[str, Any] | None = None, name: str | None = None) -> dict[str, Any]:
         """The record of SAEBench's "core" evaluation, ready for `json.dump`.
@@ -50,7 +50,7 @@ class DictionaryScore(Shown):
             divides by the rows once more. What needs a language model or the encoder's weights is -1, as there where
             it was not measured. `eval_result_unstructured` has what SAEBench does not know: recovery of true features.
         """
-        numbers = {key: each for key, each in asdict(self.found).items() if isinstance(each, int | float)}
+        numbers = {key: number for key, number in asdict(self.recovery).items() if isinstance(number, int | float)}
         return {
             "eval_type_id": "core",
             "eval_config": {
@@ -121,23 +121,27 @@ def score_dictionary(
     if not len(x):
         raise ValueError("activations have no rows")
     check_whole("batch_size", batch_size, 1)
-    given: Any = (
+    known_codes: Any = (
         None if codes is None else sparse.csr_array(finite_sparse(codes) if is_sparse(codes) else _array(codes))
     )
-    if given is not None and given.shape != (len(x), len(dictionary)):
-        raise ValueError(f"codes must be ({len(x)}, {len(dictionary)}); got {given.shape}")
+    if known_codes is not None and known_codes.shape != (len(x), len(dictionary)):
+        raise ValueError(f"codes must be ({len(x)}, {len(dictionary)}); got {known_codes.shape}")
     parts, decoded = list[Any](), np.empty_like(x)
     for start in range(0, len(x), batch_size):
         rows = slice(start, start + batch_size)
         n = len(x[rows])
-        z = _given(sae.encode, x[rows], weights, (n, len(dictionary))) if given is None else given[rows].toarray()
+        z = (
+            _applied(sae.encode, x[rows], weights, (n, len(dictionary)))
+            if known_codes is None
+            else known_codes[rows].toarray()
+        )
         parts.append(sparse.csr_array(z))
-        decoded[rows] = _given(sae.decode, z, weights, (n, x.shape[1]))
+        decoded[rows] = _applied(sae.decode, z, weights, (n, x.shape[1]))
     known = sparse.vstack(parts, format="csr")
-    found = feature_recovery(
+    recovery = feature_recovery(
         dictionary, features, codes=known, firing=firing, activations=x, reconstructions=decoded, seed=seed
     )
-    return DictionaryScore(found, _core(x, decoded, found, dictionary))
+    return DictionaryScore(recovery, _core(x, decoded, recovery, dictionary))
 
 
 def _directions(sae: Any) -> tuple[str, Any]:
@@ -150,7 +154,7 @@ def _directions(sae: Any) -> tuple[str, Any]:
     return "decoder.weight", linear.T
 
 
-def _given(function: Any, rows: FloatArray, like: Any, shape: tuple[int, int]) -> Any:
+def _applied(function: Any, rows: FloatArray, like: Any, shape: tuple[int, int]) -> Any:
     """What a method gives for what it is used to: a tensor of the type and on the device of its weights, or an array.
 
     Raises:
@@ -160,28 +164,28 @@ def _given(function: Any, rows: FloatArray, like: Any, shape: tuple[int, int]) -
         import torch
 
         with torch.no_grad():
-            found = _array(function(torch.as_tensor(rows, dtype=like.dtype, device=like.device)))
+            result = _array(function(torch.as_tensor(rows, dtype=like.dtype, device=like.device)))
     else:
-        found = _array(function(rows))
-    if found.shape != shape:
+        result = _array(function(rows))
+    if result.shape != shape:
         name = getattr(function, "__name__", "a method")
-        raise ValueError(f"{name} must return {shape} for {np.shape(rows)}; got {found.shape}")
-    return found
+        raise ValueError(f"{name} must return {shape} for {np.shape(rows)}; got {result.shape}")
+    return result
 
 
-def _array(given: Any) -> Any:
-    array = as_array(given)
+def _array(values: Any) -> Any:
+    array = as_array(values)
     return array.astype(np.float32) if array.dtype == np.float16 else array  # of which SciPy makes nothing sparse
 
 
-def _core(x: FloatArray, decoded: FloatArray, found: FeatureRecovery, dictionary: FloatArray) -> dict[str, Any]:
+def _core(x: FloatArray, decoded: FloatArray, recovery: FeatureRecovery, dictionary: FloatArray) -> dict[str, Any]:
     lengths, rebuilt = np.linalg.norm(x, axis=1), np.linalg.norm(decoded, axis=1)
     along = (x * decoded).sum(axis=1)
-    assert found.rate is not None
-    assert found.l0 is not None
-    often = {f"freq_over_{percent}_percent": found.rate > percent / 100 for percent in (1, 10)}
-    all_rates = float(found.rate.sum()) or 1.0
-    told = (lengths > 0) & (rebuilt > 0)
+    assert recovery.rate is not None
+    assert recovery.l0 is not None
+    often = {f"freq_over_{percent}_percent": recovery.rate > percent / 100 for percent in (1, 10)}
+    all_rates = float(recovery.rate.sum()) or 1.0
+    nonzero = (lengths > 0) & (rebuilt > 0)
     return {
         "model_behavior_preservation": dict.fromkeys(
             ("kl_div_score", "kl_div_with_ablation", "kl_div_with_sae"), NOT_MEASURED
@@ -190,28 +194,28 @@ def _core(x: FloatArray, decoded: FloatArray, found: FeatureRecovery, dictionary
             ("ce_loss_score", "ce_loss_with_ablation", "ce_loss_with_sae", "ce_loss_without_sae"), NOT_MEASURED
         ),
         "reconstruction_quality": {
-            "explained_variance": found.explained_variance,
+            "explained_variance": recovery.explained_variance,
             "explained_variance_legacy": explained_variance(x, decoded, average="rows").score,
             "mse": float(((x - decoded) ** 2).sum(axis=1).mean()),
-            "cossim": float(np.mean(along[told] / (lengths * rebuilt)[told])) if told.any() else 0.0,
+            "cossim": float(np.mean(along[nonzero] / (lengths * rebuilt)[nonzero])) if nonzero.any() else 0.0,
         },
         "shrinkage": {
             "l2_norm_in": float(lengths.mean()),
             "l2_norm_out": float(rebuilt.mean()),
-            "l2_ratio": found.shrinkage,
+            "l2_ratio": recovery.shrinkage,
             "relative_reconstruction_bias": float((rebuilt**2).mean() / along.mean()) if along.mean() else 0.0,
         },
-        "sparsity": {"l0": found.l0, "l1": found.l1},
+        "sparsity": {"l0": recovery.l0, "l1": recovery.l1},
         "token_stats": {
             "total_tokens_eval_reconstruction": len(x),
             "total_tokens_eval_sparsity_variance": len(x),
         },
         "misc_metrics": {
             **{name: float(which.mean()) for name, which in often.items()},
-            **{f"normalized_{name}": float(found.rate[which].sum() / all_rates) for name, which in often.items()},
+            **{f"normalized_{name}": float(recovery.rate[which].sum() / all_rates) for name, which in often.items()},
             "average_max_encoder_cosine_sim": NOT_MEASURED,
             "average_max_decoder_cosine_sim": _closest(dictionary),
-            "frac_alive": float((found.rate > 0).mean()),
+            "frac_alive": float((recovery.rate > 0).mean()),
         },
     }
 

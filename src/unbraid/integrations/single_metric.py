@@ -48,8 +48,8 @@ class Number:
         Raises:
             ValueError: unsound input, no meaning on it, or no such value.
         """
-        about = {"kinds": self.kinds, "sizes": self.sizes}
-        card = score(codes, factors, metrics=[self.metric], seed=self.seed, on_error="raise", **about)
+        options = {"kinds": self.kinds, "sizes": self.sizes}
+        card = score(codes, factors, metrics=[self.metric], seed=self.seed, on_error="raise", **options)
         ((name, scored),) = card.scored.items()
         value = self.value or scored.metric.headline
         _check_value(name, value, scored.values)
@@ -71,14 +71,14 @@ def number(
     """
     if params and not isinstance(name, str):
         raise ValueError(f"{', '.join(params)}: a function of your own takes no arguments here; give a partial of it")
-    asked = f"{name}({', '.join(f'{each}={given}' for each, given in params.items())})" if params else name
-    rows = choose(trusting(asked))
+    spec = f"{name}({', '.join(f'{option}={argument}' for option, argument in params.items())})" if params else name
+    rows = choose(trusting(spec))
     if len(rows) > 1:
-        raise ValueError(f"{asked} is several metrics, {', '.join(rows)}; name one")
-    ((called, row),) = rows.items()
+        raise ValueError(f"{spec} is several metrics, {', '.join(rows)}; name one")
+    ((metric, row),) = rows.items()
     if value is not None and not row.own:  # what a function of the user's returns is known once it has run
-        _check_value(called, value, values_of(row))
-    return Number(asked, kinds, sizes, value, seed)
+        _check_value(metric, value, values_of(row))
+    return Number(spec, kinds, sizes, value, seed)
 
 
 def _check_value(metric: str, value: str, known: Iterable[str]) -> None:

@@ -64,8 +64,8 @@ def scorer(
         >>> float(cross_val_score(PCA(2), X, factors, cv=3, scoring=scorer("mig")).min()) > 0.9
         True
     """
-    asked = number(name, kinds, sizes, value, seed, params)
-    return Scorer(asked, method, 1.0 if asked.higher_is_better else -1.0)
+    chosen = number(name, kinds, sizes, value, seed, params)
+    return Scorer(chosen, method, 1.0 if chosen.higher_is_better else -1.0)
 
 
 def scorers(names: str | Sequence[Named], **options: Any) -> dict[str, Scorer]:
@@ -77,4 +77,4 @@ def scorers(names: str | Sequence[Named], **options: Any) -> dict[str, Scorer]:
     """
     names = [names] if isinstance(names, str) else names
     made = [scorer(name, **options) for name in names]
-    return {each if isinstance(each, str) else own.number.row.name: own for each, own in zip(names, made, strict=True)}
+    return {name if isinstance(name, str) else one.number.row.name: one for name, one in zip(names, made, strict=True)}

@@ -48,7 +48,7 @@ class CodeMetric(torchmetrics.Metric):
         seed: int = 0,
         **params: Any,
     ) -> None:
-        own = {each: params.pop(each) for each in list(params) if each in OF_TORCHMETRICS}
+        own = {name: params.pop(name) for name in list(params) if name in OF_TORCHMETRICS}
         super().__init__(**own)
         self._number = number(name, kinds, sizes, value, seed, params)
         self.add_state("codes", default=[], dist_reduce_fx="cat")
@@ -56,18 +56,18 @@ class CodeMetric(torchmetrics.Metric):
 
     def update(self, codes: Any, factors: Any) -> None:
         """Add rows: codes (n, n_codes), factors (n, n_factors) or (n,); tensors."""
-        for name, each in (("codes", codes), ("factors", factors)):
-            if not isinstance(each, torch.Tensor):
-                raise ValueError(f"{name} must be a tensor; got {type(each).__name__}")
+        for name, tensor in (("codes", codes), ("factors", factors)):
+            if not isinstance(tensor, torch.Tensor):
+                raise ValueError(f"{name} must be a tensor; got {type(tensor).__name__}")
         if codes.ndim != 2 or factors.ndim not in (1, 2) or len(codes) != len(factors):
             raise ValueError(
                 f"codes must be (n, n_codes) and factors (n, n_factors); got {tuple(codes.shape)} and "
                 f"{tuple(factors.shape)}"
             )
         factors = factors if factors.ndim == 2 else factors[:, None]
-        for name, each, before in (("codes", codes, self.codes), ("factors", factors, self.factors)):
-            if before and each.shape[1] != before[0].shape[1]:
-                raise ValueError(f"{name} must have {before[0].shape[1]} columns, as before; got {each.shape[1]}")
+        for name, tensor, before in (("codes", codes, self.codes), ("factors", factors, self.factors)):
+            if before and tensor.shape[1] != before[0].shape[1]:
+                raise ValueError(f"{name} must have {before[0].shape[1]} columns, as before; got {tensor.shape[1]}")
         self.codes.append(codes.detach())
         self.factors.append(factors.detach())
 
@@ -75,7 +75,7 @@ class CodeMetric(torchmetrics.Metric):
         """The number of all rows, a tensor ()."""
         if not len(self.codes):
             raise ValueError("there are no rows yet: call update first")
-        gathered = [torchmetrics.utilities.dim_zero_cat(each) for each in (self.codes, self.factors)]
+        gathered = [torchmetrics.utilities.dim_zero_cat(batches) for batches in (self.codes, self.factors)]
         return torch.tensor(self._number.of(*gathered), dtype=torch.float32, device=self.device)
 
     def plot(self, val: Any = None, ax: Any = None) -> tuple[Any, Any]:

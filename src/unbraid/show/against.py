@@ -64,7 +64,7 @@ def plot_against(
     names = sorted(set(families))
     marks = family_marks(families) if colours is None else colours
     for family in names:
-        own = np.array([each == family for each in families])
+        own = np.array([name == family for name in families])
         colour, mark = marks[family]
         ax.scatter(
             across[own], up[own], s=areas[own], color=colour, marker=mark, alpha=0.7, linewidths=0, label=family,

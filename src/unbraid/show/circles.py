@@ -44,16 +44,16 @@ def plot_circles(
         Tonnaer et al. 2022 (LSBD), figure 2.
     """
     heads = list(list_of("names", names or ()) or (f"factor {factor}" for factor in result.subgroups))
-    each = 1 if back is None else 2
+    n_panels = 1 if back is None else 2
     shown = list(range(len(heads))) if only is None else list(only)
-    n_across, side = across(width, each * len(shown), ACROSS, SIDE, LEFT)
-    panels = new_panels(each * len(shown), n_across, (side, side), left=LEFT)
+    n_across, side = across(width, n_panels * len(shown), ACROSS, SIDE, LEFT)
+    panels = new_panels(n_panels * len(shown), n_across, (side, side), left=LEFT)
     for place, subgroup in enumerate(shown):
-        before, head = panels[each * place], heads[subgroup]
+        before, head = panels[n_panels * place], heads[subgroup]
         plot_symmetry(result, subgroup=subgroup, rows=rows, ax=before)
         _head(before, f"{head}: D_LSBD {float(np.asarray(result.per_subgroup)[subgroup]):.3f}", named=not place)
         if back is not None:
-            angles, after = np.asarray(result.angles[:, subgroup]), panels[each * place + 1]
+            angles, after = np.asarray(result.angles[:, subgroup]), panels[n_panels * place + 1]
             draw_plane(back[subgroup], angles if rows is None else angles[np.asarray(rows)], MOST_DOTS, after)
             _head(after, f"{head}: turned back", named=False)
     return panels

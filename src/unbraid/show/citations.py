@@ -85,7 +85,7 @@ def bibtex(*names: str) -> str:
 
 def keys_of(names: Iterable[str]) -> list[str]:
     """Keys of ENTRIES for these names, each once; raises as `bibtex` does."""
-    found: list[str] = []
+    keys: list[str] = []
     for name in names:
         cited = name
         if has_arguments(name):  # "mig(bins=5)" is of the papers of mig
@@ -94,5 +94,5 @@ def keys_of(names: Iterable[str]) -> list[str]:
         if cited not in CITED:
             hint = suggestion(name, CITED, few="give a metric, family or dataset, or unbraid")
             raise ValueError(f"nothing to cite for {name!r}; {hint}")
-        found += CITED[cited]
-    return list(dict.fromkeys(found))
+        keys += CITED[cited]
+    return list(dict.fromkeys(keys))

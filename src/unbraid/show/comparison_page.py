@@ -20,9 +20,9 @@ def comparison_page(content: Mapping[str, Any]) -> str:
     """
     names = {name: printable(name) for name in content["models"]}
     by_metric: dict[str, list[Mapping[str, Any]]] = {}
-    for each in content["differences"]:
-        by_metric.setdefault(each["metric"], []).append(each)
-    groups = [{"metric": metric, "rows": _rows(found, names)} for metric, found in by_metric.items()]
+    for difference in content["differences"]:
+        by_metric.setdefault(difference["metric"], []).append(difference)
+    groups = [{"metric": metric, "rows": _rows(rows, names)} for metric, rows in by_metric.items()]
     return render(
         "comparison.html",
         {
@@ -35,31 +35,31 @@ def comparison_page(content: Mapping[str, Any]) -> str:
             "columns": [printable(column) for column in content["columns"]],
             "scores": content["scores"],
             "groups": groups,
-            "decided": sum(bool(each["better"]) for each in content["differences"]),
+            "decided": sum(bool(difference["better"]) for difference in content["differences"]),
             "total": len(content["differences"]),
         },
     )
 
 
-def _rows(found: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> list[dict[str, Any]]:
+def _rows(differences: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> list[dict[str, Any]]:
     """Each difference of a metric, drawn on one scale with no difference in the middle."""
-    end = ROOM * max(max(abs(each["low"]), abs(each["high"])) for each in found) or 1.0
+    end = ROOM * max(max(abs(difference["low"]), abs(difference["high"])) for difference in differences) or 1.0
 
     def place(value: float) -> float:
         return round(50 + 50 * value / end, 2)
 
     return [
         {
-            "first": names[each["first"]],
-            "second": names[each["second"]],
-            "difference": f"{each['difference']:+z.3f}",
-            "between": f"{each['low']:+z.3f} to {each['high']:+z.3f}",
-            "p": p_text(each["p"]),
-            "p_holm": p_text(each["p_holm"]),
-            "better": names.get(each["better"], ""),
-            "at": place(each["difference"]),
-            "low": place(each["low"]),
-            "wide": round(place(each["high"]) - place(each["low"]), 2),
+            "first": names[difference["first"]],
+            "second": names[difference["second"]],
+            "difference": f"{difference['difference']:+z.3f}",
+            "between": f"{difference['low']:+z.3f} to {difference['high']:+z.3f}",
+            "p": p_text(difference["p"]),
+            "p_holm": p_text(difference["p_holm"]),
+            "better": names.get(difference["better"], ""),
+            "at": place(difference["difference"]),
+            "low": place(difference["low"]),
+            "wide": round(place(difference["high"]) - place(difference["low"]), 2),
         }
-        for each in found
+        for difference in differences
     ]

@@ -121,9 +121,9 @@ def _nearest(
 ) -> tuple[IntArray, list[str]]:
     spread = np.ptp(factors, axis=0)
     scaled = (factors - factors.min(axis=0)) / np.where(spread > 0, spread, 1.0)
-    others = np.delete(scaled, factor, axis=1)
+    other_factors = np.delete(scaled, factor, axis=1)
     # A median is a level that occurs; of yes and no it is the commoner one.
-    aside = ((others - np.median(others, axis=0)) ** 2).sum(axis=1)
+    aside = ((other_factors - np.median(other_factors, axis=0)) ** 2).sum(axis=1)
     present = np.unique(factors[:, factor])
     few = len(present) <= columns
     targets = np.repeat(present, -(-columns // len(present)))[:columns] if few else np.linspace(
@@ -136,4 +136,4 @@ def _nearest(
         chosen.append(int(distance.argmin()))
     chosen = chosen[: len(factors)]
     shown = [float(factors[row, factor]) for row in chosen]
-    return np.array(chosen), [_caption(named[int(each)] if named else each) for each in shown]
+    return np.array(chosen), [_caption(named[int(level)] if named else level) for level in shown]

@@ -50,7 +50,7 @@ def plot_curves(
         for number, (run, own) in enumerate(runs.items()):
             if name in own:
                 colour = PALETTE[number % len(PALETTE)]
-                step, values = (np.asarray(own[each], dtype=float) for each in ("step", name))
+                step, values = (np.asarray(own[column], dtype=float) for column in ("step", name))
                 ax.plot(step, values, color=colour, linewidth=1.3, label=run)
         ax.set_title(name, fontsize=FONT_SIZE, color=INK, loc="left", pad=5, parse_math=False)
         ax.yaxis.grid(True, color=GRID, linewidth=0.6)

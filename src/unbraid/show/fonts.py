@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
 from matplotlib.text import Text
 
-# Of many letters, as they come with Linux, macOS and Windows; the first that is there has a letter first.
+# Fonts of many scripts that come with Linux, macOS and Windows; the first installed font that has a letter draws it.
 WIDE_FONTS = (
     "Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans SC", "Source Han Sans SC", "WenQuanYi Micro Hei",
     "WenQuanYi Zen Hei", "Droid Sans Fallback", "PingFang SC", "Hiragino Sans GB", "Heiti TC", "Arial Unicode MS",
@@ -18,23 +18,23 @@ WIDE_FONTS = (
 
 
 def give_fonts(figure: Figure) -> str:
-    """Let its texts take letters from all these fonts; returns the letters that none of them has."""
-    texts = [each for each in figure.findobj(Text) if isinstance(each, Text) and not each.get_text().isascii()]
+    """Let the texts of a figure use all of `WIDE_FONTS`; returns the letters that no font has."""
+    texts = [text for text in figure.findobj(Text) if isinstance(text, Text) and not text.get_text().isascii()]
     if not texts:
         return ""
-    there = set(fontManager.get_font_names())
-    families = [*matplotlib.rcParams["font.family"], *(name for name in WIDE_FONTS if name in there)]
-    lacking = {letter for each in texts for letter in each.get_text() if not letter.isspace()}
+    installed = set(fontManager.get_font_names())
+    families = [*matplotlib.rcParams["font.family"], *(name for name in WIDE_FONTS if name in installed)]
+    lacking = {letter for text in texts for letter in text.get_text() if not letter.isspace()}
     for family in families:
         lacking -= {chr(code) for code in get_font(findfont(FontProperties(family=[family]))).get_charmap()}
-    for each in texts:
-        each.set_fontfamily(families)
+    for text in texts:
+        text.set_fontfamily(families)
     return "".join(sorted(lacking))
 
 
 @contextmanager
 def without_glyph_warnings() -> Iterator[None]:
-    """While a figure is drawn; what its fonts lack `give_fonts` tells once, matplotlib for every letter and text."""
+    """Suppresses matplotlib's missing-glyph warnings, one per letter and text; `give_fonts` returns these letters."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"Glyph .* missing from")
         warnings.filterwarnings("ignore", message=r"Matplotlib currently does not support .* natively")

@@ -164,7 +164,7 @@ def _lines(ax: Axes, code: FloatArray, factors: FloatArray, factor: int, kind: K
 
 def _bars(ax: Axes, code: FloatArray, places: FloatArray, step: IntArray) -> None:
     # Means of a code may agree where its spread does not, as when only one shape shows an angle.
-    groups = [code[step == each] for each in range(len(places))]
+    groups = [code[step == place] for place in range(len(places))]
     low, high = np.array([np.percentile(group, (10, 90)) for group in groups]).T
     colours = level_colours(len(places))
     ax.vlines(places, low, high, colors=colours, linewidth=1.2)

@@ -41,18 +41,18 @@ def fit_width(figure: Figure, width: float, *, caption: str = "") -> Figure:
     Raises:
         ValueError: the width is none, or names and numbers alone are wider.
     """
-    wanted = inches(width) - 2 * MARGIN
+    room = inches(width) - 2 * MARGIN
     give_fonts(figure)
     with without_glyph_warnings():
-        return _fitted(figure, width, wanted, caption)
+        return _fitted(figure, width, room, caption)
 
 
-def _fitted(figure: Figure, width: float, wanted: float, caption: str) -> Figure:
+def _fitted(figure: Figure, width: float, room: float, caption: str) -> Figure:
     _set_sizes(figure)
     own = figure.get_figwidth()
     square = any(axes.get_aspect() != "auto" for axes in figure.axes)
     for _ in range(TRIALS):
-        excess = _drawn(figure).width - wanted
+        excess = _drawn(figure).width - room
         if excess <= 0:
             break
         before, after = figure.get_size_inches(), max(figure.get_figwidth() - excess - 0.01, LEAST * own)

@@ -32,7 +32,7 @@ def plot_reconstructions(
     Raises:
         ValueError: the two are not images of one shape, or columns below 1.
     """
-    before, after = (np.asarray(each, dtype=float) for each in (images, reconstructions))
+    before, after = (np.asarray(stack, dtype=float) for stack in (images, reconstructions))
     if before.ndim != 4 or before.shape != after.shape or not len(before) or columns < 1:
         raise ValueError(
             f"images and reconstructions must be (n, height, width, channels) alike, columns 1 or more; "

@@ -219,6 +219,6 @@ def _band(values: FloatArray, levels: FloatArray) -> tuple[FloatArray, ...]:
         edges = np.linspace(levels.min(), levels.max(), BAND_BINS + 1)
         step = np.searchsorted(edges[1:-1], levels, side="right")
         present = ((edges[1:] + edges[:-1]) / 2)[np.unique(step)]
-    groups = [values[step == each] for each in np.unique(step)]
+    groups = [values[step == level] for level in np.unique(step)]
     low, high = np.array([np.percentile(group, BAND) for group in groups]).T
     return present, np.array([group.mean() for group in groups]), low, high

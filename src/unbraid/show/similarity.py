@@ -47,10 +47,10 @@ def plot_similarity(
     if values.ndim != 2 or 0 in values.shape:
         raise ValueError(f"a similarity matrix is (n, m); got shape {values.shape}")
     n, m = values.shape
-    given = {"row_names": row_names, "column_names": column_names, "groups": groups}
-    held = {name: list_of(name, each) for name, each in given.items() if each is not None}
+    labels = {"row_names": row_names, "column_names": column_names, "groups": groups}
+    names_by_option = {name: list_of(name, each) for name, each in labels.items() if each is not None}
     for name, size in (("row_names", n), ("column_names", m), ("groups", n), ("groups", m)):
-        if name in held and len(names := held[name]) != size:
+        if name in names_by_option and len(names := names_by_option[name]) != size:
             raise ValueError(f"{len(names)} names or groups do not fit a matrix of shape {values.shape}")
     side = min(SIDE / max(n, m), CELL) if groups is not None or max(n, m) > NAMED else CELL
     ax = ax if ax is not None else new_axes(side * m, side * n)

@@ -97,12 +97,12 @@ def _style(value: str) -> str:
 
 def _page_font(value: str) -> str:
     """Keep the size that matplotlib gave and leave the family to the page."""
-    kept = []
+    declarations = []
     for declaration in value.split(";"):
         prop, _, setting = (part.strip() for part in declaration.partition(":"))
         if prop == "font":
             size = next(word for word in setting.split() if word.endswith("px"))
-            kept.append(f"font-size: {size}")
+            declarations.append(f"font-size: {size}")
         elif prop and prop != "font-family":
-            kept.append(f"{prop}: {setting}")
-    return "; ".join(kept)
+            declarations.append(f"{prop}: {setting}")
+    return "; ".join(declarations)

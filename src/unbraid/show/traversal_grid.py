@@ -47,8 +47,8 @@ def plot_traversals(
         ValueError: arrays of shapes that do not agree, or columns below 1.
     """
     n_codes, n_rows, _, height, across, _ = images.shape
-    seeds = [each for each in (originals, reconstructions) if each is not None]
-    if any(each.shape[1:] != images.shape[3:] for each in seeds) or len({len(each) for each in seeds}) > 1:
+    seeds = [stack for stack in (originals, reconstructions) if stack is not None]
+    if any(stack.shape[1:] != images.shape[3:] for stack in seeds) or len({len(stack) for stack in seeds}) > 1:
         raise ValueError(
             f"originals and reconstructions must be (n_shown, {height}, {across}, {images.shape[-1]}); "
             f"got {' and '.join(str(each.shape) for each in seeds)}"
@@ -56,12 +56,12 @@ def plot_traversals(
     if len(list_of("captions", captions)) != n_codes or (marked is not None and len(marked) != n_codes) or columns < 1:
         raise ValueError(f"one caption and mark for each of {n_codes} codes, and columns of 1 or more")
     columns = min(columns, n_codes)
-    strips = [each for each in (first, images, last) if each is not None]
-    strips = [each if each.ndim == 6 else each[:, :, None] for each in strips]
-    if any(each.shape[:2] != images.shape[:2] or each.shape[3:] != images.shape[3:] for each in strips):
-        shapes = " and ".join(str(each.shape) for each in (first, last) if each is not None)
+    strips = [stack for stack in (first, images, last) if stack is not None]
+    strips = [strip if strip.ndim == 6 else strip[:, :, None] for strip in strips]
+    if any(strip.shape[:2] != images.shape[:2] or strip.shape[3:] != images.shape[3:] for strip in strips):
+        shapes = " and ".join(str(strip.shape) for strip in (first, last) if strip is not None)
         raise ValueError(f"first and last must be {(*images.shape[:2], *images.shape[3:])}; got {shapes}")
-    extents = [(each.shape[2] * (across + GAP) - GAP, n_rows * (height + GAP) - GAP) for each in strips]
+    extents = [(strip.shape[2] * (across + GAP) - GAP, n_rows * (height + GAP) - GAP) for strip in strips]
     block = sum(extent[0] for extent in extents) + APART * (len(extents) - 1), extents[0][1]
     pair = (len(seeds[0]) * (across + GAP) - GAP, 2 * (height + GAP) - GAP) if seeds else (0, 0)
     whole = max(2 * MARGIN + columns * (block[0] + BETWEEN) - BETWEEN, 2 * MARGIN + pair[0], 320)
@@ -79,8 +79,8 @@ def plot_traversals(
         axes.spines[:].set(color=edge, linewidth=0.6 if edge == GRID else 1.4)
 
     if seeds:
-        told = f"images and their reconstructions; the first {n_rows} change below"
-        write(told, MARGIN, MARGIN, INK, fontsize=small)
+        heading = f"images and their reconstructions; the first {n_rows} change below"
+        write(heading, MARGIN, MARGIN, INK, fontsize=small)
         draw(np.stack(seeds), MARGIN, MARGIN + head, GRID)
     for number in range(n_codes):
         down, across = divmod(number, columns)

@@ -66,14 +66,14 @@ class Benched(Shown):
         """As the JSON file has it."""
         return {
             "metric": self.metric, "value": self.value, "higher_is_better": self.higher_is_better,
-            "seconds": self.seconds, "ranks": [asdict(each) for each in self.ranks],
-            "defects": [asdict(each) for each in self.defects], "scores": dict(self.scores),
+            "seconds": self.seconds, "ranks": [asdict(entry) for entry in self.ranks],
+            "defects": [asdict(entry) for entry in self.defects], "scores": dict(self.scores),
             "left_out": dict(self.left_out), "notes": list(self.notes),
         }  # fmt: skip
 
 
 @dataclass
-class _Found:
+class _ModelScores:
     """What came of a metric, model by model."""
 
     scores: dict[str, dict[str, float]] = field(default_factory=dict)  # by value, then by model
@@ -128,63 +128,63 @@ def bench_metrics(
         check_whole("models", models, LEAST_RUNS)
     chosen, files = rows_named(metrics, higher_is_better=higher_is_better), open_zoo(folder)
     entries = _spread(files, models)
-    found = {name: _Found() for name in chosen}
-    wanted = {file.dataset: dict(chosen) for file in files}
+    collected = {name: _ModelScores() for name in chosen}
+    remaining = {file.dataset: dict(chosen) for file in files}
     for done, (file, entry) in enumerate(entries):
         model = f"{file.dataset}/{entry['name']}"
         if progress is not None:
             progress(model, done, len(entries))
-        rows = wanted[file.dataset]
+        rows = remaining[file.dataset]
         if not rows:
             continue
-        with closing(score_each(file.codes(entry["name"]), rows, seed=seed, with_chance=False)) as each:
-            for name, scored in [*each]:
+        with closing(score_each(file.codes(entry["name"]), rows, seed=seed, with_chance=False)) as scores:
+            for name, scored in [*scores]:
                 if isinstance(scored, NotDefined):  # on these factors, whatever the model
-                    found[name].left_out[file.dataset] = one_line(scored)
+                    collected[name].left_out[file.dataset] = one_line(scored)
                     del rows[name]
                 else:
-                    _take(found[name], model, scored)
-    return tuple(each for name, row in chosen.items() for each in _judged(name, row, found[name], entries))
+                    _add_scores(collected[name], model, scored)
+    return tuple(result for name, row in chosen.items() for result in _results(name, row, collected[name], entries))
 
 
 def _spread(files: Sequence[ZooFile], models: int | None) -> list[tuple[ZooFile, Mapping[str, Any]]]:
     """Each model with its file; of more than are wanted, as many of each dataset as its share, evenly."""
-    every = [(file, entry) for file in files for entry in file.about["models"]]
+    every = [(file, entry) for file in files for entry in file.record["models"]]
     if models is None or models >= len(every):
         return every
     return [every[place] for place in np.linspace(0, len(every) - 1, models).round().astype(int)]
 
 
-def _take(found: _Found, model: str, scored: Scored | Exception) -> None:
+def _add_scores(collected: _ModelScores, model: str, scored: Scored | Exception) -> None:
     if isinstance(scored, Exception):
-        found.left_out[model] = one_line(f"{type(scored).__name__}: {scored}")
+        collected.left_out[model] = one_line(f"{type(scored).__name__}: {scored}")
         return
-    found.seconds.append(scored.seconds)
+    collected.seconds.append(scored.seconds)
     numbers = numbers_of(scored)
     # Of the table each metric has its headline; a mapping of the user's own has none.
-    own = numbers if scored.metric.own else {scored.metric.headline: scored.headline}
-    for value, number in own.items():
+    values = numbers if scored.metric.own else {scored.metric.headline: scored.headline}
+    for value, number in values.items():
         if math.isfinite(number):
-            found.scores.setdefault(value, {})[model] = float(number)
+            collected.scores.setdefault(value, {})[model] = float(number)
         else:
-            found.left_out[model] = f"{value} is {number}"
+            collected.left_out[model] = f"{value} is {number}"
 
 
-def _judged(
-    name: str, row: Metric, found: _Found, entries: Sequence[tuple[ZooFile, Mapping[str, Any]]]
+def _results(
+    name: str, row: Metric, collected: _ModelScores, entries: Sequence[tuple[ZooFile, Mapping[str, Any]]]
 ) -> Iterator[Benched]:
-    if not found.scores:
-        what, why = next(iter(found.left_out.items()))
+    if not collected.scores:
+        what, why = next(iter(collected.left_out.items()))
         if row.needs:
             raise ValueError(f"{name} cannot be tried on a zoo, which holds codes and factors alone: it {row.needs}")
         raise ValueError(f"{name} gave no score of any model; of {what}: {why}")
     known = {f"{file.dataset}/{entry['name']}": (file, entry) for file, entry in entries}
-    for value, scores in found.scores.items():
+    for value, scores in collected.scores.items():
         signed = 1 if row.higher_is_better else -1
         ranks, unranked = _ranks({model: signed * score for model, score in scores.items()}, known)
         yield Benched(
             name, value, row.higher_is_better, tuple(ranks), tuple(_defects(scores, known)), scores,
-            float(np.median(found.seconds)), {**found.left_out, **unranked}, tuple(_notes(known)),
+            float(np.median(collected.seconds)), {**collected.left_out, **unranked}, tuple(_notes(known)),
         )  # fmt: skip
 
 
@@ -195,7 +195,7 @@ def _ranks(scores: Mapping[str, float], known: Known) -> tuple[list[Rank], dict[
     """Against each metric of the zoo; and why where that cannot be."""
     ranks: list[Rank] = []
     unranked: dict[str, str] = {}
-    for metric in dict.fromkeys(name for file, _ in known.values() for name in file.about["metrics"]):
+    for metric in dict.fromkeys(name for file, _ in known.values() for name in file.record["metrics"]):
         signed = -1 if metric in METRICS and not METRICS[metric].higher_is_better else 1
         by_dataset: dict[str, list[str]] = {}
         for model in scores:
@@ -207,11 +207,11 @@ def _ranks(scores: Mapping[str, float], known: Known) -> tuple[list[Rank], dict[
         for dataset, models in by_dataset.items():
             first = np.array([scores[model] for model in models])
             second = signed * np.array([known[model][1]["scores"][metric] for model in models])
-            if found := why_not(second):
-                fault = f"on {dataset} it {found}"
+            if reason := why_not(second):
+                fault = f"on {dataset} it {reason}"
                 continue
-            if found := why_not(first):
-                fault = f"on {dataset} the metric that is tried {found}"
+            if reason := why_not(first):
+                fault = f"on {dataset} the metric that is tried {reason}"
                 continue
             settings = {(entry["family"], entry["setting"]) for entry in (known[model][1] for model in models)}
             parts[dataset] = correlation(first, second)[0], len(settings)
@@ -226,7 +226,7 @@ def _ranks(scores: Mapping[str, float], known: Known) -> tuple[list[Rank], dict[
                 {dataset: value for dataset, (value, _) in parts.items()},
             )
         )  # fmt: skip
-    return sorted(ranks, key=lambda each: -each.value), unranked
+    return sorted(ranks, key=lambda rank: -rank.value), unranked
 
 
 def mean_interval(parts: Sequence[tuple[float, int]], confidence: float = 0.95) -> tuple[float, float]:
@@ -256,13 +256,13 @@ def _defects(scores: Mapping[str, float], known: Known) -> Iterator[OfDefect]:
     for defect in dict.fromkeys(name for _, entry in known.values() for name in entry["defects"]):
         pairs, count = [], 0
         for dataset in dict.fromkeys(file.dataset for file, _ in known.values()):
-            own = {True: [], False: []}
+            scores_of = {True: [], False: []}
             for model, score in scores.items():
                 if known[model][0].dataset == dataset:
-                    own[defect in known[model][1]["defects"]].append(score)
-            if own[True] and own[False]:
-                pairs.append((np.mean(own[True]), np.mean(own[False])))
-                count += len(own[True])
+                    scores_of[defect in known[model][1]["defects"]].append(score)
+            if scores_of[True] and scores_of[False]:
+                pairs.append((np.mean(scores_of[True]), np.mean(scores_of[False])))
+                count += len(scores_of[True])
         if pairs:
             score, without = np.mean(pairs, axis=0).tolist()
             yield OfDefect(defect, count, score, without)
@@ -271,12 +271,12 @@ def _defects(scores: Mapping[str, float], known: Known) -> Iterator[OfDefect]:
 def _notes(known: Known) -> Iterator[str]:
     """One for each version of a metric of the zoo that is not today's, with the datasets that have such scores."""
     files = {file.dataset: file for file, _ in known.values()}
-    others: dict[tuple[str, int], list[str]] = {}
+    outdated: dict[tuple[str, int], list[str]] = {}
     for dataset, file in files.items():
-        for metric, version in file.about["metrics"].items():
+        for metric, version in file.record["metrics"].items():
             if metric in METRICS and METRICS[metric].version != version:
-                others.setdefault((metric, version), []).append(dataset)
-    for (metric, version), datasets in others.items():
+                outdated.setdefault((metric, version), []).append(dataset)
+    for (metric, version), datasets in outdated.items():
         yield (
             f"the zoo's scores of {metric} on {', '.join(datasets)} are of its version {version}; "
             f"version {METRICS[metric].version}, today's, can give others"

@@ -19,12 +19,12 @@ def folder_of(folder: str | Path | None = None) -> Path:
     Raises:
         FileNotFoundError: there is no such folder.
     """
-    named = folder if folder is not None else os.environ.get(VARIABLE)
-    found = Path(named) if named else PACKAGED
-    if not found.is_dir():
+    name = folder if folder is not None else os.environ.get(VARIABLE)
+    path = Path(name) if name else PACKAGED
+    if not path.is_dir():
         where = f" ({VARIABLE})" if folder is None else ""
-        raise FileNotFoundError(f"{found}{where}: no such folder; give the one that the archive of the zoo unpacks to")
-    return found
+        raise FileNotFoundError(f"{path}{where}: no such folder; give the one that the archive of the zoo unpacks to")
+    return path
 
 
 def open_zoo(folder: str | Path | None = None) -> list[ZooFile]:
@@ -38,10 +38,10 @@ def open_zoo(folder: str | Path | None = None) -> list[ZooFile]:
     files = [open_file(path) for path in sorted(place.glob(f"*{SUFFIX}"))]
     if not files:
         raise FileNotFoundError(f"{place}: not the folder of a zoo; there is no {SUFFIX} file in it")
-    names = [each.dataset for each in files]
-    for each in files:
-        if names.count(each.dataset) > 1:
-            raise ValueError(f"{place}: two files are of {each.dataset}; a zoo has one file for each dataset")
+    names = [file.dataset for file in files]
+    for file in files:
+        if names.count(file.dataset) > 1:
+            raise ValueError(f"{place}: two files are of {file.dataset}; a zoo has one file for each dataset")
     return files
 
 
@@ -64,7 +64,7 @@ def list_models(folder: str | Path | None = None) -> DataFrame:
     """
     import pandas
 
-    rows = [_row(file, model) for file in open_zoo(folder) for model in file.about["models"]]
+    rows = [_row(file, model) for file in open_zoo(folder) for model in file.record["models"]]
     return pandas.DataFrame(rows).set_index("name")
 
 
@@ -74,7 +74,7 @@ def _row(file: ZooFile, model: dict[str, Any]) -> dict[str, Any]:
         "name": f"{file.dataset}/{model['name']}",
         "dataset": file.dataset,
         **{name: model[name] for name in plain},
-        "rows": file.about["rows"],
+        "rows": file.record["rows"],
         "defects": tuple(model["defects"]),
         "kl": None if model["kl"] is None else tuple(model["kl"]),
         **model["scores"],
@@ -103,8 +103,8 @@ def load(name: str, folder: str | Path | None = None) -> Representation:
     files = open_zoo(folder)
     for file in files:
         dataset, _, model = name.partition("/")
-        if file.dataset == dataset and any(each["name"] == model for each in file.about["models"]):
+        if file.dataset == dataset and any(entry["name"] == model for entry in file.record["models"]):
             return file.codes(model)
-    known = [f"{file.dataset}/{each['name']}" for file in files for each in file.about["models"]]
+    known = [f"{file.dataset}/{entry['name']}" for file in files for entry in file.record["models"]]
     where = "" if folder_of(folder) != PACKAGED else " (the package holds a few; UNBRAID_ZOO names the folder of all)"
     raise ValueError(f"no model {name!r} in the zoo{where}; {suggestion(name, known)}")

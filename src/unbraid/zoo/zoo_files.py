@@ -23,21 +23,21 @@ from unbraid.files.tables import UNREADABLE, read_npz
 from unbraid.files.whole_files import atomic_write, check_file, check_unpacked
 from unbraid.zoo.zoo_json import FORMAT, ZooRecord
 
-ABOUT, FACTORS, CODES = "zoo.json", "factors", "codes/"
+RECORD, FACTORS, CODES = "zoo.json", "factors", "codes/"
 SUFFIX = ".npz"
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the time of every part, so that equal content makes equal files
 
 
 @dataclass(frozen=True)
 class ZooFile:
-    """The models of one dataset; `about` is what `ZooRecord` describes."""
+    """The models of one dataset; `record` is what `ZooRecord` describes."""
 
     path: Path
-    about: Mapping[str, Any]
+    record: Mapping[str, Any]
 
     @property
     def dataset(self) -> str:
-        return self.about["dataset"]
+        return self.record["dataset"]
 
     def codes(self, model: str) -> Representation:
         """Codes and factors of a model of the dataset, by its name there.
@@ -45,25 +45,27 @@ class ZooFile:
         Raises:
             ValueError: the file is damaged.
         """
-        entry = next(each for each in self.about["models"] if each["name"] == model)
+        entry = next(entry for entry in self.record["models"] if entry["name"] == model)
         member = f"{CODES}{model}"
         arrays = read_npz(self.path, {FACTORS, member})
-        factors, shape = self.about["factors"], (2, entry["n_codes"], self.about["rows"])
+        factors, shape = self.record["factors"], (2, entry["n_codes"], self.record["rows"])
         if member not in arrays or arrays[member].shape != shape or arrays[member].dtype != np.uint8:
             raise ValueError(f"{self.path} is damaged: {member} is not uint8 {shape}")
-        if FACTORS not in arrays or arrays[FACTORS].shape != (self.about["rows"], len(factors)):
-            raise ValueError(f"{self.path} is damaged: {FACTORS} are not ({self.about['rows']}, {len(factors)})")
+        if FACTORS not in arrays or arrays[FACTORS].shape != (self.record["rows"], len(factors)):
+            raise ValueError(f"{self.path} is damaged: {FACTORS} are not ({self.record['rows']}, {len(factors)})")
         codes = unpacked(arrays[member], entry["centre"], entry["scale"])
         if not np.isfinite(codes).all():
             raise ValueError(f"{self.path} is damaged: {member} holds what is not finite")
         return Representation(
             codes,
             arrays[FACTORS],
-            names=tuple(each["name"] for each in factors),
-            kinds=tuple(each["kind"] for each in factors),
-            sizes=None if any(each["size"] is None for each in factors) else tuple(each["size"] for each in factors),
-            levels=tuple(tuple(each["levels"]) for each in factors),
-            periods=tuple(each["period"] for each in factors),
+            names=tuple(factor["name"] for factor in factors),
+            kinds=tuple(factor["kind"] for factor in factors),
+            sizes=None
+            if any(factor["size"] is None for factor in factors)
+            else tuple(factor["size"] for factor in factors),
+            levels=tuple(tuple(factor["levels"]) for factor in factors),
+            periods=tuple(factor["period"] for factor in factors),
         )
 
 
@@ -91,11 +93,11 @@ def unpacked(planes: UInt8Array, centre: ArrayLike, scale: ArrayLike) -> FloatAr
     return (np.asarray(centre) + np.asarray(scale) * halves.astype(np.float64)).astype(np.float32)
 
 
-def write(path: Path, about: Mapping[str, Any], factors: ArrayLike, codes: Iterable[tuple[str, UInt8Array]]) -> None:
+def write(path: Path, record: Mapping[str, Any], factors: ArrayLike, codes: Iterable[tuple[str, UInt8Array]]) -> None:
     """Write the file of a dataset; whole or not at all."""
-    check_record(ZooRecord, about, path)
+    check_record(ZooRecord, record, path)
     with atomic_write(path) as temporary, zipfile.ZipFile(temporary, "w") as archive:
-        _add(archive, ABOUT, json.dumps(about, allow_nan=False).encode())
+        _add(archive, RECORD, json.dumps(record, allow_nan=False).encode())
         _add(archive, f"{FACTORS}.npy", _npy(np.asarray(factors)))
         for model, planes in codes:
             _add(archive, f"{CODES}{model}.npy", _npy(planes))
@@ -121,21 +123,21 @@ def open_file(path: Path) -> ZooFile:
     if not path.is_file():
         check_file(path)
         raise FileNotFoundError(f"{path}: no such file")
-    return ZooFile(path, _about(path))
+    return ZooFile(path, _read_record(path))
 
 
-def _about(path: Path) -> Mapping[str, Any]:
+def _read_record(path: Path) -> Mapping[str, Any]:
     try:
         with zipfile.ZipFile(path) as archive:
-            if ABOUT not in archive.namelist():
-                raise ValueError(f"it holds no {ABOUT}")
-            check_unpacked(path, archive.getinfo(ABOUT).file_size)
-            content = json.loads(archive.read(ABOUT).decode("utf-8"))
+            if RECORD not in archive.namelist():
+                raise ValueError(f"it holds no {RECORD}")
+            check_unpacked(path, archive.getinfo(RECORD).file_size)
+            content = json.loads(archive.read(RECORD).decode("utf-8"))
     except (*UNREADABLE, RecursionError) as error:
         reason = "it is no zip archive" if isinstance(error, zipfile.BadZipFile) else one_line(error)
         raise ValueError(f"{path}: not the file of a zoo ({reason})") from None
-    if isinstance(content, dict) and isinstance(found := content.get("format"), int) and found != FORMAT:
-        raise ValueError(f"{path}: its format is {found}; this version of unbraid reads {FORMAT}")
+    if isinstance(content, dict) and isinstance(version := content.get("format"), int) and version != FORMAT:
+        raise ValueError(f"{path}: its format is {version}; this version of unbraid reads {FORMAT}")
     check_record(ZooRecord, content, path)
     names = [model["name"] for model in content["models"]]
     if len({*names}) < len(names):
