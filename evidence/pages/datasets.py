@@ -111,7 +111,7 @@ def page(name: str) -> str:
     row = DATASETS[name]
     known = {"Images": size_of(row), "Source": escaped(row.source), "Licence": escaped(row.licence)}
     if row.files:
-        others = [f"`{file.name}`" for file in row.files[1:] if not file.beside]
+        others = [f"`{file.name}`" for file in row.files[1:] if not file.companion]
         known |= {"File": " or ".join([_needed(row), *others]), "Get it": _got(row, name)}
     options = [option for option in options_of(row.open) if option not in {"cache", "device"}]
     if options:
@@ -159,7 +159,7 @@ def factors_of(row: Dataset) -> str:
 def _needed(row: Dataset) -> str:
     """The first file of a dataset, and those that are needed beside it."""
     first, *others = row.files
-    return " and ".join(f"`{file.name}`" for file in (first, *others) if file is first or file.beside)
+    return " and ".join(f"`{file.name}`" for file in (first, *others) if file is first or file.companion)
 
 
 def _got(row: Dataset, name: str = "") -> str:

@@ -449,7 +449,7 @@ def test_celeba_needs_its_attributes_beside_its_images(tmp_path: Path) -> None:
     attributes.unlink()
     with pytest.raises(DatasetMissing, match=r"list_attr_celeba\.txt"):
         datasets.load("celeba", tmp_path / "root", file=path, verify=False)
-    needed = {name: [file.name for file in row.files if file.beside] for name, row in datasets.DATASETS.items()}
+    needed = {name: [file.name for file in row.files if file.companion] for name, row in datasets.DATASETS.items()}
     assert {name: files for name, files in needed.items() if files} == {"celeba": [attributes.name]}
 
 
@@ -568,7 +568,7 @@ def test_modelnet40_draws_each_mesh_from_all_sides(tmp_path: Path, form: str) ->
     lit = [np.argwhere(images[first].max(axis=-1) > 0) for first in (0, 8)]
     flat, steep = (np.ptp(rows, axis=0) for rows in lit)
     assert steep[0] / steep[1] > 1.3 * flat[0] / flat[1]
-    assert dataset.about["rendered"] is True
+    assert dataset.description["rendered"] is True
 
 
 # --- where files are, and what is wrong with them -------------------------------------------------------------------
@@ -656,8 +656,8 @@ def test_the_whole_way_from_file_to_images(tmp_path: Path, monkeypatch: pytest.M
     assert {all_bytes for _, all_bytes in done[: checked + 1]} == {size}
     assert {all_images for _, all_images in done[checked + 1 :]} == {len(ARM)}
     assert done[-1] == (len(ARM), len(ARM))
-    assert dataset.about["source"] == "mpi3d_real.npz"
-    assert dataset.about["rendered"] is False
+    assert dataset.description["source"] == "mpi3d_real.npz"
+    assert dataset.description["rendered"] is False
     # The second time the file is not needed any more.
     (tmp_path / "mpi3d_real.npz").unlink()
     with warnings.catch_warnings():

@@ -144,7 +144,7 @@ def test_the_cache_holds_the_same_images(tmp_path: Path, monkeypatch: pytest.Mon
     stored = load("sprites", tmp_path, cache=True, progress=lambda *count: done.append(count))
     assert isinstance(stored, StoredImages)
     assert stored.packed
-    assert stored.about["rendered"] is True
+    assert stored.description["rendered"] is True
     assert done[-1] == (2880, 2880)
     assert np.array_equal(stored.images(np.arange(2880)), Sprites().images(np.arange(2880)))
     assert isinstance(load("sprites", tmp_path), StoredImages)

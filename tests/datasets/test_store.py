@@ -63,7 +63,7 @@ def test_what_is_stored_comes_back(tmp_path: Path, binary: bool) -> None:
     write(tmp_path / "set", content(images, binary=binary))
     stored = StoredImages(tmp_path / "set")
     assert (stored.space, stored.image_shape, len(stored), stored.packed) == (SPACE, (4, 6, 1), 12, binary)
-    assert stored.about == {"source": "test"}
+    assert stored.description == {"source": "test"}
     index = np.array([11, 0, 3, 3])
     assert np.array_equal(stored.images(index), images[index])
     stored.verify()
@@ -112,7 +112,7 @@ def test_pickling_carries_the_folder_and_not_the_images(tmp_path: Path) -> None:
 
 def test_the_first_images_of_any_dataset_can_be_stored(tmp_path: Path) -> None:
     dataset = ArrayDataset(pictures(), SPACE)
-    write(tmp_path / "set", content_of(dataset, limit=7, about={"rendered": True}))
+    write(tmp_path / "set", content_of(dataset, limit=7, description={"rendered": True}))
     stored = StoredImages(tmp_path / "set")
     assert np.array_equal(stored.images(np.arange(7)), pictures()[:7])
     assert np.array_equal(stored.space.factors(np.arange(7)), SPACE.grid()[:7])

@@ -20,8 +20,8 @@ def check_whole(name: str, value: Any, least: int, most: int | None = None, *, w
     """The value as an int from `least` to `most`; `why` says what the upper limit is for."""
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not whole or int(value) < least or (most is not None and int(value) > most):
-        wanted = f"{least} or more" if most is None else f"{least} to {most}{why and f' ({why})'}"
-        raise ValueError(f"{name} must be a whole number, {wanted}; got {_shown(value)}")
+        limits = f"{least} or more" if most is None else f"{least} to {most}{why and f' ({why})'}"
+        raise ValueError(f"{name} must be a whole number, {limits}; got {_shown(value)}")
     return int(value)
 
 
@@ -46,16 +46,16 @@ def check_number(
         or (below is not None and value >= below)
     ):
         limits = (("at least", least), ("above", above), ("at most", most), ("below", below))
-        wanted = " and ".join(f"{word} {limit:g}" for word, limit in limits if limit is not None)
-        raise ValueError(f"{name} must be a finite number{wanted and f', {wanted}'}; got {_shown(value)}")
+        expected = " and ".join(f"{word} {limit:g}" for word, limit in limits if limit is not None)
+        raise ValueError(f"{name} must be a finite number{expected and f', {expected}'}; got {_shown(value)}")
     return float(value)
 
 
 def check_choice(name: str, value: Any, choices: Collection[str]) -> None:
     """One of these words."""
     if not isinstance(value, str) or value not in choices:
-        *others, last = map(repr, choices)
-        raise ValueError(f"{name} must be {', '.join(others)} or {last}; got {_shown(value)}")
+        *first, last = map(repr, choices)
+        raise ValueError(f"{name} must be {', '.join(first)} or {last}; got {_shown(value)}")
 
 
 def check_entries(name: str, values: Any, n_factors: int) -> None:

@@ -94,12 +94,12 @@ def _of_tensor(values: Any) -> npt.NDArray[Any]:
 def _without_tensors(values: Sequence[Any]) -> list[Any]:
     """The same lists with arrays in place of tensors: NumPy asks those with gradients or in bfloat16 in vain."""
     return [
-        _without_tensors(each)
-        if isinstance(each, list | tuple)
-        else _of_tensor(each)
-        if hasattr(each, "detach")
-        else each
-        for each in values
+        _without_tensors(value)
+        if isinstance(value, list | tuple)
+        else _of_tensor(value)
+        if hasattr(value, "detach")
+        else value
+        for value in values
     ]
 
 
@@ -207,8 +207,8 @@ def _refuse_no_array(values: Any) -> None:
                 _refuse_no_array(entry)
         return
     arrays = (np.ndarray, np.generic, int, float, complex, range, memoryview, Buffer)
-    ways = ("__array__", "__array_interface__", "__dlpack__", "to_numpy", "toarray", "detach")
-    if isinstance(values, type) or not (isinstance(values, arrays) or any(hasattr(values, way) for way in ways)):
+    interfaces = ("__array__", "__array_interface__", "__dlpack__", "to_numpy", "toarray", "detach")
+    if isinstance(values, type) or not (isinstance(values, arrays) or any(hasattr(values, way) for way in interfaces)):
         how = ""
         if isinstance(values, str | os.PathLike):
             how = "; unbraid.Representation.load reads a file of codes"
@@ -226,9 +226,9 @@ def _refuse_masked(values: Any) -> None:
         ValueError: it is a masked array, or a list of such, with masked entries.
     """
     if isinstance(values, list | tuple):
-        for each in values:
-            if isinstance(each, np.ma.MaskedArray):
-                _refuse_masked(each)
+        for entry in values:
+            if isinstance(entry, np.ma.MaskedArray):
+                _refuse_masked(entry)
     elif isinstance(values, np.ma.MaskedArray) and (mask := np.ma.getmaskarray(values)).any():
         first = ", ".join(str(place) for place in np.argwhere(mask)[0])
         raise ValueError(
@@ -240,8 +240,8 @@ def _refuse_masked(values: Any) -> None:
 def _made_objects(values: Any) -> bool:
     """Whether it is a frame of pandas with numbers in every column, of which pandas makes no matrix of numbers."""
     types = list(values.dtypes) if getattr(values, "ndim", 0) == 2 and hasattr(values, "iloc") else []
-    kinds = {each.kind for each in types}
-    return kinds <= set("biuf") and ({"b"} < kinds or not all(isinstance(each, np.dtype) for each in types))
+    kinds = {dtype.kind for dtype in types}
+    return kinds <= set("biuf") and ({"b"} < kinds or not all(isinstance(dtype, np.dtype) for dtype in types))
 
 
 def _type_name(values: Any) -> str:

@@ -133,13 +133,13 @@ def _done(ray: Any, running: dict[Any, tuple[Any, ...]]) -> Generator[tuple[tupl
     for reference in ray.wait(list(running))[0]:
         task = running.pop(reference)
         try:
-            found = ray.get(reference)
+            result = ray.get(reference)
         except ray.exceptions.RayTaskError as error:
             raise error.cause from None
         except ray.exceptions.RayError as error:
             reason = str(error).partition(". ")[0].strip()
             raise ChildProcessError(f"a node or process of the cluster died {TRIES + 1} times ({reason})") from None
-        yield task, found
+        yield task, result
 
 
 def _on_node(work: Callable[[Any, threading.Event], Any], version: str, *parts: Any) -> Any:

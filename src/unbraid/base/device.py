@@ -91,7 +91,7 @@ def out_of_memory(error: BaseException | None) -> bool:
     while error is not None and id(error) not in seen:
         seen.add(id(error))
         known = isinstance(error, MemoryError | torch.OutOfMemoryError) or getattr(error, "errno", 0) == errno.ENOMEM
-        if known or any(said in str(error) for said in NO_ROOM):
+        if known or any(text in str(error) for text in NO_ROOM):
             return True
         error = error.__cause__ or error.__context__
     return False
@@ -162,6 +162,6 @@ def faster_in_bfloat16(cpuinfo: str) -> bool:
     They are with AMX, and with AVX-512's products on AMD's; with these alone Intel's take a third longer.
     """
     lines = [line.partition(":") for line in cpuinfo.splitlines()]
-    told = {name.strip(): value.split() for name, _, value in reversed(lines)}
-    flags = told.get("flags", [])
-    return "amx_bf16" in flags or ("avx512_bf16" in flags and told.get("vendor_id") == ["AuthenticAMD"])
+    fields = {name.strip(): value.split() for name, _, value in reversed(lines)}
+    flags = fields.get("flags", [])
+    return "amx_bf16" in flags or ("avx512_bf16" in flags and fields.get("vendor_id") == ["AuthenticAMD"])

@@ -47,11 +47,11 @@ def _left(line: str, groups: Path) -> Iterator[int]:
     else:
         return
     folder = root / place.lstrip("/")
-    for each in (folder, *folder.parents):
-        if each.is_relative_to(root) and (each / limit).is_file() and (each / used).is_file():
-            most = (each / limit).read_text().strip()
+    for group in (folder, *folder.parents):
+        if group.is_relative_to(root) and (group / limit).is_file() and (group / used).is_file():
+            most = (group / limit).read_text().strip()
             if most != "max":
-                yield max(int(most) - int((each / used).read_text()) + _cached(each / "memory.stat", cache), 0)
+                yield max(int(most) - int((group / used).read_text()) + _cached(group / "memory.stat", cache), 0)
 
 
 def _cached(path: Path, name: str) -> int:

@@ -59,7 +59,7 @@ class Table(Mapping[str, Row]):
 
     def installed(self) -> dict[str, Row]:
         """The rows of installed packages, by name; a `PluginWarning` for each that cannot be used."""
-        found = {}
+        rows = {}
         for name, point in _points(self._group).items():
             if name in self._rows:
                 warnings.warn(
@@ -69,10 +69,10 @@ class Table(Mapping[str, Row]):
                 )
                 continue
             try:
-                found[name] = self._loaded(point)
+                rows[name] = self._loaded(point)
             except ValueError as error:
                 warnings.warn(str(error), PluginWarning, stacklevel=2)
-        return found
+        return rows
 
     def _loaded(self, point: EntryPoint) -> Row:
         """
@@ -83,8 +83,8 @@ class Table(Mapping[str, Row]):
         try:
             row = point.load()
         except Exception as error:  # whatever a package raises while it is imported
-            said = error_line(error)
-            raise ValueError(f"{self._what} {point.name!r} of {package} cannot be loaded: {said}") from error
+            reason = error_line(error)
+            raise ValueError(f"{self._what} {point.name!r} of {package} cannot be loaded: {reason}") from error
         if not self._fits(row):
             raise ValueError(f"{point.value} of {package} is no {self._what}: it is a {type(row).__name__}")
         return row

@@ -23,23 +23,23 @@ class Reference:
 
     def __str__(self) -> str:
         """One line for people: authors, year, title, where."""
-        names = [_given_first(name) for name in self.fields["author"].split(" and ")]
+        names = [_first_name_first(name) for name in self.fields["author"].split(" and ")]
         authors = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-        where = ", ".join(self.fields[name] for name in _SAID if name in self.fields)
+        where = ", ".join(self.fields[name] for name in _PLACE_FIELDS if name in self.fields)
         return _plain(f"{authors} ({self.fields['year']}). {self.fields['title']}. {where}.")
 
 
-_SAID = ("booktitle", "journal", "school", "institution", "volume", "number", "pages", "eprint", "howpublished")
+_PLACE_FIELDS = ("booktitle", "journal", "school", "institution", "volume", "number", "pages", "eprint", "howpublished")
 
 
-def _given_first(name: str) -> str:
-    family, comma, given = name.partition(", ")
-    return f"{given} {family}" if comma else family
+def _first_name_first(name: str) -> str:
+    family, comma, first_name = name.partition(", ")
+    return f"{first_name} {family}" if comma else family
 
 
 def _plain(text: str) -> str:
-    for written, meant in ((r"$\beta$", "β"), (r"\url", ""), ("--", "–")):
-        text = text.replace(written, meant)
+    for written, replacement in ((r"$\beta$", "β"), (r"\url", ""), ("--", "–")):
+        text = text.replace(written, replacement)
     return re.sub(r"[{}]", "", text)
 
 

@@ -16,19 +16,19 @@ LONGEST = 60  # characters of any one value
 
 
 class Shown:
-    """A dataclass whose arrays are told by their shape; declare it with `repr=False`."""
+    """A dataclass whose arrays are printed as their shape; declare it with `repr=False`."""
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{name}={text}' for name, text in self._told())})"
+        return f"{type(self).__name__}({', '.join(f'{name}={text}' for name, text in self._field_texts())})"
 
     def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in self._told())
+        rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in self._field_texts())
         return f"<table><caption>{type(self).__name__}</caption>{rows}</table>"
 
-    def _told(self) -> list[tuple[str, str]]:
+    def _field_texts(self) -> list[tuple[str, str]]:
         values = {field.name: getattr(self, field.name) for field in fields(self)}  # pyright: ignore[reportArgumentType]
-        empty = {name for name, each in values.items() if isinstance(each, str | tuple | Mapping) and not each}
-        return [(name, told(each)) for name, each in values.items() if each is not None and name not in empty]
+        empty = {name for name, value in values.items() if isinstance(value, str | tuple | Mapping) and not value}
+        return [(name, short_repr(value)) for name, value in values.items() if value is not None and name not in empty]
 
 
 def p_text(p: float) -> str:
@@ -47,7 +47,7 @@ def p_equals(p: float) -> str:
     return f"p {p_text(p)}" if p < LEAST_P else f"p = {p_text(p)}"
 
 
-def told(value: Any) -> str:
+def short_repr(value: Any) -> str:
     """A value in a few characters: `0.133`, `(10, 5) float64`, `24 matrices`."""
     if isinstance(value, float | np.floating):
         return f"{value:.4g}"
@@ -66,15 +66,15 @@ def with_names(text: str, factors: Sequence[str], codes: Sequence[str] = ()) -> 
     nothing, and codes without names keep their numbers.
     """
 
-    def replaced(found: re.Match[str]) -> str:
-        word, names = found[1], factors if found[1] == "factor" else codes
+    def replaced(match: re.Match[str]) -> str:
+        word, names = match[1], factors if match[1] == "factor" else codes
 
         def named(column: re.Match[str]) -> str:
             number = int(column[0])
             # A name that begins with the word itself, as "code 3" does, would have it there twice.
             return re.sub(rf"^{word}[ _](?=.)", "", names[number]) if number < len(names) else column[0]
 
-        return re.sub(r"\d+", named, found[0])
+        return re.sub(r"\d+", named, match[0])
 
     text = re.sub(r"\bfactors column (?=\d)", "factor ", text) if factors else text
     # Both at once: a factor may be called "code 1".

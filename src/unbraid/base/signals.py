@@ -23,15 +23,15 @@ def terminable() -> Iterator[None]:
 @contextmanager
 def stop_requests() -> Iterator[list[int]]:
     """The signals that asked to stop while the block runs; the same once more raises at once."""
-    asked: list[int] = []
+    signals: list[int] = []
 
     def request(number: int, frame: object) -> None:
-        if number in asked:
+        if number in signals:
             _raise(number, frame)
-        asked.append(number)
+        signals.append(number)
 
     with _heard(dict.fromkeys(RAISED, request)):
-        yield asked
+        yield signals
 
 
 def _raise(number: int, _: object) -> None:

@@ -26,8 +26,8 @@ def suggestion(
     near = _near(name, names, words or {})
     if not near:
         return few or f"there are {listed(names)}"
-    *others, last = [repr(each) for each in near]
-    return f"did you mean {', '.join(others)} or {last}?" if others else f"did you mean {last}?"
+    *first, last = [repr(near_name) for near_name in near]
+    return f"did you mean {', '.join(first)} or {last}?" if first else f"did you mean {last}?"
 
 
 def listed(names: Sequence[str]) -> str:
@@ -47,26 +47,26 @@ def listed(names: Sequence[str]) -> str:
 
 def _near(name: str, names: Sequence[str], words: Mapping[str, Sequence[str]]) -> Sequence[str]:
     """The names that are meant, most likely: but for case and hyphens, by another word, by a part, or mistyped."""
-    asked = _folded(name[:LONGEST])
-    names = [each for each in names if len(each) <= LONGEST]
-    if same := [each for each in names if _folded(each) == asked]:
+    folded = _folded(name[:LONGEST])
+    names = [known for known in names if len(known) <= LONGEST]
+    if same := [known for known in names if _folded(known) == folded]:
         return same[:MOST]
-    if meant := [each for each in words.get(asked, ()) if each in names]:
-        return meant
-    by_fold = {_folded(each): each for each in reversed(names)}
+    if synonyms := [known for known in words.get(folded, ()) if known in names]:
+        return synonyms
+    by_fold = {_folded(known): known for known in reversed(names)}
 
     def mistyped(likeness: float) -> list[str]:
-        return [by_fold[each] for each in get_close_matches(asked, by_fold, n=1, cutoff=likeness)]
+        return [by_fold[known] for known in get_close_matches(folded, by_fold, n=1, cutoff=likeness)]
 
-    parts = {each: _parts(each) if len(asked) >= SHORTEST else [] for each in names}
-    whole = [each for each in names if asked in parts[each]]
-    begun = [each for each in names if any(part.startswith(asked) for part in parts[each])]
+    parts = {known: _parts(known) if len(folded) >= SHORTEST else [] for known in names}
+    whole = [known for known in names if folded in parts[known]]
+    begun = [known for known in names if any(part.startswith(folded) for part in parts[known])]
     return (whole or mistyped(NEARLY) or begun or mistyped(0.6))[:MOST]
 
 
 def _parts(name: str) -> list[str]:
     """All runs of its words, folded: of dci_lasso dci, dcilasso and lasso."""
-    words = [_folded(each) for each in re.split(r"[\W_]+", name) if each]
+    words = [_folded(word) for word in re.split(r"[\W_]+", name) if word]
     return ["".join(words[i:j]) for i in range(len(words)) for j in range(i + 1, len(words) + 1)]
 
 

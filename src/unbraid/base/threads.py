@@ -79,8 +79,8 @@ def at_once(
 ) -> list[Result]:
     """What `work` makes of each task, in the order of the tasks; as `each_of`, the costliest first."""
     places = sorted(range(len(tasks)), key=lambda place: -costs[place])
-    found = dict(each_of(lambda place, stopped: work(tasks[place], stopped), places))
-    return [found[place] for place in range(len(tasks))]
+    results = dict(each_of(lambda place, stopped: work(tasks[place], stopped), places))
+    return [results[place] for place in range(len(tasks))]
 
 
 def each_of(work: Callable[[Task, threading.Event], Result], tasks: Iterable[Task]) -> Iterator[tuple[Task, Result]]:
@@ -102,8 +102,8 @@ def in_order(
         return
     done, due = dict[int, Result](), 0
     places = range(len(tasks))
-    with closing(in_threads(lambda place, stopped: work(tasks[place], stopped), places, most)) as found:
-        for place, result in found:
+    with closing(in_threads(lambda place, stopped: work(tasks[place], stopped), places, most)) as unordered:
+        for place, result in unordered:
             done[place] = result
             while due in done:
                 yield tasks[due], done.pop(due)
@@ -114,9 +114,9 @@ def _one_by_one(
     work: Callable[[Task, threading.Event], Result], tasks: Iterable[Task]
 ) -> Generator[tuple[Task, Result], None, None]:
     stopped = _WITHIN.get() or threading.Event()
-    for each in tasks:
+    for task in tasks:
         go_on(stopped)
-        yield each, work(each, stopped)
+        yield task, work(task, stopped)
 
 
 def _inside(work: Callable[[Task, threading.Event], Result], task: Task, stopped: threading.Event) -> Result:
@@ -154,9 +154,9 @@ def within(variable: ContextVar[Value], value: Value) -> Iterator[None]:
         variable.reset(before)
 
 
-def sharing(how: Sharing) -> AbstractContextManager[None]:
+def sharing(share_out: Sharing) -> AbstractContextManager[None]:
     """While the block runs, `shared_out` shares work out in this way, such as among the nodes of a cluster."""
-    return within(_SHARING, how)
+    return within(_SHARING, share_out)
 
 
 _WITHIN: ContextVar[threading.Event | None] = ContextVar("stops_work_in_threads", default=None)

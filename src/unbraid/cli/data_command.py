@@ -75,7 +75,7 @@ def info(name: Name, csv: Csv = None, latex: Latex = None, markdown: Markdown = 
 
     if is_path(name, DATASETS):
         dataset = load(name)
-        description = dict(dataset.about) if isinstance(dataset, StoredImages) else {}
+        description = dict(dataset.description) if isinstance(dataset, StoredImages) else {}
         content = describe_content(dataset.space, len(dataset), dataset.image_shape)
         described = {"name": name, "rendered": bool(description.get("rendered")), **content, "about": description}
     else:
@@ -127,7 +127,7 @@ def render(
     if out is not None:
         with reading_progress("writing") as report:
             n_images = export(
-                dataset, out, limit=limit, pictures=png, about=_description(name, dataset), progress=report
+                dataset, out, limit=limit, pictures=png, description=_description(name, dataset), progress=report
             )
         say(f"wrote {n_images:,} images to {out}")
     elif isinstance(dataset, StoredImages):
@@ -232,7 +232,7 @@ def _opened(name: str, options: dict[str, Any]) -> "FactorDataset":
 def _description(name: str, dataset: "FactorDataset") -> dict[str, Any]:
     from unbraid.datasets import DATASETS, StoredImages
 
-    description = dict(dataset.about) if isinstance(dataset, StoredImages) else {}
+    description = dict(dataset.description) if isinstance(dataset, StoredImages) else {}
     # The folder may be handed on, so that no place of this machine is named.
     source = name if name in DATASETS else Path(name).resolve().name
     return {"source": source, "rendered": name in DATASETS and DATASETS[name].rendered} | description

@@ -101,16 +101,18 @@ def _check_options(name: str | Path, opener: Callable[..., FactorDataset], optio
     known = set(parameters) - {"root", "path", "progress"}
     for option, value in options.items():
         if option not in known:
-            there = ", ".join([*sorted(known), "shrink", "without"])
-            raise ValueError(f"dataset {str(name)!r} has no option {option!r}; it has {there}")
+            available = ", ".join([*sorted(known), "shrink", "without"])
+            raise ValueError(f"dataset {str(name)!r} has no option {option!r}; it has {available}")
         kind = parameters[option].annotation
         if kind in (int, float):
             continue
         try:
             TypeAdapter(kind, config=ConfigDict(strict=True)).validate_python(value)
         except ValidationError as error:
-            said = error.errors()[0]["msg"]
-            raise ValueError(f"dataset {str(name)!r}: {option}: {said[0].lower()}{said[1:]}; got {value!r}") from None
+            reason = error.errors()[0]["msg"]
+            raise ValueError(
+                f"dataset {str(name)!r}: {option}: {reason[0].lower()}{reason[1:]}; got {value!r}"
+            ) from None
 
 
 def find(name: str) -> Dataset:

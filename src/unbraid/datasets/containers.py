@@ -53,8 +53,8 @@ def npz_slabs(
         ValueError: the array is missing, of another shape or type, pickled, or cut short.
     """
     with readable(path, "an .npz file"), _npz_member(path, member) as source:
-        found, dtype = _npy_header(path, member, source)
-        _check_array(path, member, found, dtype, shape, dtypes)
+        stored_shape, dtype = _npy_header(path, member, source)
+        _check_array(path, member, stored_shape, dtype, shape, dtypes)
         row, n_rows = prod(shape[lead:]) * dtype.itemsize, prod(shape[:lead])
         step = max(1, SLAB_BYTES // row)
         for start in range(0, n_rows, step):
@@ -82,8 +82,8 @@ def npz_arrays(path: Path, members: Iterable[str]) -> dict[str, Any]:
         KeyError: there is none of this name.
     """
     with readable(path, "an .npz file"), zipfile.ZipFile(path) as archive:
-        there = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
-        return {member: _npz_array(path, member, archive, there[member]) for member in members}
+        infos = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+        return {member: _npz_array(path, member, archive, infos[member]) for member in members}
 
 
 def _npz_array(path: Path, member: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Any:
@@ -111,8 +111,8 @@ def npz_names(path: Path) -> list[str]:
 def _npz_member(path: Path, member: str) -> Iterator[IO[bytes]]:
     with zipfile.ZipFile(path) as archive:
         if f"{member}.npy" not in archive.namelist():
-            there = ", ".join(name.removesuffix(".npy") for name in archive.namelist()) or "nothing"
-            raise ValueError(f"{path}: no array {member!r}; it holds {there}")
+            available = ", ".join(name.removesuffix(".npy") for name in archive.namelist()) or "nothing"
+            raise ValueError(f"{path}: no array {member!r}; it holds {available}")
         with archive.open(f"{member}.npy") as source:
             yield source
 
@@ -134,11 +134,11 @@ def _npy_header(
 
 
 def _check_array(
-    path: Path, member: str, found: tuple[int, ...], dtype: Any, shape: tuple[int, ...], dtypes: str
+    path: Path, member: str, stored_shape: tuple[int, ...], dtype: Any, shape: tuple[int, ...], dtypes: str
 ) -> None:
-    if tuple(found) != tuple(shape) or dtype.kind not in dtypes:
+    if tuple(stored_shape) != tuple(shape) or dtype.kind not in dtypes:
         expected = f"{NUMBERS[dtypes]} {tuple(shape)}"
-        raise ValueError(f"{path}: array {member!r} is {dtype} {tuple(found)} where {expected} were expected")
+        raise ValueError(f"{path}: array {member!r} is {dtype} {tuple(stored_shape)} where {expected} were expected")
 
 
 def hdf5_slabs(
@@ -221,11 +221,11 @@ def file_of_each(path: Path, names: Iterable[str], key: Callable[[str], Key | No
     Raises:
         ValueError: two have the same, so that nobody knows which is meant.
     """
-    found: dict[Key, str] = {}
+    files: dict[Key, str] = {}
     for name in names:
-        if (its := key(name)) is not None and found.setdefault(its, name) != name:
-            raise ValueError(f"{path}: {found[its]} and {name} are two files for one; take one of them away")
-    return found
+        if (file_key := key(name)) is not None and files.setdefault(file_key, name) != name:
+            raise ValueError(f"{path}: {files[file_key]} and {name} are two files for one; take one of them away")
+    return files
 
 
 def paths_below(folder: Path) -> Iterator[str]:
@@ -247,10 +247,10 @@ def paths_below(folder: Path) -> Iterator[str]:
 
 
 def _zip_bytes(archive: zipfile.ZipFile, length: int, name: str) -> bytes:
-    about = archive.getinfo(name)
-    if about.compress_size > length or about.file_size > max(MOST_MEMBER, 1100 * about.compress_size):
+    info = archive.getinfo(name)
+    if info.compress_size > length or info.file_size > max(MOST_MEMBER, 1100 * info.compress_size):
         # What is declared is allocated before anything is read; deflate makes 1032 bytes of one at most.
-        raise zipfile.BadZipFile(f"{name} cannot have the {about.file_size:,} bytes that it declares")
+        raise zipfile.BadZipFile(f"{name} cannot have the {info.file_size:,} bytes that it declares")
     return archive.read(name)
 
 

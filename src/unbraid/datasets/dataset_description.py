@@ -23,7 +23,9 @@ def stored(name: str, root: Path) -> list[dict[str, Any]]:
     """The cache folders of a dataset with their bytes, one per version and choice of options."""
     pattern = re.compile(re.escape(name) + r"-v\d+(-|$)")
     folders = [path.parent for path in sorted(root.glob("*/meta.json")) if pattern.match(path.parent.name)]
-    return [{"folder": str(each), "bytes": sum(file.stat().st_size for file in each.iterdir())} for each in folders]
+    return [
+        {"folder": str(folder), "bytes": sum(file.stat().st_size for file in folder.iterdir())} for folder in folders
+    ]
 
 
 def official_path(name: str, root: Path) -> Path | None:
@@ -39,11 +41,11 @@ def _usual_files(name: str) -> tuple[OfficialFile, ...]:
 def missing_files(name: str, root: Path) -> list[OfficialFile]:
     """The official files that have to be got before a dataset can be read: one of its forms, and what goes with it."""
     files = _usual_files(name)
-    there = {file.name for file, _ in files_there(files, root)}
-    forms = [file for file in files if not file.beside]
+    present = {file.name for file, _ in files_there(files, root)}
+    forms = [file for file in files if not file.companion]
     return [
-        *(forms[:1] if not any(file.name in there for file in forms) else ()),
-        *(file for file in files if file.beside and file.name not in there),
+        *(forms[:1] if not any(file.name in present for file in forms) else ()),
+        *(file for file in files if file.companion and file.name not in present),
     ]
 
 
@@ -56,8 +58,8 @@ def state(name: str, root: Path) -> str:
         missing = missing_files(name, root)
         if missing:
             return f"needs {missing[0].name}" if official_path(name, root) else "needs its file"
-        there = files_there(_usual_files(name), root)
-        short = any(file.size and path.is_file() and path.stat().st_size < file.size for file, path in there)
+        present = files_there(_usual_files(name), root)
+        short = any(file.size and path.is_file() and path.stat().st_size < file.size for file, path in present)
         return "file is incomplete" if short else "file is there"
     return "drawn here"
 

@@ -24,7 +24,7 @@ def export(
     *,
     limit: int | None = None,
     pictures: bool = False,
-    about: Mapping[str, Any] | None = None,
+    description: Mapping[str, Any] | None = None,
     progress: ReadingProgress | None = None,
 ) -> int:
     """Write images and factors; the folder appears when it is whole.
@@ -39,7 +39,7 @@ def export(
         folder: must not exist yet.
         limit: only the first so many images.
         pictures: as .png files.
-        about: what the images are, for meta.json.
+        description: what the images are, for meta.json.
         progress: called as progress(images done, images in all).
 
     Returns:
@@ -64,7 +64,7 @@ def export(
         raise ValueError(f"images are written as uint8, 0 to 255; these are {kind}")
     n_images = len(dataset) if limit is None else min(limit, len(dataset))
     folder.parent.mkdir(parents=True, exist_ok=True)
-    stored = None if pictures else content_of(dataset, limit=n_images, about=about)
+    stored = None if pictures else content_of(dataset, limit=n_images, description=description)
     if stored is not None:
         check_room(folder, stored)
     with atomic_folder(folder) as temporary:
@@ -91,8 +91,8 @@ def _write_pictures(dataset: FactorDataset, folder: Path, n_images: int, progres
 def _write_space(space: Space, path: Path, n_images: int) -> None:
     """What factors.csv does not tell: kinds, values, and how many levels there are."""
     if space.names:
-        kept = space if n_images == len(space) else first_of(space, n_images)
-        path.write_bytes(checksummed_json({"format": FORMAT, **described_space(kept)}))
+        written_space = space if n_images == len(space) else first_of(space, n_images)
+        path.write_bytes(checksummed_json({"format": FORMAT, **described_space(written_space)}))
 
 
 def _write_factors(dataset: FactorDataset, path: Path, n_images: int, pictures: bool) -> None:

@@ -16,11 +16,11 @@ def dataset_tables(root: Path) -> list[Table]:
     """Datasets that this package draws, official ones, and those of installed packages if there are any."""
     drawn = [_row(name, row, state(name, root)) for name, row in DATASETS.items() if row.rendered]
     official = [_row(name, row, state(name, root)) for name, row in DATASETS.items() if not row.rendered]
-    others = [_row(name, row, DATASETS.package_of(name)) for name, row in DATASETS.installed().items()]
+    installed = [_row(name, row, DATASETS.package_of(name)) for name, row in DATASETS.installed().items()]
     tables = [
         Table(HEADS, drawn, "lrll", title="Drawn by this package", keys=2),
         Table(HEADS, official, "lrll", title="Official files", keys=2),
-        Table((*HEADS[:3], "package"), others, "lrll", title="Of installed packages", keys=2),
+        Table((*HEADS[:3], "package"), installed, "lrll", title="Of installed packages", keys=2),
     ]
     return [table for table in tables if table.rows]
 
@@ -59,9 +59,9 @@ def summary_of(described: Mapping[str, Any]) -> Iterator[str]:
         )
     for key, value in facts:
         if value:
-            first, *others = value.split("\n")
+            first, *more_lines = value.split("\n")
             yield f"{key:<10}{first}"
-            yield from (" " * 10 + each for each in others)
+            yield from (" " * 10 + line for line in more_lines)
 
 
 def _content(n_images: int, shape: Sequence[int], grid: str) -> tuple[str, str]:
@@ -83,7 +83,9 @@ def options_and_notes(described: Mapping[str, Any]) -> Iterator[Table | str]:
 
 def factor_table(described: Mapping[str, Any]) -> Table:
     """A row for each factor."""
-    rows = [[each["name"], each["kind"], each["size"], _values(each["values"])] for each in described["factors"]]
+    rows = [
+        [factor["name"], factor["kind"], factor["size"], _values(factor["values"])] for factor in described["factors"]
+    ]
     return Table(["factor", "kind", "levels", "values"], rows, "llrl")
 
 

@@ -73,8 +73,8 @@ def subset_digest(whole: str, positions: IntArray) -> str:
     return _derived(whole, "subset", np.ascontiguousarray(positions, dtype="<i8").tobytes())
 
 
-def _derived(whole: str, how: str, more: bytes = b"") -> str:
-    return hashlib.sha256(f"{whole} {how}\n".encode() + more).hexdigest()[:16]
+def _derived(whole: str, part: str, more: bytes = b"") -> str:
+    return hashlib.sha256(f"{whole} {part}\n".encode() + more).hexdigest()[:16]
 
 
 def _drawing(dataset: FactorDataset) -> str | None:
@@ -132,15 +132,15 @@ def _of_chunks(dataset: FactorDataset, progress: ReadingProgress | None, pixels:
             done += len(index)
             if progress is not None:
                 progress(done, n_images)
-        for each in waiting:
-            digest.update(each.result())
+        for digest_of_chunk in waiting:
+            digest.update(digest_of_chunk.result())
     return digest.hexdigest()[:16]
 
 
 def _header(dataset: FactorDataset, images: UInt8Array) -> bytes:
     space = dataset.space
-    about = (RULE, len(dataset), images.shape[1:], images.dtype.str, space.names, space.kinds)
-    return repr((*about, space.sizes if isinstance(space, FactorSpace) else None)).encode()
+    described = (RULE, len(dataset), images.shape[1:], images.dtype.str, space.names, space.kinds)
+    return repr((*described, space.sizes if isinstance(space, FactorSpace) else None)).encode()
 
 
 def _of_chunk(images: UInt8Array, factors: FloatArray) -> bytes:
@@ -151,23 +151,23 @@ def _of_chunk(images: UInt8Array, factors: FloatArray) -> bytes:
 
 def _stamps(folder: Path) -> dict[str, list[int]]:
     """Size and times of the files of a stored set; that of the last change cannot be set to an earlier one."""
-    found = {}
+    stamps = {}
     for name in ("images.npy", "factors.npy", "meta.json"):
         if (folder / name).exists():
             stat = (folder / name).stat()
-            found[name] = [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
-    return found
+            stamps[name] = [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
+    return stamps
 
 
 def _noted(place: Path, stamps: Mapping[str, Any], compute: Callable[[], str]) -> str:
     """The digest that is noted at `place` for these stamps; else it is computed, and noted where that can be."""
-    about = {"rule": RULE, "files": dict(stamps)}
+    origin = {"rule": RULE, "files": dict(stamps)}
     with suppress(ValueError):  # none that can be read: it can always be made again
-        kept = read_object(place)
-        if kept.get("about") == about and re.fullmatch("[0-9a-f]{16}", str(kept.get("content"))):
-            return kept["content"]
-    found = compute()
+        note = read_object(place)
+        if note.get("about") == origin and re.fullmatch("[0-9a-f]{16}", str(note.get("content"))):
+            return note["content"]
+    content = compute()
     with suppress(OSError):  # a place that cannot be written: computed again next time
         place.parent.mkdir(parents=True, exist_ok=True)
-        write_text(place, json.dumps({"content": found, "about": about}) + "\n")
-    return found
+        write_text(place, json.dumps({"content": content, "about": origin}) + "\n")
+    return content

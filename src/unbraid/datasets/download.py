@@ -69,10 +69,10 @@ def _finish(file: OfficialFile, part: Path, path: Path, verify: bool) -> None:
     """Give what has arrived its name, if it is the file."""
     if verify and file.checksum:
         algorithm = file.checksum.partition(":")[0]
-        found = f"{algorithm}:{digest(part, algorithm)}"
-        if found != file.checksum:
+        checksum = f"{algorithm}:{digest(part, algorithm)}"
+        if checksum != file.checksum:
             raise ChecksumMismatch(
-                f"{mismatch(part, file, found)}. verify=False (--no-verify) accepts it as it is; "
+                f"{mismatch(part, file, checksum)}. verify=False (--no-verify) accepts it as it is; "
                 f"or delete {part} and get it again from {file.address}"
             )
     part.replace(path)

@@ -60,7 +60,7 @@ class Content:
     space: Space
     image_shape: ImageShape
     slabs: Iterable[UInt8Array]  # (n, height, width, channels) each, in the order of the index
-    about: Mapping[str, Any] = field(default_factory=dict)  # JSON: source, checksum, preprocessing, seed
+    description: Mapping[str, Any] = field(default_factory=dict)  # JSON: source, checksum, preprocessing, seed
     binary: bool = False  # every pixel is 0 or 255: keep one bit of it
 
 
@@ -133,7 +133,7 @@ def fill(folder: Path, content: Content, progress: ReadingProgress | None = None
         "image_shape": list(content.image_shape),
         "packed": content.binary,
         "sha256": _write_images(folder / "images.npy", content, progress),
-        "about": dict(content.about),
+        "about": dict(content.description),
     }
     if isinstance(content.space, FactorTable):
         np.save(folder / "factors.npy", content.space.table, allow_pickle=False)
@@ -147,7 +147,11 @@ def _row(content: Content) -> tuple[int, ...]:
 
 
 def content_of(
-    dataset: FactorDataset, *, limit: int | None = None, binary: bool = False, about: Mapping[str, Any] | None = None
+    dataset: FactorDataset,
+    *,
+    limit: int | None = None,
+    binary: bool = False,
+    description: Mapping[str, Any] | None = None,
 ) -> Content:
     """The first `limit` images of a dataset, or all of them, ready to be stored."""
     n_images = len(dataset) if limit is None else min(limit, len(dataset))
@@ -155,14 +159,14 @@ def content_of(
     if n_images < len(dataset):
         space = first_of(space, n_images)
     slabs = (dataset.images(np.arange(start, min(start + SLAB, n_images))) for start in range(0, n_images, SLAB))
-    return Content(space, dataset.image_shape, slabs, about or {}, binary)
+    return Content(space, dataset.image_shape, slabs, description or {}, binary)
 
 
 class StoredImages:
     """A stored dataset, read where it lies.
 
-    `own` says that the folder is the user's and no cache. `about` says where the images come from. Pickling keeps the
-    folder alone; a worker process maps the file anew.
+    `from_user` says that the folder is the user's and no cache. `description` says where the images come from. Pickling
+    keeps the folder alone; a worker process maps the file anew.
     Images of few bytes are compared with their checksum when they are opened; others by `verify`, as before a training.
 
     Raises:
@@ -170,8 +174,8 @@ class StoredImages:
         ValueError: the folder is damaged; the message says how and what to do.
     """
 
-    def __init__(self, folder: str | Path, *, again: bool = False, own: bool = False) -> None:
-        self.folder, self._own = Path(folder), own
+    def __init__(self, folder: str | Path, *, again: bool = False, from_user: bool = False) -> None:
+        self.folder, self._from_user = Path(folder), from_user
         try:
             self._open(again)
         except ValueError as error:
@@ -181,7 +185,7 @@ class StoredImages:
         meta = _read_meta(self.folder)
         try:
             self.image_shape: ImageShape = tuple(map(int, meta["image_shape"]))  # pyright: ignore[reportAttributeAccessIssue]
-            self.about: Mapping[str, Any] = meta["about"]
+            self.description: Mapping[str, Any] = meta["about"]
             self.sha256: str = meta["sha256"]
             self.packed = bool(meta["packed"])
             self.space: Space = _read_space(self.folder, meta)
@@ -224,11 +228,11 @@ class StoredImages:
 
     def _with_advice(self, error: ValueError) -> ValueError:
         # What is the user's own cannot be made again: nobody may be told to delete it.
-        advice = "write or copy it again" if self._own else "delete this folder and load the dataset again"
+        advice = "write or copy it again" if self._from_user else "delete this folder and load the dataset again"
         return ValueError(f"{error}; {advice}")
 
     def __reduce__(self) -> Any:
-        return partial(StoredImages, again=True, own=self._own), (self.folder,)
+        return partial(StoredImages, again=True, from_user=self._from_user), (self.folder,)
 
 
 # Eight pixels of 0 or 255 for each packed byte, highest bit first, as numpy.packbits has it.
@@ -247,8 +251,8 @@ def _write_images(path: Path, content: Content, progress: ReadingProgress | None
     if content.binary and prod(content.image_shape) % 8:
         raise ValueError(f"binary images must have a multiple of 8 pixels; got {content.image_shape}")
     with path.open("wb") as file:
-        about = {"descr": "|u1", "fortran_order": False, "shape": (n_images, *_row(content))}
-        np.lib.format.write_array_header_1_0(file, about)
+        header = {"descr": "|u1", "fortran_order": False, "shape": (n_images, *_row(content))}
+        np.lib.format.write_array_header_1_0(file, header)
         for slab in content.slabs:
             if slab.dtype != np.uint8 or slab.shape[1:] != content.image_shape:
                 raise ValueError(f"images must be uint8 {content.image_shape}; got {slab.dtype} {slab.shape[1:]}")
@@ -290,8 +294,8 @@ def _read_meta(folder: Path) -> dict[str, Any]:
 
 def _read_space(folder: Path, meta: Mapping[str, Any]) -> Space:
     def table() -> Any:
-        kept = meta.get("factors_sha256")  # not in sets stored by 0.1
-        if kept is not None and kept != _digest_of(folder / "factors.npy"):
+        checksum = meta.get("factors_sha256")  # not in sets stored by 0.1
+        if checksum is not None and checksum != _digest_of(folder / "factors.npy"):
             raise ValueError("factors.npy does not match its checksum")
         return read_npy(folder / "factors.npy")
 

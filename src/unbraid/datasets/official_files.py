@@ -36,7 +36,7 @@ class OfficialFile:
     downloads: bool = False  # fetched on request; otherwise by hand, as `how` tells
     how: str = ""  # what to do where it cannot be downloaded
     folder: str = ""  # name of the folder it unpacks to, which is read as well
-    beside: bool = False  # needed beside the first file of its dataset; otherwise it can stand in its place
+    companion: bool = False  # needed in addition to the first file of its dataset; otherwise an alternative to it
     option: str = ""  # of the dataset, with which alone this file is read: release=early
 
     @property
@@ -55,33 +55,33 @@ class ChecksumWarning(UserWarning):
 
 
 def located(
-    name: str, files: tuple[OfficialFile, ...], root: Path, given: str | Path | None
+    name: str, files: tuple[OfficialFile, ...], root: Path, user_path: str | Path | None
 ) -> tuple[OfficialFile, Path]:
     """The first of the forms in which a dataset is published that is there, any of which will do, and its path.
 
-    Where the user named a path it is `given`, and only this one is looked at; else `root`, the folder of all datasets,
-    and its folder "official".
+    If the user named a path (`user_path`), only this one is looked at; else `root`, the folder of all datasets, and its
+    folder "official".
 
     Raises:
         DatasetMissing: none is there.
         ValueError: the user's path has a name that none of the files has.
     """
-    if given is not None:
-        path = with_home(given)
+    if user_path is not None:
+        path = with_home(user_path)
         check_file(path)
         if not path.exists():
-            raise DatasetMissing(f"{path}: no such file. {_wanted(name, files, root)}")
+            raise DatasetMissing(f"{path}: no such file. {_instructions(name, files, root)}")
         for file in files:
             if path.name == file.name or (path.is_dir() and file.folder):
                 return file, path
         for file in files:  # a renamed copy
             if path.is_file() and _form(path) == _form(Path(file.name)):
                 return file, path
-        raise ValueError(f"{path}: not a file of dataset {name!r}. {_wanted(name, files, root)}")
+        raise ValueError(f"{path}: not a file of dataset {name!r}. {_instructions(name, files, root)}")
     for file, path in files_there(files, root):
         check_file(path)
         return file, path
-    raise DatasetMissing(f"dataset {name!r} needs a file that is not there. {_wanted(name, files, root)}")
+    raise DatasetMissing(f"dataset {name!r} needs a file that is not there. {_instructions(name, files, root)}")
 
 
 def files_there(files: tuple[OfficialFile, ...], root: Path) -> Iterator[tuple[OfficialFile, Path]]:
@@ -97,14 +97,14 @@ def _form(path: Path) -> str:
     return ".h5" if path.suffix == ".hdf5" else path.suffix
 
 
-def _wanted(name: str, files: tuple[OfficialFile, ...], root: Path) -> str:
+def _instructions(name: str, files: tuple[OfficialFile, ...], root: Path) -> str:
     file = files[0]
     size = f", {file.size:,} bytes" if file.size else ""
     checksum = f", {file.checksum}" if file.checksum else ", no checksum known"
     command = f"unbraid data get {name}" + (f" --file {file.name}" if file.option else "")
     get = f"Run `{command}`, or put it" if file.downloads else f"{file.how or 'Get it by hand'}; put it"
-    others = "".join(f"; {other.name} will do as well" for other in files[1:])
-    return f"It is {file.name} from {file.address}{size}{checksum}{others}. {get} at {root / FOLDER / file.name}"
+    alternatives = "".join(f"; {other.name} will do as well" for other in files[1:])
+    return f"It is {file.name} from {file.address}{size}{checksum}{alternatives}. {get} at {root / FOLDER / file.name}"
 
 
 def check(path: Path, file: OfficialFile, progress: ReadingProgress | None = None) -> str:
@@ -118,10 +118,10 @@ def check(path: Path, file: OfficialFile, progress: ReadingProgress | None = Non
     """
     check_size(path, file)
     algorithm, _, expected = (file.checksum or "sha256:").partition(":")
-    found = digest(path, algorithm, progress)
-    if expected and found != expected:
-        warnings.warn(mismatch(path, file, f"{algorithm}:{found}"), ChecksumWarning, stacklevel=2)
-    return f"{algorithm}:{found}"
+    found_digest = digest(path, algorithm, progress)
+    if expected and found_digest != expected:
+        warnings.warn(mismatch(path, file, f"{algorithm}:{found_digest}"), ChecksumWarning, stacklevel=2)
+    return f"{algorithm}:{found_digest}"
 
 
 def check_size(path: Path, file: OfficialFile) -> None:
@@ -134,8 +134,8 @@ def check_size(path: Path, file: OfficialFile) -> None:
         )
 
 
-def mismatch(path: Path, file: OfficialFile, found: str) -> str:
-    return f"{path}: its checksum is {found}, expected {file.checksum}; it is not the {file.name} that is known"
+def mismatch(path: Path, file: OfficialFile, checksum: str) -> str:
+    return f"{path}: its checksum is {checksum}, expected {file.checksum}; it is not the {file.name} that is known"
 
 
 def digest(path: Path, algorithm: str, progress: ReadingProgress | None = None) -> str:
@@ -165,17 +165,17 @@ def open_official(
     verify: bool = True,
     progress: ReadingProgress | None = None,
     preprocessing: Mapping[str, Any] | None = None,
-    kept_apart: Mapping[str, str | int | float | bool] | None = None,
+    cache_options: Mapping[str, str | int | float | bool] | None = None,
 ) -> StoredImages:
     """The cache of an official set; where there is none, the file is read once from end to end.
 
     `files` are the forms in which it is published, and `file` is where the user says that it is. `read` converts what
     was found, and `version` counts its changes; `verify` compares size and checksum first, and where there is a cache,
     it with a `file` that is given, unless this one was compared before and has not changed since. `preprocessing` goes
-    into the cache's metadata; the options in `kept_apart` make other images, and so need a cache of their own.
+    into the cache's metadata; the options in `cache_options` make other images, and so need a cache of their own.
     """
 
-    given = None if file is None else located(name, files, root, file)[1]
+    user_path = None if file is None else located(name, files, root, file)[1]
 
     def content() -> Content:
         form, path = located(name, files, root, file)
@@ -184,25 +184,25 @@ def open_official(
             checksum = check(path, form, progress)
         with naming(path):
             made = read(path)
-        about = {
+        description = {
             "source": form.name,
             "address": form.address,
             "checksum": checksum,
             "rendered": False,
             "preprocessing": dict(preprocessing or {}),
         }
-        with_source = replace(made, about=about | dict(made.about))
+        with_source = replace(made, description=description | dict(made.description))
         return replace(with_source, slabs=_naming(path, with_source.slabs))
 
-    folder = cache_folder(root, name, version, **(kept_apart or {}))
-    there = folder.exists()
+    folder = cache_folder(root, name, version, **(cache_options or {}))
+    stored_before = folder.exists()
     stored = cached(folder, content, progress)
-    if there and verify:
-        _check_source(stored, given, progress)
+    if stored_before and verify:
+        _check_source(stored, user_path, progress)
     return stored
 
 
-def _check_source(stored: StoredImages, given: Path | None, progress: ReadingProgress | None) -> None:
+def _check_source(stored: StoredImages, user_path: Path | None, progress: ReadingProgress | None) -> None:
     """Compare what is stored with the file that the user says it should be of.
 
     Warns:
@@ -211,22 +211,22 @@ def _check_source(stored: StoredImages, given: Path | None, progress: ReadingPro
     Raises:
         ValueError: it was made of another file.
     """
-    kept = str(stored.about.get("checksum"))
-    if kept == UNVERIFIED:
-        said = f"{stored.folder}: made of a file that was not checked (verify=False); delete this folder to check it"
-        warnings.warn(said, ChecksumWarning, stacklevel=2)
+    stored_checksum = str(stored.description.get("checksum"))
+    if stored_checksum == UNVERIFIED:
+        message = f"{stored.folder}: made of a file that was not checked (verify=False); delete this folder to check it"
+        warnings.warn(message, ChecksumWarning, stacklevel=2)
         return
-    algorithm, _, known = kept.partition(":")
-    if given is None or not given.is_file() or not known:
+    algorithm, _, known = stored_checksum.partition(":")
+    if user_path is None or not user_path.is_file() or not known:
         return
-    note, stamp = stored.folder / COMPARED, _stamp(given)
+    note, stamp = stored.folder / COMPARED, _stamp(user_path)
     with suppress(OSError):
         if note.read_bytes() == stamp.encode():
             return
-    if (found := digest(given, algorithm, progress)) != known:
+    if (checksum := digest(user_path, algorithm, progress)) != known:
         raise ValueError(
-            f"{given}: its checksum is {algorithm}:{found}, and what is stored was made of a file with {kept}; delete "
-            f"the folder {stored.folder} to have this one read"
+            f"{user_path}: its checksum is {algorithm}:{checksum}, and what is stored was made of a file with "
+            f"{stored_checksum}; delete the folder {stored.folder} to have this one read"
         )
     with suppress(OSError):  # a folder that cannot be written: compared again next time
         write_text(note, stamp)

@@ -101,7 +101,7 @@ class TorchRows:
 
     def __init__(self, dataset: Any) -> None:
         by_position = hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__")
-        if not by_position or any(each.__name__ == "IterableDataset" for each in type(dataset).__mro__):
+        if not by_position or any(base.__name__ == "IterableDataset" for base in type(dataset).__mro__):
             raise ValueError("a torch Dataset must be map-style, with __getitem__ and __len__")
         if not len(dataset):
             raise ValueError("the dataset has no images")
@@ -169,10 +169,10 @@ def checked_images(images: Any, name: str, alone: bool = False) -> UInt8Array:
     if array.dtype == np.bool_:
         array = array.astype(np.uint8) * np.uint8(255)
     if array.dtype != np.uint8 and not (alone and array.dtype.kind == "f"):
-        wanted = "uint8, 0 to 255" + (", or floats from 0 to 1" if alone else "")
+        expected = "uint8, 0 to 255" + (", or floats from 0 to 1" if alone else "")
         made = {"f": "From 0 to 1: (images * 255)", "u2": "From 0 to 65535: (images // 257)"}
         how = made.get(array.dtype.kind) or made.get(array.dtype.str[1:], "From 0 to 255: images")
-        raise ValueError(f"{name} must be {wanted}; got {array.dtype}. {how}.astype('uint8')")
+        raise ValueError(f"{name} must be {expected}; got {array.dtype}. {how}.astype('uint8')")
     if alone and array.ndim == 2 and array.dtype.kind == "f" and 0 not in array.shape:
         return array
     if array.ndim == 3:

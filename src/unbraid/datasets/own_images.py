@@ -96,22 +96,22 @@ def from_array(
     return _dataset(source, _columns(factors, names), kinds, grid)
 
 
-def images_of(given: Any) -> FactorDataset:
+def images_of(images: Any) -> FactorDataset:
     """A dataset as it is; and one without factors of images in an array, a tensor or a torch Dataset.
 
     Raises:
         ValueError: it is none of these; or as `from_array` and `from_torch`.
     """
-    if hasattr(given, "space") and hasattr(given, "images"):
-        return given
-    if isinstance(given, np.ndarray) or hasattr(given, "detach"):
-        return from_array(given)
-    if any(each.__module__.startswith("torch.utils.data") for each in type(given).__mro__):
-        return from_torch(given)
-    how = ". Images of one shape make an array: np.stack(images)" if isinstance(given, list | tuple) else ""
+    if hasattr(images, "space") and hasattr(images, "images"):
+        return images
+    if isinstance(images, np.ndarray) or hasattr(images, "detach"):
+        return from_array(images)
+    if any(base.__module__.startswith("torch.utils.data") for base in type(images).__mro__):
+        return from_torch(images)
+    how = ". Images of one shape make an array: np.stack(images)" if isinstance(images, list | tuple) else ""
     raise ValueError(
         'a dataset is its name or path, {"name": ..., options}, an array or tensor of images, a torch Dataset, or an '
-        f"object with space and images; got {type(given).__name__}{how}"
+        f"object with space and images; got {type(images).__name__}{how}"
     )
 
 
@@ -163,9 +163,9 @@ def _pictures(folder: Path, columns: list[Column], file_column: str) -> tuple[Pi
     """The pictures that a table names, and its other columns."""
     chosen = [column for column in columns if column.name == file_column]
     if not chosen:
-        there = ", ".join(column.name for column in columns)
+        available = ", ".join(column.name for column in columns)
         raise ValueError(
-            f"{columns[0].table}: no column {file_column!r} with the names of the pictures; it has {there}"
+            f"{columns[0].table}: no column {file_column!r} with the names of the pictures; it has {available}"
         )
     files = [str(cell) for cell in chosen[0].series]
     for row, name in enumerate(files):
@@ -215,7 +215,7 @@ def open_path(path: str | Path, *, kinds: Kinds = None, grid: bool | None = None
     if is_stored(path):
         _check_unchosen(path / META, kinds, grid)
         # Only what lies in the cache can be made again, and may be advised to be deleted.
-        return StoredImages(path, own=not path.resolve().is_relative_to(cache_root().resolve()))
+        return StoredImages(path, from_user=not path.resolve().is_relative_to(cache_root().resolve()))
     table = next((path / name for name in TABLES if (path / name).exists()), None)
     if (path / "images.npy").exists():
         return from_array(path / "images.npy", table, kinds=kinds, grid=grid)
@@ -271,12 +271,12 @@ def _exported_pictures(folder: Path, table: Path) -> FactorDataset:
 def pictures_below(folder: Path) -> tuple[str, ...]:
     """Paths of all pictures below a folder, in order; what is hidden is left out."""
     named = sorted(name for name in paths_below(folder) if Path(name).suffix.lower() in PICTURES)
-    found = [name for name in named if not (folder / name).is_dir()]
-    if not found:
+    pictures = [name for name in named if not (folder / name).is_dir()]
+    if not pictures:
         described = " nor ".join(("meta.json", *TABLES))
         kinds = ", ".join(sorted(PICTURES))
         raise ValueError(f"{folder}: no dataset; there is neither {described}, and no picture ({kinds}) or images.npy")
-    return tuple(found)
+    return tuple(pictures)
 
 
 def _open_file(path: Path, kinds: Kinds, grid: bool | None) -> FactorDataset:
@@ -294,33 +294,33 @@ def _open_file(path: Path, kinds: Kinds, grid: bool | None) -> FactorDataset:
             f"{path}: a dataset is a folder, an .npz file with images and factors, an .npy file of images, or a .csv "
             "or .parquet file of labels"
         )
-    there = npz_names(path)
-    called = {name: name for name in KNOWN}
-    if "images" not in there and "imgs" in there:
-        called |= LIKE_DSPRITES
-        if "latents_classes" not in there and "latents_values" in there:
-            called["factors"] = "latents_values"
+    members = npz_names(path)
+    member_names = {name: name for name in KNOWN}
+    if "images" not in members and "imgs" in members:
+        member_names |= LIKE_DSPRITES
+        if "latents_classes" not in members and "latents_values" in members:
+            member_names["factors"] = "latents_values"
     try:
         check_unpacked(path, unpacked_size(path), times=PICTURES_PACK)
     except ValueError as error:
         raise error if str(path) in str(error) else ValueError(f"{path}: {error}") from None
-    alone = there == [called["images"]]
-    for name in () if alone else (called["images"], called["factors"]):
-        if name not in there:
-            raise ValueError(f"{path}: no array {name!r}; it holds {', '.join(there) or 'nothing'}")
-    wanted = {name: own for name, own in called.items() if own in there}
-    arrays = npz_arrays(path, wanted.values())
-    held = {name: arrays[own] for name, own in wanted.items()}
-    if called["images"] == "imgs":
-        held = _as_of_dsprites(held)
-    images = ArrayRows(checked_images(held["images"], f"{path}: {called['images']}", alone))
-    _check_white(images.array, f"{path}: {called['images']}")
+    alone = members == [member_names["images"]]
+    for name in () if alone else (member_names["images"], member_names["factors"]):
+        if name not in members:
+            raise ValueError(f"{path}: no array {name!r}; it holds {', '.join(members) or 'nothing'}")
+    available = {name: member for name, member in member_names.items() if member in members}
+    arrays = npz_arrays(path, available.values())
+    arrays_by_name = {name: arrays[member] for name, member in available.items()}
+    if member_names["images"] == "imgs":
+        arrays_by_name = _as_of_dsprites(arrays_by_name)
+    images = ArrayRows(checked_images(arrays_by_name["images"], f"{path}: {member_names['images']}", alone))
+    _check_white(images.array, f"{path}: {member_names['images']}")
     if alone:
         return _without_factors(images, kinds=kinds, grid=grid)
-    names = _texts(path, "factor_names", held["factor_names"]) if "factor_names" in held else None
-    if kinds is None and "factor_kinds" in held:
-        kinds = _texts(path, "factor_kinds", held["factor_kinds"])  # pyright: ignore[reportAssignmentType]
-    return _dataset(images, table_columns(columns_of(held["factors"], names), str(path)), kinds, grid)
+    names = _texts(path, "factor_names", arrays_by_name["factor_names"]) if "factor_names" in arrays_by_name else None
+    if kinds is None and "factor_kinds" in arrays_by_name:
+        kinds = _texts(path, "factor_kinds", arrays_by_name["factor_kinds"])  # pyright: ignore[reportAssignmentType]
+    return _dataset(images, table_columns(columns_of(arrays_by_name["factors"], names), str(path)), kinds, grid)
 
 
 def _check_white(images: UInt8Array, name: str) -> None:
@@ -346,21 +346,21 @@ def _texts(path: Path, name: str, array: Any) -> list[str]:
         raise ValueError(f"{path}: array {name!r} is no text in UTF-8 ({error})") from error
 
 
-def _as_of_dsprites(held: dict[str, Any]) -> dict[str, Any]:
+def _as_of_dsprites(arrays: dict[str, Any]) -> dict[str, Any]:
     """Pixels of 0 and 1 as 0 and 255, and columns of factors by their names; one that never varies is no factor.
 
     The names stand in a pickle in such files, which is not opened: those of dSprites, where there are as many columns.
     """
-    if held["images"].dtype.kind in "ui" and held["images"].max(initial=0) == 1:
-        held["images"] = held["images"] * np.uint8(255)
-    factors = held.get("factors")
-    if factors is not None and factors.ndim == 2 and "factor_names" not in held:
+    if arrays["images"].dtype.kind in "ui" and arrays["images"].max(initial=0) == 1:
+        arrays["images"] = arrays["images"] * np.uint8(255)
+    factors = arrays.get("factors")
+    if factors is not None and factors.ndim == 2 and "factor_names" not in arrays:
         names = NAMES_OF_DSPRITES if factors.shape[1] == len(NAMES_OF_DSPRITES) else None
         # NaN differs from itself, and so is kept, to be refused by its row.
         varied = (factors != factors[:1]).any(axis=0) if len(factors) else np.ones(factors.shape[1], dtype=bool)
-        held["factors"] = factors[:, varied]
-        held["factor_names"] = np.array(names or [f"factor_{k}" for k in range(factors.shape[1])])[varied]
-    return held
+        arrays["factors"] = factors[:, varied]
+        arrays["factor_names"] = np.array(names or [f"factor_{k}" for k in range(factors.shape[1])])[varied]
+    return arrays
 
 
 @dataclass(frozen=True, eq=False)
@@ -399,8 +399,8 @@ def _columns(factors: Any, names: Sequence[str] | None, file_column: str = FILE_
 def _without_factors(
     source: Rows, *, names: Sequence[str] | None = None, kinds: Kinds = None, grid: bool | None = None
 ) -> OwnImages:
-    for name, given in (("names", names), ("kinds", kinds), ("grid", grid)):
-        if given is not None:
+    for name, value in (("names", names), ("kinds", kinds), ("grid", grid)):
+        if value is not None:
             raise ValueError(f"{name} is of factors, and these images have none")
     return OwnImages(source, FactorTable((), (), np.empty((len(source), 0))))
 
@@ -413,21 +413,27 @@ def _dataset(source: Rows, columns: list[Column], kinds: Kinds, grid: bool | Non
     chosen = _chosen_kinds(kinds, columns)
     levels, values, numbers = zip(*(column.levels(chosen.get(column.name)) for column in columns), strict=True)
     names = tuple(column.name for column in columns)
-    found: tuple[Kind, ...] = tuple(column.kind(chosen.get(column.name)) for column in columns)
-    around = tuple(map(_around, columns, found, values))
+    known_kinds: tuple[Kind, ...] = tuple(column.kind(chosen.get(column.name)) for column in columns)
+    around = tuple(map(_around, columns, known_kinds, values))
     if grid is not False:
-        refusal = _no_grid(columns, levels, found, chosen)
+        refusal = _no_grid(columns, levels, known_kinds, chosen)
         if not refusal:
             # A number that repeats like a level is one, whatever it looks like.
-            as_levels: tuple[Kind, ...] = tuple("ordinal" if kind == "continuous" else kind for kind in found)
+            as_levels: tuple[Kind, ...] = tuple("ordinal" if kind == "continuous" else kind for kind in known_kinds)
             space = FactorSpace(names, tuple(map(len, values)), as_levels, values)
             return OwnImages(source, space, np.argsort(space.index(np.stack(levels, axis=1))))
         if grid:
             raise ValueError(f"{columns[0].table} is no grid: {refusal}")
-    table = [real if kind == "continuous" else level for real, level, kind in zip(numbers, levels, found, strict=True)]
-    kept = tuple(() if kind == "continuous" else each for each, kind in zip(values, found, strict=True))
+    table = [
+        real if kind == "continuous" else level for real, level, kind in zip(numbers, levels, known_kinds, strict=True)
+    ]
+    level_values = tuple(
+        () if kind == "continuous" else column_values for column_values, kind in zip(values, known_kinds, strict=True)
+    )
     texts = tuple(map(named_levels, values))
-    return OwnImages(source, FactorTable(names, found, np.stack(table, axis=1), None, texts, around, kept))
+    return OwnImages(
+        source, FactorTable(names, known_kinds, np.stack(table, axis=1), None, texts, around, level_values)
+    )
 
 
 def _around(column: Column, kind: Kind, values: Values) -> int:

@@ -20,13 +20,13 @@ def of_everywhere(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if name not in PLACES}
 
 
-def check_recorded(name: str, where: Path, how: str) -> None:
+def check_recorded(name: str, where: Path, trust: str) -> None:
     """Refuse a dataset that a file names by its path, unless the user did as well.
 
-    `where` it is named and `how` the user trusts it stand in the error.
+    The error says `where` it is named, and what the user gives to trust it (`trust`).
 
     Raises:
         UntrustedData: it is a path. Nothing was looked for there.
     """
     if not isinstance(name, Trusted) and is_path(name, DATASETS):
-        raise UntrustedData(f"{where} names images by their path, {name!r}, and this would read them", name, how)
+        raise UntrustedData(f"{where} names images by their path, {name!r}, and this would read them", name, trust)

@@ -44,8 +44,13 @@ def open_shapes3d_rendered(root: Path, *, progress: ReadingProgress | None = Non
     """
 
     def content() -> Content:
-        about = {"rendered": True, "follows": "3D Shapes", "version": VERSION, "channels": "floor, wall, object, white"}
-        return Content(GEOMETRY, (64, 64, 4), _views(), about)
+        description = {
+            "rendered": True,
+            "follows": "3D Shapes",
+            "version": VERSION,
+            "channels": "floor, wall, object, white",
+        }
+        return Content(GEOMETRY, (64, 64, 4), _views(), description)
 
     stored = cached(cache_folder(root, "shapes3d_rendered", VERSION), content, progress)
     layers = np.ascontiguousarray(stored.images(np.arange(len(GEOMETRY))).transpose(0, 3, 1, 2))

@@ -101,8 +101,8 @@ def open_sprites(
     chosen = {"antialias": antialias, "drop_duplicate_orientation": drop_duplicate_orientation}
     folder = cache_folder(root, "sprites", VERSION, **{key: value for key, value in chosen.items() if value})
     if cache:
-        about = {"source": f"unbraid sprites, version {VERSION}", "rendered": True} | chosen
-        return cached(folder, lambda: content_of(drawn, binary=not antialias, about=about), progress)
+        description = {"source": f"unbraid sprites, version {VERSION}", "rendered": True} | chosen
+        return cached(folder, lambda: content_of(drawn, binary=not antialias, description=description), progress)
     return StoredImages(folder) if cache is None and folder.exists() else drawn
 
 

@@ -51,15 +51,15 @@ class SubsetDataset:
         whole = self.dataset.space
         table = whole.factors(self.positions)
         complete = _grid_of_levels(whole, self.positions, table) if isinstance(whole, FactorSpace) else None
-        kept = np.flatnonzero((table != table[:1]).any(axis=0))
-        if not len(kept):
+        varying = np.flatnonzero((table != table[:1]).any(axis=0))
+        if not len(varying):
             return FactorTable(whole.names, whole.kinds, table, levels=whole.levels, values=_values_of_table(whole))
-        names, kinds = zip(*((whole.names[column], whole.kinds[column]) for column in kept), strict=True)
-        levels = tuple(whole.levels[column] for column in kept) if whole.levels else ()
-        around = tuple(whole.turns[column] if whole.kinds[column] == "cyclic" else 0 for column in kept)
+        names, kinds = zip(*((whole.names[column], whole.kinds[column]) for column in varying), strict=True)
+        levels = tuple(whole.levels[column] for column in varying) if whole.levels else ()
+        around = tuple(whole.turns[column] if whole.kinds[column] == "cyclic" else 0 for column in varying)
         values = _values_of_table(whole)
-        values = tuple(values[column] for column in kept) if values else ()
-        return FactorTable(names, kinds, table[:, kept], complete, levels, around, values)
+        values = tuple(values[column] for column in varying) if values else ()
+        return FactorTable(names, kinds, table[:, varying], complete, levels, around, values)
 
     @property
     def image_shape(self) -> ImageShape:
@@ -96,13 +96,13 @@ def _grid_of_levels(whole: FactorSpace, positions: IntArray, table: FloatArray |
     grid = np.stack([column[place] for column, place in zip(levels, places, strict=True)], axis=1)
     if not np.array_equal(whole.index(grid), positions):
         return None
-    kept = [column for column, size in enumerate(sizes) if size > 1]
+    varying = [column for column, size in enumerate(sizes) if size > 1]
     values = whole.values or tuple(tuple(map(float, range(size))) for size in whole.sizes)
     return FactorSpace(
-        tuple(whole.names[column] for column in kept),
-        tuple(sizes[column] for column in kept),
-        tuple(_kind_of_levels(whole, column, levels[column]) for column in kept),
-        tuple(tuple(values[column][level] for level in levels[column]) for column in kept),
+        tuple(whole.names[column] for column in varying),
+        tuple(sizes[column] for column in varying),
+        tuple(_kind_of_levels(whole, column, levels[column]) for column in varying),
+        tuple(tuple(values[column][level] for level in levels[column]) for column in varying),
     )
 
 

@@ -64,8 +64,8 @@ def open_teapot(
     def content() -> Content:
         factors = draw_factors(n_images, seed)
         slabs = (draw_teapots(factors[start : start + SLAB]) for start in range(0, n_images, SLAB))
-        about = {"rendered": True, "follows": "DCI teapot", "version": VERSION, "seed": seed}
-        return Content(FactorTable(NAMES, KINDS, factors), (64, 64, 3), slabs, about)
+        description = {"rendered": True, "follows": "DCI teapot", "version": VERSION, "seed": seed}
+        return Content(FactorTable(NAMES, KINDS, factors), (64, 64, 3), slabs, description)
 
     return cached(cache_folder(root, "teapot", VERSION, **options), content, progress)
 

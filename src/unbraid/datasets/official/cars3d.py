@@ -78,12 +78,12 @@ def _views(name: str, data: bytes, n_elevations: int, n_azimuths: int) -> UInt8A
     from scipy.io import loadmat
 
     try:
-        held = loadmat(BytesIO(data), variable_names=["im"])
+        content = loadmat(BytesIO(data), variable_names=["im"])
     except Exception as error:  # whatever the bytes of a damaged file lead SciPy to
         raise ValueError(f"{name} is not a readable MATLAB file ({error_line(error)})") from error
-    if "im" not in held:
+    if "im" not in content:
         raise ValueError(f"{name} has no array 'im'")
-    views: Any = held["im"]
+    views: Any = content["im"]
     if views.shape != (128, 128, 3, n_azimuths, n_elevations) or views.dtype != np.uint8:
         raise ValueError(
             f"{name}: 'im' is {views.dtype} {views.shape} where uint8 "

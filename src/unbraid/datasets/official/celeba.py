@@ -33,7 +33,7 @@ ATTRIBUTES = OfficialFile(
     size=26_721_026,
     sha256="f0e5da289d5ccf75ffe8811132694922b60f2af59256ed362afa03fefba324d0",
     how=_HOW,
-    beside=True,
+    companion=True,
 )
 FILES = (IMAGES, ATTRIBUTES)
 # fmt: off
@@ -71,8 +71,8 @@ def open_celeba(
     check_choice("preprocessing", preprocessing, ("crop", "resize"))
 
     def content(path: Path) -> Content:
-        beside = path.parent / ATTRIBUTES.name
-        attributes = beside if beside.exists() else located("celeba", (ATTRIBUTES,), root, None)[1]
+        neighbour = path.parent / ATTRIBUTES.name
+        attributes = neighbour if neighbour.exists() else located("celeba", (ATTRIBUTES,), root, None)[1]
         if verify:
             check(attributes, ATTRIBUTES)
         return read(path, attributes, preprocessing)
@@ -87,7 +87,7 @@ def open_celeba(
         verify=verify,
         progress=progress,
         preprocessing={"method": preprocessing, "size": 64, "resampling": "lanczos"},
-        kept_apart={"preprocessing": preprocessing} if preprocessing != "resize" else None,
+        cache_options={"preprocessing": preprocessing} if preprocessing != "resize" else None,
     )
 
 
@@ -118,8 +118,8 @@ def read_attributes(path: Path, n_images: int = N_IMAGES) -> tuple[list[str], In
 
 def _images(path: Path, names: list[str], preprocessing: str) -> Iterator[UInt8Array]:
     with bundle(path) as files:
-        last, wanted = {name: PurePosixPath(name).name for name in files.names}, set(names)
-        inside = file_of_each(path, (name for name in files.names if last[name] in wanted), last.get)
+        last, image_names = {name: PurePosixPath(name).name for name in files.names}, set(names)
+        inside = file_of_each(path, (name for name in files.names if last[name] in image_names), last.get)
         for name in names:
             if name not in inside:
                 raise ValueError(f"{path}: there is no {name}")

@@ -63,7 +63,7 @@ def open_chairs3d(
         verify=verify,
         progress=progress,
         preprocessing={"method": preprocessing, "size": 64, "resampling": "lanczos", "colour": "grey"},
-        kept_apart={"preprocessing": preprocessing} if preprocessing != "crop" else None,
+        cache_options={"preprocessing": preprocessing} if preprocessing != "crop" else None,
     )
 
 
@@ -93,8 +93,8 @@ def _images(path: Path, preprocessing: str, space: FactorSpace) -> Iterator[UInt
 
 def _view_of(name: str) -> tuple[str, int, int] | None:
     """Folder, elevation and azimuth."""
-    found = _NAME.search(name)
-    return (found[1], int(found[2]), int(found[3])) if found else None
+    match = _NAME.search(name)
+    return (match[1], int(match[2]), int(match[3])) if match else None
 
 
 def _view(files: Bundle, name: str, preprocessing: str) -> Any:

@@ -49,8 +49,8 @@ def _images(path: Path, space: FactorSpace) -> Iterator[UInt8Array]:
 
 
 def _pose(name: str) -> tuple[int, int] | None:
-    found = _NAME.search(name)
-    return (int(found[1]) - 1, int(found[2])) if found else None
+    match = _NAME.search(name)
+    return (int(match[1]) - 1, int(match[2])) if match else None
 
 
 open_coil100 = official_opener("coil100", FILES, read, VERSION, {"size": 64, "resampling": "lanczos"})

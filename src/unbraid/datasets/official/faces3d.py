@@ -40,8 +40,8 @@ def _slabs(path: Path, space: FactorSpace) -> Iterator[UInt8Array]:
         raise ValueError(f"{path}: damaged, or holds more than tensors ({reason})") from error
     shape = (*space.sizes, 64, 64)
     if not isinstance(tensor, torch.Tensor) or tensor.dtype != torch.uint8 or tuple(tensor.shape) != shape:
-        found = f"{tensor.dtype} {tuple(tensor.shape)}" if isinstance(tensor, torch.Tensor) else type(tensor).__name__
-        raise ValueError(f"{path}: it holds {found} where a uint8 tensor {shape} was expected")
+        content = f"{tensor.dtype} {tuple(tensor.shape)}" if isinstance(tensor, torch.Tensor) else type(tensor).__name__
+        raise ValueError(f"{path}: it holds {content} where a uint8 tensor {shape} was expected")
     images = tensor.numpy().reshape(len(space), 64, 64, 1)
     for start in range(0, len(images), SLAB):
         yield images[start : start + SLAB]

@@ -53,8 +53,8 @@ def _slabs(path: Path, space: FactorSpace) -> Iterator[UInt8Array]:
 
 
 def _stem(name: str) -> str | None:
-    found = _NAME.search(name)
-    return found[1] if found else None
+    match = _NAME.search(name)
+    return match[1] if match else None
 
 
 def _mesh(files: Bundle, name: str) -> Mesh:

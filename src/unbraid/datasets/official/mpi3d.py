@@ -106,7 +106,7 @@ def _opener(name: str) -> Callable[..., StoredImages]:
             file=file,
             verify=verify,
             progress=progress,
-            kept_apart={"release": release} if early else None,
+            cache_options={"release": release} if early else None,
         )
 
     return opener

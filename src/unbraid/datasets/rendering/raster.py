@@ -100,8 +100,8 @@ def render(
             f"a mesh reaches {reach:.3g} from the origin and the camera stands at {scene.distance:.3g}: "
             "move it back, or scale the mesh"
         )
-    held = (whole.vertices, whole.faces, whole.normals, whole.paint)
-    vertices, faces, normals, paint = (np.ascontiguousarray(each) for each in held)
+    arrays = (whole.vertices, whole.faces, whole.normals, whole.paint)
+    vertices, faces, normals, paint = (np.ascontiguousarray(array) for array in arrays)
     starts = _starts(mesh.vertices for mesh in meshes), _starts(mesh.faces for mesh in meshes)
     lens = _lens(scene, size * samples)
     out = np.empty((len(views), paint.shape[1] + 1, size, size), dtype=np.uint8)

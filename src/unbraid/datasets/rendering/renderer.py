@@ -116,8 +116,8 @@ def cached_objects(
             yield from slabs(mesh_of, factors[:, column], views(factors), scene)
 
     def content() -> Content:
-        about = {"rendered": True, "follows": follows, "version": version, "seed": seed}
-        return Content(space, (64, 64, 3), drawn(), about)
+        description = {"rendered": True, "follows": follows, "version": version, "seed": seed}
+        return Content(space, (64, 64, 3), drawn(), description)
 
     return cached(cache_folder(root, name, version, **options), content, progress)
 
