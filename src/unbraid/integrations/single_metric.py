@@ -42,7 +42,7 @@ class Number:
             )
         return upward
 
-    def of(self, codes: Any, factors: Any) -> float:
+    def compute(self, codes: Any, factors: Any) -> float:
         """The number itself.
 
         Raises:

@@ -25,7 +25,7 @@ class Scorer:
         encode = getattr(estimator, self.method, None)
         if encode is None:
             raise ValueError(f"{type(estimator).__name__} has no method {self.method!r}; name one that returns codes")
-        return self.sign * self.number.of(encode(X), y)
+        return self.sign * self.number.compute(encode(X), y)
 
 
 def scorer(

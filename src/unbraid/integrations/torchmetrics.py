@@ -76,7 +76,7 @@ class CodeMetric(torchmetrics.Metric):
         if not len(self.codes):
             raise ValueError("there are no rows yet: call update first")
         gathered = [torchmetrics.utilities.dim_zero_cat(batches) for batches in (self.codes, self.factors)]
-        return torch.tensor(self._number.of(*gathered), dtype=torch.float32, device=self.device)
+        return torch.tensor(self._number.compute(*gathered), dtype=torch.float32, device=self.device)
 
     def plot(self, val: Any = None, ax: Any = None) -> tuple[Any, Any]:
         """Figure and axes of one value, by default that of now, or of several."""
