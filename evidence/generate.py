@@ -335,12 +335,12 @@ def main() -> None:
     pages = {
         "docs/metrics.md": metrics_page(),
         "docs/datasets.md": datasets.overview(),
-        "docs/families.md": families.overview(),
+        "docs/families.md": filled("docs/families.md", {"families": families.overview()}),
         "docs/figures.md": figures_page(),
         "docs/which-metric.md": filled("docs/which-metric.md", {"behaviour": behaviour(), "stressed": stressed()}),
-        "docs/intervals.md": filled("docs/intervals.md", {"coverage": coverage(), "alarms": alarms()}),
+        "docs/how-sure.md": filled("docs/how-sure.md", {"coverage": coverage(), "alarms": alarms()}),
         "docs/audit.md": filled("docs/audit.md", audited()),
-        "docs/faults.md": filled("docs/faults.md", {"faults": faults()}),
+        "docs/studies.md": filled("docs/studies.md", {"faults": faults()}),
         "docs/ranking.md": filled(
             "docs/ranking.md", {"picks": selection.picks(), "correlations": selection.correlations()}
         ),

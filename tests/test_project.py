@@ -54,7 +54,7 @@ def test_folders_that_a_workflow_tests_are_there() -> None:
     assert all((ROOT / path).exists() for path in paths)
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "RELEASING.md", "docs/development.md"])
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "RELEASING.md", "docs/extending.md"])
 def test_targets_that_a_page_names_are_in_the_makefile(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     assert set(re.findall(r"^\s*make ([a-z-]+)|`make ([a-z-]+)", text, flags=re.MULTILINE)) <= {

@@ -6,7 +6,7 @@
 Two models are drawn from one source, so that neither is better: codes with noise of their own for the same rows
 (paired), or for rows of their own (unpaired). Of tests at .05 as many as 5 in 100 may find a difference; after the
 correction (Holm) as many as 5 in 100 comparisons may find any at all. Writes evidence/false_alarms.json, from which
-`evidence/generate.py` makes the table of docs/intervals.md.
+`evidence/generate.py` makes the table of docs/how-sure.md.
 """
 
 import argparse

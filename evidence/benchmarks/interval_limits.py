@@ -1,7 +1,7 @@
 """How often intervals hold the mean where they are hard: `r2` of heavy-tailed codes, `mig` of a few groups of rows.
 
     python evidence/benchmarks/interval_limits.py --samples 20    a piece of it
-    python evidence/benchmarks/interval_limits.py                 the tables of docs/intervals.md: half an hour of one core
+    python evidence/benchmarks/interval_limits.py                 the tables of docs/how-sure.md: half an hour of one core
 
 An interval should hold the mean of the scores of all samples. `r2` gives none where a code or a continuous factor has
 heavy tails: a mean over samples then rests on a few of them, far below the others.

@@ -16,7 +16,7 @@ ABOUT = """\
 What papers report, beside what was measured with unbraid, number by number. A reported number has its place in the
 paper, a measured one the study that it comes from. Rows of `unbraid` are means over seeds that no single number of a
 paper is held against. Point at a measured number to see seeds, commit and the reason why it differs.
-[The guide](results.md) says how the records are kept."""
+[The guide](reproductions/index.md#reported-and-measured-numbers) says how the records are kept."""
 
 
 def page() -> str:

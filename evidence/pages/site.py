@@ -19,21 +19,18 @@ FOLDERS = (*ROWS, "reference")  # that hold nothing but what is made here
 
 # What stands below each page in the menu.
 TREES: Mapping[str, list[str]] = {
-    "index": ["quickstart", "tutorials/index", "guides", "reference", "gallery", "reproductions/index", "development"],
+    "index": ["quickstart", "tutorials/index", "guides", "reference", "gallery", "reproductions/index", "Take part <extending>"],
     "tutorials/index": ["own-codes", "own-images", "which-model"],
     "guides": [
-        "scoring", "which-metric", "how-sure", "intervals", "is-this-number-right", "why-numbers-differ",
-        "fit", "training", "trained-models", "supervision",
-        "studies", "scaling-out", "generalisation", "faults", "audit", "zoo",
-        "ranking", "paper", "results", "sharing",
-        "anndata", "scikit-learn", "lightning", "sparse-autoencoders", "neurons",
+        "scoring", "which-metric", "how-sure", "is-this-number-right", "audit", "fit", "training",
+        "studies", "scaling-out", "generalisation", "ranking", "paper", "sharing", "libraries",
     ],
     "reference": ["glossary", "metrics", "families", "datasets", "figures", "reported", "commands", "reference/index"],
     "reference/index": [f"{name.removeprefix('unbraid.')} <{name}>" for name in reference.modules()],
     "reproductions/index": [
         "rules", "behaviour", "beta-tcvae-2018", "dci-2018", "lsbd-2022", "snc-nk-2023", "udr-2020",
     ],
-    "development": ["extending", *OUTSIDE.values()],
+    "extending": list(OUTSIDE.values()),
     **{folder: [f"{folder}/{name}" for name in table] for folder, (table, _) in ROWS.items()},
 }  # fmt: skip
 
