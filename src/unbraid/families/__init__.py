@@ -58,11 +58,11 @@ per optimizer step (a function as below) and its row; and one line in `family_ta
     in evaluation mode, without gradients; images float, channels first, decoded ones as means in [0, 1] (a Gaussian
     decoder's are not clipped).
 
-`supervision=Supervision(kind, needs, amounts, make)`, for a family that must be told something about images
-    `make(space, settings, seed) -> Supply` chooses what one member is told, before its training: `Items` by name,
+`supervision=Supervision(kind, needs, amounts, make)`, for a family that needs supervision
+    `make(space, settings, seed) -> Supply` chooses the supervision of one member, before its training: `Items` by name,
     each n items of one or several positions in the dataset, (n, ...), with what is known of them, (n, ...) each.
     It is a function of its arguments alone (resuming makes it again), for every seed of the same shapes, and raises
-    ValueError with the reason for factors that cannot give it (`grid_of`, `cyclic_of` in `supervision` do). `used`
+    ValueError with the reason where the factors do not allow it (`grid_of`, `cyclic_of` in `supervision` do). `used`
     says how much it is and ends in the run's config.json. `amounts` names the structural hyperparameters that say
     how much; where 0 items are allowed, `turn` must keep the optimizer step waiting.
     Labelled pairs: Items(series.index, {"turns": series.turns}), positions (n, 2), turns (n, 2, n_factors).
@@ -96,7 +96,7 @@ per optimizer step (a function as below) and its row; and one line in `family_ta
 the other.
 
 `diverges_when_stacked(precision, settings)` says whether stacked members would stray from the same members alone
-    by more than docs/training.md promises; such are trained one after the other, too.
+    by more than docs/training.md promises; they are then trained one after the other, too.
 
 `version=1`, raised whenever a change moves the weights that the same settings give; it is part of ids from 2 on, and
     tests/training/golden.json holds what 32 steps came to.

@@ -90,7 +90,7 @@ NOISE = Draw("noise", "normal", ("latents",), of="pairs")
 
 
 def make_pairs(space: Space, settings: Settings, seed: int) -> Supply:
-    """Pairs that share factors, though not which."""
+    """Pairs of images that share factors; which ones is not recorded."""
     changed = settings["changed"] or None
     with by_hyperparameters(n="pairs"):
         pairs = weak_pairs(grid_of(space), settings["pairs"], changed=changed, rule=settings["rule"], seed=seed)

@@ -265,12 +265,12 @@ def beta_tcvae_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: An
 
 
 def log_prior(modules: nn.ModuleDict, settings: Settings) -> LogDensity | None:
-    """By the flow, where there is one."""
+    """Density under the flow; None for the standard normal."""
     return modules["prior"] if settings["prior"] == "factorial_flow" else None
 
 
 def draw_prior(modules: nn.ModuleDict, settings: Settings, normal: Tensor, uniform: Tensor) -> Tensor:
-    """Of the flow, where there is one."""
+    """Samples of the flow; the noise itself for the standard normal."""
     return cast(FactorialFlow, modules["prior"]).from_base(normal) if settings["prior"] == "factorial_flow" else normal
 
 

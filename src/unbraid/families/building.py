@@ -1,4 +1,4 @@
-"""The networks of one member of a family, and what it is told about its images."""
+"""The networks of one member of a family, and its supervision."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ from unbraid.files.trust import is_code
 
 @dataclass(frozen=True)
 class Member:
-    """What tells one member of a population from the others."""
+    """Seed and hyperparameters of one member of a population."""
 
     seed: int
     hyper: Mapping[str, Value]  # every hyperparameter of the family, structural ones equal in one population
@@ -51,33 +51,33 @@ def glorot(modules: nn.Module) -> None:
 
 
 def recorded(family: Family, hyper: Mapping[str, Value]) -> dict[str, Value]:
-    """What a config holds of hyperparameters: all but those that came later and are at their defaults."""
+    """Hyperparameters as config.json has them: without later additions that are at their defaults."""
     rows = family.hyperparameters
     return {name: value for name, value in hyper.items() if not (rows[name].later and value == rows[name].default)}
 
 
 def completed(family: Family, recorded: Mapping[str, Value]) -> dict[str, Value]:
-    """Every hyperparameter, from what a config holds."""
+    """Every hyperparameter: those of config.json, and the defaults of later additions."""
     rows = family.hyperparameters.items()
     return {**{name: row.default for name, row in rows if row.later or name in recorded}, **recorded}
 
 
 def weights_of(family: Family, shape: tuple[int, ...], settings: Mapping[str, Any], seed: int) -> dict[str, Tensor]:
-    """The weights of a member by name; without the memory for them, where its networks can be built so."""
+    """The weights of a member by name; on the meta device, without memory, where its networks can be built there."""
     return (_without_memory(family, shape, settings) or build_member(family, shape, settings, seed)).state_dict()
 
 
 def filled_member(
     family: Family, shape: tuple[int, ...], settings: Mapping[str, Any], seed: int, weights: Mapping[str, Tensor]
 ) -> nn.ModuleDict:
-    """The modules of a member with these weights, in evaluation mode; none is drawn that would be replaced at once.
+    """The modules of a member with these weights, in evaluation mode; no initial values are drawn for them.
 
     Args:
         weights: all of them, as `weights_of` names them; copied.
     """
     built = _without_memory(family, shape, settings)
     if built is None or len(built.state_dict()) < sum(1 for _ in (*built.parameters(), *built.buffers())):
-        built = build_member(family, shape, settings, seed)  # what no file keeps has to be computed
+        built = build_member(family, shape, settings, seed)  # buffers that are not saved have to be computed
         built.load_state_dict(weights)
     else:
         built = _copied(built)
@@ -86,7 +86,7 @@ def filled_member(
 
 
 def _copied(module: nn.Module) -> Any:
-    """The same modules, whose weights can be set without touching those of the original; as `deepcopy`, but quick."""
+    """A copy of the modules with the same weights, to be replaced by assignment; quicker than `deepcopy`."""
     twin = copy(module)
     for weights in ("_parameters", "_buffers"):
         vars(twin)[weights] = dict(vars(module)[weights])
@@ -94,17 +94,17 @@ def _copied(module: nn.Module) -> Any:
     return twin
 
 
-_EMPTY: dict[str, nn.ModuleDict] = {}  # of our own networks; those of the user's may be edited
+_EMPTY: dict[str, nn.ModuleDict] = {}  # only networks of this package: a user's may be edited meanwhile
 _MOST_EMPTY = 8
 
 
 def _without_memory(family: Family, shape: tuple[int, ...], settings: Mapping[str, Any]) -> nn.ModuleDict | None:
-    """The modules of any member, their weights without values; None of networks that look at these when built.
+    """The modules of any member on the meta device; None of networks whose constructors read values of weights.
 
-    The next to ask gets the same: a page of a study asks for thousands of one kind.
+    Cached by settings: a page of a study builds thousands of the same networks.
     """
     key = repr((family.title, shape, sorted(settings.items()))) if _ours(family, settings) else None
-    with GENERATOR:  # which `build_member` takes; of threads that ask at once, one fills the table
+    with GENERATOR:  # the lock of `build_member`: one thread fills the cache
         if key not in _EMPTY:
             try:
                 with torch.device("meta"):
@@ -125,7 +125,7 @@ def _ours(family: Family, settings: Mapping[str, Any]) -> bool:
 
 
 def structural_settings(family: Family, members: Sequence[Member], space: Space | None = None) -> dict[str, Any]:
-    """What `build` and the losses get as settings; with a space, the family's facts about it are among them.
+    """Settings for `build` and the losses: structural hyperparameters, and the family's facts about `space`, if given.
 
     Raises:
         ValueError: the members do not agree, and cannot be stacked; or the family cannot learn from these factors.
@@ -144,7 +144,7 @@ def structural_settings(family: Family, members: Sequence[Member], space: Space 
 
 
 def make_supply(family: Family, space: Space, settings: Settings, seed: int) -> Supply | None:
-    """What a member with this seed is told about its images; None in an unsupervised family.
+    """The supervision of a member with this seed; None for an unsupervised family.
 
     Raises:
         ValueError: these factors cannot give it; says why.

@@ -55,7 +55,7 @@ def codebook_of(modules: nn.ModuleDict) -> Codebook:
 
 
 def encode_quantized(modules: nn.ModuleDict, images: Tensor, settings: Settings) -> tuple[Tensor, None]:
-    """The values nearest to what the encoder says."""
+    """The values nearest to the encoder's outputs."""
     return codebook_of(modules).nearest(promote(modules["encoder"](images))), None
 
 

@@ -63,10 +63,10 @@ def reconstruction_term(decoded: Tensor, images: Tensor, hyper: Hyper, settings:
 
 
 def always(precision: str, settings: Settings) -> bool:
-    """For `Family.diverges_when_stacked`."""
+    """`Family.diverges_when_stacked` of families that do in any precision."""
     return True
 
 
 def in_half_precision(precision: str, settings: Settings) -> bool:
-    """For `Family.diverges_when_stacked`."""
+    """`Family.diverges_when_stacked` of families that do in half precision only."""
     return precision != "float32"

@@ -33,7 +33,7 @@ SMALLEST = 1e-4  # length under which a vector has no direction that could be tr
 
 
 class CirclePosterior(NamedTuple):
-    """What the encoder says of n images, in single precision or better."""
+    """The posterior of n images, in single precision or better."""
 
     location: Tensor  # (n, n_circles, 2), of length 1
     log_time: Tensor  # (n, n_circles), natural logarithm of the time t that a random walk has spread for
@@ -174,7 +174,7 @@ def build_delta_vae(shape: Shape, settings: Settings) -> nn.ModuleDict:
 
 
 def bounds(hyper: Hyper, context: Context) -> tuple[Any, Any]:
-    """Of the natural logarithm of t."""
+    """Bounds of the natural logarithm of t."""
     unit = 1.0 if context.settings["log_t_base"] == "e" else math.log(10)
     return unit * hyper["log_t_low"], unit * hyper["log_t_high"]
 

@@ -126,7 +126,7 @@ def vae_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, cont
 
 
 def of_discriminator(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
-    """Told apart: samples of the VAE's move, and permuted samples of a second batch, encoded after it."""
+    """Samples of the VAE's step against permuted samples of a second batch, encoded after that step."""
     mean, log_variance = cast(GaussianVAE, modules["vae"]).encode(batch["second images"])
     sample = mean + batch["second noise"] * (0.5 * log_variance).exp()
     permuted = permute_dimensions(sample.detach(), batch["order"])

@@ -1,4 +1,4 @@
-"""What a family is made of; see `unbraid.families.family_table` for how to add one."""
+"""What a family is made of; see `unbraid.families` for how to add one."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -40,7 +40,7 @@ class Hyperparameter:
     kind: Literal["float", "int", "choice", "text"] = "float"
     choices: tuple[str, ...] = ()  # of a choice; "" at the end: or code of the user's own, as module:function
     structural: bool = False  # choices and texts always are
-    later: bool = False  # came when runs were kept already: at its default no config has it, so that ids stay
+    later: bool = False  # added after the first runs: at its default left out of configs, so that ids stay
 
     @property
     def is_structural(self) -> bool:
@@ -53,11 +53,11 @@ def whole(default: int, help: str, low: float, high: float) -> Hyperparameter:
 
 
 def choice(default: str, help: str, *choices: str) -> Hyperparameter:
-    """One of some words; "" among them stands for code of the user's own."""
+    """One of several words; "" among them allows code of the user's own, as package.module:function."""
     return Hyperparameter(default, help, kind="choice", choices=choices)
 
 
-# How any family is trained; each gets these rows beside its own, or in place of a row its own of the same name.
+# Added to the hyperparameters of every family with optimizer steps, unless it has its own of the same name.
 TRAINING: Mapping[str, Hyperparameter] = MappingProxyType(
     {
         "initialisation": Hyperparameter(
@@ -95,7 +95,7 @@ def check_value(name: str, row: Hyperparameter, value: Any) -> Value:
     """The value of a hyperparameter in the type that its row asks for: 4 and 4.0, or 0 and -0.0, are the same run.
 
     Raises:
-        ValueError: it is none of the kind, or out of bounds.
+        ValueError: of another kind, or out of bounds.
     """
     if row.kind == "choice":
         named = [name for name in row.choices if name]
@@ -117,7 +117,7 @@ def check_value(name: str, row: Hyperparameter, value: Any) -> Value:
 
 @dataclass(frozen=True)
 class Draw:
-    """Something random that an optimizer step is given every time it moves, the batch in front.
+    """Random input of an optimizer step, drawn anew whenever it moves; the first axis is the batch.
 
     `images`: (batch, c, h, w) in [0, 1], or (batch, n_features); every image once before any twice.
     `given`: items of the member's supervision, every item once before any twice: their images (items, ..., c, h, w)
@@ -131,7 +131,7 @@ class Draw:
     name: str
     kind: Literal["images", "given", "normal", "uniform", "permutation"]
     shape: tuple[int | str, ...] = ()
-    of: str = ""  # which Items: those given, `name` by default; with noise, one per image of these (items, ..., *shape)
+    of: str = ""  # Items to take, `name` by default; or, for noise, one draw per image of these (items, ..., *shape)
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class Plateau:
     threshold: float = 1e-2  # share by which an epoch's loss must fall to be better
     patience: int = 1  # epochs that may be no better
     cooldown: int = 4  # epochs after a halving that do not count
-    epsilon: float = 1e-7  # by less than this it is not lowered
+    epsilon: float = 1e-7  # smallest step by which it is lowered
 
 
 @dataclass(frozen=True)
@@ -190,18 +190,18 @@ class Items:
 
 @dataclass(frozen=True, eq=False)
 class Supply:
-    """All that one member is told about its images, made once and the same whenever it is made again."""
+    """The supervision of one member; the same whenever it is made again."""
 
     items: Mapping[str, Items]
-    used: Mapping[str, int]  # how much that is, for the run's record: {"pairs": 256}
+    used: Mapping[str, int]  # amounts, for the run's record: {"pairs": 256}
 
 
 @dataclass(frozen=True)
 class Supervision:
-    """What a family must be told about its images.
+    """The kind of supervision that a family needs.
 
-    `make(space, settings, seed)` chooses what one member is told; for different seeds items of the same number and
-    shapes. It raises ValueError with the reason for factors that cannot give it.
+    `make(space, settings, seed)` chooses that of one member; number and shapes of items do not depend on the seed. It
+    raises ValueError with the reason where the factors do not allow it.
     """
 
     kind: Literal["pairs", "transformations", "labels", "actions"]
@@ -226,7 +226,7 @@ class Event:
 class Part:
     """Codes that belong together.
 
-    "gaussian": posterior means, each code for itself. "point": what a deterministic encoder says, each for itself.
+    "gaussian": posterior means, each code for itself. "point": outputs of a deterministic encoder, each for itself.
     "circle": two codes, cosine and sine of an angle. "sphere": a vector of length 1. "quantized": one of few values,
     each for itself.
     """
@@ -238,7 +238,7 @@ class Part:
 
 @dataclass(frozen=True)
 class OptimizerStep:
-    """One loss, the modules it trains and how; see `unbraid.families.family_table` for what the loss receives."""
+    """One loss, the modules it trains and how; see `unbraid.families` for what the loss receives."""
 
     name: str
     trains: tuple[str, ...]
@@ -288,7 +288,7 @@ class Family:
 
     @property
     def cited(self) -> str:
-        """Its title, and its source where the title does not name that, as it does of somebody's own."""
+        """Title and source, or the title alone where it contains the source."""
         return self.title if self.source in self.title else f"{self.title} ({self.source})"
 
     @cached_property
@@ -307,5 +307,5 @@ class Family:
 
 
 def code_parts(family: Family, settings: Settings) -> tuple[Part, ...]:
-    """What the codes of a family are, in order."""
+    """Parts of a family's codes, in order."""
     return family.parts(settings) if family.parts else (Part("latents", "gaussian", settings["latents"]),)

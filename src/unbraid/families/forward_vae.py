@@ -1,4 +1,4 @@
-"""ForwardVAE: a VAE told which action leads from each image to the next, and which plane the action turns."""
+"""ForwardVAE: a VAE supervised by the action between two images, and by the plane that each action turns."""
 
 from collections.abc import Sequence
 from typing import Any, cast

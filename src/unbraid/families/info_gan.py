@@ -109,7 +109,7 @@ ENTROPY = {"uniform": math.log(2), "normal": 0.5 * math.log(2 * math.pi * math.e
 
 
 def code_draws(move: str) -> tuple[Draw, ...]:
-    """Each optimizer step's own: the generator is not judged on the codes that the critic has just been trained on."""
+    """Codes for one optimizer step: the generator is not judged on those that the critic has just been trained on."""
     shape = ("latents",)
     return Draw(f"{move} normal codes", "normal", shape), Draw(f"{move} uniform codes", "uniform", shape)
 
@@ -139,7 +139,7 @@ def decode_info_gan(modules: nn.ModuleDict, codes: Tensor, settings: Settings) -
 
 
 def encode_info_gan(modules: nn.ModuleDict, images: Tensor, settings: Settings) -> tuple[Tensor, None]:
-    """Q's means; its variances are 1 and say nothing."""
+    """Q's means; its variances are fixed at 1."""
     return _judged(modules, _spread(images))[1], None
 
 
@@ -182,7 +182,7 @@ def _codes(move: str, batch: Batch, settings: Settings) -> Tensor:
 
 
 def draw_prior(modules: nn.ModuleDict, settings: Settings, normal: Tensor, uniform: Tensor) -> Tensor:
-    """What the generator was given."""
+    """Codes as the generator is trained on."""
     return 2 * uniform - 1 if settings["code_prior"] == "uniform" else normal
 
 

@@ -1,4 +1,4 @@
-"""Likelihoods of images given what a decoder says."""
+"""Likelihoods of images under the outputs of a decoder."""
 
 import math
 from typing import Literal, TypeAlias

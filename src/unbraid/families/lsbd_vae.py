@@ -1,4 +1,4 @@
-"""LSBD-VAE: a Delta-VAE that is told how the images of some groups come from each other."""
+"""LSBD-VAE: a Delta-VAE supervised by the transformations between the images of some groups."""
 
 import math
 from typing import Any, NamedTuple, cast
@@ -46,7 +46,7 @@ from unbraid.families.supervision import alternating, by_hyperparameters, cyclic
 
 
 class Anchor(NamedTuple):
-    """Where the first image of each group is, by the word of all images of the group."""
+    """Latents of the first image of each group, estimated from all its images."""
 
     points: Tensor  # (n_groups, 1, n_circles, 2), on circles
     values: Tensor  # (n_groups, 1, n_euclidean)

@@ -1,4 +1,4 @@
-"""MTD, a reconstruction: a block of codes for content and one per factor, whose levels are told."""
+"""MTD, a reconstruction: a block of codes for content, and one for each labelled factor."""
 
 import math
 from collections.abc import Sequence
@@ -115,7 +115,7 @@ def mtd(
         levels: (n, n_factors) true levels, whole numbers.
         value_means: (n_values, d) of each factor.
         reconstruction: (n,) negative log-likelihoods of the images, nats.
-        swap: of `swap_loss`, where it is wanted.
+        swap: of `swap_loss`; 0 without.
         content: size of the content's block.
         value_sigma: standard deviation of the Gaussian of each value.
         distance: that the means of a factor's values should be apart.
@@ -170,7 +170,7 @@ def mtd(
 
 
 class ValueMeans(nn.Module):
-    """Where each value of each factor should be: one learned (n_values, size) per factor, standard normal at first.
+    """Means of the block for each value of each factor: learned, (n_values, size) per factor, standard normal at first.
 
     Dozens of values must move by many units to be apart; Adam's steps on them count `speed` times.
     """

@@ -116,7 +116,7 @@ def network_pair(name: str, shape: Shape, n_outputs: int, n_latents: int) -> Pai
     """The pair called `name`: a row of NETWORKS, or "package.module:function" with the signature of `conv_pair`.
 
     Raises:
-        ValueError: no such network; or code that the user did not name himself.
+        ValueError: no such network; or code that the user has not named.
     """
     if name in NETWORKS:
         return NETWORKS[name](shape, n_outputs, n_latents)
@@ -131,7 +131,7 @@ def promote(values: Tensor) -> Tensor:
 
 
 def as_tensor(images: NDArray[Any]) -> Tensor:
-    """The same images for torch, which takes no other order of bytes, flipped axis or read-only memory: then a copy."""
+    """Images as a tensor; copied if torch cannot take their byte order, negative strides or read-only memory."""
     return torch.from_numpy(np.require(images, images.dtype.newbyteorder("="), ["C", "W"]))
 
 

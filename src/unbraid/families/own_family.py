@@ -24,7 +24,7 @@ ARGUMENTS = ("modules", "batch", "hyper", "step", "context")  # of a loss
 
 
 def own_family(name: str) -> Family:
-    """The family that a name of the user's stands for.
+    """The user's family of this name, or a VAE that is trained by the objective of this name.
 
     Args:
         name: "package.module:name" of a `Family`; or of an objective, a loss as optimizer steps have, which then
@@ -32,7 +32,7 @@ def own_family(name: str) -> Family:
 
     Raises:
         UntrustedCode: the user did not name it.
-        ValueError: it cannot be imported, is neither of the two, or lacks something.
+        ValueError: it cannot be imported, is neither of the two, or cannot be trained.
     """
     target: Any = imported(
         name, "family", f"name it yourself: train({name!r}, ...) or load_run(path, trust=[{name!r}])"

@@ -39,7 +39,7 @@ SHARPEST = 8.0  # slope of the masks' sigmoid in the end, and at evaluation
 
 
 class PartedPosterior(NamedTuple):
-    """What the encoder says of n images, in single precision or better."""
+    """The posterior of n images, in single precision or better."""
 
     mean: Tensor  # (n, n_latents), of z, which depends on no class
     log_variance: Tensor  # (n, n_latents)
@@ -378,7 +378,7 @@ PARTED_VAE = Family(
             "the categoricals: factors such as shape+hue, all that are categorical, or numbers such as 3+4",
             kind="text",
         ),
-        "labels": whole(0, "images whose classes are told; 0: unsupervised", 0, 1e8),
+        "labels": whole(0, "labelled images; 0: unsupervised", 0, 1e8),
         "features": whole(256, "of the layer from which classes and latents are read", 1, 1e5),
         "learning_rate": Hyperparameter(5e-4, "of both Adams", 0.0, 1.0),
         "mask_steps": Hyperparameter(

@@ -34,7 +34,7 @@ def qlae(
     """Reconstruction with the quantization and the commitment term.
 
     Args:
-        latents: (n, n_latents), what the encoder says.
+        latents: (n, n_latents), the encoder's outputs.
         quantized: (n, n_latents), the nearest values of the codebooks.
         reconstruction: (n,) negative log-likelihoods of the images, nats.
         n_pixels: numbers in an image. The weights are those of the authors' code, which takes the mean over pixels; a
@@ -121,7 +121,7 @@ QLAE = Family(
     parts=quantized_parts,
     presets={"shapes3d": ({"latents": 12},), "mpi3d": ({"latents": 14, "weight_decay": 0.001},)},
     notes=(
-        "Codes are the quantized latents: of each image the values nearest to what the encoder says. Traversals go "
+        "Codes are the quantized latents: of each image the values nearest to the encoder's outputs. Traversals go "
         "over the values that images take.",
         "Defaults are the authors', who take twice as many latents as there are factors, and 200 000 steps of 128 "
         "images. They also cut every entry of the gradient at 1, after the mean over pixels; this is left out.",

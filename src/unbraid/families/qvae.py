@@ -100,7 +100,7 @@ QVAE = Family(
         "Hsu et al. 2023, who brought in QLAE, have no QVAE. This is the QVAE of Baykal et al. 2024: their FactorQVAE "
         "without its total correlation. One codebook serves all latents, and in training values are drawn by a "
         "Gumbel-softmax of minus the squared distances.",
-        "Codes are the quantized latents: of each image the values nearest to what the encoder says.",
+        "Codes are the quantized latents: of each image the values nearest to the encoder's outputs.",
         "The authors' learning rate falls along a cosine for 50 000 steps and rises again for as many; here it is "
         "constant unless `schedule` says otherwise.",
     ),

@@ -47,7 +47,7 @@ def cyclic_of(space: Space) -> tuple[str, ...]:
 
 
 def named_factors(space: Space, text: str) -> tuple[str, ...]:
-    """Names of the factors meant, each with two levels at least.
+    """Names of the factors that `text` selects, each with two levels at least.
 
     Args:
         space: of the dataset.
@@ -75,7 +75,7 @@ def named_factors(space: Space, text: str) -> tuple[str, ...]:
 
 @contextmanager
 def by_hyperparameters(**names: str) -> Iterator[None]:
-    """Around what draws images: an error says by which hyperparameter its argument was given, as in n="pairs"."""
+    """ValueErrors of a function that draws images name the hyperparameter for an argument, as in n="pairs"."""
     try:
         yield
     except ValueError as error:
@@ -89,17 +89,17 @@ def by_hyperparameters(**names: str) -> Iterator[None]:
 Lengths = Callable[[Context], tuple[int, ...]]
 
 
-def alternating(lengths: Lengths, place: int) -> Callable[[int, Context], int | None]:
-    """The `turn` of an optimizer step whose pass comes at this place of a round.
+def alternating(lengths: Lengths, index: int) -> Callable[[int, Context], int | None]:
+    """`OptimizerStep.turn` of steps that take turns, one pass each.
 
     Args:
         lengths: moves of each pass of a round, in order; 0 leaves one out.
-        place: of this optimizer step's pass in the round.
+        index: of this optimizer step's pass in the round.
     """
 
     def turn(step: int, context: Context) -> int | None:
         passes = lengths(context)
-        before, length = sum(passes[:place]), passes[place]
+        before, length = sum(passes[:index]), passes[index]
         round_, within = divmod(step, sum(passes))
         return round_ * length + within - before if before <= within < before + length else None
 

@@ -25,7 +25,7 @@ from unbraid.families.networks import Shape, network_pair, promote
 
 
 class VAEOutputs(NamedTuple):
-    """What an objective sees, in single precision or better."""
+    """Posterior, sample and decoded images of one batch, in single precision or better."""
 
     mean: Tensor  # (n, n_latents), of the posterior
     log_variance: Tensor  # (n, n_latents)
@@ -51,7 +51,7 @@ class GaussianVAE(nn.Module):
         return mean, log_variance
 
     def decode(self, codes: Tensor) -> Tensor:
-        """What the decoder says, unbounded; of the shape of the images."""
+        """Outputs of the decoder, unbounded; of the shape of the images."""
         return promote(self.decoder(codes))
 
     def forward(self, images: Tensor, noise: Tensor) -> VAEOutputs:

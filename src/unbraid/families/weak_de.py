@@ -242,7 +242,7 @@ def since_warmup(step: int, context: Context) -> int | None:
 
 
 def fit_prior(modules: nn.ModuleDict, supply: Supply, images: ImageSource, hyper: Hyper, context: Context) -> None:
-    """From now on the prior is that of the labelled images as they are encoded now."""
+    """Fit the prior to the codes of the labelled images."""
     labelled = supply.items["labelled"]
     parts = np.array_split(labelled.positions, -(-len(labelled.positions) // ENCODED_AT_ONCE))
     codes = torch.cat([promote(modules["encoder"](images(part))) for part in parts])
@@ -270,7 +270,7 @@ def of_generator(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, 
 
 
 def of_discriminator(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
-    """Told apart: the codes of the generator's move, and samples of the prior of this step."""
+    """Codes of the generator's step against samples of the prior."""
     prior = cast(ClassPrior, modules["prior"])
     mixture = prior.sample(prior.choose(batch["prior class"]), batch["prior noise"])
     cube = 2 * batch["prior cube"] - 1
@@ -287,7 +287,7 @@ PAIRED = ("relations", "latents")
 
 
 def draw_prior(modules: nn.ModuleDict, settings: Settings, normal: Tensor, uniform: Tensor) -> Tensor:
-    """Of the Gaussian of any class that was fitted; uniform on the cube, where the warm-up never ended."""
+    """Samples of the fitted Gaussians, every class alike; uniform on the cube if the warm-up never ended."""
     prior = cast(ClassPrior, modules["prior"])
     drawn = prior.sample(prior.choose(uniform[:, 0]), normal)
     return torch.where(prior.known.sum() > 0, drawn, 2 * uniform - 1)
@@ -329,7 +329,7 @@ WEAK_DE = Family(
             "all", "factors whose combinations are the classes, such as shape+position_x", kind="text"
         ),
         "bins": whole(3, "ranges into which the levels of each are cut, if not categorical", 2, 1e6),
-        "labels": whole(20_000, "images whose classes are told", 1, 1e8),
+        "labels": whole(20_000, "labelled images", 1, 1e8),
         "warmup": Hyperparameter(
             1 / 6, "fraction of the training after which the prior is fitted", 0.0, 1.0, structural=True
         ),
