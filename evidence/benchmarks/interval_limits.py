@@ -1,7 +1,8 @@
-"""How often intervals hold the mean where they are hard: `r2` of heavy-tailed codes, `mig` of a few groups of rows.
+"""How often intervals hold the mean where they are hard: `r2` of heavy-tailed codes, metrics of a few groups of rows.
 
-    python evidence/benchmarks/interval_limits.py --samples 20    a piece of it
-    python evidence/benchmarks/interval_limits.py                 the tables of docs/how-sure.md: half an hour of one core
+    python evidence/benchmarks/interval_limits.py --samples 20         a piece of it
+    python evidence/benchmarks/interval_limits.py tails new-tails      tables of docs/how-sure.md: minutes of one core
+    python evidence/benchmarks/interval_limits.py groups               half an hour
 
 An interval should hold the mean of the scores of all samples. `r2` gives none where a code or a continuous factor has
 heavy tails: a mean over samples then rests on a few of them, far below the others.
@@ -24,6 +25,7 @@ from unbraid.scoring.score import choose
 from unbraid.scoring.uncertainty import Again, with_intervals
 
 MORE = 3  # samples without interval for each with one, for the mean
+NEW_TAILS = ("normal", "uniform", "laplace", "t5", "t3", "lognormal", "outliers")
 TAILS = ("normal", "exponential", "t5", "t3", "t2", "lognormal", "lognormal factors")
 GROUPS = ("constant", "one constant", "offsets", "unequal shares")
 
@@ -43,6 +45,26 @@ def heavy(tails: str, n_rows: int, rng: np.random.Generator) -> Representation:
     codes[:, :3] += factors
     factors = np.exp(factors) if tails == "lognormal factors" else factors
     return Representation(codes, factors, kinds=("continuous",) * 3)
+
+
+def mixed(tails: str, n_rows: int, rng: np.random.Generator) -> Representation:
+    """Two uniform and two normal factors, mixed into six codes, with noise of these tails; no rule was chosen on it.
+
+    "outliers" is normal noise that is ten times as large in one of 100 entries.
+    """
+    factors = np.column_stack([rng.uniform(-1.7, 1.7, (n_rows, 2)), rng.standard_normal((n_rows, 2))])
+    shape = (n_rows, 6)
+    noise = {
+        "normal": rng.standard_normal,
+        "uniform": lambda shape: rng.uniform(-1.7, 1.7, shape),
+        "laplace": lambda shape: rng.laplace(size=shape),
+        "t5": lambda shape: rng.standard_t(5, shape),
+        "t3": lambda shape: rng.standard_t(3, shape),
+        "lognormal": lambda shape: rng.lognormal(size=shape),
+        "outliers": lambda shape: rng.standard_normal(shape) * np.where(rng.random(shape) < 0.01, 10, 1),
+    }[tails](shape)
+    mixing = np.random.default_rng(11).standard_normal((4, 6)) / 2
+    return Representation(factors @ mixing + 0.5 * noise, factors, kinds=("continuous",) * 4)
 
 
 def grouped(how: str, n_groups: int, rng: np.random.Generator) -> Representation:
@@ -89,17 +111,26 @@ def measure(
     )
 
 
+TABLES = {
+    "tails": (("r2",), heavy, (60, 300, 3000), TAILS),
+    "new-tails": (("r2",), mixed, (60, 300, 3000), NEW_TAILS),
+    "groups": (("mig", "sap"), grouped, (15, 30, 60), GROUPS),
+}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("tables", nargs="*", choices=TABLES, default=list(TABLES))
+    parser.add_argument("--metrics", nargs="+", help="instead of those of the table")
     parser.add_argument("--samples", type=int, default=200)
-    n_samples = parser.parse_args().samples
-    for metric, source, sizes, names in (
-        ("mig", grouped, (15, 30, 60), GROUPS), ("r2", heavy, (60, 300, 3000), TAILS)
-    ):  # fmt: skip
-        print(f"\n| {metric} | size | with interval, % | of these held, % | of all missed, % |")
-        for size in sizes:
-            for name in names:
-                print(measure(metric, source, size, name, n_samples), flush=True)
+    options = parser.parse_args()
+    for table in options.tables:
+        metrics, source, sizes, names = TABLES[table]
+        for metric in options.metrics or metrics:
+            print(f"\n| {metric} | size | with interval, % | of these held, % | of all missed, % |")
+            for size in sizes:
+                for name in names:
+                    print(measure(metric, source, size, name, options.samples), flush=True)
 
 
 if __name__ == "__main__":

@@ -26,6 +26,8 @@ HIDDEN = 256
 # Of tails heavier than these, intervals held the mean in as few as 17 of 100 samples: benchmarks/interval_limits.py.
 LEAST_TAILS = 6  # excess kurtosis on few rows, that of an exponential distribution
 ROWS_PER_TAILS = 200  # for each further one
+TAIL_INDEX = 4  # without a fourth moment of the codes the variance of R^2 is infinite
+ONE_SIDED = 1.645  # standard errors to the upper end of 95 % confidence
 ROWS_PER_CODE = 2  # fewer training rows for each code, and least squares mostly fits noise
 
 
@@ -196,18 +198,37 @@ def _luck(fit: FloatArray, rest: FloatArray) -> tuple[float, float]:
 
 
 def heavy_tails(inputs: Inputs) -> str:
-    """Which code or continuous factor has so heavy tails that parts of the rows do not show how far R^2 strays."""
-    most = max(LEAST_TAILS, inputs.n_samples / ROWS_PER_TAILS)
-    named = [(f"code {code}", values) for code, values in enumerate(standardised(inputs.codes).T)]
+    """Which code or continuous factor has so heavy tails that parts of the rows do not show how far R^2 strays.
+
+    Either a few rows far out, by the excess kurtosis; or many, by the tail index: Hill's estimate from the square root
+    of n largest absolute values, of relative standard error n ** -1/4, lies clearly below 4.
+    """
     continuous = [factor for factor, kind in enumerate(inputs.kinds) if kind == "continuous"]
-    named += [(f"factor {factor}", standardised(inputs.factors[:, [factor]])[:, 0]) for factor in continuous]
-    name, excess = max(((name, float(np.mean(values**4)) - 3) for name, values in named), key=lambda pair: pair[1])
-    if excess <= most:
+    names = [*(f"code {code}" for code in range(inputs.n_codes)), *(f"factor {factor}" for factor in continuous)]
+    columns = standardised(np.column_stack([inputs.codes, inputs.factors[:, continuous]]))
+    rows, n_largest = f"{inputs.n_samples:,} rows", round(math.sqrt(inputs.n_samples))
+    most = max(LEAST_TAILS, inputs.n_samples / ROWS_PER_TAILS)
+    excess, index = np.mean(columns**4, axis=0) - 3, tail_index(columns, n_largest)
+    if excess.max() > most:
+        name, why = names[excess.argmax()], f"excess kurtosis {excess.max():.0f}; an interval takes {most:.0f} or less"
+    elif index.min() * (1 + ONE_SIDED / math.sqrt(n_largest)) < TAIL_INDEX:
+        name = names[index.argmin()]
+        why = f"tail index {index.min():.1f} by the {n_largest} largest; an interval needs what may be {TAIL_INDEX}"
+    else:
         return ""
-    return (
-        f"{name} has heavy tails (excess kurtosis {excess:.0f}; an interval takes {most:.0f} or less on "
-        f"{inputs.n_samples:,} rows): the score rests on a few extreme rows"
-    )
+    return f"{name} has heavy tails ({why} on {rows}): the score rests on a few extreme rows"
+
+
+def tail_index(columns: FloatArray, n_largest: int) -> FloatArray:
+    """Hill's estimate for each column (n, d) from its largest absolute values: P(|x| > t) falls off as t ** -index.
+
+    Infinite where these are all equal. Reference: Hill 1975, "A Simple General Approach to Inference About the Tail of
+    a Distribution".
+    """
+    largest = np.sort(np.abs(columns), axis=0)[-n_largest - 1 :]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        excess = np.log(largest[1:] / largest[0]).mean(axis=0)
+        return np.where(largest[-1] == largest[0], np.inf, 1 / excess)
 
 
 METRIC = Metric(
