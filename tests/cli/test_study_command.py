@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -75,13 +74,52 @@ def test_what_failed_is_told_and_ends_with_0(run, unbraid_cli, tmp_path: Path) -
     assert "--retry failed tries these again" in printed
     code, printed, _ = unbraid_cli("study", "status", str(tmp_path / "out"))
     assert "seed 0): RuntimeError: the network will not" in printed
-    with warnings.catch_warnings():
-        warnings.simplefilter("default")
-        code, _, error = unbraid_cli("report", str(tmp_path / "out"))
-    assert (code, error.count("RuntimeError: the network will not")) == (0, 1)
     run(SMALL.replace("beta: [1, 4]", "beta: 1"))
     code, printed, _ = unbraid_cli("study", "status", str(tmp_path / "out"))
     assert "1 run in the folder but no longer in the YAML: kept, outside the results" in printed
+
+
+def test_runs_that_failed_cost_their_rows_alone(run, unbraid_cli, tmp_path: Path) -> None:
+    run(SMALL.replace("\nseeds", '\n  - {name: vae, network: "tests.studies.study_examples:refusing"}\nseeds'))
+    out, failed = str(tmp_path / "out"), {path.stem for path in (tmp_path / "out" / "failed").iterdir()}
+    for command in (
+        ("report", out), ("figure", "boxes", out, "--out", str(tmp_path / "boxes.svg")),
+        ("compare", out, "--json", "-"), ("rank", out, "--similarity", "spearman", "--json", "-"),
+    ):  # fmt: skip
+        code, printed, error = unbraid_cli(*command)
+        lines = [line for line in error.splitlines() if line.startswith(f"unbraid: {out}")]
+        assert (code, len(lines)) == (3, len(failed)), (command, error)
+        assert {Path(line.split(": ")[1]).name for line in lines} == failed
+        assert all("RuntimeError: the network will not" in line for line in lines)
+        if "--json" in command:
+            rows = json.loads(printed)["failed"]
+            assert {Path(row["path"]).name for row in rows} == failed
+            assert all(row["reason"].startswith("RuntimeError: the network will not") for row in rows)
+    assert (tmp_path / "boxes.svg").is_file()
+
+
+def test_codes_that_cannot_be_read_cost_their_run_alone(run, unbraid_cli, tmp_path: Path) -> None:
+    run(SMALL.replace("beta: [1, 4]", "beta: 1"))
+    damaged = next((tmp_path / "out" / "runs").glob("*/codes.safetensors"))
+    content = damaged.read_bytes()
+    damaged.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    code, printed, error = unbraid_cli("rank", str(tmp_path / "out"), "--similarity", "spearman", "--json", "-")
+    (failed,) = json.loads(printed)["failed"]
+    assert (code, len(json.loads(printed)["runs"])) == (3, 3)
+    assert failed["path"] == str(damaged.parent)
+    assert f"unbraid: {damaged} is damaged" in error
+
+
+def test_where_every_run_failed_the_code_is_2(run, unbraid_cli, tmp_path: Path) -> None:
+    start, end = SMALL.index("  - {name"), SMALL.index("seeds")
+    run(SMALL[:start] + '  - {name: vae, network: "tests.studies.study_examples:refusing"}\n' + SMALL[end:])
+    out = str(tmp_path / "out")
+    for command in (
+        ("report", out), ("figure", "boxes", out, "--out", str(tmp_path / "b.svg")), ("compare", out), ("rank", out),
+    ):  # fmt: skip
+        code, _, error = unbraid_cli(*command)
+        assert code == 2, command
+        assert "RuntimeError: the network will not" in error, command
 
 
 def test_a_metric_that_fails_is_counted_with_its_reason(run, unbraid_cli, tmp_path: Path, monkeypatch) -> None:

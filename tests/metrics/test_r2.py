@@ -19,7 +19,7 @@ from unbraid import score
 from unbraid.base.types import FloatArray
 from unbraid.metrics import r2
 from unbraid.metrics._shared.inputs import check_inputs, split_rows
-from unbraid.metrics.r2 import heavy_tails, r2_of_noise
+from unbraid.metrics.r2 import heavy_tails, r2_of_noise, tail_index
 
 FACTORS = grid_factors(6)
 GRID = np.tile([(a, b) for a in range(4) for b in range(2)], (25, 1))
@@ -179,3 +179,31 @@ def test_heavy_tails_give_no_interval(codes: str, factors: str, reason: str) -> 
         assert f"(excess kurtosis {excess['t2']:.0f};" in card.scored["r2"].no_interval
     many = check_inputs(np.tile(z, (200, 1)), np.tile(drawn[factors], 200)[:, None])
     assert heavy_tails(many) == "", "12 000 rows bear an excess of 60"
+
+
+@pytest.mark.parametrize("index", [1.5, 3.0, 8.0])
+def test_the_tail_index_of_pareto_values_is_their_own(index: float) -> None:
+    """Hill's estimate from k values has the relative standard error k ** -1/2, whatever the sign and scale."""
+    rng = np.random.default_rng(2)
+    values = 7 * rng.uniform(size=(10_000, 3)) ** (-1 / index) * rng.choice([-1, 1], (10_000, 3))
+    np.testing.assert_allclose(tail_index(values, 400), index, rtol=3 / 20)
+    constant = np.append(np.ones(50), np.zeros(50))[:, None]
+    assert tail_index(constant, 10).tolist() == [np.inf]
+
+
+def test_tails_that_the_excess_kurtosis_does_not_show_give_no_interval() -> None:
+    """Samples by Student's t with 3 degrees of freedom that happen to lack far rows; samples of normal codes beside."""
+    rng, refused = np.random.default_rng(0), []
+    for n_rows, most in ((300, 6), (3000, 15)):
+        drawn = [rng.standard_t(3, (n_rows, 4)) for _ in range(100)]
+        hidden = [codes[:, kurtosis(codes) < most] for codes in drawn if (kurtosis(codes) < most).sum() > 1]
+        refused.append(np.mean([_tails_of(codes) for codes in hidden]))
+        assert not any(_tails_of(rng.standard_normal((n_rows, 4))) for _ in range(20))
+    assert min(refused) > 0.45, refused
+
+
+def _tails_of(codes: FloatArray) -> bool:
+    said = heavy_tails(check_inputs(codes, np.arange(len(codes))[:, None] % 3, ("ordinal",)))
+    return bool(
+        re.match(r"code \d has heavy tails \(tail index [123]\.\d by the (17|55) largest; an interval needs", said)
+    )

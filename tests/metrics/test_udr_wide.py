@@ -11,7 +11,7 @@ from scipy import sparse
 from scipy.stats import rankdata
 
 import unbraid.base.arrays
-from unbraid import rank
+from unbraid import Representation, rank
 from unbraid.base.types import FloatArray
 from unbraid.metrics import udr, wide_udr
 from unbraid.metrics.udr_wide import Correlation
@@ -144,3 +144,23 @@ def test_a_sparse_code_without_zeros_is_that_of_a_full_array(offset: float) -> N
     )
     np.testing.assert_allclose(stored.scores, full.scores, atol=1e-6)
     assert stored.informative.tolist() == full.informative.tolist() == [29, 30]
+
+
+def test_files_are_read_once_and_a_small_group_that_agrees_is_named(
+    unbraid_cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three of seven models are one in another order; the others are noise."""
+    rng, files = np.random.default_rng(0), []
+    codes = [rng.standard_normal((200, 6)) for _ in range(5)]
+    noise = 1e-3 * rng.standard_normal((2, 200, 6))
+    for place, each in enumerate([*codes, codes[0][:, ::-1] + noise[0], np.roll(codes[0], 2, axis=1) + noise[1]]):
+        files.append(str(tmp_path / f"model{place}.npy"))
+        np.save(files[-1], each)
+    read: list[str] = []
+    load = Representation.load
+    monkeypatch.setattr(Representation, "load", lambda path, **options: read.append(str(path)) or load(path, **options))
+    code, printed, error = unbraid_cli("rank", *files, "--top", "1", "--similarity", "pearson")
+    assert code == 0, error
+    assert read == files
+    named = ", ".join([files[0], files[5]]) + f" and {files[6]} agree with each other (UDR 0.6 or more)"
+    assert f"{named} but not with the other 4 models" in " ".join((printed + error).split())

@@ -4,6 +4,7 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import quote
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from unbraid import Representation, load_run, train
 from unbraid.files.checksum import MARK
 from unbraid.files.marks import ReadOnce
 from unbraid.files.run_files import CHECKPOINT, CODES, CURVES, HELD_OUT, LASTING, SNAPSHOTS, WEIGHTS
-from unbraid.runs.folder import damage_of, read_folder
+from unbraid.runs.folder import damage_of, damaged, read_folder
 from unbraid.runs.run import Run
 from unbraid.studies import store
 from unbraid.studies.holdout.answers import read_answers
@@ -59,20 +60,20 @@ def test_every_file_is_guarded(run: Run) -> None:
 
 @pytest.mark.parametrize("name", USED)
 def test_damage_is_one_line_that_names_the_file(run: Run, name: str, tmp_path: Path) -> None:
-    damaged = Run(shutil.copytree(run.path, tmp_path / "run"), run.config, run.status)
-    path, rng = damaged.path / name, np.random.default_rng(0)
+    spoilt = Run(shutil.copytree(run.path, tmp_path / "run"), run.config, run.status)
+    path, rng = spoilt.path / name, np.random.default_rng(0)
     whole = path.read_bytes()
-    USED[name](damaged)
+    USED[name](spoilt)
     flipped = [flip(whole, at, rng) for at in [0, 8, len(whole) - 1, *spots(whole, 12, rng)]]
     cut = [whole[:length] for length in (0, 1, 7, len(whole) // 2, len(whole) - 1)]
     for content in (*flipped, *cut, whole + b"\0"):
         path.write_bytes(content)
         with pytest.raises(ValueError, match=rf"{name}[^\n]*\Z"):
-            USED[name](damaged)
+            USED[name](spoilt)
     for content in (*cut, whole + b"\0"):
         path.write_bytes(content)
         if name in LASTING:
-            said = damage_of(damaged.path, damaged.status)
+            said = damage_of(spoilt.path, spoilt.status)
             assert said
             assert (
                 f"{name} is damaged (it has {len(content):,} bytes and had {len(whole):,}); delete the folder" in said
@@ -80,8 +81,8 @@ def test_damage_is_one_line_that_names_the_file(run: Run, name: str, tmp_path: P
     path.unlink()
     if name in LASTING:
         with pytest.raises(ValueError, match=rf"{name} is damaged"):
-            USED[name](damaged)
-        assert f"{name} is damaged (it is missing); delete the folder" in str(damage_of(damaged.path, damaged.status))
+            USED[name](spoilt)
+        assert f"{name} is damaged (it is missing); delete the folder" in str(damage_of(spoilt.path, spoilt.status))
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".safetensors", ".parquet"])
@@ -168,3 +169,14 @@ def test_a_run_tells_on_what_it_was_made(run: Run) -> None:
     assert told["commit"] == commit()
     assert told["began"] <= told["ended"]
     assert told["ended"].endswith("+00:00")
+
+
+def test_a_damaged_file_of_a_study_in_a_store_is_said_to_come_from_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UNBRAID_DATA", str(tmp_path))
+    path = tmp_path / "studies" / quote("s3://lab/study", safe="") / "runs" / "0f" / "weights.safetensors"
+    assert str(damaged(path, "too short")) == (
+        f"{path} is damaged (too short); delete the file to download it again; if it is damaged in the store, delete "
+        "s3://lab/study/runs/0f and train again"
+    )

@@ -228,21 +228,26 @@ def _of_study(
     from unbraid.cli.study_command import opened
     from unbraid.scoring.merged_tables import is_table
     from unbraid.studies.compare_models import compare
+    from unbraid.studies.snapshot import check_runs, check_some_left, failed_runs
 
     with (
         nullcontext(path) if is_table(path) else opened(path, trust=trust or ()) as study,
         stage_progress("scoring as many rows") as progress,
     ):
+        snapshots = [] if isinstance(study, Path) else study.snapshots()
+        check_some_left(snapshots)
         comparison = compare(
             study, by=by, columns=columns, over=over, within=within, confidence=confidence, progress=progress
         )
+    failures = [{"path": path, "reason": reason} for path, reason in failed_runs(snapshots).items()]
     rows = [(shift.column, shift, shift.shift) for shift in comparison.shifts]
     notes = [f"note: {note}" for note in comparison.notes]
     show(
         [_means(comparison), _differences("column", "groups", confidence, rows), *notes], to,
-        content=comparison.to_dict(), rows=table_of(comparison.to_frame()),
+        content={**comparison.to_dict(), "failed": failures}, rows=table_of(comparison.to_frame()),
         paper=Table(*comparison.table(), notes=(comparison.footnote,)),
     )  # fmt: skip
+    check_runs(snapshots)
 
 
 def _means(comparison: "Comparison") -> Table:

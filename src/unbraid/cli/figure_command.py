@@ -92,6 +92,7 @@ def figure(
         raise ValueError("give the name of a figure; unbraid figure --list shows them")
     from unbraid.figures import draw, find_figure, open_source
     from unbraid.files.remote import at_hand
+    from unbraid.studies.snapshot import check_runs, check_some_left
 
     find_figure(name)
     if (path is None) != example:
@@ -111,6 +112,7 @@ def figure(
             source = open_source(read_labelled(local, description)[0])
         else:
             source = open_source(local, trusted(trust_code, trust_data))
+        check_some_left(source.snapshots)
         drawn = draw(name, source, options, width=width, codes=listed(codes), factors=shown or [], top=top)
     drawn.save(out, theme=theme)
     if data is not None:
@@ -119,6 +121,7 @@ def figure(
         say(f"wrote {written}")
     if drawn.caption:
         say(drawn.caption, err=True)
+    check_runs(source.snapshots)
     return None
 
 

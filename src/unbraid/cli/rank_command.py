@@ -216,10 +216,13 @@ def _rank_study(
     from unbraid.cli.study_command import opened
     from unbraid.scoring.result_columns import together
     from unbraid.studies.ranked_study import rank_parts, setting_medians
+    from unbraid.studies.snapshot import check_runs, check_some_left
 
     chosen = {name: value for name, value in options.items() if value is not None}
     with opened(folder, trust=trust or ()) as study, stage_progress("reading codes") as progress:
-        rankings, left_out = rank_parts(study.snapshots(), chosen, metric, progress=progress)
+        snapshots = study.snapshots()
+        check_some_left(snapshots)
+        rankings, left_out = rank_parts(snapshots, chosen, metric, progress=progress)
     for label, reason in left_out.items():
         say(f"{label}: {reason}", err=True)
     table = together({label: ranking.table for label, ranking in rankings.items()})
@@ -228,6 +231,7 @@ def _rank_study(
     for label, ranking in rankings.items():
         shown += [*([label] if label else []), *ranking.tables(n_rows), *ranking.lines()]
     show(shown, to, content=content.get("", content), rows=table_of(table), paper=setting_medians(table))
+    check_runs(snapshots, {path: reason for ranking in rankings.values() for path, reason in ranking.failed.items()})
 
 
 def penalty(text: str) -> float | Literal["cv"]:

@@ -1,10 +1,10 @@
 """`unbraid report`: one standalone page of a study, a run, or saved scores."""
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +12,9 @@ from unbraid.cli._progress import stage_progress
 from unbraid.cli._trust import TrustCode, TrustData, trusted
 from unbraid.cli.show_command import check_output, say
 from unbraid.files.whole_files import write_text
+
+if TYPE_CHECKING:
+    from unbraid.studies.snapshot import StudySnapshot
 
 LOOK_EVERY = 5  # seconds between looks at the folder, and between reloads of the page
 
@@ -56,14 +59,18 @@ def report(
     """
     trust = trusted(trust_code, trust_data)
     if not watch:
-        say(f"wrote {_write(path, out, compare, trust)[0]}")
+        from unbraid.studies.snapshot import check_runs
+
+        page, _, snapshots = _write(path, out, compare, trust)
+        say(f"wrote {page}")
+        check_runs(snapshots)
         return
     written, files = None, None
     try:
         while True:
             now = _files(path)
             if now != files:
-                page, html = _write(path, out, compare, trust, reload=True)
+                page, html, _ = _write(path, out, compare, trust, reload=True)
                 if written is None:
                     say(f"wrote {page}; it reloads itself and is written again when {path} changes (Ctrl-C ends it)")
                 written, files = (page, html), now
@@ -77,8 +84,8 @@ def report(
 
 def _write(
     path: Path, out: Path | None, compare: Path | None, trust: Collection[str], *, reload: bool = False
-) -> tuple[Path, str]:
-    """The file that was written, and the page as it is when it does not reload itself."""
+) -> "tuple[Path, str, Sequence[StudySnapshot]]":
+    """The file that was written, the page as it is when it does not reload itself, and the study that it is of."""
     from unbraid.files.remote import at_hand
 
     with at_hand(path) as local:
@@ -87,10 +94,10 @@ def _write(
         from unbraid.studies.study_report import report_page
 
         with stage_progress("reading") as progress:
-            html = report_page(local, out.parent, compare=compare, trust=trust, progress=progress)
+            html, snapshots = report_page(local, out.parent, compare=compare, trust=trust, progress=progress)
         again = f'<head>\n<meta http-equiv="refresh" content="{LOOK_EVERY}">'
         write_text(out, html.replace("<head>", again, 1) if reload else html)
-    return out, html
+    return out, html, snapshots
 
 
 def _files(path: Path) -> dict[Path, tuple[int, int]]:

@@ -67,6 +67,11 @@ class Source:
         return with_brief_settings(frame)
 
     @property
+    def snapshots(self) -> list[Any]:
+        """The study alone, or nothing where it is none."""
+        return [self.snapshot] if self.kind == "study" else []
+
+    @property
     def description(self) -> str:
         """What the path is, as an error says it."""
         return "not a folder" if self.kind == "codes" else KIND_IN_WORDS[self.kind]

@@ -79,6 +79,15 @@ def address_of(folder: Path) -> str | None:
     return "/".join([mirror.url, *_label(mirror, folder)]) if mirror else None
 
 
+def stored_at(path: Path) -> str | None:
+    """The address in the store of any file or folder below a mirror; None for others."""
+    path, mirrors = path.absolute(), _mirrors().absolute()
+    if mirrors not in path.parents:
+        return None
+    name, *parts = path.relative_to(mirrors).parts
+    return "/".join([unquote(name), *parts])
+
+
 def _label(mirror: Mirror, folder: Path) -> tuple[str, ...]:
     """What of the mirror is in a folder of a study: all, or what is in that of one dataset."""
     return folder.absolute().relative_to(mirror.folder).parts

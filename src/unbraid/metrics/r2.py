@@ -7,6 +7,7 @@ from functools import partial
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
+from scipy.special import gammaincinv
 
 from unbraid.base.arguments import check_choice, check_whole
 from unbraid.base.repr import Shown
@@ -27,7 +28,7 @@ HIDDEN = 256
 LEAST_TAILS = 6  # excess kurtosis on few rows, that of an exponential distribution
 ROWS_PER_TAILS = 200  # for each further one
 TAIL_INDEX = 4  # without a fourth moment of the codes the variance of R^2 is infinite
-ONE_SIDED = 1.645  # standard errors to the upper end of 95 % confidence
+FEW_ROWS, ON_FEW, CONFIDENCE = 100, 0.99, 0.95  # on few rows the largest of normal codes fall off like that, too
 ROWS_PER_CODE = 2  # fewer training rows for each code, and least squares mostly fits noise
 
 
@@ -200,8 +201,8 @@ def _luck(fit: FloatArray, rest: FloatArray) -> tuple[float, float]:
 def heavy_tails(inputs: Inputs) -> str:
     """Which code or continuous factor has so heavy tails that parts of the rows do not show how far R^2 strays.
 
-    Either a few rows far out, by the excess kurtosis; or many, by the tail index: Hill's estimate from the square root
-    of n largest absolute values, of relative standard error n ** -1/4, lies clearly below 4.
+    Either a few rows far out, by the excess kurtosis; or many, by the tail index: the upper confidence limit of Hill's
+    estimate from the square root of n largest absolute values lies below 4.
     """
     continuous = [factor for factor, kind in enumerate(inputs.kinds) if kind == "continuous"]
     names = [*(f"code {code}" for code in range(inputs.n_codes)), *(f"factor {factor}" for factor in continuous)]
@@ -211,12 +212,17 @@ def heavy_tails(inputs: Inputs) -> str:
     excess, index = np.mean(columns**4, axis=0) - 3, tail_index(columns, n_largest)
     if excess.max() > most:
         name, why = names[excess.argmax()], f"excess kurtosis {excess.max():.0f}; an interval takes {most:.0f} or less"
-    elif index.min() * (1 + ONE_SIDED / math.sqrt(n_largest)) < TAIL_INDEX:
+    elif index.min() * _above(n_largest, ON_FEW if inputs.n_samples < FEW_ROWS else CONFIDENCE) < TAIL_INDEX:
         name = names[index.argmin()]
         why = f"tail index {index.min():.1f} by the {n_largest} largest; an interval needs what may be {TAIL_INDEX}"
     else:
         return ""
     return f"{name} has heavy tails ({why} on {rows}): the score rests on a few extreme rows"
+
+
+def _above(n_largest: int, confidence: float) -> float:
+    """Upper confidence limit as a multiple of Hill's estimate, whose inverse is a mean of exponential variables."""
+    return float(gammaincinv(n_largest, confidence)) / n_largest
 
 
 def tail_index(columns: FloatArray, n_largest: int) -> FloatArray:

@@ -12,6 +12,7 @@ from unbraid.base.suggest import one_line
 from unbraid.data import READABLE, Representation
 from unbraid.files.checksum import KEY
 from unbraid.files.json_records import check_record, read_object
+from unbraid.files.remote import stored_at
 from unbraid.files.run_files import (
     ADDED_CODES,
     CHECKPOINT,
@@ -136,7 +137,10 @@ def _size(file: str) -> int | None:
 
 def damaged(path: str | Path, reason: object) -> ValueError:
     """The error for a file of a run that cannot be used."""
-    return ValueError(f"{path} is damaged ({one_line(reason)}); delete the folder and train again")
+    advice = "delete the folder and train again"
+    if folder := stored_at(Path(path).parent):
+        advice = f"delete the file to download it again; if it is damaged in the store, delete {folder} and train again"
+    return ValueError(f"{path} is damaged ({one_line(reason)}); {advice}")
 
 
 def run_id(config: Mapping[str, Any]) -> str:

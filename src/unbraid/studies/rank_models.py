@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
@@ -29,6 +29,7 @@ from unbraid.ranking.ranking import (
     different_untrained,
     median_scores,
     rank_models,
+    with_agreeing,
     without_copies,
 )
 from unbraid.runs.folder import find_codes, read_codes
@@ -52,7 +53,7 @@ OF_MODELS = {  # what a study does not take, and what it has instead
 NOT_ROTATED = "by top, scores are not compared with those of randomly rotated codes"
 
 Executor = Literal["local", "ray"]
-Model: TypeAlias = "ArrayLike | Representation | Run | Candidate | str | Path"
+Model: TypeAlias = "ArrayLike | Representation | Run | Candidate | _WideFile | str | Path"
 
 
 def rank(
@@ -150,6 +151,14 @@ def rank(
     return replace(found, notes=(*found.notes, *of_rows, *((CODES_ALONE,) if alone else ())))
 
 
+@dataclass(frozen=True, eq=False)
+class _WideFile:
+    """A file or run that was read for `top`."""
+
+    path: Path
+    codes: Any  # an array, or sparse
+
+
 def executed(executor: str, address: str | None, top: int | None = None) -> AbstractContextManager[None]:
     """A block in which models are compared by this executor.
 
@@ -186,7 +195,7 @@ def _rank_wide(
     about = [_family_and_setting(model) for model in named.values()]
     alone = () if untrained or any(family for family, _ in about) else (CODES_ALONE,)
     labels = [family for family, _ in about] if groups is None else [str(group) for group in groups]
-    return without_copies(
+    ranking = without_copies(
         Ranking(
             runs=tuple(named), families=tuple(labels), settings=tuple(setting for _, setting in about),
             scores=median_scores(found.pairs, found.informative), pairs=found.pairs,
@@ -198,6 +207,7 @@ def _rank_wide(
             untrained=_untrained_wide(untrained, named, cast(Correlation, similarity), top),
         )
     )  # fmt: skip
+    return with_agreeing(ranking)
 
 
 def _untrained_wide(
@@ -213,6 +223,8 @@ def _untrained_wide(
 
 def _wide(model: Model) -> Any:
     """Its codes, as sparse as they are."""
+    if isinstance(model, _WideFile):
+        return model.codes
     if (path := _path_of(model)) is not None:
         path = find_codes(path)
         if not path.is_file():
@@ -254,8 +266,7 @@ def _path_of(model: Model) -> Path | None:
 def read_model(name: str, path: Path, *, wide: bool = False) -> "Model":
     """A file or run as `rank` takes it, once it has been read without an error; `wide` for its `top`."""
     if wide:
-        _wide(path)
-        return path
+        return _WideFile(path, _wide(path))
     return _candidate(name, path)
 
 

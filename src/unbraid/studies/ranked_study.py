@@ -15,7 +15,7 @@ from unbraid.ranking.verdicts import study_verdict
 from unbraid.scoring.baselines import ABOVE, MARK
 from unbraid.scoring.result_columns import headline_columns, higher_is_better, numbers, together
 from unbraid.scoring.setting_names import brief_settings, with_brief_settings
-from unbraid.studies.snapshot import StudySnapshot
+from unbraid.studies.snapshot import StudySnapshot, failed_runs
 from unbraid.studies.study_baselines import beside_baselines, no_better_runs, summaries
 from unbraid.studies.study_ranking import rank_study, ranking_options
 from unbraid.studies.study_table import results
@@ -66,6 +66,7 @@ def rank_parts(
         found[snapshot.label] = RankedPart(
             ranking, _beside(frame, ranking), _checks(frame, ranking, metric), paths,
             snapshot.config.baselines, beside_baselines(snapshot), no_better_runs(frame),
+            failed_runs([snapshot]) | _unreadable(snapshot, ranking),
             None if metric in {None, *frame.columns} else metric,
         )  # fmt: skip
     if not found:
@@ -84,6 +85,7 @@ class RankedPart:
     asked: bool  # whether the study has baselines
     beside: Sequence[Mapping[str, Any]]  # what these score
     worse: Mapping[str, Collection[str]]  # runs that are no better, by column
+    failed: Mapping[str, str]  # reasons by path
     lacking: str | None = None  # the column by which to check that seeds matter, where this dataset has none
 
     def tables(self, n_rows: int) -> list[Table]:
@@ -130,7 +132,15 @@ class RankedPart:
             "runs": rows,
             "suitability": [asdict(each) for each in self.checks],
             **({"baselines": self.beside} if self.beside else {}),
+            "failed": [{"path": path, "reason": reason} for path, reason in self.failed.items()],
         }
+
+
+def _unreadable(snapshot: StudySnapshot, ranking: Ranking) -> dict[str, str]:
+    """Finished runs whose codes are damaged, with the reasons."""
+    paths = {run.id: str(run.path) for run in snapshot.runs if run.state == "finished"}
+    reasons = ((paths.get(run), reason) for run, reason in ranking.left_out.items())
+    return {path: reason for path, reason in reasons if path is not None and path in reason}
 
 
 def _beside(frame: DataFrame, ranking: Ranking) -> DataFrame:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from unbraid.base.errors import ModelsFailed
 from unbraid.data import Representation
 from unbraid.files.json_records import read_record
 from unbraid.files.marks import ReadOnce
@@ -152,6 +153,31 @@ def read_runs(
         more = f"; and {len(faults) - NAMED} more" if len(faults) > NAMED else ""
         raise ValueError("; ".join(faults[:NAMED]) + more)
     return found
+
+
+def failed_runs(snapshots: Collection[StudySnapshot]) -> dict[str, str]:
+    """Reasons of the runs that failed, by the paths of their folders."""
+    runs = [run for snapshot in snapshots for run in snapshot.runs]
+    return {str(run.path): run.reason or "" for run in runs if run.state == "failed"}
+
+
+def check_some_left(snapshots: Collection[StudySnapshot]) -> None:
+    """Raises ModelsFailed where every run of the study failed."""
+    failed = failed_runs(snapshots)
+    if failed and len(failed) == sum(len(each.runs) for each in snapshots):
+        raise ModelsFailed(failed, every=True)
+
+
+def check_runs(snapshots: Collection[StudySnapshot], unreadable: Mapping[str, str] | None = None) -> None:
+    """Raises ModelsFailed where runs of the study failed, once the others have been used.
+
+    Args:
+        snapshots: of each dataset.
+        unreadable: reasons of others that cannot be read, by path.
+    """
+    check_some_left(snapshots)
+    if failed := {**failed_runs(snapshots), **(unreadable or {})}:
+        raise ModelsFailed(failed, every=False)
 
 
 def no_longer_planned(folder: Path, planned: Collection[str], content: str, files: ReadOnce) -> list[Path]:

@@ -1,8 +1,7 @@
 """The page of whatever a path holds: a study, a run, saved scores, or codes."""
 
 import os
-import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
@@ -20,6 +19,7 @@ from unbraid.scoring.card import load_beside
 from unbraid.scoring.score import choose
 from unbraid.scoring.score_page import page
 from unbraid.studies.run_scores import complete_scores
+from unbraid.studies.snapshot import StudySnapshot
 from unbraid.studies.store import YAML
 
 
@@ -30,8 +30,10 @@ def report_page(
     compare: Path | None = None,
     trust: Collection[str] = (),
     progress: Progress | None = None,
-) -> str:
-    """A whole HTML document; codes and runs without scores are scored first, by the standard metrics.
+) -> tuple[str, Sequence[StudySnapshot]]:
+    """A whole HTML document, and what it was made of where it is of a study, by dataset.
+
+    Codes and runs without scores are scored first, by the standard metrics.
 
     Args:
         path: folder of a study or of a run, .json file of scores, or file of codes.
@@ -52,11 +54,11 @@ def report_page(
     if path.is_dir() and (path / YAML).is_file():
         return _of_study(path, home, trust, progress)
     if run:
-        return _of_run(path, compare, trust, progress)
+        return _of_run(path, compare, trust, progress), ()
     if path.suffix.lower() in READABLE:
-        return replace(score_path(path, Labels(), progress=progress), path=str(path)).text("page.html")
+        return replace(score_path(path, Labels(), progress=progress), path=str(path)).text("page.html"), ()
     if path.is_file() or (path / SCORES).is_file():
-        return page(load_beside(path if path.is_file() else path / SCORES).contents())
+        return page(load_beside(path if path.is_file() else path / SCORES).contents()), ()
     if (path / CONFIG).is_file():
         raise FileNotFoundError(f"{path}: not the folder of a run; there is no {STATUS}")
     check_not_fitted(path)
@@ -66,7 +68,9 @@ def report_page(
     )
 
 
-def _of_study(path: Path, home: Path, trust: Collection[str], progress: Progress | None) -> str:
+def _of_study(
+    path: Path, home: Path, trust: Collection[str], progress: Progress | None
+) -> tuple[str, Sequence[StudySnapshot]]:
     """The page of a study; of several datasets that of them all, with those of each written into their folders."""
     from unbraid.studies.several_datasets import joined
     from unbraid.studies.several_datasets_page import studies_page
@@ -76,21 +80,19 @@ def _of_study(path: Path, home: Path, trust: Collection[str], progress: Progress
 
     with open_study(path, trust=trust) as study:
         snapshots = {each.label: each for each in study.snapshots()}
-    for run in (run for snapshot in snapshots.values() for run in snapshot.runs if run.state == "failed"):
-        warnings.warn(f"{run.id}: {run.reason}", stacklevel=2)
     tables = {label: results(each) for label, each in snapshots.items()}
     pages = {
         label: study_page(each, tables[label], base=home if not label else None, progress=progress)
         for label, each in snapshots.items()
     }
     if "" in pages:
-        return pages[""]
+        return pages[""], [*snapshots.values()]
     addresses = {}
     for label, html in pages.items():
         own = below(path, label) / "report.html"
         write_text(own, html)
         addresses[label] = quote(Path(os.path.relpath(own, home)).as_posix())
-    return studies_page(study.config.name, study.text, path, joined(tables), addresses)
+    return studies_page(study.config.name, study.text, path, joined(tables), addresses), [*snapshots.values()]
 
 
 def _of_run(path: Path, compare: Path | None, trust: Collection[str], progress: Progress | None) -> str:
