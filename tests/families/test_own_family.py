@@ -75,7 +75,7 @@ def test_stacked_members_are_those_that_were_trained_alone() -> None:
 
 def test_interrupted_it_ends_with_the_weights_it_would_have_had(tmp_path: Path) -> None:
     def stop(sent: Any) -> None:
-        if any(step >= 3 for step in sent.taken.values()):
+        if any(step >= 3 for step in sent.steps_taken.values()):
             raise KeyboardInterrupt
 
     (whole,) = train(FAMILY, TINY, out=tmp_path / "whole", **SETTINGS)

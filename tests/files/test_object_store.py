@@ -77,7 +77,7 @@ def test_what_was_interrupted_continues_on_another_machine(
     yaml = written(tmp_path, QUICK.replace("steps: 6", "steps: 60"))
 
     def stop(sent: StudyProgress) -> None:
-        if any(step > 20 for step in sent.taken.values()):
+        if any(step > 20 for step in sent.steps_taken.values()):
             signal.raise_signal(signal.SIGINT)
 
     here = Study.load(yaml, out=tmp_path / "here")
@@ -91,7 +91,7 @@ def test_what_was_interrupted_continues_on_another_machine(
         kept = json.loads(file.metadata()["progress"])["step"]
     assert kept > 20
     said: list[int] = []
-    there.run(processes=0, progress=lambda sent: said.extend(sent.taken.values()))
+    there.run(processes=0, progress=lambda sent: said.extend(sent.steps_taken.values()))
     assert said[0] == kept + 1
     assert same_but_for_times(here.results(), there.results())
     assert not [name for name in stored(bucket) if ".part/" in name]

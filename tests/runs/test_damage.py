@@ -18,7 +18,7 @@ from unbraid.runs.folder import damage_of, damaged, read_folder
 from unbraid.runs.run import Run
 from unbraid.studies import store
 from unbraid.studies.holdout.answers import read_answers
-from unbraid.studies.snapshot import failed_beside, read_added
+from unbraid.studies.snapshot import other_failures, read_added
 from unbraid.studies.store import StudyEnvironment
 from unbraid.training.checkpoints import load_checkpoint
 from unbraid.training.training_versions import commit
@@ -119,7 +119,7 @@ RECORDS: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda folder: store.check_folder(folder, ReadOnce()),
         "delete it, and unbraid study run writes it again",
     ),
-    "failed/0f.json": (lambda folder: failed_beside(folder, [], ReadOnce()), "delete it"),
+    "failed/0f.json": (lambda folder: other_failures(folder, [], ReadOnce()), "delete it"),
     "added/mine/config.json": (lambda folder: read_added(folder, {}, ReadOnce()), ""),
     "runs/0f/held_out.json": (lambda folder: read_answers(folder / "runs" / "0f"), "study run computes it again"),
 }

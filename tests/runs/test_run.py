@@ -278,8 +278,8 @@ import sys, time, unbraid.training.train as api, unbraid.training.loop as loop
 from tests.training.training_examples import blocks
 loop.REPORT_SECONDS = 0.0
 def slow(sent):
-    if max(sent.taken.values(), default=0) >= 15:
-        print(max(sent.taken.values()), flush=True)
+    if max(sent.steps_taken.values(), default=0) >= 15:
+        print(max(sent.steps_taken.values()), flush=True)
         time.sleep(60)
 api.train("vae", blocks(), seeds=2, steps=40, out=sys.argv[1], progress=slow, checkpoint_every=0, **{SMALL!r})
 """

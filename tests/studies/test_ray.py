@@ -205,7 +205,7 @@ def test_stopped_and_then_short_of_a_node_a_study_gives_what_this_machine_gives(
     here.run(processes=0)
 
     def stop(sent: StudyProgress) -> None:
-        if len(sent.taken) == 2 and min(sent.taken.values()) > 20:  # at 0 they have but found a place
+        if len(sent.steps_taken) == 2 and min(sent.steps_taken.values()) > 20:  # at 0 they have but found a place
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -217,7 +217,7 @@ def test_stopped_and_then_short_of_a_node_a_study_gives_what_this_machine_gives(
     said: dict[str, list[int]] = {name: [] for name in kept}
 
     def kill(sent: StudyProgress) -> None:
-        for name, step in sent.taken.items():
+        for name, step in sent.steps_taken.items():
             if step and name in said and said[name][-1:] != [step]:
                 said[name].append(step)
         if all(steps and steps[-1] > kept[name] + 20 for name, steps in said.items()) and not gate.exists():

@@ -17,7 +17,7 @@ from unbraid.files.run_files import SCORES
 from unbraid.files.trust import Trusted, UntrustedCode
 from unbraid.metrics import METRICS, Metric, NotDefined
 from unbraid.metrics._shared import provenance
-from unbraid.studies.run_scores import complete_scores, keep_by_hand, wanted_scores
+from unbraid.studies.run_scores import complete_scores, keep_by_hand, score_requirements
 from unbraid.studies.score_status import missing_metrics, read_scores
 
 SQUARE = {"name": "square", "positions": 8, "shrink": 4}
@@ -91,7 +91,7 @@ def test_numbers_without_their_terms_are_computed_again(run: Path) -> None:
     del content["computed_with"], content["checksum"]
     content["metrics"]["sap"]["values"]["score"] = 0.123
     (run / SCORES).write_text(json.dumps(content))
-    assert missing_metrics(read_scores(run), wanted_scores(["mig", "sap"])) == ["mig", "sap"]
+    assert missing_metrics(read_scores(run), score_requirements(["mig", "sap"])) == ["mig", "sap"]
     complete_scores(run, ["mig", "sap"])
     assert value(run, "sap") == unbraid.score(codes(run), metrics="sap")["sap"].score
 
@@ -174,9 +174,9 @@ def test_what_only_looks_imports_nothing(run: Path, own: Callable[[str], str]) -
     metric = own("return 1.0")
     complete_scores(run, [metric])
     own("return 2.0")
-    assert missing_metrics(read_scores(run), wanted_scores([metric])) == []
-    assert missing_metrics(read_scores(run), wanted_scores([metric], held_out=NARROW)) == [metric]
-    assert missing_metrics(read_scores(run), wanted_scores([metric], seed=1)) == [metric]
+    assert missing_metrics(read_scores(run), score_requirements([metric])) == []
+    assert missing_metrics(read_scores(run), score_requirements([metric], held_out=NARROW)) == [metric]
+    assert missing_metrics(read_scores(run), score_requirements([metric], seed=1)) == [metric]
     assert metric.partition(":")[0] not in sys.modules
 
 

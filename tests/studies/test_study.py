@@ -123,7 +123,7 @@ def test_workers_come_to_the_same_table_though_one_is_killed_at_work(whole, tmp_
 
     def report(progress: StudyProgress) -> None:
         sent.append(progress)
-        if progress.taken and not killed:
+        if progress.steps_taken and not killed:
             killed.extend(workers_of(os.getpid()))
             os.kill(killed[0], signal.SIGKILL)
 
@@ -132,7 +132,7 @@ def test_workers_come_to_the_same_table_though_one_is_killed_at_work(whole, tmp_
     assert same_but_for_times(study.results(), whole.results())
     assert (sent[0].n_done, sent[-1].n_done, sent[-1].n_runs) == (0, 6, 6)
     assert sent[-1].done_steps == sent[-1].steps == 36
-    assert {step for one in sent for step in one.taken.values()} <= set(range(7))
+    assert {step for one in sent for step in one.steps_taken.values()} <= set(range(7))
 
 
 def test_what_is_added_later_is_all_that_is_done(copy):

@@ -111,7 +111,7 @@ def test_interrupted_while_it_ranks_a_study_has_lost_nothing_and_continues(made:
     sent: list[StudyProgress] = []
     again.run(progress=sent.append)
     assert [each.after for each in sent if each.after] == [("comparing models", done, 6) for done in range(1, 7)]
-    assert not any(each.taken for each in sent)
+    assert not any(each.steps_taken for each in sent)
     pd.testing.assert_frame_equal(
         pd.read_parquet(study.require_folder() / "results.parquet"), pd.read_parquet(made / "results.parquet")
     )

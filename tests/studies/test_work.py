@@ -249,7 +249,7 @@ def test_each_kind_of_run_is_measured_once_however_many_there_are(tmp_path, monk
 
     for pack, stacked in ((64, 64), (16, 16)):
         asked.clear()
-        monkeypatch.setattr("unbraid.studies.estimate.asked", asking)
+        monkeypatch.setattr("unbraid.studies.estimate.probe_cluster", asking)
         monkeypatch.setattr("unbraid.studies.estimate._memory", lambda _: 1 << 20)
         found = estimate(Study.load(tmp_path / "study.yaml", out=tmp_path / "out").part(), "ray", pack=pack)
         assert asked == [["beta_vae"] * stacked, ["pca"]]

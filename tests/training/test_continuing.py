@@ -68,7 +68,7 @@ def test_a_checkpoint_further_on_is_not_thrown_back(short: Run, tmp_path, monkey
     out = tmp_path / "out"
 
     def stop(sent) -> None:
-        if max(sent.taken.values(), default=0) >= 14:
+        if max(sent.steps_taken.values(), default=0) >= 14:
             raise KeyboardInterrupt
 
     monkeypatch.setattr("unbraid.training.loop.REPORT_SECONDS", 0.0)
@@ -76,7 +76,7 @@ def test_a_checkpoint_further_on_is_not_thrown_back(short: Run, tmp_path, monkey
         unbraid.continue_run(short, 20, dataset=TINY, out=out, processes=0, progress=stop, checkpoint_every=0)
     starts = []
     stopped = unbraid.continue_run(
-        short, 20, dataset=TINY, out=out, processes=0, progress=lambda sent: starts.extend(sent.taken.values())
+        short, 20, dataset=TINY, out=out, processes=0, progress=lambda sent: starts.extend(sent.steps_taken.values())
     )
     assert min(starts) >= 14
     (straight,) = unbraid.train("vae", TINY, steps=20, out=tmp_path / "straight", rate_warmup=3, **DENSE)

@@ -34,7 +34,7 @@ def test_the_same_settings_give_the_same_weights_whatever_else_draws(tmp_path, m
 
     def stop(sent) -> None:
         torch.rand(1)
-        if max(sent.taken.values(), default=0) >= 5:
+        if max(sent.steps_taken.values(), default=0) >= 5:
             raise KeyboardInterrupt
 
     torch.manual_seed(1)

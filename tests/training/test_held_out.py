@@ -129,7 +129,7 @@ def test_the_page_shows_them(tmp_path) -> None:
 @pytest.mark.parametrize("patience", [0, 2])
 def test_stopped_and_continued_it_is_the_same(tmp_path, monkeypatch, patience) -> None:
     def stop(sent) -> None:
-        if max(sent.taken.values(), default=0) >= 10:
+        if max(sent.steps_taken.values(), default=0) >= 10:
             raise KeyboardInterrupt
 
     given = {"learning_rate": 0.0 if patience else 0.01, "patience": patience, "steps": 24}

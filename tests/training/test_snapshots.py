@@ -58,7 +58,7 @@ def test_the_page_shows_them(tmp_path) -> None:
 
 def test_stopped_and_continued_the_table_is_the_same(tmp_path, monkeypatch) -> None:
     def stop(sent) -> None:
-        if max(sent.taken.values(), default=0) >= 7:
+        if max(sent.steps_taken.values(), default=0) >= 7:
             raise KeyboardInterrupt
 
     monkeypatch.setattr("unbraid.training.loop.REPORT_SECONDS", 0.0)

@@ -113,7 +113,7 @@ def test_which_networks_and_processors_gain_by_bfloat16() -> None:
 
 def test_what_was_begun_elsewhere_goes_on_in_its_precision(tmp_path, machine, monkeypatch) -> None:
     def stop(sent: Any) -> None:
-        if max(sent.taken.values(), default=0) >= 5:
+        if max(sent.steps_taken.values(), default=0) >= 5:
             raise KeyboardInterrupt
 
     machine(True)

@@ -118,7 +118,7 @@ def study_report(name: str, bar: Show) -> "Callable[[StudyProgress], None]":
             bar(f"{sent.label} {what}".strip(), done, total, f"{done}/{total}")
             return
         failed = f" ({sent.n_failed} failed)" if sent.n_failed else ""
-        line = pace.line(sent.done_steps, sent.steps, sent.taken, sent.logs, sorted(set(sent.doing.values())))
+        line = pace.line(sent.done_steps, sent.steps, sent.steps_taken, sent.logs, sorted(set(sent.doing.values())))
         title = f"{name} {sent.label}".strip()
         bar(f"{title} {sent.n_done}/{sent.n_runs} runs{failed}", pace.done, sent.steps, line)
 

@@ -143,7 +143,7 @@ def training_progress(family: str) -> "Iterator[Callable[[TrainingProgress], Non
                 show("reading images", done, total, f"{done:,}/{total:,}")
                 return
             steps = sent.n_runs * sent.steps
-            line = pace.line(sent.n_done * sent.steps, steps, sent.taken, sent.logs)
+            line = pace.line(sent.n_done * sent.steps, steps, sent.steps_taken, sent.logs)
             show(f"{family} {sent.n_done}/{sent.n_runs} runs", pace.done, steps, line)
 
         yield report

@@ -395,7 +395,7 @@ def train_and_choose(
         def told(sent: StudyProgress) -> None:
             if time.monotonic() > deadline:
                 raise OutOfTime
-            done = sent.done_steps + sum(sent.taken.values())
+            done = sent.done_steps + sum(sent.steps_taken.values())
             report(f"{name} {sent.n_done}/{sent.n_runs} models", done, sent.steps, "")
 
         try:

@@ -45,7 +45,7 @@ from unbraid.studies.study_table import write_results
 
 __all__ = ["add", "begin", "encode_sample", "sample_of"]
 
-METRICS = ("mig", "dci_lasso", "sap", "modularity", "mcc")  # of a study of codes alone, if nobody says others
+METRICS = ("mig", "dci_lasso", "sap", "modularity", "mcc")  # default of a study of codes alone
 NAME = re.compile(r"\w[\w.+-]*")
 STRANGE = re.compile(r"[^\w.+-]+")  # in the names of models: beta=4,seed=0 of Hydra becomes beta-4-seed-0
 
@@ -57,16 +57,16 @@ def begin(
     metrics: str | Sequence[str] = METRICS,
     kinds: Mapping[str, str] | None = None,
 ) -> Study:
-    """Begin a study of codes alone, in which nothing is trained: of labels, without images.
+    """Begin a study of codes alone: it has labels but no images, and trains nothing.
 
     Args:
-        folder: of the study, which is not there yet.
-        labels: .csv or .parquet file with a row per row of the codes that are to be added.
+        folder: of the study; it must not exist yet.
+        labels: .csv or .parquet file with one row for each row of the codes that will be added.
         metrics: names of metrics and presets; each must be defined for these factors.
         kinds: of factors, by name; others are guessed, as `unbraid.datasets.from_array` does.
 
     Returns:
-        The study, whose folder is there; `add` adds models to it.
+        The study, with its folder written; `add` adds models to it.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -155,21 +155,21 @@ def add(
     _check_names(snapshot, names, paths)
     name_of_path = dict(zip(paths, names, strict=True))
     models.each(lambda path: run_columns(path) if path.is_dir() else {})  # a damaged config
-    abouts = _abouts(snapshot, models.paths, family, setting, seed)
-    about_of_path = dict(zip(models.paths, abouts, strict=True))
+    records = _records(snapshot, models.paths, family, setting, seed)
+    record_of_path = dict(zip(models.paths, records, strict=True))
     representations = models.each(lambda path: _checked(_read(path, space), space, str(path)))
     names, checked = [name_of_path[path] for path in models.paths], list(representations.values())
-    abouts = [about_of_path[path] for path in models.paths]
+    records = [record_of_path[path] for path in models.paths]
     begun = [folder / store.ADDED / f".{name}{WORKING}" for name in names]
     with changing(folder), _all_or_none() as entered:
         try:
-            for number, (working, representation, about) in enumerate(zip(begun, checked, abouts, strict=True)):
+            for number, (working, representation, record) in enumerate(zip(begun, checked, records, strict=True)):
                 if progress:
                     progress(f"scoring {names[number]}", number, len(names))
                 shutil.rmtree(working, ignore_errors=True)
                 working.mkdir(parents=True)
                 representation.save(working / ADDED_CODES)
-                store.write_json(working / CONFIG, about)
+                store.write_json(working / CONFIG, record)
                 complete_scores(working, metric_names(part.config), held_out=part.config.held_out)
             for working, name in zip(begun, names, strict=True):
                 store.forget_failure(folder, name)
@@ -188,9 +188,9 @@ def add(
 
 @contextmanager
 def _all_or_none() -> Iterator[list[Path]]:
-    """A list for folders, which are removed again where the block fails.
+    """A list of folders that are removed again if the block fails.
 
-    Where it is interrupted they stay: what is left by then is a ranking, and their scores may have taken hours.
+    They stay if it is interrupted: only the ranking is missing by then, and their scores may have taken hours.
     """
     folders: list[Path] = []
     try:
@@ -209,11 +209,11 @@ def sample_of(study: Study, dataset: str | None = None) -> IntArray:
 def encode_sample(
     encode: Callable[[Any], Any], study: Study, *, dataset: str | None = None, batch_size: int = 256
 ) -> Representation:
-    """What an encoder of one's own makes of the images of the study, ready to be saved and added.
+    """Codes of the study's images by your own encoder, ready to be saved and added.
 
     Args:
         encode: images, uint8 (n, height, width, channels), to codes (n, n_codes), or to (codes, log_variances).
-        study: of which the images are.
+        study: whose images are encoded.
         dataset: label of the dataset, in a study of several.
         batch_size: images per call.
     """
@@ -221,7 +221,7 @@ def encode_sample(
 
 
 def names_of(paths: Sequence[Path]) -> list[str]:
-    """What the folders of models are called: as their files or folders, with the folder around where two are alike."""
+    """Names for the folders of models: those of their files or folders, with the parent folder where two are equal."""
     names = [name_of(path) for path in paths]
     if len(set(names)) < len(names):
         names = [f"{path.absolute().parent.name}-{name}" for path, name in zip(paths, names, strict=True)]
@@ -229,72 +229,74 @@ def names_of(paths: Sequence[Path]) -> list[str]:
 
 
 def _check_names(snapshot: StudySnapshot, names: Sequence[str], files: Sequence[Path]) -> None:
-    taken, given = {run.id for run in snapshot.runs}, dict[str, Path]()
+    ids, paths = {run.id for run in snapshot.runs}, dict[str, Path]()
     for name, file in zip(names, files, strict=True):
-        if name in given:
+        if name in paths:
             raise ValueError(
-                f"{given[name]} and {file} would both be called {name!r}; give each a name of its own by names (--name)"
+                f"{paths[name]} and {file} would both be called {name!r}; give each a name of its own by names (--name)"
             )
-        given[name] = file
+        paths[name] = file
         if not NAME.fullmatch(name):
             raise ValueError(f"{file}: {name!r} is no name for a folder; give a name of letters, digits, - _ + .")
-        if name in taken and not (snapshot.folder / store.ADDED / name).exists():
+        if name in ids and not (snapshot.folder / store.ADDED / name).exists():
             raise ValueError(f"{file}: the study has {name!r} already, as a run of its own; give another name (--name)")
-        if name in taken:
+        if name in ids:
             place = str(snapshot.folder / store.ADDED / name)
             if url := address_of(snapshot.folder):  # what is gone on one side comes back from the other
                 place = f"both {place} and {url}/{store.ADDED}/{name}"
             raise ValueError(f"{file}: the study has {name!r} already; give another name, or delete {place}")
 
 
-def _abouts(
+def _records(
     snapshot: StudySnapshot,
     files: Sequence[Path],
     family: str | None,
     setting: Mapping[str, Any] | None,
     seed: int | None,
 ) -> list[dict[str, Any]]:
-    """config.json of each."""
+    """The content of config.json for each file or folder."""
     content = snapshot.environment.dataset["content"]
-    taken: dict[tuple[str, str], int] = {}
+    last_seeds: dict[tuple[str, str], int] = {}
     for run in snapshot.runs:
-        taken[run.family, run.setting] = max(run.seed, taken.get((run.family, run.setting), -1))
+        last_seeds[run.family, run.setting] = max(run.seed, last_seeds.get((run.family, run.setting), -1))
     configs = {file: config_columns(file) for file in files if file.is_dir() and not is_run(file)}
-    known = {name for run in snapshot.runs for name in run.hyperparameters}  # what one more model is told apart by
+    known = {name for run in snapshot.runs for name in run.hyperparameters}  # these distinguish one more model, too
     every = dict.fromkeys([*varying(list(configs.values())), *sorted(known)])
     varied = [name for name in every if not is_seed(name) and name != "family"]
-    found = []
+    records = []
     for number, file in enumerate(files):
         columns = configs.get(file, {})
-        told = {name: columns[name] for name in varied if name in columns} if setting is None and columns else setting
-        about = _about(file, family or columns.get("family"), told, content, snapshot.trusted)
-        key = about["family"], about["setting"]
-        own = about.get("run", {}).get("seed", _seed(columns))
-        about["seed"] = seed + number if seed is not None else own if own is not None else taken.get(key, -1) + 1
-        taken[key] = max(about["seed"], taken.get(key, -1))
-        check_record(AddedRecord, about, file)
-        found.append(about)
-    return found
+        hyperparameters = (
+            {name: columns[name] for name in varied if name in columns} if setting is None and columns else setting
+        )
+        record = _record(file, family or columns.get("family"), hyperparameters, content, snapshot.trusted)
+        key = record["family"], record["setting"]
+        own = record.get("run", {}).get("seed", _seed(columns))
+        record["seed"] = seed + number if seed is not None else own if own is not None else last_seeds.get(key, -1) + 1
+        last_seeds[key] = max(record["seed"], last_seeds.get(key, -1))
+        check_record(AddedRecord, record, file)
+        records.append(record)
+    return records
 
 
 def _seed(columns: Mapping[str, Any]) -> int | None:
-    """Of the config of a model."""
-    seeds = {each for name, each in columns.items() if is_seed(name)}
+    """The seed that the config of a model names; None without exactly one."""
+    seeds = {value for name, value in columns.items() if is_seed(name)}
     only = seeds.pop() if len(seeds) == 1 else None
     return only if isinstance(only, int) and not isinstance(only, bool) and only >= 0 else None
 
 
-def _about(
+def _record(
     file: Path,
     family: str | None,
     setting: Mapping[str, Any] | None,
     content: str,
     trusted: Sequence[Trusted],
 ) -> dict[str, Any]:
-    """All but the seed.
+    """The content of config.json but for the seed.
 
     Raises:
-        ValueError: nobody says of which family it is, or the run saw other images than the study's.
+        ValueError: the family is not known, or the run saw other images than the study's.
     """
     config, status = read_folder(file) if file.is_dir() and is_run(file) else ({}, {})
     if config and config["dataset"]["content"] != content:
@@ -322,59 +324,63 @@ def _read(path: Path, space: Space) -> Representation:
     """The codes of a file or folder.
 
     Raises:
-        ValueError: a table of numbers, all of them codes, has columns that are called like factors.
+        ValueError: a table of codes alone has columns with the names of factors.
     """
     file = code_path(path)
-    given = read_codes(file)
-    among = [name for name in given.code_names if name in space.names]
-    if file.suffix.lower() in LABELS and among and not given.names:
+    representation = read_codes(file)
+    among = [name for name in representation.code_names if name in space.names]
+    if file.suffix.lower() in LABELS and among and not representation.names:
         raise ValueError(
             f"{file}: column {among[0]!r} is a factor of the study, and would count as a code; leave labels out, or "
             "call the codes code_0, code_1, ..."
         )
-    return given
+    return representation
 
 
-def _checked(given: Representation, space: Space, where: str) -> Representation:
-    """The representation with the factors of the study, once they are seen to be the same.
+def _checked(representation: Representation, space: Space, where: str) -> Representation:
+    """The representation with the factors of the study, after checking that they agree.
 
     Raises:
         ValueError: it is of other images, or of the same in another order.
     """
     rows = drawn(len(space), N_CODES, 0)
     expected = space.factors(rows)
-    if len(given) == len(space) > len(rows):
-        given = given.keep_rows(rows)
-    if len(given) != len(expected):
+    if len(representation) == len(space) > len(rows):
+        representation = representation.keep_rows(rows)
+    if len(representation) != len(expected):
         of_all = "" if len(space) == len(rows) else f" (or all {len(space):,})"
         raise ValueError(
-            f"{where}: {counted(len(given), 'row')}; runs of this study are encoded on {len(expected)} images{of_all}. "
-            "unbraid.studies.added.sample_of(study) gives their positions"
+            f"{where}: {counted(len(representation), 'row')}; runs of this study are encoded on {len(expected)} "
+            f"images{of_all}. unbraid.studies.added.sample_of(study) gives their positions"
         )
     if not space.names:  # images alone
-        given = replace(given, factors=expected, names=(), kinds=(), sizes=None, levels=(), periods=(), notes=())
-        if not np.isfinite(given.codes).all():
+        representation = replace(
+            representation, factors=expected, names=(), kinds=(), sizes=None, levels=(), periods=(), notes=()
+        )
+        if not np.isfinite(representation.codes).all():
             raise ValueError(f"{where}: codes must be finite")
-        return given
-    if not given.names:  # codes alone: that their rows are those images, in that order, is the user's word
-        given = replace(given, factors=expected, names=space.names, kinds=space.kinds)
-    own_names = given.names != tuple(f"factor_{k}" for k in range(given.factors.shape[1]))
-    if given.factors.shape[1] != len(space.names) or (own_names and given.names != space.names):
-        raise ValueError(f"{where}: its factors are {', '.join(given.names)}; the study's, {', '.join(space.names)}")
-    differing = np.flatnonzero(~np.isclose(given.factors, expected, rtol=1e-5, atol=1e-6).all(axis=1))
+        return representation
+    if not representation.names:  # codes alone: that their rows are those images, in that order, is the user's word
+        representation = replace(representation, factors=expected, names=space.names, kinds=space.kinds)
+    own_names = representation.names != tuple(f"factor_{k}" for k in range(representation.factors.shape[1]))
+    if representation.factors.shape[1] != len(space.names) or (own_names and representation.names != space.names):
+        raise ValueError(
+            f"{where}: its factors are {', '.join(representation.names)}; the study's, {', '.join(space.names)}"
+        )
+    differing = np.flatnonzero(~np.isclose(representation.factors, expected, rtol=1e-5, atol=1e-6).all(axis=1))
     if len(differing):
         row = int(differing[0])
         raise ValueError(
-            f"{where}: row {row} has the factors {_row(given.factors[row])}, and in the study {_row(expected[row])} "
-            f"({len(differing)} such rows): codes must be of the same images in the same order"
+            f"{where}: row {row} has the factors {_row(representation.factors[row])}, and in the study "
+            f"{_row(expected[row])} ({len(differing)} such rows): codes must be of the same images in the same order"
         )
     try:
-        check_inputs(given.codes, expected, space.kinds)
+        check_inputs(representation.codes, expected, space.kinds)
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from None
     return replace(
-        given, factors=expected, names=space.names, kinds=space.kinds, sizes=space.turns, levels=level_names(space),
-        periods=(), notes=(),
+        representation, factors=expected, names=space.names, kinds=space.kinds, sizes=space.turns,
+        levels=level_names(space), periods=(), notes=(),
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Scores of representations that were added to a study, kept up with what its YAML asks for."""
+"""Scores of representations that were added to a study, completed when its YAML asks for more metrics."""
 
 from unbraid.base.types import Progress
 from unbraid.studies import store
@@ -9,16 +9,17 @@ from unbraid.studies.study_record import StudyPart
 
 
 def score_added(study: StudyPart, snapshot: StudySnapshot, progress: Progress) -> bool:
-    """Compute what the scores of added representations lack, since the study asks for more; faults are recorded.
+    """Compute the scores that added representations still lack; failures are recorded.
 
-    False where there was nothing to compute.
+    Returns:
+        Whether anything was computed.
     """
     runs, computed = [run for run in snapshot.runs if run.is_added], False
     for number, run in enumerate(runs):
         progress(f"scoring {run.id}", number, len(runs))
         try:
             computed |= complete_scores(
-                run.path, metric_names(study.config), held_out=study.config.held_out, retry=True, kept=run.scores
+                run.path, metric_names(study.config), held_out=study.config.held_out, retry=True, saved=run.scores
             )
         except ValueError as error:
             failure = store.Failure(run.id, run.family, run.setting, run.seed, str(error), 1)

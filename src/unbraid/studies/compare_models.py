@@ -36,7 +36,7 @@ def compare(models: Any, **options: Any) -> Comparison | ModelComparison:
     Example:
         >>> from unbraid import Representation
         >>> codes = np.random.default_rng(0).normal(size=(500, 2))
-        >>> exact, mixed = (Representation(each, np.digitize(codes, [0.0])) for each in (codes, codes + codes[::-1]))
+        >>> exact, mixed = (Representation(rows, np.digitize(codes, [0.0])) for rows in (codes, codes + codes[::-1]))
         >>> compare({"exact": exact, "mixed": mixed}, metrics="mig").differences[0].better
         'exact'
     """
@@ -55,5 +55,5 @@ def _of_table(
     **options: Any,
 ) -> Comparison:
     frame = read_table(path)
-    options.pop("progress", None)  # nothing is scored, which would take long
+    options.pop("progress", None)  # nothing is scored, so there is no progress to report
     return compare_groups(frame, by, columns, within=within or usual_within(frame, by), **options)

@@ -1,4 +1,4 @@
-"""What a study or a training will take: a few steps of each kind of run, measured here, and multiplied."""
+"""Time, memory and disk of a study or a training, extrapolated from a few measured steps of each kind of run."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ from unbraid.scoring.score import choose
 from unbraid.studies.execution import TaskLedger, needed_disk, ready, untrained_of
 from unbraid.studies.executors import EXECUTORS, Task
 from unbraid.studies.executors.local import PACK, kinds, spread
-from unbraid.studies.executors.ray import asked
+from unbraid.studies.executors.ray import probe_cluster
 from unbraid.studies.expand import setting_of
 from unbraid.studies.shards import Shard
 from unbraid.studies.study_record import StudyPart, StudyProgress
@@ -46,16 +46,16 @@ from unbraid.training.train import (
     training_of,
 )
 
-# By the kind of device: steps that come first, how many more are measured, and how many seconds of these tell them from
-# what is done once. On a GPU steps are recorded, those of an optimizer step that waits when its turn comes.
+# By kind of device: warm-up steps, how many more are measured, and how many seconds of these suffice to separate them
+# from one-off costs. On a GPU steps are captured, those of a delayed optimizer step only when it is first due.
 WARM_STEPS = {"cpu": 2, "cuda": 64}
 MORE_STEPS = {"cpu": (3, 12, 48), "cuda": (64, 256, 1024)}
 SECONDS = {"cpu": 0.5, "cuda": 1.0}
-BUSY = 1.5  # times the processor's time that the clock says, from which on it is said
-COMPILING = 500  # rows that are scored first, since formulas are compiled once and not for each run
+BUSY = 1.5  # ratio of wall-clock to processor time from which on a busy machine is mentioned
+COMPILING = 500  # rows that are scored first, so that compilation is not counted for every run
 
 
-# Whether runs are trained on a CPU, how many at once, which of them together, and what calls a function where they are.
+# Whether runs are trained on a CPU, how many at once, how they are grouped, and a caller of functions on that machine.
 Place: TypeAlias = tuple[bool, int, Callable[[Sequence[Task]], list[list[Task]]], Callable[..., Any]]
 
 
@@ -80,7 +80,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a study will take here."""
+    """Time, memory and disk of what a study has still to do."""
 
     rows: Sequence[Row]
     processes: int
@@ -88,7 +88,7 @@ class Estimate:
     memory: int | None  # of all
     disk: int  # bytes of the run folders that are to come
     assumed: str
-    load: float = 1.0  # how many times as long it takes while other work shares the cores as it did just now
+    load: float = 1.0  # slow-down by other work on the same cores, as measured just now
 
     @property
     def runs(self) -> int:
@@ -137,16 +137,16 @@ def estimate(
         if progress and sent.after:
             progress(*sent.after)
 
-    found = ready(study, name, retrain=retrain, progress=read, options=options)
-    tasks, datasets = found.tasks, found.datasets
+    prepared = ready(study, name, retrain=retrain, progress=read, options=options)
+    tasks, datasets = prepared.tasks, prepared.datasets
     own = shard.part(tasks) if shard else tasks
-    of = {task.id: task.questions[0]["of"] for task in own if task.questions}
-    waiting = TaskLedger(study, found.planned, own, retry=retry, files=ReadOnce()).waiting
+    whole_of = {task.id: task.questions[0]["of"] for task in own if task.questions}
+    waiting = TaskLedger(study, prepared.planned, own, retry=retry, files=ReadOnce()).waiting
     untrained = untrained_of(waiting)
     disk = check_disk(study.require_folder(), len(untrained), needed_disk(untrained, datasets))
-    settings = {each.id: each.setting for each in found.planned}
-    work = _Work(tasks, own, waiting, untrained, of, datasets, settings, disk)
-    return _estimate(work, found.around.device, name, options, progress)
+    settings = {run.id: run.setting for run in prepared.planned}
+    work = _Work(tasks, own, waiting, untrained, whole_of, datasets, settings, disk)
+    return _estimate(work, prepared.around.device, name, options, progress)
 
 
 def estimate_training(planned: Prepared, folder: Path, progress: Progress | None = None) -> Estimate:
@@ -175,10 +175,10 @@ def estimate_training(planned: Prepared, folder: Path, progress: Progress | None
 
 class _Work(NamedTuple):
     tasks: Sequence[Task]
-    own: Sequence[Task]  # that are to be told of
-    waiting: Sequence[Task]  # of these
-    untrained: Sequence[Task]  # of these again
-    of: Mapping[str, str]  # by runs without some images, the run that sees all of them
+    own: Sequence[Task]  # those of this shard, which the estimate is for
+    waiting: Sequence[Task]  # those of `own` that are not done
+    untrained: Sequence[Task]  # those of `waiting` that have to be trained
+    whole_of: Mapping[str, str]  # by runs without some images, the run that sees all of them
     datasets: Mapping[str, FactorDataset]
     settings: Mapping[str, str]  # by run
     disk: int  # bytes
@@ -187,19 +187,21 @@ class _Work(NamedTuple):
 def _estimate(
     work: _Work, device: str, executor: str, options: Mapping[str, Any], progress: Progress | None
 ) -> Estimate:
-    tasks, own, _, untrained, of, datasets, settings, disk = work
-    waiting, new = ({task.id for task in each} for each in (work.waiting, untrained))
-    place = _on_cluster if executor == "ray" and tasks else partial(_here, executor)
-    costly = {of.get(task.id, task.id) for task in own}
-    found = [kind for kind in kinds([task for task in tasks if not task.questions]) if costly & {t.id for t in kind}]
+    tasks, own, _, untrained, whole_of, datasets, settings, disk = work
+    waiting, new = ({task.id for task in per_process} for per_process in (work.waiting, untrained))
+    place = _on_cluster if executor == "ray" and tasks else partial(_on_this_machine, executor)
+    costly = {whole_of.get(task.id, task.id) for task in own}
+    costly_kinds = [
+        kind for kind in kinds([task for task in tasks if not task.questions]) if costly & {t.id for t in kind}
+    ]
     costs: dict[str, tuple[float, float, int]] = {}  # as `_cost`, and the runs of the stack that was measured
     used: list[int | None] = []
     clock = processor = 0.0
     with place(tasks, datasets, device, options) as (on_cpu, room, together, call):
         groups = together(untrained)
-        for done, kind in enumerate(found):
+        for done, kind in enumerate(costly_kinds):
             if progress:
-                progress(kind[0].config["family"], done, len(found))
+                progress(kind[0].config["family"], done, len(costly_kinds))
             ids = {task.id for task in kind}
             measured = max((group for group in groups if group[0].id in ids), key=len, default=kind[:1])
             if find_family(kind[0].config["family"]).fit is not None:
@@ -209,7 +211,7 @@ def _estimate(
             costs |= {task.id: (*cost, len(measured)) for task in kind}
             used.append(memory)
     # A run without some images is as quick as the one that sees all of them.
-    costs |= {task: costs[whole] for task, whole in of.items()}
+    costs |= {task: costs[whole] for task, whole in whole_of.items()}
     load = max(1.0, clock / processor) if on_cpu and processor else 1.0
     scoring = _seconds_of_scoring(tasks[0], datasets, on_cpu) if tasks else 0.0
     settled: dict[tuple[str, str, int], list[Task]] = {}
@@ -224,14 +226,15 @@ def _estimate(
         counts = len(group), len(left), len(trainings)
         rows.append(Row(family, setting, *counts, steps, *costs[group[0].id][1:], seconds))
     at_once = max(1, min(room, len(groups) + len(waiting - new)))
-    each = max((memory for memory in used if memory is not None), default=None)
+    per_process = max((memory for memory in used if memory is not None), default=None)
     return Estimate(
-        rows, at_once, each, each and each * at_once, disk, _assumed(scoring, at_once, on_cpu, executor, load), load,
+        rows, at_once, per_process, per_process and per_process * at_once, disk,
+        _assumed(scoring, at_once, on_cpu, executor, load), load,
     )  # fmt: skip
 
 
 @contextmanager
-def _here(
+def _on_this_machine(
     executor: str,
     tasks: Sequence[Task],
     datasets: Mapping[str, FactorDataset],
@@ -253,14 +256,14 @@ def _here(
 def _on_cluster(
     tasks: Sequence[Task], datasets: Mapping[str, FactorDataset], device: str, options: Mapping[str, Any]
 ) -> Iterator[Place]:
-    with asked(tasks, datasets, **options) as (room, together, call):
+    with probe_cluster(tasks, datasets, **options) as (room, together, call):
         yield device == "cpu", room, together, call
 
 
 def _measured(
     tasks: Sequence[Task], datasets: Mapping[str, FactorDataset], on_cpu: bool
 ) -> tuple[tuple[float, float], int | None, tuple[float, float]]:
-    """What runs cost, by `_cost`, the bytes that were needed for it, and its seconds by the clock and the processor."""
+    """Costs of runs, as `_cost`; the bytes needed to measure them; the seconds it took by clock and processor."""
     if not on_cpu:
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
@@ -287,7 +290,7 @@ def _assumed(scoring: float, processes: int, on_cpu: bool, executor: str, load: 
 
 
 def _cost(tasks: Sequence[Task], datasets: Mapping[str, FactorDataset]) -> tuple[float, float]:
-    """For each of the runs: seconds of what is done once, whatever the number of steps, and of a step.
+    """Per run: seconds of one-off work, whatever the number of steps, and seconds of one step.
 
     On a CPU they are those of the processor, which a run has to itself, and not of the clock of a busy machine. A
     family that is fitted at once has no steps: its whole time is spread over those of its run.
@@ -337,16 +340,16 @@ def _seconds_of_scoring(task: Task, datasets: Mapping[str, FactorDataset], on_cp
     few = np.linspace(0, len(codes) - 1, min(COMPILING, len(codes))).astype(int)  # neighbours may share levels
     clock = process_time if on_cpu else perf_counter  # beside a GPU all cores score one run after the other
     began = clock()
-    for given in (codes.keep_rows(few), codes):
+    for representation in (codes.keep_rows(few), codes):
         began = clock()
-        for name, result in score_each(given, choose(task.metrics), held_out=task.held_out):
-            if given is codes and isinstance(result, Exception) and not isinstance(result, NotDefined):
+        for name, result in score_each(representation, choose(task.metrics), held_out=task.held_out):
+            if representation is codes and isinstance(result, Exception) and not isinstance(result, NotDefined):
                 raise ValueError(f"metric {name} fails on random codes: {result}") from result
     return clock() - began
 
 
 def _memory(on_cpu: bool) -> int | None:
-    """The most that this process, having done what a worker does, has needed."""
+    """Peak memory of this process, which has done a worker's job; None on Windows."""
     if not on_cpu:
         return torch.cuda.max_memory_reserved()
     if sys.platform == "win32":

@@ -1,4 +1,4 @@
-"""One `study run`: what is left to do goes to an executor, what comes back into the folder."""
+"""One `study run`: tasks that are not done go to an executor, their results into the folder."""
 
 import inspect
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ from unbraid.studies.expand import StudyEnvironment, check_metrics, check_snapsh
 from unbraid.studies.holdout.answers import ANSWERS, missing_answers, read_answers
 from unbraid.studies.holdout.holdout_table import write_generalisation
 from unbraid.studies.holdout.tasks import held_out_tasks
-from unbraid.studies.run_scores import wanted_scores
+from unbraid.studies.run_scores import score_requirements
 from unbraid.studies.schema import StudyConfig
 from unbraid.studies.several_datasets import all_results, naming
 from unbraid.studies.shards import Shard, claimed_shard, last_of_shards
@@ -45,8 +45,8 @@ CHECKPOINTS = 6  # weights and two moments, and for a moment two of each
 
 Listener: TypeAlias = Callable[[RunView], None]  # called with every run as it ends
 
-# After all tasks: what is computed from their runs, some of which may have failed. Each says whether there was
-# anything; what takes long reports (what is done, done, all).
+# Run after all tasks, on their runs, some of which may have failed. Each returns whether it computed anything; slow
+# ones report (what is done, done, all).
 FINISHING: tuple[Callable[[StudyPart, StudySnapshot, Progress], bool], ...] = (
     write_generalisation, score_added, score_baselines, rank_when_done,
 )  # fmt: skip
@@ -54,7 +54,7 @@ FINISHING: tuple[Callable[[StudyPart, StudySnapshot, Progress], bool], ...] = (
 
 @dataclass(frozen=True)
 class Ready:
-    """A study and what it has to do, seen to be possible as far as that can be told before it begins."""
+    """A study and its tasks, checked as far as that is possible before it begins."""
 
     study: StudyPart
     around: StudyEnvironment
@@ -75,7 +75,7 @@ def run_study(
     progress: Callable[[StudyProgress], None] | None,
     options: Mapping[str, Any],
 ) -> list[RunView]:
-    """What `Study.run` does, dataset by dataset; what cannot be right of any is said before anything is written.
+    """`Study.run`, dataset by dataset; all datasets are checked before anything is written.
 
     Args:
         folder, text: of the study, the text being its YAML.
@@ -90,20 +90,20 @@ def run_study(
     with ExitStack() as stack:
         stack.enter_context(terminable())
         if "" not in parts:
-            for each in prepared.values():
-                needed_disk(each.tasks, each.datasets)
+            for part_ready in prepared.values():
+                needed_disk(part_ready.tasks, part_ready.datasets)
             stack.enter_context(_home(folder, text, shard))
         snapshots = [
-            run_ready(each, executor, retry=retry, shard=shard, progress=reports[label], options=options)
-            for label, each in prepared.items()
+            run_ready(part_ready, executor, retry=retry, shard=shard, progress=reports[label], options=options)
+            for label, part_ready in prepared.items()
         ]
         if "" not in parts:
             with last_of_shards(folder / LOCK, shard):
-                if shard:  # others may have ended what this one saw unfinished
+                if shard:  # other shards may have finished runs since
                     snapshots = [part.snapshot() for part in parts.values()]
                 save_frame(all_results(snapshots), folder / store.RESULTS)
     keep_index(folder, snapshots)
-    return [run for each in snapshots for run in each.runs]
+    return [run for part_ready in snapshots for run in part_ready.runs]
 
 
 def _of_dataset(progress: Callable[[StudyProgress], None], label: str) -> Callable[[StudyProgress], None]:
@@ -127,8 +127,8 @@ def check_executor(executor: str, options: Mapping[str, Any]) -> None:
     known = set(inspect.signature(EXECUTORS[executor]).parameters) - {"tasks", "datasets", "report"}
     for name in options:
         if name not in known:
-            others = ", ".join(sorted(known)) or "none"
-            raise ValueError(f"executor {executor!r} has no option {name!r}; it has {others}")
+            available = ", ".join(sorted(known)) or "none"
+            raise ValueError(f"executor {executor!r} has no option {name!r}; it has {available}")
 
 
 def ready(
@@ -155,7 +155,7 @@ def ready(
 
 
 def run_ready(
-    found: Ready,
+    prepared: Ready,
     executor: str,
     *,
     retry: str | None,
@@ -163,12 +163,16 @@ def run_ready(
     progress: Callable[[StudyProgress], None] | None,
     options: Mapping[str, Any],
 ) -> StudySnapshot:
-    """The second half of running one dataset; gives the study as it is then."""
-    study, planned = found.study, found.planned
+    """The second half of running one dataset.
+
+    Returns:
+        The study as it is then.
+    """
+    study, planned = prepared.study, prepared.planned
     folder, files = study.require_folder(), ReadOnce()
-    code = {name: digest for each in planned for name, digest in each.config.get("code", {}).items()}
-    around = replace(found.around, code=code)
-    tasks = shard.part(found.tasks) if shard else found.tasks
+    code = {name: digest for planned_run in planned for name, digest in planned_run.config.get("code", {}).items()}
+    around = replace(prepared.around, code=code)
+    tasks = shard.part(prepared.tasks) if shard else prepared.tasks
     with ExitStack() as stack:
         begun = (folder / store.ABOUT).exists()
         if begun:
@@ -176,23 +180,23 @@ def run_ready(
             _clean(tasks)
         ledger = TaskLedger(study, planned, tasks, retry=retry, progress=progress, files=files)
         untrained = untrained_of(ledger.waiting)
-        check_disk(folder, len(untrained), needed_disk(untrained, found.datasets))
-        working = EXECUTORS[executor](ledger.waiting, found.datasets, report=ledger.step, **options)
-        # All that can be wrong with the study would have been said by now: from here on files are written.
+        check_disk(folder, len(untrained), needed_disk(untrained, prepared.datasets))
+        working = EXECUTORS[executor](ledger.waiting, prepared.datasets, report=ledger.step, **options)
+        # The study has passed all checks: from here on files are written.
         if not begun:
             folder.mkdir(parents=True, exist_ok=True)
             stack.enter_context(claim(folder, shard))
         _keep(study, around)
         listeners: list[Listener] = [stack.enter_context(carried_study(folder))]
-        if not shard:  # they do not write into one tracker at once; who runs the study as a whole tells it of all
+        if not shard:  # shards must not write into one tracker at once; a run of the whole study reports all runs
             listeners.append(stack.enter_context(tracked(study, ledger.planned, ledger.runs.values())))
-        ledger.listeners = listeners if study.config.track or mirror_of(folder) else []  # a run is read to be told
+        ledger.listeners = listeners if study.config.track or mirror_of(folder) else []  # each call reads the run
         with closing(cast(Generator[Outcome, None, None], working)) as outcomes:
             for outcome in outcomes:
                 ledger.end(outcome)
         with last_of_shards(folder / LOCK, shard):
             snapshot = study.snapshot(around=around, files=files)
-            write_results(snapshot)  # stands by the time that something longer may be interrupted
+            write_results(snapshot)  # before slower work that may be interrupted
             done = not shard or all(run.state != "waiting" for run in snapshot.runs)
             if done and any([finish(study, snapshot, ledger.after) for finish in FINISHING]):
                 snapshot = study.snapshot(around=around, files=files)
@@ -201,14 +205,14 @@ def run_ready(
 
 
 def claim(folder: Path, shard: Shard | None) -> AbstractContextManager[None]:
-    """Keeps others from working on the same, the study or this shard of it; ValueError where they do."""
+    """Locks the study, or this shard of it; ValueError where another process works on it."""
     return claimed_shard(folder / LOCK, shard) if shard else store.claimed(folder)
 
 
 def _of_this_version(study: StudyPart, around: StudyEnvironment, *, retrain: bool) -> StudyEnvironment:
-    """Raises ValueError where a family gives other weights now than when the study began, unless it is trained anew."""
+    """Raises ValueError where a family's training version has changed since the study began, unless it is retrained."""
     present: dict[str, int] = {}
-    for name in dict.fromkeys(each.name for each in study.config.families if each.name in FAMILIES):
+    for name in dict.fromkeys(section.name for section in study.config.families if section.name in FAMILIES):
         begun, present[name] = around.version(name), FAMILIES[name].version
         if begun != present[name] and not retrain:
             raise ValueError(
@@ -223,7 +227,7 @@ def _keep(study: StudyPart, around: StudyEnvironment) -> None:
     folder = study.require_folder()
     write_text(folder / store.YAML, study.text)
     store.write_environment(folder, study.source, around)
-    (folder / store.RUNS).mkdir(exist_ok=True)  # last: what else a folder holds makes it that of a study
+    (folder / store.RUNS).mkdir(exist_ok=True)  # last: study.yaml and study.json make the folder that of a study
 
 
 def all_tasks(
@@ -241,25 +245,25 @@ def all_tasks(
     check_metrics(study.config, dataset.space.kinds, dataset.space.names)
     check_snapshots(study.config, dataset.space.kinds)
     held_out, parts = held_out_tasks(study, dataset, around)
-    tasks = [*(_task(study, each) for each in planned), *held_out]
+    tasks = [*(_task(study, run) for run in planned), *held_out]
     return tasks, {around.dataset["content"]: dataset, **parts}, planned
 
 
 def check_what_is_trained(config: StudyConfig, dataset: FactorDataset) -> None:
-    """Raises ValueError where something is to be trained and there are no images, or images and nothing to train."""
+    """Raises ValueError for models to train without images, or for images without models to train."""
     alone = dataset.image_shape == NO_IMAGES
     if alone and (config.families or config.baselines):
-        given = "families" if config.families else "baselines"
+        section = "families" if config.families else "baselines"
         raise ValueError(
-            f"{config.dataset.name} holds labels without images, so nothing can be trained on it: leave `{given}` out, "
-            "and add codes by unbraid study add"
+            f"{config.dataset.name} holds labels without images, so nothing can be trained on it: leave `{section}` "
+            "out, and add codes by unbraid study add"
         )
     if not alone and not config.families:
         raise ValueError("families: needs at least one; only a study of labels without images has none")
 
 
 def untrained_of(tasks: Sequence[Task]) -> list[Task]:
-    """Those of the tasks that are to be trained; the others are only scored."""
+    """The tasks that have still to be trained; the others are only scored."""
     return [task for task in tasks if not task.target.exists()]
 
 
@@ -295,18 +299,18 @@ def _task(study: StudyPart, planned: Planned) -> Task:
 
 
 def _clean(tasks: Sequence[Task]) -> None:
-    """Remove what processes that were killed left in finished runs; nobody else is at work on these by now."""
+    """Remove what killed processes left in finished runs; the study is locked, so no process still writes there."""
     for task in tasks:
         if task.target.exists():
             tidy(task.target)
-            if task.working.exists():  # of a machine that was lost before it removed it
+            if task.working.exists():  # the machine was lost before it removed this folder
                 discard(task.working)
             for left in task.target.glob(f".{ANSWERS}.*.part"):
                 left.unlink()
 
 
 class TaskLedger:
-    """What is known about the tasks while they are at work."""
+    """The state of the tasks while they run."""
 
     def __init__(
         self,
@@ -319,16 +323,16 @@ class TaskLedger:
         files: ReadOnce,
     ) -> None:
         self.study, self.folder, self.files = study, study.require_folder(), files
-        self.runs: dict[str, RunView] = {}  # of the YAML, as they were found
-        self.planned = {each.id: each for each in planned}
+        self.runs: dict[str, RunView] = {}  # of the YAML, as they were at the start
+        self.planned = {run.id: run for run in planned}
         self.tasks = {task.id: replace(task, retry=retry == "failed") for task in tasks}
-        self.wanted = {
-            terms: wanted_scores(terms[0], held_out=terms[1], rows=choose(terms[0]) if terms[0] else {})
+        self.requirements = {
+            terms: score_requirements(terms[0], held_out=terms[1], rows=choose(terms[0]) if terms[0] else {})
             for terms in {(task.metrics, task.held_out) for task in tasks}
         }
         self.listeners: list[Listener] = []
         self.progress = progress
-        self.taken: dict[str, int] = {}
+        self.steps_taken: dict[str, int] = {}
         self.logs: Mapping[str, float] = {}
         self.doing: dict[str, str] = {}
         self.done: dict[str, str] = {}  # state by run
@@ -338,16 +342,16 @@ class TaskLedger:
             if task.id in self.planned:
                 self.runs[task.id] = run
             again = task.retry and (run.state == "failed" or run.failed_metrics)
-            asked = task.questions if run.state == "finished" else ()
-            answers = self.files(read_answers, task.target, ANSWERS) if asked else {}
-            if run.state != "waiting" and not again and not missing_answers(answers, asked):
+            questions = task.questions if run.state == "finished" else ()
+            answers = self.files(read_answers, task.target, ANSWERS) if questions else {}
+            if run.state != "waiting" and not again and not missing_answers(answers, questions):
                 self.done[task.id] = run.state
         left = [task for task in self.tasks.values() if task.id not in self.done]
         self.waiting = sorted(left, key=lambda task: not task.working.exists())  # those begun come first
         self._tell()
 
     def _run(self, task: Task) -> RunView:
-        return read_run(self.folder, self._planned(task), self.wanted[task.metrics, task.held_out], self.files)
+        return read_run(self.folder, self._planned(task), self.requirements[task.metrics, task.held_out], self.files)
 
     def _planned(self, task: Task) -> Planned:
         if task.id in self.planned:
@@ -355,7 +359,7 @@ class TaskLedger:
         return Planned(task.id, task.config["family"], task.label, task.config["seed"], task.config)
 
     def step(self, sent: TaskProgress) -> None:
-        self.taken[sent.id] = sent.step
+        self.steps_taken[sent.id] = sent.step
         self.logs = sent.logs
         for listener in self.listeners:
             if isinstance(listener, Tracking):
@@ -377,7 +381,7 @@ class TaskLedger:
             store.forget_failure(self.folder, outcome.id)
         if self.tasks[outcome.id].target.exists():
             discard(self.tasks[outcome.id].working)
-        self.taken.pop(outcome.id, None)
+        self.steps_taken.pop(outcome.id, None)
         self.doing.pop(outcome.id, None)
         self.done[outcome.id] = outcome.state
         if self.listeners:
@@ -396,6 +400,6 @@ class TaskLedger:
             self.progress(
                 StudyProgress(
                     len(self.steps), len(self.done), failed, sum(self.steps.values()), done_steps,
-                    dict(self.taken), self.logs, dict(self.doing), after,
+                    dict(self.steps_taken), self.logs, dict(self.doing), after,
                 )
             )  # fmt: skip

@@ -1,4 +1,4 @@
-"""From a study to its runs: a function of the YAML and of what it meets here, and of nothing else."""
+"""From a study to its runs: a pure function of the YAML and of the environment."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import prod
@@ -32,12 +32,12 @@ def expand(study: StudyConfig, around: StudyEnvironment) -> list[Planned]:
     Raises:
         ValueError: a family or setting that does not exist; the path of the key comes first.
     """
-    found: dict[str, tuple[Plan, Member, dict[str, Any]]] = {}
-    held = hold_out_of(study.hold_out, study.hold_out_every, study.patience)
+    runs: dict[str, tuple[Plan, Member, dict[str, Any]]] = {}
+    hold_out = hold_out_of(study.hold_out, study.hold_out_every, study.patience)
     for number, section in enumerate(study.families):
         steps, batch_size = section.steps or study.steps, section.batch_size or study.batch_size
         requested = study.precision if study.precision == "auto" else ""
-        plan = Plan(section.name, steps, batch_size, around.device, around.precision, held, requested=requested)
+        plan = Plan(section.name, steps, batch_size, around.device, around.precision, hold_out, requested=requested)
         for member in family_members(section, study, f"families[{number}]"):
             try:
                 check_schedules(member.hyper, steps)
@@ -46,26 +46,26 @@ def expand(study: StudyConfig, around: StudyEnvironment) -> list[Planned]:
             named = {str(plan.family), str(member.hyper.get("network"))}
             code = {name: digest for name, digest in around.code.items() if name in named} | code_of(plan, member)
             config = config_of(plan, member, around.dataset, code, around.version(plan.family))
-            found.setdefault(run_id(config), (plan, member, config))
-    called = _settings()
+            runs.setdefault(run_id(config), (plan, member, config))
+    setting_name = _settings()
     return [
-        Planned(name, plan.family, called(plan, member), member.seed, config)
-        for name, (plan, member, config) in found.items()
+        Planned(name, plan.family, setting_name(plan, member), member.seed, config)
+        for name, (plan, member, config) in runs.items()
     ]
 
 
 def _settings() -> Callable[[Plan, Member], str]:
-    """`setting_of` that is asked once for all seeds of a setting."""
+    """`setting_of`, computed once for all seeds of a setting."""
     known: dict[tuple[Any, ...], str] = {}
 
-    def called(plan: Plan, member: Member) -> str:
+    def setting_name(plan: Plan, member: Member) -> str:
         kinds = map(type, member.hyper.values())  # 1, 1.0 and True are equal
         key = (plan.family, plan.steps, plan.batch_size, *member.hyper, *member.hyper.values(), *kinds)
         if key not in known:
             known[key] = setting_of(plan.family, member.hyper, plan.steps, plan.batch_size)
         return known[key]
 
-    return called
+    return setting_name
 
 
 def family_members(section: FamilySection, study: StudyConfig, path: str) -> list[Member]:
@@ -96,33 +96,33 @@ def family_members(section: FamilySection, study: StudyConfig, path: str) -> lis
     try:
         members = [
             member
-            for each in settings
-            for member in members_of(section.name, row, seeds, section.preset, section.hyperparameters | each)
+            for setting in settings
+            for member in members_of(section.name, row, seeds, section.preset, section.hyperparameters | setting)
         ]
         return without_excluded(section, row, members, path)
     except ValueError as error:
         if str(error).startswith(path):
             raise
-        about = str(error).split(" ")[0] in row.hyperparameters
-        raise ValueError(f"{path}{'.' if about else ': '}{error}") from None
+        names_setting = str(error).split(" ")[0] in row.hyperparameters
+        raise ValueError(f"{path}{'.' if names_setting else ': '}{error}") from None
 
 
 def setting_of(family: str, hyper: Mapping[str, Any], steps: int | None = None, batch_size: int | None = None) -> str:
-    """What a table calls a setting: the same name in every study, whatever else is in it.
+    """The name of a setting in tables: the same in every study.
 
-    It names the hyperparameters that a published grid of the family varies, and whatever is not as this package has it:
-    other hyperparameters that are not at their defaults, another number of steps, another batch size.
+    It lists the hyperparameters that a published grid of the family varies, and all else that differs from this
+    package's defaults: other hyperparameters, number of steps, batch size.
     """
     row = find_family(family)
     named = [
         name
-        for name, each in row.hyperparameters.items()
-        if name in hyper and (name in row.swept or hyper[name] != each.default)
+        for name, hyperparameter in row.hyperparameters.items()
+        if name in hyper and (name in row.swept or hyper[name] != hyperparameter.default)
     ]
     usual = {name: StudyConfig.model_fields[name].default for name in ("steps", "batch_size")}
-    others = {"steps": steps, "batch_size": batch_size}
-    named += [name for name, value in others.items() if value is not None and value != usual[name]]
-    return setting_text({**hyper, **others}, named)
+    plan_settings = {"steps": steps, "batch_size": batch_size}
+    named += [name for name, value in plan_settings.items() if value is not None and value != usual[name]]
+    return setting_text({**hyper, **plan_settings}, named)
 
 
 def setting_text(values: Mapping[str, Any], names: Iterable[str]) -> str:
@@ -136,11 +136,11 @@ def check_metrics(study: StudyConfig, kinds: Sequence[Kind], names: Sequence[str
         for position, name in enumerate(_full_names(study.metrics)):
             reason = _lacking(name, kinds, study.zero_shot is not None)
             if reason:
-                there = ", ".join(f"{each} ({kind})" for each, kind in zip(names, kinds, strict=True))
-                factors = f"the factors of the dataset are {there}" if there else "its images have none"
+                described = ", ".join(f"{factor} ({kind})" for factor, kind in zip(names, kinds, strict=True))
+                factors = f"the factors of the dataset are {described}" if described else "its images have none"
                 raise ValueError(f"metrics[{position}]: {name} {reason}; {factors}")
         for name, row in choose(study.metrics).items():
-            # Tables of results know the direction of a column by its name alone.
+            # Tables of results infer the direction of a column from its name alone.
             packaged = METRICS.package_of(name)
             if row.own and not packaged and not row.higher_is_better and not lower_is_better(name):
                 raise ValueError(f"metrics: of {name} lower is better; write {name}(direction=lower)")
@@ -162,13 +162,13 @@ def metric_names(study: StudyConfig) -> tuple[str, ...]:
 
 
 def _full_names(metrics: Sequence[str]) -> list[str]:
-    found = []
+    full_names = []
     for position, name in enumerate(metrics):
         try:
-            found.append(full_name(name))
+            full_names.append(full_name(name))
         except ValueError as error:
             raise ValueError(f"metrics[{position}]: {error}") from None
-    return found
+    return full_names
 
 
 def _lacking(name: str, kinds: Sequence[Kind], gap: bool) -> str:

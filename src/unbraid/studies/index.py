@@ -1,8 +1,8 @@
-"""`.index.json` of a study: what was found of its runs last, each believed while its files are the same.
+"""`.index.json` of a study: the state of each run when it was last read.
 
-A cache, and no more: a run counts as it stands there while all its files have the length and the times that they had
-when they were read and checked; any other is read and checked again. Without the file, or where it is damaged or of
-another unbraid, YAML or dataset, all of them are. Readable without torch, whose import takes longer than all else.
+Only a cache: an entry is valid while all files of its run have the sizes and times that they had when they were read
+and checked; other runs are read again, and all of them if the file is missing, damaged, or of another unbraid, YAML or
+dataset. Readable without torch, whose import would take longer than the rest.
 """
 
 import os
@@ -26,8 +26,8 @@ from unbraid.studies.snapshot import (
     Planned,
     RunState,
     RunView,
-    failed_beside,
     no_longer_planned,
+    other_failures,
     read_added,
     read_run,
 )
@@ -42,12 +42,14 @@ Id: TypeAlias = Annotated[str, Field(pattern="^[0-9a-f]{16}$")]
 
 @dataclass(frozen=True)
 class StudyStatus:
-    """How far a study of one dataset is, as `unbraid study status` tells it."""
+    """How far a study of one dataset is, as `unbraid study status` prints it."""
 
     label: str  # in a study of several datasets
     name: str
     runs: Sequence[RunView]
-    beside: Sequence[Failure] = ()  # runs that failed and the YAML does not list, such as those that see fewer images
+    other_failures: Sequence[
+        Failure
+    ] = ()  # runs that failed and the YAML does not list, such as those that see fewer images
     # Hold-outs by kind: how many runs were asked, and how many there are to ask.
     answered: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     left: int = 0  # runs in the folder that the YAML does not ask for any more
@@ -80,7 +82,7 @@ class PartEntry(Record):
     name: str
     environment: Mark  # of study.json
     content: Text  # digest of the dataset
-    wanted: dict[Text, dict[Text, int | str]]  # what decides the number of each metric
+    requirements: dict[Text, dict[Text, int | str]]  # what decides the number of each metric
     settings: list[SettingEntry]
 
 
@@ -101,15 +103,13 @@ class Part:
     name: str
     folder: Path
     content: str
-    wanted: Mapping[str, Decision]
+    requirements: Mapping[str, Decision]
     runs: Sequence[RunView]
     marks: Mapping[str, str]  # by run
 
 
 def remembered(folder: Path) -> list[StudyStatus] | None:
-    """How far the study in a folder is, of which only what changed is read; None where that cannot be told so, as
-    where a file that changed is damaged.
-    """
+    """How far the study in a folder is, reading only what changed; None if the index or a file is not valid."""
     try:
         index = read_record(folder / FILE, IndexRecord, checksummed=True)
         places = [below(folder, part["label"]) if part["label"] else folder for part in index["parts"]]
@@ -117,11 +117,11 @@ def remembered(folder: Path) -> list[StudyStatus] | None:
         return None
     if index["code"] != _own_mark() or index["study"] != mark_of(folder / store.YAML):
         return None
-    found = list(zip(places, index["parts"], strict=True))
-    if any(mark_of(place / store.ABOUT) != entry["environment"] for place, entry in found):
+    entries = list(zip(places, index["parts"], strict=True))
+    if any(mark_of(place / store.ABOUT) != entry["environment"] for place, entry in entries):
         return None
     parts, anew, files = [], False, ReadOnce()
-    for place, entry in found:
+    for place, entry in entries:
         failed = set(_names(place / store.FAILED))
         runs, marks = [], {}
         for setting in entry["settings"]:
@@ -132,21 +132,21 @@ def remembered(folder: Path) -> list[StudyStatus] | None:
                     runs.append(_as_kept(place, planned, row))
                     continue
                 try:
-                    runs.append(read_run(place, planned, entry["wanted"], files))
-                except ValueError:  # who reads all of them names all that are damaged
+                    runs.append(read_run(place, planned, entry["requirements"], files))
+                except ValueError:  # reading all runs will name all damaged files
                     return None
                 anew |= bool(marks[row["id"]])
-        parts.append(Part(entry["label"], entry["name"], place, entry["content"], entry["wanted"], runs, marks))
+        parts.append(Part(entry["label"], entry["name"], place, entry["content"], entry["requirements"], runs, marks))
     if anew:
         remember(folder, parts)
     return [
-        status_of(part, files, [*part.runs, *read_added(part.folder, part.wanted, files, part.runs)], {})
+        status_of(part, files, [*part.runs, *read_added(part.folder, part.requirements, files, part.runs)], {})
         for part in parts
     ]
 
 
 def remember(folder: Path, parts: Sequence[Part]) -> None:
-    """Keep what was found of the runs, where the folder can be written."""
+    """Write the state of the runs to FILE, if the folder is writable."""
     content = {
         "format": FORMAT,
         "code": _own_mark(),
@@ -157,7 +157,7 @@ def remember(folder: Path, parts: Sequence[Part]) -> None:
                 "name": part.name,
                 "environment": mark_of(part.folder / store.ABOUT),
                 "content": part.content,
-                "wanted": part.wanted,
+                "requirements": part.requirements,
                 "settings": list(_settings(part)),
             }
             for part in parts
@@ -170,16 +170,16 @@ def remember(folder: Path, parts: Sequence[Part]) -> None:
 def status_of(
     part: Part, files: ReadOnce, runs: Sequence[RunView], answered: Mapping[str, tuple[int, int]]
 ) -> StudyStatus:
-    """How far a study is, of which all runs were read; of what else is in its folder, what changed is read now."""
+    """How far a study is, from its runs, and from other files of its folder, read now if they changed."""
     left = no_longer_planned(part.folder, {run.id for run in runs}, part.content, files)
-    return StudyStatus(part.label, part.name, runs, failed_beside(part.folder, runs, files), answered, len(left))
+    return StudyStatus(part.label, part.name, runs, other_failures(part.folder, runs, files), answered, len(left))
 
 
 def run_marks(folder: Path) -> dict[str, str]:
-    """The mark of each run of a study of which there is something."""
+    """The mark of each run that has files."""
     failed = set(_names(folder / store.FAILED))
     ids = {*_names(folder / store.RUNS), *(name.removesuffix(".json") for name in failed)}
-    return {each: _run_mark(folder, each, failed) for each in ids}
+    return {run: _run_mark(folder, run, failed) for run in ids}
 
 
 def _run_mark(folder: Path, run: str, failed: Collection[str]) -> str:
@@ -194,7 +194,7 @@ def _run_mark(folder: Path, run: str, failed: Collection[str]) -> str:
 
 @cache
 def _own_mark() -> str:
-    """Of the code that tells the state of a run."""
+    """The mark of unbraid's own code."""
     home = Path(__file__).parents[1]
     return mark(sorted(facts(str(path), os.stat(path)) for path in home.rglob("*.py")))
 

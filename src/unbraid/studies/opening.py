@@ -11,7 +11,7 @@ from unbraid.studies.store import YAML, is_study
 
 @contextmanager
 def study_at(models: Any) -> Iterator[Any]:
-    """The study whose folder or address is given, as `open_study` opens it; a study itself, or models, as they are.
+    """Open a study by its folder or address, as `open_study`; a `Study`, or models, are passed through.
 
     Raises:
         ValueError: a path of something else.
@@ -29,5 +29,5 @@ def study_at(models: Any) -> Iterator[Any]:
 
 
 def is_opened(models: object) -> bool:
-    """Whether it is a study; nothing is imported to see that."""
+    """Whether it is a `Study`; checked without importing that class."""
     return hasattr(models, "require_folder")

@@ -1,4 +1,4 @@
-"""Where a run of a study stands among the others, for its model card."""
+"""How a run compares with the other runs of its study, for its model card."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -19,7 +19,7 @@ HEADS = ("by", "its value", "its place", "median", "best")
 
 
 def origin_of(run: str | Path, *, trust: Collection[str] = ()) -> str | None:
-    """What the study that a run lies in tells of how it compares with the others, in Markdown; None outside of one.
+    """How a run compares with the other runs of the study it lies in, in Markdown; None outside of a study.
 
     Raises:
         ValueError: the study is damaged, or names code that is not in `trust`.
@@ -29,12 +29,12 @@ def origin_of(run: str | Path, *, trust: Collection[str] = ()) -> str | None:
         return None
     with open_study(run.parent.parent, trust=trust) as study:
         for snapshot in study.snapshots():
-            if any(each.id == run.name for each in snapshot.runs):
-                return _told(snapshot, run.name)
+            if any(view.id == run.name for view in snapshot.runs):
+                return _origin_text(snapshot, run.name)
     return None
 
 
-def _told(snapshot: StudySnapshot, run: str) -> str:
+def _origin_text(snapshot: StudySnapshot, run: str) -> str:
     frame = results(snapshot)
     finished = [row for row in frame.to_dict("records") if row["state"] == "finished"]
     settings = {(row["family"], row["setting"]) for row in finished}
@@ -43,8 +43,8 @@ def _told(snapshot: StudySnapshot, run: str) -> str:
         f"It is one of {counted(len(finished), 'finished run')} of {counted(len(settings), 'setting')} in the "
         f"study *{in_markdown(snapshot.config.name)}*{label}. The study does not say by which rule it was picked."
     )
-    columns = [each for each in frame.columns if each == UDR] + [
-        each for each in headline_columns(frame) if each != UDR
+    columns = [name for name in frame.columns if name == UDR] + [
+        name for name in headline_columns(frame) if name != UDR
     ]
     rows = [row for column in columns if (row := _place(finished, run, column))]
     if not rows:
@@ -57,14 +57,14 @@ def _told(snapshot: StudySnapshot, run: str) -> str:
 
 
 def _place(rows: Sequence[Mapping[Any, Any]], run: str, column: str) -> list[str] | None:
-    """By a column of results: the value of a run, its place, and what the others have; None without it."""
+    """A row of the table: value and rank of a run by one column of results, median and best; None without a value."""
     values = {str(row["run"]): float(row[column]) for row in rows if isinstance(row[column], int | float)}
     values = {name: value for name, value in values.items() if math.isfinite(value)}
     higher = higher_is_better(column)
     if run not in values or higher is None:
         return None
     own, all_ = values[run], list(values.values())
-    ahead = sum(each > own if higher else each < own for each in all_)
+    ahead = sum(number > own if higher else number < own for number in all_)
     best = max(all_) if higher else min(all_)
     # Of runs with the same value, as where none has an informative latent, none is ahead of the others.
     place = f"{ahead + 1}" if all_.count(own) == 1 else f"{ahead + 1} to {ahead + all_.count(own)}"

@@ -45,7 +45,7 @@ CODES_ALONE = (
     "codes alone do not tell how far a model was trained: untrained encoders agree as well, with UDR .09 to "
     ".30 among dense ones of 16 x 16 images; give codes of your untrained models (untrained=, --untrained) to see it"
 )
-OF_MODELS = {  # what a study does not take, and what it has instead
+OF_MODELS = {  # options that a study does not have, and what it has instead
     "groups": "a study has its own groups, its families and settings; choose by compare",
     "top": "top is for models given by themselves; a study compares as its YAML says",
     "untrained": "a study keeps its own untrained models; say `baselines: true` in its YAML",
@@ -113,15 +113,15 @@ def rank(
 
     Example:
         >>> codes = np.random.default_rng(0).normal(size=(500, 3))
-        >>> found = rank({"one": codes, "flipped": -codes[:, ::-1], "noise": codes[::-1] ** 2}, similarity="spearman")
-        >>> found.best, found.scores.round(2).tolist()
+        >>> ranking = rank({"one": codes, "flipped": -codes[:, ::-1], "noise": codes[::-1] ** 2}, similarity="spearman")
+        >>> ranking.best, ranking.scores.round(2).tolist()
         ('one', [0.51, 0.51, 0.04])
     """
-    given = {
+    options = {
         "compare": compare, "similarity": similarity, "alpha": alpha, "informative": informative,
         "kl_threshold": kl_threshold, "aggregate": aggregate, "n_comparisons": n_comparisons, "seed": seed,
     }  # fmt: skip
-    chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    chosen: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     if similarity == "pearson" and top is None:
         raise ValueError("similarity 'pearson' compares codes that are thousands wide; give top, such as 10")
     untrained = list(untrained.values()) if isinstance(untrained, Mapping) else untrained  # by name, as models are
@@ -131,24 +131,24 @@ def rank(
             of_models = {"groups": groups, "top": top, "untrained": untrained or None}
             with where:
                 return _rank_study(study, chosen, of_models, progress)
-    named, of_rows = match_rows(models if isinstance(models, Mapping) else _named(models))  # pyright: ignore[reportArgumentType]
+    named, row_notes = match_rows(models if isinstance(models, Mapping) else _named(models))  # pyright: ignore[reportArgumentType]
     if groups is not None and len(groups := list_of("groups", groups)) != len(named):
         raise ValueError(f"groups must have one label per model ({len(named)}); got {len(groups)}")
     if top is not None:
-        others = set(chosen) - {"similarity", "seed"}
-        found = _rank_wide(named, groups, similarity or "spearman", top, others, untrained, progress)
-        return replace(found, notes=(*found.notes, *of_rows))
+        inapplicable = set(chosen) - {"similarity", "seed"}
+        ranking = _rank_wide(named, groups, similarity or "spearman", top, inapplicable, untrained, progress)
+        return replace(ranking, notes=(*ranking.notes, *row_notes))
     candidates = _of_samples([_candidate(name, model) for name, model in named.items()])
     if groups is not None:
-        candidates = [replace(each, family=str(group)) for each, group in zip(candidates, groups, strict=True)]
+        candidates = [replace(model, family=str(group)) for model, group in zip(candidates, groups, strict=True)]
     default = "all" if groups is None else "same-family"
     with where:
-        found = rank_models(
+        ranking = rank_models(
             candidates, RankingOptions(**{"compare": default, **chosen}), progress=progress,
-            untrained=[_candidate(f"untrained[{place}]", each).matrix() for place, each in enumerate(untrained)],
+            untrained=[_candidate(f"untrained[{place}]", model).matrix() for place, model in enumerate(untrained)],
         )  # fmt: skip
-    alone = not untrained and all(each.kl is None and not each.family for each in candidates)
-    return replace(found, notes=(*found.notes, *of_rows, *((CODES_ALONE,) if alone else ())))
+    alone = not untrained and all(model.kl is None and not model.family for model in candidates)
+    return replace(ranking, notes=(*ranking.notes, *row_notes, *((CODES_ALONE,) if alone else ())))
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,30 +179,32 @@ def _rank_wide(
     groups: Sequence[str] | None,
     similarity: str,
     top: int,
-    others: set[str],
+    inapplicable: set[str],
     untrained: Sequence[Model],
     progress: Callable[[int, int], None] | None,
 ) -> Ranking:
-    if others:
-        raise ValueError(f"{', '.join(sorted(others))} and top do not go together: by top all codes that vary count")
+    if inapplicable:
+        raise ValueError(
+            f"{', '.join(sorted(inapplicable))} and top do not go together: by top all codes that vary count"
+        )
     if similarity not in get_args(Correlation):
         raise ValueError(f"similarity must be 'pearson' or 'spearman' with top; got {similarity!r}")
     codes = [_wide(model) for model in named.values()]
-    found = wide_udr(
+    udr = wide_udr(
         codes, correlation=cast(Correlation, similarity), top=top,
         groups=None if groups is None else [str(group) for group in groups], progress=progress,
     )  # fmt: skip
-    about = [_family_and_setting(model) for model in named.values()]
-    alone = () if untrained or any(family for family, _ in about) else (CODES_ALONE,)
-    labels = [family for family, _ in about] if groups is None else [str(group) for group in groups]
+    descriptions = [_family_and_setting(model) for model in named.values()]
+    alone = () if untrained or any(family for family, _ in descriptions) else (CODES_ALONE,)
+    labels = [family for family, _ in descriptions] if groups is None else [str(group) for group in groups]
     ranking = without_copies(
         Ranking(
-            runs=tuple(named), families=tuple(labels), settings=tuple(setting for _, setting in about),
-            scores=median_scores(found.pairs, found.informative), pairs=found.pairs,
-            latents=tuple(np.arange(number) for number in found.informative),
-            matrices={}, left_out={}, least=found.least,
+            runs=tuple(named), families=tuple(labels), settings=tuple(setting for _, setting in descriptions),
+            scores=median_scores(udr.pairs, udr.informative), pairs=udr.pairs,
+            latents=tuple(np.arange(number) for number in udr.informative),
+            matrices={}, left_out={}, least=udr.least,
             options=RankingOptions(similarity="spearman", compare="all" if groups is None else "same-family"),
-            notes=(f"{similarity} correlation {found.notes[-1]}", *found.notes[:-1], NOT_ROTATED, *alone),
+            notes=(f"{similarity} correlation {udr.notes[-1]}", *udr.notes[:-1], NOT_ROTATED, *alone),
             digests=tuple(map(content_of, codes)),
             untrained=_untrained_wide(untrained, named, cast(Correlation, similarity), top),
         )
@@ -216,21 +218,21 @@ def _untrained_wide(
     """The highest score of untrained models among each other."""
     if not untrained:
         return None
-    codes, first = [_wide(each) for each in untrained], _wide(next(iter(named.values())))
+    codes, first = [_wide(model) for model in untrained], _wide(next(iter(named.values())))
     codes = different_untrained(codes, len(first) if isinstance(first, np.ndarray) else first.shape[0])
     return float(wide_udr(codes, correlation=correlation, top=top).scores.max())
 
 
 def _wide(model: Model) -> Any:
-    """Its codes, as sparse as they are."""
+    """The codes of a model, sparse if they are stored so."""
     if isinstance(model, _WideFile):
         return model.codes
     if (path := _path_of(model)) is not None:
         path = find_codes(path)
         if not path.is_file():
             raise FileNotFoundError(f"{path}: no such file")
-        held = read_sparse(path)
-        return Representation.load(path, columns=()).codes if held is None else held
+        sparse = read_sparse(path)
+        return Representation.load(path, columns=()).codes if sparse is None else sparse
     return model.codes if isinstance(model, Representation) else model
 
 
@@ -258,7 +260,7 @@ def _named(models: Sequence[Model]) -> dict[str, Model]:
 
 
 def _path_of(model: Model) -> Path | None:
-    """Of a file, a run or its folder; None of codes in memory."""
+    """The path of a file, a run or its folder; None for codes in memory."""
     path = getattr(model, "path", model)
     return Path(path) if isinstance(path, str | Path) else None
 
@@ -285,33 +287,35 @@ def _candidate(name: str, model: Model) -> Candidate:
 
 
 def _of_samples(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Codes alone do not say which samples they are of: those that most of as many rows are of that do say it."""
-    alone = [not each.samples or each.samples.endswith(" rows") for each in candidates]
-    n_rows = [len(each.matrix()) for each in candidates] if any(alone) else []
-    said = Counter((rows, each.samples) for rows, each, no in zip(n_rows, candidates, alone, strict=False) if not no)
-    usual = {rows: samples for (rows, samples), _ in reversed(said.most_common())}  # the last of a key stays
+    """Codes alone do not name their samples: take those that most other candidates with as many rows name."""
+    alone = [not candidate.samples or candidate.samples.endswith(" rows") for candidate in candidates]
+    n_rows = [len(candidate.matrix()) for candidate in candidates] if any(alone) else []
+    counts = Counter(
+        (rows, candidate.samples) for rows, candidate, no in zip(n_rows, candidates, alone, strict=False) if not no
+    )
+    usual = {rows: samples for (rows, samples), _ in reversed(counts.most_common())}  # the last of a key stays
     return [
-        replace(each, samples=usual.get(n_rows[place], f"{n_rows[place]} rows")) if alone[place] else each
-        for place, each in enumerate(candidates)
+        replace(candidate, samples=usual.get(n_rows[place], f"{n_rows[place]} rows")) if alone[place] else candidate
+        for place, candidate in enumerate(candidates)
     ]
 
 
 def _of_file(name: str, path: Path) -> Candidate:
-    """All rows of a file; those that have every label tell whether two files are of the same samples."""
-    every, names = load_codes(path, ())
-    found = Candidate.of(name, "", "", every)
+    """All rows of a file; its fully labelled rows identify the samples."""
+    codes, names = load_codes(path, ())
+    candidate = Candidate.of(name, "", "", codes)
     if not names:
-        return found
+        return candidate
     try:
         labelled = Representation.load(path)
     except ValueError:  # labels that nothing can be measured against, which a ranking does not need
-        return found
+        return candidate
     samples = Candidate.of(name, "", "", labelled).samples
-    return replace(found, samples=samples if len(labelled) == len(every) else f"{samples} of {len(every)}")
+    return replace(candidate, samples=samples if len(labelled) == len(codes) else f"{samples} of {len(codes)}")
 
 
 def _family_and_setting(model: Model) -> tuple[str, str]:
-    """Of a run or its folder; empty of all others."""
+    """Family and setting of a run or its folder; empty for anything else."""
     path = _path_of(model)
     if path is None or not is_run(path):
         return "", ""

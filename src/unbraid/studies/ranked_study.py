@@ -1,4 +1,4 @@
-"""The runs of a study ranked without labels, as tables and lines, with what metrics with labels say of the choice."""
+"""The runs of a study ranked without labels, as tables and lines, compared with metrics that use labels."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -16,7 +16,7 @@ from unbraid.scoring.baselines import ABOVE, MARK
 from unbraid.scoring.result_columns import headline_columns, higher_is_better, numbers, together
 from unbraid.scoring.setting_names import brief_settings, with_brief_settings
 from unbraid.studies.snapshot import StudySnapshot, failed_runs
-from unbraid.studies.study_baselines import beside_baselines, no_better_runs, summaries
+from unbraid.studies.study_baselines import no_better_runs, scored_baselines, summaries
 from unbraid.studies.study_ranking import rank_study, ranking_options
 from unbraid.studies.study_table import results
 
@@ -40,7 +40,7 @@ def rank_parts(
         progress: called as progress(what is done, done, all).
 
     Returns:
-        What was found by label, and why some of several datasets have no two models to compare.
+        The ranked models by label of the dataset, and by label why other datasets have no two models to compare.
 
     Raises:
         ValueError: no dataset has such a column, or it does not hold numbers; or no dataset has two models that can be
@@ -51,7 +51,7 @@ def rank_parts(
         holding = [frame for frame in tables.values() if metric in frame.columns]
         for frame in holding or [together(tables)]:
             numbers(frame, metric)
-    found, left_out = {}, {}
+    parts, left_out = {}, {}
     for snapshot in snapshots:
         chosen = replace(ranking_options(snapshot.config), **options)
         try:
@@ -63,15 +63,15 @@ def rank_parts(
             continue
         frame = results(snapshot)
         paths = {run.id: run.path for run in snapshot.runs}
-        found[snapshot.label] = RankedPart(
-            ranking, _beside(frame, ranking), _checks(frame, ranking, metric), paths,
-            snapshot.config.baselines, beside_baselines(snapshot), no_better_runs(frame),
+        parts[snapshot.label] = RankedPart(
+            ranking, _ranked_table(frame, ranking), _checks(frame, ranking, metric), paths,
+            snapshot.config.baselines, scored_baselines(snapshot), no_better_runs(frame),
             failed_runs([snapshot]) | _unreadable(snapshot, ranking),
             None if metric in {None, *frame.columns} else metric,
         )  # fmt: skip
-    if not found:
+    if not parts:
         raise ValueError(f"{snapshots[0].folder.parent}: no dataset has two runs that can be compared")
-    return found, left_out
+    return parts, left_out
 
 
 @dataclass(frozen=True)
@@ -82,15 +82,15 @@ class RankedPart:
     table: DataFrame
     checks: Sequence[Suitability]
     paths: Mapping[str, Path]
-    asked: bool  # whether the study has baselines
-    beside: Sequence[Mapping[str, Any]]  # what these score
-    worse: Mapping[str, Collection[str]]  # runs that are no better, by column
+    has_baselines: bool  # whether the YAML asks for baselines
+    baselines: Sequence[Mapping[str, Any]]  # with their scores
+    worse: Mapping[str, Collection[str]]  # by column, runs that are no better than their best baseline
     failed: Mapping[str, str]  # reasons by path
     lacking: str | None = None  # the column by which to check that seeds matter, where this dataset has none
 
     def tables(self, n_rows: int) -> list[Table]:
         """Runs, the best first, medians by setting, and baselines."""
-        baselines = [_baselines(self.beside, columns)] if (columns := self._measured) else []
+        baselines = [_baselines(self.baselines, columns)] if (columns := self._measured) else []
         brief = with_brief_settings(self.table)
         settings = replace(setting_medians(self.table), title="medians by setting", all_columns=False)
         return [_runs(brief, self.worse).first(n_rows), settings, *baselines]
@@ -98,13 +98,13 @@ class RankedPart:
     @property
     def _measured(self) -> list[str]:
         """Metrics that some baseline was scored by."""
-        return [name for name in _metrics(self.table) if any(name in each["scores"] for each in self.beside)]
+        return [name for name in _metrics(self.table) if any(name in each["scores"] for each in self.baselines)]
 
     def lines(self) -> list[str]:
         """Notes, the choice, and what labels say of it."""
         chosen = self.ranking.choose()
         lines = []
-        if self.asked and not self._measured:
+        if self.has_baselines and not self._measured:
             lines.append("note: the baselines that the YAML asks for are not scored yet; unbraid study run scores them")
         if any(self.worse.values()):
             lines.append(f"{MARK} no better than its best baseline")
@@ -131,7 +131,7 @@ class RankedPart:
             "best_setting": None if chosen is None else {"family": chosen.family, "setting": chosen.setting},
             "runs": rows,
             "suitability": [asdict(each) for each in self.checks],
-            **({"baselines": self.beside} if self.beside else {}),
+            **({"baselines": self.baselines} if self.baselines else {}),
             "failed": [{"path": path, "reason": reason} for path, reason in self.failed.items()],
         }
 
@@ -143,7 +143,7 @@ def _unreadable(snapshot: StudySnapshot, ranking: Ranking) -> dict[str, str]:
     return {path: reason for path, reason in reasons if path is not None and path in reason}
 
 
-def _beside(frame: DataFrame, ranking: Ranking) -> DataFrame:
+def _ranked_table(frame: DataFrame, ranking: Ranking) -> DataFrame:
     """The ranking with seeds and the headline of each metric beside it, the best first."""
     judged = [ABOVE] if frame[ABOVE].notna().to_numpy().any() else []
     return ranking.to_frame().merge(frame[["run", "seed", *judged, *headline_columns(frame)]], on="run", how="left")
@@ -188,21 +188,21 @@ def setting_medians(table: DataFrame) -> Table:
     return Table(heads, rows, "l" * len(keys) + "r" * (1 + len(metrics)), keys=len(keys) + 2)
 
 
-def _baselines(beside: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Table:
+def _baselines(baselines: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Table:
     """One row for each kind of baseline and number of codes."""
     rows = [
         [kind["baseline"], kind["codes"], kind["number"], *(_spread(kind["scores"].get(column)) for column in columns)]
-        for kind in summaries(beside)
+        for kind in summaries(baselines)
     ]
     heads = ["baseline", "codes", "number", *map(_short, columns)]
     return Table(heads, rows, title="baselines without training", keys=3, all_columns=False)
 
 
-def _spread(found: tuple[float, float, float] | None) -> str:
-    """The mean, and from where to where, if there are several."""
-    if found is None:
+def _spread(summary: tuple[float, float, float] | None) -> str:
+    """The mean, with the range if there are several."""
+    if summary is None:
         return "-"
-    mean, low, high = found
+    mean, low, high = summary
     return f"{mean:.3f}" if low == high else f"{mean:.3f} ({low:.3f} to {high:.3f})"
 
 
@@ -214,21 +214,21 @@ def _notes(ranking: Ranking) -> list[str]:
     return [*lines, *(f"note: {note}" for note in ranking.notes)]
 
 
-def _check(found: Suitability) -> str:
-    if found.warning:
-        return f"warning: {found.warning}"
-    if found.within_seed_win_rate is None or found.across_seed_win_rate is None:
+def _check(check: Suitability) -> str:
+    if check.warning:
+        return f"warning: {check.warning}"
+    if check.within_seed_win_rate is None or check.across_seed_win_rate is None:
         return ""
     return (
-        f"{found.family}: by {found.metric}, the best model of a seed is at least as good as a random one in "
-        f"{found.within_seed_win_rate:.0%} of cases, and its setting under another seed in "
-        f"{found.across_seed_win_rate:.0%} (by luck {found.within_seed_luck:.0%} and "
-        f"{found.across_seed_luck:.0%}; published VAEs {PUBLISHED:.0%} of the latter, PCA 100%)"
+        f"{check.family}: by {check.metric}, the best model of a seed is at least as good as a random one in "
+        f"{check.within_seed_win_rate:.0%} of cases, and its setting under another seed in "
+        f"{check.across_seed_win_rate:.0%} (by luck {check.within_seed_luck:.0%} and "
+        f"{check.across_seed_luck:.0%}; published VAEs {PUBLISHED:.0%} of the latter, PCA 100%)"
     )
 
 
 def _labels(table: DataFrame, chosen: str) -> list[str]:
-    """What metrics that know the factors, which the ranking did not, say of the choice."""
+    """How the choice scores by metrics that use the labels, which the ranking did not see."""
     places = []
     for name in _metrics(table):
         known = table.loc[table[name].notna(), ["run", name]]

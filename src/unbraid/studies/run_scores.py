@@ -1,8 +1,8 @@
-"""scores.json of a run: what it lacks is computed, and what decided each number is kept beside it.
+"""scores.json of a run: missing scores are computed, and each is stored with all that determines it.
 
-Every entry, be it a number, a reason why there is none, or an error, counts only where `computed_with` says the same as
-what is wanted of it. Another `held_out`, seed or version of a metric, or another source of a metric of the user's, and
-it is computed again; what is wanted on other terms than those of the folder is nobody's to write here.
+An entry, be it a number, a reason why there is none, or an error, is valid only if its `computed_with` equals what the
+study requires. With another `held_out`, seed or version of a metric, or another source of a user's own metric, it is
+computed again. Scores on other terms than those of the folder are not written here.
 """
 
 import json
@@ -41,31 +41,31 @@ def complete_scores(
     dataset: FactorDataset | None = None,
     objects: Objects | None = None,
     trust: Collection[str] = (),
-    kept: SavedScores | None = None,
+    saved: SavedScores | None = None,
     progress: Progress | None = None,
 ) -> bool:
-    """Compute what scores.json lacks, or has on other terms, and add it.
+    """Compute the scores that scores.json lacks, or holds on other terms, and add them.
 
-    A metric that cannot be computed is kept with its reason, and stops no other. Interrupted, it keeps those that are
-    done. False where there was nothing to compute.
+    A metric that cannot be computed is stored with the reason, and does not stop the others. If interrupted, the scores
+    that are done are kept. Returns whether there was anything to compute.
 
     Args:
         folder: of a run, or of a representation that was added to a study.
         metrics: by name.
         held_out, seed, progress: as for `unbraid.score`.
         retry: try again what failed.
-        dataset: of the run, which encodes whole objects of it where a metric needs them; by default opened by its name.
+        dataset: of the run, for metrics that need whole objects encoded; by default opened by its name.
         objects: as for `unbraid.score`; by default of the model in the folder, where there is one.
         trust: as for `unbraid.load_run`.
-        kept: what scores.json holds, where it was read already.
+        saved: content of scores.json, if it was read already.
 
     Raises:
         ValueError: the codes are damaged; or it would take code that the user does not trust.
         OSError: the disk is full.
     """
     rows, errors = _rows(metrics)
-    wanted = wanted_scores(metrics, held_out=held_out, seed=seed, rows=rows)
-    missing = missing_metrics(read_scores(folder, warn=False) if kept is None else kept, wanted, retry=retry)
+    requirements = score_requirements(metrics, held_out=held_out, seed=seed, rows=rows)
+    missing = missing_metrics(read_scores(folder, warn=False) if saved is None else saved, requirements, retry=retry)
     if not missing:
         return False
     representation = read_codes(folder)
@@ -89,7 +89,7 @@ def complete_scores(
                     failed[name] = FailedMetric.of(result)
     finally:
         if scored or skipped or failed:
-            decided = {name: wanted[name] for name in (*scored, *skipped, *failed)}
+            decided = {name: requirements[name] for name in (*scored, *skipped, *failed)}
             card = ScoreCard(
                 representation,
                 scored,
@@ -105,20 +105,20 @@ def complete_scores(
 
 
 def keep_by_hand(folder: Path, card: ScoreCard) -> list[str]:
-    """Add to scores.json of a run those scores of a card that stand there on the card's terms, and give their names.
+    """Add the scores of a card to scores.json of a run, if they were computed on the default terms; return their names.
 
-    These terms are all factors, seed 0 and no `held_out`. What the file holds on terms of its own, such as the gap
-    of a study, stays as it is, and so does what it holds already. Scores of unwanted factors are not kept.
+    The default terms are all factors, seed 0 and no `held_out`. Entries that the file holds already stay, as do those
+    on other terms, such as the gap of a study. Scores of unwanted factors are not added.
 
     Args:
         folder: of the run.
         card: of its codes, with whatever factors, seed and `held_out` the user asked for.
     """
-    content, kept = card.to_dict(), read_scores(folder, warn=False)
+    content, saved = card.to_dict(), read_scores(folder, warn=False)
     metrics = [name for name in content["computed_with"] if factor_of(name) is None]
-    plain = wanted_scores(metrics, rows=_rows(metrics)[0])
-    lacking = missing_metrics(kept, plain, retry=True)
-    decisions = kept.decisions()
+    plain = score_requirements(metrics, rows=_rows(metrics)[0])
+    lacking = missing_metrics(saved, plain, retry=True)
+    decisions = saved.decisions()
     names = [
         name
         for name in lacking
@@ -126,29 +126,31 @@ def keep_by_hand(folder: Path, card: ScoreCard) -> list[str]:
         and (name not in decisions or _terms(decisions[name]) == _terms(plain[name]))
     ]
     if names:
-        parts = {part: {name: each for name, each in content.get(part, {}).items() if name in names} for part in _PARTS}
+        parts = {
+            part: {name: entry for name, entry in content.get(part, {}).items() if name in names} for part in _PARTS
+        }
         _keep(folder, {**content, **parts}, stay=True)
     return names
 
 
-def wanted_scores(
+def score_requirements(
     metrics: Iterable[str], *, held_out: str | None = None, seed: int = 0, rows: Mapping[str, Metric] | None = None
 ) -> dict[str, Decision]:
-    """What the entry of each metric must have been decided by.
+    """By metric, what its entry must have been computed with.
 
     Args:
         metrics: by name.
         held_out, seed: as for `unbraid.score`.
-        rows: of the metrics, as `choose` gives them; by default those of the table. A function of the user's without a
-            row is not imported, and the source that its number was computed by does not matter.
+        rows: of the metrics, as `choose` gives them; by default those of the table. A user's function without a row is
+            not imported, and any source of it is accepted.
     """
     known = find_metric if rows is None else rows.get
     return {name: decision(name, known(name), seed=seed, held_out=held_out) for name in metrics}
 
 
-def current_metrics(scores: SavedScores, wanted: Mapping[str, Decision]) -> dict[str, SavedMetric]:
-    """Those that stand there on the terms wanted, or on terms of today where they are not wanted."""
-    terms = {**wanted_scores(name for name in scores.metrics if name not in wanted), **wanted}
+def current_metrics(scores: SavedScores, requirements: Mapping[str, Decision]) -> dict[str, SavedMetric]:
+    """Metrics that were computed with what is required; those not required, with today's defaults."""
+    terms = {**score_requirements(name for name in scores.metrics if name not in requirements), **requirements}
     outdated = missing_metrics(scores, terms)
     return {name: entry for name, entry in scores.metrics.items() if name not in outdated}
 
@@ -157,15 +159,15 @@ _PARTS = ("metrics", "skipped", "failed", "computed_with")
 
 
 def _keep(folder: Path, content: dict[str, Any], *, stay: bool = False) -> None:
-    """Merge new entries into scores.json; with `stay`, what the file says of itself stays as well."""
-    kept = read_scores(folder, warn=False)  # again: another process may have added to it meanwhile
-    old = {} if kept is NONE else kept.model_dump(exclude_unset=True)
+    """Merge new entries into scores.json; with `stay`, its other keys stay as they are."""
+    saved = read_scores(folder, warn=False)  # again: another process may have added to it meanwhile
+    old = {} if saved is NONE else saved.model_dump(exclude_unset=True)
     new = content["computed_with"]
     merged = {**content, **(old if stay else {})}
     for part in _PARTS:
-        others = {name: each for name, each in old.get(part, {}).items() if name not in new}
-        merged[part] = {**others, **content.get(part, {})}
-    gaps = [each["held_out"] for each in merged["computed_with"].values() if "held_out" in each]
+        unchanged = {name: entry for name, entry in old.get(part, {}).items() if name not in new}
+        merged[part] = {**unchanged, **content.get(part, {})}
+    gaps = [entry["held_out"] for entry in merged["computed_with"].values() if "held_out" in entry]
     merged["held_out"] = gaps[0] if gaps else None
     with atomic_write(folder / SCORES) as temporary:
         temporary.write_bytes(checksummed_json(merged))
@@ -177,7 +179,7 @@ def _terms(decided: Decision) -> dict[str, Any]:
 
 
 def _rows(metrics: Iterable[str]) -> tuple[dict[str, Metric], dict[str, Exception]]:
-    """The rows of metrics, and why those of the user's that have none cannot be imported."""
+    """The rows of metrics, and the errors of the user's own that cannot be imported."""
     rows: dict[str, Metric] = {}
     errors: dict[str, Exception] = {}
     for name in metrics:

@@ -1,4 +1,4 @@
-"""The YAML of a study: what may stand in it, and where it is wrong."""
+"""The YAML of a study: its keys and values, and errors that name the key."""
 
 from collections.abc import Collection, Mapping
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
@@ -31,20 +31,20 @@ Pair: TypeAlias = Annotated[list[Seed], Field(min_length=2, max_length=2)]
 NotNegative: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-def _metric_name(given: Any) -> Any:
+def _metric_name(value: Any) -> Any:
     """`{name: "my_lab:loss", direction: lower}` says the same as "my_lab:loss(direction=lower)"."""
-    if not isinstance(given, Mapping):
-        return given
-    if given.keys() != {"name", "direction"} or not isinstance(given["name"], str):
+    if not isinstance(value, Mapping):
+        return value
+    if value.keys() != {"name", "direction"} or not isinstance(value["name"], str):
         raise PydanticCustomError("metric", "write a name, or {name: my_lab.scores:loss, direction: lower}")
-    name = given["name"]
+    name = value["name"]
     if not is_code(name):
         raise PydanticCustomError(
             "metric", "which way is better of {name} is known; a direction is for your own functions", {"name": name}
         )
-    if given["direction"] not in ("higher", "lower"):
+    if value["direction"] not in ("higher", "lower"):
         raise PydanticCustomError("metric", "the direction of {name} is higher or lower", {"name": name})
-    return f"{name}(direction={given['direction']})"
+    return f"{name}(direction={value['direction']})"
 
 
 MetricName: TypeAlias = Annotated[str, BeforeValidator(_metric_name)]
@@ -77,7 +77,7 @@ class RandomSection(Section):
 
 
 class FamilySection(Section):
-    """A family, and beside its settings any of its hyperparameters, a value or a list of values each."""
+    """A family with its settings and any of its hyperparameters, each a value or a list of values."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
     name: str
@@ -95,7 +95,7 @@ class FamilySection(Section):
 
     @property
     def networks(self) -> list[Any]:
-        """What is said of networks, of itself, in `zip` or in `random`: a name, or a list of them."""
+        """Values of `network` in the section itself, in `zip` and in `random`: names, or lists of names."""
         drawn = (self.random.model_extra or {}) if self.random else {}
         return [part["network"] for part in (self.hyperparameters, self.zip or {}, drawn) if "network" in part]
 
@@ -209,9 +209,9 @@ class StudyConfig(Section):
     def trusting(self, names: Collection[str] | None = None) -> "StudyConfig":
         """The same study with the user's trust in its own networks, metrics and images: all, or those in `names`.
 
-        Where files lie is taken from a YAML of the user's alone, the first case.
+        Paths of files are taken only from a YAML of the user's own, the first case.
         """
-        families = [each.trusting(names) for each in self.families]
+        families = [family.trusting(names) for family in self.families]
         name, options = self.dataset.name, self.dataset.options
         trusted = Trusted(name) if names is None or name in names else name
         known = options if names is None else of_everywhere(options)
@@ -228,28 +228,30 @@ class StudyConfig(Section):
         return [text for text in texts if isinstance(text, str) and is_code(code_of(text))]
 
     def executor_with(self, name: str | None, options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-        """An executor and its options: what is given here, then what the file says of it; by default "local"."""
+        """An executor and its options: the arguments come before the YAML; by default "local"."""
         planned = self.executor
         chosen = name or (planned.name if planned else "local")
         return chosen, {**(planned.options if planned and planned.name == chosen else {}), **options}
 
     @model_validator(mode="before")
     @classmethod
-    def _short_forms(cls, given: Any) -> Any:
+    def _short_forms(cls, content: Any) -> Any:
         """`dataset: sprites`, `executor: ray` and `families: [vae]` say the same as with {name: ...}."""
-        if not isinstance(given, Mapping):
-            return given
-        given = dict(given)
+        if not isinstance(content, Mapping):
+            return content
+        content = dict(content)
         for section in ("dataset", "executor"):
-            if isinstance(given.get(section), str):
-                given[section] = {"name": given[section]}
-        if isinstance(given.get("families"), list):
-            given["families"] = [{"name": each} if isinstance(each, str) else each for each in given["families"]]
-        return given
+            if isinstance(content.get(section), str):
+                content[section] = {"name": content[section]}
+        if isinstance(content.get("families"), list):
+            content["families"] = [
+                {"name": family} if isinstance(family, str) else family for family in content["families"]
+            ]
+        return content
 
 
 def mapping(text: str, where: str) -> dict[str, Any]:
-    """What a YAML text holds, which is a mapping; ValueError, with the file `where`, for anything else."""
+    """The mapping that a YAML text holds; ValueError, with the file `where`, for anything else."""
     content = parse_yaml(text, where)
     if not isinstance(content, dict):
         raise ValueError(f"{where}: a study is a mapping with name, dataset, families, ...; see docs/studies.md")
@@ -257,10 +259,10 @@ def mapping(text: str, where: str) -> dict[str, Any]:
 
 
 def checked(section: type[Kind], content: Mapping[str, Any], where: str) -> Kind:
-    """The section that this is.
+    """The content as a section of this type.
 
     Raises:
-        ValueError: a key or value that it does not have; one line with the path of the key.
+        ValueError: an unknown key or a wrong value; one line with the path of the key.
     """
     try:
         return section.model_validate(content)

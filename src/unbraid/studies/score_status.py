@@ -1,4 +1,4 @@
-"""scores.json of a run as it stands: what it holds, what it lacks, and what failed."""
+"""scores.json of a run: what it holds, what it lacks, and what failed."""
 
 import warnings
 from collections.abc import Mapping
@@ -12,25 +12,29 @@ NONE = SavedScores.model_construct(
 )
 
 
-def missing_metrics(scores: SavedScores, wanted: Mapping[str, Decision], *, retry: bool = False) -> list[str]:
-    """Those wanted that a scores.json does not hold, or holds on other terms; with `retry` also those that failed."""
+def missing_metrics(scores: SavedScores, requirements: Mapping[str, Decision], *, retry: bool = False) -> list[str]:
+    """Required metrics that scores.json lacks or holds on other terms; with `retry` also those that failed."""
     decisions = scores.decisions()
-    held = {*scores.metrics, *scores.skipped, *(() if retry else scores.failed)}
-    return [name for name, each in wanted.items() if name not in held or not same(decisions.get(name, {}), each)]
+    entries = {*scores.metrics, *scores.skipped, *(() if retry else scores.failed)}
+    return [
+        name
+        for name, decision in requirements.items()
+        if name not in entries or not same(decisions.get(name, {}), decision)
+    ]
 
 
-def failed_metrics(scores: SavedScores, wanted: Mapping[str, Decision]) -> dict[str, str]:
-    """Why those that failed on the terms wanted did so."""
+def failed_metrics(scores: SavedScores, requirements: Mapping[str, Decision]) -> dict[str, str]:
+    """By metric that failed on the required terms, the reason."""
     decisions = scores.decisions()
     return {
         name: scores.failed[name].reason
-        for name in wanted
-        if name in scores.failed and same(decisions.get(name, {}), wanted[name])
+        for name in requirements
+        if name in scores.failed and same(decisions.get(name, {}), requirements[name])
     }
 
 
 def read_scores(folder: str | Path, *, warn: bool = True) -> SavedScores:
-    """The content of scores.json, checked; empty where there is none, and where it is damaged, which is warned of."""
+    """The content of scores.json, checked; empty if it is missing or, with a warning, damaged."""
     path = f"{folder}/{SCORES}"
     try:
         return read_scores_file(path)

@@ -1,4 +1,4 @@
-"""Settings beside a full grid: values taken together, values drawn at random, combinations left out."""
+"""Settings other than a full grid: zipped values, random values, excluded combinations."""
 
 import math
 import zlib
@@ -29,8 +29,8 @@ def settings_of(section: FamilySection, path: str) -> list[dict[str, Any]]:
         raise ValueError(f"{path}.zip: lists that are taken together have one length; {lengths}")
     zipped = [dict(zip(together, values, strict=True)) for values in zip(*together.values(), strict=True)] or [{}]
     drawn = _drawn(section, f"{path}.random")
-    given = [*section.hyperparameters, *together, *(drawn[0] if drawn else ())]
-    if twice := next((name for name in given if given.count(name) > 1), None):
+    names = [*section.hyperparameters, *together, *(drawn[0] if drawn else ())]
+    if twice := next((name for name in names if names.count(name) > 1), None):
         raise ValueError(f"{path}: {twice} is given twice, of itself, in zip or in random")
     return [{**one, **other} for one in zipped for other in drawn or [{}]]
 
@@ -41,19 +41,21 @@ def _drawn(section: FamilySection, path: str) -> list[dict[str, Any]]:
     ranges = dict(section.random.model_extra or {})
     if not ranges:
         raise ValueError(f"{path}: names no hyperparameter, such as beta: {{log_uniform: [1, 100]}}")
-    # A generator for each name: another name, or more draws, leaves those that are there as they are.
+    # One generator per name: adding a name, or drawing more, changes no earlier value.
     columns = {
-        name: _values(each, np.random.default_rng([section.random.seed, zlib.crc32(name.encode())]), section.random.n,
-                      f"{path}.{name}")
-        for name, each in ranges.items()
+        name: _values(
+            choices, np.random.default_rng([section.random.seed, zlib.crc32(name.encode())]), section.random.n,
+            f"{path}.{name}",
+        )
+        for name, choices in ranges.items()
     }  # fmt: skip
     return [{name: values[place] for name, values in columns.items()} for place in range(section.random.n)]
 
 
-def _values(given: Any, rng: np.random.Generator, n: int, path: str) -> list[Any]:
-    if isinstance(given, list) and given:
-        return [given[place] for place in rng.integers(len(given), size=n).tolist()]
-    kind, ends = next(iter(given.items())) if isinstance(given, Mapping) and len(given) == 1 else ("", (0, 0))
+def _values(choices: Any, rng: np.random.Generator, n: int, path: str) -> list[Any]:
+    if isinstance(choices, list) and choices:
+        return [choices[place] for place in rng.integers(len(choices), size=n).tolist()]
+    kind, ends = next(iter(choices.items())) if isinstance(choices, Mapping) and len(choices) == 1 else ("", (0, 0))
     if kind not in RANGES or not _ordered(ends, whole=kind == "integers", positive=kind == "log_uniform"):
         raise ValueError(
             f"{path}: write a list to choose from, or one of {', '.join(RANGES)} with the least and the greatest "
@@ -63,8 +65,8 @@ def _values(given: Any, rng: np.random.Generator, n: int, path: str) -> list[Any
     if kind == "integers":
         return rng.integers(low, high, size=n, endpoint=True).tolist()
     unit = rng.random(n)
-    found = low * (high / low) ** unit if kind == "log_uniform" else low + (high - low) * unit
-    return [min(max(float(f"{value:.{DIGITS}g}"), low), high) for value in found.tolist()]
+    drawn = low * (high / low) ** unit if kind == "log_uniform" else low + (high - low) * unit
+    return [min(max(float(f"{value:.{DIGITS}g}"), low), high) for value in drawn.tolist()]
 
 
 def _ordered(ends: Any, *, whole: bool, positive: bool) -> bool:
@@ -88,12 +90,12 @@ def without_excluded(section: FamilySection, row: Family, members: Sequence[Memb
             if name not in row.hyperparameters:
                 raise ValueError(f"{where}.{name}: unknown; {suggestion(name, row.hyperparameters)}")
         try:
-            wanted = {name: check_value(name, row.hyperparameters[name], value) for name, value in entry.items()}
+            excluded = {name: check_value(name, row.hyperparameters[name], value) for name, value in entry.items()}
         except ValueError as error:
             raise ValueError(f"{where}.{error}") from None
-        if not any(wanted.items() <= dict(member.hyper).items() for member in members):
-            raise ValueError(f"{where}: no run has {', '.join(f'{name}={value}' for name, value in wanted.items())}")
-        left = [member for member in left if not wanted.items() <= dict(member.hyper).items()]
+        if not any(excluded.items() <= dict(member.hyper).items() for member in members):
+            raise ValueError(f"{where}: no run has {', '.join(f'{name}={value}' for name, value in excluded.items())}")
+        left = [member for member in left if not excluded.items() <= dict(member.hyper).items()]
     if not left:
         raise ValueError(f"{path}.exclude: no run is left")
     return left

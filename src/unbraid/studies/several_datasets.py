@@ -1,6 +1,6 @@
-"""Several datasets in one study: a folder with an ordinary study of each, and what splits and joins them.
+"""Several datasets in one study: a folder with an ordinary study of each.
 
-What a study promises, each of them promises by itself: it may be opened, ranked, shown, continued and shared alone.
+Each of them is a complete study: it can be opened, ranked, shown, continued and shared alone.
 """
 
 import re
@@ -45,7 +45,7 @@ RESERVED = frozenset(
 
 
 class PartSection(Section):
-    """One of `datasets`: its name and options, a label, and what stands in place of the study's own keys."""
+    """One of `datasets`: its name and options, a label, and keys that override those of the study."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
     name: str
@@ -58,7 +58,7 @@ class PartSection(Section):
     zero_shot: ZeroShotSection | None = None
 
     @property
-    def called(self) -> str:
+    def label_or_name(self) -> str:
         """Its label, by default its name."""
         return self.name if self.label is None else self.label
 
@@ -74,8 +74,8 @@ class PartsSection(Section):
 
     @field_validator("datasets", mode="before")
     @classmethod
-    def _short_forms(cls, given: Any) -> Any:
-        return [_long(each) for each in given] if isinstance(given, list) else given
+    def _short_forms(cls, value: Any) -> Any:
+        return [_long(section) for section in value] if isinstance(value, list) else value
 
 
 def read(path: Path) -> tuple[StudyConfig, str, list[StudyPart]]:
@@ -98,28 +98,28 @@ def read(path: Path) -> tuple[StudyConfig, str, list[StudyPart]]:
     sections = checked(PartsSection, content, where).datasets
     _check_labels(sections, where)
     _check_options(sections, where)
-    given = [_long(each) for each in content["datasets"]]
+    entries = [_long(entry) for entry in content["datasets"]]
     shared = {name: value for name, value in content.items() if name != "datasets"}
-    images = [{name: value for name, value in each.items() if name not in (*OWN, "label")} for each in given]
+    images = [{name: value for name, value in entry.items() if name not in (*OWN, "label")} for entry in entries]
     whole = checked(StudyConfig, {**shared, "dataset": images[0]}, where)
     parts = []
-    for section, own, dataset in zip(sections, given, images, strict=True):
+    for section, own, dataset in zip(sections, entries, images, strict=True):
         mine = {key: own[key] for key in OWN if own.get(key) is not None}
-        one = {**shared, **mine, "name": f"{whole.name} {section.called}", "dataset": dataset}
-        parts.append(StudyPart(checked(StudyConfig, one, where), None, written(one), section.called))
+        one = {**shared, **mine, "name": f"{whole.name} {section.label_or_name}", "dataset": dataset}
+        parts.append(StudyPart(checked(StudyConfig, one, where), None, written(one), section.label_or_name))
     return whole, text, parts
 
 
-def _long(given: Any) -> Any:
+def _long(value: Any) -> Any:
     """`datasets: [sprites]` says the same as with {name: ...}."""
-    return {"name": given} if isinstance(given, str) else given
+    return {"name": value} if isinstance(value, str) else value
 
 
 def _check_labels(sections: Sequence[PartSection], where: str) -> None:
     """Raises ValueError for a label that cannot be the name of a folder of its own."""
     seen: dict[str, int] = {}
     for number, section in enumerate(sections):
-        label, path = section.called, f"{where}: datasets[{number}].label"
+        label, path = section.label_or_name, f"{where}: datasets[{number}].label"
         if not NAME.fullmatch(label):
             how = "give one" if section.label is None else "write letters, digits, '.', '_' and '-'"
             raise ValueError(f"{path}: {label[:100]!r} cannot be the name of a folder; {how}")
@@ -130,7 +130,7 @@ def _check_labels(sections: Sequence[PartSection], where: str) -> None:
 
 
 def _check_options(sections: Sequence[PartSection], where: str) -> None:
-    """Raises ValueError for a dataset that there is not, or an option that it has not."""
+    """Raises ValueError for an unknown dataset or option."""
     for number, section in enumerate(sections):
         path = f"{where}: datasets[{number}]"
         try:
@@ -146,11 +146,11 @@ def _check_options(sections: Sequence[PartSection], where: str) -> None:
 
 @contextmanager
 def naming(number: int, label: str) -> Iterator[None]:
-    """Around what is seen to of one dataset: its ValueErrors name it; nothing where the study is of one, without label.
+    """Adds the dataset to the message of ValueErrors raised inside; not in a study of one dataset, without label.
 
     Args:
-        number: its place in `datasets`.
-        label: of it.
+        number: index in `datasets`.
+        label: of the dataset.
     """
     try:
         yield
@@ -163,7 +163,7 @@ def naming(number: int, label: str) -> Iterator[None]:
 
 
 def check_home(folder: Path) -> None:
-    """Raises ValueError where studies of several datasets cannot be kept: a folder of something else."""
+    """Raises ValueError if the folder holds something else than a study of several datasets."""
     if not folder.exists():
         return
     if not folder.is_dir():
@@ -173,14 +173,14 @@ def check_home(folder: Path) -> None:
     begun = (folder / store.YAML).is_file() and "datasets" in mapping(
         read_text(folder / store.YAML), str(folder / store.YAML)
     )
-    others = [each for each in folder.iterdir() if not each.name.startswith(".") and each.suffix != ".yaml"]
-    if others and not begun:
+    foreign = [path for path in folder.iterdir() if not path.name.startswith(".") and path.suffix != ".yaml"]
+    if foreign and not begun:
         raise ValueError(f"{folder} holds something else than a study of several datasets; give a new folder")
 
 
 def all_results(snapshots: Sequence[StudySnapshot]) -> DataFrame:
     """The results of a study, from those of each of its datasets."""
-    return joined({each.label: results(each) for each in snapshots})
+    return joined({snapshot.label: results(snapshot) for snapshot in snapshots})
 
 
 def joined(tables: Mapping[str, DataFrame]) -> DataFrame:

@@ -1,4 +1,4 @@
-"""The page of a study of several datasets: what settings reach on each, and where the page of each dataset is."""
+"""The page of a study of several datasets: scores of the settings on each, and links to the page of each dataset."""
 
 import shlex
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from unbraid.studies.study_page_columns import columns
 
 
 def studies_page(name: str, text: str, folder: Path, frame: DataFrame, addresses: Mapping[str, str]) -> str:
-    """A whole HTML document that needs nothing beside itself.
+    """A standalone HTML document.
 
     Args:
         name, text, folder: of a study of several datasets; the text is its YAML.
@@ -33,7 +33,7 @@ def studies_page(name: str, text: str, folder: Path, frame: DataFrame, addresses
         "yaml": text,
         "reproduce": shlex.join(["unbraid", "study", "run", "study.yaml", "--out", folder.resolve().name]),
         "parts": [_part(label, addresses[label], rows) for label, rows in tables.items()],
-        "scores": [_score(each, tables) for each in columns(frame) if each["shown"] and each["number"]],
+        "scores": [_score(column, tables) for column in columns(frame) if column["shown"] and column["number"]],
     }
     return render("studies.html", content)
 
@@ -51,20 +51,20 @@ def _part(label: str, address: str, rows: DataFrame) -> dict[str, str]:
 
 def _score(column: Mapping[str, Any], tables: Mapping[str, DataFrame]) -> dict[str, Any]:
     """A column by setting and dataset, all drawn on one scale."""
-    found = {
+    boxes_by_label = {
         label: {(box.family, box.setting): box for box in quartiles(rows, column["id"]).boxes}
         for label, rows in tables.items()
     }
-    boxes = [box for own in found.values() for box in own.values()]
+    boxes = [box for own in boxes_by_label.values() for box in own.values()]
     least, most = min(box.lowest for box in boxes), max(box.highest for box in boxes)
     if least >= 0 and most <= 1:
         least, most = 0.0, 1.0
-    keys = sorted({key for own in found.values() for key in own}, key=lambda key: (key[0], natural(key[1])))
+    keys = sorted({key for own in boxes_by_label.values() for key in own}, key=lambda key: (key[0], natural(key[1])))
     rows = [
         {
             "family": family,
             "setting": setting,
-            "cells": [_cell(own.get((family, setting)), least, most) for own in found.values()],
+            "cells": [_cell(own.get((family, setting)), least, most) for own in boxes_by_label.values()],
         }
         for family, setting in keys
     ]
@@ -79,4 +79,6 @@ def _cell(box: Box | None, least: float, most: float) -> dict[str, Any] | None:
     numbers = np.array([box.lowest, box.lower_quartile, box.median, box.upper_quartile, box.highest])
     low, lower, at, upper, high = (100 * (numbers - least) / ((most - least) or 1.0)).tolist()
     places = {"low": low, "reach": high - low, "lower": lower, "half": upper - lower, "at": at}
-    return {"median": number_text(box.median), "n": box.n} | {name: round(each, 2) for name, each in places.items()}
+    return {"median": number_text(box.median), "n": box.n} | {
+        name: round(percent, 2) for name, percent in places.items()
+    }

@@ -1,7 +1,7 @@
-"""A study in parts for machines that know nothing of each other: `--shard 2/8`.
+"""Shards of a study, for machines that do not communicate: `--shard 2/8`.
 
-Every shard takes each n-th task of the list that the YAML gives, done or not, so that the shards of one YAML are
-disjoint and complete, of nearly equal length and of all families, and the same ones whenever a shard is run again.
+A shard takes every n-th task of the YAML's list, done or not: the shards of one YAML are disjoint and complete, of
+nearly equal length, include all families, and stay the same when a shard is run again.
 """
 
 import re
@@ -39,8 +39,8 @@ def parse_shard(text: str) -> Shard:
     Raises:
         ValueError: it is none.
     """
-    found = re.fullmatch(r"([0-9]{1,7})/([0-9]{1,7})", text)
-    number, of = (int(found[1]), int(found[2])) if found else (0, 0)
+    match = re.fullmatch(r"([0-9]{1,7})/([0-9]{1,7})", text)
+    number, of = (int(match[1]), int(match[2])) if match else (0, 0)
     if not 1 <= number <= of <= MOST:
         raise ValueError(f"shard {text!r}: write i/n with i from 1 to n, such as 2/8")
     return Shard(number, of)
@@ -48,10 +48,10 @@ def parse_shard(text: str) -> Shard:
 
 @contextmanager
 def claimed_study(lock: Path) -> Iterator[None]:
-    """Keeps others from the study and from shards of it.
+    """Locks the study and all its shards.
 
     Raises:
-        ValueError: somebody else is at work on it.
+        ValueError: another process works on it.
     """
     with ExitStack() as stack:
         try:
@@ -66,16 +66,16 @@ def claimed_study(lock: Path) -> Iterator[None]:
 
 @contextmanager
 def claimed_shard(lock: Path, shard: Shard) -> Iterator[None]:
-    """Keeps others from the same shard, from a division into another number of shards, and from the whole study.
+    """Locks this shard, other divisions into shards, and the study as a whole.
 
     Raises:
-        ValueError: somebody else is at work on any of these.
+        ValueError: another process works on any of these.
     """
     with ExitStack() as stack:
         try:
             with locked(_deciding(lock), wait="always"):
-                others = [path for path, of in _shard_locks(lock).items() if of != shard.of]
-                if any(map(is_held, [lock, *others])):
+                other_locks = [path for path, of in _shard_locks(lock).items() if of != shard.of]
+                if any(map(is_held, [lock, *other_locks])):
                     raise ValueError(
                         f"{lock.parent}: another process is at work on this study, all of it or divided otherwise than "
                         f"by {shard.of}"
@@ -87,12 +87,12 @@ def claimed_shard(lock: Path, shard: Shard) -> Iterator[None]:
 
 
 def last_of_shards(lock: Path, shard: Shard | None) -> AbstractContextManager[object]:
-    """Around what depends on all runs: shards do it one after the other, and none from what another has outdated."""
+    """Lock for work that depends on all runs: shards do it one after the other, each from the latest state."""
     return locked(lock.with_name(f"{lock.name}-end"), wait="always") if shard else nullcontext()
 
 
 def _deciding(lock: Path) -> Path:
-    """Held for the moment in which somebody looks at who is at work, and joins them."""
+    """The lock under which a process checks the other locks and takes its own."""
     return lock.with_name(f"{lock.name}-begin")
 
 

@@ -1,4 +1,4 @@
-"""A study as its folder holds it: each JSON file read once, and passed on; readable without torch."""
+"""The state of a study, read from its folder: each JSON file once, and without torch."""
 
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -73,18 +73,18 @@ class RunView:
         """
         return read_codes(self.path, self.status or None)
 
-    def judged(self, wanted: Mapping[str, Decision]) -> "RunView":
-        """The same run where these scores are wanted of it."""
+    def judged(self, requirements: Mapping[str, Decision]) -> "RunView":
+        """The same run, with its state by these required scores."""
         if self.state in ("failed", "diverged") or not self.status:
             return self
-        failed = failed_metrics(self.scores, wanted)
-        state = "waiting" if missing_metrics(self.scores, wanted) else "finished"
+        failed = failed_metrics(self.scores, requirements)
+        state = "waiting" if missing_metrics(self.scores, requirements) else "finished"
         return replace(self, state=state, failed_metrics=failed, reason=_reasons(failed))
 
 
 @dataclass(frozen=True, eq=False)
 class StudySnapshot:
-    """A study of one dataset at one moment: what its files say. Codes and rankings alone are read when asked for."""
+    """A study of one dataset at one moment, from its files. Only codes and rankings are read on demand."""
 
     label: str  # in a study of several datasets
     config: "StudyConfig"
@@ -92,7 +92,7 @@ class StudySnapshot:
     folder: Path
     trusted: Sequence[Trusted]  # its own networks, metrics and images that the user trusts
     environment: StudyEnvironment
-    wanted: Mapping[str, Decision]  # what the score of each metric must have been computed with
+    requirements: Mapping[str, Decision]  # what the score of each metric must have been computed with
     runs: Sequence[RunView]  # of the YAML, then those that were added
     marks: Mapping[str, str]  # of the files of each run, taken before they were read
     baselines: Mapping[str, SavedScores] = field(default_factory=dict)  # scores by id
@@ -100,8 +100,8 @@ class StudySnapshot:
     files: ReadOnce = field(default_factory=ReadOnce, repr=False)
 
 
-def read_run(folder: Path, planned: Planned, wanted: Mapping[str, Decision], files: ReadOnce) -> RunView:
-    """A run of the YAML as the folder of the study holds it, where these scores are wanted of it.
+def read_run(folder: Path, planned: Planned, requirements: Mapping[str, Decision], files: ReadOnce) -> RunView:
+    """A run of the YAML, read from the study's folder; its state depends on the required scores.
 
     A run that lacks one of its records counts as failed, as it does without its weights or codes.
 
@@ -132,27 +132,27 @@ def read_run(folder: Path, planned: Planned, wanted: Mapping[str, Decision], fil
     return RunView(
         planned.id, planned.family, planned.setting, planned.seed, state, reason, path,
         planned.config["hyperparameters"], {}, config, status, scores,
-    ).judged(wanted)  # fmt: skip
+    ).judged(requirements)  # fmt: skip
 
 
 def read_runs(
-    folder: Path, planned: Iterable[Planned], wanted: Mapping[str, Decision], files: ReadOnce
+    folder: Path, planned: Iterable[Planned], requirements: Mapping[str, Decision], files: ReadOnce
 ) -> list[RunView]:
-    """`read_run` of each of the runs.
+    """`read_run` of all runs.
 
     Raises:
         ValueError: files are damaged; the line names them all, or the first of very many.
     """
-    found, faults = [], []
-    for each in planned:
+    runs, faults = [], []
+    for run in planned:
         try:
-            found.append(read_run(folder, each, wanted, files))
+            runs.append(read_run(folder, run, requirements, files))
         except ValueError as error:
             faults.append(str(error))
     if faults:
         more = f"; and {len(faults) - NAMED} more" if len(faults) > NAMED else ""
         raise ValueError("; ".join(faults[:NAMED]) + more)
-    return found
+    return runs
 
 
 def failed_runs(snapshots: Collection[StudySnapshot]) -> dict[str, str]:
@@ -181,7 +181,7 @@ def check_runs(snapshots: Collection[StudySnapshot], unreadable: Mapping[str, st
 
 
 def no_longer_planned(folder: Path, planned: Collection[str], content: str, files: ReadOnce) -> list[Path]:
-    """Folders of runs on the dataset of the study that its YAML does not ask for; they are not in the results.
+    """Folders of runs on the study's dataset that its YAML no longer lists; they are not in the results.
 
     Args:
         folder: of the study.
@@ -195,42 +195,39 @@ def no_longer_planned(folder: Path, planned: Collection[str], content: str, file
         runs / name
         for name in names
         if not name.endswith(WORKING)
-        and all((runs / name / each).exists() for each in (CONFIG, STATUS))
+        and all((runs / name / file).exists() for file in (CONFIG, STATUS))
         and files(read_folder, runs / name, CONFIG, STATUS)[0]["dataset"]["content"] == content
     ]
 
 
 def read_added(
-    folder: Path, wanted: Mapping[str, Decision], files: ReadOnce, runs: Iterable[RunView] = ()
+    folder: Path, requirements: Mapping[str, Decision], files: ReadOnce, runs: Iterable[RunView] = ()
 ) -> list[RunView]:
-    """The representations that were added to a study, where these scores are wanted of them.
-
-    But for those that are among its `runs`: what was added may be planned since.
-    """
-    ids, found = {run.id for run in runs}, []
+    """The representations that were added to a study, but for those among its `runs`: the YAML may list them by now."""
+    ids, added = {run.id for run in runs}, []
     for path in sorted((folder / store.ADDED).glob("[!.]*/")):  # hidden ones are not added yet, or were cut off
         if path.name not in ids and (path / CONFIG).is_file():
-            about = files(_read_about, path / CONFIG)
+            record = files(_read_added_record, path / CONFIG)
             failure, scores = store.read_failure(folder, path.name, files), files(read_scores, path, SCORES)
-            failed = failed_metrics(scores, wanted)
-            found.append(
+            failed = failed_metrics(scores, requirements)
+            added.append(
                 RunView(
-                    path.name, about["family"], about["setting"], about["seed"], "failed" if failure else "finished",
-                    failure.reason if failure else _reasons(failed), path, about.get("hyperparameters", {}), failed,
-                    about.get("run") or {}, about.get("status") or {}, scores,
+                    path.name, record["family"], record["setting"], record["seed"], "failed" if failure else "finished",
+                    failure.reason if failure else _reasons(failed), path, record.get("hyperparameters", {}), failed,
+                    record.get("run") or {}, record.get("status") or {}, scores,
                 )
             )  # fmt: skip
-    return found
+    return added
 
 
-def failed_beside(folder: Path, runs: Iterable[RunView], files: ReadOnce) -> list[Failure]:
-    """What failed and is none of these runs, such as those that see fewer images."""
+def other_failures(folder: Path, runs: Iterable[RunView], files: ReadOnce) -> list[Failure]:
+    """Failures of runs that are not in `runs`, such as those that see fewer images."""
     listed = {run.id for run in runs}
-    found = sorted(path.stem for path in (folder / store.FAILED).glob("*.json") if path.stem not in listed)
-    return [failure for name in found if (failure := store.read_failure(folder, name, files))]
+    names = sorted(path.stem for path in (folder / store.FAILED).glob("*.json") if path.stem not in listed)
+    return [failure for name in names if (failure := store.read_failure(folder, name, files))]
 
 
-def _read_about(path: str) -> dict[str, Any]:
+def _read_added_record(path: str) -> dict[str, Any]:
     return read_record(path, AddedRecord)
 
 

@@ -1,4 +1,4 @@
-"""How far a study is, all of it read; what `unbraid.studies.index` then keeps for the next time."""
+"""How far a study is, from all its files; `unbraid.studies.index` caches the result."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,10 +25,10 @@ def study_status(snapshot: StudySnapshot) -> StudyStatus:
 
 
 def compared(snapshot: StudySnapshot, progress: Progress) -> StudySnapshot:
-    """The study where a run counts as failed if the checksum in one of its files is that of other content.
+    """The study, with runs marked as failed if the checksum of one of their files does not match.
 
     Args:
-        snapshot: whose records were compared as they were read; weights, codes, curves and the like are read here.
+        snapshot: whose JSON files were checked when they were read; weights, codes, curves and the like are read here.
         progress: called as progress("comparing checksums", done, all), in runs.
     """
     runs = []
@@ -44,23 +44,29 @@ def _damage_within(run: RunView) -> str | None:
         try:
             check_file(run.path / name)
         except (ValueError, OSError) as error:
-            found = f"{run.path / name} is damaged ({error}); delete the folder and add it again"
-            return found if run.is_added else str(damaged(run.path / name, error))
+            message = f"{run.path / name} is damaged ({error}); delete the folder and add it again"
+            return message if run.is_added else str(damaged(run.path / name, error))
     return None
 
 
 def keep_index(folder: Path, snapshots: Sequence[StudySnapshot]) -> None:
-    """Keep how far the study in a folder is for `remembered`, where its files alone say that."""
-    told_by_files = (  # code of the user's own and hold-outs are not
-        (each.folder / store.ABOUT).is_file() and not each.config.own_code and not sections(each.config)
-        for each in snapshots
+    """Write the index of a study for `remembered`, if its files alone determine how far it is."""
+    determined = (  # the user's own code and hold-outs are not covered by the index
+        (snapshot.folder / store.ABOUT).is_file() and not snapshot.config.own_code and not sections(snapshot.config)
+        for snapshot in snapshots
     )
-    if all(told_by_files):
-        remember(folder, [_part(each) for each in snapshots])
+    if all(determined):
+        remember(folder, [_part(snapshot) for snapshot in snapshots])
 
 
 def _part(snapshot: StudySnapshot) -> Part:
     content = snapshot.environment.dataset["content"]
     return Part(
-        snapshot.label, snapshot.config.name, snapshot.folder, content, snapshot.wanted, snapshot.runs, snapshot.marks
+        snapshot.label,
+        snapshot.config.name,
+        snapshot.folder,
+        content,
+        snapshot.requirements,
+        snapshot.runs,
+        snapshot.marks,
     )

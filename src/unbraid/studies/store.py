@@ -1,4 +1,4 @@
-"""The folder of a study: names, what is in it, and who may write."""
+"""The folder of a study: names and content of its files, and its lock."""
 
 import json
 import os
@@ -28,7 +28,7 @@ def is_study(path: str | Path) -> bool:
 
 @dataclass(frozen=True)
 class StudyEnvironment:
-    """What decides the runs of a study beside its YAML; kept in the folder, so that they stay the same runs."""
+    """All that determines the runs of a study besides its YAML; stored in the folder to keep the runs the same."""
 
     dataset: Mapping[str, Any]  # name, options, n_images, image_shape, content
     device: str
@@ -58,34 +58,34 @@ class Failure:
 
 
 def check_folder(folder: Path, files: ReadOnce) -> None:
-    """Raises ValueError where a study cannot be kept: another kind of folder, or of another version."""
+    """Raises ValueError if the folder cannot hold a study: it holds something else, or another format."""
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file; give a folder")
     if not folder.exists():
         return
     if (folder / ABOUT).exists():
-        files(_read_about, folder / ABOUT)
+        files(_read_study_json, folder / ABOUT)
     elif (folder / YAML).is_file() and (folder / RUNS).is_dir():
         return  # somebody deleted it
-    elif any(not each.name.startswith(".") and each.suffix != ".yaml" for each in folder.iterdir()):
+    elif any(not path.name.startswith(".") and path.suffix != ".yaml" for path in folder.iterdir()):
         raise ValueError(
             f"{folder.absolute()} holds something else than a study (it has no {ABOUT}); give a new folder"
         )
 
 
-def _read_about(path: str) -> dict[str, Any]:
-    about = read_object(path, advice="; delete it, and unbraid study run writes it again")
-    if isinstance(found := about.get("format"), int) and found != FORMAT:
+def _read_study_json(path: str) -> dict[str, Any]:
+    record = read_object(path, advice="; delete it, and unbraid study run writes it again")
+    if isinstance(version := record.get("format"), int) and version != FORMAT:
         raise ValueError(
-            f"{Path(path).parent}: a study of format {found}; this version of unbraid reads {FORMAT}. Give another "
+            f"{Path(path).parent}: a study of format {version}; this version of unbraid reads {FORMAT}. Give another "
             "folder"
         )
-    check_record(EnvironmentRecord, about, path)
-    return about
+    check_record(EnvironmentRecord, record, path)
+    return record
 
 
 def read_environment(folder: Path, source: Mapping[str, Any], files: ReadOnce) -> StudyEnvironment | None:
-    """What the runs of the folder were trained on; None where that is not known of this dataset.
+    """What the runs of the folder were trained on; None if it is unknown, or for another dataset.
 
     Args:
         folder: of the study.
@@ -94,11 +94,11 @@ def read_environment(folder: Path, source: Mapping[str, Any], files: ReadOnce) -
     """
     if not (folder / ABOUT).exists():
         return None
-    about = files(_read_about, folder / ABOUT)
-    if _plain(about["source"]) != _plain(source):
+    record = files(_read_study_json, folder / ABOUT)
+    if _plain(record["source"]) != _plain(source):
         return None
-    begun = about.get("training"), about.get("code", {})
-    return StudyEnvironment(about["dataset"], about["device"], about["precision"], *begun)
+    begun = record.get("training"), record.get("code", {})
+    return StudyEnvironment(record["dataset"], record["device"], record["precision"], *begun)
 
 
 def write_environment(folder: Path, source: Mapping[str, Any], around: StudyEnvironment) -> None:
@@ -115,7 +115,7 @@ def _plain(source: Mapping[str, Any]) -> Any:
 
 
 def read_failure(folder: Path, run: str, files: ReadOnce) -> Failure | None:
-    """What is known of the failure of a run; None where it did not fail, or its folder was deleted since."""
+    """The failure of a run; None if it did not fail, or its folder was deleted since."""
     path = f"{folder}/{FAILED}/{run}.json"
     if not os.path.exists(path):
         return None
@@ -145,10 +145,10 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 
 @contextmanager
 def claimed(folder: Path) -> Iterator[None]:
-    """Keeps others from working on the study, or on a shard of it; the claim dies with this process.
+    """Locks the study and all its shards; the lock ends with this process.
 
     Raises:
-        ValueError: somebody else is at work on it.
+        ValueError: another process works on it.
     """
     with claimed_study(folder / LOCK):
         yield

@@ -1,4 +1,4 @@
-"""What can be done with a study; nothing else of studies imports this, but what adds to one."""
+"""`Study`: load, run, rank, compare. Of this folder, only modules that add to a study import it."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -18,7 +18,7 @@ from unbraid.studies.schema import StudyConfig
 from unbraid.studies.several_datasets import all_results, check_home, read
 from unbraid.studies.shards import parse_shard
 from unbraid.studies.snapshot import RunView, StudySnapshot
-from unbraid.studies.study_baselines import beside_baselines
+from unbraid.studies.study_baselines import scored_baselines
 from unbraid.studies.study_comparison import compare_runs
 from unbraid.studies.study_page import table
 from unbraid.studies.study_ranking import rank_study, ranking_options
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 class Study(InFolder):
     """A study of one dataset or several, and its folder.
 
-    What takes one dataset has the argument `dataset`, its label; in a study of one dataset it is not needed. `config`
-    is that of the first dataset, but for what that has in place of the study's own keys.
+    Methods for one dataset have the argument `dataset`, its label; a study of one dataset does not need it. `config` is
+    that of the first dataset, without the keys by which that overrides the study's own.
 
     Example:
         study = Study.load("study.yaml", out="study/")
@@ -92,7 +92,7 @@ class Study(InFolder):
         return Study(config.trusting(names), folder, text, opened)
 
     def part(self, dataset: str | None = None) -> StudyPart:
-        """What the study is of one dataset.
+        """The part of the study for one dataset.
 
         Args:
             dataset: its label; needed where the study is of several.
@@ -125,18 +125,18 @@ class Study(InFolder):
 
         Args:
             executor: a name in `unbraid.studies.executors.EXECUTORS`; by default that of the YAML, or "local".
-            retry: "failed": try again what failed before, runs and metrics.
-            retrain: train models anew where this version of unbraid gives other weights than the one that the study
-                was begun with; otherwise that is an error. Models of both are never in one table.
-            shard: "2/8": the second of eight parts alone, whatever is done of it; several may be at work on one folder.
-            progress: told about twice a second.
+            retry: "failed": run again what failed before, runs and metrics.
+            retrain: train models again whose training version has changed since the study began; otherwise that is an
+                error. Models of different versions are never in one table.
+            shard: "2/8": only the second of eight shards; several can run on one folder at the same time.
+            progress: called with a `StudyProgress` about twice a second.
             **options: of the executor; they come before those of the YAML.
 
         Returns:
             All runs of the study, those that failed among them.
 
         Raises:
-            ValueError: an impossible setting, or somebody else is at work on the folder.
+            ValueError: an impossible setting, or another process works on the folder.
             OSError: no room for the results.
             ImportError: pandas, or what the executor or a tracker needs, is not installed.
             KeyboardInterrupt: stopped; checkpoints are saved.
@@ -185,7 +185,7 @@ class Study(InFolder):
         confidence: float = 0.95,
         progress: Progress | None = None,
     ) -> Comparison:
-        """Compare the scores of groups of runs, on as many rows of each run.
+        """Compare the scores of groups of runs, computed on equally many rows of each run.
 
         Args:
             by, columns, over, confidence: as for `unbraid.scoring.group_comparison.compare_groups`.
@@ -207,7 +207,7 @@ class Study(InFolder):
         within `baselines/`), `runs` (how many are held against it), and the headline of each metric. Of several
         datasets a column `label` says which.
         """
-        return together({each.label: _baselines(each) for each in self.snapshots()})
+        return together({snapshot.label: _baselines(snapshot) for snapshot in self.snapshots()})
 
     def rank(self, dataset: str | None = None, *, progress: Progress | None = None, **options: Any) -> Ranking:
         """Rank the finished runs without labels.
@@ -248,7 +248,7 @@ def open_study(where: str | Path, out: str | Path | None = None, *, trust: Colle
 def _baselines(snapshot: StudySnapshot) -> "pandas.DataFrame":
     import pandas
 
-    rows = beside_baselines(snapshot)
+    rows = scored_baselines(snapshot)
     columns = dict.fromkeys(["baseline", "codes", "id", "runs", *(name for row in rows for name in row["scores"])])
     cells = [{**row, **row["scores"]} for row in rows]
     return pandas.DataFrame(cells, columns=list(columns))

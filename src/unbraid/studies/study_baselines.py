@@ -1,7 +1,7 @@
-"""Baselines without training, scored once for a study beside its runs: in no group, and compared with no model by UDR.
+"""Baselines without training: scored once per study, in no group of runs, and not ranked by UDR.
 
-Each baseline is a folder `baselines/<id>/` of codes and scores, named by a digest of what decides the codes: runs of
-as many codes share the random projection and PCA, runs of one network and seed that network before its first step.
+Each baseline is a folder `baselines/<id>/` of codes and scores, named by a digest of all that determines the codes:
+runs with equally many codes share the random projection and PCA, runs of one network and seed the untrained network.
 """
 
 import hashlib
@@ -41,7 +41,7 @@ Encode: TypeAlias = Callable[[], Representation]
 
 @dataclass(frozen=True, eq=False)
 class StudyBaseline:
-    """One of a study; `computed_with` holds all that its codes follow from."""
+    """A baseline of a study; `computed_with` holds all that determines its codes."""
 
     title: str
     n_codes: int
@@ -54,9 +54,9 @@ class StudyBaseline:
 
 
 def baselines_of(run: RunView, content: str) -> list[StudyBaseline]:
-    """What a finished run is held against; a representation that was added has no network to be untrained.
+    """The baselines of a finished run; an added representation has no untrained network.
 
-    Nothing where the codes of such a one are damaged: it is no part of the ranking either.
+    Empty for an added representation with damaged codes, which is left out of the ranking, too.
 
     Args:
         run: of the study.
@@ -72,55 +72,55 @@ def baselines_of(run: RunView, content: str) -> list[StudyBaseline]:
         config = run.config
         parts = config.get("codes") or [{"size": config["hyperparameters"]["latents"]}]
         width, networks = sum(part["size"] for part in parts), _networks(config)
-    found = [StudyBaseline(title, width, images) for title in (PROJECTION, COMPONENTS)]
-    return found if networks is None else [*found, StudyBaseline(UNTRAINED, width, images | networks)]
+    baselines = [StudyBaseline(title, width, images) for title in (PROJECTION, COMPONENTS)]
+    return baselines if networks is None else [*baselines, StudyBaseline(UNTRAINED, width, images | networks)]
 
 
 def _networks(config: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What decides the networks of a run before its first step; None of a family that is fitted."""
+    """All that determines the untrained networks of a run; None for a family that is fitted."""
     row, settings = FAMILIES.get(config["family"]), config["hyperparameters"]
     made_by = [str(config["family"])]
     if row is not None:
         if row.fit:
             return None
         functions = (row.build, row.encode, *([row.log_prior] if row.log_prior else []))
-        made_by = [f"{each.__module__}.{each.__qualname__}" for each in functions]
+        made_by = [f"{function.__module__}.{function.__qualname__}" for function in functions]
         settings = {name: value for name, value in settings.items() if row.hyperparameters[name].is_structural}
-    others = {name: config[name] for name in ("facts", "code", "training_version") if config.get(name)}
-    return {"networks": made_by, "settings": dict(settings), "seed": config["seed"], **others}
+    provenance = {name: config[name] for name in ("facts", "code", "training_version") if config.get(name)}
+    return {"networks": made_by, "settings": dict(settings), "seed": config["seed"], **provenance}
 
 
 def score_baselines(study: StudyPart, snapshot: StudySnapshot, progress: Progress | None = None) -> bool:
-    """Score the baselines of the finished runs by the study's metrics, as far as that is not done.
+    """Compute the missing scores of the baselines of finished runs.
 
-    False where there was nothing to do: the YAML does not ask for it, or all are scored.
+    False if there was nothing to do: the YAML does not ask for baselines, or all are scored.
     """
     lacking: dict[str, tuple[StudyBaseline, RunView]] = {}
-    for run, each in _of_study(snapshot):
-        kept = snapshot.baselines.get(each.id, NONE)
-        if each.id not in lacking and missing_metrics(kept, snapshot.wanted, retry=True):
-            lacking[each.id] = each, run
+    for run, baseline in _of_study(snapshot):
+        saved = snapshot.baselines.get(baseline.id, NONE)
+        if baseline.id not in lacking and missing_metrics(saved, snapshot.requirements, retry=True):
+            lacking[baseline.id] = baseline, run
     if not lacking:
         return False
     dataset = study.dataset()
-    for number, (each, run) in enumerate(lacking.values()):
+    for number, (baseline, run) in enumerate(lacking.values()):
         if progress is not None:
-            progress(f"scoring {each.title}", number, len(lacking))
-        _score(study, each, run, dataset)
+            progress(f"scoring {baseline.title}", number, len(lacking))
+        _score(study, baseline, run, dataset)
     return True
 
 
 def _of_study(snapshot: StudySnapshot) -> Iterator[tuple[RunView, StudyBaseline]]:
-    """Each finished run with each of its baselines; nothing where the YAML does not ask for any."""
+    """Pairs of a finished run and a baseline of it; none if the YAML does not ask for baselines."""
     content = snapshot.environment.dataset["content"]
     for run in snapshot.runs if snapshot.config.baselines else ():
         if run.state == "finished":
-            for each in baselines_of(run, content):
-                yield run, each
+            for baseline in baselines_of(run, content):
+                yield run, baseline
 
 
 def _score(study: StudyPart, baseline: StudyBaseline, run: RunView, dataset: FactorDataset) -> None:
-    """Its codes, where they are not there yet, and the scores that it lacks."""
+    """Write the codes of a baseline, if they are missing, and its missing scores."""
     encode, objects = _encoders(study, baseline, run, dataset)
     folder = study.require_folder() / store.BASELINES / baseline.id
     if not folder.is_dir():
@@ -134,7 +134,7 @@ def _score(study: StudyPart, baseline: StudyBaseline, run: RunView, dataset: Fac
 
 
 def _encoders(study: StudyPart, baseline: StudyBaseline, run: RunView, dataset: FactorDataset) -> tuple[Encode, Encode]:
-    """What makes its codes of the images on which runs are scored, and of whole objects."""
+    """Encoders of a baseline: of the images on which runs are scored, and of whole objects."""
     if baseline.title == UNTRAINED:
         untrained = open_run(run.path, trust=study.trusted).untrained()
         return partial(untrained.representation, dataset), partial(untrained.objects, dataset)
@@ -147,27 +147,30 @@ def _encoders(study: StudyPart, baseline: StudyBaseline, run: RunView, dataset: 
     return partial(encoded, *of_images), partial(encoded_objects, *of_images)
 
 
-def beside_baselines(snapshot: StudySnapshot) -> list[dict[str, Any]]:
+def scored_baselines(snapshot: StudySnapshot) -> list[dict[str, Any]]:
     """Each baseline of a study: `baseline`, `codes`, `id`, of how many `runs`, `scores` by column of a headline."""
-    order, held = list(FOLDERS), [each for _, each in _of_study(snapshot)]
-    counts = Counter(each.id for each in held)
-    distinct = {each.id: each for each in sorted(held, key=lambda each: (order.index(each.title), each.n_codes))}
-    scored = {name: _headlines(snapshot.baselines.get(name, NONE), snapshot.wanted) for name in distinct}
+    order, baselines = list(FOLDERS), [baseline for _, baseline in _of_study(snapshot)]
+    counts = Counter(baseline.id for baseline in baselines)
+    distinct = {
+        baseline.id: baseline
+        for baseline in sorted(baselines, key=lambda baseline: (order.index(baseline.title), baseline.n_codes))
+    }
+    scored = {name: _headlines(snapshot.baselines.get(name, NONE), snapshot.requirements) for name in distinct}
     return [
         {
-            "baseline": each.title, "codes": each.n_codes, "id": name, "runs": counts[name],
+            "baseline": baseline.title, "codes": baseline.n_codes, "id": name, "runs": counts[name],
             "scores": {column: value for column, (value, _) in scored[name].items()},
         }
-        for name, each in distinct.items()
+        for name, baseline in distinct.items()
     ]  # fmt: skip
 
 
 def untrained_codes(snapshot: StudySnapshot) -> list[FloatArray]:
     """Codes of the untrained networks that the study keeps, each once; none where these are fewer than two."""
-    names = dict.fromkeys(each.id for _, each in _of_study(snapshot) if each.title == UNTRAINED)
+    names = dict.fromkeys(baseline.id for _, baseline in _of_study(snapshot) if baseline.title == UNTRAINED)
     folders = [snapshot.folder / store.BASELINES / name for name in names]
-    found = different([read_codes(folder).codes for folder in folders if (folder / ADDED_CODES).is_file()])
-    return found if len(found) > 1 else []
+    codes = different([read_codes(folder).codes for folder in folders if (folder / ADDED_CODES).is_file()])
+    return codes if len(codes) > 1 else []
 
 
 def summaries(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -179,13 +182,13 @@ def summaries(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     kinds: dict[tuple[str, int], list[Mapping[str, float]]] = {}
     for row in rows:
         kinds.setdefault((row["baseline"], row["codes"]), []).append(row["scores"])
-    found = []
+    entries = []
     for (title, n_codes), scores in kinds.items():
         columns = dict.fromkeys(column for each in scores for column in each)
         known = {column: [each[column] for each in scores if column in each] for column in columns}
         ranges = {column: (fmean(each), min(each), max(each)) for column, each in known.items()}
-        found.append({"baseline": title, "codes": n_codes, "number": len(scores), "scores": ranges})
-    return found
+        entries.append({"baseline": title, "codes": n_codes, "number": len(scores), "scores": ranges})
+    return entries
 
 
 def baseline_columns(snapshot: StudySnapshot) -> dict[str, dict[str, Any]]:
@@ -193,17 +196,17 @@ def baseline_columns(snapshot: StudySnapshot) -> dict[str, dict[str, Any]]:
 
     `above_baselines` is "yes", or "no: mig, sap" with the metrics by which one of its baselines scores as well.
     """
-    wanted, known = snapshot.wanted, {}
-    beside: dict[str, dict[str, dict[str, float]]] = {}  # by run, column and title
+    requirements, known = snapshot.requirements, {}
+    by_run: dict[str, dict[str, dict[str, float]]] = {}  # by run, column and title
     for run, each in _of_study(snapshot):
         if each.id not in known:
-            known[each.id] = _headlines(snapshot.baselines.get(each.id, NONE), wanted)
+            known[each.id] = _headlines(snapshot.baselines.get(each.id, NONE), requirements)
         for column, (value, _) in known[each.id].items():
-            beside.setdefault(run.id, {}).setdefault(column, {})[each.title] = value
-    found: dict[str, dict[str, Any]] = {}
+            by_run.setdefault(run.id, {}).setdefault(column, {})[each.title] = value
+    columns_by_run: dict[str, dict[str, Any]] = {}
     for run in snapshot.runs:
-        scores = beside.get(run.id, {})
-        own = _headlines(run.scores, wanted) if scores else {}
+        scores = by_run.get(run.id, {})
+        own = _headlines(run.scores, requirements) if scores else {}
         judged = {column: each for column, each in own.items() if column in scores}
         if judged:
             worse = [name for name, (value, higher) in judged.items() if no_better(higher, value, scores[name])]
@@ -211,26 +214,28 @@ def baseline_columns(snapshot: StudySnapshot) -> dict[str, dict[str, Any]]:
             best = {
                 f"{BASELINE}{column}": best_baseline(higher, scores[column]) for column, (_, higher) in judged.items()
             }
-            found[run.id] = {ABOVE: verdict, **best}
-    return found
+            columns_by_run[run.id] = {ABOVE: verdict, **best}
+    return columns_by_run
 
 
 def no_better_runs(frame: DataFrame) -> dict[str, set[str]]:
     """The runs that are no better than their best baseline, by column of a headline, of a table of results."""
-    found: dict[str, set[str]] = {}
+    runs_by_column: dict[str, set[str]] = {}
     for column in headline_columns(frame):
         if f"{BASELINE}{column}" in frame.columns:
             higher = higher_is_better(column) is not False
             rows = zip(frame["run"], frame[column], frame[f"{BASELINE}{column}"], strict=True)
-            found[column] = {run for run, own, best in rows if best == best and no_better(higher, own, {"": best})}
-    return found
+            runs_by_column[column] = {
+                run for run, own, best in rows if best == best and no_better(higher, own, {"": best})
+            }
+    return runs_by_column
 
 
-def _headlines(scores: SavedScores, wanted: Mapping[str, Decision]) -> dict[str, tuple[float, bool]]:
-    """What a scores.json holds on the study's terms: headlines by column, and whether higher is better."""
-    current = current_metrics(scores, wanted)
+def _headlines(scores: SavedScores, requirements: Mapping[str, Decision]) -> dict[str, tuple[float, bool]]:
+    """By column, headline scores that meet the study's requirements, and whether higher is better."""
+    current = current_metrics(scores, requirements)
     return {
-        f"{name}.{each.headline}": (each.values[each.headline], each.higher_is_better)
-        for name in (*wanted, *(current.keys() - wanted.keys()))
-        if (each := current.get(name))
+        f"{name}.{metric.headline}": (metric.values[metric.headline], metric.higher_is_better)
+        for name in (*requirements, *(current.keys() - requirements.keys()))
+        if (metric := current.get(name))
     }

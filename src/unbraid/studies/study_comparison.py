@@ -1,4 +1,4 @@
-"""Groups of runs of a study compared, on as many rows of each run."""
+"""Comparison of groups of a study's runs, on equally many rows of each run."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -59,11 +59,11 @@ def compare_runs(
     ]
     if unequal:
         scores = [name for name in chosen if depends_on_rows(name)]
-        runs = {(each.label, run.id): (run, each.config) for each in snapshots for run in each.runs}
+        runs = {(snapshot.label, run.id): (run, snapshot.config) for snapshot in snapshots for run in snapshot.runs}
         for rows in unequal:
             notes += _on_equal_rows(frame, rows, scores, runs, progress)
-    found = compare_groups(frame, by, chosen, over=over, within=within, confidence=confidence)
-    return replace(found, notes=(*found.notes, *notes))
+    comparison = compare_groups(frame, by, chosen, over=over, within=within, confidence=confidence)
+    return replace(comparison, notes=(*comparison.notes, *notes))
 
 
 def _on_equal_rows(
@@ -73,7 +73,7 @@ def _on_equal_rows(
     runs: Mapping[tuple[str, str], tuple[RunView, StudyConfig]],
     progress: Progress | None,
 ) -> list[str]:
-    """Write scores of as many rows of each run into the frame, and say so.
+    """Replace scores in the frame by those on equally many rows of each run; return notes on them.
 
     Args:
         frame: all results.
@@ -90,10 +90,10 @@ def _on_equal_rows(
         if progress is not None:
             progress("scoring as many rows", done, len(larger))
         run, config = runs[str(row.get("label", "")), str(row["run"])]
-        asked = [name for name in columns if row[name] == row[name]]  # not NaN
-        values, reasons = _scores(run, config, asked, fewest)
+        names = [name for name in columns if row[name] == row[name]]  # not NaN
+        values, reasons = _scores(run, config, names, fewest)
         unable |= reasons
-        for name in asked:
+        for name in names:
             frame.loc[place, name] = values.get(name, np.nan)
         frame.loc[place, N_ROWS] = fewest
     sizes = sorted(int(each) for each in larger[N_ROWS].unique())
@@ -109,25 +109,25 @@ def _scores(
     run: RunView, config: StudyConfig, columns: Sequence[str], fewest: int
 ) -> tuple[dict[str, float], dict[str, str]]:
     """Means over subsets of the rows of a run by column, and of columns without one the reason."""
-    rows = choose([name for name in metric_names(config) if any(_of(name, column) for column in columns)])
+    rows = choose([name for name in metric_names(config) if any(_is_of_metric(name, column) for column in columns)])
     for column in columns:
-        if not any(_of(name, column) for name in rows):
+        if not any(_is_of_metric(name, column) for name in rows):
             rows |= choose([column.rpartition(".")[0]])
     representation = run.codes()
-    found: dict[str, list[float]] = {}
+    values_by_column: dict[str, list[float]] = {}
     unable: dict[str, str] = {}
     for subset in subsets(representation, fewest, SEED):
         part = representation.keep_rows(subset)
         with closing(score_each(part, rows, seed=SEED, held_out=config.held_out, with_chance=False)) as results:
             for metric, result in results:
-                for column in (each for each in columns if _of(metric, each)):
+                for column in (each for each in columns if _is_of_metric(metric, each)):
                     value = result.values.get(column.rpartition(".")[2]) if isinstance(result, Scored) else None
                     if value is None:
                         unable[column] = str(result) if isinstance(result, Exception) else "it is none of its values"
                     else:
-                        found.setdefault(column, []).append(value)
-    return {name: float(np.mean(each)) for name, each in found.items() if name not in unable}, unable
+                        values_by_column.setdefault(column, []).append(value)
+    return {name: float(np.mean(each)) for name, each in values_by_column.items() if name not in unable}, unable
 
 
-def _of(metric: str, column: str) -> bool:
+def _is_of_metric(metric: str, column: str) -> bool:
     return column.rpartition(".")[0] == metric

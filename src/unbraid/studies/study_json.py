@@ -1,4 +1,4 @@
-"""What the JSON files of a study may hold, beside those of its runs."""
+"""Schemas of the JSON files of a study, except those of its runs."""
 
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -16,7 +16,7 @@ Errors: TypeAlias = Annotated[dict[Text, FiniteFloat], Field(min_length=1)]
 
 
 class EnvironmentRecord(Record):
-    """study.json: what decides the runs beside the YAML."""
+    """study.json: all that determines the runs besides the YAML."""
 
     format: Annotated[int, Field(ge=FORMAT, le=FORMAT)]
     unbraid: Text
@@ -89,8 +89,8 @@ class RegressorErrors(Record):
 
 def _of_its_kind(answer: "AnswerRecord") -> "AnswerRecord":
     heads = answer.question.kind == "compositional"
-    given = {"accuracy", "chance", "n_train", "n_test"} if heads else {"errors"}
-    if answer.model_fields_set != given | {"question"} or (answer.question.split == "gap") is heads:
+    fields = {"accuracy", "chance", "n_train", "n_test"} if heads else {"errors"}
+    if answer.model_fields_set != fields | {"question"} or (answer.question.split == "gap") is heads:
         raise PydanticCustomError("answer", "Input should hold the answer to a question of its kind")
     return answer
 

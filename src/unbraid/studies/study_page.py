@@ -22,7 +22,7 @@ from unbraid.show.html import render
 from unbraid.studies import study_page_columns as _study_columns
 from unbraid.studies import study_page_matrices as _study_matrices
 from unbraid.studies.snapshot import StudySnapshot
-from unbraid.studies.study_baselines import beside_baselines, no_better_runs, summaries
+from unbraid.studies.study_baselines import no_better_runs, scored_baselines, summaries
 
 TABLE_ROWS = 20
 PICTURED = 500  # runs whose pictures a page holds: they take most of its time
@@ -32,7 +32,7 @@ RUN_COLUMNS = ("run", "family", "setting", "seed", "state", "reason")
 def study_page(
     snapshot: StudySnapshot, frame: DataFrame, *, base: Path | None = None, progress: Progress | None = None
 ) -> str:
-    """A whole HTML document that needs nothing beside itself: no network, no fonts, no scripts of others.
+    """A standalone HTML document: no network, no fonts, no scripts of others.
 
     Args:
         snapshot: of the study, finished or as far as it has come.
@@ -54,10 +54,10 @@ def table(name: str, frame: DataFrame | None) -> str:
     if frame is None:
         return render("study_table.html", {"name": name, "states": "not run yet", "rows": []})
     frame = with_brief_settings(frame)
-    shown = [each for each in _study_columns.columns(frame) if each["shown"]]
+    shown = [column for column in _study_columns.columns(frame) if column["shown"]]
     if shown:
         frame = frame.sort_values(shown[0]["id"], ascending=shown[0]["higher"] is False, kind="stable")
-    counts, names = frame["state"].value_counts(), [each["id"] for each in shown]
+    counts, names = frame["state"].value_counts(), [column["id"] for column in shown]
     worse = no_better_runs(frame)
     rows = [
         {column: _text(row[column]) for column in RUN_COLUMNS}
@@ -67,7 +67,7 @@ def table(name: str, frame: DataFrame | None) -> str:
     content = {
         "name": name,
         "states": ", ".join(f"{count} {state}" for state, count in counts.items()) or "no runs",
-        "heads": [each["label"] for each in shown],
+        "heads": [column["label"] for column in shown],
         "rows": rows,
         "more": len(frame) - len(rows),
         "marked": any(worse.values()),
@@ -128,18 +128,18 @@ def study_data(snapshot: StudySnapshot, frame: DataFrame, base: Path) -> dict[st
 
 
 def _baselines(snapshot: StudySnapshot, frame: DataFrame) -> dict[str, Any]:
-    """What the baselines of the runs score, and the places of the runs that are no better; empty without any."""
+    """Scores of the baselines, and indices of the runs that are no better; empty without baselines."""
     if ABOVE not in frame.columns or not frame[ABOVE].notna().to_numpy().any():
         return {"baselines": [], "no_better": {}}
     places = {run: place for place, run in enumerate(frame["run"])}
     worse = {column: sorted(places[run] for run in runs) for column, runs in no_better_runs(frame).items()}
-    return {"baselines": summaries(beside_baselines(snapshot)), "no_better": worse}
+    return {"baselines": summaries(scored_baselines(snapshot)), "no_better": worse}
 
 
 def _pictures(
     frame: DataFrame, models: Mapping[str, Callable[[], Run]], progress: Progress | None
 ) -> dict[str, dict[str, Any]]:
-    """The picture of each run, of very many those of the best by the first column of the ranking."""
+    """The picture of each run; with more than PICTURED, only those of the best by the ranking's first column."""
     if len(models) <= PICTURED:
         return pictures(models, progress)
     first, known = _first_shown(frame), frame.loc[frame["run"].isin(list(models))]
@@ -152,16 +152,16 @@ def _pictures(
 
 
 def _first_shown(frame: DataFrame) -> dict[str, Any] | None:
-    """The score that the ranking opens with; a text, such as whether a run has collapsed, ranks nothing."""
+    """The first numeric column that the ranking shows; texts, such as whether a run has collapsed, rank nothing."""
     return next((each for each in _study_columns.columns(frame) if each["shown"] and each["number"]), None)
 
 
 def duel(
     frame: DataFrame, models: Mapping[str, Callable[[], Run]], not_best: Collection[int] = ()
 ) -> dict[str, Any] | None:
-    """The best and the worst run with a model, by the first column of the ranking, to be moved by the same sliders.
+    """The best and the worst model by the first column of the ranking, decoded by the same sliders.
 
-    None where there are no two of the same images, a page cannot run their decoders, or the best by UDR is none.
+    None if there are no two models of the same images, if a page cannot run their decoders, or if UDR names no best.
 
     Args:
         frame: the results.
@@ -179,16 +179,16 @@ def duel(
         return None
     ends = [*good.iloc[:1].to_dict("records"), *ranked.iloc[-1:].to_dict("records")]
     try:
-        found = live_models([models[row["run"]]() for row in ends])
+        live = live_models([models[row["run"]]() for row in ends])
     except (ValueError, OSError):  # the pictures of these runs say what is wrong
         return None
-    if any(model["reason"] for model in found["models"]):
+    if any(model["reason"] for model in live["models"]):
         return None
-    for slider in found["sliders"]:
+    for slider in live["sliders"]:
         slider["factors"] = []
-    for place, row, model in zip(("Best", "Worst"), ends, found["models"], strict=True):
+    for place, row, model in zip(("Best", "Worst"), ends, live["models"], strict=True):
         model["name"] = f"{place} by {first['label']}: {row['family']} {row['setting']}, seed {row['seed']}"
-    return found | {"brief": True}
+    return live | {"brief": True}
 
 
 def _text(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""The columns of a study's table as its page offers them: which there are, what they mean, which end is better."""
+"""The columns of a study's table on its page: which exist, what they mean, which direction is better."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -46,43 +46,43 @@ def columns(frame: DataFrame) -> list[dict[str, Any]]:
     whether all its numbers are.
     """
     headlines = {"udr.score", *headline_columns(frame)}
-    held = {str(name): values(frame[name]) for name in frame.columns if name not in GIVEN}
+    values_by_column = {str(name): values(frame[name]) for name in frame.columns if name not in GIVEN}
     described = [
         _describe(name, column, name in headlines)
-        for name, column in held.items()
+        for name, column in values_by_column.items()
         if any(value is not None for value in column)
     ]
-    described.sort(key=lambda each: (list(GROUPS).index(each["group"]), not each["headline"]))
-    for each in [each for each in described if each["headline"]][:FIRST_SHOWN]:
-        each["shown"] = True
-    for each in described:
-        each |= TOLD.get(each["id"], {})
+    described.sort(key=lambda description: (list(GROUPS).index(description["group"]), not description["headline"]))
+    for description in [description for description in described if description["headline"]][:FIRST_SHOWN]:
+        description["shown"] = True
+    for description in described:
+        description |= TOLD.get(description["id"], {})
     return described
 
 
 def values(column: Any) -> list[float | str | None]:
     """Numbers with six significant digits, other things as text, and None where there is nothing."""
-    return [_value(each) for each in column.tolist()]
+    return [_value(value) for value in column.tolist()]
 
 
 def settings(frame: DataFrame) -> list[dict[str, str]]:
     """The distinct settings; families as they come, their settings in natural order."""
-    named = [[printable(each) for each in frame[name].astype(str)] for name in ("family", "setting")]
-    families, found = list(dict.fromkeys(named[0])), set(zip(*named, strict=True))
-    ordered = sorted(found, key=lambda key: (families.index(key[0]), natural(key[1])))
+    named = [[printable(text) for text in frame[name].astype(str)] for name in ("family", "setting")]
+    families, pairs = list(dict.fromkeys(named[0])), set(zip(*named, strict=True))
+    ordered = sorted(pairs, key=lambda key: (families.index(key[0]), natural(key[1])))
     return [{"family": family, "setting": setting} for family, setting in ordered]
 
 
 def _describe(name: str, column: Sequence[Any], headline: bool) -> dict[str, Any]:
     head = name.rpartition(".")[0]
     metric = find_metric(head) if headline else None
-    known = [each for each in column if each is not None]
+    known = [value for value in column if value is not None]
     return {
         "id": name,
         "label": printable(_label(name)),
         "group": _group(name),
-        "number": all(isinstance(each, float | int) for each in known),
-        "whole": all(isinstance(each, int) for each in known),
+        "number": all(isinstance(value, float | int) for value in known),
+        "whole": all(isinstance(value, int) for value in known),
         "higher": False if name.startswith(LOSSES) else higher_is_better(name),
         "headline": headline,
         "about": f"{metric.title}: {metric.summary}" if metric else "",

@@ -34,10 +34,10 @@ def correlations(frame: DataFrame) -> list[dict[str, Any]]:
         if len(names) < 2:
             continue
         n = np.zeros(rho.shape, dtype=int)
-        for each in measured.correlations:
-            if each.group == group:
-                place = names.index(each.first), names.index(each.second)
-                n[place] = n[place[::-1]] = each.n
+        for pair in measured.correlations:
+            if pair.group == group:
+                place = names.index(pair.first), names.index(pair.second)
+                n[place] = n[place[::-1]] = pair.n
         tables.append(
             {
                 "title": "all families" if group == EVERYTHING else group,
@@ -51,9 +51,9 @@ def correlations(frame: DataFrame) -> list[dict[str, Any]]:
 
 
 def verdict(snapshot: StudySnapshot, frame: DataFrame) -> dict[str, list[Any]]:
-    """What the ranking of the YAML says of the best model, in lines, and the places of the runs it cannot be.
+    """The verdict of the YAML's ranking on the best model, in lines, and the indices of runs that cannot be it.
 
-    Empty where the study is not ranked.
+    Empty if the study is not ranked.
     """
     path = ranking_path(snapshot.folder, ranking_options(snapshot.config))
     if "udr.score" not in frame.columns or not path.is_file():
@@ -68,28 +68,28 @@ def verdict(snapshot: StudySnapshot, frame: DataFrame) -> dict[str, list[Any]]:
 
 
 def rankings(snapshot: StudySnapshot, frame: DataFrame) -> list[dict[str, Any]]:
-    """Each ranking kept in the study's folder: models by setting and seed, their similarities, their latents'."""
+    """Each ranking in the study's folder: models by setting and seed, similarities of models and of their latents."""
     places = {run: place for place, run in enumerate(frame["run"].tolist())}
-    order = {(each["family"], each["setting"]): place for place, each in enumerate(settings(frame))}
-    found = []
+    order = {(setting["family"], setting["setting"]): place for place, setting in enumerate(settings(frame))}
+    entries = []
     for path in sorted((snapshot.folder / FOLDER).glob("*.npz")):
         ranking = snapshot.files(read_shown, path)
         keys = [(order.get(key, len(order)), place) for place, key in enumerate(_keys(ranking))]
         models = [place for _, place in sorted(keys) if ranking.runs[place] in places]
         if len(models) > 1:
-            found.append(_ranking(ranking, models, places, frame))
-    return found
+            entries.append(_ranking(ranking, models, places, frame))
+    return entries
 
 
 def _ranking(ranking: Ranking, models: list[int], places: Mapping[str, int], frame: DataFrame) -> dict[str, Any]:
     position = {model: place for place, model in enumerate(models)}
-    kept = {pair: matrix for pair, matrix in ranking.matrices.items() if position.keys() >= set(pair)}
-    within = sum(matrix.size for matrix in kept.values()) > LARGEST
+    matrices = {pair: matrix for pair, matrix in ranking.matrices.items() if position.keys() >= set(pair)}
+    within = sum(matrix.size for matrix in matrices.values()) > LARGEST
     if within:
         keys = _keys(ranking)
-        kept = {(i, j): matrix for (i, j), matrix in kept.items() if keys[i] == keys[j]}
-    entries = np.concatenate([np.empty(0), *[matrix.ravel() for matrix in kept.values()]])
-    compared = np.array([(position[i], position[j]) for i, j in kept], dtype="<u2").reshape(-1, 2)
+        matrices = {(i, j): matrix for (i, j), matrix in matrices.items() if keys[i] == keys[j]}
+    entries = np.concatenate([np.empty(0), *[matrix.ravel() for matrix in matrices.values()]])
+    compared = np.array([(position[i], position[j]) for i, j in matrices], dtype="<u2").reshape(-1, 2)
     options = ranking.options
     return {
         "title": f"{options.similarity}, {options.compare.replace('-', ' ')}",
@@ -105,12 +105,12 @@ def _ranking(ranking: Ranking, models: list[int], places: Mapping[str, int], fra
 
 
 def _suitability(frame: DataFrame, ranking: Ranking) -> list[dict[str, Any]]:
-    """How far UDR may be trusted, judged by the first metric of the study; none where it has no metric."""
+    """Whether UDR suits the families, judged by the study's first metric; empty without metrics."""
     metric = next(iter(headline_columns(frame)), None)
     if metric is None:
         return []
     checked = suitability(frame, ranking, metric, higher_is_better=higher_is_better(metric) is not False)
-    return [asdict(each) for each in checked]
+    return [asdict(check) for check in checked]
 
 
 def _keys(ranking: Ranking) -> list[tuple[str, str]]:

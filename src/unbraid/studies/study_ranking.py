@@ -1,4 +1,4 @@
-"""UDR over the runs of a study: each run's codes are read once, and the matrices are kept in the folder."""
+"""UDR over the runs of a study: each run's codes are read once, and the matrices are saved in the folder."""
 
 import hashlib
 import json
@@ -29,9 +29,9 @@ def rank_study(
 ) -> Ranking:
     """Rank the finished runs of a study, and the representations added to it, without labels.
 
-    The ranking and its similarity matrices are kept in `DIR/udr/`, and used again for as long as the codes and the
-    options are the same. Only one with the options of the YAML, or of another similarity or set of comparisons, is
-    kept: what the table of results shows is what the YAML says.
+    The ranking and its similarity matrices are saved in `DIR/udr/`, and reused while codes and options are the same.
+    One with options other than the YAML's is saved only if it has a file of its own, by another similarity or set of
+    comparisons: the table of results always shows the ranking of the YAML.
 
     Args:
         snapshot: of the study.
@@ -60,7 +60,7 @@ def rank_study(
 
 
 def kept_ranking(snapshot: StudySnapshot) -> Ranking | None:
-    """The ranking that `rank_study` kept; None where there is none of just these runs with the options of the YAML."""
+    """The ranking that `rank_study` saved; None unless it is of exactly these runs, with the options of the YAML."""
     options = ranking_options(snapshot.config)
     path = ranking_path(snapshot.folder, options)
     if not path.is_file():
@@ -89,9 +89,10 @@ def udr_columns(snapshot: StudySnapshot) -> dict[str, dict[str, Any]]:
 
 
 def rank_when_done(_: object, snapshot: StudySnapshot, progress: Progress | None = None) -> bool:
-    """Rank a study once its runs are done, where its YAML asks for it or an older ranking would be out of date.
+    """Rank a study once its runs are done, if its YAML asks for it or it has an older ranking.
 
-    Nothing where no two runs can be compared. False where there was nothing to be ranked anew.
+    Returns:
+        Whether the saved ranking changed; it does not if no two runs can be compared.
     """
     path = ranking_path(snapshot.folder, ranking_options(snapshot.config))
     if snapshot.config.udr is None and not path.is_file():
@@ -103,8 +104,8 @@ def rank_when_done(_: object, snapshot: StudySnapshot, progress: Progress | None
 
 
 def candidates_of(runs: Sequence[RunView]) -> tuple[list[Candidate], dict[str, str]]:
-    """The runs that can be ranked, with their codes or what reads them, and why others cannot."""
-    candidates, left_out, held = [], {}, 0
+    """The runs that can be ranked, with their codes or a reader of them, and why others cannot."""
+    candidates, left_out, n_bytes = [], {}, 0
     for run in runs:
         if run.state != "finished":
             left_out[run.id] = "not finished" if run.state == "waiting" else f"{run.state}: {run.reason}"
@@ -114,8 +115,8 @@ def candidates_of(runs: Sequence[RunView]) -> tuple[list[Candidate], dict[str, s
         except (OSError, ValueError) as error:
             left_out[run.id] = str(error)
             continue
-        held += representation.codes.nbytes
-        again = partial(_codes_of, run) if held > HELD else None
+        n_bytes += representation.codes.nbytes
+        again = partial(_codes_of, run) if n_bytes > HELD else None
         candidates.append(Candidate.of(run.id, run.family, run.setting, representation, again))
     return candidates, left_out
 

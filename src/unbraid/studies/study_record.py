@@ -1,4 +1,4 @@
-"""What a study of one dataset is: its YAML, its folder, and what that holds."""
+"""A study of one dataset: its YAML, its folder, and the folder's content."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ from unbraid.studies import store
 from unbraid.studies.expand import expand, metric_names
 from unbraid.studies.holdout.answers import ANSWERS, read_answers
 from unbraid.studies.index import run_marks
-from unbraid.studies.run_scores import wanted_scores
+from unbraid.studies.run_scores import score_requirements
 from unbraid.studies.schema import StudyConfig
 from unbraid.studies.score_status import read_scores
 from unbraid.studies.snapshot import StudySnapshot, read_added, read_runs
@@ -39,7 +39,7 @@ class StudyProgress:
     n_failed: int
     steps: int  # of all runs
     done_steps: int  # of those that are done
-    taken: Mapping[str, int] = field(default_factory=dict)  # steps by run, of those at work
+    steps_taken: Mapping[str, int] = field(default_factory=dict)  # steps by run, of those at work
     logs: Mapping[str, float] = field(default_factory=dict)  # latest means of the run that reported last
     doing: Mapping[str, str] = field(default_factory=dict)  # by run, of those that are trained: "scoring mig"
     # What follows once all runs are done: ("comparing models", 3, 42). Before them: ("reading images", 4096, 737280).
@@ -66,7 +66,7 @@ class InFolder:
 
 @dataclass(frozen=True)
 class StudyPart(InFolder):
-    """What a study is of one of its datasets: an ordinary study in a folder of its own, which can be opened alone."""
+    """The part of a study for one dataset: an ordinary study in its own folder, which can be opened alone."""
 
     config: StudyConfig
     folder: Path | None
@@ -91,7 +91,7 @@ class StudyPart(InFolder):
             )
 
     def check_folder(self) -> None:
-        """Raises ValueError where the study cannot be kept in its folder: one of another kind, or another version."""
+        """Raises ValueError if the folder cannot hold the study: it holds something else, or another format."""
         if self.folder is not None:
             store.check_folder(self.folder, self.files)
 
@@ -123,7 +123,7 @@ class StudyPart(InFolder):
         return open_dataset(self.source)
 
     def resolve_environment(self, progress: Progress | None = None) -> tuple[FactorDataset, StudyEnvironment]:
-        """Open the dataset, and see what the runs are to be trained on.
+        """Open the dataset, and settle device and precision of the runs.
 
         Args:
             progress: called as progress("reading images", done, all) where that takes long.
@@ -137,13 +137,13 @@ class StudyPart(InFolder):
         known = store.read_environment(self.folder, self.source, self.files) if self.folder else None
         device, precision = self.config.device, self.config.precision
         check_unnumbered(device)
-        if device not in DEVICES:  # whether this machine has it, the executor sees: Ray may find it on another
+        if device not in DEVICES:  # the executor checks whether it is available: Ray may have it on another machine
             raise ValueError(f"device {device!r}: one of {', '.join(DEVICES)}")
         if device == "auto":
             device = known.device if known else choose_device("auto").type
         if precision == "auto":
-            kept = known is not None and known.device == device
-            precision = known.precision if known and kept else choose_precision("auto", torch.device(device))
+            same_device = known is not None and known.device == device
+            precision = known.precision if known and same_device else choose_precision("auto", torch.device(device))
         begun = (known.training, known.code) if known else ({}, {})
         return dataset, StudyEnvironment(described, device, precision, *begun)
 
@@ -161,13 +161,13 @@ class StudyPart(InFolder):
         Raises:
             ValueError: the study has no folder, or files are damaged.
         """
-        folder, wanted = self.require_folder(), self.wanted_scores()
+        folder, requirements = self.require_folder(), self.score_requirements()
         around, files = around or self.environment(), ReadOnce() if files is None else files
         marks = run_marks(folder)  # before the runs are read: what is written meanwhile is read again
-        runs = read_runs(folder, expand(self.config, around), wanted, files)
-        runs += read_added(folder, wanted, files, runs)
+        runs = read_runs(folder, expand(self.config, around), requirements, files)
+        runs += read_added(folder, requirements, files, runs)
         return StudySnapshot(
-            self.label, self.config, self.text, folder, self.trusted, around, wanted, runs, marks,
+            self.label, self.config, self.text, folder, self.trusted, around, requirements, runs, marks,
             self._baselines(files), self._answers(files), files,
         )  # fmt: skip
 
@@ -181,6 +181,6 @@ class StudyPart(InFolder):
         paths = sorted((self.require_folder() / store.RUNS).glob(f"*/{ANSWERS}")) if asks else ()
         return {path.parent.name: files(read_answers, path.parent, ANSWERS) for path in paths}
 
-    def wanted_scores(self) -> dict[str, Decision]:
-        """What the scores of a run must have been decided by; nothing of the user's is imported."""
-        return wanted_scores(metric_names(self.config), held_out=self.config.held_out)
+    def score_requirements(self) -> dict[str, Decision]:
+        """By metric, what the scores of a run must have been computed with; no code of the user is imported."""
+        return score_requirements(metric_names(self.config), held_out=self.config.held_out)

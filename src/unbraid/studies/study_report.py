@@ -79,11 +79,11 @@ def _of_study(
     from unbraid.studies.study_table import results
 
     with open_study(path, trust=trust) as study:
-        snapshots = {each.label: each for each in study.snapshots()}
-    tables = {label: results(each) for label, each in snapshots.items()}
+        snapshots = {part.label: part for part in study.snapshots()}
+    tables = {label: results(part) for label, part in snapshots.items()}
     pages = {
-        label: study_page(each, tables[label], base=home if not label else None, progress=progress)
-        for label, each in snapshots.items()
+        label: study_page(part, tables[label], base=home if not label else None, progress=progress)
+        for label, part in snapshots.items()
     }
     if "" in pages:
         return pages[""], [*snapshots.values()]
@@ -100,7 +100,7 @@ def _of_run(path: Path, compare: Path | None, trust: Collection[str], progress: 
     from unbraid.runs.run import load_run
     from unbraid.runs.run_page import run_page
 
-    runs = [load_run(each, device="cpu", trust=trust) for each in (path, compare) if each is not None]
+    runs = [load_run(folder, device="cpu", trust=trust) for folder in (path, compare) if folder is not None]
     for run in runs:
         if run.status["state"] != "diverged" and not (run.path / SCORES).is_file():
             complete_scores(run.path, list(choose("standard")), trust=trust, progress=progress)

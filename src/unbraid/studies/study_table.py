@@ -1,6 +1,6 @@
-"""The table of a study: one row per run, everything known about it.
+"""The table of a study: one row per run.
 
-A row says all that its numbers depend on, so that it means the same in any other table; what is not known is missing.
+A row holds all that its numbers depend on, so that it can be merged into any other table; unknown values are missing.
 Columns, in this order:
     run, family, setting, seed, state, reason
     dataset, dataset_options, content, steps, batch_size, hold_out, device, precision, training_version, unbraid
@@ -42,9 +42,9 @@ from unbraid.studies.snapshot import RunView, StudySnapshot
 from unbraid.studies.study_baselines import baseline_columns
 from unbraid.studies.study_ranking import udr_columns
 
-MADE = ("commit", "torch", "numpy", "processor", "accelerator")  # of what is kept of a run's provenance
+MADE = ("commit", "torch", "numpy", "processor", "accelerator")  # columns from a run's provenance
 
-# Each adds columns: from the study to {run: {column: value}}; runs it knows nothing of are left out.
+# Functions that add columns: from the study to {run: {column: value}}; runs without values may be left out.
 Columns: TypeAlias = Callable[[StudySnapshot], Mapping[str, Mapping[str, Any]]]
 COLUMNS: tuple[Columns, ...] = (
     udr_columns, generalisation_columns, baseline_columns,
@@ -61,7 +61,7 @@ def results(snapshot: StudySnapshot) -> DataFrame:
 
     compositional, images = snapshot.config.compositional, snapshot.environment.dataset
     held_out = compositional.factors if compositional else ()
-    rows = {run.id: _row(run, images) | _numbers(run, snapshot.wanted, held_out) for run in snapshot.runs}
+    rows = {run.id: _row(run, images) | _numbers(run, snapshot.requirements, held_out) for run in snapshot.runs}
     for columns in COLUMNS:
         for name, values in columns(snapshot).items():
             rows[name].update({key: as_text(v) if isinstance(v, dict) else v for key, v in values.items()})
@@ -69,7 +69,7 @@ def results(snapshot: StudySnapshot) -> DataFrame:
 
 
 def _row(run: RunView, images: Mapping[str, Any]) -> dict[str, Any]:
-    """What is known of a run; one that was added is of the study's images."""
+    """The columns of a run other than scores; an added representation is of the study's images."""
     status, made = run.status, run.status.get("provenance") or {}
     return {
         "run": run.id,
@@ -90,15 +90,15 @@ def _row(run: RunView, images: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def conditions(config: Mapping[str, Any]) -> dict[str, Any]:
-    """What the columns say of a run's config; None of what it does not say."""
-    dataset, held = config["dataset"], config.get("hold_out")
+    """Columns from a run's config; None for missing keys."""
+    dataset, hold_out = config["dataset"], config.get("hold_out")
     return {
         "dataset": dataset["name"],
         "dataset_options": as_text(dataset["options"]),
         "content": dataset["content"],
         "steps": config.get("steps"),
         "batch_size": config.get("batch_size"),
-        "hold_out": as_text(held) if held else None,
+        "hold_out": as_text(hold_out) if hold_out else None,
         "device": config.get("device"),
         "precision": config.get("precision"),
         "training_version": config.get("training_version", 1) if "steps" in config else None,
@@ -111,15 +111,15 @@ def as_text(value: Any) -> str:
 
 
 def product_from_0(values: Iterable[float]) -> float:
-    """Of values worse than chance, such as NK's of a factor at times, as 0, lest two of them make something good."""
+    """Product with negative values, worse than chance, as 0: two of them must not make a good one."""
     return math.prod(max(value, 0.0) for value in values)
 
 
-def _numbers(run: RunView, wanted: Mapping[str, Decision], held_out: Sequence[str]) -> dict[str, Any]:
-    """Values of the metrics, as far as they were computed on the study's terms; NaN of those that failed.
+def _numbers(run: RunView, requirements: Mapping[str, Decision], held_out: Sequence[str]) -> dict[str, Any]:
+    """Values of the metrics that were computed on the study's terms; NaN for those that failed.
 
-    With factors held out, also the product over these of what a metric says of each, where higher is better: as Mahon
-    et al. 2023 take SNC and NK in their tables 4 and 6.
+    With factors held out, also the product of a metric's values for these factors, where higher is better: as Mahon et
+    al. 2023 do for SNC and NK in their tables 4 and 6.
     """
     scores = run.scores
     if scores is NONE:
@@ -127,7 +127,7 @@ def _numbers(run: RunView, wanted: Mapping[str, Decision], held_out: Sequence[st
     numbers: dict[str, Any] = {N_ROWS: scores.input.n_samples}
     numbers |= {"collapsed": "yes"} if scores.input.collapsed else {}
     numbers |= {f"{name}.{_headline(name)}": math.nan for name in run.failed_metrics}
-    current = current_metrics(scores, wanted)
+    current = current_metrics(scores, requirements)
     for metric, entry in current.items():
         numbers |= {f"{metric}.{name}": value for name, value in entry.values.items()}
         if held_out and entry.higher_is_better and entry.per_factor and not {*held_out} - {*entry.per_factor}:

@@ -21,7 +21,7 @@ class AdamSettings:
     weight_decay: Number = 0.0
 
     def at_rate(self, factor: Number) -> "AdamSettings":
-        """With so many times the learning rate."""
+        """Settings with the learning rate scaled by `factor`."""
         return (
             self
             if isinstance(factor, float) and factor == 1
@@ -29,17 +29,17 @@ class AdamSettings:
         )
 
     def with_shared_moments(self) -> "AdamSettings":
-        """With plain numbers for both betas and epsilon, where all members agree."""
+        """Settings with plain numbers for both betas and epsilon, if all members agree on them."""
         named = {"beta1": self.beta1, "beta2": self.beta2, "epsilon": self.epsilon}
         values = {name: torch.as_tensor(number).unique().tolist() for name, number in named.items()}
-        if any(len(each) > 1 for each in values.values()):
+        if any(len(numbers) > 1 for numbers in values.values()):
             return self
         return replace(self, **{name: number for name, (number,) in values.items()})
 
 
 @torch.no_grad()
 def decay_weights(weights: Sequence[Tensor], settings: AdamSettings, alive: Tensor | None = None) -> None:
-    """Shrink weights in place by learning rate times weight decay of themselves; comes before Adam's step.
+    """Decay weights in place: multiply by 1 - learning rate * weight decay; comes before Adam's step.
 
     Args:
         weights: of one member, or each with the members in front.
@@ -113,14 +113,14 @@ def _fused(
     settings: AdamSettings,
     count: int,
 ) -> None:
-    """PyTorch's kernel for a CPU, one pass over each tensor: a third of the time. It reads memory in its order."""
-    alike = [
+    """PyTorch's fused CPU kernel, which takes a third of the time. It ignores strides: gradients are aligned first."""
+    aligned = [
         gradient if gradient.stride() == parameter.stride() else torch.empty_like(parameter).copy_(gradient)
         for parameter, gradient in zip(parameters, gradients, strict=True)
     ]
     counts = [torch.tensor(float(count))] * len(parameters)
     torch.ops.aten._fused_adam_(
-        [*parameters], alike, [*first], [*second], [], counts,
+        [*parameters], aligned, [*first], [*second], [], counts,
         lr=float(settings.learning_rate), beta1=float(settings.beta1), beta2=float(settings.beta2),
         eps=float(settings.epsilon), weight_decay=0.0, amsgrad=False, maximize=False,
     )  # fmt: skip
@@ -135,15 +135,15 @@ def _fused_stacked(
     count: int | Tensor,
     alive: Tensor,
 ) -> None:
-    """PyTorch's kernel for a GPU, which takes one learning rate: at a rate of 1, then times that of each member."""
+    """PyTorch's fused GPU kernel. It takes one learning rate: a move at rate 1 is scaled by each member's rate."""
     counts = torch.as_tensor(count, dtype=torch.float32, device=alive.device)
     moves = [torch.zeros_like(parameter) for parameter in parameters]
-    kept = [
+    masked = [
         torch.empty_like(move).copy_(torch.where(_over(alive, gradient), gradient, 0))
         for move, gradient in zip(moves, gradients, strict=True)
     ]
     torch.ops.aten._fused_adam_(
-        moves, kept, [*first], [*second], [], [counts] * len(moves),
+        moves, masked, [*first], [*second], [], [counts] * len(moves),
         lr=1.0, beta1=float(settings.beta1), beta2=float(settings.beta2),
         eps=float(settings.epsilon), weight_decay=0.0, amsgrad=False, maximize=False,
     )  # fmt: skip

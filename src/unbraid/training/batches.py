@@ -68,7 +68,7 @@ def epoch_positions(keys: Tensor, start: int, count: int, n_images: int) -> Tens
 
 
 def _uniform(keys: Tensor, step: int | Tensor, shape: Sequence[int]) -> Tensor:
-    # Steps get keys of their own rather than stretches of one stream: no count of draws to agree upon.
+    # Each step has its own key instead of a section of one stream, so that steps may draw different numbers of values.
     at_step = random_bits(keys, torch.as_tensor(step, device=keys.device) + 1)
     positions = torch.arange(1, math.prod(shape) + 1, dtype=torch.int64, device=keys.device)
     bits = random_bits(at_step[:, None], positions)

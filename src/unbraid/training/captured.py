@@ -1,4 +1,4 @@
-"""Steps recorded as CUDA graphs: a GPU is given their hundreds of small kernels at once, not one after the other."""
+"""Steps recorded as CUDA graphs: hundreds of small kernels are launched at once instead of one after the other."""
 
 import gc
 import threading
@@ -13,24 +13,23 @@ from unbraid.families.family_table import FAMILIES
 
 Function: TypeAlias = Callable[[Mapping[str, Tensor]], dict[str, Tensor]]
 
-EAGER = 3  # calls before the recording: what a library makes ready at its first call cannot be recorded
-NETWORKS = ("conv", "dense")  # whose steps were recorded on a real GPU and compared with the same steps one by one
+EAGER = 3  # calls before the recording: libraries initialise themselves at first calls, which cannot be recorded
+NETWORKS = ("conv", "dense")  # networks for which recorded steps were compared with plain ones on a real GPU
 
 _recording = threading.Lock()  # a process can record one graph at a time
 
 
 def captures(family: Family, settings: Settings, device: torch.device) -> bool:
-    """Whether steps can be recorded: those of our own families and networks, which never ask a GPU for a value."""
-    ours = any(family is each for each in FAMILIES.values()) and settings.get("network") in NETWORKS
+    """Whether steps can be recorded: only for our own families and networks, which never copy a value from the GPU."""
+    ours = any(family is row for row in FAMILIES.values()) and settings.get("network") in NETWORKS
     return device.type == "cuda" and ours
 
 
 class Captured:
     """A function of tensors, recorded at its first calls and replayed from then on: the same kernels, and bits.
 
-    What it changes besides, it changes in place. All that differs between calls is in its inputs, whose names, shapes
-    and dtypes stay; numbers among them are 0-d tensors. The function comes with every call, and is not kept: it may
-    hold what holds this.
+    Its side effects must be in place. All that differs between calls is in its inputs, with constant names, shapes and
+    dtypes; numbers are 0-d tensors. The function is passed with every call, not stored, to avoid a reference cycle.
     """
 
     def __init__(self, pool: Any) -> None:
@@ -57,11 +56,11 @@ class Captured:
         self.inputs = _copies(inputs)
         collects = gc.isenabled()
         with _recording:
-            # What is collected while a graph is recorded may free memory of another, which ends the recording.
+            # Garbage collection may free memory of another graph, which would break the recording.
             gc.collect()
             gc.disable()
             try:
-                # Other threads may go on with a GPU of theirs.
+                # Other threads may keep using their GPUs.
                 with torch.cuda.graph(self.graph, pool=self.pool, capture_error_mode="thread_local"):
                     self.outputs = function(self.inputs)
             finally:
@@ -70,5 +69,5 @@ class Captured:
 
 
 def _copies(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """That lie in memory in the same way at every call."""
+    """Copies with the same memory layout at every call."""
     return {name: value.clone() for name, value in tensors.items()}

@@ -28,14 +28,14 @@ class CheckpointError(UnbraidError, ValueError):
 
 @dataclass(eq=False)
 class Checkpoint:
-    """How far a member is, and everything needed to go on as if it had never stopped."""
+    """The progress of a member, with all that is needed to continue as if it had never stopped."""
 
     step: int = 0  # steps taken
     state: MemberState | None = None  # None: not begun
     curve_steps: list[int] = field(default_factory=list)
     curves: dict[str, list[float]] = field(default_factory=dict)  # means since the point before, NaN for none
     pending: dict[str, Tensor] = field(default_factory=dict)  # sums since the last point
-    counts: dict[str, int] = field(default_factory=dict)  # and of how many steps
+    counts: dict[str, int] = field(default_factory=dict)  # numbers of steps in these sums
     diverged: Diverged | None = None
     seconds: float = 0.0
     snapshots: dict[str, list[float]] = field(default_factory=dict)  # by name, of equal lengths; "step" among them
@@ -47,7 +47,7 @@ class Checkpoint:
 
 
 def identity(**facts: Any) -> dict[str, str]:
-    """What a checkpoint must agree upon with the training that continues it."""
+    """Facts of a training, as JSON by name, that must equal those of a checkpoint to continue it."""
     return {name: json.dumps(value, sort_keys=True) for name, value in facts.items()}
 
 
@@ -74,10 +74,10 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint, facts: Mapping[str, str]
 
 
 def load_checkpoint(path: Path, facts: Mapping[str, str]) -> Checkpoint:
-    """The progress kept in the file; that of a training not begun where there is none.
+    """The checkpoint in the file; without a file, that of a training that has not begun.
 
     Raises:
-        CheckpointError: damaged, of another format, or of another training; says in what it differs.
+        CheckpointError: damaged, of another format, or of another training; the message names the difference.
     """
     if not path.exists():
         return Checkpoint()
@@ -94,22 +94,22 @@ def load_checkpoint(path: Path, facts: Mapping[str, str]) -> Checkpoint:
             "delete it to train from the start"
         )
     for name, value in facts.items():
-        if (kept := metadata.get(f"is/{name}")) != value:
-            raise CheckpointError(f"{path} is of another training: its {name} is {kept}, here it is {value}")
+        if (recorded := metadata.get(f"is/{name}")) != value:
+            raise CheckpointError(f"{path} is of another training: its {name} is {recorded}, here it is {value}")
     position = json.loads(metadata["progress"])
-    found = Checkpoint(**{name: position[name] for name in PLAIN})
-    found.origin = tuple(position["origin"]) if position["origin"] else None
-    found.diverged = Diverged(*position["diverged"]) if position["diverged"] else None
-    found.curve_steps = tensors.pop("curve_steps").tolist()
-    found.curves = {name: tensors.pop(f"curve/{name}").tolist() for name in position["curves"]}
-    found.pending = {name: tensors.pop(f"pending/{name}") for name in position["counts"]}
+    checkpoint = Checkpoint(**{name: position[name] for name in PLAIN})
+    checkpoint.origin = tuple(position["origin"]) if position["origin"] else None
+    checkpoint.diverged = Diverged(*position["diverged"]) if position["diverged"] else None
+    checkpoint.curve_steps = tensors.pop("curve_steps").tolist()
+    checkpoint.curves = {name: tensors.pop(f"curve/{name}").tolist() for name in position["curves"]}
+    checkpoint.pending = {name: tensors.pop(f"pending/{name}") for name in position["counts"]}
     best = {name.removeprefix("best/"): tensors.pop(name) for name in list(tensors) if name.startswith("best/")}
-    found.best, found.state = best or None, tensors
-    return found
+    checkpoint.best, checkpoint.state = best or None, tensors
+    return checkpoint
 
 
 def precision_of(path: Path) -> str | None:
-    """Of the training that a checkpoint is of; None where there is none that can be read."""
+    """The precision of a checkpoint's training; None without a readable checkpoint."""
     try:
         with safe_open(path, "pt") as file:
             return json.loads((file.metadata() or {})["is/precision"])

@@ -1,4 +1,4 @@
-"""A finished run, trained further: the run that more steps would have made from the start."""
+"""Continue a finished run: the result equals a training with more steps from the start."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -60,10 +60,10 @@ def continue_run(
 
     def begin(part: Path, member: Member) -> None:
         facts = identity_of(longer, member, opened)
-        there = load_checkpoint(part / CHECKPOINT, facts)
-        kept = load_checkpoint(begun.path / CHECKPOINT, identity_of(plan, member, opened))
-        if there.step < kept.step:
-            save_checkpoint(part / CHECKPOINT, replace(kept, origin=(begun.path.name, kept.step)), facts)
+        existing = load_checkpoint(part / CHECKPOINT, facts)
+        finished = load_checkpoint(begun.path / CHECKPOINT, identity_of(plan, member, opened))
+        if existing.step < finished.step:
+            save_checkpoint(part / CHECKPOINT, replace(finished, origin=(begun.path.name, finished.step)), facts)
 
     (trained,) = train_into(
         begun.path.parent if out is None else Path(out),
@@ -92,10 +92,10 @@ def _check(begun: Run, plan: Plan, member: Member, longer: Plan) -> None:
         )
     if row.by_length:
         raise ValueError(f"{begun.path}: {row.by_length}; more steps are another training from the start")
-    if (kept := begun.config.get("training_version", 1)) != row.version:
+    if (version := begun.config.get("training_version", 1)) != row.version:
         raise ValueError(
-            f"{begun.path} is of training version {kept} of {plan.family}, here it is {row.version}, which gives other "
-            "weights; train anew"
+            f"{begun.path} is of training version {version} of {plan.family}, here it is {row.version}, which gives "
+            "other weights; train anew"
         )
     if begun.config.get("code", {}) != code_of(plan, member):
         named = " and ".join(code_of(plan, member))

@@ -1,4 +1,4 @@
-"""What the optimizer steps of a family are given at a step, for all members of a population."""
+"""Batches, noise and labels for the optimizer steps of a family, for all members of a population."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -17,10 +17,10 @@ from unbraid.families.family import Context, Draw, OptimizerStep, Supply
 from unbraid.families.networks import as_floats, as_tensor
 from unbraid.training import batches
 
-CHUNK = 64  # steps whose draws are worked out at once
-NUMBERS = 1 << 18  # but no more than so many numbers, one step's at least
-RESIDENT_BYTES = 16 << 30  # datasets up to this size are copied, as they are, onto an accelerator
-KEPT_BYTES = 64 << 20  # images of datasets up to this size are drawn or read once
+CHUNK = 64  # steps whose draws are computed at once
+NUMBERS = 1 << 18  # at most so many numbers at once, but at least those of one step
+RESIDENT_BYTES = 16 << 30  # datasets up to this size are copied onto an accelerator
+KEPT_BYTES = 64 << 20  # images of datasets up to this size are drawn or read once and cached
 
 
 @contextmanager
@@ -54,7 +54,7 @@ class Images:
                 stop = min(start + 4096, len(dataset))
                 self.resident[start:stop] = as_tensor(dataset.images(np.arange(start, stop))).to(device)
         small = self.resident is None and len(dataset) * first.nbytes <= KEPT_BYTES
-        self._kept = np.empty((len(dataset), *first.shape[1:]), first.dtype) if small else None
+        self._cache = np.empty((len(dataset), *first.shape[1:]), first.dtype) if small else None
         self._seen = np.zeros(len(dataset), dtype=bool)
 
     def __call__(self, positions: Tensor) -> Tensor:
@@ -67,13 +67,13 @@ class Images:
         return as_floats(images, self.dtype).reshape(*positions.shape, images.shape[-1], *images.shape[1:-1])
 
     def _at(self, positions: IntArray) -> Any:
-        if self._kept is None:
+        if self._cache is None:
             return self.dataset.images(positions)
         new = np.unique(positions[~self._seen[positions]])
         if len(new):
-            self._kept[new] = self.dataset.images(new)
+            self._cache[new] = self.dataset.images(new)
             self._seen[new] = True
-        return self._kept[positions]
+        return self._cache[positions]
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +94,7 @@ class Draws:
         # An accelerator without double precision gets its draws from the CPU.
         self.home = images.device if images.device.type in ("cpu", "cuda") else torch.device("cpu")
         self.seeds, self.context, self.images = tuple(seeds), context, images
-        self.items = _stacked_items([each for each in supplies if each], context, self.home)
+        self.items = _stacked_items([supply for supply in supplies if supply], context, self.home)
         self._keys: dict[str, Tensor] = {}
         self._chunks: dict[str, tuple[int, Tensor]] = {}
         self._noise: dict[str, tuple[int, Tensor]] = {}
@@ -102,17 +102,17 @@ class Draws:
         self._made: dict[str, dict[str, Tensor]] = {}
 
     def batch(self, move: OptimizerStep, step: int, turn: int, repeat: int) -> dict[str, Tensor]:
-        """All that an optimizer step is given, (n_members, batch, ...) each, on the device of the images."""
+        """All inputs of an optimizer step, (n_members, batch, ...) each, on the device of the images."""
         made: dict[str, Tensor] = {}
         for draw in move.draws:
             made |= self(draw, step, turn, repeat)
         return made
 
     def __call__(self, draw: Draw, step: int, turn: int, repeat: int) -> dict[str, Tensor]:
-        """One draw by name, with what belongs to it; made once per step, turn, name and repeat."""
+        """One draw with its labels, by name; made once per step, turn, name and repeat."""
         if step != self._step:
             self._step, self._made = step, {}
-        # Given all images, an optimizer step sees them in the order in which one that draws images would.
+        # If all images are labelled, an optimizer step sees them in the same order as one that draws images.
         purpose = f"{'images' if draw.kind == 'given' else draw.kind}/{draw.name}/{repeat}"
         if f"{purpose}/{turn}" not in self._made:
             self._made[f"{purpose}/{turn}"] = self._make(draw, purpose, step, turn)
@@ -125,12 +125,12 @@ class Draws:
         if draw.kind == "images":
             return {draw.name: self.images(self._chosen(keys, purpose, turn, self.context.n_images))}
         if draw.kind == "given":
-            return self._given(draw, keys, purpose, turn)
+            return self._item_batch(draw, keys, purpose, turn)
         sizes = (self.context.settings[size] if isinstance(size, str) else size for size in draw.shape)
         return {draw.name: self._drawn(draw.kind, keys, purpose, step, (*self._leading(draw), *sizes))}
 
     def _drawn(self, kind: str, keys: Tensor, purpose: str, step: int, shape: Sequence[int]) -> Tensor:
-        """Noise for this step, (n_members, *shape), made together with that of the steps around it."""
+        """Noise for this step, (n_members, *shape), computed in chunks of steps."""
         count = max(1, min(CHUNK, NUMBERS // max(1, len(keys) * math.prod(shape))))
         number, offset = divmod(step, count)
         if self._noise.get(purpose, (-1, None))[0] != number:
@@ -146,18 +146,18 @@ class Draws:
         items = self.items[draw.of]
         return (items.at_a_time, *items.positions.shape[2:])
 
-    def _given(self, draw: Draw, keys: Tensor, purpose: str, turn: int) -> dict[str, Tensor]:
+    def _item_batch(self, draw: Draw, keys: Tensor, purpose: str, turn: int) -> dict[str, Tensor]:
         items = self.items[draw.of or draw.name]
         chosen = self._chosen(keys, purpose, turn, items.positions.shape[1], items.at_a_time)
         members = torch.arange(len(keys), device=self.home)[:, None]
         made = {draw.name: self.images(items.positions[members, chosen])}
         for name, values in items.known.items():
-            told = values[members, chosen].to(self.images.device)
-            made[f"{draw.name} {name}"] = told.to(self.images.dtype) if told.is_floating_point() else told
+            labels = values[members, chosen].to(self.images.device)
+            made[f"{draw.name} {name}"] = labels.to(self.images.dtype) if labels.is_floating_point() else labels
         return made
 
     def _chosen(self, keys: Tensor, purpose: str, turn: int, n: int, size: int = 0) -> Tensor:
-        """Which of n images or items come at this turn: (n_members, size)."""
+        """Indices of the images or items, of n, at this turn: (n_members, size)."""
         number, offset = divmod(turn, CHUNK)
         size = size or self.context.batch_size
         if self._chunks.get(purpose, (-1, None))[0] != number:
@@ -172,8 +172,8 @@ def _stacked_items(supplies: Sequence[Supply], context: Context, home: torch.dev
 
     return {
         name: _Items(
-            stacked([each.items[name].positions for each in supplies]),
-            {what: stacked([each.items[name].known[what] for each in supplies]) for what in first.known},
+            stacked([supply.items[name].positions for supply in supplies]),
+            {what: stacked([supply.items[name].known[what] for supply in supplies]) for what in first.known},
             first.at_a_time(context.batch_size),
         )
         for name, first in (supplies[0].items.items() if supplies else ())

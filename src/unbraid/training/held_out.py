@@ -1,4 +1,4 @@
-"""Images kept out of training: the ELBO of a model on them, when to stop by it, and which weights to keep."""
+"""Hold-out set and early stopping: the ELBO on images kept out of training, and which weights to keep."""
 
 import math
 from collections.abc import Mapping
@@ -22,19 +22,19 @@ from unbraid.training import batches
 
 EVERY = 500  # steps
 BATCH = 256
-SATURATED = 1e-7  # a Bernoulli decoder is taken to be no surer than this
+SATURATED = 1e-7  # probabilities of a Bernoulli decoder are clipped to this from 0 and 1
 
 
 @dataclass(frozen=True)
 class HoldOut:
-    """Which part of the images, how often a model is judged by it, and how long without a rise it goes on."""
+    """Size of the hold-out set, steps between evaluations, and patience of early stopping."""
 
     images: float = 0  # a share below 1, or how many
     every: int = EVERY  # steps
     patience: int = 0  # evaluations; 0: it never stops, and the last weights are kept
 
     def count(self, n_images: int) -> int:
-        """How many of so many images are kept out, one at least.
+        """The number of images kept out of `n_images`, at least one.
 
         Raises:
             ValueError: none would be left.
@@ -47,17 +47,17 @@ class HoldOut:
         return count
 
     def due(self, step: int) -> bool:
-        """Whether the model is judged after so many steps."""
+        """Whether the model is evaluated after this number of steps."""
         return bool(self.images) and step % self.every == 0
 
     def recorded(self) -> dict[str, dict[str, float]]:
-        """What a config says of it: nothing where no image is kept out, so that ids stay."""
+        """Entries for a run's config; empty without a hold-out set, so that ids of such runs stay the same."""
         return {"hold_out": asdict(self)} if self.images else {}
 
 
 @dataclass(frozen=True)
 class Divided:
-    """The images of a training, whole, and parted into those that it sees and those that it does not."""
+    """The images of a training: all, those it sees, and the hold-out set."""
 
     whole: FactorDataset
     seen: FactorDataset
@@ -65,7 +65,11 @@ class Divided:
 
 
 def hold_out_of(hold_out: Any, every: Any, patience: Any) -> HoldOut:
-    """Raises ValueError for what is neither a share nor a number of images, or no whole number of steps or times."""
+    """The settings, checked.
+
+    Raises:
+        ValueError: hold_out is neither a share nor a number of images, or the others are not whole numbers.
+    """
     number = isinstance(hold_out, int | float | np.integer | np.floating) and not isinstance(hold_out, bool)
     if not number or not (0 <= hold_out < 1 or (1 <= hold_out < math.inf and hold_out == int(hold_out))):
         raise ValueError(f"hold_out must be a fraction of the images (below 1) or their number; got {hold_out!r}")
@@ -76,7 +80,7 @@ def hold_out_of(hold_out: Any, every: Any, patience: Any) -> HoldOut:
 
 
 def check_hold_out(hold_out: HoldOut, family: Family, steps: int) -> None:
-    """Raises ValueError where a model would never be judged."""
+    """Raises ValueError if the model would never be evaluated on the hold-out set."""
     if hold_out.images and family.fit is not None:
         raise ValueError(f"hold_out: {family.title} is computed, not trained in steps")
     if hold_out.images and hold_out.every > steps:
@@ -87,7 +91,7 @@ def check_hold_out(hold_out: HoldOut, family: Family, steps: int) -> None:
 
 
 def check_elbo(family: Family, shape: tuple[int, ...], settings: Settings, hyper: Mapping[str, Any]) -> None:
-    """Raises ValueError where such a model has no ELBO: no Gaussian posterior, or no likelihood."""
+    """Raises ValueError if the model has no ELBO: no Gaussian posterior, or no likelihood."""
     gaussian = all(part.kind == "gaussian" for part in code_parts(family, settings))
     if gaussian and {"likelihood", "sigma"} <= hyper.keys():
         with torch.no_grad():
@@ -98,16 +102,16 @@ def check_elbo(family: Family, shape: tuple[int, ...], settings: Settings, hyper
 
 
 def held_out_rows(n_images: int, count: int) -> IntArray:
-    """Positions (count,) of the images that are kept out, rising; the same for every seed, so that models compare.
+    """Sorted positions (count,) of the hold-out set; the same for every seed, so that models can be compared.
 
-    Those that come first in a shuffled order of all positions, which depends on their number alone.
+    They are the first of a shuffled order of all positions, which depends on `n_images` alone.
     """
     rows = batches.epoch_positions(batches.streams([0], "held out"), 0, count, n_images)
     return np.sort(rows[0].numpy())
 
 
 def divided(dataset: FactorDataset, hold_out: HoldOut) -> Divided:
-    """The images, parted.
+    """Split the images into those that the training sees and the hold-out set.
 
     Raises:
         ValueError: none would be left to train on.
@@ -115,9 +119,9 @@ def divided(dataset: FactorDataset, hold_out: HoldOut) -> Divided:
     count = hold_out.count(len(dataset))
     if not count:
         return Divided(dataset, dataset)
-    kept = np.ones(len(dataset), dtype=bool)
-    kept[rows := held_out_rows(len(dataset), count)] = False
-    return Divided(dataset, SubsetDataset(dataset, np.flatnonzero(kept)), SubsetDataset(dataset, rows))
+    seen = np.ones(len(dataset), dtype=bool)
+    seen[rows := held_out_rows(len(dataset), count)] = False
+    return Divided(dataset, SubsetDataset(dataset, np.flatnonzero(seen)), SubsetDataset(dataset, rows))
 
 
 @torch.inference_mode()
@@ -165,11 +169,11 @@ def _nll(decoded: Tensor, images: Tensor, likelihood: str, sigma: float) -> Tens
 
 
 def is_best(elbos: list[float]) -> bool:
-    """Whether the last one is above all before it."""
-    return math.isfinite(elbos[-1]) and all(elbos[-1] > each for each in elbos[:-1] if math.isfinite(each))
+    """Whether the last ELBO is finite and above all before it."""
+    return math.isfinite(elbos[-1]) and all(elbos[-1] > elbo for elbo in elbos[:-1] if math.isfinite(elbo))
 
 
 def is_over(elbos: list[float], patience: int) -> bool:
-    """Whether the last `patience` of them brought nothing above what came before."""
-    finite = [each if math.isfinite(each) else -math.inf for each in elbos]
+    """Whether none of the last `patience` ELBOs is above the best before them."""
+    finite = [elbo if math.isfinite(elbo) else -math.inf for elbo in elbos]
     return bool(patience) and len(elbos) > patience and max(finite[-patience:]) <= max(finite[:-patience])

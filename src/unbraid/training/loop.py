@@ -57,7 +57,7 @@ FLEETING = 5.0  # seconds of training whose loss is worth less than the checkpoi
 
 @dataclass(frozen=True)
 class Plan:
-    """What all members of a training share. Up to `hold_out` it decides the weights."""
+    """Settings that all members of a training share. The fields up to `hold_out` determine the weights."""
 
     family: str
     steps: int
@@ -67,11 +67,11 @@ class Plan:
     hold_out: HoldOut = HoldOut()
     checkpoint_seconds: float = CHECKPOINT_SECONDS
     snapshots: Snapshots = Snapshots()
-    continuable: bool = True  # whether the last checkpoint is to be there when all is done
-    requested: str = ""  # "auto" where that is what `precision` was; then it counts in the id, and not what it became
+    continuable: bool = True  # whether to keep the last checkpoint when all is done
+    requested: str = ""  # "auto" if `precision` was "auto"; the run's id then contains this, not the resolved precision
 
     def resolved(self) -> "Plan":
-        """With the device and precision that "auto" stands for here.
+        """The plan with "auto" replaced by the device and precision of this machine.
 
         Raises:
             ValueError: no such family, device or precision, or numbers that are not positive.
@@ -110,9 +110,9 @@ class Trained:
     diverged: Diverged | None
     step: int
     seconds: float  # of training, over all sessions; that of the whole population for a stacked member
-    snapshots: Mapping[str, FloatArray] = field(default_factory=dict)  # "step" and what was found there
+    snapshots: Mapping[str, FloatArray] = field(default_factory=dict)  # "step" and values at these steps
     origin: tuple[str, int] | None = None  # the finished run that it continued, and how many steps that had taken
-    held_out: Mapping[str, FloatArray] = field(default_factory=dict)  # "step" and what was found there
+    held_out: Mapping[str, FloatArray] = field(default_factory=dict)  # "step" and values at these steps
     stopped: bool = False  # early; its weights are those of the best step in `held_out`
     precision: str = ""  # of the arithmetic; "" where there are no steps
     began: float = field(default_factory=time.time)  # seconds since 1970
@@ -130,15 +130,15 @@ def train_here(
 ) -> list[Trained]:
     """Train members together, continuing from the checkpoints in their folders.
 
-    Stopped by SIGINT or SIGTERM, it finishes the step, saves checkpoints and raises KeyboardInterrupt. The same call
-    then continues, as it does after any other end, and comes to the weights of a training never stopped.
+    On SIGINT or SIGTERM it finishes the step, saves checkpoints and raises KeyboardInterrupt. The same call then
+    continues, as after any other interruption, and reaches the same weights as an uninterrupted training.
 
     Args:
         plan: what the members share.
         members: at least one; several are stacked and agree in structural hyperparameters.
         dataset: images; one copy, uint8, whatever the number of members.
-        folders: where each member keeps its checkpoint; must exist. It stays when all is done, but is not written for
-            the last seconds of one member alone where the plan says that nobody will continue it.
+        folders: for the checkpoint of each member; must exist. The checkpoint stays when all is done; for one member
+            whose plan is not `continuable`, it is not written for the last seconds.
         report: called about twice a second.
         stacked: whether to stack; by default several members are.
 
@@ -153,7 +153,7 @@ def train_here(
     family = find_family(plan.family)
     images = divided(dataset, plan.hold_out)
     context = make_context(family, members, images.seen, batch_size=plan.batch_size, steps=plan.steps)
-    with reproducible(device), torch.inference_mode(False), stop_requests() as asked:
+    with reproducible(device), torch.inference_mode(False), stop_requests() as stop_signals:
         if family.fit is not None:
             return [_fitted(family, member, dataset, context) for member in members]
         plan = _settled(plan, family, members[0], images.whole.image_shape, context, folders)
@@ -170,7 +170,7 @@ def train_here(
                 precision=dtype_of(plan.precision), stacked=stacked,
             )  # fmt: skip
             own = [progress[number] for number in numbers], [folders[number] for number in numbers]
-            _Stretch(plan, population, images, *own, renumbered(report, numbers)).run(asked)
+            _Stretch(plan, population, images, *own, renumbered(report, numbers)).run(stop_signals)
 
         together = len(members)
         try:
@@ -179,13 +179,13 @@ def train_here(
             together = 1
             for number in range(len(members)):
                 bring_to_the_end([number], stacked=False)
-    return [_trained(each, plan.precision, together) for each in progress]
+    return [_trained(checkpoint, plan.precision, together) for checkpoint in progress]
 
 
 def _settled(
     plan: Plan, family: Family, member: Member, shape: ImageShape, context: Context, folders: Sequence[Path | None]
 ) -> Plan:
-    """Where the precision was left open: that in which it was begun, maybe on another machine, else what suits it."""
+    """The plan with precision "auto" settled: that of an existing checkpoint, else the faster one for the network."""
     if not plan.requested:
         return plan
     known = {precision_of(folder / CHECKPOINT) for folder in folders if folder} - {None}
@@ -199,18 +199,18 @@ def _settled(
 
 
 def renumbered(report: Callable[[Report], None] | None, numbers: Sequence[int]) -> Callable[[Report], None] | None:
-    """What reports on some members only, by their numbers among all."""
+    """A callback for some of the members, whose reports carry their numbers among all."""
     if report is None:
         return None
     return lambda sent: report(replace(sent, members=tuple(numbers[index] for index in sent.members)))
 
 
 class _Stretch:
-    """Members that are trained together, from where they are to the end.
+    """Members that are trained together, from their checkpoints to the end.
 
-    Killed between two checkpoints of one pack, some of them are a few steps ahead. All go on from the hindmost step, as
-    the pack that they were; those ahead take steps that count for nothing until their own is reached, and begin there
-    with the state that was kept. Members do not touch each other, so all come out as if nothing had happened.
+    If a pack was killed while its checkpoints were written, some members are a few steps ahead. All continue from the
+    hindmost step; steps of members ahead are discarded until their own step is reached, when their state is loaded.
+    Members do not influence each other, so the result is that of an uninterrupted training.
     """
 
     def __init__(
@@ -225,31 +225,33 @@ class _Stretch:
         self.plan, self.population, self.images, self.report = plan, population, images, report
         self.progress, self.folders = progress, folders
         self.family, self.device = find_family(plan.family), choose_device(plan.device)
-        # Where each begins to count. One that had diverged is over for good, and one that is done counts no more.
-        self.begins = [plan.steps if _done(each, plan) else each.step for each in progress]
+        # First step that counts for each member; the last step for members that have diverged or are done.
+        self.begins = [plan.steps if _done(checkpoint, plan) else checkpoint.step for checkpoint in progress]
         self.start = min(self.begins)
         self.every = max(1, plan.steps // CURVE_POINTS)
         self.due = plan.snapshots.due(plan.steps)
         self.latest: dict[str, FloatArray] = {}
         self._begin()
-        hindmost = next(each for each in progress if each.step == self.start and not _done(each, plan))
+        hindmost = next(
+            checkpoint for checkpoint in progress if checkpoint.step == self.start and not _done(checkpoint, plan)
+        )
         self.sums: Logs = {
-            name: torch.stack([each.pending.get(name, torch.zeros(())).reshape(()) for each in progress]).to(
-                self.device
-            )
+            name: torch.stack(
+                [checkpoint.pending.get(name, torch.zeros(())).reshape(()) for checkpoint in progress]
+            ).to(self.device)
             for name in hindmost.pending
         }
         self.counts = dict(hindmost.counts)  # steps in the sums: an optimizer step may wait
 
     def _begin(self) -> None:
-        for index, each in enumerate(self.progress):
-            if each.state is None:
+        for index, checkpoint in enumerate(self.progress):
+            if checkpoint.state is None:
                 continue
-            if architecture(each.state) != architecture(self.population.state(0)):
+            if architecture(checkpoint.state) != architecture(self.population.state(0)):
                 raise CheckpointError(
                     f"{self.folders[index]}/{CHECKPOINT} is for another architecture; delete it to train from the start"
                 )
-            self.population.load_state(index, each.state, each.diverged)
+            self.population.load_state(index, checkpoint.state, checkpoint.diverged)
         needed = 2 * self.population.nbytes()
         for folder in {folder for folder in self.folders if folder}:
             for left in folder.glob(f".{CHECKPOINT}.*.part"):
@@ -258,30 +260,30 @@ class _Stretch:
                 raise DiskFull(f"{folder}: checkpoints need {needed >> 20} MiB of disk, {free >> 20} MiB are free")
 
     def _at_work(self, step: int) -> list[int]:
-        """Whose doings by this step are their own: neither ahead, nor stopped."""
-        found = zip(self.begins, self.population.diverged(), strict=True)
-        return [index for index, (begin, reason) in enumerate(found) if begin < step and not reason]
+        """Members still training at this step: neither ahead, nor stopped."""
+        members = zip(self.begins, self.population.diverged(), strict=True)
+        return [index for index, (begin, reason) in enumerate(members) if begin < step and not reason]
 
     def _failed_at(self, step: int) -> list[int]:
-        found = zip(self.begins, self.population.diverged(), strict=True)
+        members = zip(self.begins, self.population.diverged(), strict=True)
         return [
-            index for index, (begin, reason) in enumerate(found) if begin <= step and reason and reason.step == step
+            index for index, (begin, reason) in enumerate(members) if begin <= step and reason and reason.step == step
         ]
 
     def _catch_up(self, step: int) -> None:
-        """Members that were ahead begin here."""
-        for index, each in enumerate(self.progress):
-            if self.begins[index] == step and each.state is not None:
-                self.population.load_state(index, each.state, each.diverged)
-                for name, value in each.pending.items():
+        """Load the state of members that were ahead and begin at this step."""
+        for index, checkpoint in enumerate(self.progress):
+            if self.begins[index] == step and checkpoint.state is not None:
+                self.population.load_state(index, checkpoint.state, checkpoint.diverged)
+                for name, value in checkpoint.pending.items():
                     self.sums[name][index] = value
 
-    def run(self, asked: Sequence[int]) -> None:
+    def run(self, stop_signals: Sequence[int]) -> None:
         began = time.monotonic()
-        seconds = [each.seconds for each in self.progress]
+        seconds = [checkpoint.seconds for checkpoint in self.progress]
         ahead = {begin for begin in self.begins if begin > self.start}
         saved = reported = began
-        kept = -1
+        saved_step = -1
         alone = len(self.progress) == 1
         if self.start == 0:
             self._snapshot(0)
@@ -290,13 +292,13 @@ class _Stretch:
             if step in ahead:
                 self._catch_up(step)
             logs = self.population.advance(step)
-            if self.sums and step < self.every:  # who fails before the first point has what came before, and no more
+            if self.sums and step < self.every:  # a member that fails before the first point gets the means until then
                 self._extend(self._failed_at(step), step, self._means())
             for name, value in logs.items():
                 self.sums[name] = self.sums[name] + value if name in self.sums else value.clone()
                 self.counts[name] = self.counts.get(name, 0) + 1
-            for each, begin in zip(self.progress, self.begins, strict=True):
-                each.step = step + 1 if begin <= step else each.step
+            for checkpoint, begin in zip(self.progress, self.begins, strict=True):
+                checkpoint.step = step + 1 if begin <= step else checkpoint.step
             point = (step + 1) % self.every == 0 or step + 1 == self.plan.steps
             if point:
                 self._close_point(step + 1)
@@ -308,22 +310,22 @@ class _Stretch:
                 for index in stopped:
                     self.begins[index] = self.plan.steps  # done
             now = time.monotonic()
-            # Asking which members of a stack diverged waits for the device.
+            # Reading which members of a stack diverged synchronises with the device, so not at every step.
             over = (point or not isinstance(self.population, Stacked)) and self._over()
             if self.report and (over or now - reported > REPORT_SECONDS or step + 1 == self.plan.steps):
                 reported, diverged = now, tuple(self.population.diverged())
                 self.report(Report(tuple(range(len(diverged))), step + 1, self.plan.steps, self.latest, diverged))
             if over:
                 break
-            if asked or now - saved > self.plan.checkpoint_seconds:
-                saved, kept = now, step + 1
+            if stop_signals or now - saved > self.plan.checkpoint_seconds:
+                saved, saved_step = now, step + 1
                 self._store(step + 1, now - began, seconds)
-            if asked:
-                raise RAISED[asked[0]]
+            if stop_signals:
+                raise RAISED[stop_signals[0]]
         now = time.monotonic()
-        # A pack has to find all its members where they were, should it be killed while their folders are written.
+        # A pack needs the checkpoints of all members, in case it is killed while their folders are written.
         fleeting = alone and not self.plan.continuable and now - saved < min(FLEETING, self.plan.checkpoint_seconds)
-        if kept < step + 1:
+        if saved_step < step + 1:
             self._store(step + 1, now - began, seconds, on_disk=not fleeting)
 
     def _over(self) -> bool:
@@ -331,79 +333,79 @@ class _Stretch:
         return all(begin >= self.plan.steps or reason for begin, reason in zip(self.begins, stopped, strict=True))
 
     def _close_point(self, step: int) -> None:
-        # The first point after a resumption covers the same steps as it would have without: sums were kept.
+        # The first point after resuming covers the same steps as without an interruption: sums are in the checkpoint.
         means = self._means()
         self._extend(self._at_work(step), step, means)
         self.latest, self.sums, self.counts = {**self.latest, **means}, {}, {}
 
     def _means(self) -> dict[str, FloatArray]:
-        """Since the last point, (n_members,) each."""
+        """Mean logs since the last point of the curves, (n_members,) each."""
         return {name: (total / self.counts[name]).cpu().double().numpy() for name, total in self.sums.items()}
 
     def _extend(self, members: Sequence[int], step: int, means: Mapping[str, FloatArray]) -> None:
-        """Give the curves of these members a point."""
+        """Add a point to the curves of these members."""
         for index in members:
-            each = self.progress[index]
-            each.curve_steps.append(step)
-            before = len(each.curve_steps) - 1
-            for name in {**each.curves, **means}:
-                curve = each.curves.setdefault(name, [math.nan] * before)
+            checkpoint = self.progress[index]
+            checkpoint.curve_steps.append(step)
+            before = len(checkpoint.curve_steps) - 1
+            for name in {**checkpoint.curves, **means}:
+                curve = checkpoint.curves.setdefault(name, [math.nan] * before)
                 curve.append(float(means[name][index]) if name in means else math.nan)
 
     def _snapshot(self, step: int) -> None:
         if step not in self.due:
             return
         for index in self._at_work(step or 1):
-            each = self.progress[index]
-            if step in each.snapshots.get("step", ()):
+            checkpoint = self.progress[index]
+            if step in checkpoint.snapshots.get("step", ()):
                 continue
-            found = snapshot(*self._model(index), self.images.whole, self.plan.snapshots.metrics, self.device)
-            for name, value in {"step": float(step), **found}.items() if found else ():
-                each.snapshots.setdefault(name, []).append(value)
+            numbers = snapshot(*self._model(index), self.images.whole, self.plan.snapshots.metrics, self.device)
+            for name, value in {"step": float(step), **numbers}.items() if numbers else ():
+                checkpoint.snapshots.setdefault(name, []).append(value)
 
     def _model(self, index: int) -> tuple[Family, torch.nn.ModuleDict, Settings]:
-        """A copy of a member as it is, to be asked about images; with every hyperparameter among its settings."""
+        """A copy of a member's model for evaluation, with all hyperparameters among its settings."""
         family, settings, member = self.family, self.population.context.settings, self.population.members[index]
         modules = build_member(family, self.images.whole.image_shape, settings, member.seed).eval()
         modules.load_state_dict(part_of(self.population.state(index), "model"))
         return family, modules.to(self.device), {**member.hyper, **settings}
 
     def _judge(self, step: int) -> list[int]:
-        """Judge members by the images kept out of training; which of them are to stop."""
+        """Evaluate members on the hold-out set; return those that stop early."""
         over: list[int] = []
         if self.images.unseen is None or not self.plan.hold_out.due(step):
             return over
         for index in self._at_work(step):
-            each = self.progress[index]
+            checkpoint = self.progress[index]
             family, modules, settings = self._model(index)
-            found = held_out_elbo(family, modules, settings, self.images.unseen, self.device)
-            for name, value in {"step": float(step), **found}.items():
-                each.held_out.setdefault(name, []).append(value)
-            elbos, patience = each.held_out["elbo"], self.plan.hold_out.patience
+            elbo_parts = held_out_elbo(family, modules, settings, self.images.unseen, self.device)
+            for name, value in {"step": float(step), **elbo_parts}.items():
+                checkpoint.held_out.setdefault(name, []).append(value)
+            elbos, patience = checkpoint.held_out["elbo"], self.plan.hold_out.patience
             if patience and is_best(elbos):
-                each.best = {name: value.cpu() for name, value in modules.state_dict().items()}
-            each.stopped = is_over(elbos, patience)
-            over += [index] * each.stopped
+                checkpoint.best = {name: value.cpu() for name, value in modules.state_dict().items()}
+            checkpoint.stopped = is_over(elbos, patience)
+            over += [index] * checkpoint.stopped
         return over
 
     def _store(self, step: int, elapsed: float, seconds: Sequence[float], *, on_disk: bool = True) -> None:
         diverged = self.population.diverged()
-        for index, each in enumerate(self.progress):
-            if self.begins[index] >= step and each.state is not None:
-                continue  # what is kept of it is further on
-            each.state = self.population.state(index)
-            each.pending = {name: total[index].cpu() for name, total in self.sums.items()}
-            each.counts = dict(self.counts)
-            each.diverged = diverged[index]
-            each.seconds = seconds[index] + elapsed
+        for index, checkpoint in enumerate(self.progress):
+            if self.begins[index] >= step and checkpoint.state is not None:
+                continue  # its checkpoint is further on
+            checkpoint.state = self.population.state(index)
+            checkpoint.pending = {name: total[index].cpu() for name, total in self.sums.items()}
+            checkpoint.counts = dict(self.counts)
+            checkpoint.diverged = diverged[index]
+            checkpoint.seconds = seconds[index] + elapsed
             folder = self.folders[index]
             if folder and on_disk:
                 facts = identity_of(self.plan, self.population.members[index], self.images.whole)
-                save_checkpoint(folder / CHECKPOINT, each, facts)
+                save_checkpoint(folder / CHECKPOINT, checkpoint, facts)
 
 
 def identity_of(plan: Plan, member: Member, dataset: FactorDataset) -> dict[str, str]:
-    """What a checkpoint of this training says that it is of."""
+    """The facts that identify this training in its checkpoints."""
     return identity(
         family=plan.family,
         steps=plan.steps,

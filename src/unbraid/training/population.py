@@ -1,7 +1,7 @@
 """One member, or several stacked ones, and how they take a step.
 
-Both kinds run the same rows of FAMILIES on the same draws, and no operation joins members, so a member comes out the
-same to float precision whether it is trained alone or stacked, and whatever it is stacked with.
+Both kinds run the same rows of FAMILIES on the same draws, and no operation mixes members, so a member's weights are
+the same to float precision whether it is trained alone or stacked, with whatever other members.
 """
 
 import math
@@ -25,25 +25,25 @@ from unbraid.training.schedules import beta_factor, clipped, new_plateau, platea
 
 MemberState = dict[str, Tensor]  # "model/...", "first/<step>/...", "second/...", "plateau/...": all that a member is
 
-UNSTACKED = ("vmap", "Batching rule")  # in what torch says of code that runs for one member and not for a stack
+UNSTACKED = ("vmap", "Batching rule")  # in torch's errors for code that cannot be vectorised over members
 
 
 @dataclass(frozen=True)
 class Diverged:
-    """Why a member was stopped, its parameters kept as they were before this step."""
+    """When and why a member was stopped; its parameters stay as before this step."""
 
     step: int
     reason: str
 
 
 class NotStackable(UnbraidError, ValueError):
-    """Members that are to be trained one after the other; raised before any of them has moved."""
+    """Members that must be trained one after the other; raised before the first step."""
 
 
 def make_context(
     family: Family, members: Sequence[Member], dataset: FactorDataset, *, batch_size: int, steps: int
 ) -> Context:
-    """What members that are trained together have in common.
+    """The context that members trained together share.
 
     Raises:
         ValueError: as `structural_settings` and `make_supply`.
@@ -67,12 +67,12 @@ def make_population(
     precision: torch.dtype = torch.float32,
     stacked: bool | None = None,
 ) -> "Population":
-    """One member alone, several stacked, unless `stacked` says so; on a GPU one as well, where steps can be recorded.
+    """One member alone or several stacked, unless `stacked` is given; one is stacked if its steps can be recorded.
 
-    `precision` is that of the arithmetic: bfloat16 keeps parameters, moments and losses in single precision.
+    `precision` is that of the arithmetic: with bfloat16, parameters, moments and losses stay in single precision.
 
     Raises:
-        ValueError: several members that are not to be stacked; these are trained one after the other instead.
+        ValueError: several members that cannot be stacked; train them one after the other.
     """
     if family.not_stackable_reason and (stacked or len(members) > 1):
         raise ValueError(f"members of this family cannot be stacked: {family.not_stackable_reason}")
@@ -115,7 +115,7 @@ class Alone:
     def advance(self, step: int) -> Logs:
         """Take step number `step`, from 0; the mean losses and logs by name, (n_members,) each."""
         logs: Logs = {}
-        kept: Logs = {}
+        carried: Logs = {}
         for event in _events(self.family, step, self.context):
             if not self._diverged:
                 _apply(event, self.modules, self.supply, self.draws, self.members[0], self.context)
@@ -123,9 +123,9 @@ class Alone:
             if self._diverged:
                 break
             batch = {name: values[0] for name, values in self.draws.batch(move, step, turn, repeat).items()}
-            report, held = self._move(move, {**batch, **kept}, step, turn * move.repeats + repeat + 1)
+            report, outputs = self._move(move, {**batch, **carried}, step, turn * move.repeats + repeat + 1)
             _add_logs(logs, report, move)
-            kept.update(held)
+            carried.update(outputs)
         return {name: value.reshape(1) for name, value in logs.items()}
 
     def _move(self, move: OptimizerStep, batch: Batch, step: int, count: int) -> tuple[Logs, Logs]:
@@ -139,7 +139,7 @@ class Alone:
         if hyper.get("beta_warmup"):
             hyper = {**hyper, "beta": hyper["beta"] * beta_factor(step, hyper["beta_warmup"])}
         with _autocast(self.device, self.precision), seeded(self.device, stream(self.members[0].seed, drawn)):
-            loss, logs, kept = move.loss(self.modules, batch, hyper, step, self.context)
+            loss, logs, outputs = move.loss(self.modules, batch, hyper, step, self.context)
         gradients = torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True)
         report = {f"loss/{move.name}": loss.detach(), **{name: value.detach() for name, value in logs.items()}}
         if flaw := _flaw(loss, gradients):
@@ -161,7 +161,7 @@ class Alone:
         if move.adam.weight_decay:
             decay_weights(_layer_weights(self.trained[move.name]), adam)
         adam_update(parameters, gradients, [*first], [*second], adam, count)
-        return report, {name: value.detach() for name, value in kept.items()}
+        return report, {name: value.detach() for name, value in outputs.items()}
 
     def diverged(self) -> list[Diverged | None]:
         return [self._diverged]
@@ -170,7 +170,7 @@ class Alone:
         return _named(dict(self.modules.state_dict()), self.first, self.second, self.plateaus)
 
     def nbytes(self) -> int:
-        """What the states of all members take."""
+        """Bytes of the states of all members."""
         return sum(value.nbytes for value in self._tensors().values())
 
     def state(self, index: int) -> MemberState:  # noqa: ARG002 (there is but one)
@@ -179,7 +179,7 @@ class Alone:
 
     @torch.no_grad()
     def load_state(self, index: int, state: MemberState, diverged: Diverged | None = None) -> None:  # noqa: ARG002
-        """Put a member back to where it was, stopped if it had diverged."""
+        """Restore a member's state; it stays stopped if it had diverged."""
         self._diverged = diverged
         for name, value in self._tensors().items():
             value.copy_(state[name])
@@ -233,7 +233,7 @@ class Stacked:
         self.alive = torch.ones(len(members), dtype=torch.bool, device=device)
         self.stopped = torch.full((len(members),), -1, dtype=torch.int64, device=device)
         self.flaws = torch.zeros_like(self.stopped)
-        self.known: list[Diverged | None] = [None] * len(members)  # had diverged when they were loaded
+        self.known: list[Diverged | None] = [None] * len(members)  # divergence from loaded states
         self.plateaus = _plateaus(family, members[0], len(members), device)
         self.captures = captures(family, context.settings, device)
         self.pool = torch.cuda.graph_pool_handle() if self.captures else None
@@ -245,31 +245,31 @@ class Stacked:
 
     def advance(self, step: int) -> Logs:
         logs: Logs = {}
-        kept: Logs = {}
+        carried: Logs = {}
         for event in _events(self.family, step, self.context):
             for index in self.alive.nonzero().flatten().tolist():
                 self._undergo(event, index)
         for move, turn, repeat in _moves(self.family, step, self.context):
-            batch = {**self.draws.batch(move, step, turn, repeat), **kept}
+            batch = {**self.draws.batch(move, step, turn, repeat), **carried}
             count = turn * move.repeats + repeat + 1
             moment = _Moment(step, count, self._hyper(step), self._rate_factor(step))
             ends = count % (self.context.image_pass * move.repeats) == 0
-            report, held = (
+            report, outputs = (
                 self._recorded(move, batch, moment, ends) if self.captures else self._move(move, batch, moment, ends)
             )
             _add_logs(logs, report, move)
-            kept.update(held)
+            carried.update(outputs)
         self.begun = True
         return logs
 
     def _recorded(self, move: OptimizerStep, batch: Batch, moment: "_Moment", ends: bool) -> tuple[Logs, Logs]:
-        """`_move`, recorded once for each that takes another way."""
+        """`_move` as a CUDA graph, one for each combination of optimizer step and end of an epoch."""
 
-        def taken(inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        def recorded_move(inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
             changed = part_of(inputs, "hyper")
             then = _Moment(**part_of(inputs, "moment"), hyper={**self.hyper, **changed})
-            report, held = self._move(move, part_of(inputs, "batch"), then, ends)
-            return {**_whole("report", report), **_whole("held", held)}
+            report, outputs = self._move(move, part_of(inputs, "batch"), then, ends)
+            return {**_whole("report", report), **_whole("outputs", outputs)}
 
         key = move.name, ends and move.name in self.plateaus
         if key not in self.captured:
@@ -284,8 +284,8 @@ class Stacked:
             "factor": factor,
         }
         inputs = {**_whole("batch", batch), **_whole("hyper", moved), **_whole("moment", numbers)}
-        made = self.captured[key](taken, inputs)
-        return part_of(made, "report"), part_of(made, "held")
+        made = self.captured[key](recorded_move, inputs)
+        return part_of(made, "report"), part_of(made, "outputs")
 
     def _move(self, move: OptimizerStep, batch: Batch, moment: "_Moment", ends: bool) -> tuple[Logs, Logs]:
         trained = self.trained[move.name]
@@ -300,9 +300,9 @@ class Stacked:
         with _autocast(self.device, self.precision):
             try:
                 tensors = {**parameters, **self.buffers}
-                losses, logs, kept = torch.vmap(loss_of)(tensors, dict(batch), dict(moment.hyper))
+                losses, logs, outputs = torch.vmap(loss_of)(tensors, dict(batch), dict(moment.hyper))
             except RuntimeError as error:
-                if self.begun or not any(said in str(error) for said in UNSTACKED):
+                if self.begun or not any(phrase in str(error) for phrase in UNSTACKED):
                     raise
                 if "random operation" in str(error):
                     raise NotStackable("a network draws random numbers of its own, such as for dropout") from error
@@ -326,7 +326,7 @@ class Stacked:
             decay_weights(_layer_weights(trained), adam, self.alive)
         adam_update(list(trained.values()), gradients, [*first], [*second], adam, moment.count, self.alive)
         report = {f"loss/{move.name}": losses.detach(), **{name: value.detach() for name, value in logs.items()}}
-        return report, {name: value.detach() for name, value in kept.items()}
+        return report, {name: value.detach() for name, value in outputs.items()}
 
     def _hyper(self, step: int) -> Logs:
         """The numbers of all members at this step."""
@@ -383,7 +383,7 @@ Population: TypeAlias = Alone | Stacked
 
 @dataclass(frozen=True)
 class _Moment:
-    """What changes from step to step, beside what is drawn; numbers, or tensors of them where steps are recorded."""
+    """Values that change from step to step, besides draws; numbers, or tensors if steps are recorded."""
 
     step: int | Tensor
     count: int | Tensor  # of moves, this one included
@@ -412,7 +412,7 @@ class _Caller(nn.Module):
 
 
 def _moves(family: Family, step: int, context: Context) -> list[tuple[OptimizerStep, int, int]]:
-    """Who moves at this step, with turn and repeat, in order."""
+    """Optimizer steps due at this training step, with turn and repeat, in order."""
     turns = [(move, move.turn(step, context) if move.turn else step) for move in family.optimizer_steps]
     return [(move, turn, repeat) for move, turn in turns if turn is not None for repeat in range(move.repeats)]
 
@@ -450,7 +450,7 @@ def _zeros(values: Mapping[str, Tensor]) -> dict[str, Tensor]:
 def _plateaus(
     family: Family, member: Member, n_members: int | None = None, device: torch.device | None = None
 ) -> dict[str, Tensor]:
-    """What the schedule "plateau" knows, by optimizer step; {} under another one."""
+    """State of the schedule "plateau", by optimizer step; {} for other schedules."""
     if member.hyper["schedule"] != "plateau":
         return {}
     return {move.name: new_plateau(n_members).to(device) for move in family.optimizer_steps}
@@ -470,8 +470,8 @@ def _named(
 
 
 def _settings(adam: Adam, hyper: Mapping[str, Any], convert: Any) -> AdamSettings:
-    given = (adam.learning_rate, adam.beta1, adam.beta2, adam.epsilon, adam.weight_decay)
-    return AdamSettings(*(convert(hyper[number] if isinstance(number, str) else number) for number in given))
+    numbers = (adam.learning_rate, adam.beta1, adam.beta2, adam.epsilon, adam.weight_decay)
+    return AdamSettings(*(convert(hyper[number] if isinstance(number, str) else number) for number in numbers))
 
 
 def _layer_weights(trained: Mapping[str, Tensor]) -> list[Tensor]:
@@ -479,7 +479,7 @@ def _layer_weights(trained: Mapping[str, Tensor]) -> list[Tensor]:
 
 
 def _flaw(loss: Tensor, gradients: Sequence[Tensor]) -> int:
-    """0 where all is finite, 1 where the loss is not, 2 where the loss is but a gradient is not."""
+    """0 if all is finite, 1 if the loss is not, 2 if the loss is finite but a gradient is not."""
     sums = torch.stack(
         [loss.detach().reshape(()), *(gradient.sum() for gradient in gradients)]
     ).tolist()  # waits but once
@@ -512,4 +512,4 @@ def _autocast(device: torch.device, precision: torch.dtype) -> Iterator[None]:
         return
     with torch.autocast(device.type, precision):
         yield
-    torch.clear_autocast_cache()  # within an autocast of somebody else it would keep the weights of this step
+    torch.clear_autocast_cache()  # inside a caller's autocast it would keep this step's weights

@@ -1,7 +1,7 @@
-"""What changes in the course of a training: learning rates, the weight beta, and gradients that are too long.
+"""Learning rate schedules, warm-up of beta, and gradient clipping.
 
-Rates and weights are functions of the step alone, so that a training that resumes needs none of them kept; all but the
-schedule "plateau", which follows the loss: what it knows is part of the state of a member.
+All are functions of the step alone, so that checkpoints need not contain them, except the schedule "plateau", which
+depends on the loss: its state is part of a member's state.
 """
 
 import math
@@ -15,7 +15,7 @@ from unbraid.families.family import Plateau
 
 
 def check_schedules(hyper: Mapping[str, Any], steps: int) -> None:
-    """Raises ValueError for a warm-up that would not be over when a training of so many steps ends."""
+    """Raises ValueError for a warm-up that is longer than the training."""
     for name, what, most in (("rate_warmup", "learning rates", steps), ("beta_warmup", "beta", steps - 1)):
         if steps and hyper.get(name, 0) > most:
             raise ValueError(
@@ -25,7 +25,7 @@ def check_schedules(hyper: Mapping[str, Any], steps: int) -> None:
 
 
 def rate_factor(step: int, steps: int, schedule: str, warmup: float) -> float:
-    """By what learning rates are multiplied at step number `step`, from 0.
+    """Factor of the learning rates at step number `step`, from 0.
 
     During the first `warmup` steps 1 / warmup, 2 / warmup, ... 1. Then, with x the part that is over of all steps
     after these, 1 ("constant", and "plateau", whose own factor comes on top), 1 - x ("linear") or
@@ -38,20 +38,20 @@ def rate_factor(step: int, steps: int, schedule: str, warmup: float) -> float:
 
 
 def new_plateau(n_members: int | None = None) -> Tensor:
-    """What the schedule "plateau" knows of an optimizer step before its first move: (6,), or (n_members, 6).
+    """Initial state of the schedule "plateau" for an optimizer step: (6,), or (n_members, 6).
 
-    In the order of columns: the factor of the learning rate, the best loss of an epoch, epochs in a row that were no
-    better, epochs for which it still waits, and of this epoch the sum of losses and their number.
+    Columns: factor of the learning rate, best mean loss of an epoch, epochs in a row without improvement, remaining
+    epochs of the cool-down, and of the current epoch the sum of losses and their number.
     """
     state = torch.tensor([1.0, math.inf, 0, 0, 0, 0], dtype=torch.float64)
     return state if n_members is None else state.repeat(n_members, 1)
 
 
 def plateau_step(state: Tensor, loss: Tensor, rate: float | Tensor, plateau: Plateau, *, ends: bool) -> Tensor:
-    """What is known after one more loss: the learning rate is halved where that of epochs falls no more.
+    """The state after one more loss: the learning rate is halved if the loss of epochs no longer falls.
 
-    An epoch is better that is below (1 - threshold) times the best one. After more than `patience` in a row that are
-    not the rate is halved, unless by less than `epsilon`, and then epochs are not counted for `cooldown` of them.
+    An epoch is an improvement if its loss is below (1 - threshold) times the best one. After more than `patience`
+    epochs in a row without one, the rate is halved, unless by less than `epsilon`; then `cooldown` epochs do not count.
 
     Args:
         state: of `new_plateau`.
@@ -78,12 +78,12 @@ def plateau_step(state: Tensor, loss: Tensor, rate: float | Tensor, plateau: Pla
 
 
 def beta_factor(step: int, warmup: float) -> float:
-    """By what beta is multiplied at step number `step`: 0, 1 / warmup, 2 / warmup, ... 1, and 1 without a warm-up."""
+    """Factor of beta at step number `step`: 0, 1 / warmup, 2 / warmup, ... 1; 1 without a warm-up."""
     return min(1.0, step / warmup) if warmup else 1.0
 
 
 def clipped(gradients: Sequence[Tensor], most: float | Tensor) -> list[Tensor]:
-    """Gradients scaled to an Euclidean norm of `most` where that of all of them together is larger; 0: as they are.
+    """Gradients scaled so that their joint Euclidean norm is at most `most`; 0: unchanged.
 
     Args:
         gradients: of one member, or each with the members in front.

@@ -1,4 +1,4 @@
-"""What a model knows on its way: metrics and informative latents at a few steps of its training."""
+"""Snapshots during training: metrics and informative latents at a few steps."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,23 +17,27 @@ from unbraid.families.networks import as_floats, as_tensor
 from unbraid.scoring.encoding import encoded, encoded_objects
 from unbraid.scoring.score import choose, score
 
-N_IMAGES, BATCH = 2000, 256  # encoded at each, the same at all
+N_IMAGES, BATCH = 2000, 256  # encoded at each snapshot, always the same
 
 
 @dataclass(frozen=True)
 class Snapshots:
-    """How many, evenly spaced up to the last step, beside one before the first; and by which metrics."""
+    """Number of snapshots, evenly spaced up to the last step, plus one before the first; and their metrics."""
 
     n: int = 0
     metrics: tuple[str, ...] = ("mig",)
 
     def due(self, steps: int) -> frozenset[int]:
-        """After how many steps of a training they are taken."""
+        """Numbers of steps after which snapshots are taken."""
         return frozenset(round(number * steps / self.n) for number in range(self.n + 1)) if self.n else frozenset()
 
 
 def snapshots_of(n: Any, metrics: str | Sequence[str]) -> Snapshots:
-    """Raises ValueError for what is no number of snapshots, and for a metric that does not exist."""
+    """The settings, checked.
+
+    Raises:
+        ValueError: `n` is not a whole number from 0, or a metric does not exist.
+    """
     n = check_whole("snapshots", n, 0)
     names = (metrics,) if isinstance(metrics, str) else tuple(metrics)
     return Snapshots(n, tuple(choose(names)))
@@ -47,13 +51,13 @@ def snapshot(
     metrics: Sequence[str],
     device: torch.device,
 ) -> dict[str, float] | None:
-    """Headlines of the metrics, and where there are posteriors the KL in nats and how many latents are informative.
+    """Headlines of the metrics, and with posteriors the KL in nats and the number of informative latents.
 
-    None where codes are not finite any more.
+    None if the codes are no longer finite.
 
     Args:
         family, modules, settings: the model; modules in evaluation mode, and all hyperparameters among the settings.
-        dataset: of which the same images are encoded each time.
+        dataset: the same images of it are encoded each time.
         metrics: names, as `unbraid.score` takes them.
         device: of the modules.
 
@@ -79,10 +83,10 @@ def snapshot(
         representation = encoded(encode, dataset, N_IMAGES, BATCH, 0)
     if not np.isfinite(representation.codes).all():
         return None
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     kl, informative = representation.mean_kl(), representation.informative()
     if kl is not None and informative is not None:
-        found = {"kl": float(kl.sum()), "informative": float(informative.sum())}
+        numbers = {"kl": float(kl.sum()), "informative": float(informative.sum())}
     try:
         card = score(representation, metrics=metrics, orbits=orbits)
     except ValueError as error:
@@ -90,5 +94,5 @@ def snapshot(
     for name in metrics:
         if name in card.skipped:
             raise ValueError(f"snapshots: {name} {card.skipped[name]}")
-        found[name] = float(card.scored[name].headline)
-    return found
+        numbers[name] = float(card.scored[name].headline)
+    return numbers

@@ -1,4 +1,4 @@
-"""The images that a training is given: opened by whatever names them, and described for its config."""
+"""The images of a training: opened by name, path or array, and described for the run's config."""
 
 import json
 import time
@@ -23,11 +23,11 @@ def opened_dataset(dataset: Source, progress: ReadingProgress | None = None) -> 
         progress: called as progress(done, all), seldom, while it is opened and its images are hashed.
 
     Raises:
-        ValueError: there is no such dataset, it is damaged, it has no images, or it is nothing of the kind.
-        OSError: a file of it is not there or cannot be read.
+        ValueError: the dataset is unknown, damaged, without images, or of the wrong type.
+        OSError: a file of it is missing or cannot be read.
     """
-    told = seldom(progress) if progress else None
-    opened, name, options = _opened(dataset, told)
+    report = seldom(progress) if progress else None
+    opened, name, options = _opened(dataset, report)
     if len(opened) == 0:
         raise ValueError("the dataset has no images")
     described = {
@@ -35,13 +35,13 @@ def opened_dataset(dataset: Source, progress: ReadingProgress | None = None) -> 
         "options": json.loads(json.dumps(of_everywhere(options), default=str)),
         "n_images": len(opened),
         "image_shape": [int(size) for size in opened.image_shape],
-        "content": content_digest(opened, told),
+        "content": content_digest(opened, report),
     }
     return opened, described
 
 
 def open_dataset(dataset: Source) -> FactorDataset:
-    """The dataset alone, its images not looked at; argument as for `opened_dataset`."""
+    """The dataset alone, without reading its images; argument as for `opened_dataset`."""
     return _opened(dataset, None)[0]
 
 
@@ -64,13 +64,13 @@ def _opened(dataset: Source, progress: ReadingProgress | None) -> tuple[FactorDa
 
 
 def seldom(progress: ReadingProgress) -> ReadingProgress:
-    """The same about twice a second; what is done sooner is not told of."""
-    said = time.monotonic()
+    """The same callback, called at most about twice a second."""
+    last_report = time.monotonic()
 
-    def told(done: int, total: int) -> None:
-        nonlocal said
-        if time.monotonic() - said > SECONDS:
-            said = time.monotonic()
+    def report(done: int, total: int) -> None:
+        nonlocal last_report
+        if time.monotonic() - last_report > SECONDS:
+            last_report = time.monotonic()
             progress(done, total)
 
-    return told
+    return report

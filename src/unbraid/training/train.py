@@ -51,9 +51,9 @@ from unbraid.training.writing import write_run
 
 STEPS = 30_000
 LOCK = ".lock"
-ROWS = 4096  # images of floats that are looked at at a time
-LOOKED_AT, FEW = 256, 0.25  # images, and the share of different ones below which most are called copies
-REHEARSED = 8  # images of the step that code of the user's takes beforehand
+ROWS = 4096  # float images that are checked at a time
+LOOKED_AT, FEW = 256, 0.25  # images sampled, and the share of distinct ones below which most are called copies
+REHEARSED = 8  # images of the trial step with a user's own code
 
 
 class CopiesWarning(UserWarning):
@@ -67,7 +67,7 @@ class TrainingProgress:
     n_runs: int
     n_done: int  # finished or diverged, in this session or before
     steps: int  # of one run
-    taken: Mapping[int, int]  # steps by position, of the runs at work
+    steps_taken: Mapping[int, int]  # steps by position, of the runs at work
     logs: Mapping[str, float] = field(default_factory=dict)  # latest means of the run that reported last
     reading: tuple[int, int] | None = None  # images done and in all, while they are opened and hashed before training
 
@@ -95,8 +95,8 @@ def train(
 ) -> list[Run]:
     """Train a family on images, for every combination of the settings given and every seed.
 
-    Every run has a folder `out/<id>`, the id a hash of all that decides the weights. What is finished is not trained
-    again, and what was killed or interrupted continues from its last checkpoint, to the weights it would have had.
+    Every run has a folder `out/<id>`, the id a hash of all that determines the weights. Finished runs are not trained
+    again; interrupted ones continue from their last checkpoint and reach the same weights as without an interruption.
 
     Args:
         family: a name in `unbraid.families.FAMILIES`; or "package.module:name" of your own `Family` or objective.
@@ -113,15 +113,15 @@ def train(
         out: folder of the run folders; default "runs" in the current folder.
         processes: on a CPU; default one per core, 0 to train in this process.
         checkpoint_every: seconds between two checkpoints of a run, the most that is lost by a kill; 0: every step.
-        snapshots: at how many evenly spaced steps, beside one before the first, metrics and informative latents are
-            kept for `Run.snapshots`; runs that are there already get none.
+        snapshots: number of evenly spaced steps, plus one before the first, at which metrics and informative latents
+            are computed for `Run.snapshots`; runs that are finished already get none.
         snapshot_metrics: names of `unbraid.metrics.METRICS`, or one.
-        hold_out: images that no training sees, a share of them below 1 or how many; the same for every seed. The ELBO
-            on them is kept for `Run.held_out`.
-        hold_out_every: steps between two evaluations of it.
+        hold_out: size of the hold-out set, a share below 1 or a number of images; the same images for every seed. The
+            ELBO on them is stored for `Run.held_out`.
+        hold_out_every: steps between two evaluations on the hold-out set.
         patience: evaluations in a row without a new best after which training stops; the run has the weights of the
             best one, also where it was not stopped. 0: it takes all steps, and has the last weights.
-        progress: told about twice a second.
+        progress: called with a `TrainingProgress` about twice a second.
         **hyperparameters: of the family; a list trains each of its values.
 
     Returns:
@@ -142,7 +142,7 @@ def train(
 
 
 class Prepared(NamedTuple):
-    """What is to be trained, and on which images."""
+    """A training that was checked but has not begun: plan, members and images."""
 
     plan: Plan
     members: list[Member]
@@ -156,7 +156,7 @@ def prepared(
     hold_out: float, hold_out_every: int, patience: int, progress: Callable[[TrainingProgress], None] | None,
     **hyperparameters: Any,
 ) -> Prepared:  # fmt: skip
-    """What `train` does first: look at its arguments, and open the images; nothing is written.
+    """The first part of `train`: check the arguments and open the images; nothing is written.
 
     Args and Raises: as `train`.
     """
@@ -164,10 +164,10 @@ def prepared(
     row = find_family(family)
     members = members_of(family, row, seeds, preset, trusting(hyperparameters))
     counts = check_whole("steps", steps, 1), check_whole("batch_size", batch_size, 1)
-    kept = snapshots_of(snapshots, trusting(snapshot_metrics))
+    snapshot_plan = snapshots_of(snapshots, trusting(snapshot_metrics))
     every = check_number("checkpoint_every", checkpoint_every, least=0)
-    held = hold_out_of(hold_out, hold_out_every, patience)
-    plan = Plan(family, *counts, str(device), precision, held, every, kept).resolved()
+    hold_out_plan = hold_out_of(hold_out, hold_out_every, patience)
+    plan = Plan(family, *counts, str(device), precision, hold_out_plan, every, snapshot_plan).resolved()
 
     def read(done: int, total: int) -> None:
         if progress:
@@ -176,7 +176,7 @@ def prepared(
     for member in members:
         check_schedules(member.hyper, plan.steps)
     opened, described = opened_dataset(dataset, read)
-    if kept.n and not opened.space.names:
+    if snapshot_plan.n and not opened.space.names:
         raise ValueError("snapshots are scored by metrics, which need factors; these images have none")
     return Prepared(plan, members, opened, described)
 
@@ -192,9 +192,9 @@ def train_into(
     progress: Callable[[TrainingProgress], None] | None = None,
     begin: Callable[[Path, Member], None] | None = None,
 ) -> list[Run]:
-    """What `train` does once it knows its members and has opened the images; they are `described` for configs.
+    """The second part of `train`, with members and images; `described` is the dataset's entry in configs.
 
-    `begin` is given the working folder of each member before it is trained.
+    `begin` is called with the working folder of each member before it is trained.
     """
     if processes is not None:
         check_whole("processes", processes, 0)
@@ -206,7 +206,7 @@ def train_into(
     folder.mkdir(parents=True, exist_ok=True)
     done = _finished(folder, configs)
     with terminable(), _claimed(folder, [name for name in configs if name not in done]), ExitStack() as stack:
-        done |= _finished(folder, configs)  # somebody else may have come first
+        done |= _finished(folder, configs)  # another process may have finished some meanwhile
         waiting = [name for name in configs if name not in done]
         chosen = [configs[name][1] for name in waiting]
         check_space(folder, opened, weights, chosen, row)
@@ -215,14 +215,14 @@ def train_into(
         if begin:
             for part, member in zip(parts, chosen, strict=True):
                 begin(part, member)
-        taken: dict[int, int] = {}
+        steps_taken: dict[int, int] = {}
 
         def tell(logs: Mapping[str, float]) -> None:
             if progress:
-                progress(TrainingProgress(len(configs), len(done), plan.steps, dict(taken), logs))
+                progress(TrainingProgress(len(configs), len(done), plan.steps, dict(steps_taken), logs))
 
         def report(sent: Report) -> None:
-            taken.update(dict.fromkeys(sent.members, sent.step))
+            steps_taken.update(dict.fromkeys(sent.members, sent.step))
             means = {name: values[np.isfinite(values)] for name, values in sent.logs.items()}
             tell({name: float(values.mean()) for name, values in means.items() if len(values)})
 
@@ -235,15 +235,15 @@ def train_into(
                     done[name] = write_run(
                         parts[number], folder / name, configs[name][0], trained, opened, continuable=True
                     )
-                    taken.pop(number, None)
+                    steps_taken.pop(number, None)
                     tell(done[name].status["last"])
     return [done[name] for name in configs]
 
 
 def members_of(
-    family: str, row: Family, seeds: int | Sequence[int], preset: str | None, given: Mapping[str, Any]
+    family: str, row: Family, seeds: int | Sequence[int], preset: str | None, hyperparameters: Mapping[str, Any]
 ) -> list[Member]:
-    """Every combination of the settings given, seeds in the inner loop.
+    """A member for every combination of hyperparameters, seeds in the inner loop.
 
     Raises:
         ValueError: an unknown or impossible setting.
@@ -251,20 +251,20 @@ def members_of(
     if preset is not None and preset not in row.presets:
         raise ValueError(f"{family} has no preset {preset!r}; {suggestion(preset, row.presets)}")
     grid = row.presets[preset] if preset is not None else ({},)
-    for name in given:
+    for name in hyperparameters:
         if name not in row.hyperparameters and row.supervision is None and name in _amounts():
             raise ValueError(f"{family} takes no supervision; it has no hyperparameter {name!r}")
         if name not in row.hyperparameters:
             raise ValueError(f"{family} has no hyperparameter {name!r}; {suggestion(name, row.hyperparameters)}")
         if any(name in entry for entry in grid):
             raise ValueError(f"{name} is set by preset {preset!r} already")
-    lists = {name: _listed(value) for name, value in given.items()}
+    lists = {name: _listed(value) for name, value in hyperparameters.items()}
     for name, values in lists.items():
         if not values:
             raise ValueError(f"{name} has no values")
     rows = row.hyperparameters
     checked = [[check_value(name, rows[name], value) for value in values] for name, values in lists.items()]
-    defaults = {name: each.default for name, each in row.hyperparameters.items()}
+    defaults = {name: hyperparameter.default for name, hyperparameter in row.hyperparameters.items()}
     return [
         Member(seed, {**defaults, **entry, **dict(zip(lists, values, strict=True))})
         for entry in grid
@@ -274,7 +274,7 @@ def members_of(
 
 
 def _amounts() -> set[str]:
-    """Hyperparameters that say how much a family is told about its images."""
+    """Hyperparameters that set the amount of supervision."""
     rows = FAMILIES.values()
     return {"labels", *(name for row in rows if row.supervision is not None for name in row.supervision.amounts)}
 
@@ -297,13 +297,13 @@ def _seeds(seeds: int | Sequence[int]) -> list[int]:
 
 
 def check_out(folder: Path) -> None:
-    """Raises ValueError where the folder of the run folders is a file."""
+    """Raises ValueError if the folder for runs is a file."""
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file; out must be a folder")
 
 
 def check_images(row: Family, dataset: FactorDataset, members: Sequence[Member]) -> None:
-    """Raises ValueError for a dataset whose images are not what it says, or that the family cannot take."""
+    """Raises ValueError if images contradict the dataset's description, or do not suit the family."""
     shape = tuple(dataset.image_shape)
     if shape == NO_IMAGES:
         raise ValueError("the dataset holds labels without images, so nothing can be trained on it")
@@ -337,7 +337,7 @@ def _check_floats(row: Family, dataset: FactorDataset, members: Sequence[Member]
 
 
 def _warn_of_copies(dataset: FactorDataset) -> None:
-    """Warns where most of the images are copies, by some that are drawn at random."""
+    """Warns if most of the images are copies, by a random sample."""
     images = dataset.images(held_out_rows(len(dataset), min(LOOKED_AT, len(dataset))))
     different = len({image.tobytes() for image in images})
     if different < FEW * len(images):
@@ -353,28 +353,30 @@ def check_members(row: Family, dataset: FactorDataset, trainings: Sequence[tuple
     """Bytes of the weights, by structural settings.
 
     Raises:
-        ValueError: the networks do not fit the images, the factors cannot give what the family must be told, or images
-            cannot be kept out as planned.
+        ValueError: the networks do not fit the images, the factors do not suffice for the family's supervision, or the
+            hold-out set is impossible.
     """
     sizes: dict[str, int] = {}
-    seen = {each: divided(dataset, each).seen for each in {plan.hold_out for plan, _ in trainings}}
+    seen = {hold_out: divided(dataset, hold_out).seen for hold_out in {plan.hold_out for plan, _ in trainings}}
     for plan, member in trainings:
         dataset = seen[plan.hold_out]
         check_hold_out(plan.hold_out, row, plan.steps)
         if plan.batch_size == 1:
             _check_norm(row, dataset, member)
         if (key := repr(structural_settings(row, [member]))) not in sizes:
-            settings = _told(row, dataset, member, plan.hold_out)
+            settings = _supplied_settings(row, dataset, member, plan.hold_out)
             if plan.hold_out.images:
                 check_elbo(row, tuple(dataset.image_shape), settings, member.hyper)
-            if is_code(str(member.hyper.get("network", ""))) or all(row is not each for each in FAMILIES.values()):
+            if is_code(str(member.hyper.get("network", ""))) or all(
+                row is not hold_out for hold_out in FAMILIES.values()
+            ):
                 dry_run_step(row, dataset, member, plan.batch_size)
             sizes[key] = weight_bytes(row, dataset, member)
     return sizes
 
 
-def _told(row: Family, dataset: FactorDataset, member: Member, hold_out: HoldOut) -> Settings:
-    """The settings of a member, once it is sure that the images it sees give it what it must be told."""
+def _supplied_settings(row: Family, dataset: FactorDataset, member: Member, hold_out: HoldOut) -> Settings:
+    """The settings of a member, after checking that the images it sees suffice for its supervision."""
     try:
         settings = structural_settings(row, [member], dataset.space)
         make_supply(row, dataset.space, settings, member.seed)
@@ -385,7 +387,7 @@ def _told(row: Family, dataset: FactorDataset, member: Member, hold_out: HoldOut
 
 
 def _check_norm(row: Family, dataset: FactorDataset, member: Member) -> None:
-    """Raises ValueError where a network of ours normalises a batch of one image, in which nothing spreads."""
+    """Raises ValueError if one of our networks would apply batch norm to a batch of one image."""
     network = str(member.hyper.get("network", ""))
     if row.fit is not None or is_code(network):
         return
@@ -398,16 +400,16 @@ def _check_norm(row: Family, dataset: FactorDataset, member: Member) -> None:
 @torch.inference_mode(False)
 @reproducible(torch.device("cpu"))
 def dry_run_step(row: Family, dataset: FactorDataset, member: Member, batch_size: int = REHEARSED) -> None:
-    """Take one step with code of the user's, encode an image and decode it; nothing of it is kept.
+    """Take one step with a user's own code, encode and decode images, and discard the result.
 
     The batch is as large as that of the training, up to `REHEARSED` images.
 
     Raises:
-        ValueError: something does not fit; one line says what.
+        ValueError: something does not fit; the message says what.
     """
     name = member.hyper.get("network", "")
     network, shape = f"network {name!r}" if is_code(str(name)) else "", tuple(dataset.image_shape)
-    said = f"{network or row.title} does not fit images {shape}"
+    complaint = f"{network or row.title} does not fit images {shape}"
     size = min(REHEARSED, len(dataset))
     try:
         settings = structural_settings(row, [member], dataset.space)
@@ -416,9 +418,9 @@ def dry_run_step(row: Family, dataset: FactorDataset, member: Member, batch_size
         n_codes = sum(part.size for part in code_parts(row, settings))
         with torch.no_grad():
             codes, spreads = row.encode(modules.eval(), images.clone(), settings)
-            for each, told in ((codes, "codes"), (spreads, "log-variances")):
-                if each is not None and tuple(each.shape) != (size, n_codes):
-                    raise ValueError(f"the encoder gives {told} {tuple(each.shape)}, expected {(size, n_codes)}")
+            for output, kind in ((codes, "codes"), (spreads, "log-variances")):
+                if output is not None and tuple(output.shape) != (size, n_codes):
+                    raise ValueError(f"the encoder gives {kind} {tuple(output.shape)}, expected {(size, n_codes)}")
             if not torch.allclose(codes, row.encode(modules, images.clone(), settings)[0], equal_nan=True):
                 raise ValueError(
                     "the encoder gives the same images other codes when it is asked again; in evaluation mode it must "
@@ -428,7 +430,7 @@ def dry_run_step(row: Family, dataset: FactorDataset, member: Member, batch_size
             if decoded.shape != images.shape:
                 raise ValueError(f"the decoder gives {tuple(decoded.shape)}, expected {tuple(images.shape)}")
         if row.fit is None:
-            said = f"{row.title}{' with ' * bool(network)}{network} cannot be trained on images {shape}"
+            complaint = f"{row.title}{' with ' * bool(network)}{network} cannot be trained on images {shape}"
             row = replace(row, optimizer_steps=tuple(map(_with_checked_loss, row.optimizer_steps)))
             context = make_context(row, [member], dataset, batch_size=min(REHEARSED, batch_size), steps=1)
             cpu = torch.device("cpu")
@@ -436,22 +438,22 @@ def dry_run_step(row: Family, dataset: FactorDataset, member: Member, batch_size
     except Exception as error:  # whatever the user's code raises
         if out_of_memory(error):
             return  # as the training will say, with advice
-        raise ValueError(f"{said}: {error_line(error, ValueError)}") from error
+        raise ValueError(f"{complaint}: {error_line(error, ValueError)}") from error
 
 
 def _with_checked_loss(move: OptimizerStep) -> OptimizerStep:
-    """The same step, of which a loss that returns anything else than it must is told."""
+    """The step, with the loss's return value checked."""
 
-    def loss(*given: Any) -> LossOutput:
-        output = move.loss(*given)
+    def loss(*arguments: Any) -> LossOutput:
+        output = move.loss(*arguments)
         if not isinstance(output, tuple) or len(output) != 3:
             raise ValueError(f"its loss must return (loss, logs, kept); it returns {type(output).__name__}")
-        for name, each in output[1].items():
-            if not isinstance(each, torch.Tensor):
-                raise ValueError(f"logs of its loss must be tensors; {name!r} is {type(each).__name__}")
+        for name, value in output[1].items():
+            if not isinstance(value, torch.Tensor):
+                raise ValueError(f"logs of its loss must be tensors; {name!r} is {type(value).__name__}")
             if name == "step" or name.startswith("loss/"):
                 raise ValueError(f"logs of its loss must have names of their own; {name!r} is a column of all curves")
-            _check_number(f"the log {name!r}", each)
+            _check_number(f"the log {name!r}", value)
         _check_number("its loss", output[0])
         return output
 
@@ -464,7 +466,7 @@ def _check_number(what: str, value: torch.Tensor) -> None:
 
 
 def weight_bytes(row: Family, dataset: FactorDataset, member: Member) -> int:
-    """Of one member, without asking for the memory."""
+    """Bytes of one member's weights, computed without allocating them."""
     settings = structural_settings(row, [member], dataset.space)
     weights = weights_of(row, tuple(dataset.image_shape), settings, member.seed)
     return sum(value.nbytes for value in weights.values())
@@ -479,13 +481,13 @@ def check_space(
         OSError: they will not fit.
     """
     needed = needed_space(dataset, weights, members, row)
-    # Each keeps a checkpoint, of weights and two moments, and of some there are two for a moment.
+    # One checkpoint per run, of weights and two moments; while one is written, there are two.
     needed += 3 * max(weights.values(), default=0) * (len(members) + min(len(members), n_cores()))
     return check_disk(folder, len(members), needed)
 
 
 def check_disk(folder: Path, n_runs: int, needed: int) -> int:
-    """The bytes needed; OSError where the disk of a folder, which need not be there, has no room for them."""
+    """Returns `needed`; OSError if the disk of a folder, which need not exist, has less free space."""
     while not folder.exists():
         folder = folder.parent
     if (free := shutil.disk_usage(folder).free) < needed:
@@ -508,7 +510,7 @@ def needed_space(dataset: FactorDataset, weights: Mapping[str, int], members: Se
 def configs_of(
     plan: Plan, members: Sequence[Member], described: Mapping[str, Any]
 ) -> dict[str, tuple[dict[str, Any], Member]]:
-    """The config of each run that these members are, by its id; equal ones once."""
+    """By id, the config and the member of each run; equal ones once."""
     configs = [(config_of(plan, member, described, code_of(plan, member)), member) for member in members]
     return {run_id(config): (config, member) for config, member in configs}
 
@@ -520,10 +522,10 @@ def config_of(
     code: Mapping[str, str] | None = None,
     version: int | None = None,
 ) -> dict[str, Any]:
-    """What config.json says of a run, and its id is a hash of; `training_of` is the way back.
+    """The content of config.json, whose hash is the run's id; `training_of` is the inverse.
 
-    `code` is that of the user's own family and network: digests of their source by name. `version` is by default the
-    training version that the family has now.
+    `code` holds digests of the source of the user's own family and network, by name. `version` is by default the
+    family's current training version.
     """
     family = find_family(plan.family)
     return {
@@ -544,7 +546,7 @@ def config_of(
 
 
 def code_of(plan: Plan, member: Member) -> dict[str, str]:
-    """Digests of the source of a family and a network of the user's own, by name; {} where neither is."""
+    """Digests of the source of the user's own family and network, by name; {} without any."""
     names = dict.fromkeys(each for each in (plan.family, *member.hyper.values()) if isinstance(each, Trusted))
     kinds = {name: "family" if str(name) == str(plan.family) else "network" for name in names}
     return {str(name): source_digest(name, imported(name, kinds[name], "name it yourself")) for name in names}
@@ -560,8 +562,8 @@ def training_of(config: Mapping[str, Any]) -> tuple[Plan, Member]:
 
 
 def _finished(folder: Path, configs: Mapping[str, tuple[Mapping[str, Any], Member]]) -> dict[str, Run]:
-    there = [name for name in configs if (folder / name).exists()]
-    done = {name: open_run(folder / name, trust=trusted_in(configs[name][0])) for name in there}
+    existing = [name for name in configs if (folder / name).exists()]
+    done = {name: open_run(folder / name, trust=trusted_in(configs[name][0])) for name in existing}
     for run in done.values():
         tidy(run.path, continuable=True)
     return done
@@ -569,20 +571,20 @@ def _finished(folder: Path, configs: Mapping[str, tuple[Mapping[str, Any], Membe
 
 @contextmanager
 def _working_folders(folders: Sequence[Path]) -> Iterator[None]:
-    """Make them; at the end those go in which nothing was kept, as of a training that could not begin."""
-    for each in folders:
-        each.mkdir(exist_ok=True)
+    """Make the folders; at the end, remove those that are empty, as after a training that could not begin."""
+    for folder in folders:
+        folder.mkdir(exist_ok=True)
     try:
         yield
     finally:
-        for each in folders:
+        for folder in folders:
             with suppress(OSError):  # it holds a checkpoint, or has become a run
-                each.rmdir()
+                folder.rmdir()
 
 
 @contextmanager
 def _claimed(folder: Path, names: Iterable[str]) -> Iterator[None]:
-    """Keep others from training the same runs; other threads of this process are waited for."""
+    """Lock runs against other processes; waits for other threads of this process."""
     with ExitStack() as stack:
         for name in sorted(names):
             try:

@@ -1,4 +1,4 @@
-"""On what a run was made: versions, machine, dates; kept with it, and no part of its id."""
+"""Provenance of a run: versions, machine, dates; stored with it, but not part of its id."""
 
 import json
 import platform
@@ -20,7 +20,7 @@ from unbraid.families.family_table import FAMILIES
 
 
 def provenance(config: Mapping[str, Any], began: float, ended: float, together: int = 1) -> dict[str, Any]:
-    """What `status.json` says of the making of a run, as `unbraid.runs.run_json.ProvenanceRecord`.
+    """The provenance in `status.json`, as `unbraid.runs.run_json.ProvenanceRecord`.
 
     Args:
         config: of the run.
@@ -48,13 +48,13 @@ def provenance(config: Mapping[str, Any], began: float, ended: float, together: 
 
 @cache
 def commit() -> str | None:
-    """The commit of this package where it is or was installed from a checkout; with "-dirty" where it was edited."""
+    """The commit of this package if it is, or was installed from, a checkout; with "-dirty" if it was edited."""
     source = Path(__file__).parents[3]
     if (source / ".git").exists():
         with suppress(OSError, subprocess.SubprocessError):
             words = ["git", "-C", str(source), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
-            told = subprocess.run(words, capture_output=True, text=True, timeout=10, check=True)
-            return told.stdout.strip() or None
+            result = subprocess.run(words, capture_output=True, text=True, timeout=10, check=True)
+            return result.stdout.strip() or None
     with suppress(PackageNotFoundError, ValueError, KeyError, TypeError):
         return json.loads(distribution("unbraid").read_text("direct_url.json") or "{}")["vcs_info"]["commit_id"]
     return None

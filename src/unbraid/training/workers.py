@@ -1,4 +1,4 @@
-"""Work in processes of their own, one thread each; members of a CPU population first of all."""
+"""Jobs in worker processes of one thread each, mainly members of a CPU population."""
 
 import os
 import pickle
@@ -28,9 +28,9 @@ from unbraid.training.loop import Plan, Report, Trained, renumbered, train_here
 
 PACK = 64  # members that are stacked on an accelerator, at the most
 GRACE_SECONDS = 60.0  # for a worker to finish its step and save
-LARGE = 1 << 20  # bytes: arrays from here on are mapped by all workers rather than copied into each
-STARTS = 3  # of one worker, before it is taken for one that cannot start
-# It imports what this process can, from the same places in the same order, and nothing else from the current folder.
+LARGE = 1 << 20  # bytes: larger arrays are memory-mapped by all workers instead of copied into each
+STARTS = 3  # attempts to start a worker before giving up
+# A worker has this process's import path, and imports nothing else from the current folder.
 START = (
     "import sys; sys.path[:] = {}; from unbraid.base.current_folder import ignore_settings; ignore_settings(); "
     "from unbraid.training.workers import main; main()"
@@ -44,7 +44,7 @@ class WorkerDied(ChildProcessError):
 
 
 class TookTooLong(ChildProcessError):
-    """A job was ended because its time was over."""
+    """A job was ended because it exceeded its time limit."""
 
 
 def train_members(
@@ -56,11 +56,11 @@ def train_members(
     report: Callable[[Report], None] | None = None,
     processes: int | None = None,
 ) -> Generator[tuple[int, Trained], None, None]:
-    """Train any number of members the way that is fastest on the device; give each by position when it is done.
+    """Train any number of members in the fastest way for the device; yield each with its position when it is done.
 
-    On a CPU that is one member after the other in one single-threaded process per core, on an accelerator stacked
-    members in this process. Members may differ in everything but the plan; those that differ in structural
-    hyperparameters are not stacked together.
+    On a CPU members are trained one after the other by one single-threaded process per core, on an accelerator stacked
+    in this process. Members share only the plan; those that differ in structural hyperparameters are not stacked
+    together.
 
     Args:
         plan, members, dataset, folders, report: as for `unbraid.training.loop.train_here`.
@@ -75,10 +75,10 @@ def train_members(
         packs = _packs(plan, members)
     else:
         packs = [[number] for number in range(len(members))]
-        wanted = min(n_cores() if processes is None else processes, len(members))
+        n_workers = min(n_cores() if processes is None else processes, len(members))
         jobs = list(zip(members, folders, strict=True))
-        if wanted and can_leave((plan, dataset), jobs):
-            yield from _in_workers(plan, jobs, dataset, report, wanted)
+        if n_workers and can_leave((plan, dataset), jobs):
+            yield from _in_workers(plan, jobs, dataset, report, n_workers)
             return
     for numbers in packs:
         chosen = [members[number] for number in numbers]
@@ -125,9 +125,9 @@ def _packs(plan: Plan, members: Sequence[Member]) -> list[list[int]]:
 
 
 def can_leave(*values: Any) -> bool:
-    """Whether another process could be given these; what a script or notebook defines itself it cannot import."""
+    """Whether these can be sent to another process; it cannot import what a script or notebook defines itself."""
     try:
-        # Arrays are left aside: pickling them would copy them.
+        # Arrays are skipped: pickling them would copy them.
         data = pickle.dumps(values, protocol=5, buffer_callback=lambda _: None)
     except (pickle.PicklingError, AttributeError, TypeError):
         return False
@@ -145,51 +145,51 @@ def run_jobs(
     limit: float | None = None,
     variables: Sequence[Mapping[str, str]] = ({},),
 ) -> Generator[tuple[int, Any], None, None]:
-    """Call function(shared, job, report) for each job, in processes of their own that keep `shared`.
+    """Call function(shared, job, report) for each job in worker processes, which receive `shared` once.
 
     Args:
         function: importable under its name by another process.
         jobs: taken one by one, in this order, by whichever worker is free.
         shared: sent to each worker once; its large arrays are mapped and not copied.
         n_workers: processes, each with one thread; no more than there are jobs.
-        report: told (position of the job, what the job sent), from the thread that iterates.
-        tries: a job whose process dies is begun again until it has been begun so often.
-        limit: seconds that a job may take; its process is killed then, and another takes its place.
-        variables: of the environment, those of each worker in turn, such as the device that it is to see.
+        report: called as report(position of the job, content that the job sent), from the thread that iterates.
+        tries: number of attempts for a job whose process dies.
+        limit: seconds that a job may take; then its process is killed and replaced.
+        variables: environment variables of each worker in turn, such as its visible device.
 
     Yields:
-        (position, result) as they are done; the result is the exception where the job raised one, WorkerDied where
-        its process ended, TookTooLong where it was killed for its time.
+        (position, result) as they are done; the result is an exception if the job raised one, WorkerDied if its
+        process ended, TookTooLong if it exceeded the limit.
 
     Raises:
         WorkerDied: workers cannot even start.
 
-    Closed before the end, it interrupts the jobs at work, gives them time to save, and leaves no process behind.
-    A worker leaves at once when this process is killed.
+    If closed before the end, it interrupts running jobs, gives them time to save, and leaves no process behind.
+    Workers exit at once when this process is killed.
     """
     if not jobs:
         return
     with ExitStack() as files:
         workers = _Workers(function, jobs, _shipped(shared, files), report, tries, limit)
-        yield from workers.run([variables[each % len(variables)] for each in range(min(n_workers, len(jobs)))])
+        yield from workers.run([variables[number % len(variables)] for number in range(min(n_workers, len(jobs)))])
 
 
 def _shipped(shared: Any, files: ExitStack) -> Shipped:
-    """For other processes, large arrays as descriptors of files to map."""
+    """Pickled for other processes, with large arrays as descriptors of files to map."""
     buffers: list[pickle.PickleBuffer] = []
     data = pickle.dumps(shared, protocol=5, buffer_callback=buffers.append)
-    kept: list[bytes | int] = []
+    pieces: list[bytes | int] = []
     for buffer in buffers:
         raw = buffer.raw()
         if raw.nbytes >= LARGE:
-            # It has no name, so nothing stays when this process is killed.
+            # The file is unnamed, so nothing remains if this process is killed.
             file = files.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
             file.write(raw)
             file.flush()
-            kept.append(file.fileno())
+            pieces.append(file.fileno())
         else:
-            kept.append(bytes(raw))
-    return data, kept
+            pieces.append(bytes(raw))
+    return data, pieces
 
 
 class _Workers:
@@ -204,20 +204,20 @@ class _Workers:
     ) -> None:
         self.function, self.jobs, self.shipped, self.report = function, jobs, shipped, report
         self.limit = limit
-        self.tries = [tries] * len(jobs)  # left
+        self.tries = [tries] * len(jobs)  # remaining
         self.waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
         self.inbox: queue.SimpleQueue[tuple[str, int, Any]] = queue.SimpleQueue()
         self.running: list[subprocess.Popen[bytes]] = []
-        self.ready: set[int] = set()  # process ids of those that understand an interrupt
-        self.leaving: set[int] = set()  # and of those with nothing left to do
+        self.ready: set[int] = set()  # ids of processes that handle an interrupt
+        self.leaving: set[int] = set()  # ids of processes without further jobs
         self.stopping = False
         self.starting = threading.Lock()
 
     def run(self, workers: Sequence[Mapping[str, str]]) -> Iterator[tuple[int, Any]]:
-        """With one worker for each of these mappings, which its environment has beside all else."""
+        """Runs one worker per mapping of environment variables."""
         for number in range(len(self.jobs)):
             self.waiting.put(number)
-        threads = [threading.Thread(target=self._drive, args=(each,), daemon=True) for each in workers]
+        threads = [threading.Thread(target=self._drive, args=(mapping,), daemon=True) for mapping in workers]
         for thread in threads:
             thread.start()
         left = len(self.jobs)
@@ -239,12 +239,12 @@ class _Workers:
             self._close()
 
     def _drive(self, variables: Mapping[str, str]) -> None:
-        """One worker, and another in its place when it dies, until no job is waiting."""
+        """Keep one worker running, restarted when it dies, until no job is waiting."""
         failed = 0
         while not self.waiting.empty():
             try:
                 process = self._start(variables)
-            except OSError as error:  # too many processes, no memory: whoever waits is to hear of it
+            except OSError as error:  # too many processes or no memory: raised by the iterating thread
                 self.inbox.put(("fatal", -1, WorkerDied(f"no process for training could start: {error}")))
                 return
             if process is None:
@@ -262,8 +262,7 @@ class _Workers:
         with self.starting:
             if self.stopping:
                 return None
-            # A session of its own: an interrupt typed at the terminal reaches this process only, which passes it on
-            # once.
+            # Its own session: an interrupt typed at the terminal reaches this process only, which forwards it once.
             process = subprocess.Popen(
                 [sys.executable, "-P", "-c", START.format(importable())],
                 stdin=subprocess.PIPE,
@@ -335,7 +334,7 @@ class _Workers:
 
 
 class _Alarm:
-    """Kills a process when its time is over, unless the block has ended by then."""
+    """Kills a process after a time limit, unless the block has ended by then."""
 
     def __init__(self, seconds: float | None, process: subprocess.Popen[bytes]) -> None:
         self.rang, self.process = False, process
@@ -371,8 +370,8 @@ def main() -> None:
     """Do the jobs that come in on standard input; a process started by `run_jobs`."""
     outbox = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a library prints must not end up among the results
-    function, data, kept = pickle.load(sys.stdin.buffer)
-    buffers = [np.memmap(os.fdopen(item, "rb"), mode="r") if isinstance(item, int) else item for item in kept]
+    function, data, pieces = pickle.load(sys.stdin.buffer)
+    buffers = [np.memmap(os.fdopen(item, "rb"), mode="r") if isinstance(item, int) else item for item in pieces]
     shared = pickle.loads(data, buffers=buffers)
     inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
     try:
@@ -381,13 +380,13 @@ def main() -> None:
         while True:
             _send(outbox, _answer(function, shared, inbox.get(), lambda sent: _send(outbox, ("report", sent))))
     except (KeyboardInterrupt, BrokenPipeError) as error:
-        # Stopped, or nobody waits for the result any more; the last checkpoint stands. Taking the interpreter down
-        # in good order takes longer, and trips over another interrupt or the broken pipe.
+        # Stopped, or the parent is gone; the last checkpoint is on disk. A regular exit of the interpreter takes longer
+        # and may fail on another interrupt or the broken pipe.
         os._exit(128 + signal.SIGTERM if isinstance(error, Terminated) else 0)
 
 
 def _receive(inbox: "queue.SimpleQueue[Any]") -> None:
-    """Leaves at once where no job can come any more: all are done, or who gave them is gone."""
+    """Receive jobs; exit at once at end of input: all jobs are done, or the parent process is gone."""
     try:
         while True:
             inbox.put(pickle.load(sys.stdin.buffer))
@@ -407,7 +406,7 @@ def _answer(function: Callable[..., Any], shared: Any, job: Any, report: Callabl
 
 
 def _portable(error: Exception) -> Exception:
-    """The error, or what it says, where the class of somebody's own does not survive the way to another process."""
+    """The error, or a RuntimeError with its message if it cannot be pickled."""
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:

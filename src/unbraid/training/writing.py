@@ -1,4 +1,4 @@
-"""The folder of a run, written whole once its training has ended."""
+"""Writes the folder of a run, whole or not at all, when its training has ended."""
 
 import json
 import time
@@ -36,7 +36,7 @@ def write_run(
     *,
     continuable: bool = False,
 ) -> Run:
-    """Complete the working folder with all that a run consists of, then give it its name.
+    """Write all files of a run into the working folder, then rename it to `target`.
 
     Args:
         continuable: keep the last checkpoint of a training that did not diverge.
@@ -69,12 +69,12 @@ def write_run(
     if not trained.diverged:
         run = Run(working, config, status, config["device"]).with_weights(weights)
         write_codes(run.representation(dataset), working / CODES)
-        if said := sanity_check(run, dataset, reconstructs="reconstruction" in trained.curves):
-            status["note"] = said
+        if fault := sanity_check(run, dataset, reconstructs="reconstruction" in trained.curves):
+            status["note"] = fault
         if trusted_in([config["family"], dict(config["hyperparameters"])]):
-            # On the CPU, where it is compared: the convolutions of a GPU may round to TF32.
+            # On the CPU, where it will be compared: convolutions on a GPU may round to TF32.
             probe = run.on_cpu().encode(probe_images(tuple(dataset.image_shape)))
-            if np.isfinite(probe).all():  # an encoder that takes logarithms may not be made for noise
+            if np.isfinite(probe).all():  # an encoder that takes logarithms may fail on noise
                 config["probe"] = probe.tolist()
                 _write(working / CONFIG, config)
     status["files"] = {name: (working / name).stat().st_size for name in LASTING if (working / name).exists()}
@@ -86,7 +86,7 @@ def write_run(
 
 
 def _met(config: Mapping[str, Any], dataset: FactorDataset) -> dict[str, Any]:
-    """What follows from the config and the factors of the dataset, and is no part of the run's id."""
+    """Entries of the config that follow from the others and the dataset's factors; not part of the run's id."""
     family, met = find_family(config["family"]), {}
     member = Member(config["seed"], completed(family, config["hyperparameters"]))
     space = divided(dataset, HoldOut(**config.get("hold_out", {}))).seen.space
@@ -101,7 +101,7 @@ def _met(config: Mapping[str, Any], dataset: FactorDataset) -> dict[str, Any]:
 
 
 def _judged(config: Mapping[str, Any], trained: Trained) -> dict[str, Any]:
-    """At which step the weights were judged best by images that no training saw, or the last ones were, and how."""
+    """The step of the weights, their ELBO on the hold-out set, and whether training stopped early."""
     elbos, steps = trained.held_out["elbo"], trained.held_out["step"]
     chosen = int(np.nanargmax(elbos)) if config["hold_out"]["patience"] and np.isfinite(elbos).any() else -1
     elbo = float(elbos[chosen]) if np.isfinite(elbos[chosen]) else None
@@ -112,7 +112,7 @@ def _write_table(path: Path, columns: Mapping[str, Any]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    # Memory taken as it is: given arrays, `pa.table` imports pandas to ask whether they are its own.
+    # From buffers, without a copy: with arrays, `pa.table` would import pandas to check their type.
     arrays = {
         name: pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
         for name, values in columns.items()

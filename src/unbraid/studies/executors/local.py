@@ -50,31 +50,31 @@ def run(
     if processes is not None:
         check_whole("processes", processes, 0)
     check_whole("pack", pack, 1)
-    trained = {task.id for task in tasks if task.target.exists()}  # and to be scored, which needs no device
+    trained = {task.id for task in tasks if task.target.exists()}  # only to be scored, which needs no device
     new = [task for task in tasks if task.id not in trained]
     devices = {name: choose_device(name) for name in {task.config["device"] for task in new}}
     check_memory(new, datasets, {name: _memory(device) for name, device in devices.items()})
     on_cpu = [task for task in tasks if task.id in trained or devices[task.config["device"]].type == "cpu"]
-    others = [task for task in new if devices[task.config["device"]].type != "cpu"]
-    anywhere = [task for task in others if devices[task.config["device"]].type == "cuda"]
-    wanted = n_cores() if processes is None else processes
-    apart = visible_devices() if anywhere and wanted and can_leave(datasets, anywhere) else []
-    shared = spread(anywhere, len(apart), pack) if len(apart) > 1 else []
-    taken = {task.id for tasks in shared for task in tasks}
-    stacked = packs([task for task in others if task.id not in taken], pack)
-    return _run(on_cpu, stacked, shared, apart, datasets, report or (lambda _: None), wanted)
+    accelerated = [task for task in new if devices[task.config["device"]].type != "cpu"]
+    anywhere = [task for task in accelerated if devices[task.config["device"]].type == "cuda"]
+    n_workers = n_cores() if processes is None else processes
+    device_names = visible_devices() if anywhere and n_workers and can_leave(datasets, anywhere) else []
+    shared = spread(anywhere, len(device_names), pack) if len(device_names) > 1 else []
+    shared_ids = {task.id for tasks in shared for task in tasks}
+    stacked = packs([task for task in accelerated if task.id not in shared_ids], pack)
+    return _run(on_cpu, stacked, shared, device_names, datasets, report or (lambda _: None), n_workers)
 
 
 def _run(
     on_cpu: Sequence[Task],
     stacked: Sequence[Sequence[Task]],
     shared: Sequence[Sequence[Task]],
-    apart: Sequence[str],
+    device_names: Sequence[str],
     datasets: Mapping[str, FactorDataset],
     report: Callable[[TaskProgress], None],
     n_workers: int,
 ) -> Iterator[Outcome]:
-    yield from _on_devices(shared, apart, datasets, report, n_workers)
+    yield from _on_devices(shared, device_names, datasets, report, n_workers)
     workers = n_workers and can_leave(datasets, [*on_cpu, *chain(*stacked)])
     for tasks in stacked:
         failures = train(datasets, tasks, report)
@@ -96,7 +96,7 @@ def _on_devices(
     report: Callable[[TaskProgress], None],
     n_workers: int,
 ) -> Iterator[Outcome]:
-    """Packs trained by one process for each device, which sees no other, then scored by all cores."""
+    """Train packs by one process per device, which sees that device alone; then score them on all cores."""
     trained: list[Task] = []
     while waiting:
         alone: list[list[Task]] = []  # of a pack whose process died, each is tried by itself
@@ -140,7 +140,7 @@ def _in_workers(
 
 
 def kinds(tasks: Sequence[Task]) -> list[list[Task]]:
-    """Tasks of one kind together, a step of which takes one as long as the other: same images, plan and structure."""
+    """Tasks grouped by kind: same images, plan and structure, so that their steps take equally long."""
     groups: dict[str, list[Task]] = {}
     for task in tasks:
         plan, member = training_of(task.config)
@@ -150,14 +150,14 @@ def kinds(tasks: Sequence[Task]) -> list[list[Task]]:
 
 
 def packs(tasks: Sequence[Task], size: int) -> list[list[Task]]:
-    """Tasks of one kind together, as far as they can be stacked; those that cannot come first."""
+    """Stacks of at most `size` tasks of one kind; tasks that cannot be stacked come first, each alone."""
     stacked = [task for task in tasks if _stacks(task)]
     groups = [group[start : start + size] for group in kinds(stacked) for start in range(0, len(group), size)]
     return [[task] for task in tasks if not _stacks(task)] + groups
 
 
 def spread(tasks: Sequence[Task], devices: int, largest: int) -> list[list[Task]]:
-    """`packs` as large as the share of the tasks that each of so many devices has, and no larger than `largest`."""
+    """`packs` that share the tasks evenly among devices, none larger than `largest`."""
     return packs(tasks, min(largest, max(1, ceil(len(tasks) / max(1, devices)))))
 
 
@@ -186,8 +186,8 @@ def check_memory(tasks: Sequence[Task], datasets: Mapping[str, FactorDataset], m
 
 
 def _differing(row: Family, member: Member) -> str:
-    others = {name: value for name, value in member.hyper.items() if value != row.hyperparameters[name].default}
-    return setting_text(others, others) or "its defaults"
+    changed = {name: value for name, value in member.hyper.items() if value != row.hyperparameters[name].default}
+    return setting_text(changed, changed) or "its defaults"
 
 
 def _memory(device: torch.device) -> int:

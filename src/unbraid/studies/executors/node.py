@@ -26,7 +26,7 @@ class Order:
     tasks: tuple[Task, ...]  # in one folder; several are trained stacked
     mark: str  # content of MARK
     store: str | None  # address of the study, where that is in an object store
-    files: Files | None  # what there is of the runs; None: not sent, as a node that shares storage needs no copy
+    files: Files | None  # existing files of the runs; None: not sent, as a node that shares storage needs no copy
     version: str  # of unbraid, where the study was started
     scored: bool = True  # else they are trained only: what follows needs no accelerator
 
@@ -35,7 +35,7 @@ class Order:
 class Answer:
     """What a node gives back."""
 
-    # By task; of those that are trained only, of what failed. None: nothing was done, because `Order.files` are needed.
+    # By task; where tasks are only trained, of those that failed. None: nothing was done, as `Order.files` are needed.
     outcomes: Mapping[str, Outcome] | None
     files: Files  # of the finished runs, where the driver has no other way to them
 
@@ -63,20 +63,22 @@ def work(order: Order, datasets: Mapping[str, FactorDataset], tell: Callable[[Ta
         return Answer(None, {})
     with TemporaryDirectory(prefix="unbraid-") as scratch:
         folder = Path(scratch) / Path(order.tasks[0].folder).name
-        here = [replace(task, folder=str(folder)) for task in order.tasks]
+        local_tasks = [replace(task, folder=str(folder)) for task in order.tasks]
         if order.store is not None:
-            names = [path.relative_to(scratch).as_posix() for task in here for path in (task.target, task.working)]
+            names = [
+                path.relative_to(scratch).as_posix() for task in local_tasks for path in (task.target, task.working)
+            ]
             mirror = Mirror(order.store, Path(scratch))
             pull(mirror, *names)
             with carried(mirror, *names):
-                outcomes = do(here)
-                for task in here:
+                outcomes = do(local_tasks)
+                for task in local_tasks:
                     if task.target.exists():
                         discard(mirror, task.working.relative_to(scratch).as_posix())
             return Answer(outcomes, {})
         unpack(order.files or {}, folder)
-        outcomes = do(here)
-        return Answer(outcomes, pack(*(task.target for task in here)))
+        outcomes = do(local_tasks)
+        return Answer(outcomes, pack(*(task.target for task in local_tasks)))
 
 
 def _shared(order: Order) -> bool:

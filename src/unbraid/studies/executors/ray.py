@@ -76,7 +76,7 @@ def run(
 def _groups(
     tasks: Sequence[Task], shares: Mapping[str, float], nodes: Sequence[Mapping[str, float]], pack: int
 ) -> list[list[Task]]:
-    """Which tasks go to the cluster together: packs of those with a GPU for themselves, the others alone."""
+    """Tasks grouped as they are submitted: those with a whole GPU in packs, the others alone."""
     packed = {task.id for task in tasks if _on_whole_gpu(task, shares[task.id])}
     whole = [task for task in tasks if task.id in packed]
     return spread(whole, _places(nodes, 1.0), pack) + [[task] for task in tasks if task.id not in packed]
@@ -93,7 +93,7 @@ def _places(nodes: Sequence[Mapping[str, float]], share: float) -> int:
 
 
 @contextmanager
-def asked(
+def probe_cluster(
     tasks: Sequence[Task],
     datasets: Mapping[str, FactorDataset],
     *,
@@ -101,9 +101,9 @@ def asked(
     gpus_per_run: float | None = None,
     pack: int = PACK,
 ) -> Iterator[tuple[int, Callable[[Sequence[Task]], list[list[Task]]], Callable[..., Any]]]:
-    """What the cluster would do of the runs: how many orders at once, which it would train together, and a caller.
+    """How the cluster would run the tasks: how many at once, how they are grouped, and a caller.
 
-    That calls a function on a node, as a run is called.
+    The caller runs a function on a node, with the resources of a run.
 
     Args:
         tasks, datasets, address, gpus_per_run, pack: as for `run`; there is a task.
@@ -144,7 +144,7 @@ def _checked_nodes(
     address: str,
     shares: Mapping[str, float],
 ) -> list[Mapping[str, float]]:
-    """What each node offers, once it is seen that it suffices."""
+    """The resources of each node, after checking that they suffice."""
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     _check_cores(nodes, address, max(shares.values()))
     check_memory(tasks, datasets, {"cpu": int(max(node.get("memory", 0) for node in nodes)), "cuda": sys.maxsize})
@@ -163,8 +163,8 @@ def _gpus(task: Task, share: float | None) -> float:
 def _check_cores(nodes: Sequence[Mapping[str, float]], address: str, gpus: float) -> None:
     """Raises ValueError where tasks would wait forever."""
     if not any(node.get("CPU", 0) >= 1 and node.get("GPU", 0) >= gpus for node in nodes):
-        wanted = "one core" + (f" and {gpus:g} GPU" if gpus else "")
-        raise ValueError(f"address {address}: no node of the cluster offers {wanted} for a run; see `ray status`")
+        needed = "one core" + (f" and {gpus:g} GPU" if gpus else "")
+        raise ValueError(f"address {address}: no node of the cluster offers {needed} for a run; see `ray status`")
 
 
 def _run(
@@ -201,8 +201,8 @@ class _Submitted:
         self.marked: set[Path] = set()
         self.running: dict[Any, tuple[Sequence[Task], bool]] = {}  # by the reference to the answer; see Order.scored
         self.tries: dict[str, int] = {}
-        self.began: dict[str, float] = {}  # by task, when it said its first word
-        self.over: set[str] = set()  # tasks that were ended for their time
+        self.began: dict[str, float] = {}  # by task, time of its first report
+        self.over: set[str] = set()  # tasks that were ended by their time limit
         environment = {"env_vars": worker_variables()}
         self.remote = ray.remote(num_cpus=1, max_retries=0, runtime_env=environment)(_on_node)
 
@@ -225,7 +225,7 @@ class _Submitted:
         return self.ray.wait(list(self.running), timeout=POLL_SECONDS)[0]
 
     def steps(self) -> Iterator[TaskProgress]:
-        """What the tasks at work said since the last call."""
+        """Progress of running tasks since the last call."""
         at_work = {task.id for tasks, _ in self.running.values() for task in tasks}
         for name, latest in self.ray.get(self.board.take.remote()).items():
             if name in at_work:
@@ -233,7 +233,7 @@ class _Submitted:
                 yield TaskProgress(name, *latest)
 
     def end_stragglers(self) -> None:
-        """End tasks whose time is over: their places are free for others."""
+        """End tasks that have exceeded their time limit, and free their slots."""
         for reference, ((task, *_), _) in self.running.items():  # those with a limit are alone
             limit, began = task.time_limit, self.began.get(task.id)
             if limit is not None and began is not None and time.monotonic() - began > limit:
@@ -246,7 +246,7 @@ class _Submitted:
             yield from self._outcomes(tasks, scored, reference)
 
     def _outcomes(self, tasks: Sequence[Task], scored: bool, reference: Any) -> Iterator[Outcome]:
-        """Of the tasks that were not submitted again."""
+        """Outcomes of the tasks that were not submitted again."""
         errors = self.ray.exceptions
         try:
             answer: Answer = self.ray.get(reference)
@@ -256,7 +256,7 @@ class _Submitted:
             for task in tasks:
                 yield Outcome(task.id, "failed", explain(error.cause), error.traceback_str)
         except errors.RayError as error:  # a node or process that died
-            for task in tasks:  # of a pack, each goes on by itself: one of them may have ended them all
+            for task in tasks:  # of a pack, each continues alone: one of them may have brought down all
                 yield from self._died(task, error, trained=scored and self.splits(task))
         else:
             if answer.outcomes is None:
@@ -287,7 +287,7 @@ class _Submitted:
         yield Outcome(task.id, "failed", died(f"{type(error).__name__}: {reason}", TRIES))
 
     def stop(self) -> None:
-        """Cancel what runs, and wait for its checkpoints."""
+        """Cancel running tasks, and wait for their checkpoints."""
         for reference in self.running:
             self.ray.cancel(reference)
         if self.running:
@@ -298,7 +298,7 @@ class _Submitted:
 
 
 def _board(ray: Any) -> Any:
-    """An actor beside the driver, where nodes leave word; the latest of each run counts."""
+    """An actor on the driver's node to which nodes post progress; only the latest of each run is kept."""
 
     class Board:
         def __init__(self) -> None:
@@ -311,8 +311,8 @@ def _board(ray: Any) -> Any:
             latest, self.latest = self.latest, {}
             return latest
 
-    here = ray.get_runtime_context().get_node_id()
-    near = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(here, soft=False)
+    node = ray.get_runtime_context().get_node_id()
+    near = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node, soft=False)
     return ray.remote(num_cpus=0, scheduling_strategy=near)(Board).remote()
 
 
@@ -325,14 +325,14 @@ def _on_node(order: Order, datasets: Mapping[str, FactorDataset], board: Any) ->
         last[:] = [board.post.remote(step.id, (step.step, dict(step.logs), step.doing))]
 
     for task in order.tasks:
-        tell(TaskProgress(task.id, 0))  # it waits in no queue any more: its time begins
+        tell(TaskProgress(task.id, 0))  # it has left the queue: its time limit starts now
     answer = work(order, datasets, tell)
-    ray.get(last)  # the last word arrives before the answer
+    ray.get(last)  # the last progress report arrives before the answer
     return answer
 
 
 def _fetch(task: Task, files: Files, *, failed: bool) -> None:
-    """Have the files of the run where the driver looks for them."""
+    """Bring the files of the run to the driver's folder."""
     own = {name: content for name, content in files.items() if name.startswith(f"{task.id}/")}
     if own:
         _receive(task, own)

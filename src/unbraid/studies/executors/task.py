@@ -21,15 +21,15 @@ class Task:
     id: str
     config: Mapping[str, Any]  # what config.json will hold; `unbraid.training.train.training_of` reads it
     folder: str  # of the run folders
-    metrics: tuple[str, ...] = ()  # that scores.json is to hold, or to say why not
-    held_out: str | None = None  # of zero_shot among the metrics
+    metrics: tuple[str, ...] = ()  # to score, or to give a reason for in scores.json
+    held_out: str | None = None  # option of the metric zero_shot
     questions: tuple[Mapping[str, Any], ...] = ()  # about images it never saw; see `unbraid.studies.holdout.answers`
     retry: bool = False  # try again the metrics that failed
     checkpoint_every: float = 120.0  # seconds
-    time_limit: float | None = None  # seconds that it may take where it has a process of its own
+    time_limit: float | None = None  # seconds; enforced where the task has its own process
     snapshots: int = 0
     snapshot_metrics: tuple[str, ...] = ("mig",)
-    label: str = ""  # of the setting, where the run is none of those that the study lists
+    label: str = ""  # of the setting, for runs that the study does not list
 
     @property
     def dataset(self) -> str:

@@ -25,9 +25,9 @@ AGAIN = "--retry failed goes on from its last checkpoint"
 def perform(
     datasets: Mapping[str, FactorDataset], tasks: Sequence[Task], report: Callable[[TaskProgress], None]
 ) -> list[Outcome]:
-    """Bring tasks to their end; several are trained stacked, and agree in all that stacked members agree in.
+    """Train and score tasks; several are trained stacked, so they must share what stacked members share.
 
-    What is there already is not done again: a finished run is only scored, by the metrics that its scores lack.
+    Nothing is done twice: a finished run is only scored, by the metrics that its scores lack.
     `unbraid.training.workers.run_jobs` calls this and `train` as they are.
 
     Raises:
@@ -50,8 +50,8 @@ def train(
             return {tasks[0].id: failed(tasks[0], error)}
     else:
         return {}
-    # One of them, or all together, ask too much of the device: they fail alone, or not at all. What the attempt held
-    # is free once the error is forgotten.
+    # One of them, or all together, exceed the device's memory: halve the stack until only the culprits fail. The memory
+    # of this attempt is free once the error is out of scope.
     middle = len(tasks) // 2
     return {**train(datasets, tasks[:middle], report), **train(datasets, tasks[middle:], report)}
 
@@ -63,8 +63,8 @@ def _train(
         return
     plans, members = zip(*(training_of(task.config) for task in tasks), strict=True)
     first = tasks[0]
-    kept = Snapshots(first.snapshots, first.snapshot_metrics)
-    plan = replace(plans[0], checkpoint_seconds=first.checkpoint_every, snapshots=kept, continuable=False)
+    snapshot_plan = Snapshots(first.snapshots, first.snapshot_metrics)
+    plan = replace(plans[0], checkpoint_seconds=first.checkpoint_every, snapshots=snapshot_plan, continuable=False)
     dataset = datasets[tasks[0].dataset]
     for task in tasks:
         task.working.mkdir(parents=True, exist_ok=True)
@@ -116,12 +116,12 @@ def explain(error: BaseException) -> str:
 
 
 def out_of_time(reason: object) -> str:
-    """Why a run failed that was ended for its time, in a line."""
+    """One line on why a run failed that exceeded its time limit."""
     return f"time_limit: {reason}; with a longer one {AGAIN}"
 
 
 def died(reason: object, tries: int) -> str:
-    """Why a run failed whose process ended so often, in a line."""
+    """One line on why a run failed whose process died several times."""
     return f"{reason} ({tries} times); {AGAIN}"
 
 

@@ -26,7 +26,7 @@ Question: TypeAlias = Mapping[str, Any]
 def complete_answers(
     folder: Path, questions: Iterable[Question], dataset: FactorDataset, trust: Collection[str] = ()
 ) -> None:
-    """Add to held_out.json of a finished run the answers that it lacks.
+    """Compute the answers that held_out.json of a finished run lacks.
 
     Args:
         folder: of the run.
@@ -45,17 +45,17 @@ def complete_answers(
 
 
 def missing_answers(answers: Mapping[str, Any], questions: Iterable[Question]) -> list[Question]:
-    """Those of `questions` that these answers, of held_out.json, do not hold, or hold without one of the heads."""
+    """The questions that held_out.json has no answer to, or one that lacks a head."""
     return [question for question in questions if not complete(answers.get(question_id(question)))]
 
 
 def complete(answer: Mapping[str, Any] | None) -> bool:
-    """Whether an answer is there, with every head: one that was given before a head came in is asked again."""
+    """Whether an answer exists and has every head; answers of versions with fewer heads are computed again."""
     return answer is not None and ("accuracy" not in answer or all(answer["accuracy"].get(head) for head in HEADS))
 
 
 def question_id(question: Question) -> str:
-    """The same for the same question."""
+    """A digest of the question."""
     canonical = json.dumps(question, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
@@ -94,10 +94,10 @@ def _of_regressors(encode: Encode, part: SubsetDataset, held_out: str, n_rows: i
     return {
         "errors": {
             regressor: {
-                "gap": dict(zip(names, each.gap.tolist(), strict=True)),
-                "ordinary": dict(zip(names, each.ordinary.tolist(), strict=True)),
+                "gap": dict(zip(names, regressor_errors.gap.tolist(), strict=True)),
+                "ordinary": dict(zip(names, regressor_errors.ordinary.tolist(), strict=True)),
             }
-            for regressor, each in errors.items()
+            for regressor, regressor_errors in errors.items()
         }
     }
 

@@ -50,7 +50,7 @@ BATCH = 256
 
 @dataclass(frozen=True, eq=False)
 class HoldoutResult:
-    """What heads say of images that the model was trained without."""
+    """Accuracy of heads on images that the model was trained without."""
 
     accuracy: Mapping[str, FloatArray]  # by head, (3,): first factor, second factor, both at once
     chance: FloatArray  # (3,) the same for guesses
@@ -142,7 +142,7 @@ def head_accuracies(
             "single": single_code_predictions(rows),
         }
         right = {head: levels == rows.levels.levels[rows.test] for head, levels in predicted.items()}
-    return {head: np.array([*each.mean(axis=0), each.all(axis=1).mean()]) for head, each in right.items()}
+    return {head: np.array([*hits.mean(axis=0), hits.all(axis=1).mean()]) for head, hits in right.items()}
 
 
 def guessing(factors: IntArray | FloatArray, test_factors: IntArray | FloatArray) -> FloatArray:
@@ -202,7 +202,7 @@ def evaluate_regressors(
     train, valid, test, inside = np.split(np.arange(len(codes)), np.cumsum([len(rows) for rows in chosen])[:-1])
     with interruptible():
         results = {name: errors_in_gap(inputs, train, valid, test, inside, name, seed) for name in REGRESSORS}
-    return {name: Errors(each.per_factor, each.ordinary_per_factor) for name, each in results.items()}
+    return {name: Errors(result.per_factor, result.ordinary_per_factor) for name, result in results.items()}
 
 
 def _some(rows: IntArray, n: int, seed: list[int]) -> IntArray:
@@ -217,7 +217,7 @@ def _encoded(encode: Encode, dataset: FactorDataset, rows: IntArray) -> FloatArr
 
 
 def _agreement(classes: IntArray, n: int) -> float:
-    """How often a class drawn from the first `n` rows is that of a row drawn from the others."""
+    """Probability that a class drawn from the first `n` rows equals that of a row drawn from the rest."""
     size = int(classes.max()) + 1
     drawn, true = (np.bincount(rows, minlength=size) / len(rows) for rows in (classes[:n], classes[n:]))
     return float(drawn @ true)

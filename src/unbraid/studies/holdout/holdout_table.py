@@ -1,4 +1,4 @@
-"""What the held-out runs of a study have answered, gathered by the run that saw all images."""
+"""Answers of a study's held-out runs, gathered by the run that saw all images."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,28 +30,32 @@ class RunAnswers:
 def answers_by_run(snapshot: StudySnapshot) -> dict[str, dict[str, RunAnswers]]:
     """By kind ("compositional", "zero_shot") and run, what held-out runs have answered to the study's questions."""
     config = snapshot.config
-    wanted = {kind: (terms(config, kind), _expected(section)) for kind, section in sections(config).items()}
-    found: dict[tuple[str, str, str], dict[int, Mapping[str, Any]]] = {}
+    question_sets = {kind: (terms(config, kind), _expected(section)) for kind, section in sections(config).items()}
+    gathered: dict[tuple[str, str, str], dict[int, Mapping[str, Any]]] = {}
     for name, answers in snapshot.answers.items():
         for answer in answers.values():
             question = answer["question"]
-            asked_for = wanted.get(question["kind"])
-            if asked_for and question["terms"] == asked_for[0] and question["number"] < asked_for[1][question["split"]]:
-                place = (question["kind"], question["of"], question["split"])
-                found.setdefault(place, {})[question["number"]] = {**answer, "run": name}
+            question_set = question_sets.get(question["kind"])
+            if (
+                question_set
+                and question["terms"] == question_set[0]
+                and question["number"] < question_set[1][question["split"]]
+            ):
+                key = (question["kind"], question["of"], question["split"])
+                gathered.setdefault(key, {})[question["number"]] = {**answer, "run": name}
     return {
         kind: {
             run.id: RunAnswers(
                 expected,
                 {
-                    split: [answer for _, answer in sorted(found.get((kind, run.id, split), {}).items())]
+                    split: [answer for _, answer in sorted(gathered.get((kind, run.id, split), {}).items())]
                     for split in expected
                 },
             )
             for run in snapshot.runs
             if not run.is_added
         }
-        for kind, (_, expected) in wanted.items()
+        for kind, (_, expected) in question_sets.items()
     }
 
 
@@ -63,12 +67,12 @@ def _expected(section: CompositionalSection | ZeroShotSection) -> dict[str, int]
 
 
 def answered(snapshot: StudySnapshot) -> dict[str, tuple[int, int]]:
-    """By kind, how many hold-outs have been answered, and how many there are."""
-    found = {}
+    """By kind, the number of answered hold-outs and of all."""
+    counts = {}
     for kind, by_run in answers_by_run(snapshot).items():
-        done = sum(len(answers) for each in by_run.values() for answers in each.answers.values())
-        found[kind] = done, sum(count for each in by_run.values() for count in each.expected.values())
-    return found
+        done = sum(len(answers) for run_answers in by_run.values() for answers in run_answers.answers.values())
+        counts[kind] = done, sum(count for run_answers in by_run.values() for count in run_answers.expected.values())
+    return counts
 
 
 def columns(snapshot: StudySnapshot) -> dict[str, dict[str, float]]:
@@ -80,22 +84,24 @@ def columns(snapshot: StudySnapshot) -> dict[str, dict[str, float]]:
     zero_shot.<regressor>.gap and .ordinary: NRMSE in the gap and on other unseen images, lower is better;
         .cost: the first less the second.
     """
-    found: dict[str, dict[str, float]] = {}
+    columns_by_run: dict[str, dict[str, float]] = {}
     for kind, by_run in answers_by_run(snapshot).items():
-        for run, each in by_run.items():
-            made = _error_columns(each) if kind == "zero_shot" else _accuracy_columns(each, snapshot.config)
-            found.setdefault(run, {}).update(made)
-    return found
+        for run, run_answers in by_run.items():
+            made = (
+                _error_columns(run_answers) if kind == "zero_shot" else _accuracy_columns(run_answers, snapshot.config)
+            )
+            columns_by_run.setdefault(run, {}).update(made)
+    return columns_by_run
 
 
 def _accuracy_columns(of_run: RunAnswers, config: StudyConfig) -> dict[str, float]:
     made: dict[str, float] = {}
     for split in filter(of_run.complete, of_run.expected):
-        for head, each in summaries(of_run.answers[split]).items():
+        for head, head_summary in summaries(of_run.answers[split]).items():
             for place, name in enumerate(_names(config)):
-                made[f"compositional.{head}.{PREFIX[split]}{name}"] = float(each.score[place])
-                if each.spread is not None:
-                    made[f"compositional.{head}.{PREFIX[split]}{name}_spread"] = float(each.spread[place])
+                made[f"compositional.{head}.{PREFIX[split]}{name}"] = float(head_summary.score[place])
+                if head_summary.spread is not None:
+                    made[f"compositional.{head}.{PREFIX[split]}{name}_spread"] = float(head_summary.spread[place])
     return made
 
 
@@ -116,10 +122,10 @@ _PARTS = ("gap", "ordinary")
 
 
 def summaries(answers: Sequence[Mapping[str, Any]]) -> dict[str, Summary]:
-    """By head, several answers of one split as one; of heads that have been asked in all of them."""
+    """By head, the answers of one split combined; only heads that are in all answers."""
     chance = [answer["chance"] for answer in answers]
-    asked = [head for head in HEADS if all(answer["accuracy"].get(head) for answer in answers)]
-    return {head: summary([answer["accuracy"][head] for answer in answers], chance) for head in asked}
+    heads = [head for head in HEADS if all(answer["accuracy"].get(head) for answer in answers)]
+    return {head: summary([answer["accuracy"][head] for answer in answers], chance) for head in heads}
 
 
 def _names(config: StudyConfig) -> list[str]:
@@ -128,7 +134,7 @@ def _names(config: StudyConfig) -> list[str]:
 
 
 def contents(snapshot: StudySnapshot) -> dict[str, dict[str, Any]]:
-    """By kind, every answer and what the columns make of them, as plain data."""
+    """By kind, every answer and the columns computed from them, as plain data."""
     made = columns(snapshot)
     return {
         kind: {

@@ -1,4 +1,4 @@
-"""What is kept from a model in training, so that it can be asked about it afterwards."""
+"""Images held out of training, for questions about them afterwards."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

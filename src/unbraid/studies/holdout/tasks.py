@@ -1,8 +1,8 @@
-"""The runs of a study that are trained without some images, and what they are asked about these.
+"""The runs of a study that are trained without some images, and the questions about these images.
 
-They are runs like any other, with a folder of their own in runs/, but no rows of the results: what comes of them
-belongs to the run with the same family, setting and seed that saw all images. held_out.json in a run folder holds
-the answers by question, so that a run is trained once, whatever it is asked.
+They are runs like any other, with a folder of their own in runs/, but they have no row in the results: their answers
+belong to the run with the same family, setting and seed that saw all images. held_out.json in a run folder holds the
+answers by question, so that one training serves all questions.
 """
 
 import json
@@ -39,15 +39,15 @@ def held_out_tasks(
     described = []
     for kind, number, holdout in _holdouts(study.config, dataset):
         part = leave_out(dataset, holdout.without)
-        about = _described(part, around, holdout)
-        datasets[about["content"]] = part
-        described.append((kind, number, holdout, about))
+        record = _described(part, around, holdout)
+        datasets[record["content"]] = part
+        described.append((kind, number, holdout, record))
     runs, every, limit = expand(study.config, around), study.config.checkpoint_every, study.config.time_limit
     if described:
         _check_families(runs, described[0][0], datasets[described[0][3]["content"]])
     for planned in runs:
-        for kind, number, holdout, about in described:
-            config = {**planned.config, "dataset": about}
+        for kind, number, holdout, record in described:
+            config = {**planned.config, "dataset": record}
             question = {
                 "kind": kind, "of": planned.id, "split": holdout.split, "number": number, "name": holdout.name,
                 "without": _plain(holdout.without), "terms": terms(study.config, kind),
@@ -60,7 +60,7 @@ def held_out_tasks(
 
 
 def _check_families(runs: Sequence[Planned], kind: str, part: FactorDataset) -> None:
-    """Raises ValueError for a family that must be told of a full grid, which a part of one is not."""
+    """Raises ValueError for a family whose supervision needs a full grid of factors."""
     for config in {planned.family: planned.config for planned in runs}.values():
         row = find_family(config["family"])
         if row.supervision:
@@ -101,7 +101,7 @@ def sections(config: StudyConfig) -> dict[str, CompositionalSection | ZeroShotSe
 
 
 def terms(config: StudyConfig, kind: str) -> dict[str, Any]:
-    """What decides an answer beside the hold-out itself."""
+    """All that determines an answer besides the hold-out itself."""
     section = sections(config)[kind]
     chosen = {"n_rows": section.n_rows, "seed": section.seed}
     if isinstance(section, ZeroShotSection):

@@ -1,4 +1,4 @@
-"""Trackers that are told of the runs of a study: `track: [tensorboard, wandb, mlflow]` in its YAML.
+"""Trackers of a study's runs: `track: [tensorboard, wandb, mlflow]` in its YAML.
 
 Each is one function `write(record, folder)` that puts a run into the tracker's own files beneath `folder`, in place of
 what it wrote of that run before. Everything stays on this machine: none of them is given an address, unless
@@ -51,7 +51,7 @@ TRACKERS: Table[Tracker] = Table(
 
 
 class TrackingWarning(UserWarning):
-    """A tracker was not told of a run; the run itself is whole."""
+    """A tracker failed to record a run; the run itself is complete."""
 
 
 def check_names(names: Iterable[str]) -> None:
@@ -65,7 +65,7 @@ def check_names(names: Iterable[str]) -> None:
 
 
 class Tracking:
-    """Tells the trackers of a study of every run that ends, and those that can of runs that train."""
+    """Records every run that ends in the study's trackers, and running ones where the tracker supports it."""
 
     def __init__(self, study: StudyPart, planned: Mapping[str, Planned]) -> None:
         self.study, self.folder = study, study.require_folder() / FOLDER
@@ -78,22 +78,22 @@ class Tracking:
         if run.id in self.planned and run.state in ("finished", "diverged"):
             self._tell(run, live)
         elif live is not None:
-            self._asked("wandb", run.id, live.leave)
+            self._attempt("wandb", run.id, live.leave)
 
     def watch(self, run: str, step: int, logs: Mapping[str, float]) -> None:
         """A run that trains, about twice a second."""
         if "wandb" not in self.study.config.track or run not in self.planned or not logs:
             return
         if run not in self.live:
-            self.live[run] = self._asked("wandb", run, partial(self._begin, run))
+            self.live[run] = self._attempt("wandb", run, partial(self._begin, run))
         if (live := self.live[run]) is not None:
-            self._asked("wandb", run, partial(live.log, step, logs))
+            self._attempt("wandb", run, partial(live.log, step, logs))
 
     def leave(self) -> None:
         """The study stops: what still trains is continued under another sitting."""
         for run, live in self.live.items():
             if live is not None:
-                self._asked("wandb", run, live.leave)
+                self._attempt("wandb", run, live.leave)
 
     def _begin(self, run: str) -> wandb.Live:
         place = self.folder / "wandb"
@@ -102,16 +102,16 @@ class Tracking:
 
     def _tell(self, run: RunView, live: "wandb.Live | None") -> None:
         names = self.study.config.track
-        record = self._asked(", ".join(names), run.id, partial(tracked_run, self.study.config.name, run))
+        record = self._attempt(", ".join(names), run.id, partial(tracked_run, self.study.config.name, run))
         if record is None:
             if live is not None:
-                self._asked("wandb", run.id, live.leave)
+                self._attempt("wandb", run.id, live.leave)
             return
         content = hashlib.sha256(json.dumps([run.state, record.scores], sort_keys=True).encode()).hexdigest()[:16]
         for name in names:
             begun = live if name == "wandb" else None
             if begun is not None or _known(self.folder, name).get(run.id) != content:
-                self._asked(name, run.id, partial(self._write, name, record, begun, content))
+                self._attempt(name, run.id, partial(self._write, name, record, begun, content))
 
     def _write(self, name: str, record: TrackedRun, live: "wandb.Live | None", content: str) -> None:
         place = self.folder / name
@@ -122,8 +122,8 @@ class Tracking:
             TRACKERS[name].write(record, place)
         store.write_json(self.folder / f"{name}.json", {**_known(self.folder, name), record.run.id: content})
 
-    def _asked(self, name: str, run: str, ask: Callable[[], Answer]) -> Answer | None:
-        """What the tracker answers; None where it failed, as whatever it trips over must not stop the training."""
+    def _attempt(self, name: str, run: str, ask: Callable[[], Answer]) -> Answer | None:
+        """The tracker's result; None, with a warning, if it failed: no tracker error may stop the training."""
         try:
             return ask()
         except Exception as error:
@@ -136,7 +136,7 @@ class Tracking:
 
 @contextmanager
 def tracked(study: StudyPart, planned: Mapping[str, Planned], runs: Iterable[RunView]) -> Iterator[Tracking]:
-    """Tells the trackers of a study of its runs, and first of those that ended and that they do not know yet."""
+    """Records runs in the study's trackers; first those that ended and are not recorded yet."""
     tracking = Tracking(study, planned)
     for run in runs if study.config.track else ():
         tracking(run)
@@ -147,7 +147,7 @@ def tracked(study: StudyPart, planned: Mapping[str, Planned], runs: Iterable[Run
 
 
 def _known(folder: Path, name: str) -> dict[str, str]:
-    """By run, a hash of what the tracker was told of it; nothing where that is damaged, so that it is told again."""
+    """By run, a hash of its last record; empty if the file is damaged, so that runs are recorded again."""
     try:
         return read_object(folder / f"{name}.json")
     except ValueError:

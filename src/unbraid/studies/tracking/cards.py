@@ -19,12 +19,12 @@ EXPERIMENT = "unbraid score"
 def track_cards(
     cards: Mapping[str, ScoreCard], trackers: Sequence[str], configs: Mapping[str, Mapping[str, Any]], folder: Path
 ) -> list[Path]:
-    """Tell trackers of the scores of models, each as a run that takes the place of what was told of it before.
+    """Record the scores of models in trackers, each as a run that replaces its earlier record.
 
     Args:
         cards: by the name of the model, a path.
         trackers: of `TRACKERS`.
-        configs: settings of each model, by its name; they need not be there.
+        configs: settings of models, by name; may be missing.
         folder: in which `tracking/<tracker>` is made.
 
     Returns:

@@ -1,4 +1,4 @@
-"""What trackers are told of a run."""
+"""A run as trackers record it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ def named(run: RunView | Planned) -> str:
 
 
 def tracked_run(study: str, run: RunView) -> TrackedRun:
-    """What a tracker is told of a run that ended.
+    """The record of a run that ended.
 
     Raises:
         ValueError: a file in it is damaged.

@@ -18,7 +18,7 @@ LONGEST = 128  # characters of a project's name
 
 
 class Live:
-    """A run that is told of while it trains."""
+    """A run that is logged while it trains."""
 
     def __init__(self, study: str, run: Planned, folder: Path) -> None:
         _forget(run.id, folder)
@@ -26,13 +26,13 @@ class Live:
         self.step = _sent(self.session)
 
     def log(self, step: int, logs: Mapping[str, float]) -> None:
-        """The latest point of every curve; what was told already is not told again."""
+        """Log the latest point of every curve, once."""
         if step > self.step and logs:
             self.session.log({"step": step, **{f"train/{name}": value for name, value in logs.items()}})
             self.step = step
 
     def end(self, record: TrackedRun, folder: Path) -> None:
-        """Finish it. What lies here is written anew with every point of its curves; what was sent keeps its points."""
+        """Finish the run. Offline it is written again with all points of its curves; online it keeps those sent."""
         if _mode() == "online":
             _finish(self.session, record)
         else:
@@ -58,7 +58,7 @@ def write(record: TrackedRun, folder: Path) -> None:
 
 
 def settings_of(config: Mapping[str, Any]) -> dict[str, Any]:
-    """What is known of a run before it ends."""
+    """Settings of a run, known before it ends."""
     chosen = {name: config[name] for name in ("family", "seed", "steps", "batch_size") if name in config}
     return {**chosen, **config.get("hyperparameters", {})}
 
@@ -100,7 +100,7 @@ def _begun(study: str, run: Any, settings: Mapping[str, Any], folder: Path) -> A
 
 
 def _sent(session: Any) -> int:
-    """The last step that W&B has of a run which it knew before; what it has cannot be replaced, only repeated."""
+    """The last step of a resumed run that W&B has already, -1 without: its points cannot be replaced, only repeated."""
     return int(session.summary.get("step", -1)) if session.resumed else -1
 
 
