@@ -202,7 +202,7 @@ def _of_models(
     from unbraid.scoring.score import choose
 
     choose(trusting(chosen["metrics"]))
-    read = files.each(lambda path: read_labelled(path, description)[0])
+    read = files.map(lambda path: read_labelled(path, description)[0])
     models = by_short_name({str(path): representation for path, representation in read.items()})
     with metric_progress() as progress:
         comparison = compare_models(

@@ -112,14 +112,14 @@ def _folder(
     run: Path, out: Path, name: str | None, chosen: str | None, scores: Path | None, trust: Collection[str]
 ) -> None:
     require("torch", "train", "reading a run")
-    from unbraid.runs.run_export import export_folder, told_in_config
+    from unbraid.runs.run_export import export_folder, own_images_path
     from unbraid.studies.origin import origin_of
 
     standing = origin_of(run, trust=trust)
     how_chosen = "\n\n".join(filter(None, (chosen, standing))) or None
     exported = export_folder(run, out, name=name, chosen=how_chosen, scores=scores, trust=trust)
     say(f"wrote {out}; its model card is {out / 'README.md'}")
-    if place := told_in_config(exported):
+    if place := own_images_path(exported):
         say(f"note: {out / 'config.json'} names the place of your images, {place}")
 
 

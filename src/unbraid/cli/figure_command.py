@@ -106,7 +106,7 @@ def figure(
     shown = None if factors is None else listed(factors)
     description = labels_of(labels, shown, kinds, period, missing, key=key)
     with nullcontext() if path is None else at_hand(path) as local:
-        if local and (key is not None or not description.own or (shown and local.is_file())):
+        if local and (key is not None or not description.in_codes_file or (shown and local.is_file())):
             from unbraid.runs.labelled_codes import read_labelled
 
             source = open_source(read_labelled(local, description)[0])

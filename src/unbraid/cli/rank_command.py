@@ -253,7 +253,7 @@ def _ranked(
     from unbraid.studies.rank_models import rank as rank_codes
     from unbraid.studies.rank_models import read_model
 
-    models = files.each(lambda path: read_model(str(path), code_path(path, codes), wide=top is not None))
+    models = files.map(lambda path: read_model(str(path), code_path(path, codes), wide=top is not None))
     groups = None if by is None else group_names(files.paths, by)
     options = {name: value for name, value in options.items() if value is not None}
     with stage_progress("comparing models") as progress:

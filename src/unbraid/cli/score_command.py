@@ -301,11 +301,11 @@ def score(
         with metric_progress(what) as progress:
             card = score_path(source, labelled, baselines=baselines, trust=trust, progress=progress, **options)
         card = replace(card, path=EXAMPLE if example else str(path), options=tuple(words))
-        if path.is_dir() and is_run(path) and description.own and not description.taken and not blocked:
+        if path.is_dir() and is_run(path) and description.in_codes_file and not description.row_columns and not blocked:
             written.append(_keep_scores(path, card))
         return card if alone else without_samples(card)
 
-    cards = {card.path or "": card for card in models.each(score_model).values()}
+    cards = {card.path or "": card for card in models.map(score_model).values()}
     if alone:
         card = next(iter(cards.values()))
         _show_one(card, to, how_many)
@@ -352,7 +352,7 @@ def _configs(models: "Models", by: str | None) -> dict[str, dict[str, Any]]:
         columns = run_columns(path)
         return {} if is_run(path) else {_column(name): value for name, value in columns.items() if name != by}
 
-    return {str(path): columns for path, columns in models.each(config_of).items()}
+    return {str(path): columns for path, columns in models.map(config_of).items()}
 
 
 def _column(key: str) -> str:

@@ -1,1 +1,1 @@
-"""Trained models as folders of plain files: reading them, and what can be asked of a model."""
+"""Trained models as folders of plain files: reading, encoding, decoding, pages and export."""

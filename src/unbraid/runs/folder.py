@@ -1,4 +1,4 @@
-"""The files of a run folder, as far as they can be read without torch."""
+"""The files of a run folder that can be read without torch."""
 
 import hashlib
 import json
@@ -44,9 +44,9 @@ def read_folder(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
     described, ended = f"{place}/{CONFIG}", f"{place}/{STATUS}"
     if place.endswith(WORKING) or not os.path.isfile(described):
         raise _no_run(place)
-    config, status = (read_object(each, advice="; delete the folder and train again") for each in (described, ended))
-    if isinstance(found := config.get("format"), int) and found != FORMAT:
-        raise ValueError(f"{path}: its format is {found}; this version of unbraid reads {FORMAT}")
+    config, status = (read_object(file, advice="; delete the folder and train again") for file in (described, ended))
+    if isinstance(version := config.get("format"), int) and version != FORMAT:
+        raise ValueError(f"{path}: its format is {version}; this version of unbraid reads {FORMAT}")
     check_record(RunRecord, config, described)
     check_record(StatusRecord, status, ended)
     status.pop(KEY, None)
@@ -54,7 +54,7 @@ def read_folder(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def check_there(paths: Iterable[Path]) -> None:
-    """Raises FileNotFoundError for the first file or folder that is not there; ValueError where it is being trained."""
+    """Raises FileNotFoundError for the first path that does not exist; ValueError if it is still being trained."""
     for path in paths:
         if not path.exists():
             raise _no_run(os.fspath(path))
@@ -76,7 +76,7 @@ def _no_run(place: str) -> Exception:
 
 
 def find_codes(path: Path, status: Mapping[str, Any] | None = None) -> Path:
-    """The file of codes that a path stands for: itself, or that of a run, of any framework, or added to a study.
+    """The file of codes for a path: the file itself, or that in the folder of a run, a foreign model or an added one.
 
     Args:
         path: of the file or folder.
@@ -101,38 +101,38 @@ def find_codes(path: Path, status: Mapping[str, Any] | None = None) -> Path:
 
 
 def read_codes(path: Path, status: Mapping[str, Any] | None = None) -> Representation:
-    """The representation that a path stands for, as `find_codes` has it.
+    """The representation in the file that `find_codes` returns.
 
     Raises:
         FileNotFoundError, ValueError: as `find_codes`; and where the file is damaged.
     """
-    found = find_codes(path, status)
-    if found != path / CODES:
-        return Representation.load(found)
+    file = find_codes(path, status)
+    if file != path / CODES:
+        return Representation.load(file)
     try:
-        return Representation.load(found)
+        return Representation.load(file)
     except ValueError as error:
-        raise damaged(found, str(error).removeprefix(f"{found}: ")) from None
+        raise damaged(file, str(error).removeprefix(f"{file}: ")) from None
 
 
 def damage_of(path: Path, status: Mapping[str, Any]) -> str | None:
-    """What is wrong where a file of a finished run is missing, or of another length than when it was written."""
+    """An error line if a file of a finished run is missing or has changed its length; None otherwise."""
     place = os.fspath(path)
     for name, size in status.get("files", {}).items():
         file = f"{place}/{name}" if name in LASTING else os.fspath(below(path, name))
-        found = _size(file)
-        if found != size:
-            reason = "it is missing" if found is None else f"it has {found:,} bytes and had {size:,}"
+        length = _size(file)
+        if length != size:
+            reason = "it is missing" if length is None else f"it has {length:,} bytes and had {size:,}"
             return str(damaged(file, reason))
     return None
 
 
 def _size(file: str) -> int | None:
     try:
-        about = os.stat(file)
+        stats = os.stat(file)
     except OSError:
         return None
-    return about.st_size if S_ISREG(about.st_mode) else None
+    return stats.st_size if S_ISREG(stats.st_mode) else None
 
 
 def damaged(path: str | Path, reason: object) -> ValueError:
@@ -146,9 +146,9 @@ def damaged(path: str | Path, reason: object) -> ValueError:
 def run_id(config: Mapping[str, Any]) -> str:
     """A name for the run: the same for the same images, family, settings, seed, steps, device and precision.
 
-    The images count by their content, so that a dataset has the same id under its name, its path and in memory.
-    Precision counts as it was asked for: "auto" is one id on every machine. The first training version of a family
-    counts as none, which configs of before have.
+    Images are identified by their content, so that the id is the same for a dataset by name, by path and in memory.
+    Precision is that requested: "auto" gives one id on every machine. Training version 1 is left out, as in older
+    configs.
     """
     config = dict(config)
     config["precision"] = config.pop("requested_precision", config["precision"])
@@ -160,10 +160,10 @@ def run_id(config: Mapping[str, Any]) -> str:
 
 
 def tidy(folder: Path, *, continuable: bool = False) -> None:
-    """Remove from a finished folder what only its training needed; its rename came first, so nothing is lost.
+    """Remove files from a finished folder that only its training needed.
 
     Args:
-        continuable: leave the last checkpoint, with which the training can go on.
+        continuable: leave the last checkpoint, from which the training can be continued.
     """
     names = (CHECKPOINT, CONFIG, STATUS, WEIGHTS, CODES, CURVES, SNAPSHOTS, HELD_OUT, SCORES)
     unfinished = tuple(f".{name}." for name in names)

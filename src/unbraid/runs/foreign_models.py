@@ -1,4 +1,4 @@
-"""Folders of models that another framework trained: which file holds the codes, which the labels, what their config is.
+"""Folders of models trained by other frameworks: their files of codes and labels, and their configs.
 
 Files are found by their usual names, or by a pattern. Nothing is unpickled or executed.
 """
@@ -29,7 +29,7 @@ DEEPEST, MOST_COLUMNS = 4, 1_000
 
 
 def is_run(path: Path) -> bool:
-    """Whether a folder is that of a run of `unbraid.train`, finished or not, or of codes that were added to a study."""
+    """Whether a folder is that of a run of `unbraid.train`, finished or not, or of codes added to a study."""
     if path.name.endswith(WORKING) or any((path / name).exists() for name in (STATUS, CURVES, SNAPSHOTS)):
         return True
     config = path / CONFIG
@@ -43,23 +43,23 @@ def is_run(path: Path) -> bool:
 
 
 def is_fitted(folder: Path) -> bool:
-    """Whether a folder is that of `unbraid fit`, in which studies and a model lie and which is neither."""
+    """Whether a folder is that of `unbraid fit`, which contains studies and a model but is neither."""
     return (folder / FITTED).is_file() and (folder / "search" / "study.yaml").is_file()
 
 
 def check_not_fitted(folder: Path) -> None:
     """Raises ValueError for the folder of `unbraid fit`."""
     if is_fitted(folder):
-        there = " or ".join(str(folder / name) for name in ("model", "study", "search") if (folder / name).is_dir())
-        raise ValueError(f"{folder} is a folder of `unbraid fit`, neither a model nor a study; give {there}")
+        folders = " or ".join(str(folder / name) for name in ("model", "study", "search") if (folder / name).is_dir())
+        raise ValueError(f"{folder} is a folder of `unbraid fit`, neither a model nor a study; give {folders}")
 
 
 def fitted_images(run: Path, name: str) -> Path | None:
-    """The images that a folder of `unbraid fit` keeps, where a run in it was trained on them; it may have moved."""
+    """The images in the folder of `unbraid fit` around a run that was trained on them; the folder may have moved."""
     for folder in run.resolve().parents[:3]:
         images = folder / FITTED_IMAGES
-        there = (folder / FITTED).is_file() and images.is_file() and images.resolve() == images
-        if there and Path(name).parts[-2:] == images.parts[-2:]:
+        is_fit_folder = (folder / FITTED).is_file() and images.is_file() and images.resolve() == images
+        if is_fit_folder and Path(name).parts[-2:] == images.parts[-2:]:
             return images
     return None
 
@@ -70,10 +70,10 @@ def models_below(
     """The folders of models in a folder, by name: itself, or those below it that hold a file of codes.
 
     Args:
-        folder: to look in; what is hidden in it is left out.
-        pattern: of the names of files of codes, such as "z_*.npy"; default the usual names.
-        depth: how far down.
-        failed: takes the folders that hold no model beside those that do, and why.
+        folder: to search; hidden entries are skipped.
+        pattern: for names of files of codes, such as "z_*.npy"; default the usual names.
+        depth: levels of folders to search.
+        failed: is filled with folders without a model, next to others with one, and the reasons.
 
     Raises:
         ValueError: a folder holds more than one file of codes, and there is no `failed`.
@@ -105,34 +105,34 @@ def code_file(folder: Path, pattern: str | None = None) -> Path | None:
     """The file of codes in the folder of a model; None where there is none.
 
     Raises:
-        ValueError: there are several, or the pattern is none.
+        ValueError: there are several, or the pattern is not valid.
     """
     if pattern is None:
-        found = foreign_files(folder, CODES)
+        candidates = foreign_files(folder, CODES)
     else:
         try:
             files = sorted(folder.glob(pattern))
         except (ValueError, NotImplementedError):
             raise ValueError(f"--codes {pattern}: no pattern of file names, such as 'z_*.npy'") from None
-        found = [each for each in files if each.is_file() and each.stem.lower() not in LABELS]
-    if len(found) > 1:
-        names = ", ".join(os.path.relpath(each, folder) for each in found[:4])
-        several = "several files" if pattern is None else f"{len(found)} files that --codes {pattern} names"
+        candidates = [file for file in files if file.is_file() and file.stem.lower() not in LABELS]
+    if len(candidates) > 1:
+        names = ", ".join(os.path.relpath(file, folder) for file in candidates[:4])
+        several = "several files" if pattern is None else f"{len(candidates)} files that --codes {pattern} names"
         how = "name one by --codes z.npy (unbraid score and rank), or give the file itself"
         raise ValueError(f"{folder}: {several} may hold the codes ({names}); {how}")
-    return found[0] if found else None
+    return candidates[0] if candidates else None
 
 
 def require_codes(folder: Path, pattern: str | None = None) -> Path:
     """As `code_file`.
 
     Raises:
-        FileNotFoundError: there is none; the line says what was looked for.
+        FileNotFoundError: there is none; the message says which names were searched for.
     """
-    found = code_file(folder, pattern)
-    if found is None:
+    file = code_file(folder, pattern)
+    if file is None:
         raise no_models(folder, pattern)
-    return found
+    return file
 
 
 def code_path(path: Path, pattern: str | None = None) -> Path:
@@ -141,9 +141,9 @@ def code_path(path: Path, pattern: str | None = None) -> Path:
 
 
 def no_models(folder: Path, pattern: str | None = None) -> FileNotFoundError:
-    """Why a folder is no model, and holds none."""
+    """The error for a folder that neither is a model nor contains one."""
     looked = f"a file {pattern}" if pattern else "codes.npy, embeddings.npz, z.csv or the like"
-    pickled = next((each for each in sorted(folder.rglob("*")) if each.suffix in PICKLED and each.stem in CODES), None)
+    pickled = next((file for file in sorted(folder.rglob("*")) if file.suffix in PICKLED and file.stem in CODES), None)
     end = f"; {pickled} is pickled and never opened, save an array by numpy.save" if pickled else ""
     another = "; --codes 'latent_*.npy' (unbraid score and rank) names another file, or give the file itself"
     how = "" if pattern else another
@@ -157,30 +157,30 @@ def label_file(folder: Path, codes: Path) -> Path | None:
         ValueError: there are several.
     """
     for place in dict.fromkeys((codes.parent, folder, folder.absolute().parent)):
-        found = foreign_files(place, LABELS)
-        if len(found) > 1:
-            names = ", ".join(each.name for each in found)
+        tables = foreign_files(place, LABELS)
+        if len(tables) > 1:
+            names = ", ".join(table.name for table in tables)
             raise ValueError(f"{place}: several files may hold the labels ({names}); name one by --labels")
-        if found:
-            return found[0]
+        if tables:
+            return tables[0]
     return None
 
 
 def foreign_files(folder: Path, stems: Sequence[str]) -> list[Path]:
-    """The files of numbers that are called so."""
+    """Files of arrays or tables with one of these stems."""
     suffixes = {*READABLE, *TABLES}
     return sorted(
-        each
-        for each in folder.iterdir()
-        if each.suffix.lower() in suffixes and each.stem.lower() in stems and each.is_file()
+        file
+        for file in folder.iterdir()
+        if file.suffix.lower() in suffixes and file.stem.lower() in stems and file.is_file()
     )
 
 
 def config_columns(folder: Path) -> dict[str, Any]:
-    """What the config of a model says, flattened: {"model.beta": 4, "seed": 0}; empty without one.
+    """The config of a model, flattened: {"model.beta": 4, "seed": 0}; empty without one.
 
     Raises:
-        ValueError: the file is no YAML or JSON; the line names it.
+        ValueError: the file is not valid YAML or JSON; the message names it.
     """
     path = next((folder / name for name in CONFIGS if (folder / name).is_file()), None)
     if path is None:

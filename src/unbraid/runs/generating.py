@@ -1,4 +1,4 @@
-"""Codes that a model's own prior draws, and codes on the way from one image to another."""
+"""Codes drawn from a model's prior, and interpolated between images."""
 
 from collections.abc import Sequence
 
@@ -11,10 +11,10 @@ from unbraid.families.family import Family, Part
 
 
 def drawn_by_parts(parts: Sequence[Part], normal: Tensor) -> Tensor:
-    """Codes (n, n_codes) of the prior where the family has no other: standard normal, uniform on circles.
+    """Codes (n, n_codes) of the default prior: standard normal, and uniform on circles.
 
     Args:
-        parts: what the codes are; each has a prior.
+        parts: the kinds of codes; each has a prior.
         normal: (n, n_codes) standard normal.
     """
     pieces = [
@@ -26,7 +26,7 @@ def drawn_by_parts(parts: Sequence[Part], normal: Tensor) -> Tensor:
 
 
 def noise(n: int, n_codes: int, seed: int) -> tuple[Tensor, Tensor]:
-    """Standard normal and uniform numbers, (n, n_codes) each; of the first rows the same for any n."""
+    """Standard normal and uniform numbers, (n, n_codes) each; the first rows are the same for any n."""
     rows = [np.random.default_rng((seed, row)) for row in range(n)]
     normal = np.array([rng.standard_normal(n_codes) for rng in rows], dtype=np.float32)
     uniform = np.array([rng.random(n_codes) for rng in rows], dtype=np.float32)
@@ -34,7 +34,7 @@ def noise(n: int, n_codes: int, seed: int) -> tuple[Tensor, Tensor]:
 
 
 def has_prior(family: Family, parts: Sequence[Part]) -> bool:
-    """Whether codes can be drawn: what is fitted, or a point on a sphere, comes with no distribution."""
+    """Whether codes can be drawn: families that are fitted, and points on spheres, have no prior."""
     if family.draw_prior is not None:
         return True
     return family.fit is None and all(part.kind in ("gaussian", "circle") for part in parts)
@@ -43,12 +43,12 @@ def has_prior(family: Family, parts: Sequence[Part]) -> bool:
 def between(parts: Sequence[Part], one: FloatArray, other: FloatArray, share: FloatArray) -> FloatArray:
     """Codes (n, n_steps, n_codes) from `one` to `other`, (n, n_codes) each.
 
-    Straight, but for circles and spheres: these are gone around at an even pace, the shorter way.
+    Linear, except on circles and spheres, where the path is the shorter arc at constant speed.
 
     Args:
-        parts: what the codes are.
+        parts: the kinds of codes.
         one, other: the ends.
-        share: (n_steps,) of the way, 0 to 1.
+        share: (n_steps,) of the path, 0 to 1.
     """
     pieces, start = [], 0
     for part in parts:
@@ -68,7 +68,7 @@ def between(parts: Sequence[Part], one: FloatArray, other: FloatArray, share: Fl
 
 
 def _any_right_angle(points: FloatArray) -> FloatArray:
-    """Unit vectors at right angles to points (..., size) of length 1, for ends that lie opposite each other."""
+    """Unit vectors orthogonal to points (..., size) of length 1, for antipodal ends."""
     axis = np.eye(points.shape[-1])[np.abs(points).argmin(-1)]
     across = axis - (axis * points).sum(-1, keepdims=True) * points
     return across / np.linalg.norm(across, axis=-1, keepdims=True)

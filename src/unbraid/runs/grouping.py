@@ -1,4 +1,4 @@
-"""Groups of models by their names, their folders, or what the folders of runs say of them."""
+"""Groups of models by their names, their folders, or the configs of runs."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from unbraid.runs.folder import read_folder
 from unbraid.runs.foreign_models import config_columns, is_run
 
 UNGROUPED = "-"  # the group of models that lack the column of groups
-NUMBERED = re.compile(r"[-_.]?(seed)?[-_.]?\d+$")  # at the end of the names of models that differ in it alone
+NUMBERED = re.compile(r"[-_.]?(seed)?[-_.]?\d+$")  # the number at the end of a model's name
 
 
 def group_names(paths: Sequence[Path], by: str) -> list[str]:
@@ -22,18 +22,18 @@ def group_names(paths: Sequence[Path], by: str) -> list[str]:
 
     Args:
         paths: files of codes or folders of runs.
-        by: "folder", in which it lies; "name", less the number at its end (beta4-0.npy is of beta4); a pattern with
-            brackets around the group, such as "(beta[0-9]+)"; a column of runs: family, setting, seed, dataset, steps,
-            batch_size or hyper.<name>; of models of other frameworks a key of their configs, such as model.beta, or
-            "setting", all that varies but the seed; or a label for each, with commas between.
+        by: "folder": the parent folder; "name": the name without the number at its end (beta4-0.npy is of beta4); a
+            pattern with parentheses around the group, such as "(beta[0-9]+)"; a column of runs: family, setting, seed,
+            dataset, steps, batch_size or hyper.<name>; for models of other frameworks a key of their configs, such as
+            model.beta, or "setting", all that varies but the seed; or a label for each model, separated by commas.
 
     Raises:
-        ValueError: no such column, no run, a pattern that does not match, or not as many labels as models.
+        ValueError: an unknown column, a path that is no run, a pattern without a match, or a wrong number of labels.
     """
     if by == "folder":
         return [path.absolute().parent.name or "." for path in paths]
     if by == "name":
-        return [NUMBERED.sub("", called) or called for called in map(name_of, paths)]
+        return [NUMBERED.sub("", name) or name for name in map(name_of, paths)]
     if "(" in by:
         return [_matched(path, by) for path in paths]
     if "," in by:
@@ -45,7 +45,7 @@ def group_names(paths: Sequence[Path], by: str) -> list[str]:
 
 
 def run_columns(path: Path) -> dict[str, Any]:
-    """What tells a run from others, by the names of the columns of results; of other frameworks, by those of configs.
+    """Settings of a run by the names of results' columns; for other frameworks, the entries of its config.
 
     Raises:
         ValueError: a config is damaged.
@@ -53,9 +53,9 @@ def run_columns(path: Path) -> dict[str, Any]:
     if not is_run(path):
         return config_columns(path)
     if (path / ADDED_CODES).is_file():
-        about = read_object(path / CONFIG)
-        own = {name: about[name] for name in ("family", "setting", "seed")}
-        return own | {f"hyper.{name}": value for name, value in about.get("hyperparameters", {}).items()}
+        record = read_object(path / CONFIG)
+        own = {name: record[name] for name in ("family", "setting", "seed")}
+        return own | {f"hyper.{name}": value for name, value in record.get("hyperparameters", {}).items()}
     config, _ = read_folder(path)
     hyper = config["hyperparameters"]
     return {
@@ -66,57 +66,57 @@ def run_columns(path: Path) -> dict[str, Any]:
 
 
 def name_of(path: Path) -> str:
-    """What a model is called: as its folder, or as its file without the suffix."""
+    """The name of a model: that of its folder, or of its file without the suffix."""
     return path.name if path.is_dir() else path.stem
 
 
 def is_seed(column: str) -> bool:
-    """Whether a column of a config is that of the seed: seed, random_seed, train.seed, ..."""
+    """Whether a column of a config is a seed: seed, random_seed, train.seed, ..."""
     return re.split(r"[._]", column.lower())[-1] == "seed"
 
 
-def varying(found: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The columns of configs that are not the same of all models that have a config.
+def varying(configs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The columns that differ among the models with a config.
 
-    Text that is another of every model, such as a name or a path, is left out where the models have several seeds.
+    If the models have several seeds, text that is different for every model, such as a name or path, is left out.
     """
-    found = list(filter(None, found))
-    values = {name: [repr(columns.get(name)) for columns in found] for name in dict.fromkeys(chain(*found))}
+    configs = list(filter(None, configs))
+    values = {name: [repr(columns.get(name)) for columns in configs] for name in dict.fromkeys(chain(*configs))}
     varied = [name for name, own in values.items() if len(set(own)) > 1]
     if not any(is_seed(name) for name in varied):
         return varied
     own_text = {
         name for name in varied
-        if len(set(values[name])) == len(found) and all(isinstance(each.get(name), str) for each in found)
+        if len(set(values[name])) == len(configs) and all(isinstance(config.get(name), str) for config in configs)
     }  # fmt: skip
     return [name for name in varied if name not in own_text]
 
 
-def settings(found: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What varies of each model but the seed, as "lr=0.001, model.beta=4"."""
-    names = [name for name in varying(found) if not is_seed(name)]
-    return [", ".join(f"{name}={columns[name]}" for name in names if name in columns) or "-" for columns in found]
+def settings(configs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The varying settings of each model without the seed, as "lr=0.001, model.beta=4"."""
+    names = [name for name in varying(configs) if not is_seed(name)]
+    return [", ".join(f"{name}={columns[name]}" for name in names if name in columns) or "-" for columns in configs]
 
 
 def _matched(path: Path, pattern: str) -> str:
     try:
-        found = re.search(pattern, str(path))
+        match = re.search(pattern, str(path))
     except re.error as error:
         raise ValueError(f"--by {pattern}: not a pattern ({error})") from None
-    if found is None or not found.groups():
+    if match is None or not match.groups():
         raise ValueError(f"--by {pattern}: it does not match {path}")
-    return "-".join(part for part in found.groups() if part)
+    return "-".join(part for part in match.groups() if part)
 
 
 def _columns(paths: Sequence[Path], by: str) -> list[str]:
-    """What a column says of each run; "-" of runs that lack it, such as a hyperparameter of other families."""
+    """The value of a column for each run; "-" for runs without it, such as a hyperparameter of other families."""
     for path in paths:
         if not path.is_dir():
-            others = "say folder, name, or a pattern such as '(beta[0-9]+)'"
-            raise ValueError(f"--by {by}: {path} is no run, whose columns have names; {others}")
-    found = [run_columns(path) for path in paths]
-    if by == "setting" and not any(by in columns for columns in found):
-        return settings(found)
-    if not any(by in columns for columns in found):
-        raise ValueError(f"--by {by}: no run has such a column; {suggestion(by, dict.fromkeys(chain(*found)))}")
-    return [str(columns.get(by, UNGROUPED)) for columns in found]
+            alternatives = "say folder, name, or a pattern such as '(beta[0-9]+)'"
+            raise ValueError(f"--by {by}: {path} is no run, whose columns have names; {alternatives}")
+    rows = [run_columns(path) for path in paths]
+    if by == "setting" and not any(by in columns for columns in rows):
+        return settings(rows)
+    if not any(by in columns for columns in rows):
+        raise ValueError(f"--by {by}: no run has such a column; {suggestion(by, dict.fromkeys(chain(*rows)))}")
+    return [str(columns.get(by, UNGROUPED)) for columns in rows]

@@ -1,4 +1,4 @@
-"""Images that a model makes of its own: once around a circle of its codes, and from one object to another."""
+"""Generated sequences of images: around a circle of codes, and from one object to another."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,24 +20,24 @@ MOST_TURNS = 10_000  # images of one object that are encoded
 
 @dataclass(frozen=True, eq=False)
 class Strips:
-    """Codes that change step by step, and the images that they decode to: blocks of rows of steps."""
+    """Sequences of codes and the images decoded from them: blocks of rows of steps."""
 
     names: tuple[str, ...]  # (n_blocks,)
-    values: FloatArray  # (n_steps,): radians around the circle, or the share of the way
+    values: FloatArray  # (n_steps,): radians around the circle, or the share of the path
     codes: FloatArray  # (n_blocks, n_rows, n_steps, n_codes)
     images: FloatArray  # (n_blocks, n_rows, n_steps, height, width, channels)
-    first: FloatArray | None = None  # (n_blocks, n_rows, height, width, channels), 0 .. 1: where each row sets out
-    last: FloatArray | None = None  # and where it is to arrive
+    first: FloatArray | None = None  # (n_blocks, n_rows, height, width, channels), 0 .. 1: start image of each row
+    last: FloatArray | None = None  # target image of each row, of the same shape
 
 
 def rotation_traversal(
     run: Run, dataset: FactorDataset | None = None, *, rows: int = 4, steps: int = 12, seed: int = 0
 ) -> Strips:
-    """Decode codes that go once around a circle, a circle a block.
+    """Decode codes that go once around a circle, one block per circle.
 
-    A model that has circles goes around each of them from an angle of 0, and all else is drawn from the prior once for
-    each row. Any other model goes around in the plane that D_LSBD finds for each cyclic factor (eq. 8-9), from the code
-    of an image of the dataset and about the mean code over that factor; what lies outside the plane stays.
+    For a model with circles, each is traversed from an angle of 0; the other codes are drawn from the prior once per
+    row. For other models, codes rotate in the plane that D_LSBD fits to each cyclic factor (eq. 8-9), from the code of
+    an image of the dataset and about the mean code over that factor; components outside the plane stay.
 
     Args:
         run: the trained model.
@@ -59,7 +59,7 @@ def rotation_traversal(
         return _strips(run, circles, angles, _around_circles(_on_circles(run), rows, angles, seed))
     orbits = _Orbits(run, run.dataset(dataset))
     objects = all_objects(orbits.space, seed=seed)[:rows]
-    codes = np.stack([orbits.codes(each) for each in objects])
+    codes = np.stack([orbits.codes(levels) for levels in objects])
     start = np.random.default_rng(seed).integers(orbits.n_turns, size=rows)
     moved = _around_planes(codes, orbits.lengths, start, angles)
     first = np.stack([orbits.images(objects[row % len(objects)], start[row : row + 1])[0] for row in range(rows)])
@@ -70,11 +70,11 @@ def rotation_traversal(
 def object_interpolation(
     run: Run, dataset: FactorDataset | None = None, *, pairs: int = 3, rows: int = 4, steps: int = 8, seed: int = 0
 ) -> Strips:
-    """Decode codes on the way from one object to another at a fixed turn, a pair of objects a block, a turn a row.
+    """Decode codes interpolated between two objects at a fixed turn: one block per pair of objects, one row per turn.
 
-    A model that has circles keeps them as the image of the first object has them, and goes straight between the means,
-    over all turns of either object, of everything else. Any other model goes straight from the code of the one image
-    to that of the other object at the same turn.
+    For a model with circles, these stay as in the image of the first object, and all other codes are interpolated
+    linearly between their means over all turns of either object. For other models, codes are interpolated linearly from
+    the image of one object to that of the other at the same turn.
 
     Args:
         run: the trained model.
@@ -98,13 +98,13 @@ def object_interpolation(
     ends = objects[np.arange(2 * pairs) % len(objects)].reshape(pairs, 2, -1)
     levels = [[n * row // rows for row in range(rows)] for n in orbits.lengths]
     turns = np.ravel_multi_index(levels, orbits.lengths)
-    share, held = np.linspace(0, 1, steps), _on_circles(run)
+    share, on_circles = np.linspace(0, 1, steps), _on_circles(run)
     codes = np.empty((pairs, rows, steps, run.n_codes))
     for pair, (one, other) in enumerate(ends):
         whole = np.stack([orbits.codes(one), orbits.codes(other)])
         low, high = whole[:, turns]
-        if held.any():
-            low, high = (np.where(held, low, mean) for mean in whole.mean(axis=1))
+        if on_circles.any():
+            low, high = (np.where(on_circles, low, mean) for mean in whole.mean(axis=1))
         codes[pair] = low[:, None] + share[:, None] * (high - low)[:, None]
     shown = np.stack([[orbits.images(each, turns) for each in pair] for pair in ends])
     names = [f"{orbits.named(one)} to {orbits.named(other)}" for one, other in ends]
@@ -112,7 +112,7 @@ def object_interpolation(
 
 
 class _Orbits:
-    """Objects of a dataset in all their turns, in the order of `turned`."""
+    """Objects of a dataset, each in all its turns, in the order of `turned`."""
 
     def __init__(self, run: Run, dataset: FactorDataset) -> None:
         space = dataset.space
@@ -146,12 +146,12 @@ def _check(run: Run, **counts: int) -> None:
 
 
 def _on_circles(run: Run) -> BoolArray:
-    """(n_codes,) which codes are a point on a circle, two by two."""
+    """(n_codes,) whether a code belongs to a circle, two codes each."""
     return np.concatenate([np.full(part.size, part.kind == "circle") for part in run.parts])
 
 
 def _around_circles(on_circles: BoolArray, rows: int, angles: FloatArray, seed: int) -> FloatArray:
-    """(n_circles, n_rows, n_steps, n_codes): of the prior, but for the circle that is gone around."""
+    """(n_circles, n_rows, n_steps, n_codes): drawn from the prior, except for the circle that is traversed."""
     rng = np.random.default_rng(seed)
     drawn = rng.standard_normal((rows, len(on_circles)))
     pairs = np.flatnonzero(on_circles).reshape(-1, 2)

@@ -1,4 +1,4 @@
-"""Codes of a file or of a run, with labels that lie in another table."""
+"""Codes of a file or of a run, with labels from another table."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -22,12 +22,12 @@ from unbraid.runs.foreign_models import is_run, label_file, require_codes
 
 NO_KEY = "{}: sparse codes have no column that names their rows; leave --key out to match rows by position"
 NO_LABELS = "{}: it holds codes alone; --labels FILE gives them factors"
-DECIMALS = 9  # to which radians become the label that they were: 37, not 37.00000000000001
+DECIMALS = 9  # when radians are turned back into labels: 37, not 37.00000000000001
 
 
 @dataclass(frozen=True)
 class Labels:
-    """Which labels codes are scored against, and what is known of them; by default the factors of their own file."""
+    """Labels to score codes against, and their properties; by default the factors in the file of codes."""
 
     table: Path | None = None
     key: str | None = None  # column by which the rows of both tables are matched
@@ -42,30 +42,30 @@ class Labels:
     dense: bool = False  # whether sparse codes are made full
 
     @property
-    def about(self) -> dict[str, Any]:
-        """What `Representation.of` is told of the labels."""
-        about = {"kinds": self.kinds, "period": self.period, "missing": self.missing}
-        return {name: value for name, value in about.items() if value is not None}
+    def label_options(self) -> dict[str, Any]:
+        """Options of `Representation.of` that describe the labels."""
+        options = {"kinds": self.kinds, "period": self.period, "missing": self.missing}
+        return {name: value for name, value in options.items() if value is not None}
 
     @property
-    def own(self) -> bool:
-        """Whether the factors are those of the codes' own file, as it describes them."""
-        return self.table is None and not self.about
+    def in_codes_file(self) -> bool:
+        """Whether the factors are those in the file of codes, as it describes them."""
+        return self.table is None and not self.label_options
 
     @property
     def needed(self) -> list[str] | None:
         """The columns whose labels no row may lack; None: all."""
-        return None if self.columns is None else list(dict.fromkeys([*self.columns, *self.taken.values()]))
+        return None if self.columns is None else list(dict.fromkeys([*self.columns, *self.row_columns.values()]))
 
     @property
-    def taken(self) -> dict[str, str]:
-        """Columns that are no factors, by what they are."""
+    def row_columns(self) -> dict[str, str]:
+        """Columns that are weights or groups of rows, by option."""
         named = {"weights": self.weights, "groups": self.groups}
         return {option: column for option, column in named.items() if column is not None}
 
 
 def read_labelled(path: Path, labels: Labels) -> tuple[Representation, tuple[str, ...]]:
-    """Codes with the factors asked for, and the names of these where they are not all.
+    """Codes with the chosen factors, and the names of these unless they are all.
 
     Raises:
         FileNotFoundError: there is no such file or folder.
@@ -75,25 +75,26 @@ def read_labelled(path: Path, labels: Labels) -> tuple[Representation, tuple[str
     cells = path.suffix.lower() == H5AD
     _check_options(path, labels, cells)
     if labels.table is None and not cells:
-        return _own(path, labels)
-    held, columns, notes = _read(path, labels)
+        return _own_factors(path, labels)
+    representation, columns, notes = _read(path, labels)
     _check_no_codes(labels, columns)
     notes = (*beside_codes, *notes)
-    about = labels.about
-    beside: dict[str, Any] = {} if held.groups is None else {"groups": held.groups}
-    for option, column in labels.taken.items():
+    label_options = labels.label_options
+    row_options: dict[str, Any] = {} if representation.groups is None else {"groups": representation.groups}
+    for option, column in labels.row_columns.items():
         if column not in columns:
             known = suggestion(column, columns)
             raise ValueError(f"{labels.table or path}: no column {column!r} for --{option}; {known}")
-        beside[option] = columns.pop(column)
-        about["kinds"] = {name: kind for name, kind in about.get("kinds", {}).items() if name != column}
-    if labels.taken and not columns:
+        row_options[option] = columns.pop(column)
+        label_options["kinds"] = {name: kind for name, kind in label_options.get("kinds", {}).items() if name != column}
+    if labels.row_columns and not columns:
         raise ValueError(f"{labels.table or path}: no column is left to score against, beside {_listed(labels)}")
-    posterior = {name: getattr(held, name) for name in POSTERIOR}
+    posterior = {name: getattr(representation, name) for name in POSTERIOR}
     try:
         made = Representation.of(
-            held.codes, columns, columns=labels.columns, unwanted=labels.unwanted, code_names=held.code_names,
-            code_blocks=held.code_blocks, **beside, **about, **posterior,
+            representation.codes, columns, columns=labels.columns, unwanted=labels.unwanted,
+            code_names=representation.code_names, code_blocks=representation.code_blocks,
+            **row_options, **label_options, **posterior,
         )  # fmt: skip
     except ValueError as error:
         raise ValueError(f"{labels.table or path}: {error}") from error
@@ -101,127 +102,133 @@ def read_labelled(path: Path, labels: Labels) -> tuple[Representation, tuple[str
 
 
 def _listed(labels: Labels) -> str:
-    return " and ".join(f"--{option} {column}" for option, column in labels.taken.items())
+    return " and ".join(f"--{option} {column}" for option, column in labels.row_columns.items())
 
 
-def _own(path: Path, labels: Labels) -> tuple[Representation, tuple[str, ...]]:
-    """The factors of the codes' own file: as it describes them, but for those that the options say something of."""
+def _own_factors(path: Path, labels: Labels) -> tuple[Representation, tuple[str, ...]]:
+    """The factors in the file of codes, as it describes them unless options say otherwise."""
     kinds, period = labels.kinds or {}, labels.period or {}
-    held, every = _with_factors(path, labels)
-    if labels.about and not every:
+    representation, every = _with_factors(path, labels)
+    if labels.label_options and not every:
         raise ValueError(NO_LABELS.format(path))
     for option, named in (("kinds", kinds), ("period", period)):
         for name in named:
             if name not in every:
                 raise ValueError(f"{path}: {option} names {name!r}, which is no factor; {suggestion(name, every)}")
-    for option, column in labels.taken.items():
-        if column not in held.names:
+    for option, column in labels.row_columns.items():
+        if column not in representation.names:
             raise ValueError(f"{path}: no column {column!r} for --{option}; {suggestion(column, every)}")
-        held = _without(held, option, column, path)
+        representation = _without(representation, option, column, path)
     for name in labels.columns or ():
         if name not in every:
             raise ValueError(f"{path}: no factor {name!r}; {suggestion(name, every)}")
-    names = held.names if labels.columns is None else tuple(labels.columns)
-    held = held.keep_factors(names)
+    names = representation.names if labels.columns is None else tuple(labels.columns)
+    representation = representation.keep_factors(names)
     try:
-        if names and (labels.missing is not None or (labels.about and np.isnan(held.factors.astype(float)).any())):
-            held = _with_all_labels(held, labels.missing)
+        if names and (
+            labels.missing is not None
+            or (labels.label_options and np.isnan(representation.factors.astype(float)).any())
+        ):
+            representation = _with_all_labels(representation, labels.missing)
         for name in names:
             if name in kinds or name in period:
-                held = _retold(held, name, kinds.get(name), period.get(name))
+                representation = _retold(representation, name, kinds.get(name), period.get(name))
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
-    return held, () if names == every else names
+    return representation, () if names == every else names
 
 
-def _with_all_labels(held: Representation, missing: Sequence[float | str] | None) -> Representation:
-    """The rows that lack no label, and a note on how many these are."""
-    levels = held.levels or ((),) * len(held.names)
+def _with_all_labels(representation: Representation, missing: Sequence[float | str] | None) -> Representation:
+    """The rows without missing labels, with a note on how many they are."""
+    levels = representation.levels or ((),) * len(representation.names)
     kinds: dict[str, Any] = {
-        name: "categorical" if own else "continuous" for name, own in zip(held.names, levels, strict=True)
+        name: "categorical" if own else "continuous" for name, own in zip(representation.names, levels, strict=True)
     }
-    read = read_labels({name: _as_labels(held, name) for name in held.names}, kinds=kinds, missing=missing)
+    read = read_labels(
+        {name: _as_labels(representation, name) for name in representation.names}, kinds=kinds, missing=missing
+    )
     if read.used.all():
-        return held
-    return replace(held.keep_rows(np.flatnonzero(read.used)), notes=(*held.notes, *read.notes))
+        return representation
+    return replace(representation.keep_rows(np.flatnonzero(read.used)), notes=(*representation.notes, *read.notes))
 
 
-def _retold(held: Representation, name: str, kind: Any, period: float | None) -> Representation:
-    """With one factor of another kind, or of numbers that go around."""
-    column = held.names.index(name)
-    levels = held.levels[column] if held.levels else ()
-    before = held.kinds[column]
-    angle = before == "cyclic" and bool((held.factors[:, column].astype(float) % 1).any())
+def _retold(representation: Representation, name: str, kind: Any, period: float | None) -> Representation:
+    """The representation with another kind or a period for one factor."""
+    column = representation.names.index(name)
+    levels = representation.levels[column] if representation.levels else ()
+    before = representation.kinds[column]
+    angle = before == "cyclic" and bool((representation.factors[:, column].astype(float) % 1).any())
     if period is not None and angle:
         raise ValueError(f"the file holds {name!r} as an angle, in radians; leave its period out")
     if period is not None and levels:
         raise ValueError(
             f"the file holds {name!r} as levels with names ({', '.join(levels[:2])}, ...), which have no period"
         )
-    notes = _but_of(held.notes, name, before)
+    notes = _but_of(representation.notes, name, before)
     if period is None and kind == before:
-        return replace(held, notes=notes)
-    numbers = held.factors[:, column] if levels else _as_labels(held, name)
+        return replace(representation, notes=notes)
+    numbers = representation.factors[:, column] if levels else _as_labels(representation, name)
     kinds = {} if kind is None else {name: kind}
     read = read_labels({name: numbers}, kinds=kinds, period=None if period is None else {name: period})
-    (found,) = read.kinds
-    # Other kinds have as many levels as before, by the same names; real values have none.
-    size, known = (read.sizes or (0,))[0], (held.sizes or (0,) * len(held.names))[column]
+    (new_kind,) = read.kinds
+    # Other kinds keep the number and names of levels; continuous factors have none.
+    size, known = (read.sizes or (0,))[0], (representation.sizes or (0,) * len(representation.names))[column]
     if period is None:
-        size = 0 if found == "continuous" else known or size
-        levels = () if found == "continuous" else levels
+        size = 0 if new_kind == "continuous" else known or size
+        levels = () if new_kind == "continuous" else levels
     else:
         levels = read.levels[0]
-    factors = held.factors.astype(float)
+    factors = representation.factors.astype(float)
     factors[:, column] = read.factors[:, 0]
-    sizes = _with(held.sizes or (0,) * len(held.names), column, size)
+    sizes = _with(representation.sizes or (0,) * len(representation.names), column, size)
     notes = [note for note in notes if not (angle and note.startswith(f"{name}: angles of period "))]
-    periods = _with(held.periods or (0.0,) * len(held.names), column, (read.periods or (0.0,))[0])
+    periods = _with(representation.periods or (0.0,) * len(representation.names), column, (read.periods or (0.0,))[0])
     return replace(
-        held, factors=factors, kinds=_with(held.kinds, column, found), sizes=sizes if any(sizes) else held.sizes,
-        levels=_with(held.levels or ((),) * len(held.names), column, levels),
+        representation, factors=factors, kinds=_with(representation.kinds, column, new_kind),
+        sizes=sizes if any(sizes) else representation.sizes,
+        levels=_with(representation.levels or ((),) * len(representation.names), column, levels),
         periods=periods if any(periods) else (), notes=(*notes, *read.notes),
     )  # fmt: skip
 
 
 def _but_of(notes: Sequence[str], name: str, kind: str) -> tuple[str, ...]:
-    """The notes of a file without what they guess of a factor whose kind somebody has said now."""
+    """The notes of a file, without the guess for a factor whose kind is given now."""
     before, after = note_on_guesses(["\n"]).split("\n")
     entry = re.compile(rf"(^|, ){re.escape(name)} {kind}( \([^()]*\))?(?=, |$)")
-    kept: list[str] = []
+    remaining: list[str] = []
     for note in notes:
         if not (note.startswith(before) and note.endswith(after)):
-            kept.append(note)
-        elif others := entry.sub("", note[len(before) : -len(after)]).removeprefix(", "):
-            kept.append(f"{before}{others}{after}")
-    return tuple(kept)
+            remaining.append(note)
+        elif rest := entry.sub("", note[len(before) : -len(after)]).removeprefix(", "):
+            remaining.append(f"{before}{rest}{after}")
+    return tuple(remaining)
 
 
 def _with(entries: Sequence[Any], place: int, entry: Any) -> tuple[Any, ...]:
     return (*entries[:place], entry, *entries[place + 1 :])
 
 
-def _as_labels(held: Representation, name: str) -> Any:
-    """A factor of a file as labels: by the names of its levels, and angles in the unit that they had."""
-    column = held.names.index(name)
-    numbers = held.factors[:, column].astype(float)
-    if held.levels and held.levels[column]:
-        names = dict(enumerate(held.levels[column]))
-        texts = [None if each != each else names.get(each, f"{each:g}") for each in numbers.tolist()]
+def _as_labels(representation: Representation, name: str) -> Any:
+    """A factor of a file as labels: names of levels, and angles in their original unit."""
+    column = representation.names.index(name)
+    numbers = representation.factors[:, column].astype(float)
+    if representation.levels and representation.levels[column]:
+        names = dict(enumerate(representation.levels[column]))
+        texts = [None if number != number else names.get(number, f"{number:g}") for number in numbers.tolist()]
         return np.array(texts, dtype=object)
-    if held.periods and held.periods[column]:
-        return np.round(held.in_label_units()[:, column], DECIMALS)
+    if representation.periods and representation.periods[column]:
+        return np.round(representation.in_label_units()[:, column], DECIMALS)
     return numbers
 
 
 def located(path: Path, labels: Labels) -> tuple[Path, Labels, tuple[str, ...]]:
-    """The file of codes in the folder of a model of another framework, and the labels beside it; others as they are.
+    """The files of codes and labels in the folder of another framework's model; other paths are returned unchanged.
 
-    Labels that are named, or stand in the file of codes, come before those beside it. A note says which were taken.
+    Labels that are given, or in the file of codes, take precedence over those beside it. A note names the file used.
 
     Raises:
-        FileNotFoundError: no file in the folder is called as codes are.
-        ValueError: several are.
+        FileNotFoundError: no file in the folder has a usual name for codes.
+        ValueError: several have.
     """
     if not path.is_dir() or is_run(path):
         return path, labels, ()
@@ -242,7 +249,7 @@ def _has_factors(codes: Path) -> bool:
 
 
 def read_label_columns(path: Path, labels: Labels) -> dict[str, Any]:
-    """The columns of labels asked for, beside sparse codes that are read by columns themselves."""
+    """The chosen columns of labels, for sparse codes that are read by columns."""
     if labels.key is not None:
         raise ValueError(NO_KEY.format(path))
     if labels.table is None:
@@ -260,14 +267,14 @@ def _check_options(path: Path, labels: Labels, cells: bool) -> None:
         raise ValueError(f"{path}: --codes names an embedding of a {H5AD} file; this file holds one matrix of codes")
     if labels.key is not None and labels.table is None:
         raise ValueError("--key matches the rows of --labels to those of the codes; give --labels, too")
-    for option, column in labels.taken.items():
+    for option, column in labels.row_columns.items():
         if column in (labels.columns or ()):
-            told = "leave it out of --factors and --unwanted"
-            raise ValueError(f"--{option} {column} makes this column no factor: {told}")
+            advice = "leave it out of --factors and --unwanted"
+            raise ValueError(f"--{option} {column} makes this column no factor: {advice}")
 
 
 def _full(path: Path, labels: Labels) -> Representation | None:
-    """Sparse codes as a full array, where that is asked for; None of other files."""
+    """Sparse codes as a full array, with `dense`; None for other files."""
     sparse = read_sparse(path) if labels.dense and path.is_file() else None
     return None if sparse is None else Representation(as_full(sparse))
 
@@ -275,19 +282,19 @@ def _full(path: Path, labels: Labels) -> Representation | None:
 def _with_factors(path: Path, labels: Labels) -> tuple[Representation, tuple[str, ...]]:
     """The codes and factors of a file or of a run, and the names of all factors that it has.
 
-    A row stays if it lacks a label of factors alone that nobody asked for; runs have no such rows.
+    Rows that lack labels only of factors that are not used are kept; runs have no missing labels.
     """
-    held = _full(path, labels)
-    if held is None and path.is_file():
+    representation = _full(path, labels)
+    if representation is None and path.is_file():
         return load_codes(path, labels.needed)
-    held = read_codes(path) if held is None else held
-    return held, held.names
+    representation = read_codes(path) if representation is None else representation
+    return representation, representation.names
 
 
 def _check_no_codes(labels: Labels, columns: Collection[str]) -> None:
-    """Raises ValueError for a file of codes, whose codes would be taken for factors."""
-    if labels.columns is None and (found := {"codes_0", "code_0"} & set(columns)):
-        kind = "array 'codes'" if "codes_0" in found else "column 'code_0'"
+    """Raises ValueError if the table of labels is a file of codes, which would be read as factors."""
+    if labels.columns is None and (code_names := {"codes_0", "code_0"} & set(columns)):
+        kind = "array 'codes'" if "codes_0" in code_names else "column 'code_0'"
         raise ValueError(
             f"{labels.table}: it holds codes ({kind}), and a table of labels holds factors alone; --factors names the "
             "columns to use"
@@ -298,31 +305,31 @@ def _read(path: Path, labels: Labels) -> tuple[Representation, dict[str, Any], t
     """Codes, the columns of labels in the order of their rows, and notes on the codes and on how rows were matched."""
     if labels.table is None or path.suffix.lower() == H5AD:
         return _of_cells(path, labels)
-    if (held := _full(path, labels)) is None:
+    if (representation := _full(path, labels)) is None:
         return _matched(path, labels.table, labels)
     if labels.key is not None:
         raise ValueError(NO_KEY.format(path))
-    return held, dict(read_columns(labels.table, asked=labels.needed)), ()
+    return representation, dict(read_columns(labels.table, asked=labels.needed)), ()
 
 
 def _of_cells(path: Path, labels: Labels) -> tuple[Representation, dict[str, Any], tuple[str, ...]]:
-    """An embedding of a .h5ad file, whose rows go by the names of its `obs`, with the columns of that."""
+    """An embedding of a .h5ad file, with the columns of its `obs`."""
     key, codes, obs = read_h5ad(path, labels.codes)
     codes, blocks = in_columns(codes) if codes.ndim == 3 else (codes, None)
     note = f"codes are {key} of its obsm"
     try:
-        held = Representation(as_full(codes) if labels.dense else codes, code_blocks=blocks)
+        representation = Representation(as_full(codes) if labels.dense else codes, code_blocks=blocks)
     except ValueError as error:
         raise ValueError(f"{path}: obsm {key!r}: {error}") from error
     if labels.table is not None:
-        held, columns, notes = _matched(path, labels.table, labels, (held, obs.index))
-        return held, columns, (note, *notes)
+        representation, columns, notes = _matched(path, labels.table, labels, (representation, obs.index))
+        return representation, columns, (note, *notes)
     if labels.columns is None:
         raise ValueError(f"{path}: name the columns of obs to score against (--factors); {suggestion('', obs)}")
     for name in labels.columns:
         if name not in obs:
             raise ValueError(f"{path}: obs has no column {name!r}; {suggestion(name, obs)}")
-    return held, {name: obs[name] for name in obs}, (note,)
+    return representation, {name: obs[name] for name in obs}, (note,)
 
 
 def _matched(
@@ -330,12 +337,12 @@ def _matched(
 ) -> tuple[Representation, dict[str, Any], tuple[str, ...]]:
     """Codes, and the columns of labels in the order of their rows; notes where rows were matched, or could not be.
 
-    Without a key by the index that pandas wrote to both tables, if it did. `cells` are the codes of a .h5ad file, and
-    what it calls their rows.
+    Without a key, rows are matched by the index that pandas wrote to both tables, if any. `cells` are the codes of a
+    .h5ad file and the names of its rows.
     """
     key = labels.key
-    asked = None if labels.needed is None else [*labels.needed, key or ""]
-    columns = dict(read_columns(table, asked=asked, index=True))
+    needed = None if labels.needed is None else [*labels.needed, key or ""]
+    columns = dict(read_columns(table, asked=needed, index=True))
     names = row_names(columns, key)
     lacking = f"no column {key!r} to match rows by; both tables (.csv, .parquet) need one"
     if key is not None and names is None:
@@ -343,27 +350,32 @@ def _matched(
     if names is None and cells is not None:
         raise ValueError(f"{table}: --key COLUMN says which column holds the obs_names of {path}")
     tabular = path.suffix.lower() in (".csv", ".parquet")
-    held, rows = cells or (read_table(path, key) if tabular else (_without_factors(path), None))
+    representation, rows = cells or (read_table(path, key) if tabular else (_without_factors(path), None))
     if rows is not None and names is not None:
         order = order_of(str(path), rows, str(table), names, key or "index")
         notes = () if order is None else (note_on_order(str(path), str(table), order, key or "index"),)
-        return held, columns if order is None else rows_in_order(columns, order), notes
+        return representation, columns if order is None else rows_in_order(columns, order), notes
     if key is not None:
         raise ValueError(f"{path}: {lacking}")
-    left = [file for file, found in ((table, names), (path, rows)) if found is not None and not counts(found)]
-    said = "a column without a name was left out; --key COLUMN matches rows by a column of both tables"
-    return held, columns, tuple(f"{file}: {said}" for file in left)
+    left = [
+        file for file, row_index in ((table, names), (path, rows)) if row_index is not None and not counts(row_index)
+    ]
+    message = "a column without a name was left out; --key COLUMN matches rows by a column of both tables"
+    return representation, columns, tuple(f"{file}: {message}" for file in left)
 
 
 def _without_factors(path: Path) -> Representation:
-    """The codes of a file or of a run; of no row that lacks a label in the file is one missing."""
+    """The codes of a file or of a run, all rows included."""
     return load_codes(path, ())[0] if path.is_file() else read_codes(path)
 
 
-def _without(held: Representation, option: str, column: str, path: Path) -> Representation:
-    """One factor taken for the weights or the groups of rows."""
-    others = [name for name in held.names if name != column]
+def _without(representation: Representation, option: str, column: str, path: Path) -> Representation:
+    """The representation with one factor turned into the weights or groups of rows."""
+    names = [name for name in representation.names if name != column]
     try:
-        return replace(held.keep_factors(others), **{option: held.factors[:, held.names.index(column)]})
+        return replace(
+            representation.keep_factors(names),
+            **{option: representation.factors[:, representation.names.index(column)]},
+        )
     except ValueError as error:
         raise ValueError(f"{path}: --{option} {column}: {error}") from error

@@ -1,4 +1,4 @@
-"""The model card of a run: a README.md that says what the model is, how it was chosen, and what it does not do."""
+"""The model card of a run: a README.md on what the model is, how it was chosen, and its limits."""
 
 import json
 import re
@@ -35,9 +35,9 @@ def model_card(
 
     Args:
         run: finished.
-        name: what the model is called.
+        name: of the model.
         chosen: how it was chosen from others, as paragraphs in Markdown.
-        folder: from which the lines of Python load it; by default its name.
+        folder: path in the Python lines that load it; by default the name of the run's folder.
         scores: a score card of its codes, as `ScoreCard.save` writes it; by default that of its folder, if it has one.
 
     Raises:
@@ -47,24 +47,24 @@ def model_card(
     if run.status["state"] != "finished":
         raise ValueError(f"{run.path} {run.status['state']} ({run.status['reason']}): there is no model to describe")
     codes = run.codes()
-    held = _scores(scores or run.path / SCORES, codes, given=scores is not None)
+    saved_scores = _scores(scores or run.path / SCORES, codes, required=scores is not None)
     sections = [
         f"# {in_markdown(name)}\n\n{_summary(run)}\n",
         f"## Load it\n\n```python\n{load_lines(run, folder or run.path.name)}```\n{_code_needed(run)}",
         f"## Training\n\n{markdown_table(('', ''), list(_facts(run)))}",
         f"## {CHOSEN}\n\n{chosen.strip()}\n",
-        scores_section(held) if held else f"## Scores\n\n{_not_scored(codes)}\n",
+        scores_section(saved_scores) if saved_scores else f"## Scores\n\n{_not_scored(codes)}\n",
         f"## What each latent does\n\n{_latents(codes)}",
-        "## What it does not do\n\n" + "".join(f"- {line}\n" for line in _limits(run, codes, held)),
+        "## What it does not do\n\n" + "".join(f"- {line}\n" for line in _limits(run, codes, saved_scores)),
     ]
-    return f"---\n{written(_metadata(run, name, held))}---\n\n" + "\n".join(sections)
+    return f"---\n{written(_metadata(run, name, saved_scores))}---\n\n" + "\n".join(sections)
 
 
 def chosen_in(folder: Path) -> str | None:
-    """How the model of a folder was chosen, where a model card in it says so.
+    """The section of the model card in a folder on how the model was chosen; None without one.
 
     Raises:
-        ValueError: its README.md is no text, or too large.
+        ValueError: its README.md is not text, or too large.
     """
     try:
         text = read_whole(folder / README, LARGEST).decode("utf-8")
@@ -72,8 +72,8 @@ def chosen_in(folder: Path) -> str | None:
         return None
     except ValueError as error:
         raise ValueError(f"{folder / README} cannot be read: {error}") from None
-    found = re.search(rf"^## {CHOSEN}\n\n(.*?)\n(?=\n## |\Z)", text, re.DOTALL | re.MULTILINE)
-    return None if found is None or found[1].strip() == ALONE else found[1]
+    match = re.search(rf"^## {CHOSEN}\n\n(.*?)\n(?=\n## |\Z)", text, re.DOTALL | re.MULTILINE)
+    return None if match is None or match[1].strip() == ALONE else match[1]
 
 
 def load_lines(run: Run, folder: str) -> str:
@@ -82,18 +82,18 @@ def load_lines(run: Run, folder: str) -> str:
     trust = f", trust={json.dumps(own)}" if own else ""
     is_image = len(shape) == 3
     images = f"np.zeros({(1, *shape)}, dtype=np.uint8)" if is_image else f"np.zeros({(1, *shape)})"
-    about = "(n, height, width, channels)" if is_image else "(n, n_features)"
+    shape_text = "(n, height, width, channels)" if is_image else "(n, n_features)"
     return (
         "import numpy as np\n"
         "import unbraid\n\n"
         f"run = unbraid.load_run({json.dumps(folder, ensure_ascii=False)}{trust})  # the folder of the model\n"
-        f"codes = run.encode({images})  # {about}\n"
+        f"codes = run.encode({images})  # {shape_text}\n"
         f"images = run.decode(codes)  # of codes (n, {run.n_codes})\n"
     )
 
 
 def _own_code(run: Run) -> list[str]:
-    return [str(each) for each in trusted_in([run.config["family"], run.config["hyperparameters"]])]
+    return [str(name) for name in trusted_in([run.config["family"], run.config["hyperparameters"]])]
 
 
 def _code_needed(run: Run) -> str:
@@ -104,7 +104,7 @@ def _code_needed(run: Run) -> str:
 
 
 def data_name(config: Mapping[str, Any]) -> str:
-    """What the images of a training are called: never by an official name where they were drawn, nor by a path."""
+    """The name of a training's images: not an official name if they were drawn by unbraid, and never a path."""
     name = config["dataset"]["name"]
     if name not in DATASETS:
         return "own data"
@@ -128,11 +128,11 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
         changed = "" if value == family.hyperparameters[name].default else ", not the default"
         yield f"`{name}`", f"{in_markdown(value)}{changed}"
     yield from _data(config["dataset"])
-    if told := config.get("supervision"):
-        yield "supervision", ", ".join(f"{value:,} {name.replace('_', ' ')}" for name, value in told.items())
+    if supervision := config.get("supervision"):
+        yield "supervision", ", ".join(f"{value:,} {name.replace('_', ' ')}" for name, value in supervision.items())
     yield "steps", f"{run.status['step']:,} of {config['batch_size']} images"
-    if held := config.get("hold_out"):
-        yield "held out of training", f"{held['images']:g} of the images"
+    if hold_out := config.get("hold_out"):
+        yield "held out of training", f"{hold_out['images']:g} of the images"
     yield "seed", str(config["seed"])
     yield "precision", config["precision"]
     yield "unbraid", run.status["unbraid"] + (f", commit {made['commit']}" if made.get("commit") else "")
@@ -149,20 +149,20 @@ def _data(source: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     row = DATASETS[name]
     options = _options(source)
     drawn = "drawn by unbraid, and not the published images; " if row.rendered else ""
-    given = f" ({in_markdown(options)})" if options else ""
-    yield "data", f"`{name}`{given}: {in_markdown(row.title)}; {number}; {drawn}{in_markdown(row.source)}"
+    option_text = f" ({in_markdown(options)})" if options else ""
+    yield "data", f"`{name}`{option_text}: {in_markdown(row.title)}; {number}; {drawn}{in_markdown(row.source)}"
     for note in row.notes:
         yield "", in_markdown(note)
 
 
 def _options(source: Mapping[str, Any]) -> str:
-    """Those of a dataset, without where its files lie."""
+    """Options of a dataset, without paths of its files."""
     return ", ".join(f"{key}={value}" for key, value in of_everywhere(source["options"]).items())
 
 
-def _scores(path: Path, codes: Representation, *, given: bool) -> SavedScores | None:
-    """What the run scored; None where it was not scored and no file is given."""
-    if not given and not path.is_file():
+def _scores(path: Path, codes: Representation, *, required: bool) -> SavedScores | None:
+    """The run's scores; None if it was not scored and no file is required."""
+    if not required and not path.is_file():
         return None
     scores = read_scores_file(path)
     digests = scores.input.sha256
@@ -178,14 +178,14 @@ def _not_scored(codes: Representation) -> str:
 
 
 def _latents(codes: Representation) -> str:
-    """A table of what each latent tells, and of which factor."""
+    """A table of the latents: how informative each is, and about which factor."""
     signal, spread, used = codes.signal(), codes.codes.std(axis=0, dtype=float), codes.informative()
-    heads, said = ["latent", "deviation"], []
+    heads, legend = ["latent", "deviation"], []
     rows = [[in_markdown(label), f"{spread[at]:.3g}"] for at, label in enumerate(codes.code_labels())]
     if signal is not None:
         heads.append("tells (nats)")
         rows = [[*row, f"{each:.2f}"] for row, each in zip(rows, signal, strict=True)]
-        said.append(
+        legend.append(
             "*Tells* is ½ log(1 + Var μ / E σ²), μ and σ of the posterior. A latent that tells less than 0.01 nats of "
             "an image is unused."
         )
@@ -193,19 +193,21 @@ def _latents(codes: Representation) -> str:
         heads += ["best factor", "share", "second factor", "share", "p"]
         table = per_code(codes).to_dict("records")
         rows = [
-            [*row, *(_told(each) if used is None or used[at] else [""] * 5)]
+            [*row, *(_factor_cells(each) if used is None or used[at] else [""] * 5)]
             for at, (row, each) in enumerate(zip(rows, table, strict=True))
         ]
-        said.append(
+        legend.append(
             "*Share* is the part of a factor's entropy that the latent tells, above chance. p is that of a test of "
             "independence of all factors; it is not corrected for the number of latents."
         )
     else:
-        said.append("No factors are known, so that the latents have no names: move one at a time to see what it does.")
-    return f"{markdown_table(heads, rows)}\n{' '.join(said)}\n"
+        legend.append(
+            "No factors are known, so that the latents have no names: move one at a time to see what it does."
+        )
+    return f"{markdown_table(heads, rows)}\n{' '.join(legend)}\n"
 
 
-def _told(row: Mapping[str, Any]) -> list[str]:
+def _factor_cells(row: Mapping[str, Any]) -> list[str]:
     shares = [f"{row[each]:.2f}" if row[of] else "" for of, each in (("factor", "share"), ("second", "second_share"))]
     return [in_markdown(row["factor"]), shares[0], in_markdown(row["second"]), shares[1], f"{row['p']:.2f}"]
 
@@ -234,10 +236,10 @@ def _limits(run: Run, codes: Representation, scores: SavedScores | None) -> Iter
     if not run.has_prior:
         yield "It has no prior, so that it cannot draw new images."
     if scores is not None:
-        held = "some of them held out of training" if run.config.get("hold_out") else "on which it was trained"
+        coverage = "some of them held out of training" if run.config.get("hold_out") else "on which it was trained"
         yield (
-            f"The scores are of {scores.input.n_samples:,} images of these data, {held}, and of one training with one "
-            "seed. If the model was picked for its score, new trainings will score worse on average."
+            f"The scores are of {scores.input.n_samples:,} images of these data, {coverage}, and of one training with "
+            "one seed. If the model was picked for its score, new trainings will score worse on average."
         )
         yield from (f"Note on the scores: {in_markdown(note)}." for note in scores.input.notes)
     if run.config.get("supervision"):
@@ -246,16 +248,16 @@ def _limits(run: Run, codes: Representation, scores: SavedScores | None) -> Iter
 
 def _metadata(run: Run, name: str, scores: SavedScores | None) -> dict[str, Any]:
     config = run.config
-    found: dict[str, Any] = {
+    metadata: dict[str, Any] = {
         "library_name": "unbraid",
         "tags": ["disentanglement", "representation-learning", str(config["family"])],
     }
     if len(config["dataset"]["image_shape"]) == 3:
-        found["pipeline_tag"] = "image-feature-extraction"
+        metadata["pipeline_tag"] = "image-feature-extraction"
     if scores is None:
-        return found
+        return metadata
     known, options = config["dataset"]["name"] in DATASETS, _options(config["dataset"])
-    return found | model_index(
-        scores, model=name, dataset=data_name(config), task=found.get("pipeline_tag", "feature-extraction"),
+    return metadata | model_index(
+        scores, model=name, dataset=data_name(config), task=metadata.get("pipeline_tag", "feature-extraction"),
         config=options if known and options else None,
     )  # fmt: skip

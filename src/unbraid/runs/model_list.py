@@ -1,4 +1,4 @@
-"""Many models at once, of which a broken one costs itself alone."""
+"""Several models at once: a broken one does not stop the others."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -25,13 +25,13 @@ Result = TypeVar("Result")
 
 
 class Models:
-    """Models by their paths, and those that failed with the reasons.
+    """Paths of models, and the reasons for those that failed.
 
     Args:
         files: files of codes, folders of models, or folders of either.
         codes: pattern of the names of files of codes in the folders of models.
-        needed: as many models must be left.
-        strict: raise the first error instead.
+        needed: least number of models that must not fail.
+        strict: raise the first error instead of collecting errors.
 
     Raises:
         FileNotFoundError: there is no such file, or no model in a folder.
@@ -58,11 +58,11 @@ class Models:
         """Path and reason of each model that failed, for JSON."""
         return [{"path": path, "reason": reason} for path, reason in self.failed.items()]
 
-    def each(self, work: Callable[[Path], Result]) -> dict[Path, Result]:
-        """What `work` makes of each model; those of which it makes none have failed.
+    def map(self, work: Callable[[Path], Result]) -> dict[Path, Result]:
+        """Apply `work` to each model; those for which it raises an error have failed.
 
         Raises:
-            ModelsFailed: too few models are left. Where one alone was given, what `work` raised.
+            ModelsFailed: too few models are left. For a single model, the error that `work` raised.
         """
         results: dict[Path, Result] = {}
         alone = len(self) == 1
@@ -79,7 +79,7 @@ class Models:
         return results
 
     def check(self) -> None:
-        """Raises ModelsFailed where some of the models failed, once the others have been used."""
+        """Raises ModelsFailed if some of the models failed; called after the others have been used."""
         if self.failed:
             raise ModelsFailed(self.failed, every=False)
 
@@ -89,12 +89,12 @@ def _inside(path: Path, codes: str | None, failed: dict[str, Exception] | None) 
         return [path]
     check_not_fitted(path)
     labels = foreign_files(path, LABELS)
-    files = sorted(each for each in path.iterdir() if each.suffix.lower() in READABLE and each not in labels)
+    files = sorted(file for file in path.iterdir() if file.suffix.lower() in READABLE and file not in labels)
     described = labels or len(files) == 1 or any((path / name).is_file() for name in CONFIGS)
     if codes is None and files and not (described and foreign_files(path, CODES)):
         return files
     broken: dict[str, Exception] | None = None if failed is None else {}
-    runs = [each for each in path.iterdir() if each.is_dir() and is_run(each) and each.suffix != WORKING]
+    runs = [file for file in path.iterdir() if file.is_dir() and is_run(file) and file.suffix != WORKING]
     models = sorted([*runs, *models_below(path, codes, failed=broken)])
     if not models:
         ambiguous = (error for error in (broken or {}).values() if isinstance(error, ValueError))

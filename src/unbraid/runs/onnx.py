@@ -1,4 +1,4 @@
-"""Encoders and decoders of runs as ONNX, for tools that know nothing of PyTorch."""
+"""Encoders and decoders of runs as ONNX, for tools other than PyTorch."""
 
 import json
 import logging
@@ -20,13 +20,13 @@ from unbraid.base.suggest import one_line
 from unbraid.base.version import VERSION
 from unbraid.files.whole_files import atomic_write
 from unbraid.runs.run import Run
-from unbraid.runs.run_export import told_in_config
+from unbraid.runs.run_export import own_images_path
 
 __all__ = ["export_onnx"]
 
 Part = Literal["decoder", "encoder"]
 TOLERANCE = 1e-3  # of any output
-# The first logs which packages it does without, the second what of a network it cannot follow.
+# The first logs missing optional packages, the second parts of a network that it cannot analyse.
 NOISY = ("torch.onnx._internal.exporter._registration", "torch.fx.experimental.symbolic_shapes")
 
 
@@ -44,14 +44,14 @@ def export_onnx(run: Run, path: str | Path, *, part: Part = "decoder") -> float 
         part: which of the two.
 
     Returns:
-        The largest difference between what onnxruntime and PyTorch make of random inputs; None where onnxruntime is
-        not installed.
+        The largest difference between outputs of onnxruntime and PyTorch for random inputs; None if onnxruntime is not
+        installed.
 
     Raises:
         ImportError: onnx or onnxscript is not installed.
         FileNotFoundError: the folder of `path` does not exist.
         ValueError: the path ends otherwise, the network cannot be written as ONNX, or onnxruntime cannot run it or
-            makes another thing of it.
+            returns other values.
     """
     path = Path(path)
     if path.suffix != ".onnx":
@@ -70,7 +70,7 @@ def export_onnx(run: Run, path: str | Path, *, part: Part = "decoder") -> float 
             raise ValueError(f"{run.path}: its {part} cannot be written as ONNX ({_reason(error)})") from error
     proto = program.model_proto
     for node in (node for body in (proto.graph, *proto.functions) for node in body.node):
-        del node.metadata_props[:]  # where the code lies that made it, and other things for who develops the exporter
+        del node.metadata_props[:]  # paths of source code and other information for developers of the exporter
     onnx.helper.set_model_props(proto, {"unbraid": VERSION, "config": json.dumps(_to_be_shared(run))})
     with atomic_write(path) as temporary:
         onnx.save(proto, temporary)
@@ -86,14 +86,14 @@ def export_onnx(run: Run, path: str | Path, *, part: Part = "decoder") -> float 
 
 
 def _to_be_shared(run: Run) -> dict[str, Any]:
-    """The config of a run, whose data have no name where it would be a path."""
+    """The config of a run, without the dataset's name if that is a path."""
     dataset = run.config["dataset"]
-    name = None if told_in_config(run) else dataset["name"]
+    name = None if own_images_path(run) else dataset["name"]
     return {**run.config, "dataset": {**dataset, "name": name}}
 
 
 def _in_single_precision(run: Run) -> Run:
-    """The same run, or one whose weights are rounded: onnxruntime has no convolutions in double precision."""
+    """The run in single precision: onnxruntime has no convolutions in double precision."""
     weights = run.modules.state_dict()
     if all(value.dtype != torch.float64 for value in weights.values()):
         return run
@@ -124,7 +124,7 @@ def _network(run: Run, part: Part) -> tuple[nn.Module, Tensor, list[str], list[s
         posterior = encode(images)[1] is not None
     if posterior:
         return _Function(run.modules, encode).eval(), images, ["images"], ["codes", "log_variances"]
-    return _Function(run.modules, lambda given: encode(given)[0]).eval(), images, ["images"], ["codes"]
+    return _Function(run.modules, lambda batch: encode(batch)[0]).eval(), images, ["images"], ["codes"]
 
 
 def _exported(network: nn.Module, example: Tensor, inputs: list[str], outputs: list[str]) -> Any:
@@ -146,22 +146,22 @@ def _exported(network: nn.Module, example: Tensor, inputs: list[str], outputs: l
 
 
 def _reason(error: BaseException) -> str:
-    """The first line of what went wrong first; the exporter adds advice to those who develop it."""
+    """The first line of the original error; the exporter adds advice for its developers."""
     while error.__cause__ is not None:
         error = error.__cause__
     return one_line(str(error).strip().partition("\n")[0], 200) or type(error).__name__
 
 
 def _difference(path: Path, network: nn.Module, example: Tensor) -> float | None:
-    """Over three rows, where the example has two, so that a fixed number of rows shows."""
+    """The largest difference on three rows; the example has two, so that a fixed number of rows would fail."""
     if find_spec("onnxruntime") is None:
         return None
     import onnxruntime
 
     rows = torch.cat([example, example[:1] / 2])
     session = onnxruntime.InferenceSession(path)
-    found = session.run(None, {session.get_inputs()[0].name: rows.numpy()})
+    outputs = session.run(None, {session.get_inputs()[0].name: rows.numpy()})
     with torch.no_grad():
-        wanted = network(rows)
-    pairs = zip(found, wanted if isinstance(wanted, tuple) else (wanted,), strict=True)
+        expected = network(rows)
+    pairs = zip(outputs, expected if isinstance(expected, tuple) else (expected,), strict=True)
     return max(float(np.abs(one - other.numpy()).max()) for one, other in pairs)

@@ -46,7 +46,7 @@ PROBED = 1e-3  # of the largest code: more than rounding on another machine
 
 
 def probe_images(shape: tuple[int, ...]) -> NDArray[np.uint8]:
-    """Two images of noise, (2, height, width, channels) or (2, n_features), the same for every run of the shape."""
+    """Two images of noise, (2, height, width, channels) or (2, n_features), always the same for a shape."""
     return np.random.default_rng(0).integers(0, 256, (2, *shape), dtype=np.uint8)
 
 
@@ -85,8 +85,8 @@ class Run:
         array = as_array(images)
         shape = tuple(self.config["dataset"]["image_shape"])
         if array.shape[1:] != shape or not (array.dtype == np.uint8 or array.dtype.kind == "f"):
-            wanted = f"({', '.join(map(str, ('n', *shape)))})"
-            raise ValueError(f"images must be {wanted}, uint8 or floats; got {array.dtype} {array.shape}")
+            expected_shape = f"({', '.join(map(str, ('n', *shape)))})"
+            raise ValueError(f"images must be {expected_shape}, uint8 or floats; got {array.dtype} {array.shape}")
         if array.dtype.kind == "f" and len(shape) == 3 and not ((array >= 0) & (array <= 1)).all():
             raise ValueError("images in floats must lie between 0 and 1")
         codes, log_variances = [], []
@@ -100,10 +100,10 @@ class Run:
         return np.concatenate(codes), np.concatenate(log_variances) if log_variances else None
 
     def prior_kl(self, means: ArrayLike, log_variances: ArrayLike) -> FloatArray | None:
-        """KL (n, n_codes) of posteriors from the prior that the model has, code by code, in nats.
+        """KL divergences (n, n_codes) of posteriors from the model's prior, in nats.
 
-        None where the prior is the standard normal. A block of codes whose prior is a mixture is judged one code at a
-        time, by the mixture's marginal.
+        None if the prior is the standard normal. For codes whose joint prior is a mixture, the prior of each code is
+        the mixture's marginal.
 
         Args:
             means, log_variances: (n, n_codes), of `posterior`.
@@ -112,7 +112,7 @@ class Run:
         density = self._family.log_prior(self.modules, settings) if self._family.log_prior else None
         if density is None:
             return None
-        pair = (torch.from_numpy(np.asarray(each, dtype=np.float32)) for each in (means, log_variances))
+        pair = (torch.from_numpy(np.asarray(array, dtype=np.float32)) for array in (means, log_variances))
         return self._call(partial(kl_by_quadrature, log_density=density), *pair).cpu().numpy()
 
     def decode(self, codes: ArrayLike) -> FloatArray:
@@ -135,7 +135,7 @@ class Run:
         return np.concatenate(images)
 
     def generate(self, n: int = 16, *, seed: int = 0) -> FloatArray:
-        """`decode` of n codes that the model's own prior draws: of `prior_codes`.
+        """Images decoded from n codes of the model's prior, `prior_codes`.
 
         Raises:
             ValueError: as `prior_codes`.
@@ -143,17 +143,17 @@ class Run:
         return self.decode(self.prior_codes(n, seed=seed))
 
     def prior_codes(self, n: int = 16, *, seed: int = 0) -> FloatArray:
-        """Codes (n, n_codes) drawn from the prior that the model was trained towards.
+        """Codes (n, n_codes) drawn from the model's prior.
 
-        Standard normal and uniform on circles; where the family has another prior, that: a flow, the Gaussians of
-        classes or values, the codes that InfoGAN's generator was given.
+        Standard normal, and uniform on circles, unless the family has another prior: a flow, the Gaussians of classes
+        or values, the distribution of InfoGAN's codes.
 
         Args:
-            n: how many.
-            seed: same seed, same codes; of a larger n the first are the same.
+            n: number of codes.
+            seed: of the draw; the first codes are the same for a larger n.
 
         Raises:
-            ValueError: n below 1, or the family has no prior, as PCA and Quessard's model.
+            ValueError: n below 1, or the family has no prior, such as PCA and Quessard's model.
         """
         check_draw(n, seed)
         family, settings, modules = self._family, {**self.config["hyperparameters"], **self._settings}, self.modules
@@ -173,14 +173,14 @@ class Run:
         return has_prior(self._family, self.parts)
 
     def interpolate(self, one: ArrayLike, other: ArrayLike, *, steps: int = 8) -> FloatArray:
-        """Images on the way from some images to others, by their codes: (n, steps, height, width, channels).
+        """Images interpolated between two sets of images by their codes: (n, steps, height, width, channels).
 
-        Codes go straight, but for those on circles and spheres, which go around at an even pace, the shorter way. Both
-        ends are reconstructions.
+        Codes are interpolated linearly, those on circles and spheres along the shorter arc at constant speed. Both ends
+        are reconstructions.
 
         Args:
             one, other: images (n, height, width, channels), as for `encode`.
-            steps: of each way, both ends included.
+            steps: of each interpolation, both ends included.
 
         Raises:
             ValueError: as `encode`; or another number of images, or fewer than two steps.
@@ -194,13 +194,13 @@ class Run:
         return images.reshape(len(low), steps, *images.shape[1:])
 
     def encoder(self) -> Callable[[Tensor], tuple[Tensor, Tensor | None]]:
-        """What encodes, as a function of tensors: images (n, channels, height, width), 0 .. 1, to a posterior."""
+        """The encoder as a function of tensors: images (n, channels, height, width), 0 .. 1, to a posterior."""
         modules, family, settings = self.modules, self._family, self._settings
         dtype = _dtype_of(modules)
         return lambda images: family.encode(modules, images.to(dtype), settings)
 
     def decoder(self) -> Callable[[Tensor], Tensor]:
-        """What decodes, as a function of tensors: codes (n, n_codes) to images (n, channels, height, width)."""
+        """The decoder as a function of tensors: codes (n, n_codes) to images (n, channels, height, width)."""
         modules, family, settings = self.modules, self._family, self._settings
         dtype = _dtype_of(modules)
         return lambda codes: family.decode(modules, codes.to(dtype), settings)
@@ -222,14 +222,14 @@ class Run:
         return encoded(self._encoded, self.dataset(dataset), n, BATCH, seed)
 
     def objects(self, dataset: Images | str | Path | None = None, n: int = N_CODES, *, seed: int = 0) -> Representation:
-        """`representation` of whole objects: every turn of each, where turns are combinations of the cyclic factors.
+        """`representation` of whole objects, each in every turn; turns are combinations of the cyclic factors.
 
-        What D_LSBD judges: `unbraid.score(run.codes(), orbits=run.objects)`.
+        D_LSBD needs them: `unbraid.score(run.codes(), orbits=run.objects)`.
 
         Args:
             dataset: as for `representation`.
-            n: images, for as many objects as they hold; all objects where they fit. However few, there are so many
-                objects that each factor takes two levels.
+            n: about how many images; objects are drawn until they have as many, at least enough of them that each
+                factor takes two levels.
             seed: of the draw.
 
         Raises:
@@ -245,7 +245,7 @@ class Run:
         """Baselines of the images of `representation`, for `unbraid.score(run.codes(), baselines=...)`.
 
         A random projection of the pixels to as many codes as the model has, as many of their principal components, and
-        the model as it was before its first step (none of a family that is fitted, as PCA).
+        the untrained model (except for families that are fitted, such as PCA).
 
         Args:
             dataset, n: as for `representation`.
@@ -259,10 +259,10 @@ class Run:
         return baselines_of(self.dataset(dataset), self.n_codes, n, BATCH, seed, untrained)
 
     def untrained(self) -> "Run":
-        """The same with the weights that its training began with.
+        """The model with its initial weights.
 
         Raises:
-            UntrustedCode: its network is somebody's own, and was not named by who opened the run.
+            UntrustedCode: its network is a user's own, and was not trusted when the run was opened.
         """
         self.check_trust()
         fresh, shape = replace(self), tuple(self.config["dataset"]["image_shape"])
@@ -331,18 +331,18 @@ class Run:
 
     def snapshots(self) -> dict[str, FloatArray]:
         """`step` and, by name, metrics, `kl` in nats, how many latents were `informative`; {} where none were kept."""
-        return self._kept(SNAPSHOTS)
+        return self._read_optional(SNAPSHOTS)
 
     def held_out(self) -> dict[str, FloatArray]:
         """`step`, and in nats the mean `elbo`, `reconstruction` and `kl` of images that no training saw.
 
         {} where none were kept out. Which they are, `unbraid.training.held_out.held_out_rows` says.
         """
-        return self._kept(HELD_OUT)
+        return self._read_optional(HELD_OUT)
 
-    def _kept(self, name: str) -> dict[str, FloatArray]:
-        there = name in self.status.get("files", {}) or (self.path / name).is_file()
-        return _read_table(self.path / name) if there else {}
+    def _read_optional(self, name: str) -> dict[str, FloatArray]:
+        exists = name in self.status.get("files", {}) or (self.path / name).is_file()
+        return _read_table(self.path / name) if exists else {}
 
     def _repr_html_(self) -> str:
         from unbraid.runs.run_text import described
@@ -354,9 +354,9 @@ class Run:
         )
 
     def picture(self) -> dict[str, Any] | None:
-        """What each latent does as a small picture, for pages; None where it decodes no images.
+        """Latent traversals as a small picture, for pages; None if the model does not decode images.
 
-        Nothing but the run's folder is read.
+        Only the run's folder is read.
 
         Raises:
             ValueError: a damaged folder, or a run that diverged.
@@ -375,7 +375,7 @@ class Run:
             ValueError: the weights are damaged, or are those of another architecture.
         """
         self.check_trust()
-        with torch.inference_mode(False), reproducible(torch.device("cpu")):  # whatever whoever asks first has set
+        with torch.inference_mode(False), reproducible(torch.device("cpu")):  # independent of the caller's settings
             modules = self._read_modules()
         return modules.to(choose_device(self.device))
 
@@ -409,13 +409,13 @@ class Run:
         return filled_member(self._family, shape, self._settings, self.config["seed"], weights).requires_grad_(False)
 
     def with_weights(self, weights: Mapping[str, Tensor]) -> "Run":
-        """The same run, its networks made of these weights and not of those in its folder, which need not be read."""
+        """The run, with its networks built from these weights instead of reading those in its folder."""
         modules, device = self._built(weights), choose_device(self.device)
         self.__dict__["modules"] = modules if device.type == "cpu" else modules.to(device)  # built there
         return self
 
     def on_cpu(self) -> "Run":
-        """The same networks on the CPU; the run itself where they are there already."""
+        """The run with its networks on the CPU; the run itself if they are there already."""
         if choose_device(self.device).type == "cpu":
             return self
         return replace(self, device="cpu").with_weights(
@@ -423,13 +423,13 @@ class Run:
         )
 
     def _check_probe(self, modules: nn.ModuleDict) -> None:
-        """Raises ValueError where code of the user's does not give the codes that it gave when the run was trained."""
+        """Raises ValueError if a user's own code does not give the same codes as when the run was trained."""
         with torch.inference_mode():
             probes = torch.from_numpy(probe_images(tuple(self.config["dataset"]["image_shape"])))
             images = as_floats(probes, _dtype_of(modules))
             codes = self._family.encode(modules, images, self._settings)[0].float().numpy()
-        kept = np.array(self.config["probe"], dtype=np.float32)
-        if kept.shape != codes.shape or np.abs(codes - kept).max() > PROBED * (1 + np.abs(kept).max()):
+        recorded = np.array(self.config["probe"], dtype=np.float32)
+        if recorded.shape != codes.shape or np.abs(codes - recorded).max() > PROBED * (1 + np.abs(recorded).max()):
             own = trusted_in([self.config["family"], dict(self.config["hyperparameters"])])
             raise ValueError(
                 f"{self.path}: {' and '.join(own)} {'is' if len(own) == 1 else 'are'} not the code that this run was "
@@ -438,15 +438,15 @@ class Run:
 
     @contextmanager
     def described(self) -> Iterator[None]:
-        """Around what makes networks of the config: raises ValueError where its facts do not go together."""
+        """Wraps the construction of networks: errors become a ValueError on the config."""
         try:
             yield
         except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
-            said = error_line(error)
-            raise ValueError(f"{self.path / CONFIG} does not describe networks that can be used ({said})") from error
+            reason = error_line(error)
+            raise ValueError(f"{self.path / CONFIG} does not describe networks that can be used ({reason})") from error
 
     def check_trust(self) -> None:
-        """Raises UntrustedCode where the network is somebody's own, and was not named by who opened the run."""
+        """Raises UntrustedCode if the network is a user's own, and was not trusted when the run was opened."""
         network = self.config["hyperparameters"].get("network", "")
         if is_code(network) and not isinstance(network, Trusted):
             raise UntrustedCode(
@@ -457,7 +457,7 @@ class Run:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """What the codes are, in order: Gaussian latents, circles of two codes each, ..."""
+        """The kinds of codes, in order: Gaussian latents, circles of two codes each, ..."""
         return code_parts(self._family, self._settings)
 
     @property
@@ -476,18 +476,18 @@ class Run:
     def _call(self, function: Any, *batch: Tensor) -> Any:
         device, dtype = choose_device(self.device), _dtype_of(self.modules)
         with torch.inference_mode(), reproducible(device):
-            return function(*(each.to(device, dtype) for each in batch))
+            return function(*(tensor.to(device, dtype) for tensor in batch))
 
 
 def check_draw(n: int, seed: int) -> None:
-    """Raises ValueError where that is no number of images or codes, or no seed."""
+    """Raises ValueError if `n` is below 1 or `seed` below 0, or they are not whole numbers."""
     check_whole("n", n, 1)
     check_whole("seed", seed, 0)
 
 
 def _dtype_of(modules: nn.Module) -> torch.dtype:
-    """Of the weights, and so of what the networks take: float64 where they were trained in it."""
-    return next((each.dtype for each in modules.parameters() if each.is_floating_point()), torch.float32)
+    """The dtype of the weights, and so of the networks' inputs: float64 if they were trained in it."""
+    return next((tensor.dtype for tensor in modules.parameters() if tensor.is_floating_point()), torch.float32)
 
 
 def named_images(run: Run) -> dict[str, Any]:
@@ -524,7 +524,7 @@ def _as_opened(source: Mapping[str, Any]) -> str:
 
 
 def _check_whole(path: Path) -> None:
-    """Raises ValueError where a file is not as it was written, OSError where it cannot be read."""
+    """Raises ValueError if a file does not match its checksum, OSError if it cannot be read."""
     try:
         check_file(path)
     except ValueError as error:
@@ -548,8 +548,8 @@ def load_run(
 ) -> Run:
     """Open the folder of a finished run.
 
-    A run that was trained with a network of somebody's own (`network="my_lab.nets:pair"`) is opened only where the
-    function is named here as well: what a folder names is never executed for the folder's sake.
+    A run that was trained with a user's own network (`network="my_lab.nets:pair"`) is opened only if the function is
+    named here as well: code is never executed only because a folder names it.
 
     Args:
         path: the folder that `unbraid.train` or `unbraid train` made.
@@ -570,11 +570,11 @@ def load_run(
 def open_run(
     path: str | Path, *, device: str = "auto", trust: Collection[str] = (), records: Records | None = None
 ) -> Run:
-    """`load_run` that leaves the networks and their weights aside until they are used.
+    """`load_run`, but networks and weights are loaded when they are first used.
 
     Args:
         path, device, trust: as for `load_run`.
-        records: its config and status, where they were read already.
+        records: its config and status, if they were read already.
     """
     path = Path(path)
     config, status = records or read_folder(path)
@@ -593,7 +593,7 @@ def open_run(
 
 
 def _name_of(network: str | PairBuilder | None, path: str | Path) -> list[str]:
-    """The name under which a run has its network, where that is the one given; nothing where none is given."""
+    """The name of a run's network, after checking that it is the one given; empty if none is given."""
     if network is None:
         return []
     named = read_folder(Path(path))[0]["hyperparameters"].get("network")
@@ -604,7 +604,7 @@ def _name_of(network: str | PairBuilder | None, path: str | Path) -> list[str]:
 
 
 def check_family(config: Mapping[str, Any], path: Path) -> None:
-    """Raises ValueError where the family of a run, or a hyperparameter of it, is none that this version has."""
+    """Raises ValueError if this version does not have the run's family, or one of its hyperparameters."""
     name = config["family"]
     if name not in FAMILIES and not is_code(name):
         raise ValueError(f"{path}: this version of unbraid has no family {name!r}")

@@ -1,4 +1,4 @@
-"""A run as a folder of its own, to be handed on or uploaded."""
+"""Export a run as a folder to share or upload."""
 
 import shutil
 from collections.abc import Collection
@@ -24,14 +24,14 @@ def export_folder(
     scores: str | Path | None = None,
     trust: Collection[str] = (),
 ) -> Run:
-    """Copy the files of a run into a folder of its own, and write a model card, README.md, beside them.
+    """Copy the files of a run into a new folder, and add a model card, README.md.
 
     Args:
         path: of the run.
         out: a new folder.
-        name: what the model card calls the model; by default as the folder.
-        chosen: how the model was chosen, in Markdown; what a model card in its folder says of it is added.
-        scores: a score card of its codes, such as one with intervals, in place of the scores that it has.
+        name: of the model in the model card; by default that of the folder.
+        chosen: how the model was chosen, in Markdown; the section of an existing model card is appended.
+        scores: a score card of its codes, such as one with intervals, instead of the run's own scores.
         trust: as for `load_run`.
 
     Returns:
@@ -49,8 +49,8 @@ def export_folder(
     run = load_run(path, device="cpu", trust=trust)
     if damage := damage_of(path, run.status):
         raise ValueError(damage)
-    told = "\n\n".join(filter(None, (chosen, chosen_in(path)))) or ALONE
-    text = model_card(run, name or out.name, told, folder=out.name, scores=Path(scores) if scores else None)
+    paragraphs = "\n\n".join(filter(None, (chosen, chosen_in(path)))) or ALONE
+    text = model_card(run, name or out.name, paragraphs, folder=out.name, scores=Path(scores) if scores else None)
     working = copied(path, out)
     try:
         write_text(working / README, text)
@@ -62,21 +62,21 @@ def export_folder(
     return load_run(out, device="cpu", trust=trust)
 
 
-def told_in_config(run: Run) -> str | None:
-    """The path of the user's own images, which config.json of a run names; None where it names a dataset."""
+def own_images_path(run: Run) -> str | None:
+    """The path of the user's own images in config.json of a run; None if it names a dataset."""
     name = run.config["dataset"]["name"]
     return name if name is not None and is_path(name, DATASETS) else None
 
 
 def copied(path: Path, target: Path) -> Path:
-    """A copy of the files of a run beside its target, to be renamed to it when it is whole.
+    """A copy of the files of a run beside its target, to be renamed to it when it is complete.
 
-    Nothing else of its folder is copied, and no link followed that leads out of it.
+    Other files of the folder are not copied, and links that lead out of it are not followed.
     """
     working = target.with_name(f".{target.name}.part")
     shutil.rmtree(working, ignore_errors=True)
     working.mkdir()
     for name in (CONFIG, STATUS, SCORES, *LASTING):
-        if (found := below(path, name)).is_file():
-            shutil.copy2(found, working / name)
+        if (file := below(path, name)).is_file():
+            shutil.copy2(file, working / name)
     return working

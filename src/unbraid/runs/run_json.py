@@ -1,6 +1,6 @@
-"""What the JSON files of a run may hold; readable without torch.
+"""Schemas of the JSON files of a run; readable without torch.
 
-Hyperparameters are held to the table of their family where that is at hand, by `unbraid.runs.run`.
+`unbraid.runs.run` checks hyperparameters against the table of their family.
 """
 
 from math import prod
@@ -25,8 +25,8 @@ Side: TypeAlias = Annotated[int, Field(ge=0, le=MOST_NUMBERS)]  # a row of a tab
 
 def _image_shape(sizes: list[int]) -> list[int]:
     if len(sizes) not in (1, 3) or prod(sizes) > MOST_NUMBERS:
-        said = "Input should be [height, width, channels] or [n_features], {most} numbers at most"
-        raise PydanticCustomError("shape", said, {"most": MOST_NUMBERS})
+        message = "Input should be [height, width, channels] or [n_features], {most} numbers at most"
+        raise PydanticCustomError("shape", message, {"most": MOST_NUMBERS})
     return sizes
 
 
@@ -54,7 +54,7 @@ def _or_none(sizes: list[int]) -> list[int]:
 
 
 class StudyDatasetRecord(DatasetRecord):
-    """What a study is of: images, or labels without any, of which nothing is trained."""
+    """The dataset of a study: images, or labels without images, on which nothing is trained."""
 
     image_shape: Annotated[list[Side], AfterValidator(_or_none)]
 
@@ -68,7 +68,7 @@ class PartRecord(Record):
 
 
 class FactsRecord(Record):
-    """What the families take from the factors of a dataset; each has some of these."""
+    """Facts that families use from the factors of a dataset; each family has some of these."""
 
     circles: Size = 1
     euclidean: Place = 0
@@ -130,7 +130,7 @@ class OriginRecord(Record):
 
 
 class JudgedRecord(Record):
-    """How the weights did on images kept out of training, and after how many steps they did."""
+    """ELBO of the weights on the hold-out set, and their step."""
 
     step: Natural
     elbo: FiniteFloat | None  # nats; None: it was not finite
@@ -138,7 +138,7 @@ class JudgedRecord(Record):
 
 
 class ProvenanceRecord(Record):
-    """On what a run was made, see `unbraid.training.training_versions`."""
+    """Provenance of a run, see `unbraid.training.training_versions`."""
 
     commit: Text | None  # of unbraid, where it is known
     python: Text
@@ -169,4 +169,4 @@ class StatusRecord(Record):
     continued: OriginRecord | None = None
     held_out: JudgedRecord | None = None
     checksum: Text = ""  # of all other bytes of the file
-    note: Text | None = None  # why nobody would take it for a model that has learned
+    note: Text | None = None  # why the model seems not to have learned, see `unbraid.training.sanity_check`

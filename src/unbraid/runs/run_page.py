@@ -33,12 +33,12 @@ LARGEST_CIRCLE = 5000  # images encoded for the planes of cyclic factors
 
 
 def run_page(run: Run, *, compare: Run | None = None, dataset: FactorDataset | None = None) -> str:
-    """A whole HTML document whose sliders decode in the page; it needs nothing beside itself.
+    """A standalone HTML document whose sliders decode in the page.
 
     Args:
         run: finished, or diverged: then the page says when and why. Its scores are those of its scores.json.
         compare: another run of the same images, moved by the same sliders.
-        dataset: of the images, where the run was trained on one in memory; without it there are no originals.
+        dataset: of the images, if the run was trained on one in memory; without it no originals are shown.
 
     Raises:
         ValueError: a damaged folder, or runs of different images.
@@ -47,9 +47,9 @@ def run_page(run: Run, *, compare: Run | None = None, dataset: FactorDataset | N
 
 
 def run_content(run: Run, *, compare: Run | None = None, dataset: FactorDataset | None = None) -> dict[str, Any]:
-    """What the page shows, as a plain dictionary."""
+    """The content of the page, as a plain dictionary."""
     runs = [run] if compare is None else [run, compare]
-    diverged = [each for each in runs if each.status["state"] == "diverged"]
+    diverged = [model for model in runs if model.status["state"] == "diverged"]
     if diverged and compare is not None:
         raise ValueError(f"{diverged[0].path} diverged: it has no images to compare")
     card = None if diverged or not (run.path / SCORES).is_file() else ScoreCard.load(run.path / SCORES, run.codes())
@@ -62,7 +62,7 @@ def run_content(run: Run, *, compare: Run | None = None, dataset: FactorDataset 
     return {
         **content,
         "scored": card is not None,
-        "runs": [described(each.path.name, each.config, each.status) for each in runs],
+        "runs": [described(model.path.name, model.config, model.status) for model in runs],
         "live": _labelled(live_models(runs, dataset), runs, content) if images else None,
         "generated": _generated(runs) if images else [],
         "curves": _curves(runs, [run.curves() for run in runs], "curves", "Losses and their parts over training steps"),
@@ -73,7 +73,7 @@ def run_content(run: Run, *, compare: Run | None = None, dataset: FactorDataset 
 
 
 def circle_figures(run: Run, card: ScoreCard, dataset: FactorDataset | None = None) -> list[dict[str, Any]]:
-    """Cyclic factors in their planes, from every turn of one object; none where the dataset has no such grid."""
+    """Cyclic factors in their planes, from every turn of one object; empty if the dataset is no such grid."""
     try:
         opened = run.dataset(dataset)
     except (ValueError, OSError, DatasetMissing):
@@ -97,9 +97,12 @@ def circle_figures(run: Run, card: ScoreCard, dataset: FactorDataset | None = No
     scored = {"d_lsbd": Scored(METRICS["d_lsbd"], result, 0.0, factors=chosen.names)}
     shown = replace(card, representation=chosen, scored=scored).contents()
     figures = symmetry_figures(shown)
-    others = [k for k, name in enumerate(space.names) if name not in cyclic]
-    levels = told(space, turned.factors[0], others)
-    return [{**each, "text": f"{each['text']} One object: {levels}." if levels else each["text"]} for each in figures]
+    fixed = [k for k, name in enumerate(space.names) if name not in cyclic]
+    levels = told(space, turned.factors[0], fixed)
+    return [
+        {**figure, "text": f"{figure['text']} One object: {levels}." if levels else figure["text"]}
+        for figure in figures
+    ]
 
 
 def _generated(runs: list[Run]) -> list[dict[str, str]]:
@@ -113,7 +116,7 @@ def _generated(runs: list[Run]) -> list[dict[str, str]]:
 
 
 def _labelled(live: dict[str, Any], runs: list[Run], content: Mapping[str, Any]) -> dict[str, Any]:
-    """Names of the models, and beside each slider the factors of which the first model's code is the own code."""
+    """Add names of the models, and to each slider the factors that are assigned to the first model's code."""
     owners = {code["code"]: code["factors"] for code in content.get("codes", [])}
     for slider in live["sliders"]:
         slider["factors"] = [factor for code in slider["codes"][0] for factor in owners.get(code, [])]
@@ -123,7 +126,7 @@ def _labelled(live: dict[str, Any], runs: list[Run], content: Mapping[str, Any])
 
 
 def _names(runs: list[Run]) -> list[str]:
-    """What tells runs apart: family, and the settings in which they differ."""
+    """Distinguishing names of runs: family, and the settings in which they differ."""
     settings = [
         {**run.config["hyperparameters"], "seed": run.config["seed"], "steps": run.config["steps"]} for run in runs
     ]
@@ -140,7 +143,7 @@ def _names(runs: list[Run]) -> list[str]:
 
 
 def _curves(runs: list[Run], tables: list[dict[str, FloatArray]], name: str, label: str) -> Markup | None:
-    """A figure of what each run's table holds by step; None where none holds anything."""
+    """A figure of each run's table over steps; None if all are empty."""
     named = zip(_names(runs), tables, strict=True)
     curves = {each: own for each, own in named if len(own.get("step", ())) and len(own) > 1}
     if not curves:

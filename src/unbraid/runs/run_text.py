@@ -29,12 +29,12 @@ def described(name: str, config: Mapping[str, Any], status: Mapping[str, Any]) -
         "made": _made(status.get("provenance")),
         "hyperparameters": [
             {
-                "name": each,
+                "name": hyperparameter,
                 "value": f"{value:g}" if isinstance(value, float) else str(value),
-                "default": value == family.hyperparameters[each].default,
-                "help": family.hyperparameters[each].help,
+                "default": value == family.hyperparameters[hyperparameter].default,
+                "help": family.hyperparameters[hyperparameter].help,
             }
-            for each, value in config["hyperparameters"].items()
+            for hyperparameter, value in config["hyperparameters"].items()
         ],
         "json": json.dumps(config, indent=2, ensure_ascii=False),
         "command": _command(config),
@@ -60,43 +60,43 @@ def _command(config: Mapping[str, Any]) -> str | None:
 def _python(config: Mapping[str, Any]) -> str:
     source = config["dataset"]
     dataset = "dataset" if source["name"] is None else repr({"name": source["name"], **source["options"]})
-    given = ", ".join(f"{name}={value!r}" for name, value in {**_chosen(config), **_plan(config)}.items())
-    return f"import unbraid\n\nunbraid.train({config['family']!r}, {dataset}, seeds=[{config['seed']}], {given})"
+    arguments = ", ".join(f"{name}={value!r}" for name, value in {**_chosen(config), **_plan(config)}.items())
+    return f"import unbraid\n\nunbraid.train({config['family']!r}, {dataset}, seeds=[{config['seed']}], {arguments})"
 
 
 def _plan(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of `unbraid.train` beside the hyperparameters."""
+    """Arguments of `unbraid.train` other than hyperparameters."""
     plain = {name: config[name] for name in ("steps", "batch_size", "device", "precision")}
     plain["precision"] = config.get("requested_precision", config["precision"])
-    if held := config.get("hold_out"):
-        count = held["images"] if held["images"] < 1 else int(held["images"])
-        plain |= {"hold_out": count, "hold_out_every": held["every"], "patience": held["patience"]}
+    if hold_out := config.get("hold_out"):
+        count = hold_out["images"] if hold_out["images"] < 1 else int(hold_out["images"])
+        plain |= {"hold_out": count, "hold_out_every": hold_out["every"], "patience": hold_out["patience"]}
     return plain
 
 
 def _judged(config: Mapping[str, Any], status: Mapping[str, Any]) -> str | None:
-    """Which weights a run has that was judged by images kept out of its training."""
-    held = status.get("held_out")
-    if not held:
+    """A sentence on the step of the weights, for runs with a hold-out set."""
+    evaluation = status.get("held_out")
+    if not evaluation:
         return None
-    best = config["hold_out"]["patience"] and held["elbo"] is not None
+    best = config["hold_out"]["patience"] and evaluation["elbo"] is not None
     weights = (
-        f"The weights are those of step {held['step']}, the best."
+        f"The weights are those of step {evaluation['step']}, the best."
         if best
         else "The weights are those of the last step."
     )
-    return f"Training stopped early, after step {status['step']}. {weights}" if held["stopped"] else weights
+    return f"Training stopped early, after step {status['step']}. {weights}" if evaluation["stopped"] else weights
 
 
 def _made(provenance: Mapping[str, Any] | None) -> str:
-    """When and on what a run was made, as a sentence with a space before it; nothing where that was not kept."""
+    """A sentence on a run's provenance, with a leading space; empty if unknown."""
     if not provenance:
         return ""
     where = provenance["accelerator"] or provenance["processor"]
-    told = f"torch {provenance['torch']}, NumPy {provenance['numpy']}, on {where} ({provenance['host']})"
+    versions = f"torch {provenance['torch']}, NumPy {provenance['numpy']}, on {where} ({provenance['host']})"
     commit = f", commit {provenance['commit'][:12]}" if provenance["commit"] else ""
     packages = "".join(f", {name} of {package}" for name, package in provenance.get("packages", {}).items())
-    return f" Trained {provenance['ended'][:10]} with {told}{commit}{packages}."
+    return f" Trained {provenance['ended'][:10]} with {versions}{commit}{packages}."
 
 
 def _chosen(config: Mapping[str, Any]) -> dict[str, Any]:

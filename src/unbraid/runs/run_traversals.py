@@ -1,4 +1,4 @@
-"""What each code of a trained model does to the images it decodes."""
+"""Latent traversals: images decoded while one code changes."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -22,36 +22,36 @@ __all__ = ["Traversals", "traverse", "traverse_codes"]
 
 @dataclass(frozen=True, eq=False)
 class Traversals:
-    """Decoded images along each code, or around each circle of two; in the order of `codes`."""
+    """Decoded images along each code, or around each circle of two codes; in the order of `codes`."""
 
     originals: FloatArray | None  # (n_shown, height, width, channels), 0 .. 1; the first n_rows are the seed images
     reconstructions: FloatArray | None  # the same shape; None without images
     images: FloatArray  # (n_codes, n_rows, n_steps, height, width, channels)
-    values: FloatArray  # (n_codes, n_steps): what the code is set to; on a circle the angle in radians, all around
+    values: FloatArray  # (n_codes, n_steps): values of the code; on a circle, angles in radians
     codes: IntArray  # (n_codes,): which one, by falling KL, or by falling variance where there is no posterior
     kl: FloatArray | None  # (n_codes,), nats, mean over images
     variances: FloatArray  # (n_codes,), of the codes over images
-    circles: tuple[str, ...] = ()  # (n_codes,) of the circle that a code and its next go around; else ""
+    circles: tuple[str, ...] = ()  # (n_codes,) name of the circle that begins with this code; else ""
     informative: BoolArray | None = None  # (n_codes,), as `Representation.informative`; None: there is no posterior
 
     @property
     def captions(self) -> list[str]:
-        """Of each code: its number, its KL or variance, and the range it goes through; a circle is gone around."""
+        """For each code its number, KL or variance, and range; circles have no range."""
         if self.kl is None:
             says = [f"variance {variance:.3g}" for variance in self.variances]
         else:
             says = [f"KL {kl:.3f} nats" for kl in self.kl]
         return [
-            f"{circle} (codes {code}, {code + 1}): {said}"
+            f"{circle} (codes {code}, {code + 1}): {measure}"
             if circle
-            else f"code {code}: {said}, {values[0]:.2f} to {values[-1]:.2f}"
-            for code, circle, said, values in zip(
+            else f"code {code}: {measure}, {values[0]:.2f} to {values[-1]:.2f}"
+            for code, circle, measure, values in zip(
                 self.codes, self.circles or [""] * len(self.codes), says, self.values, strict=True
             )
         ]
 
     def only(self, places: Sequence[int]) -> "Traversals":
-        """Those of some codes, by their places in `codes`."""
+        """The traversals of some codes, by index in `codes`."""
         chosen = list(places)
         return replace(
             self, images=self.images[chosen], values=self.values[chosen], codes=self.codes[chosen],
@@ -71,21 +71,21 @@ def traverse(
     n: int = 2000,
     seed: int = 0,
 ) -> Traversals:
-    """Decode a few images while one code after the other goes through its range.
+    """Decode a few images while one code at a time goes through its range.
 
     Args:
         run: the trained model.
         dataset: by default the one of the training; as for `Run.dataset`.
-        rows: seed images, drawn at random. The codes that do not move stay where the encoder puts the seed image.
+        rows: seed images, drawn at random. The other codes stay as the encoder gives them for the seed image.
         steps: values of the moving code, evenly from its 2 % to its 98 % quantile over the dataset, or around its
-            circle. On a sphere the other codes shrink or grow with it, so that the length stays 1. A quantized code
-            goes over the values that images take, or evenly chosen ones of these, or some twice.
-        shown: images that are reconstructed, the seed images among them.
-        n: images from which quantiles and KL are taken.
+            circle. On a sphere the other codes are rescaled, so that the length stays 1. A quantized code takes the
+            values it has over the dataset, or evenly chosen ones of these, or some twice.
+        shown: images that are reconstructed, including the seed images.
+        n: images from which quantiles and KL are computed.
         seed: of all draws.
 
     Raises:
-        ValueError: rows or steps out of range, or a dataset that is no images.
+        ValueError: rows or steps out of range, or a dataset without images.
     """
     opened = run.dataset(dataset)
     if len(opened.image_shape) != 3:
@@ -98,9 +98,9 @@ def traverse(
     originals = opened.images(np.random.default_rng(seed).choice(len(opened), shown, replace=False))
     codes = run.encode(originals)
     variances = representation.codes.var(axis=0)
-    found = _traversed(run.decode, representation, variances, _ways(run.parts), codes[:rows], steps)
+    traversals = _traversed(run.decode, representation, variances, _trajectories(run.parts), codes[:rows], steps)
     scaled = originals / 255 if originals.dtype == np.uint8 else originals
-    return replace(found, originals=scaled.astype(np.float32), reconstructions=run.decode(codes))
+    return replace(traversals, originals=scaled.astype(np.float32), reconstructions=run.decode(codes))
 
 
 def traverse_codes(
@@ -112,12 +112,12 @@ def traverse_codes(
     steps: int = 9,
     seed: int = 0,
 ) -> Traversals:
-    """The same of a decoder of your own: a few rows of codes, while one code after the other goes through its range.
+    """Traversals of your own decoder: decode a few rows of codes while one code at a time goes through its range.
 
     Args:
         decode: from codes (n, n_codes), float32, to images (n, height, width[, channels]) from 0 to 1; a PyTorch module
-            is given a tensor on its own device, in its precision, and may return (n, channels, height, width) with 1 or
-            3 channels.
+            is called with a tensor on its device, in its precision, and may return (n, channels, height, width) with 1
+            or 3 channels.
         codes: (n_samples, n_codes) of your model, posterior means where it has them.
         log_variances: (n_samples, n_codes) of its posteriors, for the KL in the captions and the order.
         rows: of codes that are shown, drawn at random.
@@ -125,7 +125,8 @@ def traverse_codes(
         seed: of the draw.
 
     Returns:
-        Traversals without images and reconstructions: `plot_traversals(found.images, captions=found.captions)`.
+        Traversals without images and reconstructions; plot them by
+        `plot_traversals(traversals.images, captions=traversals.captions)`.
 
     Raises:
         ValueError: rows or steps out of range, codes that are not finite numbers, or a decoder that returns something
@@ -134,50 +135,59 @@ def traverse_codes(
     Example:
         >>> def decode(codes):
         ...     return 1 / (1 + np.exp(-codes[:, :, None] * np.ones((1, 1, 4))))
-        >>> found = traverse_codes(decode, np.random.default_rng(0).standard_normal((50, 3)), rows=2, steps=5)
-        >>> found.images.shape
+        >>> traversals = traverse_codes(decode, np.random.default_rng(0).standard_normal((50, 3)), rows=2, steps=5)
+        >>> traversals.images.shape
         (3, 2, 5, 3, 4, 1)
     """
-    held = Representation(as_array(codes), log_variances=None if log_variances is None else as_array(log_variances))
-    n_samples, n_codes = held.codes.shape
-    if held.codes.dtype.kind not in "fiu":
-        raise ValueError(f"codes must be numbers; got dtype {held.codes.dtype}")
-    if not np.isfinite(held.codes).all():
-        row, column = np.argwhere(~np.isfinite(held.codes))[0]
-        raise ValueError(f"codes must be finite; row {row}, column {column} is {held.codes[row, column]}")
+    representation = Representation(
+        as_array(codes), log_variances=None if log_variances is None else as_array(log_variances)
+    )
+    n_samples, n_codes = representation.codes.shape
+    if representation.codes.dtype.kind not in "fiu":
+        raise ValueError(f"codes must be numbers; got dtype {representation.codes.dtype}")
+    if not np.isfinite(representation.codes).all():
+        row, column = np.argwhere(~np.isfinite(representation.codes))[0]
+        raise ValueError(f"codes must be finite; row {row}, column {column} is {representation.codes[row, column]}")
     check_whole("rows", rows, 1, n_samples)
     check_whole("steps", steps, 2)
     check_whole("seed", seed, 0)
-    seeds = held.codes[np.random.default_rng(seed).choice(n_samples, rows, replace=False)]
-    ways = [_Way([code]) for code in range(n_codes)]
-    return _traversed(partial(_decoded, decode), held, held.codes.var(axis=0, dtype=np.float64), ways, seeds, steps)
+    seeds = representation.codes[np.random.default_rng(seed).choice(n_samples, rows, replace=False)]
+    trajectories = [_Trajectory([code]) for code in range(n_codes)]
+    return _traversed(
+        partial(_decoded, decode),
+        representation,
+        representation.codes.var(axis=0, dtype=np.float64),
+        trajectories,
+        seeds,
+        steps,
+    )
 
 
 def _traversed(
     decode: Callable[[FloatArray], FloatArray],
-    held: Representation,
+    representation: Representation,
     variances: FloatArray,
-    ways: Sequence["_Way"],
+    trajectories: Sequence["_Trajectory"],
     seeds: FloatArray,
     steps: int,
 ) -> Traversals:
-    """Without originals; `seeds` (n_rows, n_codes) are where the codes that do not move stay."""
-    kl, informative = held.mean_kl(), held.informative()
-    spread = np.array([variances[way.codes].sum() for way in ways], dtype=np.float64)
+    """Traversals without originals; `seeds` (n_rows, n_codes) are the values of the codes that do not move."""
+    kl, informative = representation.mean_kl(), representation.informative()
+    spread = np.array([variances[trajectory.codes].sum() for trajectory in trajectories], dtype=np.float64)
     places = np.argsort(-(spread if kl is None else kl), kind="stable")
-    ways = [ways[place] for place in places]
-    order = np.array([way.codes[0] for way in ways])
-    low, high = np.quantile(held.codes, [0.02, 0.98], axis=0)
+    trajectories = [trajectories[place] for place in places]
+    order = np.array([trajectory.codes[0] for trajectory in trajectories])
+    low, high = np.quantile(representation.codes, [0.02, 0.98], axis=0)
     lines = np.linspace(low, high, steps, axis=1)
-    for way in ways:
-        if way.quantized:
-            taken = np.unique(held.codes[:, way.codes[0]])
-            lines[way.codes[0]] = taken[np.linspace(0, len(taken) - 1, steps).round().astype(int)]
+    for trajectory in trajectories:
+        if trajectory.quantized:
+            levels = np.unique(representation.codes[:, trajectory.codes[0]])
+            lines[trajectory.codes[0]] = levels[np.linspace(0, len(levels) - 1, steps).round().astype(int)]
     around = 2 * np.pi * np.arange(steps) / steps
-    values = np.stack([around if way.circle else lines[way.codes[0]] for way in ways])
-    moved = np.tile(seeds[None, :, None].astype(np.float32), (len(ways), 1, steps, 1))
-    for place, way in enumerate(ways):
-        _move(moved[place], way, values[place])
+    values = np.stack([around if trajectory.circle else lines[trajectory.codes[0]] for trajectory in trajectories])
+    moved = np.tile(seeds[None, :, None].astype(np.float32), (len(trajectories), 1, steps, 1))
+    for place, trajectory in enumerate(trajectories):
+        _move(moved[place], trajectory, values[place])
     images = decode(moved.reshape(-1, moved.shape[-1]))
     return Traversals(
         None,
@@ -187,7 +197,7 @@ def _traversed(
         order,
         None if kl is None else kl[order],
         spread[places],
-        tuple(way.circle for way in ways),
+        tuple(trajectory.circle for trajectory in trajectories),
         None if informative is None else informative[order],
     )
 
@@ -197,10 +207,10 @@ def _decoded(decode: Callable[[Any], Any], codes: FloatArray) -> FloatArray:
     if isinstance(decode, nn.Module):
         weights = next(decode.parameters(), torch.empty(0))
         with torch.no_grad():
-            given = decode(torch.from_numpy(codes).to(weights))
+            output = decode(torch.from_numpy(codes).to(weights))
     else:
-        given = decode(codes)
-    images = as_array(given).astype(np.float32)
+        output = decode(codes)
+    images = as_array(output).astype(np.float32)
     if images.ndim == 3:
         images = images[..., None]
     elif images.ndim == 4 and images.shape[1] in (1, 3) and images.shape[3] not in (1, 3):
@@ -215,36 +225,36 @@ def _decoded(decode: Callable[[Any], Any], codes: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class _Way:
+class _Trajectory:
     codes: list[int]  # that move
     circle: str = ""  # its name, for two codes
     sphere: tuple[int, int] = (0, 0)  # from which code to which, for one
     quantized: bool = False
 
 
-def _ways(parts: Sequence[Part]) -> list[_Way]:
-    ways: list[_Way] = []
+def _trajectories(parts: Sequence[Part]) -> list[_Trajectory]:
+    trajectories: list[_Trajectory] = []
     start = 0
     for part in parts:
         end = start + part.size
         if part.kind == "circle":
-            ways.append(_Way([start, start + 1], part.name))
+            trajectories.append(_Trajectory([start, start + 1], part.name))
         else:
             sphere = (start, end) if part.kind == "sphere" else (0, 0)
             quantized = part.kind == "quantized"
-            ways += [_Way([code], sphere=sphere, quantized=quantized) for code in range(start, end)]
+            trajectories += [_Trajectory([code], sphere=sphere, quantized=quantized) for code in range(start, end)]
         start = end
-    return ways
+    return trajectories
 
 
-def _move(codes: FloatArray, way: _Way, values: FloatArray) -> None:
-    """Codes (n_rows, n_steps, n_codes), in place, to the values (n_steps,)."""
-    if way.circle:
-        codes[..., way.codes] = np.stack([np.cos(values), np.sin(values)], axis=-1)
+def _move(codes: FloatArray, trajectory: _Trajectory, values: FloatArray) -> None:
+    """Set the moving code in codes (n_rows, n_steps, n_codes), in place, to the values (n_steps,)."""
+    if trajectory.circle:
+        codes[..., trajectory.codes] = np.stack([np.cos(values), np.sin(values)], axis=-1)
         return
-    first, end = way.sphere
-    others = [code for code in range(first, end) if code not in way.codes]
-    if others:
-        left = np.sqrt(np.maximum((codes[..., others] ** 2).sum(-1), 1e-12))
-        codes[..., others] *= (np.sqrt(np.maximum(1 - values**2, 0)) / left)[..., None]
-    codes[..., way.codes[0]] = values
+    first, end = trajectory.sphere
+    rest = [code for code in range(first, end) if code not in trajectory.codes]
+    if rest:
+        left = np.sqrt(np.maximum((codes[..., rest] ** 2).sum(-1), 1e-12))
+        codes[..., rest] *= (np.sqrt(np.maximum(1 - values**2, 0)) / left)[..., None]
+    codes[..., trajectory.codes[0]] = values

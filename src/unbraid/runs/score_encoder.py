@@ -40,7 +40,7 @@ def score_encoder(
         baselines: whether to score baselines without training as well, on the same images: a random projection of the
             pixels to as many codes, as many of their principal components, and the encoder `untrained`. It takes three
             or four times as long. Scores no better than the best baseline are marked in every view.
-        untrained: what encodes as `encode` did before it was trained, for the baselines.
+        untrained: the encoder before training, for the baselines.
         **arguments: passed on to `score`.
 
     Returns:

@@ -24,7 +24,7 @@ def score_path(
 
     Args:
         path: the file or folder.
-        labels: what is scored against.
+        labels: to score against.
         baselines: whether to score the baselines of a run, too.
         trust: as for `unbraid.load_run`.
         options: as for `unbraid.score`.
@@ -34,17 +34,20 @@ def score_path(
         ValueError: the codes cannot be scored; the message names the file.
         Untrusted: a run names code of the user's own that is not trusted.
     """
-    codes, beside, _ = located(path, labels)
+    codes, located_labels, _ = located(path, labels)
     if not labels.dense and (wide := read_wide(codes)) is not None:
-        if not (needing_full({**labels.taken, **options}) and has_few_columns(wide)):
-            return _score_wide(codes, wide, beside, options)
+        if not (needing_full({**labels.row_columns, **options}) and has_few_columns(wide)):
+            return _score_wide(codes, wide, located_labels, options)
         labels = replace(labels, dense=True)
-    held, chosen = read_labelled(path, labels)
-    whole = path == codes and path.is_dir() and labels.own
+    representation, chosen = read_labelled(path, labels)
+    whole = path == codes and path.is_dir() and labels.in_codes_file
     untrained = _baselines(path, trust) if baselines else None
     try:
         card = score(
-            held, baselines=untrained, orbits=(lambda: _orbits(path, held, trust)) if whole else None, **options
+            representation,
+            baselines=untrained,
+            orbits=(lambda: _orbits(path, representation, trust)) if whole else None,
+            **options,
         )
     except Untrusted:
         raise
@@ -54,18 +57,18 @@ def score_path(
 
 
 def check_baselines(paths: Sequence[Path], labels: Labels) -> None:
-    """Raises ValueError where there are no images to make baselines of, or rows that are not the images'."""
+    """Raises ValueError if there are no images for baselines, or labels may belong to other rows than the images."""
     for path in paths:
         if not (path / WEIGHTS).is_file():
             raise ValueError(f"{path}: --baselines are of images, and this is no folder of a trained run")
-    if not labels.own:
+    if not labels.in_codes_file:
         raise ValueError("--baselines go by the factors of the run; leave --labels, --kinds, --period, --missing out")
 
 
-def _orbits(path: Path, held: Representation, trust: Collection[str]) -> Representation:
+def _orbits(path: Path, representation: Representation, trust: Collection[str]) -> Representation:
     from unbraid.runs.whole_objects import objects_of  # loads datasets, which takes as long as computing a metric
 
-    return objects_of(path, trust=trust)().keep_factors(held.names)
+    return objects_of(path, trust=trust)().keep_factors(representation.names)
 
 
 def _baselines(run: Path, trust: Collection[str]) -> dict[str, Baseline]:
@@ -76,10 +79,10 @@ def _baselines(run: Path, trust: Collection[str]) -> dict[str, Baseline]:
 
 
 def _score_wide(path: Path, codes: Any, labels: Labels, options: dict[str, Any]) -> ScoreCard:
-    """Of sparse codes that are read by columns."""
+    """The scores of sparse codes, which are read by columns."""
     columns = read_label_columns(path, labels)
     try:
-        card = score(codes, columns, **labels.about, weights=labels.weights, groups=labels.groups, **options)
+        card = score(codes, columns, **labels.label_options, weights=labels.weights, groups=labels.groups, **options)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
     return replace(card, chosen_factors=tuple(columns) if labels.columns else ())

@@ -1,4 +1,4 @@
-"""Whole objects for metrics that need them, from the folder of a run; torch is imported when it comes to that."""
+"""Whole objects from the folder of a run, for metrics that need them; torch is imported only when needed."""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -13,14 +13,15 @@ from unbraid.scoring.engine import Objects
 
 
 def objects_of(folder: Path, dataset: FactorDataset | None = None, trust: Collection[str] = ()) -> Objects:
-    """What `unbraid.score` may call for codes of whole objects.
+    """A function for `unbraid.score` that returns codes of whole objects.
 
     Args:
         folder: of a finished run.
         dataset: of its training; by default opened by its name.
         trust: as for `load_run`.
 
-    The function raises NotDefined where the images or torch are not at hand, or are no grid; and as `load_run`.
+    The function raises NotDefined if the images or torch are not available, or the dataset is no grid; and as
+    `load_run`.
     """
 
     def objects() -> Representation:

@@ -154,10 +154,10 @@ def add(
     snapshot = part.snapshot()
     _check_names(snapshot, names, paths)
     name_of_path = dict(zip(paths, names, strict=True))
-    models.each(lambda path: run_columns(path) if path.is_dir() else {})  # a damaged config
+    models.map(lambda path: run_columns(path) if path.is_dir() else {})  # a damaged config
     records = _records(snapshot, models.paths, family, setting, seed)
     record_of_path = dict(zip(models.paths, records, strict=True))
-    representations = models.each(lambda path: _checked(_read(path, space), space, str(path)))
+    representations = models.map(lambda path: _checked(_read(path, space), space, str(path)))
     names, checked = [name_of_path[path] for path in models.paths], list(representations.values())
     records = [record_of_path[path] for path in models.paths]
     begun = [folder / store.ADDED / f".{name}{WORKING}" for name in names]

@@ -1,1 +1,1 @@
-"""A decoder as a program that a page runs."""
+"""Decoders as programs that a page runs."""

@@ -1,4 +1,4 @@
-"""The decoders of a page, with what a reader can move: what templates/live.js reads."""
+"""The decoders of a page and their sliders, for templates/live.js."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ from unbraid.runs.run import Run
 from unbraid.show.image_addresses import GAP, image_address, sheet_address
 
 SEEDS = 12  # images to start from
-ROWS, STEPS = 3, 9  # of the images made beforehand: seed images, and places of a slider
+ROWS, STEPS = 3, 9  # of the precomputed images: seed images, and positions of a slider
 LARGEST = 8_000_000  # letters of one decoder's weights
 SLOWEST = 60_000_000  # multiply-adds of one image: about 30 ms on one core
 
 
 @dataclass(frozen=True, eq=False)
 class Seeds:
-    """The same images, as each model codes and decodes them."""
+    """The same images, encoded and decoded by each model."""
 
     originals: UInt8Array | FloatArray | None  # (n, height, width, channels); None where the dataset is not at hand
     missing: str  # why not
@@ -34,7 +34,7 @@ class Seeds:
 
 
 def live_models(runs: Sequence[Run], dataset: FactorDataset | None = None) -> dict[str, Any]:
-    """What the sections of images show, as a plain dictionary; `data` is what their script reads.
+    """The content of the page's image sections, as a plain dictionary; `data` is for their script.
 
     Args:
         runs: one, or two of the same images, whose sliders then move together.
@@ -50,14 +50,14 @@ def live_models(runs: Sequence[Run], dataset: FactorDataset | None = None) -> di
         if len({run.config["dataset"]["content"] for run in runs}) > 1:
             raise ValueError(f"{runs[0].path} and {runs[1].path} were trained on other images: nothing to compare")
         rows = [
-            ([mine, theirs], alike)
-            for mine, theirs, alike in matched((representations[0], own[0]), (representations[1], own[1]))
+            ([mine, theirs], similarity)
+            for mine, theirs, similarity in matched((representations[0], own[0]), (representations[1], own[1]))
         ]
     seeds = _seeds(runs, dataset)
     models = [_model(run, codes, images) for run, codes, images in zip(runs, seeds.codes, seeds.decoded, strict=True)]
     shown = seeds.decoded[0] if seeds.originals is None else seeds.originals
     return {
-        "sliders": [_described(places, alike, runs, seeds) for places, alike in rows],
+        "sliders": [_described(places, similarity, runs, seeds) for places, similarity in rows],
         "seeds": [image_address(each) for each in shown],
         "pairs": _pairs(seeds),
         "missing": seeds.missing,
@@ -77,9 +77,9 @@ def _seeds(runs: Sequence[Run], dataset: FactorDataset | None) -> Seeds:
     try:
         opened = runs[0].dataset(dataset)
     except (ValueError, OSError, DatasetMissing) as error:
-        kept = [run.codes().codes for run in runs]
-        rows = np.sort(rng.choice(len(kept[0]), min(SEEDS, len(kept[0])), replace=False))
-        codes, originals, missing = [each[rows] for each in kept], None, _why_not(error, runs[0])
+        saved_codes = [run.codes().codes for run in runs]
+        rows = np.sort(rng.choice(len(saved_codes[0]), min(SEEDS, len(saved_codes[0])), replace=False))
+        codes, originals, missing = [each[rows] for each in saved_codes], None, _why_not(error, runs[0])
     else:
         originals = opened.images(rng.choice(len(opened), min(SEEDS, len(opened)), replace=False))
         codes, missing = [run.encode(originals) for run in runs], ""
@@ -87,7 +87,7 @@ def _seeds(runs: Sequence[Run], dataset: FactorDataset | None) -> Seeds:
 
 
 def _why_not(error: Exception, run: Run) -> str:
-    """Why the images are not at hand; of paths the last part, as the page may be read elsewhere."""
+    """Why the images are not available; paths are cut to their last part, as the page may be read elsewhere."""
     if isinstance(error, Untrusted):
         return f"{Path(error.names[0]).name} is read only if {error.option} names it"
     reason = str(error)
@@ -97,7 +97,7 @@ def _why_not(error: Exception, run: Run) -> str:
 
 
 def _model(run: Run, codes: FloatArray, decoded: FloatArray) -> dict[str, Any]:
-    """A decoder as the page runs it, or the reason why it cannot."""
+    """A decoder as a program for the page, or the reason why there is none."""
     program, reason = _program(run, codes.shape[1])
     return {
         "program": None if program is None else program.to_dict(),
@@ -121,10 +121,10 @@ def _program(run: Run, n_codes: int) -> tuple[Program | None, str]:
 
 
 def _pairs(seeds: Seeds) -> list[str]:
-    """One picture per seed image: the original, where it is at hand, and below it what each model makes of it."""
+    """One picture per seed image: the original, if available, above the reconstruction of each model."""
     pictures = []
     for place in range(len(seeds.decoded[0])):
-        column = [each[place] for each in seeds.decoded]
+        column = [images[place] for images in seeds.decoded]
         if seeds.originals is not None:
             original = seeds.originals[place]
             column.insert(0, original / np.float32(255) if original.dtype == np.uint8 else original)
@@ -132,24 +132,24 @@ def _pairs(seeds: Seeds) -> list[str]:
     return pictures
 
 
-def _described(places: Sequence[Slider | None], alike: float, runs: Sequence[Run], seeds: Seeds) -> dict[str, Any]:
-    found = [each for each in places if each is not None]
+def _described(places: Sequence[Slider | None], similarity: float, runs: Sequence[Run], seeds: Seeds) -> dict[str, Any]:
+    present = [slider for slider in places if slider is not None]
     return {
-        "name": " / ".join("–" if each is None else each.name for each in places),
-        "codes": [list(each.codes) if each else [] for each in places],
-        "kl": [None if each is None or each.kl is None else f"{each.kl:.3g}" for each in places],
-        "variance": [None if each is None else f"{each.variance:.3g}" for each in places],
-        "alike": f"{alike:.2f}" if len(found) > 1 else None,
-        "informative": any(each.informative for each in found),
+        "name": " / ".join("–" if slider is None else slider.name for slider in places),
+        "codes": [list(slider.codes) if slider else [] for slider in places],
+        "kl": [None if slider is None or slider.kl is None else f"{slider.kl:.3g}" for slider in places],
+        "variance": [None if slider is None else f"{slider.variance:.3g}" for slider in places],
+        "alike": f"{similarity:.2f}" if len(present) > 1 else None,
+        "informative": any(slider.informative for slider in present),
         "strips": [
-            None if each is None else _strip(run, each, codes)
-            for run, each, codes in zip(runs, places, seeds.codes, strict=True)
+            None if slider is None else _strip(run, slider, codes)
+            for run, slider, codes in zip(runs, places, seeds.codes, strict=True)
         ],
     }
 
 
 def _strip(run: Run, slider: Slider, codes: FloatArray) -> str:
-    """One seed image a row, one place of the slider a column."""
+    """One row per seed image, one column per position of the slider."""
     places = slider.places(STEPS)
     moved = np.concatenate([slider.moved(code, places) for code in codes[:ROWS]])
     images = run.decode(moved)

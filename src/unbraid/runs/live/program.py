@@ -1,4 +1,4 @@
-"""A decoder as a list of steps that templates/decoder.js takes, and that PyTorch can replay."""
+"""A decoder as a list of steps for templates/decoder.js, which PyTorch can replay."""
 
 import base64
 import math
@@ -39,7 +39,7 @@ class Operation:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """What a decoder does to a code (n_codes,), step by step; the last step's output is (channels, height, width)."""
+    """The operations of a decoder on a code (n_codes,); the last step's output is (channels, height, width)."""
 
     n_codes: int
     steps: tuple[Operation, ...]
@@ -47,13 +47,14 @@ class Program:
 
     @property
     def multiplications(self) -> int:
-        """Of weights with values, for one image."""
+        """The number of multiplications of weights with values, for one image."""
         return sum(self._multiplications(step) for step in self.steps)
 
     def halved(self) -> "Program":
-        """With matrices and kernels in half precision, as a page holds them; vectors keep theirs."""
+        """The program with matrices and kernels in half precision, as in a page; vectors stay in single precision."""
         return replace(
-            self, constants=tuple(each.half().float() if _is_half(each) else each for each in self.constants)
+            self,
+            constants=tuple(constant.half().float() if _is_half(constant) else constant for constant in self.constants),
         )
 
     def replay(self, codes: Tensor) -> Tensor:
@@ -85,7 +86,7 @@ class Program:
         if step.op not in {"linear", "conv", "conv_transpose"}:
             return 0
         weight = self.constants[step.constants[0]]
-        # Every weight of a kernel meets every pixel of its output, or of its input where the kernel spreads it.
+        # Every weight of a kernel is used at every pixel of its output, or of its input for transposed convolutions.
         source = self.steps[step.inputs[0] - 1].shape if step.op == "conv_transpose" else step.shape
         return weight.numel() * (math.prod(source[1:]) if len(source) == 3 else 1)
 
@@ -108,17 +109,17 @@ def _packed(constants: Sequence[Tensor]) -> dict[str, Any]:
         kind = "index" if not constant.is_floating_point() else "half" if _is_half(constant) else "single"
         numbers = constant.cpu().numpy().astype({"index": "<i4", "half": "<f2", "single": "<f4"}[kind]).reshape(-1)
         described.append({"kind": kind, "length": numbers.size})
-        # Bytes of the same place together: signs and exponents are alike and pack well, fractions do not.
+        # Bytes of the same significance together: signs and exponents are similar and compress well, fractions do not.
         planes.append(numbers.view(np.uint8).reshape(numbers.size, numbers.itemsize).T.tobytes())
     return {"arrays": described, "data": base64.b64encode(zlib.compress(b"".join(planes))).decode()}
 
 
 def _take(step: Operation, inputs: Sequence[Tensor], constants: Sequence[Tensor]) -> Tensor:  # noqa: ARG001
-    return torch.cat([each.flatten(1) for each in inputs], 1)[:, constants[0]]
+    return torch.cat([value.flatten(1) for value in inputs], 1)[:, constants[0]]
 
 
 def _affine(step: Operation, inputs: Sequence[Tensor], constants: Sequence[Tensor]) -> Tensor:
-    scale, shift = (each.repeat_interleave(step.settings["plane"]) for each in constants)
+    scale, shift = (constant.repeat_interleave(step.settings["plane"]) for constant in constants)
     flat = inputs[0].flatten(1)
     repeats = flat.shape[1] // len(scale)
     return flat * scale.repeat(repeats) + shift.repeat(repeats)
@@ -153,7 +154,7 @@ _REPLAYS: Mapping[str, Callable[[Operation, Sequence[Tensor], Sequence[Tensor]],
 
 
 def rounding(program: Program, codes: FloatArray, images: FloatArray) -> float:
-    """The largest difference that half precision makes to any pixel of `images`, what the model decodes of `codes`."""
+    """The largest difference by half precision to any pixel of `images`, which the model decodes from `codes`."""
     with torch.inference_mode():
         shown = program.halved().replay(torch.from_numpy(np.asarray(codes, dtype=np.float32)))
     return float(np.abs(shown.movedim(1, -1).numpy() - images).max())

@@ -1,4 +1,4 @@
-"""What a reader of a page can move: one code, or the angle of two codes on a circle."""
+"""The sliders of a page: each moves one code, or the angle of two codes on a circle."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,15 +17,15 @@ LOW, HIGH = 0.02, 0.98  # quantiles of a code between which it moves
 
 @dataclass(frozen=True)
 class Slider:
-    """A way through the codes, from 0 to 1."""
+    """A path through the codes, from 0 to 1."""
 
     codes: tuple[int, ...]  # one, or the two of a circle: cosine and sine
     low: float  # the code at 0, or the angle in radians
     high: float
     kl: float | None  # nats; None where there is no posterior
     variance: float
-    told: bool = True  # whether the code is informative, where there is a posterior
-    values: tuple[float, ...] = ()  # all that a quantized code can be moved to
+    has_signal: bool = True  # whether the code is informative, where there is a posterior
+    values: tuple[float, ...] = ()  # all values of a quantized code
 
     @property
     def circle(self) -> bool:
@@ -37,14 +37,14 @@ class Slider:
 
     @property
     def informative(self) -> bool:
-        return self.low != self.high and self.told
+        return self.low != self.high and self.has_signal
 
     def places(self, steps: int) -> FloatArray:
-        """(steps,) evenly from 0 to 1; on a circle the last is not the first again."""
+        """(steps,) evenly from 0 to 1; on a circle without the end, which equals the start."""
         return np.linspace(0, 1, steps, endpoint=not self.circle)
 
     def moved(self, code: FloatArray, places: FloatArray) -> FloatArray:
-        """(n_codes,) and (steps,) -> (steps, n_codes): all else stays where it is."""
+        """(n_codes,) and (steps,) -> (steps, n_codes): the other codes stay."""
         codes = np.tile(code, (len(places), 1))
         values = self.low + (self.high - self.low) * places
         if self.values:
@@ -55,11 +55,11 @@ class Slider:
 
 
 def sliders(representation: Representation, parts: Sequence[Part]) -> list[Slider]:
-    """One per code or circle, those of most KL first, or of most variance where there is no posterior."""
+    """One slider per code or circle, by falling KL, or by falling variance without a posterior."""
     codes, kl, informative = representation.codes, representation.mean_kl(), representation.informative()
     low, high = np.quantile(codes, [LOW, HIGH], axis=0)
     variances = codes.var(axis=0, dtype=float)
-    found = []
+    entries = []
     start = 0
     for part in parts:
         size = 2 if part.kind == "circle" else 1
@@ -68,21 +68,21 @@ def sliders(representation: Representation, parts: Sequence[Part]) -> list[Slide
             known = kl is not None and bool(np.isfinite(kl[own]).all())
             span = (0.0, 2 * np.pi) if size == 2 else (float(low[first]), float(high[first]))
             says = float(kl[own].sum()) if kl is not None and known else None
-            told = informative is None or not known or bool(informative[own].any())
+            has_signal = informative is None or not known or bool(informative[own].any())
             values = tuple(np.unique(codes[:, first]).tolist()) if part.kind == "quantized" else ()
             span = (values[0], values[-1]) if values else span
-            found.append(Slider(tuple(own), *span, says, float(variances[own].sum()), told, values))
+            entries.append(Slider(tuple(own), *span, says, float(variances[own].sum()), has_signal, values))
         start += part.size
-    without = any(each.kl is None for each in found)
-    return sorted(found, key=lambda each: -(each.variance if without or each.kl is None else each.kl))
+    without = any(slider.kl is None for slider in entries)
+    return sorted(entries, key=lambda slider: -(slider.variance if without or slider.kl is None else slider.kl))
 
 
 def matched(one: Model, other: Model) -> list[tuple[Slider | None, Slider | None, float]]:
-    """Sliders of two models that move alike over the same images, with how much they do, from 0 to 1.
+    """Pairs of sliders of two models that change together over the same images, with a similarity from 0 to 1.
 
-    Pairs have the largest total. Lines are alike as their ranks correlate, and one that falls where the other rises is
-    turned; circles as their angles do (the length of the mean difference of angles), and the second starts and goes
-    around as the first does. What is left over stands alone, with 0.
+    The pairing has the largest total similarity. That of lines is their rank correlation; if it is negative, the second
+    slider is reversed. That of circles is the length of the mean difference of angles; the second gets the start and
+    direction of the first. Sliders without a partner are alone, with 0.
 
     Args:
         one, other: codes of the same images in the same order, and their sliders.
@@ -91,24 +91,24 @@ def matched(one: Model, other: Model) -> list[tuple[Slider | None, Slider | None
 
     (_, mine), (_, theirs) = one, other
     ranks = [rankdata(model[0].codes, axis=0) for model in (one, other)]
-    found = [[_alike(one, ranks[0], each, other, ranks[1], candidate) for candidate in theirs] for each in mine]
-    both = np.array([[strength for strength, _ in row] for row in found]).reshape(len(mine), len(theirs))
+    fits = [[_similarity(one, ranks[0], each, other, ranks[1], candidate) for candidate in theirs] for each in mine]
+    both = np.array([[strength for strength, _ in row] for row in fits]).reshape(len(mine), len(theirs))
     rows, columns = linear_sum_assignment(-both)
     partner = dict(zip(rows.tolist(), columns.tolist(), strict=True))
     pairs: list[tuple[Slider | None, Slider | None, float]] = []
     for row, slider in enumerate(mine):
         if row in partner:
-            strength, fitted = found[row][partner[row]]
+            strength, fitted = fits[row][partner[row]]
             pairs.append((slider, fitted, strength))
         else:
             pairs.append((slider, None, 0.0))
     return pairs + [(None, each, 0.0) for column, each in enumerate(theirs) if column not in partner.values()]
 
 
-def _alike(
+def _similarity(
     one: Model, ranks: FloatArray, mine: Slider, other: Model, their_ranks: FloatArray, theirs: Slider
 ) -> tuple[float, Slider]:
-    """How alike two sliders are, and the second fitted to the first."""
+    """The similarity of two sliders, and the second one aligned with the first."""
     if mine.circle and theirs.circle:
         first, second = _angles(one[0].codes, mine), _angles(other[0].codes, theirs)
         along, against = np.exp(1j * (second - first)).mean(), np.exp(1j * (second + first)).mean()

@@ -1,4 +1,4 @@
-"""A small picture of what each latent of a model does, for pages that show hundreds of them."""
+"""A small picture of a model's latent traversals, for pages that show hundreds of them."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
@@ -13,14 +13,14 @@ from unbraid.show.image_addresses import GAP, sheet_address
 
 Decode: TypeAlias = Callable[[FloatArray], FloatArray]
 LATENTS, STEPS = 6, 7
-TILE = 44  # pixels; larger images are made as small, much smaller ones are shown enlarged
+TILE = 44  # pixels; larger images are shrunk to this, much smaller ones are shown enlarged
 
 
 def picture(representation: Representation, parts: Sequence[Part], decode: Decode) -> dict[str, Any]:
-    """Traversals of a model as a data address, with the size at which it is shown and what each row is.
+    """Traversals of a model as a data address, with its display size and a label for each row.
 
-    One latent or circle a row, as the page of a run orders them, those that are not informative left out where any
-    is; the other latents stay where the first kept image lies.
+    One latent or circle per row, in the order of the run's page, only informative ones if there are any; the other
+    latents keep the codes of the first image.
 
     Args:
         representation: codes of the model.
@@ -28,10 +28,10 @@ def picture(representation: Representation, parts: Sequence[Part], decode: Decod
         decode: codes (n, n_codes) to images (n, height, width, channels), 0 .. 1.
     """
     ordered = sliders(representation, parts)
-    chosen = ([each for each in ordered if each.informative] or ordered)[:LATENTS]
+    chosen = ([item for item in ordered if item.informative] or ordered)[:LATENTS]
     codes = [slider.moved(representation.codes[0], slider.places(STEPS)) for slider in chosen]
     images = _shrunk(decode(np.concatenate(codes)))
-    # As colours, which are packed with a little loss: soft greys without any take four times the room.
+    # In colour, which is compressed with a little loss: lossless grey levels take four times the space.
     images = np.repeat(images, 3, axis=-1) if images.shape[-1] == 1 else images
     tiles = images.reshape(len(chosen), STEPS, *images.shape[1:])
     enlarged = max(1, TILE // max(tiles.shape[2:4]))
@@ -40,8 +40,8 @@ def picture(representation: Representation, parts: Sequence[Part], decode: Decod
         "width": enlarged * (STEPS * (tiles.shape[3] + GAP) - GAP),
         "height": enlarged * (len(chosen) * (tiles.shape[2] + GAP) - GAP),
         "latents": [
-            {"name": each.name, "said": f"{each.variance:.2g}" if each.kl is None else f"{each.kl:.2g} nats"}
-            for each in chosen
+            {"name": item.name, "said": f"{item.variance:.2g}" if item.kl is None else f"{item.kl:.2g} nats"}
+            for item in chosen
         ],
     }
 

@@ -1,4 +1,4 @@
-"""Watch a decoder decode one code, and write down what it does as a `Program`."""
+"""Record the operations of a decoder on one code as a `Program`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -12,21 +12,21 @@ from torch.utils._pytree import tree_leaves, tree_map
 from unbraid.base.errors import UnbraidError
 from unbraid.runs.live.program import UNARY, Operation, Program
 
-TOLERANCE = 1e-4  # between what the steps and the model make of a code
-PROBE = 1024.0  # far from 0, so that a scale is not lost beside a shift
+TOLERANCE = 1e-4  # between images of the program and of the model
+PROBE = 1024.0  # far from 0, so that a scale is precise next to a shift
 
 
 class NotTraced(UnbraidError, ValueError):
-    """The decoder does what a page cannot."""
+    """The decoder uses operations that a page does not support."""
 
 
 def traced(decode: Callable[[Tensor], Tensor], n_codes: int) -> Program:
-    """The steps that `decode` takes from codes (1, n_codes) to an image (1, channels, height, width).
+    """The operations of `decode` from codes (1, n_codes) to an image (1, channels, height, width).
 
-    What does not depend on the codes is a constant of the program.
+    Values that do not depend on the codes become constants of the program.
 
     Raises:
-        NotTraced: an operation that a page has not, or steps that depend on the values of the codes.
+        NotTraced: an unsupported operation, or control flow that depends on the values of the codes.
     """
     codes = torch.randn(3, n_codes, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
@@ -34,10 +34,10 @@ def traced(decode: Callable[[Tensor], Tensor], n_codes: int) -> Program:
         with recorder:
             image = decode(recorder.code)
         program = recorder.program(image)
-        wanted = torch.cat([decode(code[None]) for code in codes]).float()
+        expected = torch.cat([decode(code[None]) for code in codes]).float()
         # Of sums of large numbers, processors round the last digits differently.
-        scale = max(1.0, float(wanted.abs().max()))
-        if not torch.allclose(program.replay(codes), wanted, rtol=0, atol=TOLERANCE * scale):
+        scale = max(1.0, float(expected.abs().max()))
+        if not torch.allclose(program.replay(codes), expected, rtol=0, atol=TOLERANCE * scale):
             raise NotTraced("its steps do not repeat what it decodes, as when they depend on the values of a code")
     return program
 
@@ -52,13 +52,14 @@ class _Call(NamedTuple):
     def again(self, replaced: Mapping[int, Tensor]) -> Any:
         """The result for other tensors in the place of those with these ids."""
         args, kwargs = tree_map(
-            lambda each: replaced.get(id(each), each) if isinstance(each, Tensor) else each, (self.args, self.kwargs)
+            lambda value: replaced.get(id(value), value) if isinstance(value, Tensor) else value,
+            (self.args, self.kwargs),
         )
         return self.function(*args, **kwargs)
 
 
 class _Recorder(TorchDispatchMode):
-    """Sees every operation; tensors that come from the code have numbers."""
+    """Intercepts every operation; tensors that depend on the code are numbered."""
 
     def __init__(self, code: Tensor) -> None:
         super().__init__()
@@ -66,11 +67,11 @@ class _Recorder(TorchDispatchMode):
         self.steps: list[Operation] = []
         self.constants: list[Tensor] = []
         self.numbers: dict[int, int] = {id(code): 0}
-        self.kept: list[Any] = []  # while a tensor lives, its id is its own
+        self.alive: list[Any] = []  # keeps tensors alive, so that their ids stay unique
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """Nothing here is compiled; to say so to the compiler would load it, 75 MB and two seconds."""
+        """Nothing here is compiled; the default would import the compiler, 75 MB and two seconds."""
         return False
 
     def __torch_dispatch__(
@@ -78,8 +79,8 @@ class _Recorder(TorchDispatchMode):
     ) -> Any:
         kwargs = kwargs or {}
         result = function(*args, **kwargs)
-        self.kept.append((args, kwargs, result))
-        if any(self.knows(each) for each in tree_leaves((args, kwargs))):
+        self.alive.append((args, kwargs, result))
+        if any(self.knows(value) for value in tree_leaves((args, kwargs))):
             name = function._schema.name.removeprefix("aten::").removesuffix("_")
             if name not in _RECORDED:
                 raise NotTraced(f"it uses the operation {name}")
@@ -90,8 +91,8 @@ class _Recorder(TorchDispatchMode):
         return isinstance(value, Tensor) and id(value) in self.numbers
 
     def known(self, call: _Call) -> list[Tensor]:
-        """The tensors of a call that come from the code."""
-        return [each for each in tree_leaves((call.args, call.kwargs)) if self.knows(each)]
+        """The tensors of a call that depend on the code."""
+        return [value for value in tree_leaves((call.args, call.kwargs)) if self.knows(value)]
 
     def add(
         self, op: str, inputs: Sequence[Tensor], output: Tensor, *constants: Tensor | None, **settings: Any
@@ -103,7 +104,7 @@ class _Recorder(TorchDispatchMode):
                 self.constants.append(
                     constant.detach().to(torch.float32 if constant.is_floating_point() else None).clone()
                 )
-        numbers = tuple(self.numbers[id(each)] for each in inputs)
+        numbers = tuple(self.numbers[id(tensor)] for tensor in inputs)
         self.steps.append(Operation(op, numbers, tuple(places), tuple(output.shape[1:]), settings))
         self.numbers[id(output)] = len(self.steps)
 
@@ -120,7 +121,7 @@ def _refuse(call: _Call) -> NotTraced:
 
 
 def _linear(recorder: _Recorder, call: _Call) -> None:
-    """addmm(bias, values, turned weight), or mm and linear without the first."""
+    """addmm(bias, values, transposed weight), or mm and linear without a bias."""
     if call.name == "linear":
         values, weight, *rest = call.args
         bias = rest[0] if rest else None
@@ -147,7 +148,7 @@ def _unary(recorder: _Recorder, call: _Call) -> None:
 
 
 def _elementwise(recorder: _Recorder, call: _Call) -> None:
-    """Of two values, or of a value with constants: a scale and a shift, found by what becomes of 0 and of PROBE."""
+    """An operation on two values; or a scale and shift of one value, determined from the results for 0 and PROBE."""
     inputs = recorder.known(call)
     output = call.result[0] if isinstance(call.result, tuple) else call.result
     if len(inputs) == 2:
@@ -167,28 +168,28 @@ def _elementwise(recorder: _Recorder, call: _Call) -> None:
 
 
 def _plane(*arrays: Tensor) -> int:
-    """How many neighbours share one number in all of these (1, channels, ...): all, those of a channel, or none."""
+    """The number of neighbours with equal values in all arrays (1, channels, ...): all, those of a channel, or 1."""
     channels = arrays[0].shape[1]
     for rows in (1, channels):
-        flat = [each.reshape(rows, -1) for each in arrays]
-        if all((each == each[:, :1]).all() for each in flat):
+        flat = [array.reshape(rows, -1) for array in arrays]
+        if all((array == array[:, :1]).all() for array in flat):
             return flat[0].shape[1]
     return 1
 
 
 def _moved(recorder: _Recorder, call: _Call) -> None:
-    """Operations that put values elsewhere: where from is seen on the numbers 0, 1, 2, ..."""
-    inputs = list({id(each): each for each in recorder.known(call)}.values())
-    others = [each for each in tree_leaves((call.args, call.kwargs)) if isinstance(each, Tensor)]
-    if any(each.is_floating_point() and not recorder.knows(each) for each in others):
+    """Operations that rearrange values: applied to 0, 1, 2, ... they give the indices."""
+    inputs = list({id(tensor): tensor for tensor in recorder.known(call)}.values())
+    tensors = [tensor for tensor in tree_leaves((call.args, call.kwargs)) if isinstance(tensor, Tensor)]
+    if any(tensor.is_floating_point() and not recorder.knows(tensor) for tensor in tensors):
         raise _refuse(call)
-    starts = torch.tensor([0, *(each.numel() for each in inputs)]).cumsum(0).tolist()
+    starts = torch.tensor([0, *(tensor.numel() for tensor in inputs)]).cumsum(0).tolist()
     places = {
-        id(each): torch.arange(start, start + each.numel(), dtype=torch.float64).view(each.shape)
-        for each, start in zip(inputs, starts, strict=False)
+        id(tensor): torch.arange(start, start + tensor.numel(), dtype=torch.float64).view(tensor.shape)
+        for tensor, start in zip(inputs, starts, strict=False)
     }
-    found = call.again(places)
-    for output, origin in zip(tree_leaves(call.result), tree_leaves(found), strict=True):
+    moved = call.again(places)
+    for output, origin in zip(tree_leaves(call.result), tree_leaves(moved), strict=True):
         indices = origin.flatten().long()
         if len(inputs) == 1 and torch.equal(indices, torch.arange(inputs[0].numel())):
             recorder.add("reshape", inputs, output)
@@ -200,8 +201,8 @@ def _resized(recorder: _Recorder, call: _Call) -> None:
     value = call.args[0]
     height, width = value.shape[2:]
     places = torch.arange(height * width, dtype=torch.float64).view(1, 1, height, width).expand(value.shape)
-    found = call.again({id(value): places})[0, 0].long()
-    recorder.add("resize", [value], call.result, found[:, 0] // width, found[0] % width)
+    origins = call.again({id(value): places})[0, 0].long()
+    recorder.add("resize", [value], call.result, origins[:, 0] // width, origins[0] % width)
 
 
 _RECORDED: Mapping[str, Callable[[_Recorder, _Call], None]] = MappingProxyType(
