@@ -45,7 +45,9 @@ def population(folder: Path, n_models: int, n_samples: int, n_codes: int) -> lis
 def candidate(place: int, path: Path) -> Candidate:
     """Its codes are read whenever they are needed, as those of a large study are."""
     representation = Representation.load(path)
-    return Candidate.of(path.stem, "vae", f"beta={place // 5}", representation, lambda: Representation.load(path).codes)
+    return Candidate.from_representation(
+        path.stem, "vae", f"beta={place // 5}", representation, lambda: Representation.load(path).codes
+    )
 
 
 def main() -> None:

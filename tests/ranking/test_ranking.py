@@ -112,8 +112,8 @@ def test_signal_by_hand() -> None:
 
 def test_models_that_learnt_nothing_are_not_ranked_first() -> None:
     """As the paper counts latents and fits the lasso, they are."""
-    models = [Candidate.of(f"good{k}", "vae", "beta=1", learnt(k)) for k in range(3)]
-    models += [Candidate.of(f"bad{k}", "vae", "beta=9", nothing(k)) for k in range(3)]
+    models = [Candidate.from_representation(f"good{k}", "vae", "beta=1", learnt(k)) for k in range(3)]
+    models += [Candidate.from_representation(f"bad{k}", "vae", "beta=9", nothing(k)) for k in range(3)]
     ranking = rank_models(models)
     assert [set(latents.tolist()) for latents in ranking.latents] == [{0, 1, 2, 3}] * 3 + [set()] * 3
     assert ranking.scores[:3].min() > 0.8
@@ -125,7 +125,7 @@ def test_models_that_learnt_nothing_are_not_ranked_first() -> None:
     assert set(paper.doubted) == {"bad0", "bad1", "bad2"}
     assert paper.best in {"good0", "good1", "good2"}, "what a note doubts is never the best"
     assert rank_models(models[3:]).best is None
-    many = [*models, *(Candidate.of(f"more{k}", "vae", "beta=9", nothing(k + 3)) for k in range(3))]
+    many = [*models, *(Candidate.from_representation(f"more{k}", "vae", "beta=9", nothing(k + 3)) for k in range(3))]
     np.testing.assert_allclose(rank_models(many).scores[:3], ranking.scores[:3], atol=1e-9)
 
 
@@ -317,10 +317,17 @@ def test_codes_without_rows_or_columns_are_refused_by_name() -> None:
 
 def test_a_candidate_knows_its_samples_and_kl() -> None:
     factors = np.arange(6).reshape(3, 2)
-    first = Candidate.of("a", "vae", "", Representation(BASE[:3], factors, log_variances=np.zeros((3, 4))))
+    first = Candidate.from_representation(
+        "a", "vae", "", Representation(BASE[:3], factors, log_variances=np.zeros((3, 4)))
+    )
     assert first.kl == pytest.approx((BASE[:3] ** 2 / 2).mean(0))
-    assert Candidate.of("b", "vae", "", Representation(BASE[:3] + 1, factors.astype(float))).samples == first.samples
-    assert Candidate.of("c", "vae", "", Representation(BASE[:3], factors[::-1])).samples != first.samples
+    assert (
+        Candidate.from_representation("b", "vae", "", Representation(BASE[:3] + 1, factors.astype(float))).samples
+        == first.samples
+    )
+    assert (
+        Candidate.from_representation("c", "vae", "", Representation(BASE[:3], factors[::-1])).samples != first.samples
+    )
 
 
 # Tables
@@ -476,7 +483,7 @@ def test_two_that_rank_at_once_compare_once(tmp_path: Path, monkeypatch: pytest.
 def test_a_new_model_costs_its_own_pairs_alone(options: RankingOptions, tmp_path: Path) -> None:
     models = [*population(), candidate("new", BASE @ rotation(9), "beta=16")]
     first, last = [rank_models([*models[:3], *models[4:]], options), rank_models(models, options)]
-    known = first.found
+    known = first.known_pairs
     assert known is not None
     known.values[0, 1] += 1.0  # to be seen again, as what is known is not compared once more
     write_ranking(tmp_path / "kept.npz", first)
@@ -505,7 +512,7 @@ def test_interrupted_it_goes_on_with_the_pairs_that_are_left(tmp_path: Path, mon
     with pytest.raises(KeyboardInterrupt):
         rank_and_keep(tmp_path, models, options, {}, stop)
     begun = tmp_path / "udr" / "lasso-all.npz.begun"
-    found = read_ranking(begun).found
+    found = read_ranking(begun).known_pairs
     assert found is not None
     assert np.isfinite(found.values).any()
     assert not list((tmp_path / "udr").glob("*.npz"))

@@ -1,1 +1,1 @@
-"""From a folder of unlabelled images to one model that was chosen without labels: `unbraid.fit`."""
+"""From a folder of unlabelled images to a model chosen without labels: `unbraid.fit`."""

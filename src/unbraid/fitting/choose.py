@@ -1,6 +1,6 @@
-"""Which of many models to take without labels, and how sure that is: the one that `Ranking.choose` chooses.
+"""The choice of a model without labels, by `Ranking.choose`, and how stable it is.
 
-Held-out ELBO stands beside it, and has no part in the choice; evidence/benchmarks/selection.py says what was compared.
+The held-out ELBO is shown but not used for the choice; evidence/benchmarks/selection.py has the comparison.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from unbraid.runs.run import Run
 from unbraid.studies.rank_models import rank
 
 NEIGHBOURS, FOLLOWS, N_JUDGED = 10, 0.8, 2000  # samples, share of variance, samples
-FEWEST_DIFFERENT = 5 * NEIGHBOURS  # samples; among fewer, so many neighbours say little of where one lies
+FEWEST_DIFFERENT = 5 * NEIGHBOURS  # samples; among fewer, the neighbours are not local
 UNKNOWN = "Too few models were compared to tell how sure the choice is."
 CAVEAT = (
     "Models can agree on latents that mix factors, and UDR does not lower the score of a model that found few of them: "
@@ -29,40 +29,38 @@ class Candidate:
     """A model of the last round."""
 
     run: Run
-    setting: str  # family and what varies
-    elbo: float  # of images that no model was trained on, nats
+    setting: str  # family and strength
+    elbo: float  # of the hold-out set, nats
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What was chosen, or why nothing was."""
+    """The chosen model, or the reason why none was chosen."""
 
     candidates: tuple[Candidate, ...]
     ranking: Ranking | None  # of those that could be compared
     chosen: Candidate | None
     reason: str  # why nothing was chosen; "" where something was
-    sure_of_model: float  # share of collections drawn anew in which the same model is chosen, where it is among them
-    sure_of_setting: float  # share in which a model of the same setting is
-    # Collections that both shares rest on, those of fewer than three models that use a latent or without a good one
-    # left out; and of them, those that the chosen model is among.
-    draws: int = 0
-    draws_with_it: int = 0
-    planned: int = 0  # models of the round that it was chosen from; those that are no candidates were not finished
-    unfinished: int = 0  # models of the whole plan that the same call would still train
+    sure_of_model: float  # share of the resamples containing the chosen model in which it is chosen
+    sure_of_setting: float  # share of all resamples in which a model of the same setting is chosen
+    draws: int = 0  # resamples with a good model and at least three models that use a latent
+    draws_with_it: int = 0  # of these, resamples that contain the chosen model
+    planned: int = 0  # models of the round that it was chosen from; those that are not candidates are unfinished
+    unfinished: int = 0  # models of the whole plan that are not trained yet
 
     @property
     def settings(self) -> list[str]:
-        """Of the candidates, each once."""
-        return list(dict.fromkeys(each.setting for each in self.candidates))
+        """The distinct settings of the candidates."""
+        return list(dict.fromkeys(candidate.setting for candidate in self.candidates))
 
     @property
     def size(self) -> int | None:
-        """Height and width of the images that they were trained on; None where there are no candidates."""
+        """Height and width of the candidates' images; None without candidates."""
         return self.candidates[0].run.config["dataset"]["image_shape"][0] if self.candidates else None
 
     @property
     def study(self) -> str:
-        """The name of the folder of the study that they are of; "search" where there are no candidates."""
+        """The name of the folder of the candidates' study; "search" without candidates."""
         return self.candidates[0].run.path.parent.parent.name if self.candidates else "search"
 
     def udr(self, candidate: Candidate) -> float | None:
@@ -77,7 +75,7 @@ def choose(
     seed: int,
     progress: Callable[[int, int], None] | None = None,
 ) -> Choice:
-    """The best of some models without labels; `Ranking.choose` says which can be called good at all.
+    """Choose the best model without labels, by the rules of `Ranking.choose`.
 
     Args:
         candidates: models trained on the same images.
@@ -85,34 +83,42 @@ def choose(
         seed: of the draws.
         progress: called as progress(done, total), in models compared.
     """
-    kept = tuple(candidates)
-    if len(kept) < 2:
-        return Choice(kept, None, None, f"{counted(len(kept), 'trained model')}; to choose takes two or more", 0.0, 0.0)
+    models = tuple(candidates)
+    if len(models) < 2:
+        return Choice(
+            models, None, None, f"{counted(len(models), 'trained model')}; to choose takes two or more", 0.0, 0.0
+        )
     try:
-        ranking = rank({each.run.path.name: each.run for each in kept}, untrained=list(untrained), progress=progress)
+        ranking = rank(
+            {candidate.run.path.name: candidate.run for candidate in models},
+            untrained=list(untrained),
+            progress=progress,
+        )
     except NothingToRank as error:
-        return Choice(kept, None, None, str(error), 0.0, 0.0)
+        return Choice(models, None, None, str(error), 0.0, 0.0)
     if reason := ranking.why_none():
-        return Choice(kept, ranking, None, reason, 0.0, 0.0)
-    by_name = {each.run.path.name: each for each in kept}
+        return Choice(models, ranking, None, reason, 0.0, 0.0)
+    by_name = {candidate.run.path.name: candidate for candidate in models}
     places = [by_name[name] for name in ranking.runs]
     best = ranking.runs.index(str(ranking.best))
     used = places[best].run.codes().codes[:, ranking.latents[best]]
     if len(free_latents(used)) < 2:
         reason = "the latents of the best model follow from one another: a single thing varies in these images"
-        return Choice(kept, ranking, None, reason, 0.0, 0.0)
-    shares = ranking.resampled(settings=[each.setting for each in places], seed=seed)
+        return Choice(models, ranking, None, reason, 0.0, 0.0)
+    shares = ranking.resampled(settings=[candidate.setting for candidate in places], seed=seed)
     if shares is None:
-        return Choice(kept, ranking, places[best], "", 0.0, 0.0)
-    return Choice(kept, ranking, places[best], "", shares.model, shares.setting, shares.draws, shares.draws_with_model)
+        return Choice(models, ranking, places[best], "", 0.0, 0.0)
+    return Choice(
+        models, ranking, places[best], "", shares.model, shares.setting, shares.draws, shares.draws_with_model
+    )
 
 
 def free_latents(codes: FloatArray) -> list[int]:
-    """Columns of codes (n_samples, n_codes) that do not follow from those of more variance among them.
+    """Columns of codes (n_samples, n_codes) that are not determined by columns of larger variance.
 
-    Two latents may draw one curve between them, as when a single factor of wide range takes both. A latent follows from
-    others where the mean of its `NEIGHBOURS` nearest samples by these explains `FOLLOWS` of its variance. Copies of an
-    image, which would be its nearest, count once, unless so few are different that which one it is is a single thing.
+    Two latents may lie on one curve, when a single factor of wide range uses both. A latent is determined by others if
+    the mean over its `NEIGHBOURS` nearest samples, by those, explains `FOLLOWS` of its variance. Copies of an image,
+    which would be its nearest samples, count once, unless there are fewer than `FEWEST_DIFFERENT` different images.
     """
     rows = np.random.default_rng(0).permutation(len(codes))[:N_JUDGED]
     values = codes[rows] / codes[rows].std(axis=0)
@@ -131,7 +137,7 @@ def free_latents(codes: FloatArray) -> list[int]:
 
 
 def next_step(choice: Choice) -> str:
-    """What may give another choice, in a sentence; empty where all is trained and one is chosen."""
+    """Advice on what to try next, in a sentence; empty if all models are trained and one is chosen."""
     if choice.unfinished:
         models = counted(choice.unfinished, "planned model")
         return f"{models} {'is' if choice.unfinished == 1 else 'are'} not trained yet: the same command continues"
@@ -143,6 +149,6 @@ def next_step(choice: Choice) -> str:
 def best_settings(choice: Choice) -> list[str]:
     """Settings, that of the highest median UDR first."""
     scores: dict[str, list[float]] = {}
-    for each in choice.candidates:
-        scores.setdefault(each.setting, []).append(choice.udr(each) or 0.0)
+    for candidate in choice.candidates:
+        scores.setdefault(candidate.setting, []).append(choice.udr(candidate) or 0.0)
     return sorted(scores, key=lambda name: -float(np.median(scores[name])))

@@ -1,4 +1,4 @@
-"""Images of any kind, cropped and resized into one array on disk; the folder that they come from is never changed."""
+"""Images from any source, cropped and resized into one array on disk; the source is never changed."""
 
 import json
 import shutil
@@ -40,14 +40,14 @@ MOST_BAD = 0.01  # share of files that cannot be read
 SLAB = 256  # images read at a time
 NAMED = 5  # files, in one line
 BESIDE = frozenset({".csv", ".json", ".md", ".parquet", ".txt"})  # tables and notes, which hold no images
-DARK = 64  # of 255: what is below came from 12 or 14 bits that were kept in 16
+DARK = 64  # of 255: darker images are probably 12 or 14 bits stored in 16
 
 Outcome: TypeAlias = tuple[str, UInt8Array | None, str]  # name, image, or why there is none
 
 
 @dataclass(frozen=True)
 class Pictures:
-    """The images that models are trained on, as `images.npy` in a cache folder holds them."""
+    """The images that models are trained on, in `images.npy` of a cache folder."""
 
     folder: Path  # the cache
     source: str  # where they come from: a path, the name of a dataset, or a type
@@ -74,7 +74,7 @@ class Pictures:
         return load(str(self.path), shrink=self.size // size)
 
     def notes(self) -> list[str]:
-        """What the user should know of them, a line each."""
+        """Notes on the images for the user, one per line."""
         n = len(self.names)
         lines = [f"{counted(n, 'image')}, {self.size} x {self.size}, {'grey' if self.channels == 1 else 'in colour'}"]
         if self.skipped:
@@ -91,7 +91,7 @@ class _Source:
     """Images that are still to be read."""
 
     total: int
-    read: Callable[[int], Iterator[Outcome]]  # each in turn, by the size that is wanted
+    read: Callable[[int], Iterator[Outcome]]  # yields the images, resized to this size
     state: str  # changes with any of them
     side: float  # the shorter one, in pixels; of files the median
     remarks: tuple[str, ...] = ()  # on what will not be read
@@ -101,10 +101,10 @@ def prepare(
     source: Any, folder: Path, size: int | None, progress: Progress | None = None, *, same: bool = False,
     claim: Callable[[], object] | None = None,
 ) -> Pictures:  # fmt: skip
-    """Read all images once and keep them, `size` x `size`, in a cache folder; or take what the folder holds of them.
+    """Read all images once and store them, `size` x `size`, in a cache folder; or reuse the folder's content.
 
-    Each is turned as its EXIF data say, laid on white where it is transparent, cropped to its middle square and
-    resized. They are grey where all of them are.
+    Images are rotated by their EXIF data, transparent ones are put on white, cropped to the middle square and resized.
+    They are stored in grey if all of them are grey.
 
     Args:
         source: a folder of picture files, searched with its subfolders; the name or path of a dataset; an array, a
@@ -112,35 +112,35 @@ def prepare(
         folder: of the cache, made where it is not there.
         size: height and width; by default the one of `SIZES` that is nearest to the images' own.
         progress: called as progress("reading images", done, all).
-        same: whether images that are others than those of the cache are refused; from elsewhere they may come.
-        claim: called once the folder is there, before anything is read from or written to it; keeps others out.
+        same: refuse images other than those in the cache; their path may differ.
+        claim: called when the folder exists, before anything is read from or written to it; locks it.
 
     Raises:
         FileNotFoundError: there is no such folder.
-        ValueError: fewer than 500 different images, more than 1 % of the files cannot be read, or the cache would lie
-            among them.
+        ValueError: fewer than 500 different images, more than 1 % of the files cannot be read, or the cache would be
+            inside their folder.
         OSError: no room for the cache.
     """
     described = _described(source)
     _check_apart(source, folder)
-    found = _images(source)
-    total, size = found.total, size or min(SIZES, key=lambda each: abs(np.log(each / found.side)))
+    images = _images(source)
+    total, size = images.total, size or min(SIZES, key=lambda side: abs(np.log(side / images.side)))
     if total < FEWEST:
         few = f"{described}: {counted(total, 'image')}; to find factors of variation takes {FEWEST} or more"
-        raise ValueError("; ".join([few, *found.remarks]))
+        raise ValueError("; ".join([few, *images.remarks]))
     folder.mkdir(parents=True, exist_ok=True)
     if claim is not None:
         claim()
-    kept = read_pictures(folder)
-    if kept is not None and (kept.state, kept.size) == (found.state, size):
-        return kept
-    if same and kept is not None and kept.size != size and kept.source != described:
-        raise _others(folder, kept)
+    cached = read_pictures(folder)
+    if cached is not None and (cached.state, cached.size) == (images.state, size):
+        return cached
+    if same and cached is not None and cached.size != size and cached.source != described:
+        raise _other_images(folder, cached)
     if (needed := 2 * total * size * size * 3) > (free := shutil.disk_usage(folder).free):
         raise OSError(f"{folder}: {total} images need {needed / 1e6:.0f} MB of disk, {free / 1e6:.0f} MB are free")
     raw = folder / f".{IMAGES}.raw"
     try:
-        names, skipped, seen, blank, grey, brightest = _write_raw(found.read(size), raw, total, progress)
+        names, skipped, seen, blank, grey, brightest = _write_raw(images.read(size), raw, total, progress)
         if len(skipped) > MOST_BAD * total:
             raise ValueError(
                 f"{described}: {len(skipped)} of {total} files cannot be read, more than {MOST_BAD:.0%}: "
@@ -153,17 +153,17 @@ def prepare(
                 f"variation takes {FEWEST} or more different images"
             )
         shape, channels = (len(names), size, size, 3), 1 if grey else 3
-        if same and kept is not None:  # of another size, the pixels tell nothing
+        if same and cached is not None:  # of another size, the pixels tell nothing
             digest = _digest(raw, shape, channels)
-            if kept.names != tuple(names) or (kept.size == size and kept.digest != digest):
-                raise _others(folder, kept)
+            if cached.names != tuple(names) or (cached.size == size and cached.digest != digest):
+                raise _other_images(folder, cached)
         digest = _write_array(folder / IMAGES, raw, shape, channels)
     finally:
         raw.unlink(missing_ok=True)
     pictures = Pictures(
         folder,
         described,
-        found.state,
+        images.state,
         size,
         channels,
         tuple(names),
@@ -171,28 +171,28 @@ def prepare(
         len(names) - len(seen),
         blank,
         digest,
-        found.remarks + _on_dark(brightest),
+        images.remarks + _on_dark(brightest),
     )
     write_text(folder / ABOUT, json.dumps({**asdict(pictures), "folder": None}, indent=1))
     return pictures
 
 
 def read_pictures(folder: Path) -> Pictures | None:
-    """What `prepare` kept in a folder; None where it kept nothing that is whole."""
+    """The images that `prepare` stored in a folder; None without a complete cache."""
     try:
         content = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
         lists = {name: tuple(content[name]) for name in ("names", "remarks") if name in content}
         pictures = Pictures(**{**content, "folder": folder, **lists})
-        there = pictures.array().shape
+        shape = pictures.array().shape
     except (OSError, ValueError, TypeError, KeyError, EOFError):
         return None
-    return pictures if there == (len(pictures.names), pictures.size, pictures.size, pictures.channels) else None
+    return pictures if shape == (len(pictures.names), pictures.size, pictures.size, pictures.channels) else None
 
 
 def as_bytes(images: Any) -> UInt8Array:
     """Images as bytes, floats from 0 to 1 being 0 to 255."""
-    given = np.asarray(images)
-    return given if given.dtype == np.uint8 else (np.clip(given, 0, 1) * 255 + 0.5).astype(np.uint8)
+    array = np.asarray(images)
+    return array if array.dtype == np.uint8 else (np.clip(array, 0, 1) * 255 + 0.5).astype(np.uint8)
 
 
 def _described(source: Any) -> str:
@@ -207,7 +207,7 @@ def _lies_in_files(source: str | Path) -> bool:
 
 
 def _check_apart(source: Any, folder: Path) -> None:
-    """Raises ValueError where the cache would be written among the images that it is read from, or over them."""
+    """Raises ValueError if the cache would be written into the folder of the images, or over them."""
     if not isinstance(source, str | Path) or not _lies_in_files(source):
         return
     own, cache = with_home(source).resolve(), with_home(folder).resolve()
@@ -218,10 +218,10 @@ def _check_apart(source: Any, folder: Path) -> None:
         )
 
 
-def _others(folder: Path, kept: Pictures) -> ValueError:
+def _other_images(folder: Path, cached: Pictures) -> ValueError:
     return ValueError(
-        f"{folder.parent} has models of other images, from {kept.source} as it was then; give another folder with out "
-        "(--out)"
+        f"{folder.parent} has models of other images, from {cached.source} as it was then; give another folder with "
+        "out (--out)"
     )
 
 
@@ -232,11 +232,11 @@ def _images(source: Any) -> _Source:
             if not path.exists():
                 raise FileNotFoundError(f"{path}: no such file or folder")
             if path.is_dir() and not is_stored(path) and not (path / IMAGES).exists():
-                others = _on_others(path)
-                files = _pictures(path, others)
+                remarks = _on_others(path)
+                files = _pictures(path, remarks)
                 side, stacks = _measured(path, files)
                 return _Source(
-                    len(files), partial(_read_files, path, files), _state_of(path, files), side, stacks + others
+                    len(files), partial(_read_files, path, files), _state_of(path, files), side, stacks + remarks
                 )
         # What lies here comes before a dataset of that name.
         dataset = _in_order(open_dataset(str(path.resolve() if in_files else source)))
@@ -249,25 +249,25 @@ def _images(source: Any) -> _Source:
 
 
 def _in_order(dataset: FactorDataset) -> FactorDataset:
-    """Images in the order of their file, where a grid of factors has put them in another one."""
+    """Images in the order of their file, undoing the order of a factor grid."""
     if not isinstance(dataset, OwnImages) or dataset.rows is None:
         return dataset
     return OwnImages(dataset.source, FactorTable((), (), np.empty((len(dataset.source), 0))))
 
 
-def _pictures(folder: Path, others: tuple[str, ...]) -> tuple[str, ...]:
-    """The picture files of a folder; `others` are remarks on what else is there."""
+def _pictures(folder: Path, remarks: tuple[str, ...]) -> tuple[str, ...]:
+    """The picture files of a folder; `remarks` are on its other files."""
     try:
         return pictures_below(folder)
     except ValueError:
         if own := _what_it_is(folder):
             raise ValueError(f"{folder}: {own}; `unbraid fit` takes a folder of images") from None
         none = f"{folder}: no pictures in it or in its subfolders ({', '.join(sorted(PICTURES))})"
-        raise ValueError("; ".join([none, *others])) from None
+        raise ValueError("; ".join([none, *remarks])) from None
 
 
 def _what_it_is(folder: Path) -> str:
-    """What a folder is that holds no images, and what takes it."""
+    """What a folder without images is, and which command takes it."""
     if is_fitted(folder):
         return "it is what `unbraid fit` made; its pictures are elsewhere"
     if is_study(folder):
@@ -285,16 +285,16 @@ def _state_of(folder: Path, files: tuple[str, ...]) -> str:
     digest = blake2b(str(folder.resolve()).encode(errors="surrogateescape"), digest_size=16)
     for name in files:
         try:
-            about = (folder / name).stat()
+            stats = (folder / name).stat()
         except OSError as error:  # a link to nothing, or to itself: `_read_files` says so
             digest.update(repr((name, error.errno)).encode())
         else:
-            digest.update(repr((name, about.st_size, about.st_mtime_ns)).encode())
+            digest.update(repr((name, stats.st_size, stats.st_mtime_ns)).encode())
     return digest.hexdigest()
 
 
 def _measured(folder: Path, files: tuple[str, ...]) -> tuple[float, tuple[str, ...]]:
-    """Of some pictures the shorter side, their median (the largest size where none can be read); and a remark."""
+    """The median of the shorter side over some pictures, the largest size if none can be read; and remarks."""
     images, sides, stack = require("PIL.Image", "data", "reading image files"), [], ""
     for name in files[:: max(1, len(files) // MEASURED)]:
         try:
@@ -309,7 +309,7 @@ def _measured(folder: Path, files: tuple[str, ...]) -> tuple[float, tuple[str, .
 
 
 def _on_others(folder: Path) -> tuple[str, ...]:
-    """Remarks on files that are no pictures by the endings of their names, and on links to folders."""
+    """Remarks on files other than pictures, by suffix, and on links to folders."""
     endings: Counter[str] = Counter()
     links: list[str] = []
     for name in paths_below(folder):
@@ -332,7 +332,7 @@ def _more(things: Sized) -> str:
 
 
 def _on_dark(brightest: float) -> tuple[str, ...]:
-    """A remark where all images are dark, by their brightest pixels but for one in 1000, which may be dead."""
+    """A remark if all images are dark, by the 99.9 % quantile of pixels, since some may be dead."""
     if brightest >= DARK:
         return ()
     return (
@@ -349,8 +349,8 @@ def _read_files(folder: Path, files: tuple[str, ...], size: int) -> Iterator[Out
             return name, square(open_picture(folder / name), size), ""
         except errors as error:
             why = (isinstance(error, OSError) and error.strerror) or error
-            said = str(why).replace(repr(str(folder / name)), repr(name))  # the page may be read elsewhere
-            return name, None, said.splitlines()[0] if said else type(error).__name__
+            message = str(why).replace(repr(str(folder / name)), repr(name))  # the page may be read elsewhere
+            return name, None, message.splitlines()[0] if message else type(error).__name__
 
     with ThreadPoolExecutor(n_cores()) as threads:  # Pillow decodes without the interpreter's lock
         waiting = iter(files)
@@ -371,9 +371,11 @@ def _read_dataset(dataset: Any, size: int) -> Iterator[Outcome]:
 def _write_raw(
     outcomes: Iterator[Outcome], raw: Path, total: int, progress: Progress | None
 ) -> tuple[list[str], dict[str, str], set[bytes], int, bool, float]:
-    """All images one after the other, and of them: names, what was skipped, digests, how many are blank, grey, light.
+    """Write all images one after the other.
 
-    The last is the brightest pixel of the brightest image, one in 1000 left out.
+    Returns:
+        Names, skipped files, digests, number of blank images, whether all are grey, and the brightness of the brightest
+        image (99.9 % quantile of its pixels).
     """
     names: list[str] = []
     skipped: dict[str, str] = {}
@@ -397,7 +399,7 @@ def _write_raw(
 
 
 def _write_array(path: Path, raw: Path, shape: tuple[int, int, int, int], channels: int) -> str:
-    """The raw images as an .npy file of so many channels; the digest of its pixels."""
+    """Write the raw images as an .npy file with this number of channels; returns the digest of its pixels."""
     pixels = np.memmap(raw, dtype=np.uint8, mode="r", shape=shape)
     with atomic_write(path) as temporary:
         array = open_memmap(temporary, mode="w+", dtype=np.uint8, shape=(*shape[:3], channels))
@@ -408,7 +410,7 @@ def _write_array(path: Path, raw: Path, shape: tuple[int, int, int, int], channe
 
 
 def _digest(raw: Path, shape: tuple[int, int, int, int], channels: int) -> str:
-    """Of the pixels of raw images, in so many channels."""
+    """The digest of the pixels of raw images, with this number of channels."""
     pixels, digest = np.memmap(raw, dtype=np.uint8, mode="r", shape=shape), blake2b(digest_size=16)
     for start in range(0, shape[0], SLAB):
         digest.update(pixels[start : start + SLAB, ..., :channels].tobytes())

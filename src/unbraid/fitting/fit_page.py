@@ -1,4 +1,4 @@
-"""The page of `unbraid fit`: what each latent does, how sure the choice is, and what to do next."""
+"""The page of `unbraid fit`: what each latent does, how stable the choice is, and what to do next."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -34,11 +34,11 @@ def fit_page(
     judged: Mapping[str, Mapping[str, float]],
     on_labels: Sequence[str] = (),
 ) -> str:
-    """A whole HTML document that needs nothing beside itself.
+    """A standalone HTML document.
 
     Args:
         pictures, plan, choice: of `unbraid.fit`.
-        run: the chosen model, with `codes` (n_images, n_codes) of all images; None where nothing was chosen.
+        run: the chosen model, with `codes` (n_images, n_codes) of all images; None if nothing was chosen.
         judged: scores by labels, metric -> run -> score; empty without labels.
         on_labels: notes on the labels.
     """
@@ -86,35 +86,35 @@ def fit_page(
 
 
 def live_informative(live: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [each for each in live["sliders"] if each["informative"]]
+    return [slider for slider in live["sliders"] if slider["informative"]]
 
 
 def latents(
     live: Mapping[str, Any], pictures: Pictures, codes: FloatArray, signal: FloatArray | None
 ) -> list[dict[str, Any]]:
-    """Of each informative latent: what moving it does, and the images that have the least and the most of it.
+    """For each informative latent: its traversal, and the images with the lowest and highest codes.
 
     Args:
-        live: as `live_models` makes it.
+        live: from `live_models`.
         pictures: the images.
         codes: (n_images, n_codes) of them.
         signal: (n_codes,) nats, as of `Representation.signal`.
     """
-    images, found = pictures.array(), []
-    for each in live_informative(live):
-        code = each["codes"][0][0]
+    images, rows = pictures.array(), []
+    for slider in live_informative(live):
+        code = slider["codes"][0][0]
         order = np.argsort(codes[:, code], kind="stable")
         low, high = order[:ENDS], order[::-1][:ENDS]
-        found.append(
+        rows.append(
             {
                 "code": code,
                 "tells": None if signal is None else f"{signal[code]:.2f}",
-                "strip": each["strips"][0],
+                "strip": slider["strips"][0],
                 "low": [_picture(images, row, pictures) for row in low],
                 "high": [_picture(images, row, pictures) for row in high],
             }
         )
-    return found
+    return rows
 
 
 def settings_table(choice: Choice) -> list[dict[str, Any]]:
@@ -123,11 +123,11 @@ def settings_table(choice: Choice) -> list[dict[str, Any]]:
     informative = {}
     if choice.ranking is not None:
         informative = dict(zip(choice.ranking.runs, choice.ranking.informative.tolist(), strict=True))
-    for each in choice.candidates:
-        own = rows.setdefault(each.setting, {"udr": [], "elbo": [], "informative": []})
-        own["udr"].append(choice.udr(each) or 0.0)
-        own["elbo"].append(each.elbo)
-        own["informative"].append(informative.get(each.run.path.name, 0))
+    for candidate in choice.candidates:
+        own = rows.setdefault(candidate.setting, {"udr": [], "elbo": [], "informative": []})
+        own["udr"].append(choice.udr(candidate) or 0.0)
+        own["elbo"].append(candidate.elbo)
+        own["informative"].append(informative.get(candidate.run.path.name, 0))
     chosen = choice.chosen.setting if choice.chosen else None
     table = [
         {"name": name, "n": len(own["udr"]), "chosen": name == chosen}
@@ -138,7 +138,7 @@ def settings_table(choice: Choice) -> list[dict[str, Any]]:
 
 
 def judged_table(choice: Choice, judged: Mapping[str, Mapping[str, float]]) -> list[dict[str, Any]]:
-    """By labels: the chosen model, the median and the best of all."""
+    """Scores by labels: of the chosen model, the median and the best of all."""
     chosen = choice.chosen.run.path.name if choice.chosen else None
     return [
         {
@@ -152,9 +152,9 @@ def judged_table(choice: Choice, judged: Mapping[str, Mapping[str, float]]) -> l
 
 
 def explained(run: Run, dataset: FactorDataset, n_latents: int) -> dict[str, float] | None:
-    """Shares of the variance of pixels: by the model, and by as many principal components as it uses latents.
+    """Share of the pixels' variance explained by the model, and by as many principal components as it uses latents.
 
-    None where the images drawn are all equal, which have no variance.
+    None if all images drawn are equal.
     """
     rows = np.random.default_rng(0).permutation(len(dataset))[:N_PCA]
     images = dataset.images(np.sort(rows))

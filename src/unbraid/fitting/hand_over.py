@@ -1,4 +1,4 @@
-"""The folder that `unbraid fit` leaves: the model, the codes of all images, a page, and a text on how to go on."""
+"""The output folder of `unbraid fit`: the model, the codes of all images, a page, and a README."""
 
 import csv
 import shutil
@@ -41,11 +41,11 @@ FEWEST_LABELLED = 20  # images, to judge by
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """What is known of some of the images."""
+    """Labels of some of the images."""
 
-    rows: list[int]  # which images
-    columns: Mapping[str, Series]  # of each factor, the value of each of them
-    notes: tuple[str, ...] = ()  # on what is left out
+    rows: list[int]  # indices of the images
+    columns: Mapping[str, Series]  # by factor, the values of these images
+    notes: tuple[str, ...] = ()  # on rows and images that are left out
 
 
 def hand_over(
@@ -57,12 +57,12 @@ def hand_over(
     labels: Labels | None = None,
     progress: Progress | None = None,
 ) -> tuple[Run | None, tuple[str, ...]]:
-    """Write what the user takes away; returns the chosen model in its new place, and notes.
+    """Write the output folder; returns the chosen model in its new place, and notes.
 
-    Labels that cannot score the models cost nobody the model: it is written before them.
+    The model is written before it is scored by labels, so that unusable labels do no harm.
     """
     run, codes, judged, unwritten, notes = None, None, {}, [], () if labels is None else labels.notes
-    if choice.chosen is None:  # what was chosen earlier, of fewer models, is so no longer
+    if choice.chosen is None:  # an earlier choice, from fewer models, is no longer valid
         if is_run(folder / MODEL):
             shutil.rmtree(folder / MODEL)
         (folder / CODES).unlink(missing_ok=True)
@@ -86,7 +86,7 @@ def hand_over(
 
 
 def _as_onnx(run: Run) -> list[str]:
-    """Write encoder and decoder beside the model where that can be done; a line for each that cannot be written."""
+    """Write encoder and decoder as ONNX if possible; returns a line for each that cannot be written."""
     failed = []
     for part in ("encoder", "decoder") if find_spec("onnx") and find_spec("onnxscript") else ():
         try:
@@ -108,7 +108,7 @@ def all_codes(run: Run, pictures: Pictures, progress: Progress | None = None) ->
 
 
 def write_codes(path: Path, names: Sequence[str], codes: FloatArray) -> None:
-    """A table with a row per image: its file, and its codes. The name of a file may be no text in any encoding."""
+    """A table with a row per image: its file, which may not be valid text, and its codes."""
     with (
         atomic_write(path) as temporary,
         temporary.open("w", encoding="utf-8", errors="surrogateescape", newline="") as file,
@@ -118,23 +118,23 @@ def write_codes(path: Path, names: Sequence[str], codes: FloatArray) -> None:
         table.writerows([name, *(f"{value:.7g}" for value in row)] for name, row in zip(names, codes, strict=True))
 
 
-def read_labels(given: Any, pictures: Pictures) -> Labels:
-    """Labels matched with the images by their column `file`, or without one in the order of the images.
+def read_labels(source: Any, pictures: Pictures) -> Labels:
+    """Labels, matched to the images by the column `file`, or without one by position.
 
     Args:
         given: a .csv or .parquet file, or a mapping from name to column.
         pictures: the images.
 
-    Rows that lack a label are left out, as are files that are no image here; the notes say how many.
+    Rows with a missing label are dropped, as are files that are not among the images; the notes say how many.
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: no name in `file` is that of an image, or one stands there twice; or there is no such column, and
-            not a row per image; or nothing can be measured: too few images have labels, there are none, or they are
-            the same for all images, another one for each, or not finite.
+        ValueError: no name in `file` is that of an image, or one is there twice; without that column, the number of
+            rows is not that of the images; or the labels cannot be used: too few, constant, different for every image,
+            or not finite.
     """
-    in_file = isinstance(given, str | Path)
-    table = read_table(Path(given)) if in_file else table_columns(columns_of(given, None), "labels")
+    in_file = isinstance(source, str | Path)
+    table = read_table(Path(source)) if in_file else table_columns(columns_of(source, None), "labels")
     where, columns = table[0].table, {column.name: column for column in table}
     files = _files(where, columns, pictures)
     places = {name: place for place, name in enumerate(pictures.names)}
@@ -146,36 +146,38 @@ def read_labels(given: Any, pictures: Pictures) -> Labels:
         )
     for column in columns.values():
         if len(column) != len(rows):
-            wanted = f"a row for each of the {len(rows)} images, or a column 'file'"
-            raise ValueError(f"{where} must have {wanted}; got {counted(len(column), 'row')}")
+            expected = f"a row for each of the {len(rows)} images, or a column 'file'"
+            raise ValueError(f"{where} must have {expected}; got {counted(len(column), 'row')}")
     if not columns:
         raise ValueError(f"{where}: there is no column of labels beside 'file'")
     known = [place for place, row in enumerate(rows) if row >= 0]
     gaps = np.any([column.series.isna() for column in columns.values()], axis=0)
     lacks = {place for place in known if gaps[place]}
-    kept = [place for place in known if place not in lacks]
-    if len(kept) < FEWEST_LABELLED:
+    labelled = [place for place in known if place not in lacks]
+    if len(labelled) < FEWEST_LABELLED:
         raise ValueError(
-            f"{where}: all labels are known of {counted(len(kept), 'image')}; to score models takes {FEWEST_LABELLED} "
-            "or more"
+            f"{where}: all labels are known of {counted(len(labelled), 'image')}; to score models takes "
+            f"{FEWEST_LABELLED} or more"
         )
-    values = {name: _checked(column, kept) for name, column in columns.items()}
+    values = {name: _checked(column, labelled) for name, column in columns.items()}
     try:
-        Representation.of(np.zeros((len(kept), 1)), values)
+        Representation.of(np.zeros((len(labelled), 1)), values)
     except ValueError as error:
         reason = str(error).partition("; columns=")[0]  # which `fit` has not
         raise ValueError(f"{where}: {reason}") from None
     notes = (
         f"{counted(len(rows) - len(known), 'row')} of the labels left out: no image is called as their files",
         f"{counted(len(lacks), 'image')} left out for lack of a label",
-        f"{len(kept)} of {len(pictures.names)} images have labels",
+        f"{len(labelled)} of {len(pictures.names)} images have labels",
     )
-    counts = (len(rows) - len(known), len(lacks), len(pictures.names) - len(kept))
-    return Labels([rows[place] for place in kept], values, tuple(n for n, m in zip(notes, counts, strict=True) if m))
+    counts = (len(rows) - len(known), len(lacks), len(pictures.names) - len(labelled))
+    return Labels(
+        [rows[place] for place in labelled], values, tuple(n for n, m in zip(notes, counts, strict=True) if m)
+    )
 
 
 def _files(where: str, columns: dict[str, Column], pictures: Pictures) -> list[str]:
-    """The names in the column `file`, which is taken out; without one those of all images."""
+    """The names in the column `file`, which is removed; without one those of all images."""
     if FILE_COLUMN in columns:
         files = [str(name) for name in columns.pop(FILE_COLUMN).series]
         if twice := [name for name, count in Counter(files).items() if count > 1]:
@@ -193,7 +195,7 @@ def _files(where: str, columns: dict[str, Column], pictures: Pictures) -> list[s
 
 
 def _checked(column: Column, rows: list[int]) -> Series:
-    """The cells of these rows, by which something can be measured."""
+    """The cells of these rows, checked not to be constant."""
     values = column.series.iloc[rows].reset_index(drop=True)
     if values.nunique() < 2:
         raise ValueError(
@@ -206,27 +208,27 @@ def _checked(column: Column, rows: list[int]) -> Series:
 def judge(
     candidates: Sequence[Candidate], pictures: Pictures, labels: Labels, progress: Progress | None = None
 ) -> dict[str, Mapping[str, float]]:
-    """Scores of each model by labels that had no part in the choice: metric -> run -> score."""
-    found: dict[str, dict[str, float]] = {name: {} for name in JUDGES}
-    for done, each in enumerate(candidates):
+    """Scores of each model by the labels, which were not used for the choice: metric -> run -> score."""
+    scores_by_metric: dict[str, dict[str, float]] = {name: {} for name in JUDGES}
+    for done, candidate in enumerate(candidates):
         if progress:
             progress("scoring by labels", done, len(candidates))
-        codes = all_codes(each.run, pictures)[labels.rows]
+        codes = all_codes(candidate.run, pictures)[labels.rows]
         card = score(Representation.of(codes, labels.columns), metrics=list(JUDGES))
         for name in JUDGES:
             if name in card:
-                found[name][each.run.path.name] = float(getattr(card[name], METRICS[name].headline))
-    return {name: scores for name, scores in found.items() if scores}
+                scores_by_metric[name][candidate.run.path.name] = float(getattr(card[name], METRICS[name].headline))
+    return {name: scores for name, scores in scores_by_metric.items() if scores}
 
 
 def check_model(target: Path) -> None:
-    """Raises ValueError where something stands in the place of the model that is not one of unbraid."""
+    """Raises ValueError if the target exists and is not a model of unbraid."""
     if target.exists() and not is_run(target):
         raise ValueError(f"{target} is no model of unbraid, and is not replaced; give another folder with out (--out)")
 
 
 def _handed_over(choice: Choice, target: Path, pictures: Pictures) -> Run:
-    """The chosen run in a folder of its own, whole or not at all."""
+    """Copy the chosen run into the output folder, whole or not at all."""
     assert choice.chosen is not None
     check_model(target)
     run, old = choice.chosen.run, target.with_name(f".{target.name}.old")
@@ -242,14 +244,14 @@ def _handed_over(choice: Choice, target: Path, pictures: Pictures) -> Run:
 
 def _card(choice: Choice, judged: Mapping[str, Mapping[str, float]], pictures: Pictures) -> str:
     assert choice.chosen is not None
-    told = how_chosen(choice, judged) + of_dataset(pictures)
-    return model_card(choice.chosen.run, f"{choice.chosen.setting}, chosen without labels", told, folder=MODEL)
+    paragraphs = how_chosen(choice, judged) + of_dataset(pictures)
+    return model_card(choice.chosen.run, f"{choice.chosen.setting}, chosen without labels", paragraphs, folder=MODEL)
 
 
 def how_chosen(choice: Choice, judged: Mapping[str, Mapping[str, float]]) -> str:
-    """How the chosen model was chosen and how sure that is, as paragraphs in Markdown.
+    """How the model was chosen, and how stable the choice is, as paragraphs in Markdown.
 
-    `judged` is of labels that had no part in it, as `judge` gives it; empty without labels.
+    `judged` are the scores by labels, from `judge`; empty without labels.
     """
     assert choice.chosen is not None
     settings = choice.settings
@@ -270,15 +272,15 @@ def how_chosen(choice: Choice, judged: Mapping[str, Mapping[str, float]]) -> str
 
 
 def how_sure(choice: Choice) -> str:
-    """What the draws say, in sentences; of the setting only where there are several."""
+    """The stability of the choice under resampling, in sentences; that of the setting if there are several."""
     if not choice.draws_with_it:
         return UNKNOWN
     left_out = DRAWS - choice.draws
     few = "fewer than three models that use a latent, or no good one"
-    apart = f"; {left_out} more had {few}, and do not count" if left_out else ""
+    exclusions = f"; {left_out} more had {few}, and do not count" if left_out else ""
     text = (
-        f"The models of each setting were drawn again, with replacement, {choice.draws} times{apart}. This model was "
-        f"part of {choice.draws_with_it} draws, and was chosen in {choice.sure_of_model:.0%} of these."
+        f"The models of each setting were drawn again, with replacement, {choice.draws} times{exclusions}. This model "
+        f"was part of {choice.draws_with_it} draws, and was chosen in {choice.sure_of_model:.0%} of these."
     )
     if len(choice.settings) > 1:
         text += f" A model of the same setting was chosen in {choice.sure_of_setting:.0%} of all that count."
@@ -288,7 +290,7 @@ def how_sure(choice: Choice) -> str:
 
 
 def of_dataset(pictures: Pictures) -> str:
-    """A paragraph that names the images; nothing where they have no name, for a path is nobody else's concern."""
+    """A paragraph that names the dataset; empty for own images, whose path is private."""
     row = DATASETS.get(pictures.source)
     if row is None:
         return ""
@@ -297,7 +299,7 @@ def of_dataset(pictures: Pictures) -> str:
 
 
 def _by_labels(choice: Choice, judged: Mapping[str, Mapping[str, float]]) -> str:
-    """A paragraph on what labels say of the choice; nothing without labels."""
+    """A paragraph with the scores by labels; empty without labels."""
     if not judged:
         return ""
     rows = [

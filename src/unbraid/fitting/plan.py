@@ -1,7 +1,7 @@
-"""What `unbraid fit` trains: a search among small models, then the best settings at full size, within so many minutes.
+"""The plan of `unbraid fit`: a search among small models, then the best settings at full size, within a time limit.
 
 The plan is a YAML file that is written before anything is trained. The same plan with the same images gives the same
-models on the same machine; the same minutes need not, since steps are measured anew.
+models on the same machine; the same number of minutes may not, since the speed is measured again.
 """
 
 from collections import Counter
@@ -31,20 +31,20 @@ from unbraid.studies.study import Study
 
 FILE = "plan.yaml"
 SEARCH_SIZE = 16
-MARGIN = 1.25  # of the minutes that are asked for where there are too few, since the next measurement may be slower
+MARGIN = 1.25  # added to the minutes in the error for too few, since the next measurement may be slower
 SEARCH_SHARE, FINAL_SHARE = 0.35, 0.5  # of the minutes; the rest is for choosing, encoding and the page
 SEARCH_SEEDS, FINAL_SEEDS = 3, 5
-# The fewest steps that a model can learn in, and no more than these, by the network, in each round.
+# The least and the largest number of steps, by network, in each round.
 SEARCH_STEPS = {"dense": (1000, 6000), "conv": (4000, 12_000)}
 FINAL_STEPS = {"dense": (1500, 20_000), "conv": (8000, 40_000)}
-FEWEST_LARGER = 10_000  # at a larger size than the search; in 7 500, models of the smaller size were the better ones
+FEWEST_LARGER = 10_000  # steps at a larger size than the search; with 7 500, models of the smaller size were better
 LEAST_SETTINGS = 3
-# Settings of the search that go on, and multiples of their strengths: at the size of the search, and at a larger one.
+# Number of settings in the last round, and multiples of their strengths: at the size of the search, and at a larger.
 SAME_SIZE, LARGER = (2, [1.0]), (1, [1.0, 4.0])
-HELD_OUT, EVALUATIONS, PATIENCE = 0.05, 20, 4  # share of images, and when a model stops that gets no better
-# Compared by evidence/benchmarks/small_networks.py, each network with these alone.
+HELD_OUT, EVALUATIONS, PATIENCE = 0.05, 20, 4  # hold-out share, and early stopping
+# Compared by evidence/benchmarks/small_networks.py, with these values only.
 LEARNING_RATES, BATCH_SIZES = {"dense": 0.002, "conv": 0.001}, {"dense": 64, "conv": 16}
-# What is searched of each family: its hyperparameters at a strength, and the strengths, the most promising first.
+# The search space of each family: hyperparameters that a strength sets, and strengths, the most promising first.
 STRENGTHS: Mapping[str, tuple[tuple[str, ...], tuple[float, ...]]] = {
     "beta_tcvae": (("beta",), (2, 0.5, 1)),
     "beta_vae": (("beta",), (2, 1, 0.5)),
@@ -100,22 +100,22 @@ class SearchRound(Round):
 
 class FinalRound(Round):
     settings: Count  # of the search, the best ones
-    # Of their strengths. Larger images have more to explain, so that the strength that is best for them is often, but
-    # not always, larger: beyond the size of the search both are tried.
+    # Factors of the strengths. For larger images the best strength is often, but not always, larger: at a larger size
+    # than that of the search both are tried.
     multiples: list[Annotated[float, Field(gt=0, le=1e6)]] = Field(min_length=1)
 
     def chosen(self, best_first: Sequence[Setting]) -> list[Setting]:
-        """The settings that are trained, given those of the search, each once."""
+        """The distinct settings to train, from those of the search."""
         every = [
-            Setting(family=each.family, strength=each.strength * multiple)
-            for each in best_first[: self.settings]
-            for multiple in (self.multiples if STRENGTHS[each.family][0] else [1.0])
+            Setting(family=setting.family, strength=setting.strength * multiple)
+            for setting in best_first[: self.settings]
+            for multiple in (self.multiples if STRENGTHS[setting.family][0] else [1.0])
         ]
-        return [each for place, each in enumerate(every) if each not in every[:place]]
+        return [setting for place, setting in enumerate(every) if setting not in every[:place]]
 
 
 class Plan(Section):
-    """All that decides which models are trained; the YAML file holds these keys."""
+    """All that determines the models that are trained; the keys of the YAML file."""
 
     minutes: float = Field(gt=0, allow_inf_nan=False)
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED, strict=True)] = 0
@@ -135,20 +135,20 @@ class Plan(Section):
     @model_validator(mode="after")
     def _strengths_can_be_trained(self) -> "Plan":
         every = self.final.model_copy(update={"settings": len(self.search.settings)})
-        for each in every.chosen(self.search.settings):
-            rows = find_family(each.family).hyperparameters
+        for setting in every.chosen(self.search.settings):
+            rows = find_family(setting.family).hyperparameters
             try:
-                for name, value in each.hyperparameters.items():
+                for name, value in setting.hyperparameters.items():
                     check_value(name, rows[name], value)
             except ValueError as error:
-                text, facts = "final.multiples: {family}: {reason}", {"family": each.family, "reason": str(error)}
+                text, facts = "final.multiples: {family}: {reason}", {"family": setting.family, "reason": str(error)}
                 raise PydanticCustomError("multiples", text, facts) from None
         return self
 
     @property
     def most_settings(self) -> int:
-        """How many settings the last round has, or at most: those of a family without strengths have no multiples."""
-        with_strengths_first = sorted(self.search.settings, key=lambda each: not STRENGTHS[each.family][0])
+        """Largest possible number of settings of the last round; families without strengths have no multiples."""
+        with_strengths_first = sorted(self.search.settings, key=lambda setting: not STRENGTHS[setting.family][0])
         return len(self.final.chosen(with_strengths_first))
 
     @property
@@ -158,16 +158,18 @@ class Plan(Section):
 
 @dataclass(frozen=True)
 class Cost:
-    """What a model of one size takes here, by family, in seconds."""
+    """Seconds that a model of one size takes on this machine, by family."""
 
-    once: Mapping[str, float]  # beside its steps: starting, encoding
+    once: Mapping[str, float]  # besides its steps: starting, encoding
     per_step: Mapping[str, float]
     at_once: int  # models, or stacks of them on GPUs
     together: Mapping[str, int]  # models of the stack that was measured; 1 on a CPU
 
     def seconds(self, settings: Sequence[Setting], seeds: int, steps: int) -> float:
-        """Of models, each alone, one after the other on each core; a smaller stack takes a GPU as long as this one."""
-        models = Counter({name: count * seeds for name, count in Counter(each.family for each in settings).items()})
+        """Seconds of all models, one after the other per core; on a GPU, smaller stacks take as long as full ones."""
+        models = Counter(
+            {name: count * seeds for name, count in Counter(setting.family for setting in settings).items()}
+        )
         total = sum(
             max(count, self.together[name]) * (self.once[name] + steps * self.per_step[name])
             for name, count in models.items()
@@ -176,7 +178,7 @@ class Cost:
         return total / models.total() * turns
 
     def steps(self, settings: Sequence[Setting], seeds: int, seconds: float) -> int:
-        """How many fit into so many seconds; negative where none do."""
+        """The number of steps that fit into the seconds; negative if none do."""
         spare = seconds - self.seconds(settings, seeds, 0)
         return int(spare / (self.seconds(settings, seeds, 1) - self.seconds(settings, seeds, 0)))
 
@@ -189,13 +191,13 @@ def read_plan(path: Path) -> Plan:
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: a key or value that a plan does not have; the line names it.
+        ValueError: an unknown key or a wrong value; the message names it.
     """
     return checked(Plan, mapping(read_text(path), str(path)), str(path))
 
 
 def longer(plan: Plan, minutes: float) -> Plan:
-    """The same models, and as many more seeds of the last round as the added minutes hold, `MOST_SEEDS` in all."""
+    """The plan with more seeds in the last round, in proportion to the added minutes, at most `MOST_SEEDS`."""
     more = plan.final.seeds * (minutes - plan.minutes) / (FINAL_SHARE * plan.minutes)
     seeds = round(min(MOST_SEEDS, plan.final.seeds + more))
     return plan.model_copy(update={"minutes": minutes, "final": plan.final.model_copy(update={"seeds": seeds})})
@@ -206,10 +208,10 @@ def write_plan(plan: Plan, path: Path) -> None:
 
 
 def settings_of(families: Sequence[str]) -> list[Setting]:
-    """What is searched, the most promising settings of every family first.
+    """The settings of the search, the most promising of every family first.
 
     Raises:
-        ValueError: a family of which `fit` knows no strengths, or none at all.
+        ValueError: no family, or one without strengths for `fit`.
     """
     families = list(dict.fromkeys(families))
     if not families:
@@ -238,21 +240,21 @@ def make_plan(
     options: Mapping[str, Any],
     progress: Measuring | None = None,
 ) -> Plan:
-    """A plan that takes about so many minutes here, by steps that are measured now.
+    """A plan that takes about `minutes` on this machine, by steps that are measured now.
 
     Args:
         images: the .npy file.
         size: of the images in it, one of `SIZES`.
         minutes: for all of it.
         families: keys of `STRENGTHS`.
-        fixed_size: whether the final models must be of this size; else they are as large as leaves time for
+        fixed_size: whether the final models must have this size; otherwise the largest that leaves time for
             `FEWEST_LARGER` steps.
         seed, latents: of all models.
         options: of the study: device, executor.
         progress: called as progress(what is measured, done, all).
 
     Raises:
-        ValueError: the minutes are too few; the line says how many are needed.
+        ValueError: the minutes are too few; the message says how many are needed.
     """
     seconds, searched = 60 * minutes, min(SEARCH_SIZE, size)
     costs: dict[tuple[int, str], Cost] = {}
@@ -273,7 +275,7 @@ def make_plan(
     elif search.network == "dense":  # too little time for convolutions, and for larger images all the more
         sizes = [searched]
     else:
-        sizes = sorted((each for each in SIZES if each <= size), reverse=True)
+        sizes = sorted((smaller for smaller in SIZES if smaller <= size), reverse=True)
     final, final_seconds = _final(cost, sizes, search, FINAL_SHARE * seconds)
     plan = Plan(minutes=minutes, seed=seed, latents=latents, size=size, search=search, final=final)
     if (needed := max(search_seconds / SEARCH_SHARE, final_seconds / FINAL_SHARE)) > seconds:
@@ -285,7 +287,7 @@ def make_plan(
 
 
 def _network(cost: Costing, size: int, settings: list[Setting], seconds: float) -> Network:
-    """Convolutions, unless there is too little time for them in one of the rounds."""
+    """The network of the models: conv, unless one of the rounds has too little time for it."""
     own, number = cost(size, "conv"), min(SAME_SIZE[0], len(settings))
     searched = own.steps(settings[:LEAST_SETTINGS], SEARCH_SEEDS, SEARCH_SHARE * seconds)
     final = own.steps(settings[:1] * number, FINAL_SEEDS, FINAL_SHARE * seconds)
@@ -295,17 +297,17 @@ def _network(cost: Costing, size: int, settings: list[Setting], seconds: float) 
 def _search(
     cost: Cost, size: int, network: Network, settings: list[Setting], seconds: float
 ) -> tuple[SearchRound, float]:
-    """As many settings as leave time for the fewest steps; and the seconds that these take."""
+    """A search with as many settings as leave time for the least number of steps; and the seconds for these steps."""
     fewest, most = SEARCH_STEPS[network]
     while len(settings) > LEAST_SETTINGS and cost.steps(settings, SEARCH_SEEDS, seconds) < fewest:
         settings = settings[:-1]
     steps = int(np.clip(cost.steps(settings, SEARCH_SEEDS, seconds), fewest, most))
-    found = SearchRound(size=size, network=network, steps=steps, seeds=SEARCH_SEEDS, settings=settings)
-    return found, cost.seconds(settings, SEARCH_SEEDS, fewest)
+    search_round = SearchRound(size=size, network=network, steps=steps, seeds=SEARCH_SEEDS, settings=settings)
+    return search_round, cost.seconds(settings, SEARCH_SEEDS, fewest)
 
 
 def _final(cost: Costing, sizes: Sequence[int], search: SearchRound, seconds: float) -> tuple[FinalRound, float]:
-    """The largest of `sizes` that leaves time for the fewest steps; and the seconds that these take."""
+    """A last round of the largest size that leaves time for the least number of steps; and their seconds."""
     for size in sizes:
         number, multiples = SAME_SIZE if size == search.size else LARGER
         network: Network = search.network if size == search.size else "conv"
@@ -316,8 +318,8 @@ def _final(cost: Costing, sizes: Sequence[int], search: SearchRound, seconds: fl
         settings = planned.chosen(search.settings)
         steps = cost(size, network).steps(settings, FINAL_SEEDS, seconds)
         if steps >= fewest or size == sizes[-1]:
-            found = planned.model_copy(update={"steps": int(np.clip(steps, fewest, most))})
-            return found, cost(size, network).seconds(settings, FINAL_SEEDS, fewest)
+            final_round = planned.model_copy(update={"steps": int(np.clip(steps, fewest, most))})
+            return final_round, cost(size, network).seconds(settings, FINAL_SEEDS, fewest)
     raise ValueError("there is no size to train at")
 
 
@@ -332,7 +334,7 @@ def study_of(
         {
             "name": name,
             "dataset": {"name": str(images), **({"shrink": whole // size} if whole != size else {})},
-            "families": [{"name": each.family, **each.hyperparameters, **shared} for each in settings],
+            "families": [{"name": setting.family, **setting.hyperparameters, **shared} for setting in settings],
             "seeds": list(seeds),
             "steps": steps,
             "batch_size": BATCH_SIZES[network],
@@ -349,17 +351,20 @@ def measured(
     images: Path, whole: int, planned: Round, families: Sequence[str], *, latents: int, options: Mapping[str, Any],
     progress: Measuring | None,
 ) -> Cost:  # fmt: skip
-    """What a model of each family takes in such a round, by a few steps of as many as the search has at most.
+    """The cost of a model of each family in such a round, from a few measured steps.
 
-    A GPU trains those of a family together.
+    On a GPU, models of a family are trained together, as many as the search has at most.
     """
     settings, seeds = settings_of(families), range(planned.seeds)
     text = study_of(images, whole, planned, seeds, settings, latents=latents, options=options, name="measured")
     with TemporaryDirectory() as folder:
         file = Path(folder) / "study.yaml"
         file.write_text(text, encoding="utf-8")
-        found = estimate(Study.load(file, Path(folder) / "study").part(), progress=progress)
+        estimated = estimate(Study.load(file, Path(folder) / "study").part(), progress=progress)
     # The minutes are those of the clock, also where other work shares the cores.
-    per_step = {row.family: found.load * row.seconds_per_step for row in found.rows}
-    once = {row.family: found.load * row.seconds / row.waiting - row.steps * per_step[row.family] for row in found.rows}
-    return Cost(once, per_step, found.processes, {row.family: row.together for row in found.rows})
+    per_step = {row.family: estimated.load * row.seconds_per_step for row in estimated.rows}
+    once = {
+        row.family: estimated.load * row.seconds / row.waiting - row.steps * per_step[row.family]
+        for row in estimated.rows
+    }
+    return Cost(once, per_step, estimated.processes, {row.family: row.together for row in estimated.rows})

@@ -1,1 +1,1 @@
-"""Which of many models is best, without labels."""
+"""Ranking and choice of models without labels."""

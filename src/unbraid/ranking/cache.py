@@ -1,4 +1,4 @@
-"""A ranking with its similarity matrices in one file, and the ranking of a whole study."""
+"""A ranking with its similarity matrices as one file, and the saved ranking of a study."""
 
 import errno
 import hashlib
@@ -23,9 +23,9 @@ from unbraid.metrics.udr import Pairs
 from unbraid.ranking.ranking import Candidate, Ranking, RankingOptions, rank_models
 
 FORMAT = 1
-MADE = 8  # raised where a ranking of the same codes comes out otherwise, its notes included: kept ones are made again
+MADE = 8  # raised when rankings of the same codes change, their notes included: saved ones are computed again
 FOLDER, LOCK = "udr", ".lock"
-FOUND = "values", "penalties", "largest", "converged"  # of all pairs
+PAIR_ARRAYS = "values", "penalties", "largest", "converged"  # of all pairs
 READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
 SAVED_EVERY = 60.0  # seconds
 
@@ -45,33 +45,33 @@ def rank_and_keep(
     untrained: Sequence[FloatArray] = (),
     files: ReadOnce | None = None,
 ) -> Ranking:
-    """The ranking of these models: the one kept in the folder where it is of the same codes, or else made and kept.
+    """The ranking of these models: the one saved in the folder if it is of the same codes, else computed and saved.
 
-    Pairs of models that were compared before are not compared again, also where that was interrupted: what is found
-    is kept every minute in a file beside it. Who ranks in the same folder is waited for. In a folder that cannot be
-    written nothing is kept, and a note says so. `files`: what was read before.
+    Pairs of models that were compared before are not compared again, even after an interruption: results are saved
+    every minute in a file beside it. Another process that ranks in the folder is waited for. If the folder is not
+    writable, nothing is saved, and a note says so. `files`: what was read before.
     """
     path, source = ranking_path(folder, options), _fingerprint(candidates, options, untrained)
     files = ReadOnce() if files is None else files
 
-    def kept() -> Ranking | None:
+    def saved_ranking() -> Ranking | None:
         if not path.is_file() or _described(path).get("source") != source:
             return None
-        ranking, runs = files(read_shown, path), {each.run for each in candidates}
-        found = {run: reason for run, reason in ranking.left_out.items() if run in runs}
-        return replace(ranking, left_out=left_out | found)
+        ranking, runs = files(read_shown, path), {model.run for model in candidates}
+        reasons = {run: reason for run, reason in ranking.left_out.items() if run in runs}
+        return replace(ranking, left_out=left_out | reasons)
 
-    if (ranking := kept()) is not None:
+    if (ranking := saved_ranking()) is not None:
         return ranking
     with ExitStack() as stack:
         keep = _claimed(path.parent, stack)
-        if (ranking := kept()) is not None:
+        if (ranking := saved_ranking()) is not None:
             return ranking
         return _made(path, candidates, options, left_out, source, progress, untrained, keep=keep)
 
 
 def _claimed(folder: Path, stack: ExitStack) -> bool:
-    """Whether the folder can be written; if so nobody else ranks in it until the stack is closed."""
+    """Whether the folder is writable; if so it is locked until the stack is closed."""
     try:
         folder.mkdir(exist_ok=True)
         stack.enter_context(locked(folder / LOCK, wait="always"))
@@ -94,7 +94,7 @@ def _made(
     keep: bool,
 ) -> Ranking:
     begun = path.with_name(f"{path.name}.begun")
-    known = next((read_ranking(each) for each in (begun, path) if each.is_file()), None)
+    known = next((read_ranking(file) for file in (begun, path) if file.is_file()), None)
     due = time.monotonic() + SAVED_EVERY
 
     def save(part: Ranking) -> None:
@@ -146,7 +146,11 @@ def write_ranking(path: Path, ranking: Ranking, source: str = "") -> None:
             informative=ranking.informative,
             latents=np.concatenate(ranking.latents),
             digests=np.array(ranking.digests),
-            **({} if ranking.found is None else {name: getattr(ranking.found, name) for name in FOUND}),
+            **(
+                {}
+                if ranking.known_pairs is None
+                else {name: getattr(ranking.known_pairs, name) for name in PAIR_ARRAYS}
+            ),
             compared=compared,
             matrices=np.concatenate([np.empty(0, dtype=np.float32), *entries]),
             described=np.array(json.dumps(described)),
@@ -160,12 +164,12 @@ def _save(path: Path, **arrays: Any) -> None:
 
 
 def read_shown(path: str | Path) -> Ranking:
-    """`read_ranking` without `found`, which is most of the file, and what only further comparisons need."""
-    return read_ranking(path, without=FOUND)
+    """`read_ranking` without `known_pairs`, which are most of the file and needed only for further comparisons."""
+    return read_ranking(path, without=PAIR_ARRAYS)
 
 
 def read_ranking(path: str | Path, *, without: Collection[str] = ()) -> Ranking:
-    """Read what `write_ranking` wrote, but for these arrays.
+    """Read a file of `write_ranking`, except these arrays.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -188,9 +192,9 @@ def read_ranking(path: str | Path, *, without: Collection[str] = ()) -> Ranking:
 def _ranking(described: dict[str, Any], arrays: dict[str, Any]) -> Ranking:
     informative = arrays["informative"].tolist()
     matrices = _unpacked(arrays["compared"].tolist(), arrays["matrices"], informative)
-    known = arrays.keys() >= set(FOUND)
+    known = arrays.keys() >= set(PAIR_ARRAYS)
     n_runs = len(arrays["runs"])
-    for name in FOUND if known else ():
+    for name in PAIR_ARRAYS if known else ():
         if arrays[name].shape != (n_runs, n_runs) or arrays[name].dtype.kind not in "bf":
             raise ValueError(
                 f"{name} must be ({n_runs}, {n_runs}) numbers; got {arrays[name].dtype} {arrays[name].shape}"
@@ -212,7 +216,7 @@ def _ranking(described: dict[str, Any], arrays: dict[str, Any]) -> Ranking:
         silent=tuple(described.get("silent", ())),
         untrained=described.get("untrained"),
         rotated={run: (float(score), float(bound)) for run, (score, bound) in described.get("rotated", {}).items()},
-        found=Pairs(**{name: arrays[name] for name in FOUND}, matrices=matrices) if known else None,
+        known_pairs=Pairs(**{name: arrays[name] for name in PAIR_ARRAYS}, matrices=matrices) if known else None,
         digests=tuple(arrays["digests"].tolist()),
     )
 
@@ -252,9 +256,9 @@ def _arrays(path: Path, names: Sequence[str] | None = None, without: Collection[
 
 def _fingerprint(candidates: Sequence[Candidate], options: RankingOptions, untrained: Sequence[FloatArray]) -> str:
     digest = hashlib.sha256(json.dumps([MADE, asdict(options)], sort_keys=True).encode())
-    for each in candidates:
-        digest.update(json.dumps([each.run, each.family, each.setting, each.samples, each.digest]).encode())
-        for nats in (each.kl, each.signal):
+    for model in candidates:
+        digest.update(json.dumps([model.run, model.family, model.setting, model.samples, model.digest]).encode())
+        for nats in (model.kl, model.signal):
             digest.update(b"" if nats is None else nats.tobytes())
     for codes in untrained:
         digest.update(np.ascontiguousarray(codes).tobytes())

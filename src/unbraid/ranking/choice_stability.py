@@ -1,4 +1,4 @@
-"""How often a choice of models stays the same when the models are drawn again."""
+"""Stability of a choice of models under resampling of the models."""
 
 from dataclasses import dataclass
 
@@ -9,12 +9,12 @@ from unbraid.base.types import BoolArray, FloatArray
 __all__ = ["DRAWS", "Resampled", "resample"]
 
 DRAWS = 500  # samples of the models
-TOP = 100  # models of the highest scores, of which one is the best in practically every sample
+TOP = 100  # models of the highest scores, which contain the best one in practically every sample
 
 
 @dataclass(frozen=True)
 class Resampled:
-    """In what share of samples the choice is the same.
+    """Shares of samples in which the choice stays the same.
 
     Samples with fewer than three models that use a latent, or without a good one, do not count.
     """
@@ -61,7 +61,7 @@ def resample(
 
 
 def _medians(pairs: FloatArray) -> FloatArray:
-    """Of each row, NaN left out; 0 where all are NaN."""
+    """The median of each row without NaN; 0 if all are NaN."""
     known = np.isfinite(pairs).any(axis=1)
     medians = np.zeros(len(pairs))
     medians[known] = np.nanmedian(pairs[known], axis=1)

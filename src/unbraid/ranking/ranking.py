@@ -1,4 +1,4 @@
-"""Which of many models is best, by their codes alone: UDR over the runs of a study."""
+"""Ranking of models by their codes alone (UDR), and the choice of the best."""
 
 import hashlib
 from collections import Counter
@@ -26,22 +26,22 @@ __all__ = ["Candidate", "Choice", "NothingToRank", "Ranking", "RankingOptions", 
 Compare = Literal["same-hyperparameters", "same-family", "all"]
 Informative = Literal["signal", "kl"]
 
-# Below this UDR of the best model, choices were measured to be no better than luck, where models are compared so.
+# If the best UDR is below this, choices were measured to be no better than chance, with these options.
 LOW, MEASURED = 0.6, ("lasso", 0.1, "all")
 TRACK_RECORD = (
     "on one of four datasets the model with the highest UDR was better than most, on the other three as good as a "
     "random one"
 )
-AGREE, NAMED = 0.6, 10  # UDR of each two models of a group that agrees, and the most of them that are named
-FAINT = 0.05  # of the largest standard deviation of a latent, below which one may be noise
-FEWEST_RESAMPLED = 4  # models; of three, all samples that count are the same
-SAME = 0.99  # similarity of each latent to its match above which two models are called the same
-MATRICES = 6_000_000  # numbers of all similarity matrices; where there are more, those within settings alone are kept
+AGREE, NAMED = 0.6, 10  # least UDR of any two models in a group that agrees, and the largest group that is named
+FAINT = 0.05  # latents with less than this share of the largest standard deviation may be noise
+FEWEST_RESAMPLED = 4  # models; with three, all samples that count are the same
+SAME = 0.99  # least similarity of latents to their matches for models to count as the same
+MATRICES = 6_000_000  # entries of all similarity matrices; with more, only those within settings are kept
 
-ROTATIONS = 39  # collections of rotated models, of which the best reaches a score by luck in 1 of 40 cases
-MOST_TIMES = 8  # as many where the best was chosen among more models than a collection of partners has
-PARTNERS = 10  # other models, and
-ROWS = 2_000  # samples, drawn for these
+ROTATIONS = 39  # collections of rotated models; the best of them reaches a score by chance in 1 of 40 cases
+MOST_TIMES = 8  # largest multiple of these, if the best was chosen among more models than a collection has
+PARTNERS = 10  # other models that are drawn for the test
+ROWS = 2_000  # samples that are drawn for the test
 
 
 class NothingToRank(UnbraidError, ValueError):
@@ -55,7 +55,7 @@ class Candidate:
     run: str
     family: str
     setting: str  # its hyperparameters as text, "beta=4"
-    codes: FloatArray | Callable[[], FloatArray]  # (n_samples, n_codes), or what reads them whenever they are needed
+    codes: FloatArray | Callable[[], FloatArray]  # (n_samples, n_codes), or a function that reads them when needed
     kl: FloatArray | None = None  # (n_codes,) nats; None for a model without a posterior
     samples: str = ""  # the same for two candidates when their rows are the same samples
     signal: FloatArray | None = None  # (n_codes,) nats; see `Representation.signal`
@@ -63,7 +63,7 @@ class Candidate:
     finite: bool = field(init=False)
     digest: str = field(init=False)  # of the codes
     narrow: bool = field(init=False)  # whether it has no posterior, and codes that hardly vary
-    varied: BoolArray = field(init=False)  # (n_codes,) which of its codes do; all where it has a posterior
+    varied: BoolArray = field(init=False)  # (n_codes,) whether a code varies; all True with a posterior
     is_faint: bool = field(init=False)  # whether it has no posterior, and some codes vary far less than others
 
     def __post_init__(self) -> None:
@@ -80,7 +80,7 @@ class Candidate:
         object.__setattr__(self, "digest", content.hexdigest())
 
     @classmethod
-    def of(
+    def from_representation(
         cls,
         run: str,
         family: str,
@@ -88,11 +88,11 @@ class Candidate:
         representation: Representation,
         codes: Callable[[], FloatArray] | None = None,
     ) -> "Candidate":
-        """The model of a representation; `codes` reads its codes again where they are too many to be held."""
+        """The model of a representation; `codes` reads its codes again if they are too large for memory."""
         _check_codes(run, representation.codes)
         factors = np.ascontiguousarray(representation.factors, dtype=float)
         samples = hashlib.sha256(factors.tobytes()).hexdigest() + str(factors.shape)
-        samples = samples if representation.names else f"{len(factors)} rows"  # what else tells them is not known
+        samples = samples if representation.names else f"{len(factors)} rows"  # without factors only their number
         kl, signal = representation.mean_kl(), representation.signal()
         return cls(run, family, setting, codes or representation.codes, kl, samples, signal)
 
@@ -106,7 +106,7 @@ class Candidate:
 
 
 class _Codes(Sequence[FloatArray]):
-    """The codes of candidates, each read when it is asked for."""
+    """The codes of candidates, each read on access."""
 
     def __init__(self, models: Sequence[Candidate]) -> None:
         self._models = models
@@ -153,7 +153,7 @@ class RankingOptions:
 
 @dataclass(frozen=True)
 class Choice:
-    """What a ranking chooses: a setting, to train more seeds of, and a run, which may be of another."""
+    """The choice of a ranking: a setting, to train more seeds of, and a run, which may have another setting."""
 
     family: str
     setting: str
@@ -164,23 +164,23 @@ class Choice:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ranking(Shown):
-    """UDR of the runs that could be compared, in the order given, and why others could not."""
+    """UDR of the runs that could be compared, in their order, and why others could not."""
 
     runs: tuple[str, ...]
     families: tuple[str, ...]
     settings: tuple[str, ...]
     scores: FloatArray  # (n_runs,)
-    latents: tuple[IntArray, ...]  # of each run: which of its latents are informative
+    latents: tuple[IntArray, ...]  # of each run, the indices of its informative latents
     pairs: FloatArray  # (n_runs, n_runs) UDR_ij, NaN where not compared
     matrices: Mapping[tuple[int, int], FloatArray]  # R of pairs compared, all or those within settings (`MATRICES`)
     left_out: Mapping[str, str]  # run -> reason
     options: RankingOptions
     notes: tuple[str, ...] = ()
     doubted: tuple[str, ...] = ()  # runs whose scores a note doubts; none of them is `best`
-    found: Pairs | None = None  # what is known of all pairs, also for a ranking of these and further models
+    known_pairs: Pairs | None = None  # results for all pairs, reused when further models are ranked
     digests: tuple[str, ...] = ()  # of the codes of each run
-    silent: tuple[str, ...] = ()  # runs whose latents together tell less than one bit of their sample
-    untrained: float | None = None  # highest score of untrained models among each other; None where none were given
+    silent: tuple[str, ...] = ()  # runs whose latents together have less than one bit of information on their sample
+    untrained: float | None = None  # highest score of untrained models among each other; None if none were given
     # Of the first run of each family that could be best: its score on some samples, and the highest of `rotated_udr`.
     rotated: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     # (n_runs, n_runs) least similarity of a code to its match, of codes too many for `matrices`; NaN where not compared
@@ -193,37 +193,37 @@ class Ranking(Shown):
 
     @property
     def best_first(self) -> list[int]:
-        """Positions of the runs, the best first; of equals the one given first."""
+        """Indices of the runs, the best first; ties in their order."""
         return np.argsort(-self.scores, kind="stable").tolist()
 
     @property
     def learnt(self) -> BoolArray:
-        """(n_runs,) whether a run has an informative latent, and all its latents together tell a bit or more."""
+        """(n_runs,) whether a run has an informative latent, and at least one bit of information in all its latents."""
         silent = np.isin(self.runs, self.silent)
         return (self.informative > 0) & ~silent
 
     @property
     def best(self) -> str | None:
-        """The run that `choose` chooses; None where it chooses none, and `why_none` says why."""
+        """The run that `choose` chooses; None if it chooses none, and `why_none` says why."""
         chosen = self.choose()
         return None if chosen is None else chosen.run
 
     @property
     def doubted_families(self) -> tuple[str, ...]:
-        """Those of which a note doubts every run."""
+        """Families whose runs are all in `doubted`."""
         sound = {self.families[at] for at, run in enumerate(self.runs) if run not in self.doubted}
         return tuple(sorted({*self.families} - sound))
 
     def not_best(self) -> list[str]:
-        """The runs that `choose` does not choose among."""
+        """The runs that `choose` excludes."""
         sound = self._sound()
-        kept = set() if isinstance(sound, str) else {self.runs[at] for at in sound}
-        return [run for run in self.runs if run not in kept]
+        good = set() if isinstance(sound, str) else {self.runs[at] for at in sound}
+        return [run for run in self.runs if run not in good]
 
     def likeness(self, family: str) -> float | None:
-        """How alike seeds of one setting of a family are: the least similarity of an informative latent to its match.
+        """Similarity of seeds of one setting in a family: the least similarity of an informative latent to its match.
 
-        1 where every two seeds have the same latents up to order and sign; None where no two were compared.
+        1 if any two seeds have the same latents up to order and sign; None if no two were compared.
         """
         keys = list(zip(self.families, self.settings, strict=True))
         # A fixed penalty alpha shrinks the weight of a perfect match to 1 - alpha.
@@ -231,8 +231,8 @@ class Ranking(Shown):
         perfect = 1.0 if self.options.similarity == "spearman" or alpha == "cv" else 1.0 - float(alpha)
         if self.least is not None:
             own = np.array([key[0] == family for key in keys])
-            alike = np.array([[one == other for other in keys] for one in keys])
-            known = self.least[alike & own & np.isfinite(self.least)]
+            same_setting = np.array([[one == other for other in keys] for one in keys])
+            known = self.least[same_setting & own & np.isfinite(self.least)]
             return float(known.min()) if known.size else None
         within = [
             min(matrix.max(axis=1).min(), matrix.max(axis=0).min()) / perfect if matrix.size and perfect > 0 else 0.0
@@ -261,7 +261,7 @@ class Ranking(Shown):
     def resampled(
         self, without: Container[str] = (), settings: Sequence[str] | None = None, seed: int = 0
     ) -> Resampled | None:
-        """How often the same model is chosen when the models of each setting are drawn again, with replacement.
+        """How often the same model is chosen when the models of each setting are resampled with replacement.
 
         Args:
             without: families to leave out.
@@ -282,7 +282,7 @@ class Ranking(Shown):
         return resample(self.pairs, compared, is_sound, np.array(keys), sound[0], seed)
 
     def why_none(self, without: Container[str] = ()) -> str:
-        """Why `choose` chooses none, in one line; empty where it chooses one."""
+        """Why `choose` chooses none, in one line; empty if it chooses one."""
         decided = self._decided(without)
         return "" if isinstance(decided, Choice) else decided
 
@@ -295,16 +295,16 @@ class Ranking(Shown):
         return Choice(family, setting, medians[family, setting], self.runs[sound[0]], float(self.scores[sound[0]]))
 
     def _sound(self, without: Container[str] = ()) -> list[int] | str:
-        """Positions of the runs that can be called good, the best first; or why there are none."""
+        """Indices of the runs that can be called good, the best first; or why there are none."""
         candidates = self._candidates(without)
         if isinstance(candidates, str):
             return candidates
         reached = {run for run, (score, bound) in self.rotated.items() if score <= bound}
-        lost = {self.families[at]: at for at in candidates if self.runs[at] in reached}
-        sound = [at for at in candidates if self.families[at] not in lost]
+        rotated_families = {self.families[at]: at for at in candidates if self.runs[at] in reached}
+        sound = [at for at in candidates if self.families[at] not in rotated_families]
         if sound:
             return sound
-        first = min(lost.values(), key=candidates.index)
+        first = min(rotated_families.values(), key=candidates.index)
         return (
             f"the latents of {self.runs[first]}, the first that could be best, match those of other models no better "
             "than randomly rotated latents do: these models do not find the same axes, as is the case of untrained, "
@@ -312,16 +312,16 @@ class Ranking(Shown):
         )
 
     def _candidates(self, without: Container[str] = ()) -> list[int] | str:
-        """Positions of the runs that could be best but for `rotated`, the best first; or why there are none."""
-        there = np.array([family not in without for family in self.families])
-        learnt, n_runs = self.learnt & there, int(there.sum())
+        """Indices of the runs that can be called good before the test in `rotated`, the best first; or why none can."""
+        included = np.array([family not in without for family in self.families])
+        learnt, n_runs = self.learnt & included, int(included.sum())
         if not learnt.any():
             return (
                 f"none of {n_runs} models has learnt anything: the latents of each have less than one bit of "
                 "information on a sample"
             )
         own: dict[tuple[str, str], list[bool]] = {}
-        for at, has_learnt in zip(np.flatnonzero(there).tolist(), learnt[there], strict=True):
+        for at, has_learnt in zip(np.flatnonzero(included).tolist(), learnt[included], strict=True):
             own.setdefault(self._key(at), []).append(bool(has_learnt))
         settled = {key for key, has_learnt in own.items() if 2 * sum(has_learnt) > len(has_learnt)}
         if not settled:
@@ -333,8 +333,8 @@ class Ranking(Shown):
             if learnt[at] and self._key(at) in settled and self.runs[at] not in self.doubted
         ]
         if not sound:
-            others = "; the others have learnt nothing" if not learnt[there].all() else ""
-            return f"notes question the scores of each model that has learnt{others}"
+            ending = "; the others have learnt nothing" if not learnt[included].all() else ""
+            return f"notes question the scores of each model that has learnt{ending}"
         sound = [at for at in sound if len(self.latents[at]) > 1]
         if not sound:
             return "no model has two informative latents, and a single one is never entangled with another"
@@ -428,14 +428,14 @@ def rank_models(
     Args:
         candidates: the models, with codes of the same samples in the same order.
         options: how they are compared.
-        left_out: runs that are no candidates, and why; kept in the result beside those left out here: codes that are
-            not finite or of other samples, models that have no other to be compared with.
+        left_out: runs that are not candidates, and why; the result contains them together with those left out here:
+            codes that are not finite or of other samples, models without another one to compare with.
         untrained: codes (n_samples, n_codes) of the same samples by two or more untrained models of the same
             architectures, of different seeds; a model that scores no higher than they do among each other, where all
             their latents count, is never chosen.
-        known: an older ranking; pairs of models that it has compared in the same way are taken from it.
-        tested: False leaves out the test against randomly rotated latents: the choice depends on it, and no score.
-        save: called with what is found so far, as a ranking without scores, whenever something is.
+        known: an older ranking; pairs of models that it compared with the same options are taken from it.
+        tested: False skips the test against randomly rotated latents, which affects the choice but not the scores.
+        save: called with the results so far, as a ranking without scores, whenever pairs have been compared.
         progress: called as progress(done, total), in models.
 
     Returns:
@@ -458,8 +458,8 @@ def rank_models(
     if not models:
         raise NothingToRank(_nothing(reasons))
     nats = [_nats(model, options) for model in models]
-    latents = tuple(np.flatnonzero(each > options.kl_threshold) for each in nats)
-    found = _known_pairs(models, latents, options, known)
+    latents = tuple(np.flatnonzero(values > options.kl_threshold) for values in nats)
+    known_pairs = _known_pairs(models, latents, options, known)
     runs = tuple(model.run for model in models)
 
     def ranking(
@@ -476,14 +476,14 @@ def rank_models(
             left_out=reasons,
             options=options,
             notes=notes,
-            found=found,
+            known_pairs=known_pairs,
             digests=tuple(model.digest for model in models),
             **more,
         )
 
-    def save_part(found: Pairs) -> None:
+    def save_part(known_pairs: Pairs) -> None:
         if save is not None:
-            save(ranking(np.full(len(models), np.nan), found.values, found.matrices))
+            save(ranking(np.full(len(models), np.nan), known_pairs.values, known_pairs.matrices))
 
     result = udr(
         _Codes(models),
@@ -496,7 +496,7 @@ def rank_models(
         n_comparisons=options.n_comparisons,
         keep_matrices=_kept_matrices(models, latents),
         seed=options.seed,
-        known=found,
+        known=known_pairs,
         save=save_part,
         progress=progress,
     )
@@ -505,7 +505,7 @@ def rank_models(
     doubted = heavy_models(runs, result.largest)
     scores = result.scores
     if options.compare != "same-hyperparameters" and result.informative.any():
-        # What is compared with models of all settings would be 0 wherever half of them learnt nothing.
+        # A median over models of all settings would be 0 if half of them have learnt nothing.
         scores = median_scores(result.pairs, result.informative)
     silent = tuple(model.run for model in models if model.tells_nothing)
     made = ranking(
@@ -521,37 +521,37 @@ def _untrained_score(codes: Sequence[FloatArray], models: Sequence[Candidate], o
     if not codes:
         return None
     codes = different_untrained(codes, len(models[0].matrix()))
-    found = udr(codes, similarity=options.similarity, alpha=options.alpha, aggregate=options.aggregate)
-    return float(found.scores.max())
+    result = udr(codes, similarity=options.similarity, alpha=options.alpha, aggregate=options.aggregate)
+    return float(result.scores.max())
 
 
 def different(codes: Sequence[Any]) -> list[Any]:
-    """Each once: networks of one seed begin alike in many families, and agree with each other on everything."""
-    found: dict[str, Any] = {}
-    for each in codes:
-        found.setdefault(content_of(each), each)
-    return list(found.values())
+    """The distinct codes: in many families untrained networks of one seed are the same, and agree completely."""
+    distinct: dict[str, Any] = {}
+    for array in codes:
+        distinct.setdefault(content_of(array), array)
+    return list(distinct.values())
 
 
 def content_of(codes: Any) -> str:
     """Digest of codes, sparse or full: equal for equal numbers of one type."""
     if not is_sparse(codes):
         return hashlib.sha256(np.ascontiguousarray(as_array(codes)).tobytes()).hexdigest()
-    held = finite_sparse(codes).tocsr().copy()
-    held.eliminate_zeros()
-    held.sort_indices()
+    sparse = finite_sparse(codes).tocsr().copy()
+    sparse.eliminate_zeros()
+    sparse.sort_indices()
     digest = hashlib.sha256()
-    for part in (held.indptr.astype(np.int64), held.indices.astype(np.int64), held.data):
+    for part in (sparse.indptr.astype(np.int64), sparse.indices.astype(np.int64), sparse.data):
         digest.update(part.tobytes())
     return digest.hexdigest()
 
 
 def different_untrained(codes: Sequence[Any], n_rows: int) -> list[Any]:
-    """`different` codes of untrained models; those of one model alone, or not of these samples, are refused."""
+    """The distinct codes of untrained models, checked to be of several models and of these samples."""
     if len(codes) == 1:
         raise ValueError("untrained must be codes of two or more untrained models, which are compared with each other")
-    for place, each in enumerate(codes):
-        shape = np.shape(each) or getattr(each, "shape", ())
+    for place, array in enumerate(codes):
+        shape = np.shape(array) or getattr(array, "shape", ())
         if len(shape) != 2 or shape[0] != n_rows:
             raise ValueError(f"untrained[{place}] must be codes of the same {n_rows} samples; got {shape}")
     if len(codes := different(codes)) < 2:
@@ -559,72 +559,73 @@ def different_untrained(codes: Sequence[Any], n_rows: int) -> list[Any]:
     return codes
 
 
-def _against_rotated(found: Ranking, models: Sequence[Candidate]) -> Ranking:
-    """With the test of the first run of each family that could be best; see `Ranking.rotated`."""
-    candidates = found._candidates()
+def _against_rotated(ranking: Ranking, models: Sequence[Candidate]) -> Ranking:
+    """Adds the rotation test for the first run of each family that could be best; see `Ranking.rotated`."""
+    candidates = ranking._candidates()
     if isinstance(candidates, str):
-        return found
+        return ranking
     first: dict[str, int] = {}
     for at in candidates:
-        first.setdefault(found.families[at], at)
-    rng, options = np.random.default_rng(found.options.seed), found.options
+        first.setdefault(ranking.families[at], at)
+    rng, options = np.random.default_rng(ranking.options.seed), ranking.options
     rotated = {}
     for family, at in first.items():
-        rivals = sum(found.families[each] == family for each in candidates)
-        others = np.flatnonzero(np.isfinite(found.pairs[at]) & (found.informative > 0))
-        drawn = rng.permutation(others)[:PARTNERS]
+        rivals = sum(ranking.families[model] == family for model in candidates)
+        partners = np.flatnonzero(np.isfinite(ranking.pairs[at]) & (ranking.informative > 0))
+        drawn = rng.permutation(partners)[:PARTNERS]
         rows = rng.permutation(len(models[at].matrix()))[:ROWS]
         if len(drawn):
             codes = [
-                np.asarray(models[each].matrix()[np.ix_(rows, found.latents[each])], float) for each in (at, *drawn)
+                np.asarray(models[model].matrix()[np.ix_(rows, ranking.latents[model])], float)
+                for model in (at, *drawn)
             ]
             times = ROTATIONS * min(MOST_TIMES, -(-rivals // (PARTNERS + 1)))
             score, turned = rotated_udr(
                 codes, similarity=options.similarity, alpha=options.alpha, aggregate=options.aggregate, times=times
             )
-            rotated[found.runs[at]] = score, float(turned.max())
-    return replace(found, rotated=rotated)
+            rotated[ranking.runs[at]] = score, float(turned.max())
+    return replace(ranking, rotated=rotated)
 
 
-def without_copies(found: Ranking) -> Ranking:
-    """With families doubted whose seeds all give the same codes, and of no family, models that are the same codes.
+def without_copies(ranking: Ranking) -> Ranking:
+    """Marks families whose seeds give identical codes as doubted, and copies among models without a family.
 
-    That other models of no family are seeds of one is not known.
+    Whether other models without a family are seeds of one setting is not known.
     """
-    alike = {family: found.likeness(family) for family in dict.fromkeys(found.families) if family}
-    copies = {family: value for family, value in alike.items() if value is not None and value >= SAME}
+    similarities = {family: ranking.likeness(family) for family in dict.fromkeys(ranking.families) if family}
+    copies = {family: value for family, value in similarities.items() if value is not None and value >= SAME}
     notes = [
         f"every seed of {family} gives the same codes up to order and sign (similarity of each latent to its match at "
         f"least {value:.3f}), as PCA does: UDR then scores high whether the codes are disentangled or not, and cannot "
         "choose"
         for family, value in copies.items()
     ]
-    doubted = [run for run, family in zip(found.runs, found.families, strict=True) if family in copies]
+    doubted = [run for run, family in zip(ranking.runs, ranking.families, strict=True) if family in copies]
     by_digest: dict[str, list[str]] = {}
-    for run, family, digest in zip(found.runs, found.families, found.digests, strict=True):
+    for run, family, digest in zip(ranking.runs, ranking.families, ranking.digests, strict=True):
         if not family:
             by_digest.setdefault(digest, []).append(run)
     for same in (runs for runs in by_digest.values() if len(runs) > 1):
         named = f"{', '.join(same[:-1])} and {same[-1]}"
         notes.append(f"{named} are the same codes, which agree with each other on everything: give one of them")
         doubted += same
-    return replace(found, notes=(*found.notes, *notes), doubted=tuple(dict.fromkeys([*found.doubted, *doubted])))
+    return replace(ranking, notes=(*ranking.notes, *notes), doubted=tuple(dict.fromkeys([*ranking.doubted, *doubted])))
 
 
-def with_caution(found: Ranking) -> Ranking:
-    """With a note where the model chosen has a score at which choices were no better than luck (docs/ranking.md)."""
-    chosen, options = found.choose(), found.options
+def with_caution(ranking: Ranking) -> Ranking:
+    """Adds a note if choices at the chosen model's score were no better than chance (docs/ranking.md)."""
+    chosen, options = ranking.choose(), ranking.options
     if chosen is None or chosen.score >= LOW or (options.similarity, options.alpha, options.compare) != MEASURED:
-        return found
+        return ranking
     note = (
         f"{chosen.score:.3f} is a low UDR: {TRACK_RECORD}, where the highest was below {LOW}; look at the model before "
         "you use it"
     )
-    return replace(found, notes=(*found.notes, note))
+    return replace(ranking, notes=(*ranking.notes, note))
 
 
 def with_agreeing(ranking: Ranking) -> Ranking:
-    """With a note that names fewer than half of the models, where these agree and no model agrees with most others."""
+    """Adds a note on a group of fewer than half of the models that agree, if no model agrees with most others."""
     if ranking.options.compare != "all" or ranking.scores.max() >= AGREE:
         return ranking
     sound = np.array([run not in ranking.doubted for run in ranking.runs])
@@ -645,7 +646,7 @@ def with_agreeing(ranking: Ranking) -> Ranking:
 
 
 def median_scores(pairs: FloatArray, informative: IntArray) -> FloatArray:
-    """(n_models,) of each row of pairs, over models that have informative latents; 0 where none is known."""
+    """(n_models,) the median of each row of pairs, over models with informative latents; 0 if none is known."""
     compared = np.where(informative > 0, pairs, np.nan)
     known = np.isfinite(compared).any(axis=1)
     scores = np.zeros(len(pairs))
@@ -654,7 +655,7 @@ def median_scores(pairs: FloatArray, informative: IntArray) -> FloatArray:
 
 
 def _kept_matrices(models: Sequence[Candidate], latents: Sequence[IntArray]) -> BoolArray:
-    """(n_models, n_models) the pairs whose similarity matrices stay."""
+    """(n_models, n_models) whether the similarity matrix of a pair is kept."""
     if sum(map(len, latents)) ** 2 <= MATRICES:
         return np.ones((len(models), len(models)), dtype=bool)
     settings = np.unique([f"{model.family}\n{model.setting}" for model in models], return_inverse=True)[1]
@@ -662,7 +663,7 @@ def _kept_matrices(models: Sequence[Candidate], latents: Sequence[IntArray]) -> 
 
 
 def _groups(models: Sequence[Candidate], latents: Sequence[IntArray], options: RankingOptions) -> list[Hashable]:
-    """What tells which models are compared; where some are drawn, only those that have an informative latent are."""
+    """Keys of groups within which models are compared; if some are drawn, only models with an informative latent."""
     groups = [options.group(model.family, model.setting) for model in models]
     if options.n_comparisons is None or options.compare == "same-hyperparameters":
         return list(groups)
@@ -673,36 +674,38 @@ def _groups(models: Sequence[Candidate], latents: Sequence[IntArray], options: R
 def _known_pairs(
     models: Sequence[Candidate], latents: Sequence[IntArray], options: RankingOptions, known: Ranking | None
 ) -> Pairs:
-    """What an older ranking says of pairs that are among these models, too."""
-    found = Pairs.unknown(len(models))
-    if known is None or known.found is None or _computed_with(known.options) != _computed_with(options):
-        return found
+    """Results of an older ranking for pairs that are also among these models."""
+    pairs = Pairs.unknown(len(models))
+    if known is None or known.known_pairs is None or _computed_with(known.options) != _computed_with(options):
+        return pairs
     old = {
         (digest, run_latents.tobytes()): place
         for place, (digest, run_latents) in enumerate(zip(known.digests, known.latents, strict=True))
     }
     keys = [(model.digest, own.tobytes()) for model, own in zip(models, latents, strict=True)]
-    here = [place for place, key in enumerate(keys) if key in old]
-    there = [old[keys[place]] for place in here]
+    new_indices = [place for place, key in enumerate(keys) if key in old]
+    old_indices = [old[keys[place]] for place in new_indices]
     for name in ("values", "penalties", "largest", "converged"):
-        getattr(found, name)[np.ix_(here, here)] = getattr(known.found, name)[np.ix_(there, there)]
+        getattr(pairs, name)[np.ix_(new_indices, new_indices)] = getattr(known.known_pairs, name)[
+            np.ix_(old_indices, old_indices)
+        ]
     places: dict[int, list[int]] = {}
-    for new, place in zip(here, there, strict=True):
+    for new, place in zip(new_indices, old_indices, strict=True):
         places.setdefault(place, []).append(new)
-    for (i, j), matrix in known.found.matrices.items():
+    for (i, j), matrix in known.known_pairs.matrices.items():
         for pair in product(places.get(i, ()), places.get(j, ())):
-            found.matrices[pair] = matrix
-    np.fill_diagonal(found.values, np.nan)
-    return found
+            pairs.matrices[pair] = matrix
+    np.fill_diagonal(pairs.values, np.nan)
+    return pairs
 
 
 def _computed_with(options: RankingOptions) -> tuple[object, ...]:
-    """The options that decide what is found of a pair."""
+    """The options that determine the result for a pair."""
     return options.similarity, options.alpha, options.aggregate, options.seed
 
 
 def _nats(model: Candidate, options: RankingOptions) -> FloatArray:
-    """What decides which latents are informative; of a model without a posterior above any threshold if they vary."""
+    """Nats that decide whether a latent is informative; without a posterior, above the threshold if it varies."""
     known = model.signal if options.informative == "signal" else model.kl
     return options.kl_threshold + model.varied if known is None else known
 
@@ -714,8 +717,8 @@ def _unsound(models: Sequence[Candidate]) -> dict[str, str]:
     like = next((model.run for model in models if model.samples == usual), "")
     reasons = {}
     for model in models:
-        nats = [each for each in (model.kl, model.signal) if each is not None]
-        if not (model.finite and all(np.isfinite(each).all() for each in nats)):
+        nats = [values for values in (model.kl, model.signal) if values is not None]
+        if not (model.finite and all(np.isfinite(values).all() for values in nats)):
             reasons[model.run] = "its codes or their KL are not finite"
         elif model.samples != usual:
             reasons[model.run] = f"its rows are not the samples of {like} (same factors, same order)"
@@ -748,11 +751,11 @@ def _nothing(reasons: Mapping[str, str]) -> str:
 
 
 def _notes(models: Sequence[Candidate], informative: IntArray, n_comparisons: int | None) -> tuple[str, ...]:
-    told = list(zip(models, informative.tolist(), strict=True))
+    latent_counts = list(zip(models, informative.tolist(), strict=True))
     having = {
-        "no informative latent and score 0": [model.run for model, own in told if not own],
+        "no informative latent and score 0": [model.run for model, own in latent_counts if not own],
         "latents that together have less than one bit of information on a sample: not chosen": [
-            model.run for model, own in told if own and model.tells_nothing
+            model.run for model, own in latent_counts if own and model.tells_nothing
         ],
         "no posterior: all latents that vary count as informative": [model.run for model in models if model.kl is None],
         f"no posterior and no code with a standard deviation above {NARROWEST:g}: perhaps collapsed": [

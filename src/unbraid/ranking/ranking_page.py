@@ -14,20 +14,20 @@ from unbraid.show.svg import inline_svg
 
 
 def ranking_page(ranking: Any, *, grouped: bool) -> str:
-    """A whole HTML document that needs nothing beside itself.
+    """A standalone HTML document.
 
     Args:
-        ranking: an `unbraid.scoring.Ranking`.
-        grouped: its families are groups, of which the best are told.
+        ranking: an `unbraid.ranking.ranking.Ranking`.
+        grouped: whether its families are groups, whose best models are shown.
     """
-    groups = [printable(each) for each in ranking.families]
+    groups = [printable(family) for family in ranking.families]
     order = np.argsort(groups, kind="stable") if grouped else np.arange(len(groups))
     axes = plot_similarity(
         ranking.pairs[np.ix_(order, order)], groups=[groups[model] for model in order] if grouped else None
     )
     families = dict.fromkeys(ranking.families)
-    chosen = [ranking.choose([other for other in families if grouped and other != each]) for each in families]
-    best = {each.run for each in chosen if each is not None}
+    chosen = [ranking.choose([other for other in families if grouped and other != family]) for family in families]
+    best = {family.run for family in chosen if family is not None}
     rows = [
         {
             "model": printable(ranking.runs[model]),

@@ -1,4 +1,4 @@
-"""Whether UDR may be trusted for a family of models: seeds must matter, or agreement between them says nothing."""
+"""Whether UDR suits a family of models: if seeds make no difference, their agreement says nothing."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ SHUFFLES = 200
 
 @dataclass(frozen=True)
 class Suitability:
-    """How far hyperparameters, rather than seeds, decide how well a family disentangles."""
+    """How much hyperparameters, rather than seeds, determine how well a family disentangles."""
 
     family: str
     metric: str
@@ -34,7 +34,7 @@ class Suitability:
 def probabilities(
     scores: ArrayLike, settings: Sequence[Hashable], seeds: Sequence[Hashable], *, higher_is_better: bool = True
 ) -> tuple[float, float]:
-    """How likely models chosen within one seed are to be at least as good as random models.
+    """Probabilities that a model chosen within one seed is at least as good as a random model.
 
     Args:
         scores: (n_models,) of a supervised metric.
@@ -47,7 +47,7 @@ def probabilities(
         search. With n settings that do not matter it is about n / (n + 1); see `by_luck`.
         `across_seed_win_rate`: how often the setting that is best under a random seed gives, under another random seed,
         a model at least as good as that of a random setting. With n settings that do not matter, (n + 1) / 2n.
-        Both are 1 for a method such as PCA, whose seeds do not matter. All choices are gone through, none is drawn.
+        Both are 1 for a method such as PCA, whose seeds do not matter. They are exact, over all choices.
 
     Raises:
         ValueError: fewer than two settings or seeds, or a seed of which no setting has another.
@@ -76,7 +76,7 @@ def probabilities(
 def by_luck(
     scores: ArrayLike, settings: Sequence[Hashable], seeds: Sequence[Hashable], *, higher_is_better: bool = True
 ) -> tuple[float, float]:
-    """What `probabilities` gives on average where neither settings nor seeds matter.
+    """Expected values of `probabilities` if neither settings nor seeds matter.
 
     Args:
         scores, settings, seeds, higher_is_better: as for `probabilities`.
@@ -88,11 +88,11 @@ def by_luck(
     """
     values = np.asarray(scores, dtype=float) * (1 if higher_is_better else -1)
     grid = _grid(values, list(settings), list(seeds))
-    there, ordered = np.isfinite(grid), np.sort(values)
+    present, ordered = np.isfinite(grid), np.sort(values)
     rng, within = np.random.default_rng(0), []
     for _ in range(SHUFFLES):
         shuffled = np.full(grid.shape, -np.inf)
-        shuffled[there] = rng.permutation(values)
+        shuffled[present] = rng.permutation(values)
         within.append(np.searchsorted(ordered, shuffled.max(axis=0), side="right").mean() / len(values))
     columns = [column[np.isfinite(column)] for column in grid.T]
     across = np.mean([(column[:, None] >= column).mean() for column in columns])
@@ -106,12 +106,12 @@ def suitability(
 
     Args:
         frame: the results of a study, one row per run: run, family, setting, seed and the column `metric`.
-        ranking: to see whether the seeds of a setting give the same codes; None: not looked at.
+        ranking: to check whether seeds of a setting give the same codes; None: not checked.
         metric: column of a supervised metric.
         higher_is_better: of that metric.
 
     Returns:
-        One Suitability per family, with a warning where UDR is not to be trusted: every seed gives the same codes, or
+        One Suitability per family, with a warning if UDR should not be trusted: every seed gives the same codes, or
         seeds make no difference to the metric.
     """
     checked = []
@@ -139,7 +139,7 @@ def suitability(
 
 
 def _grid(values: FloatArray, settings: list[Hashable], seeds: list[Hashable]) -> FloatArray:
-    """(n_settings, n_seeds), NaN where there is no model."""
+    """(n_settings, n_seeds) scores, NaN without a model."""
     rows, columns = list(dict.fromkeys(settings)), list(dict.fromkeys(seeds))
     if len(rows) < 2 or len(columns) < 2:
         raise ValueError(f"needs two settings and two seeds; there are {len(rows)} and {len(columns)}")
@@ -153,7 +153,7 @@ def _grid(values: FloatArray, settings: list[Hashable], seeds: list[Hashable]) -
 
 
 def _doubt(ranking: Ranking | None, family: str) -> str:
-    """Said where a note of the ranking doubts most runs of a family."""
+    """A warning if the ranking doubts most runs of a family; empty otherwise."""
     if ranking is None:
         return ""
     own = {run for run, of in zip(ranking.runs, ranking.families, strict=True) if of == family}

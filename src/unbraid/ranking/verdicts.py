@@ -1,4 +1,4 @@
-"""What a ranking says of the best model, in the same words on the terminal, in JSON and on pages."""
+"""The verdict of a ranking on the best model, worded the same on the terminal, in JSON and on pages."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,9 @@ __all__ = ["chosen_again", "group_verdicts", "study_verdict"]
 def group_verdicts(ranking: Ranking) -> list[str]:
     """A line for each group: its best model, or why there is none. Groups are the families of the ranking."""
     groups = dict.fromkeys(ranking.families)
-    return [_verdict(f"best model of {group}", ranking, [each for each in groups if each != group]) for group in groups]
+    return [
+        _verdict(f"best model of {group}", ranking, [other for other in groups if other != group]) for group in groups
+    ]
 
 
 def model_verdict(ranking: Ranking) -> list[str]:
@@ -25,7 +27,7 @@ def study_verdict(ranking: Ranking, names: Mapping[Key, str], places: Mapping[st
     Args:
         ranking: of a study.
         names: of settings, as `brief_settings` gives them.
-        places: what a run is called by its id, such as its folder; default its id.
+        places: text for each run, such as its folder, by id; default the id.
     """
     chosen = ranking.choose()
     if chosen is None:
@@ -40,7 +42,7 @@ def study_verdict(ranking: Ranking, names: Mapping[Key, str], places: Mapping[st
 
 
 def chosen_again(share: float) -> str:
-    """In what share of samples of the models the same one is chosen."""
+    """A clause on the stability of the choice under resampling."""
     return f"when the models are resampled, it is chosen in {share:.0%} of the resamples that contain it"
 
 

@@ -278,11 +278,11 @@ def _candidate(name: str, model: Model) -> Candidate:
     if (path := _path_of(model)) is not None:
         if not path.is_dir() or not is_run(path):
             return _of_file(name, find_codes(path))
-        return Candidate.of(name, *_family_and_setting(path), read_codes(path))
+        return Candidate.from_representation(name, *_family_and_setting(path), read_codes(path))
     if isinstance(model, Representation):
         if model.weights is not None:
             raise ValueError(f"{name}: a ranking does not support weighted rows")
-        return Candidate.of(name, "", "", model)
+        return Candidate.from_representation(name, "", "", model)
     return Candidate(name, "", "", as_array(model))
 
 
@@ -303,14 +303,14 @@ def _of_samples(candidates: Sequence[Candidate]) -> list[Candidate]:
 def _of_file(name: str, path: Path) -> Candidate:
     """All rows of a file; its fully labelled rows identify the samples."""
     codes, names = load_codes(path, ())
-    candidate = Candidate.of(name, "", "", codes)
+    candidate = Candidate.from_representation(name, "", "", codes)
     if not names:
         return candidate
     try:
         labelled = Representation.load(path)
     except ValueError:  # labels that nothing can be measured against, which a ranking does not need
         return candidate
-    samples = Candidate.of(name, "", "", labelled).samples
+    samples = Candidate.from_representation(name, "", "", labelled).samples
     return replace(candidate, samples=samples if len(labelled) == len(codes) else f"{samples} of {len(codes)}")
 
 

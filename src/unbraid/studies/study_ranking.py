@@ -117,7 +117,7 @@ def candidates_of(runs: Sequence[RunView]) -> tuple[list[Candidate], dict[str, s
             continue
         n_bytes += representation.codes.nbytes
         again = partial(_codes_of, run) if n_bytes > HELD else None
-        candidates.append(Candidate.of(run.id, run.family, run.setting, representation, again))
+        candidates.append(Candidate.from_representation(run.id, run.family, run.setting, representation, again))
     return candidates, left_out
 
 
