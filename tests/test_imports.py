@@ -5,6 +5,7 @@ import importlib
 import importlib.util
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from functools import cache
 from graphlib import TopologicalSorter
@@ -20,15 +21,18 @@ import unbraid
 SOURCE = Path(__file__).parent.parent / "src" / "unbraid"
 
 # The floors of the package: a room imports those of lower floors, and itself.
-FLOORS = (
+MEASURING = (
     {"base"},
     {"files"},
     {"data"},
     {"metrics"},
     {"show"},
-    {"datasets"},
     {"scoring"},
-    {"families", "integrations", "ranking"},
+    {"ranking"},
+)
+FLOORS = (
+    *MEASURING,
+    {"datasets", "families", "integrations"},
     {"runs"},
     {"training"},
     {"studies"},
@@ -69,6 +73,24 @@ def test_imports_point_one_way() -> None:
             if target != home and FLOOR[target] >= FLOOR[home]:
                 upward.append(f"{path.relative_to(SOURCE)} imports {name}")
     assert upward == []
+
+
+def test_measuring_imports_nothing_of_training() -> None:
+    """Scores and rankings of codes need neither datasets nor families nor runs, not even lazily."""
+    lower = {room for rooms in MEASURING for room in rooms}
+    foreign = [
+        f"{path.relative_to(SOURCE)} imports {name}"
+        for room in lower
+        for path in (SOURCE / room).rglob("*.py")
+        for name in imports(path) | imported_names(path)
+        if name.startswith("unbraid.") and name.split(".")[1] in set(FLOOR) - lower
+    ]
+    assert foreign == []
+
+
+def test_a_name_of_a_file_is_used_once() -> None:
+    names = Counter(path.name for path in PATHS if path.name != "__init__.py")
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 def test_private_modules_are_their_own_packages_affair() -> None:

@@ -172,7 +172,12 @@ def test_metrics_are_counted_as_they_are() -> None:
 
 def test_every_link_leads_to_a_file() -> None:
     root = Path(__file__).parent.parent
-    for page in (root / "README.md", *root.glob("*.md"), *(root / "docs").glob("*.md"), *root.glob("evidence/benchmarks/*.md")):
+    for page in (
+        root / "README.md",
+        *root.glob("*.md"),
+        *(root / "docs").glob("*.md"),
+        *root.glob("evidence/benchmarks/*.md"),
+    ):
         for target in re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8")):
             if not target.startswith("http"):
                 assert (page.parent / target).exists(), f"{page.name} links to {target}"

@@ -71,7 +71,8 @@ INSTALLED = {each.metadata["Name"].lower() for each in metadata.distributions()}
 PEERS = {
     record["by"].partition("::")[2]: MEASURED[record["by"]]["largest"]
     for _, record in RECORDS
-    if record["by"].startswith("evidence/benchmarks/") and {name.lower() for name in record.get("packages", ())} <= INSTALLED
+    if record["by"].startswith("evidence/benchmarks/")
+    and {name.lower() for name in record.get("packages", ())} <= INSTALLED
 }
 
 
