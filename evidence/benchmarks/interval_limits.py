@@ -94,6 +94,8 @@ def measure(
     """A line of the table."""
     started, headlines, ends = time.process_time(), [], []
     for number in range((1 + MORE) * n_samples):
+        if number == n_samples and not ends:
+            break
         drawn = source(name, size, np.random.default_rng([number, size, *map(ord, name)]))
         scored = dict(score_each(drawn, choose([metric]), with_chance=False))[metric]
         if isinstance(scored, Exception):
