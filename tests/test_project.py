@@ -75,3 +75,11 @@ def test_addresses_of_the_project_are_named() -> None:
     assert set(urls) == {"Homepage", "Documentation", "Source", "Issues", "Changelog"}
     for name in ("Documentation", "Changelog"):
         assert (ROOT / urls[name].partition("/blob/main/")[2]).is_file()
+
+
+def test_files_that_contributors_are_sent_to_are_there() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = re.findall(r"`([a-z_]+/[\w./-]*)`", text)
+    assert named
+    places = (ROOT, ROOT / "src" / "unbraid")
+    assert [name for name in named if name != "site/" and not any((place / name).exists() for place in places)] == []

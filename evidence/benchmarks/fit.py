@@ -28,7 +28,7 @@ import unbraid
 from unbraid.base.types import FloatArray, IntArray
 from unbraid.data.image_dataset import FactorDataset
 from unbraid.datasets import load
-from unbraid.fitting.fit import IMAGES, SEARCH, STUDY, Fitted, called, fit, planned_for
+from unbraid.fitting.fit import IMAGES, SEARCH, STUDY, Fitted, fit, planned_for, setting_name
 from unbraid.fitting.fit_images import Pictures, prepare
 from unbraid.fitting.plan import BATCH_SIZES, FAMILIES, FILE, Plan, Round, measured, read_plan, write_plan
 from unbraid.metrics import METRICS
@@ -127,7 +127,7 @@ def judged(name: str, run: int, planned: Plan, what: str, pictures: Pictures, mo
     size, config = model.config["dataset"]["image_shape"][0], model.config
     codes = model.encode(pictures.at(size).images(np.arange(N_IMAGES)))
     elbo = model.held_out()["elbo"].max() if config.get("hold_out") else np.nan
-    label = called(config["family"], config["hyperparameters"])
+    label = setting_name(config["family"], config["hyperparameters"])
     more = {"size": size, "steps": int(model.status["step"]), "elbo": elbo, "id": model.path.name}
     return {**row(name, run, planned, what, label, codes), **more}
 
