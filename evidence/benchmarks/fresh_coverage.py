@@ -55,7 +55,7 @@ from unbraid.base.types import FloatArray, IntArray, Kind
 from unbraid.metrics import METRICS
 from unbraid.scoring.engine import score_each
 from unbraid.scoring.score import choose
-from unbraid.scoring.uncertainty import Again, with_intervals
+from unbraid.scoring.uncertainty import ScoreSettings, with_intervals
 
 OUT = Path(__file__).with_suffix(".json")
 EIGHT = ("mig", "sap", "modularity", "dci_lasso", "mcc", "r2", "snc", "irs")
@@ -166,7 +166,7 @@ def sample(
     scored = dict(score_each(given, choose(names), with_chance=False))
     cards = {name: each for name, each in scored.items() if not isinstance(each, Exception)}
     if with_interval:
-        cards = with_intervals(given, cards, CONFIDENCE, None, Again(0))
+        cards = with_intervals(given, cards, CONFIDENCE, None, ScoreSettings(0))
     found: dict[str, tuple[float, float, float, float] | None] = dict.fromkeys(scored)
     for name, each in cards.items():
         own = each.intervals.values[each.metric.headline] if each.intervals is not None else None

@@ -32,7 +32,7 @@ from unbraid.metrics import METRICS
 from unbraid.scoring.card import Scored
 from unbraid.scoring.engine import score_each
 from unbraid.scoring.score import choose
-from unbraid.scoring.uncertainty import Again, with_intervals
+from unbraid.scoring.uncertainty import ScoreSettings, with_intervals
 
 OUT = Path(__file__).parents[1] / "coverage.json"
 SIZES = np.array([3, 5, 8])
@@ -153,7 +153,7 @@ def measure(
     headlines, ends, deviations = [], [], []
     for _ in range(n_draws):
         drawn = SOURCES[source](n_samples, rng)
-        cards = with_intervals(drawn, scored(drawn, metrics), CONFIDENCE, times, Again(0))
+        cards = with_intervals(drawn, scored(drawn, metrics), CONFIDENCE, times, ScoreSettings(0))
         headlines.append([cards[name].headline for name in metrics])
         found = [cards[name].intervals for name in metrics]
         own = [each.values[METRICS[name].headline] for name, each in zip(metrics, found, strict=True) if each]

@@ -22,7 +22,7 @@ import numpy as np
 from unbraid import Representation
 from unbraid.scoring.engine import score_each
 from unbraid.scoring.score import choose
-from unbraid.scoring.uncertainty import Again, with_intervals
+from unbraid.scoring.uncertainty import ScoreSettings, with_intervals
 
 MORE = 3  # samples without interval for each with one, for the mean
 NEW_TAILS = ("normal", "uniform", "laplace", "t5", "t3", "lognormal", "outliers")
@@ -102,7 +102,7 @@ def measure(
             continue
         headlines.append(scored.headline)
         if number < n_samples:
-            made = with_intervals(drawn, {metric: scored}, 0.95, None, Again(0))[metric].intervals
+            made = with_intervals(drawn, {metric: scored}, 0.95, None, ScoreSettings(0))[metric].intervals
             ends += [] if made is None else [made.values[scored.metric.headline][:2]]
     mean, (low, high) = np.mean(headlines), np.array(ends).reshape(-1, 2).T
     held = f"{100 * np.mean((low <= mean) & (mean <= high)):.1f}" if len(ends) else "–"

@@ -23,7 +23,7 @@ import numpy as np
 from unbraid import Representation, score
 from unbraid.metrics import METRICS
 from unbraid.metrics._shared.resampling import Resampling, draw_part
-from unbraid.scoring.uncertainty import Again, scores_of_parts
+from unbraid.scoring.uncertainty import ScoreSettings, scores_of_parts
 
 CHOSEN = "mig,med,sap,modularity,snc,factor_leakage,dci_lasso,irs,amari,mcc,r2"
 
@@ -53,7 +53,7 @@ def main() -> None:
     print(f"{'metric':<16}{'one score':>12}{'parts':>7}{heads}{'ratio':>8}{'loop of calls':>16}{'times as long':>15}")
     for name in given.metrics.split(","):
         row, card = METRICS[name], score(held, metrics=name)
-        scores_of_parts(held, card.scored, 2, Again(0))  # compiles
+        scores_of_parts(held, card.scored, 2, ScoreSettings(0))  # compiles
         assert isinstance(row.interval, Resampling)
         counts = [round(share * row.interval.n_parts) for share in shares]
         method = row.interval.of_parts(counts[-1])
@@ -67,7 +67,7 @@ def main() -> None:
             for _ in range(REPEATS):
                 score(held, metrics=name)
 
-        of_parts = [lambda card=card, n=n: scores_of_parts(held, card.scored, n, Again(0)) for n in counts]
+        of_parts = [lambda card=card, n=n: scores_of_parts(held, card.scored, n, ScoreSettings(0)) for n in counts]
         taken = seconds([whole, *of_parts, loop])
         one, parts, calls = taken[0] / REPEATS, taken[1:-1], taken[-1]
         cells = "".join(f"{each:11.2f} s" for each in parts)

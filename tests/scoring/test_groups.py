@@ -18,10 +18,10 @@ from unbraid.metrics._shared.resampling import Resampling, draw_part
 from unbraid.scoring.card_tables import group_rows
 from unbraid.scoring.dependence import in_order, note_on_neighbours, with_repeats_as_groups
 from unbraid.scoring.equal_groups import subsets_of_groups
-from unbraid.scoring.null import Shuffle, asked_shuffle
+from unbraid.scoring.null import Shuffle, parse_null
 from unbraid.scoring.resampled import part_scorer
 from unbraid.scoring.score import choose
-from unbraid.scoring.uncertainty import Again, scores_of_parts
+from unbraid.scoring.uncertainty import ScoreSettings, scores_of_parts
 
 RNG = np.random.default_rng(0)
 SIZES = RNG.integers(8, 30, 20)
@@ -128,11 +128,11 @@ def test_the_card_says_what_was_decided_by_groups() -> None:
 
 def test_whole_groups_change_places() -> None:
     held = Representation(np.arange(12.0)[:, None], np.arange(12)[:, None], groups=np.repeat([0, 1, 2, 3], 3))
-    moved = Shuffle("groups", 1).of(held, 0, 1).codes[:, 0].reshape(4, 3)
+    moved = Shuffle("groups", 1).apply(held, 0, 1).codes[:, 0].reshape(4, 3)
     assert (np.diff(moved, axis=1) == 1).all()
     assert sorted(moved[:, 0]) == [0, 3, 6, 9]
     uneven = Representation(np.arange(5.0)[:, None], np.arange(5)[:, None], groups=np.array([0, 0, 1, 1, 1]))
-    found = {tuple(Shuffle("groups", 1).of(uneven, 0, k).codes[:, 0]) for k in range(20)}
+    found = {tuple(Shuffle("groups", 1).apply(uneven, 0, k).codes[:, 0]) for k in range(20)}
     assert found == {(0, 1, 2, 3, 4), (2, 3, 0, 1, 0)}  # cut short, and begun again
 
 
@@ -147,7 +147,7 @@ def test_a_shift_puts_another_stretch_of_codes_beside_the_middle_half(groups: An
     assert shuffle.unmoved(held).codes[:, 0].tolist() == middle.tolist()
     starts = []
     for draw in range(24):
-        moved = shuffle.of(held, 0, draw)
+        moved = shuffle.apply(held, 0, draw)
         assert moved.factors[:, 0].tolist() == middle.tolist()
         assert moved.log_variances is not None
         assert (moved.log_variances == -moved.codes).all(), "posteriors go with their codes"
@@ -211,14 +211,14 @@ def test_what_a_null_would_leave_as_it_is_is_refused_and_the_other_named() -> No
 
 
 def test_how_often_and_how() -> None:
-    assert asked_shuffle("shift") == (True, 100)
-    assert asked_shuffle("shift:7") == (True, 7)
-    assert asked_shuffle(7) == (False, 7)
+    assert parse_null("shift") == (True, 100)
+    assert parse_null("shift:7") == (True, 7)
+    assert parse_null(7) == (False, 7)
     for wrong in ("shift:", "shift:0", "shift:-1", "shuffle", "7.5"):
         with pytest.raises(ValueError, match="null must be a whole number, such as 99, 'shift' or 'shift:200'; got"):
-            asked_shuffle(wrong)
+            parse_null(wrong)
     with pytest.raises(ValueError, match="null must be a whole number, 0 or more"):
-        asked_shuffle(-1)
+        parse_null(-1)
 
 
 def test_a_null_says_how_it_was_made_and_a_file_keeps_it(tmp_path: Path) -> None:
@@ -234,7 +234,7 @@ def test_a_null_says_how_it_was_made_and_a_file_keeps_it(tmp_path: Path) -> None
         own = card.scored["mig"].null
         assert read is not None
         assert own is not None
-        assert (read.moved, read.asked) == (own.moved, own.asked)
+        assert (read.moved, read.option) == (own.moved, own.option)
         card.save(tmp_path / "card.html")
         page = (tmp_path / "card.html").read_text(encoding="utf-8")
         assert ("null=&#39;shift:5&#39;" if own.moved == "shift" else "null=5") in page
@@ -303,7 +303,7 @@ def test_an_interval_is_of_as_many_numbers_as_groups() -> None:
     assert Resampling(freedom=30).on(400, 12).degrees(np.ones(200)) == 11
     assert Resampling(freedom=3).on(400).degrees(np.ones(200)) == 3
     for n_parts, freedom in ((30, 19), (40, 9)):  # half of what 20 groups have, where there are pairs
-        parts, _ = scores_of_parts(HELD, score(HELD, metrics="mig").scored, n_parts, Again(0))
+        parts, _ = scores_of_parts(HELD, score(HELD, metrics="mig").scored, n_parts, ScoreSettings(0))
         assert parts["mig"].method.freedom == freedom
     with pytest.raises(ValueError, match="intervals need 10 groups of rows or more; there are 9"):
         score(HELD.keep_rows(np.flatnonzero(GROUPS < 9)), metrics="mig", confidence=0.9)

@@ -92,7 +92,7 @@ def test_each_factor_has_its_own_p() -> None:
 def test_factors_move_with_their_weights_and_codes_stay() -> None:
     weights = np.arange(1.0, 401.0)
     given = Representation(CODES, FACTORS, log_variances=CODES * 2, weights=weights)
-    moved = Shuffle("rows", 1).of(given, 0, 0)
+    moved = Shuffle("rows", 1).apply(given, 0, 0)
     assert (moved.codes == given.codes).all()
     assert (moved.log_variances == given.codes * 2).all()
     order = np.random.default_rng([0, 0]).permutation(400)
@@ -174,7 +174,7 @@ def test_shuffles_that_share_their_work_are_those_of_a_loop(
     given = Representation(CODES, FACTORS, log_variances=sharp, sizes=(3, 4))
     null = unbraid.score(given, metrics=metric, null=7, seed=2).scored[metric].null
     assert null is not None
-    alone = [function(each) for each in (given, *(Shuffle("rows", 7).of(given, 2, which) for which in range(7)))]
+    alone = [function(each) for each in (given, *(Shuffle("rows", 7).apply(given, 2, which) for which in range(7)))]
     assert null.score == pytest.approx(alone[0].score, abs=exact)
     assert null.scores == pytest.approx([each.score for each in alone[1:]], abs=exact)
     assert np.ptp(null.scores) > 100 * exact
@@ -234,7 +234,7 @@ def test_what_is_known_of_the_codes_is_found_once_for_all_shuffles(
     given = Representation(codes, FACTORS)
     card = unbraid.score(given, metrics=[each.__name__ for each in functions], null=3, seed=1)
     assert len(times) == 2, "once for the card, once for its null"
-    moved = [Shuffle("rows", 3).of(given, 1, which) for which in range(3)]
+    moved = [Shuffle("rows", 3).apply(given, 1, which) for which in range(3)]
     for function in functions:
         scored = card.scored[function.__name__]
         assert scored.null is not None

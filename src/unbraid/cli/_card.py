@@ -8,7 +8,7 @@ from rich.padding import Padding
 from unbraid.base.counted import counted
 from unbraid.base.repr import WITHIN, p_text
 from unbraid.cli.show_command import Terminal, say
-from unbraid.scoring.baselines import no_better, told
+from unbraid.scoring.baselines import baseline_notes, no_better
 
 if TYPE_CHECKING:
     from unbraid.scoring.card import ScoreCard, Scored
@@ -79,9 +79,9 @@ def _print_one(
         for value, number in scored.values.items()
         if value != metric.headline
     ]
-    baseline_notes = told(metric.higher_is_better, scored.headline, scored.baselines)
-    notes = [note for note in notes if (scored.null is None or note != scored.null.note) and note not in baseline_notes]
-    for line in baseline_notes:
+    on_baselines = baseline_notes(metric.higher_is_better, scored.headline, scored.baselines)
+    notes = [note for note in notes if (scored.null is None or note != scored.null.note) and note not in on_baselines]
+    for line in on_baselines:
         mark = "! " if no_better(metric.higher_is_better, scored.headline, scored.baselines) else ""
         console.print(Padding(f"{mark}{line}", (0, 0, 0, 4), expand=False), highlight=False)
     if scored.null is not None and scored.null.moved == "shift":

@@ -401,8 +401,8 @@ def _show_several(
     columns = {name: configs.get(path, {}) for name, path in zip(named, cards, strict=True)}
     varied = varying(list(columns.values()))
     shown = {name: {key: own[key] for key in varied[:SHOWN] if key in own} for name, own in columns.items()}
-    tables = [score_table(named, groups, about=shown, **how)]
-    rows = score_rows(named, groups, about=columns, **how)
+    tables = [score_table(named, groups, extra_columns=shown, **how)]
+    rows = score_rows(named, groups, extra_columns=columns, **how)
     notes = [*unsorted, *_notes(cards)]
     if len(varied) > SHOWN:
         notes.append(f"note: {len(varied) - SHOWN} more columns of the configs vary; --csv has all")

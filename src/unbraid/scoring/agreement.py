@@ -1,4 +1,4 @@
-"""Do metrics agree: the correlation of each with each other, with UDR, with generalisation and with hyperparameters."""
+"""Correlations of metrics with each other, with UDR, with generalisation and with hyperparameters."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -45,12 +45,12 @@ class Correlation:
     first: str
     second: str
     value: float  # in [-1, 1]
-    low: float  # interval of it, by Fisher's transformation, as of so many independent runs as there are settings
+    low: float  # interval by Fisher's transformation, with settings counted as independent runs
     high: float
-    p: float  # two-sided, of no correlation, likewise
+    p: float  # two-sided, of no correlation, counting settings likewise
     p_holm: float  # the same, corrected for all pairs of the group
     n: int  # runs that have both
-    settings: int  # that these runs are of: runs of one setting are alike, so settings are what varies
+    settings: int  # of these runs; runs of one setting are alike, so settings count as independent
 
 
 @dataclass(frozen=True)
@@ -86,16 +86,16 @@ class Agreement:
 
         Columns that are compared with nothing are absent; NaN where a single pair is left out.
         """
-        own = [each for each in self.correlations if each.group == group]
-        present = {name for each in own for name in (each.first, each.second)}
+        own = [pair for pair in self.correlations if pair.group == group]
+        present = {name for pair in own for name in (pair.first, pair.second)}
         names = [name for name in self.columns if name in present]
         values, p = np.full((2, len(names), len(names)), np.nan)
         np.fill_diagonal(values, 1.0)
         np.fill_diagonal(p, 0.0)
-        for each in own:
-            i, j = names.index(each.first), names.index(each.second)
-            values[i, j] = values[j, i] = each.value
-            p[i, j] = p[j, i] = each.p_holm
+        for pair in own:
+            i, j = names.index(pair.first), names.index(pair.second)
+            values[i, j] = values[j, i] = pair.value
+            p[i, j] = p[j, i] = pair.p_holm
         return names, values, p
 
 
@@ -133,11 +133,11 @@ def agreement(
         Duan et al. 2020 (UDR), tables 1 and 6; Mahon et al. 2023 (SNC/NK), table 4 and figure 14.
     """
     check_number("confidence", confidence, above=0, below=1)
-    wanted = agreement_columns(frame) if columns is None else list_of("columns", columns, single=True)
-    chosen = tuple(dict.fromkeys(wanted))
+    names = agreement_columns(frame) if columns is None else list_of("columns", columns, single=True)
+    chosen = tuple(dict.fromkeys(names))
     table = {name: numbers(frame, name) for name in chosen}
     hyper = set(hyperparameter_columns(frame))
-    found: list[Correlation] = []
+    correlations: list[Correlation] = []
     missing: list[LeftOut] = []
     groups, settings = _groups(frame, by), _settings(frame)
     for group, rows in groups.items():
@@ -159,9 +159,9 @@ def agreement(
             if units < n:
                 p = 1.0 if units < LEAST_RUNS else p_of_few(value, units)
             pairs.append(Correlation(group, first, second, value, low, high, p, 1.0, n, units))
-        corrected = holm([each.p for each in pairs])
-        found += [replace(each, p_holm=p_holm) for each, p_holm in zip(pairs, corrected, strict=True)]
-    return Agreement(chosen, tuple(groups), method, tuple(found), tuple(missing))
+        corrected = holm([pair.p for pair in pairs])
+        correlations += [replace(pair, p_holm=p_holm) for pair, p_holm in zip(pairs, corrected, strict=True)]
+    return Agreement(chosen, tuple(groups), method, tuple(correlations), tuple(missing))
 
 
 @dataclass(frozen=True)
@@ -195,10 +195,10 @@ class Predictors:
 
     def matrix(self) -> tuple[list[str], FloatArray]:
         """Names, the best predictor first, and p (k, k) that the row is not stronger than the column (figure 15)."""
-        names = sorted({each.first for each in self.predictions}, key=lambda name: -self.values[name])
+        names = sorted({prediction.first for prediction in self.predictions}, key=lambda name: -self.values[name])
         p = np.full((len(names), len(names)), np.nan)
-        for each in self.predictions:
-            p[names.index(each.first), names.index(each.second)] = each.p
+        for prediction in self.predictions:
+            p[names.index(prediction.first), names.index(prediction.second)] = prediction.p
         return names, p
 
 
@@ -238,7 +238,7 @@ def predictors(
     if len(chosen) < 2:
         raise ValueError(f"two columns are needed to predict {target!r}; there are {', '.join(chosen) or 'none'}")
     goal, table = _turned(frame, target), {name: _turned(frame, name) for name in chosen}
-    found: list[Prediction] = []
+    predictions: list[Prediction] = []
     missing: list[LeftOut] = []
     alone, n_alone, settings = {}, {}, _settings(frame)
     for name in chosen:
@@ -263,9 +263,9 @@ def predictors(
         except ValueError as error:
             missing.append(LeftOut(EVERYTHING, (first, second), str(error)))
             continue
-        found.append(Prediction(first, second, a, b, ahead.z, ahead.p, n, units))
-        found.append(Prediction(second, first, b, a, behind.z, behind.p, n, units))
-    return Predictors(target, method, test, alone, n_alone, tuple(found), tuple(missing))
+        predictions.append(Prediction(first, second, a, b, ahead.z, ahead.p, n, units))
+        predictions.append(Prediction(second, first, b, a, behind.z, behind.p, n, units))
+    return Predictors(target, method, test, alone, n_alone, tuple(predictions), tuple(missing))
 
 
 def _turned(frame: DataFrame, column: str) -> FloatArray:

@@ -1,4 +1,4 @@
-"""What baselines without training score on the same images, and whether a score is better than that."""
+"""Scores of baselines without training on the same images, and whether a score is better than these."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -41,9 +41,9 @@ def no_better(higher_is_better: bool, headline: float, scores: Mapping[str, floa
     return ahead <= ROUNDING * max(abs(headline), abs(best))
 
 
-def told(higher_is_better: bool, headline: float, scores: Mapping[str, float]) -> tuple[str, ...]:
+def baseline_notes(higher_is_better: bool, headline: float, scores: Mapping[str, float]) -> tuple[str, ...]:
     """The note on a score; none without baselines."""
     if not scores:
         return ()
-    each = ", ".join(f"{name} {score:z.3f}" for name, score in scores.items())
-    return (f"{NO_BETTER if no_better(higher_is_better, headline, scores) else 'baselines'}: {each}",)
+    listed = ", ".join(f"{name} {score:z.3f}" for name, score in scores.items())
+    return (f"{NO_BETTER if no_better(higher_is_better, headline, scores) else 'baselines'}: {listed}",)

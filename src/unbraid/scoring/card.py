@@ -1,4 +1,4 @@
-"""The scores of one representation: looked at, kept, read back."""
+"""Score cards: the scores of one representation, shown, saved and loaded."""
 
 import json
 import traceback
@@ -36,7 +36,7 @@ from unbraid.metrics._shared.chance import UNREADABLE, Noise, notes_on_noise
 from unbraid.metrics._shared.metric_arguments import find_metric
 from unbraid.metrics._shared.provenance import of_another_version
 from unbraid.metrics._shared.resampling import UNCHECKED, Resampling
-from unbraid.scoring.baselines import told as baselines_told
+from unbraid.scoring.baselines import baseline_notes
 from unbraid.scoring.interval import Interval, Intervals, rows_needed
 from unbraid.scoring.null import Null
 from unbraid.scoring.unwanted import factor_of, row_of_unwanted
@@ -107,15 +107,15 @@ class Scored:
     @property
     def notes(self) -> tuple[str, ...]:
         """What to know before reading the number."""
-        told = (*getattr(self.result, "notes", ()), *notes_on_noise(self.chance, self.headline))
-        notes = [with_names(note, self.factors, self.codes) for note in told]
+        raw = (*getattr(self.result, "notes", ()), *notes_on_noise(self.chance, self.headline))
+        notes = [with_names(note, self.factors, self.codes) for note in raw]
         if self.objects is not None:
             notes.insert(0, f"on {len(self.objects):,} images of whole objects, encoded for it")
         if self.other_version:
             notes.insert(0, self.other_version)
         if self.null is not None:
             notes.append(self.null.note)
-        notes += baselines_told(self.metric.higher_is_better, self.headline, self.baselines)
+        notes += baseline_notes(self.metric.higher_is_better, self.headline, self.baselines)
         if self.unchecked:
             notes.append(UNCHECKED)
         if self.intervals is not None and self.intervals.by_seed is not None:
@@ -127,14 +127,14 @@ class Scored:
                 )
         missing = {"interval": self.no_interval, "null": self.no_null}
         missing |= {f"score of the baseline {name}": reason for name, reason in self.no_baselines.items()}
-        lost = [f"no {what}: {reason}" for what, reason in missing.items() if reason]
-        notes += [with_names(note, self.factors, self.codes) for note in lost]
+        missing_notes = [f"no {what}: {reason}" for what, reason in missing.items() if reason]
+        notes += [with_names(note, self.factors, self.codes) for note in missing_notes]
         return tuple(dict.fromkeys(notes))  # a card that was read has them among those of its result
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """Those of the notes that are on how it reads the data, and none on this number."""
-        own = {UNCHECKED, *baselines_told(self.metric.higher_is_better, self.headline, self.baselines)}
+        """Notes on how the metric reads the data, without those on this number."""
+        own = {UNCHECKED, *baseline_notes(self.metric.higher_is_better, self.headline, self.baselines)}
         own |= set() if self.null is None else {self.null.note}
         return tuple(note for note in self.notes if note not in own and not note.startswith(UNREADABLE))
 
@@ -160,29 +160,29 @@ class FailedMetric:
     details: str = ""  # the traceback
 
     @classmethod
-    def of(cls, error: Exception) -> "FailedMetric":
+    def from_error(cls, error: Exception) -> "FailedMetric":
         details = "".join(traceback.format_exception(error))
         return cls(storable(f"{type(error).__name__}: {error}"), storable(details[-LONGEST_TEXT:], lines=True))
 
 
-def kept(_name: str, error: Exception) -> FailedMetric:
-    """What becomes of a metric that raised an error: it is kept in place of the score."""
-    return FailedMetric.of(error)
+def keep_failure(_name: str, error: Exception) -> FailedMetric:
+    """Records the error in place of the metric's score."""
+    return FailedMetric.from_error(error)
 
 
-def raised(name: str, error: Exception) -> FailedMetric:
-    """Raises ValueError: which metric it was, and what it raised."""
-    raise ValueError(f"metric {name} failed: {FailedMetric.of(error).reason}") from error
+def raise_failure(name: str, error: Exception) -> FailedMetric:
+    """Raises ValueError with the name of the metric and its error."""
+    raise ValueError(f"metric {name} failed: {FailedMetric.from_error(error).reason}") from error
 
 
 def none_computed(skipped: Mapping[str, str], failed: Mapping[str, FailedMetric]) -> ValueError:
     """The error where no metric gave a number, with the reason of each."""
-    lost = {**skipped, **{name: f"failed: {each.reason}" for name, each in failed.items()}}
-    return ValueError(f"none of the metrics could be computed: {'; '.join(f'{n}: {r}' for n, r in lost.items())}")
+    reasons = {**skipped, **{name: f"failed: {failure.reason}" for name, failure in failed.items()}}
+    return ValueError(f"none of the metrics could be computed: {'; '.join(f'{n}: {r}' for n, r in reasons.items())}")
 
 
 OnError: TypeAlias = Callable[[str, Exception], FailedMetric]
-ON_ERROR: Mapping[str, OnError] = {"keep": kept, "raise": raised}
+ON_ERROR: Mapping[str, OnError] = {"keep": keep_failure, "raise": raise_failure}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -212,7 +212,7 @@ class ScoreCard(Mapping[str, Any]):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What holds for the whole card: rows left out, kinds guessed, collapsed codes, what intervals are for."""
+        """Notes on the whole card: rows left out, kinds guessed, collapsed codes, what intervals are for."""
         if self.described is not None:
             return tuple(self.described.get("notes", ()))
         notes = [*self.representation.notes]
@@ -319,7 +319,7 @@ class ScoreCard(Mapping[str, Any]):
         import pandas
 
         rows: list[dict[str, Any]] = []
-        beside = dict.fromkeys(name for each in self.scored.values() for name in each.baselines)
+        baselines = dict.fromkeys(name for each in self.scored.values() for name in each.baselines)
         for metric, scored in self.scored.items():
             per_factor = getattr(scored.result, "per_factor", ())
             known = scored.intervals
@@ -333,8 +333,8 @@ class ScoreCard(Mapping[str, Any]):
             numbers += [("per_factor", *each) for each in zip(names, per_factor, between, strict=False)]
             chances = scored.null.p_per_factor if scored.null is not None else None
             of_factors = {} if chances is None else dict(zip(names, chances.tolist(), strict=True))
-            for name, factor, number, found in numbers:
-                interval = NO_INTERVAL if found is None else found
+            for name, factor, number, bounds in numbers:
+                interval = NO_INTERVAL if bounds is None else bounds
                 higher, headline = scored.metric.direction(name), name == scored.metric.headline
                 null = scored.null if headline else None
                 above = None if null is None else null.above
@@ -346,7 +346,7 @@ class ScoreCard(Mapping[str, Any]):
                         "null": np.nan if null is None else null.mean,
                         "p": of_factors.get(factor, np.nan) if null is None else null.p,
                         "above_null": np.nan if above is None else above,
-                        **{each: scored.baselines.get(each, np.nan) if headline else np.nan for each in beside},
+                        **{each: scored.baselines.get(each, np.nan) if headline else np.nan for each in baselines},
                         "direction": {True: "higher", False: "lower", None: ""}[higher],
                         "headline": headline,
                         "version": scored.metric.version, "seconds": scored.seconds,
@@ -364,8 +364,8 @@ class ScoreCard(Mapping[str, Any]):
 
     def _headlines(self) -> DataFrame:
         frame = self.to_frame()
-        asked = [name for name in ("low", "high", "p") if np.isfinite(frame[name].to_numpy(dtype=float)).any()]
-        return frame.loc[frame["headline"], ["metric", "value", *asked]]
+        optional = [name for name in ("low", "high", "p") if np.isfinite(frame[name].to_numpy(dtype=float)).any()]
+        return frame.loc[frame["headline"], ["metric", "value", *optional]]
 
     def per_code(
         self, null: int | str = 999, *, seed: int | None = None, progress: Progress | None = None
@@ -393,13 +393,13 @@ class ScoreCard(Mapping[str, Any]):
             ValueError: `half_width` is not above 0.
         """
         check_number("half_width", half_width, above=0)
-        found = {}
-        for name, each in self.scored.items():
-            if (known := each.intervals) is not None:
-                own = known.values[each.metric.headline]
-                degrees = known.times - 1 if own.degrees is None else own.degrees
-                found[name] = rows_needed(own.deviation, self.n_samples, known.confidence, half_width, degrees)
-        return found
+        rows = {}
+        for name, scored in self.scored.items():
+            if (known := scored.intervals) is not None:
+                interval = known.values[scored.metric.headline]
+                degrees = known.times - 1 if interval.degrees is None else interval.degrees
+                rows[name] = rows_needed(interval.deviation, self.n_samples, known.confidence, half_width, degrees)
+        return rows
 
     def to_hf(
         self,
@@ -499,12 +499,14 @@ class ScoreCard(Mapping[str, Any]):
         try:
             shared = {name: [note for note, of in saved.footnotes.items() if name in of] for name in saved.metrics}
             scored = {name: _scored(name, metric, names, shared[name]) for name, metric in saved.metrics.items()}
-            held = _held(saved.input) if representation is None else _fitting(representation, saved.input)
+            scored_codes = (
+                _without_rows(saved.input) if representation is None else _fitting(representation, saved.input)
+            )
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
         failed = {name: FailedMetric(each.reason, each.details) for name, each in saved.failed.items()}
         return cls(
-            held, scored, saved.skipped, saved.seed, held_out=saved.held_out, path=saved.input.path,
+            scored_codes, scored, saved.skipped, saved.seed, held_out=saved.held_out, path=saved.input.path,
             chosen_factors=tuple(saved.input.chosen_factors), failed=failed, computed_with=saved.decisions(),
             described=saved.input.model_dump(exclude_unset=True), of_codes=saved.input.of_codes,
             options=tuple(saved.input.options),
@@ -512,10 +514,10 @@ class ScoreCard(Mapping[str, Any]):
 
     def skipped_by_reason(self) -> dict[str, list[str]]:
         """The names of skipped metrics by why they were."""
-        found: dict[str, list[str]] = {}
+        names_by_reason: dict[str, list[str]] = {}
         for name, reason in self.skipped.items():
-            found.setdefault(reason, []).append(name)
-        return found
+            names_by_reason.setdefault(reason, []).append(name)
+        return names_by_reason
 
     def __str__(self) -> str:
         """One line per metric: headline, direction and range, and below it its notes; then what was skipped and why."""
@@ -542,13 +544,13 @@ class ScoreCard(Mapping[str, Any]):
             return dict(self.described)
         codes, factors = self.representation.codes, self.representation.factors
         kinds = self.representation.kinds
-        given = self.representation.sizes or (0,) * len(kinds)
+        stated_sizes = self.representation.sizes or (0,) * len(kinds)
         measured = [
             kind == "continuous" or (kind == "cyclic" and bool((column != np.rint(column)).any()))
             for kind, column in zip(kinds, factors.T, strict=True)
         ]
         present = [None if real else len(np.unique(ranks_of(c))) for real, c in zip(measured, factors.T, strict=True)]
-        sizes = [size or count for size, count in zip(given, present, strict=True)]
+        sizes = [size or count for size, count in zip(stated_sizes, present, strict=True)]
         levels = self.representation.levels or ((),) * len(kinds)
         described = zip(self.representation.names, kinds, sizes, levels, strict=True)
         return {
@@ -570,20 +572,20 @@ class ScoreCard(Mapping[str, Any]):
 
 
 def load_beside(path: str | Path) -> "ScoreCard":
-    """`ScoreCard.load`, with what was scored where it lies beside the file as codes.*.
+    """`ScoreCard.load`, with the scored codes where the same folder has a file codes.*.
 
     Raises:
         FileNotFoundError, ValueError: as `ScoreCard.load`.
     """
-    beside = (Path(path).with_name(f"codes{suffix}") for suffix in SUFFIXES)
-    codes = next((each for each in beside if each.is_file()), None)
+    candidates = (Path(path).with_name(f"codes{suffix}") for suffix in SUFFIXES)
+    codes = next((candidate for candidate in candidates if candidate.is_file()), None)
     return ScoreCard.load(path, None if codes is None else Representation.load(codes))
 
 
 def without_samples(card: ScoreCard) -> ScoreCard:
     """The same card with no codes and factors in memory, as one that was read without them."""
     described = card._input()
-    empty = _held(SavedInput.model_validate(described))
+    empty = _without_rows(SavedInput.model_validate(described))
     return replace(card, described=described, representation=empty, wide_codes=None)
 
 
@@ -651,17 +653,23 @@ def _null(saved: SavedNull) -> Null:
 
 
 def _intervals(name: str, saved: SavedMetric, factors: tuple[str, ...]) -> Intervals | None:
-    if (held := saved.intervals) is None:
+    if (saved_intervals := saved.intervals) is None:
         return None
-    if not set(held.values) <= set(saved.values) or saved.headline not in held.values:
+    if not set(saved_intervals.values) <= set(saved.values) or saved.headline not in saved_intervals.values:
         raise ValueError(f"metric {name}: intervals are not of its values {', '.join(saved.values)}")
-    if (held.per_factor is None) != (saved.per_factor is None) or set(held.per_factor or factors) != set(factors):
+    if (saved_intervals.per_factor is None) != (saved.per_factor is None) or set(
+        saved_intervals.per_factor or factors
+    ) != set(factors):
         raise ValueError(f"metric {name}: intervals are not for the factors {', '.join(factors)}")
-    values = {value: Interval(**dict(each)) for value, each in held.values.items()}
-    own = None if held.per_factor is None else tuple(Interval(**dict(held.per_factor[factor])) for factor in factors)
-    if held.by_seed is not None and not set(held.by_seed) <= set(held.values):
-        raise ValueError(f"metric {name}: by_seed is not of its intervals {', '.join(held.values)}")
-    return Intervals(held.confidence, held.times, values, own, held.by_seed)
+    values = {value: Interval(**dict(each)) for value, each in saved_intervals.values.items()}
+    own = (
+        None
+        if saved_intervals.per_factor is None
+        else tuple(Interval(**dict(saved_intervals.per_factor[factor])) for factor in factors)
+    )
+    if saved_intervals.by_seed is not None and not set(saved_intervals.by_seed) <= set(saved_intervals.values):
+        raise ValueError(f"metric {name}: by_seed is not of its intervals {', '.join(saved_intervals.values)}")
+    return Intervals(saved_intervals.confidence, saved_intervals.times, values, own, saved_intervals.by_seed)
 
 
 def _row(name: str, saved: SavedMetric) -> Metric:
@@ -682,7 +690,7 @@ def _forgotten(*_: Any) -> float:
     raise ValueError("a saved metric cannot be computed again")
 
 
-def _held(saved: SavedInput) -> Representation:
+def _without_rows(saved: SavedInput) -> Representation:
     return Representation(
         np.empty((0, saved.n_codes)),
         np.empty((0, len(saved.factors))),

@@ -18,18 +18,18 @@ BY_COLUMNS = (
 )  # fmt: skip
 
 
-def check_memory_of_scores(metrics: Iterable[str], codes: np.ndarray, n_factors: int, others: float = 0) -> None:
+def check_memory_of_scores(metrics: Iterable[str], codes: np.ndarray, n_factors: int, extra: float = 0) -> None:
     """As `check_memory`, of metrics by name.
 
     Args:
         metrics: with arguments or without.
         codes: (n_samples, n_codes).
         n_factors: against which they are scored.
-        others: bytes that are needed besides.
+        extra: bytes that are needed in addition.
     """
     few = _by_columns(metrics)
     advice = "give fewer rows" if few else f"give fewer rows, or metrics of single codes ({', '.join(BY_COLUMNS)})"
-    check_memory(_needed(few, codes, n_factors) + others, advice)
+    check_memory(_needed(few, codes, n_factors) + extra, advice)
 
 
 def scores_at_a_time(metrics: Iterable[str], codes: np.ndarray, n_factors: int) -> int:

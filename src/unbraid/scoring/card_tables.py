@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from unbraid.scoring.interval import Interval
 
 NOTHING: Mapping[str, Mapping[str, Any]] = {}
-WITHIN_NULL = "°"  # beside a score that is not told from those of shuffled rows
+WITHIN_NULL = "°"  # after a score that is not significantly better than those of shuffled rows
 
 
 def score_table(
     cards: "Mapping[str, ScoreCard]", groups: Sequence[str] | None = None, *, by: str = "group",
-    sort: str | None = None, about: Mapping[str, Mapping[str, Any]] = NOTHING,
+    sort: str | None = None, extra_columns: Mapping[str, Mapping[str, Any]] = NOTHING,
 ) -> Table:  # fmt: skip
     """Headlines of models: a row for each, the best first, and their mean ± standard deviation; of one, a row a metric.
 
@@ -34,7 +34,7 @@ def score_table(
         groups: of each model.
         by: what the groups are called.
         sort: metric to sort by; default the first.
-        about: further columns before the metrics, such as those of a config: value by column, by model.
+        extra_columns: columns before the metrics, such as those of a config: value by column, by model.
 
     Returns:
         Table. Arrows say which way is better. The deviation is that of a sample (divided by n - 1), over the models
@@ -49,7 +49,7 @@ def score_table(
         ((name, card),) = cards.items()
         rows = [[head, _cell(scored)] for head, scored in zip(_heads(metrics), card.scored.values(), strict=True)]
         return Table(["metric", name], rows, notes=notes)
-    named, columns = dict(zip(cards, groups or [""] * len(cards), strict=True)), _columns(about)
+    named, columns = dict(zip(cards, groups or [""] * len(cards), strict=True)), _columns(extra_columns)
     models = _best_first(cards, sort)
     scores = [
         _bold_best([_cell(cards[name].scored.get(metric)) for name in models], row) for metric, row in metrics.items()
@@ -58,7 +58,7 @@ def score_table(
         [
             name,
             *([named[name]] if groups else []),
-            *(about.get(name, {}).get(column, "") for column in columns),
+            *(extra_columns.get(name, {}).get(column, "") for column in columns),
             *cells,
         ]
         for name, *cells in zip(models, *scores, strict=True)
@@ -97,8 +97,8 @@ def _bold_best(cells: list[Cell], metric: "Metric") -> list[Cell]:
     ]
 
 
-def _columns(about: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(name for columns in about.values() for name in columns))
+def _columns(extra_columns: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(name for columns in extra_columns.values() for name in columns))
 
 
 def group_table(
@@ -139,16 +139,16 @@ def group_rows(
 
 def score_rows(
     cards: "Mapping[str, ScoreCard]", groups: Sequence[str] | None = None, *, by: str = "group",
-    sort: str | None = None, about: Mapping[str, Mapping[str, Any]] = NOTHING,
+    sort: str | None = None, extra_columns: Mapping[str, Mapping[str, Any]] = NOTHING,
 ) -> Table:  # fmt: skip
     """As `score_table`, for programs: a row for each model, the ends of its intervals beside its headlines."""
     named = dict(zip(cards, groups or [""] * len(cards), strict=True))
     models = _best_first(cards, sort)
     heads: list[str] = ["model", *([by] if groups else [])]
     columns: list[list[Any]] = [models, *([[named[name] for name in models]] if groups else [])]
-    for name in _columns(about):
+    for name in _columns(extra_columns):
         heads.append(name)
-        columns.append([about.get(model, {}).get(name) for model in models])
+        columns.append([extra_columns.get(model, {}).get(name) for model in models])
     for metric in _metrics(cards):
         scored = [cards[name].scored.get(metric) for name in models]
         intervals = [None if each is None else _interval(each) for each in scored]
@@ -230,23 +230,23 @@ def footnote(cards: "Mapping[str, ScoreCard]") -> str:
     scored = [each for card in cards.values() for each in card.scored.values()]
     rows = sorted({card.n_samples for card in cards.values()})
     seeds = sorted({card.seed for card in cards.values()})
-    said = [f"{' or '.join(f'{size:,}' for size in rows)} rows"]
+    notes = [f"{' or '.join(f'{size:,}' for size in rows)} rows"]
     confidences = sorted({each.intervals.confidence for each in scored if each.intervals is not None})
     if confidences:
         percent = " or ".join(f"{100 * each:g}" for each in confidences)
-        said.append(f"± half of the {percent} % interval for the mean on fresh rows, as many")
-    said += unchecked(cards)
+        notes.append(f"± half of the {percent} % interval for the mean on fresh rows, as many")
+    notes += unchecked(cards)
     for unwanted, what in (
         (False, "not significantly better than {}"),
         (True, "of an unwanted factor: codes tell of it not significantly more than {}, as it should be"),
     ):
-        held = [each for each in scored if (each.metric.question == "unwanted") == unwanted]
-        if nulls := dict.fromkeys(each.null.of_what for each in held if each.null is not None):
-            said.append(f"{WITHIN_NULL} {what.format(' or '.join(nulls))} (p > {WITHIN:g})")
-    if beside := dict.fromkeys(name for each in scored for name in each.baselines):
-        said.append(f"{MARK} no better than the best of {', '.join(beside)}")
-    said.append(f"seed {', '.join(map(str, seeds))} of the metrics")
-    return f"{'; '.join(said)}; unbraid {VERSION}."
+        matching = [each for each in scored if (each.metric.question == "unwanted") == unwanted]
+        if nulls := dict.fromkeys(each.null.of_what for each in matching if each.null is not None):
+            notes.append(f"{WITHIN_NULL} {what.format(' or '.join(nulls))} (p > {WITHIN:g})")
+    if baselines := dict.fromkeys(name for each in scored for name in each.baselines):
+        notes.append(f"{MARK} no better than the best of {', '.join(baselines)}")
+    notes.append(f"seed {', '.join(map(str, seeds))} of the metrics")
+    return f"{'; '.join(notes)}; unbraid {VERSION}."
 
 
 def unchecked(cards: "Mapping[str, ScoreCard]") -> list[str]:

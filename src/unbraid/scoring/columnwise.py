@@ -1,4 +1,4 @@
-"""Score cards of sparse codes, and of wide ones on the disk: by columns, and the card holds those that matter."""
+"""Score cards of sparse codes, and of wide codes on the disk, read by columns; the card holds the codes that matter."""
 
 import math
 import time
@@ -41,7 +41,7 @@ def notes_on_signs(codes: Any, metrics: Collection[str]) -> tuple[str, ...]:
 
 
 def score_wide(
-    codes: Any, labels: Any, chosen: Mapping[str, Metric], *, seed: int, failing: OnError, **about: Any
+    codes: Any, labels: Any, chosen: Mapping[str, Metric], *, seed: int, failing: OnError, **description: Any
 ) -> ScoreCard:
     """The card of wide codes, by the metrics that read codes column by column.
 
@@ -51,7 +51,7 @@ def score_wide(
         chosen: rows by name. Those that need all codes at once are skipped, with what they would take as the reason.
         seed: of the metrics.
         failing: what becomes of a metric that raises an error.
-        **about: the labels, as `Representation.of` takes it.
+        **description: of the labels, as `Representation.of` takes it.
 
     Raises:
         ValueError: unsound input, or none of the metrics reads codes by columns; rows lack labels of codes on the disk.
@@ -63,35 +63,36 @@ def score_wide(
         raise ValueError(f"{', '.join(skipped)} {why}; {', '.join(WIDE)} read sparse codes by columns")
     if labels is None:
         raise ValueError("these codes have no factors to score against: give labels")
-    read = read_labels(labels, **about)
+    read = read_labels(labels, **description)
     if len(read.used) != codes.shape[0]:
         raise ValueError(
             f"codes and labels must have the same rows; got codes {tuple(codes.shape)} and labels of "
             f"{len(read.used)} rows"
         )
     rows = np.flatnonzero(read.used)
-    lost = codes.shape[0] - len(rows)
-    stored = STORED * n_stored(codes) * _copies(codes, lost > 0) if is_sparse(codes) else 0
+    n_unlabelled = codes.shape[0] - len(rows)
+    stored = STORED * n_stored(codes) * _copies(codes, n_unlabelled > 0) if is_sparse(codes) else 0
     at_once = min(AT_ONCE, max(2, CELLS // max(1, codes.shape[0])))
     check_memory(len(rows) * (COLUMN * at_once + FACTOR * read.factors.shape[1]) + stored, "give fewer rows")
-    held = finite_sparse(codes, read.used) if is_sparse(codes) else codes
-    if lost:
-        if not is_sparse(held):
+    used = finite_sparse(codes, read.used) if is_sparse(codes) else codes
+    if n_unlabelled:
+        if not is_sparse(used):
             raise ValueError(
-                f"{counted(lost, 'row')} without a label: leave such rows out of codes that are read from the disk"
+                f"{counted(n_unlabelled, 'row')} without a label: leave such rows out of codes that are read from the "
+                "disk"
             )
-        held = held.tocsr()[rows]
+        used = used.tocsr()[rows]
     started = time.perf_counter()
-    found = one_pass(held, read.factors, kinds=read.kinds, seed=seed, sizes=read.sizes, at_once=at_once)
+    summary = one_pass(used, read.factors, kinds=read.kinds, seed=seed, sizes=read.sizes, at_once=at_once)
     shared = (time.perf_counter() - started) / (len(chosen) - len(skipped))
-    names = tuple(f"code {code}" for code in found.leading)
+    names = tuple(f"code {code}" for code in summary.leading)
     notes = (
-        f"{held.shape[1]:,} codes were scored; the card shows the {len(names)} that matter: the best of each factor, "
+        f"{used.shape[1]:,} codes were scored; the card shows the {len(names)} that matter: the best of each factor, "
         "those matched one to one, and those as good",
     )
-    notes += notes_on_signs(held, chosen) if is_sparse(held) else ()
-    kept = Representation(
-        found.codes, read.factors, names=read.names, kinds=read.kinds, sizes=read.sizes, levels=read.levels,
+    notes += notes_on_signs(used, chosen) if is_sparse(used) else ()
+    representation = Representation(
+        summary.codes, read.factors, names=read.names, kinds=read.kinds, sizes=read.sizes, levels=read.levels,
         notes=(*read.notes, *notes), code_names=names, periods=read.periods,
     )  # fmt: skip
     scored: dict[str, Scored] = {}
@@ -99,38 +100,45 @@ def score_wide(
     for name in [name for name in chosen if name not in skipped]:
         started = time.perf_counter()
         try:
-            result = WIDE[name](found)
+            result = WIDE[name](summary)
             seconds = shared + time.perf_counter() - started
-            each = Scored(chosen[name], result, seconds, factors=kept.names, codes=names)
-            validate(name, each, len(kept.names))
+            outcome = Scored(chosen[name], result, seconds, factors=representation.names, codes=names)
+            validate(name, outcome, len(representation.names))
         except NotDefined as reason:
-            hint = _without_machines(read) if name == "sap" else ""
-            skipped[name] = with_names(str(reason), kept.names, names) + hint
+            hint = _hint_on_booleans(read) if name == "sap" else ""
+            skipped[name] = with_names(str(reason), representation.names, names) + hint
         except Exception as error:
             if of_no_metric(error):
                 raise
             failed[name] = failing(name, error)
         else:
-            scored[name] = each
+            scored[name] = outcome
     if not scored:
         raise none_computed(skipped, failed)
     computed_with = {name: decision(name, metric, seed=seed, held_out=None) for name, metric in chosen.items()}
     return ScoreCard(
-        kept, scored, skipped, seed, failed=failed, computed_with=computed_with, of_codes=held.shape[1], wide_codes=held
+        representation,
+        scored,
+        skipped,
+        seed,
+        failed=failed,
+        computed_with=computed_with,
+        of_codes=used.shape[1],
+        wide_codes=used,
     )
 
 
-def _without_machines(read: Labels) -> str:
-    """How `sap` scores the factors all the same, where they are categorical for no other reason than that of booleans.
+def _hint_on_booleans(read: Labels) -> str:
+    """A hint that `sap` scores booleans as ordinal factors, where no other factor is categorical.
 
-    Of two levels a straight line tells as much as classes do, and a text of two words cannot be ordinal.
+    A straight line separates two levels as well as classes do, and a text of two words cannot be ordinal.
     """
     labels = [place for place, kind in enumerate(read.kinds) if kind == "categorical"]
     if not labels or any(read.levels[place] != ("False", "True") for place in labels):
         return ""
     first = read.names[labels[0]]
-    others = f", likewise for the {counted(len(labels) - 1, 'other')}" if len(labels) > 1 else ""
-    return f"; --kinds {first}=ordinal (kinds={{{first!r}: 'ordinal'}}) scores it by squared correlation{others}"
+    rest = f", likewise for the {counted(len(labels) - 1, 'other')}" if len(labels) > 1 else ""
+    return f"; --kinds {first}=ordinal (kinds={{{first!r}: 'ordinal'}}) scores it by squared correlation{rest}"
 
 
 def _copies(codes: Any, some_lost: bool) -> float:

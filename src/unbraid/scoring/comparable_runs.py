@@ -1,4 +1,4 @@
-"""What must be the same of runs whose scores are averaged, or compared as if they were of one kind."""
+"""Conditions on which the scores of runs may be averaged or compared."""
 
 import json
 from collections.abc import Hashable, Sequence
@@ -29,9 +29,9 @@ def check_alike(
     for key, rows in groups:
         name = " ".join(str(each) for each in _listed(key) if str(each)) or "the table"
         for condition in conditions:
-            if condition in rows.columns and len(found := _distinct(rows, condition)) > 1:
+            if condition in rows.columns and len(values := _distinct(rows, condition)) > 1:
                 raise ValueError(
-                    f"{name}: runs of different {condition.replace('_', ' ')} ({found[0]} and {found[1]}) are not "
+                    f"{name}: runs of different {condition.replace('_', ' ')} ({values[0]} and {values[1]}) are not "
                     "averaged; keep one of them, or group the runs by this as well"
                 )
     for column in columns:
@@ -69,8 +69,8 @@ def check_rows(frame: DataFrame, columns: Sequence[str], *, known: bool) -> None
         known: whether the numbers must be there, as of runs on different images.
     """
     depends, how = "and scores depend on how many", "the folder of the study, which scores as many rows of each run"
-    if found := unequal_rows(frame, columns):
-        column, fewest, most = found
+    if unequal := unequal_rows(frame, columns):
+        column, fewest, most = unequal
         raise ValueError(f"{column}: scores are of {fewest:,} to {most:,} rows, {depends}; compare {how}")
     scores = [column for column in columns if depends_on_rows(column)]
     if known and scores:

@@ -30,10 +30,10 @@ from unbraid.scoring.equal_rows import Sampled, sampled, subsets_of, why_fewer
 from unbraid.scoring.group_comparison import holm
 from unbraid.scoring.interval import student
 from unbraid.scoring.named_blocks import blocks_of
-from unbraid.scoring.score import Named, asked_interval, check_enough, choose, score
+from unbraid.scoring.score import Named, check_enough, choose, parse_confidence, score
 from unbraid.scoring.score_data import Confidence
-from unbraid.scoring.uncertainty import Again
-from unbraid.scoring.unwanted import set_apart
+from unbraid.scoring.uncertainty import ScoreSettings
+from unbraid.scoring.unwanted import split_unwanted
 
 Models = Mapping[str, Representation | str | Path] | Sequence[str | Path]
 
@@ -131,8 +131,8 @@ class ModelComparison:
             better = self.cards[names[0]].scored[metric].metric.higher_is_better
             row = [f"{metric} {'↑' if better else '↓'}"]
             for name, won in zip(names, wins, strict=True):
-                found = self.compared[name].scores[metric]
-                text = f"{found.score:.{digits}f} ± {found.half_width:.{digits}f}"
+                compared = self.compared[name].scores[metric]
+                text = f"{compared.score:.{digits}f} ± {compared.half_width:.{digits}f}"
                 row.append(f"**{text}**" if won == len(names) - 1 else text)
             rows.append(row)
         return ["metric", *(f"{name} ({self._rows_of(name)})" if self._thinned else name for name in names)], rows
@@ -159,14 +159,14 @@ class ModelComparison:
         sizes, n = sorted({each.n_rows for each in self.compared.values()}), len(self.differences)
         rows = f"{' or '.join(f'{size:,}' for size in sizes)} rows, {'paired' if self.paired else 'unpaired'}"
         fewer = [f"{name}: {self._subsets_of(name)}" for name in self._thinned]
-        said = [
+        parts = [
             *(rows, *fewer),
             f"± half of the {100 * self.confidence:g} % interval; bold: better than all others "
             f"(Holm over {counted(n, 'comparison')})",
             *unchecked(self.cards),
             f"seed {card.seed}; unbraid {VERSION}.",
         ]
-        return "; ".join(said)
+        return "; ".join(parts)
 
     def save(self, path: str | Path) -> None:
         """Write everything as .json, or as one standalone .html page, or the table as .tex, .md or .csv.
@@ -252,51 +252,54 @@ def compare(
     Reference:
         Holm 1979, for the correction; Kish 1965, for rows with weights; `unbraid.score` for the intervals.
     """
-    level, n_parts = asked_interval(confidence)
-    given = _named(models)
-    largest = max(given.values(), key=lambda each: each.codes.size)
-    kept = sum(each.codes.nbytes + each.factors.nbytes for each in given.values())  # of all, once they are in one order
+    level, n_parts = parse_confidence(confidence)
+    representations = _named(models)
+    largest = max(representations.values(), key=lambda model: model.codes.size)
+    n_bytes = sum(model.codes.nbytes + model.factors.nbytes for model in representations.values())
     named = choose(trusting(metrics), blocks_of(largest))
-    check_memory_of_scores(named, largest.codes, len(largest.names), kept)
-    matched = _matched(given)
-    given = _around_alike(given)
+    check_memory_of_scores(named, largest.codes, len(largest.names), n_bytes)
+    matched = _matched(representations)
+    representations = _around_alike(representations)
     together, notes = paired is not False and not isinstance(matched, str), []
     if paired is not False and isinstance(matched, str):
         if paired:
             raise ValueError(matched)
         notes = [f"unpaired: {matched}"]
     elif not isinstance(matched, str) and together:
-        given = {name: each.keep_rows(matched[name]) for name, each in given.items()}
-    given = _with_repeats(given, together)
+        representations = {name: model.keep_rows(matched[name]) for name, model in representations.items()}
+    representations = _with_repeats(representations, together)
     for name in ("weights", "groups"):
-        _refuse_other(name, given, together)
-    alike = (note_on_neighbours(each, null=True, confidence=True) for each in given.values())
-    notes += next(([note] for found in alike for note in found), [])
-    grouped = next(iter(given.values())).groups is not None
-    subsets = (subsets_of_groups if grouped else subsets_of)(given, seed)
-    notes += (why_fewer_groups if grouped else why_fewer)(given, subsets)
-    cards, models, again = {}, {}, Again(seed, held_out, progress)
-    for name, each in given.items():
-        card = score(each, metrics=metrics, unwanted=unwanted, seed=seed, held_out=held_out, progress=progress)
+        _refuse_other(name, representations, together)
+    neighbour_notes = (note_on_neighbours(model, null=True, confidence=True) for model in representations.values())
+    notes += next(([note] for own_notes in neighbour_notes for note in own_notes), [])
+    grouped = next(iter(representations.values())).groups is not None
+    subsets = (subsets_of_groups if grouped else subsets_of)(representations, seed)
+    notes += (why_fewer_groups if grouped else why_fewer)(representations, subsets)
+    cards, models, settings = {}, {}, ScoreSettings(seed, held_out, progress)
+    for name, model in representations.items():
+        card = score(model, metrics=metrics, unwanted=unwanted, seed=seed, held_out=held_out, progress=progress)
         cards[name], models[name] = replace(card, scored={}, path=name), {}
-        held, apart = set_apart(each, unwanted)
-        views = [(held, card.scored.keys() - apart.keys(), again)]
+        remaining, unwanted_views = split_unwanted(model, unwanted)
+        views = [(remaining, card.scored.keys() - unwanted_views.keys(), settings)]
         views += [
-            (alone, card.scored.keys() & {metric}, replace(again, held_out=None)) for metric, alone in apart.items()
+            (factor_alone, card.scored.keys() & {metric}, replace(settings, held_out=None))
+            for metric, factor_alone in unwanted_views.items()
         ]
-        for view, own, how in views:
-            scored = {metric: found for metric, found in card.scored.items() if metric in own}
-            made, found = sampled(view, replace(card, scored=scored), subsets[name], level, n_parts, how)
-            cards[name] = replace(cards[name], scored={**cards[name].scored, **made.scored})
-            models[name] = {**models[name], **found}
+        for view, own, view_settings in views:
+            scored = {metric: entry for metric, entry in card.scored.items() if metric in own}
+            part_card, samples = sampled(
+                view, replace(card, scored=scored), subsets[name], level, n_parts, view_settings
+            )
+            cards[name] = replace(cards[name], scored={**cards[name].scored, **part_card.scored})
+            models[name] = {**models[name], **samples}
     everywhere = [metric for metric in next(iter(models.values())) if all(metric in own for own in models.values())]
     notes += _notes_on_missing(cards, models)
-    notes += _notes_on_labels(given)
-    sets = {metric: {name: cards[name].scored[metric].mean_over for name in given} for metric in everywhere}
+    notes += _notes_on_labels(representations)
+    sets = {metric: {name: cards[name].scored[metric].mean_over for name in representations} for metric in everywhere}
     pairs = [
         (metric, *pair)
         for metric in everywhere
-        for pair in combinations(given, 2)
+        for pair in combinations(representations, 2)
         if sets[metric][pair[0]] == sets[metric][pair[1]]
     ]
     notes += _notes_on_sets(sets)
@@ -304,15 +307,15 @@ def compare(
     if not everywhere:
         raise ValueError(f"nothing to compare: {'; '.join(notes)}")
     rows = {metric: next(iter(cards.values())).scored[metric].metric for metric in everywhere}
-    found = [_difference(metric, pair, models, level, together, rows[metric].range) for metric, *pair in pairs]
-    differing = {each.metric for each in found if each.low or each.high}
+    differences = [_difference(metric, pair, models, level, together, rows[metric].range) for metric, *pair in pairs]
+    differing = {difference.metric for difference in differences if difference.low or difference.high}
     if differing and (same := [metric for metric in everywhere if metric not in differing]):
-        scores = [f"{metric} ({models[next(iter(given))][metric].score:z.3f})" for metric in same]
+        scores = [f"{metric} ({models[next(iter(representations))][metric].score:z.3f})" for metric in same]
         notes.append(f"left out, since it is the same for every model: {', '.join(scores)}")
         everywhere = [metric for metric in everywhere if metric in differing]
-        found = [each for each in found if each.metric in differing]
+        differences = [difference for difference in differences if difference.metric in differing]
     upward = {metric: row.higher_is_better for metric, row in rows.items()}
-    decided = _decided(found, upward, 1 - level)
+    decided = _decided(differences, upward, 1 - level)
     compared = {
         name: ComparedModel(
             len(subsets[name][0]),
@@ -322,25 +325,25 @@ def compare(
                 for metric in everywhere
             },
         )
-        for name in given
+        for name in representations
     }
     return ModelComparison(cards, compared, decided, level, together, tuple(notes))
 
 
 def _named(models: Models) -> dict[str, Representation]:
     if not isinstance(models, Mapping | list | tuple):
-        wanted = "a mapping from names to Representations or paths, or a list of such"
-        raise ValueError(f"models must be {wanted}; got {type(models).__name__}")
-    for each in models.values() if isinstance(models, Mapping) else models:
-        if not isinstance(each, Representation | str | os.PathLike):
+        expected = "a mapping from names to Representations or paths, or a list of such"
+        raise ValueError(f"models must be {expected}; got {type(models).__name__}")
+    for model in models.values() if isinstance(models, Mapping) else models:
+        if not isinstance(model, Representation | str | os.PathLike):
             made = "unbraid.Representation.of(codes, labels)"
-            raise ValueError(f"a model must be a path or {made}; got {type(each).__name__}")
+            raise ValueError(f"a model must be a path or {made}; got {type(model).__name__}")
     named: Mapping[str, Any] = (
         models
         if isinstance(models, Mapping)
         else {
-            f"model {place}" if isinstance(each, Representation) else str(each): each
-            for place, each in enumerate(models)
+            f"model {place}" if isinstance(model, Representation) else str(model): model
+            for place, model in enumerate(models)
         }
     )
     if len(named) < len(models):
@@ -348,13 +351,14 @@ def _named(models: Models) -> dict[str, Representation]:
     if len(named) < 2:
         raise ValueError(f"give two or more models to compare; got {len(named)}")
     loaded = {
-        name: each if isinstance(each, Representation) else Representation.load(each) for name, each in named.items()
+        name: model if isinstance(model, Representation) else Representation.load(model)
+        for name, model in named.items()
     }
     # Without whole objects, which are other images than the rows that are compared.
-    loaded = {name: replace(each, orbits=None).without_idle_rows() for name, each in loaded.items()}
-    for name, each in loaded.items():
+    loaded = {name: replace(model, orbits=None).without_idle_rows() for name, model in loaded.items()}
+    for name, model in loaded.items():
         try:
-            check_enough(each)
+            check_enough(model)
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
     return loaded
@@ -388,12 +392,14 @@ def _notes_on_sets(sets: Mapping[str, Mapping[str, str]]) -> list[str]:
 
 
 def _notes_on_labels(models: Mapping[str, Representation]) -> list[str]:
-    """What is said of how the factors came about, such as of rows without a label; and of whose, where not of all."""
-    told: dict[str, list[str]] = {}
-    for name, each in models.items():
-        for note in each.notes:
-            told.setdefault(note, []).append(name)
-    return [note if len(names) == len(models) else f"{', '.join(names)}: {note}" for note, names in told.items()]
+    """Notes on the factors, such as on rows without a label, with the models concerned where these are not all."""
+    models_by_note: dict[str, list[str]] = {}
+    for name, representation in models.items():
+        for note in representation.notes:
+            models_by_note.setdefault(note, []).append(name)
+    return [
+        note if len(names) == len(models) else f"{', '.join(names)}: {note}" for note, names in models_by_note.items()
+    ]
 
 
 def _with_repeats(models: Mapping[str, Representation], paired: bool) -> dict[str, Representation]:
@@ -412,12 +418,12 @@ def _with_repeats(models: Mapping[str, Representation], paired: bool) -> dict[st
 
 def _refuse_other(what: str, models: Mapping[str, Representation], paired: bool) -> None:
     """Raises ValueError where weights, or groups, are not of all models, or differ on paired rows."""
-    (name, first), *others = [(name, getattr(each, what)) for name, each in models.items()]
-    for other, each in others:
-        if (first is None) != (each is None):
-            with_them, without = (name, other) if each is None else (other, name)
+    (name, first), *rest = [(name, getattr(values, what)) for name, values in models.items()]
+    for other, values in rest:
+        if (first is None) != (values is None):
+            with_them, without = (name, other) if values is None else (other, name)
             raise ValueError(f"{without} has no {what} of rows, which {with_them} has; give both, or neither")
-        if paired and not np.array_equal(first, each):
+        if paired and not np.array_equal(first, values):
             raise ValueError(f"the {what} of rows of {other} are not those of {name}, though the rows are")
 
 
@@ -427,23 +433,26 @@ def _matched(models: Mapping[str, Representation]) -> dict[str, IntArray] | str:
     Raises:
         ValueError: their factors differ.
     """
-    (name, first), *others = models.items()
-    for other, each in others:
-        if each.names != first.names:
-            raise ValueError(f"the factors of {other} are not those of {name}: {_unlike(name, first, other, each)}")
-        for factor, own, given in zip(first.names, first.kinds, each.kinds, strict=True):
-            if own != given:
-                raise ValueError(f"factor {factor} is {own} in {name} and {given} in {other}: give both the same kinds")
-        for factor, own, given in zip(first.names, first.levels, each.levels, strict=False):
-            if own and given and own != given:
+    (name, first), *rest = models.items()
+    for other, second in rest:
+        if second.names != first.names:
+            raise ValueError(f"the factors of {other} are not those of {name}: {_unlike(name, first, other, second)}")
+        for factor, kind, other_kind in zip(first.names, first.kinds, second.kinds, strict=True):
+            if kind != other_kind:
                 raise ValueError(
-                    f"the levels of factor {factor} are {listed(own)} in {name} and {listed(given)} in {other}"
+                    f"factor {factor} is {kind} in {name} and {other_kind} in {other}: give both the same kinds"
+                )
+        for factor, levels, other_levels in zip(first.names, first.levels, second.levels, strict=False):
+            if levels and other_levels and levels != other_levels:
+                raise ValueError(
+                    f"the levels of factor {factor} are {listed(levels)} in {name} and {listed(other_levels)} "
+                    f"in {other}"
                 )
     if not first.names:
         raise ValueError(f"{name} has no factors to score against: give labels (--labels)")
     orders: dict[str, IntArray] = {name: np.arange(len(first))}
-    for other, each in others:
-        order = _order(first.factors, each.factors)
+    for other, second in rest:
+        order = _order(first.factors, second.factors)
         if order is None:
             return f"the rows of {other} are not those of {name}: their factors do not match"
         orders[other] = order
@@ -485,24 +494,26 @@ def _around_alike(models: Mapping[str, Representation]) -> dict[str, Representat
     return {name: replace(each, sizes=each.sizes or known) for name, each in models.items()}
 
 
-def _order(factors: FloatArray | IntArray, others: FloatArray | IntArray) -> IntArray | None:
-    """Rows of `others` in the order of `factors`, or None where that cannot be told."""
-    if factors.shape != others.shape:
+def _order(factors: FloatArray | IntArray, other_factors: FloatArray | IntArray) -> IntArray | None:
+    """Rows of `other_factors` in the order of `factors`, or None where that is ambiguous."""
+    if factors.shape != other_factors.shape:
         return None
-    if np.array_equal(factors, others):
+    if np.array_equal(factors, other_factors):
         return np.arange(len(factors))
-    place, other_place = np.lexsort(factors.T), np.lexsort(others.T)
-    if not np.array_equal(factors[place], others[other_place]) or len(np.unique(factors, axis=0)) < len(factors):
+    sorted_rows, other_sorted_rows = np.lexsort(factors.T), np.lexsort(other_factors.T)
+    if not np.array_equal(factors[sorted_rows], other_factors[other_sorted_rows]) or len(
+        np.unique(factors, axis=0)
+    ) < len(factors):
         return None
     order = np.empty(len(factors), dtype=np.int64)
-    order[place] = other_place
+    order[sorted_rows] = other_sorted_rows
     return order
 
 
 def _compared(sampled: Sampled, metric: Metric, confidence: float) -> ComparedScore:
     half = float(student(confidence, sampled.degrees) * np.sqrt(sampled.variance))
-    (least, most), found = metric.range, sampled.score
-    return ComparedScore(found, min(max(found - half, least), found), max(min(found + half, most), found))
+    (least, most), score = metric.range, sampled.score
+    return ComparedScore(score, min(max(score - half, least), score), max(min(score + half, most), score))
 
 
 def _difference(
@@ -517,9 +528,9 @@ def _difference(
     from scipy.special import stdtr
 
     first, second = (models[name][metric] for name in pair)
-    apart = first.score - second.score
-    if abs(apart) <= ROUNDING * max(abs(first.score), abs(second.score)):
-        apart = 0.0
+    difference = first.score - second.score
+    if abs(difference) <= ROUNDING * max(abs(first.score), abs(second.score)):
+        difference = 0.0
     if paired:
         between = first.parts[0] - second.parts[0]
         deviation, freedom = float(np.sqrt(first.method.variance(between))), float(first.method.degrees(between))
@@ -528,21 +539,23 @@ def _difference(
         deviation = float(np.sqrt(own.sum()))
         freedom = float(own.sum() ** 2 / np.sum(own**2 / degrees)) if own.any() else float(degrees.min())  # Welch
     half = float(student(confidence, freedom)) * deviation
-    p = float(2 * stdtr(freedom, -abs(apart) / deviation)) if deviation > 0 else float(apart == 0)
-    most = max(reach[1] - reach[0], abs(apart))
-    return Difference(metric, pair[0], pair[1], apart, max(apart - half, -most), min(apart + half, most), p, p, "")
+    p = float(2 * stdtr(freedom, -abs(difference) / deviation)) if deviation > 0 else float(difference == 0)
+    most = max(reach[1] - reach[0], abs(difference))
+    return Difference(
+        metric, pair[0], pair[1], difference, max(difference - half, -most), min(difference + half, most), p, p, ""
+    )
 
 
-def _decided(found: Sequence[Difference], upward: Mapping[str, bool], alpha: float) -> tuple[Difference, ...]:
+def _decided(differences: Sequence[Difference], upward: Mapping[str, bool], alpha: float) -> tuple[Difference, ...]:
     """The same with p corrected for all of them, and which model is better.
 
     Args:
-        found: not yet corrected.
+        differences: not yet corrected.
         upward: of each metric, whether higher is better.
         alpha: a corrected p of at most this decides.
     """
     decided = []
-    for each, p_holm in zip(found, holm([each.p for each in found]), strict=True):
+    for each, p_holm in zip(differences, holm([each.p for each in differences]), strict=True):
         ahead = each.first if (each.difference > 0) == upward[each.metric] else each.second
         better = ahead if p_holm <= alpha and each.difference != 0 else ""
         decided.append(replace(each, p_holm=p_holm, better=better))

@@ -218,8 +218,8 @@ def _cosine(x: FloatArray, y: FloatArray) -> float:
     The sum of products itself ends at 1 or a few units in the last place below, by the processor's kernel.
     """
     sign = np.copysign(1.0, x @ y)
-    apart = x - sign * y
-    return float(sign * (1.0 - 0.5 * (apart @ apart)))
+    difference = x - sign * y
+    return float(sign * (1.0 - 0.5 * (difference @ difference)))
 
 
 def _unit(values: FloatArray) -> FloatArray:

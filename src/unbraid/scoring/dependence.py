@@ -1,4 +1,4 @@
-"""Whether neighbouring rows are more alike than independent rows would be, as those of a recording are."""
+"""Whether neighbouring rows depend on each other, as those of a recording do."""
 
 from dataclasses import replace
 
@@ -20,9 +20,9 @@ def note_on_neighbours(representation: Representation, *, null: bool, confidence
     Of codes and of factors the largest first-order autocorrelation counts. Rows in the order of their factors, as of
     a grid, are alike for that reason alone: then codes count by what is left of them among rows of equal factors.
     """
-    taken = [word for word, asked in (("p-values", null), ("intervals", confidence)) if asked]
+    affected = [word for word, applies in (("p-values", null), ("intervals", confidence)) if applies]
     least = max(ALIKE, SPREADS / np.sqrt(max(len(representation), 1)))
-    if not taken or not representation.names or representation.groups is not None or len(representation) < 3:
+    if not affected or not representation.names or representation.groups is not None or len(representation) < 3:
         return ()
     of_factors = np.array([_autocorrelation(columns) for columns in _as_columns(representation)])
     equal = (representation.factors[1:] == representation.factors[:-1]).all(axis=1)
@@ -36,12 +36,12 @@ def note_on_neighbours(representation: Representation, *, null: bool, confidence
     if of_factors.max() < least or of_codes.max(initial=0.0) < least:
         return ()
     code, factor = int(of_codes.argmax()), int(of_factors.argmax())
-    alike = f"{of_codes[code]:.2f} of {representation.code_labels()[code]}, {of_factors[factor]:.2f} of "
+    strength = f"{of_codes[code]:.2f} of {representation.code_labels()[code]}, {of_factors[factor]:.2f} of "
     advice = "give groups= (--groups)"
     advice += ", or of a time series null='shift' (--null shift)" if null else ""
     return (
-        f"neighbouring rows are alike (autocorrelation {alike}{representation.names[factor]}), and "
-        f"{' and '.join(taken)} take rows as independent; {advice}",
+        f"neighbouring rows are alike (autocorrelation {strength}{representation.names[factor]}), and "
+        f"{' and '.join(affected)} take rows as independent; {advice}",
     )
 
 
@@ -96,27 +96,27 @@ def in_order(factors: FloatArray | IntArray) -> bool:
 
 def _as_columns(representation: Representation) -> list[FloatArray]:
     """Of each factor: a number, cosine and sine of what goes around, or an indicator of each level."""
-    sizes, found = representation.sizes or (0,) * len(representation.names), []
+    sizes, columns = representation.sizes or (0,) * len(representation.names), []
     for values, kind, size in zip(representation.factors.T, representation.kinds, sizes, strict=True):
         values = values.astype(float)
         if kind == "cyclic":
             whole = (values == np.rint(values)).all()
             angles = values * (2 * np.pi / (size or values.max() + 1)) if whole else values
-            found.append(np.stack([np.cos(angles), np.sin(angles)], axis=1))
+            columns.append(np.stack([np.cos(angles), np.sin(angles)], axis=1))
         elif kind == "categorical":
-            found.append((values[:, None] == np.unique(values)).astype(float))
+            columns.append((values[:, None] == np.unique(values)).astype(float))
         else:
-            found.append(values[:, None])
-    return found
+            columns.append(values[:, None])
+    return columns
 
 
 def _of_codes(representation: Representation, runs: IntArray | None) -> FloatArray:
     """(n_codes,); with `runs` (n_samples,) of what is left of the codes less the mean of each run, and within them."""
-    found = []
+    correlations = []
     for part in column_slices(*representation.codes.shape):
         columns = representation.codes[:, part].astype(float)
-        found += [_autocorrelation(column[:, None], runs) for column in columns.T]
-    return np.array(found)
+        correlations += [_autocorrelation(column[:, None], runs) for column in columns.T]
+    return np.array(correlations)
 
 
 def _autocorrelation(columns: FloatArray, runs: IntArray | None = None) -> float:

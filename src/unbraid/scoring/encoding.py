@@ -80,11 +80,11 @@ def encoded_by(
 def _represented(parts: list[list[FloatArray]], index: IntArray, dataset: FactorDataset) -> Representation:
     codes, *posterior = (np.concatenate(each) for each in zip(*parts, strict=True))
     space = dataset.space
-    told: dict[str, Any] = dict(zip(POSTERIOR, posterior, strict=False))
+    posterior_fields: dict[str, Any] = dict(zip(POSTERIOR, posterior, strict=False))
     return Representation(
         codes,
         space.factors(index),
-        **told,
+        **posterior_fields,
         names=space.names,
         kinds=space.kinds,
         sizes=space.turns,

@@ -42,7 +42,7 @@ def score_each(
     with_chance: bool = True,
     progress: Progress | None = None,
 ) -> Generator[tuple[str, Scored | Exception], None, None]:
-    """Each metric with what came of it: its result, NotDefined with the reason, or what else it raised.
+    """Each metric with its result, NotDefined with the reason, or the error that it raised.
 
     Args:
         representation: what to score.
@@ -60,7 +60,7 @@ def score_each(
         if progress is not None:
             progress(name, done, len(chosen))
         started = time.perf_counter()
-        seen, store, held = inputs, work, None
+        seen, store, whole = inputs, work, None
         try:
             try:
                 _refuse_many_models(name, inputs)
@@ -69,16 +69,16 @@ def score_each(
                 unable = "cyclic" not in inputs.kinds or representation.weights is not None
                 if not metric.whole_objects or objects is None or unable:
                     raise
-                held = objects()
-                seen, store = inputs_of(held), {}
-                result = call(metric, seen, context_of(held, seed, None), store)
+                whole = objects()
+                seen, store = inputs_of(whole), {}
+                result = call(metric, seen, context_of(whole, seed, None), store)
             with sharing(store):
                 stated = metric.chance if with_chance and representation.weights is None else None
                 chance = None if stated is None else stated(seen)
-            told = representation if held is None else held
+            described = representation if whole is None else whole
             scored = Scored(
-                metric, result, time.perf_counter() - started, held, chance,
-                factors=told.names, codes=told.code_names,
+                metric, result, time.perf_counter() - started, whole, chance,
+                factors=described.names, codes=described.code_names,
             )  # fmt: skip
             validate(name, scored, inputs.factors.shape[1])
         except Exception as error:
@@ -104,7 +104,7 @@ def _refuse_many_models(name: str, inputs: Inputs) -> None:
 
 
 def of_no_metric(error: Exception) -> bool:
-    """Whether an error costs the whole card: no other metric would do better."""
+    """Whether an error ends the whole card, since every other metric would raise it as well."""
     return isinstance(error, Untrusted) or disk_is_full(error)
 
 
@@ -149,9 +149,9 @@ def _condition(text: str, representation: Representation) -> Callable[[FloatArra
         labels = np.array(factors, dtype=np.float64)
         for column, unit in enumerate(units):
             labels[:, column] *= unit
-        for column, found in enumerate(numbers):
-            if found is not None:
-                labels[:, column] = found[labels[:, column].astype(np.int64)]
+        for column, values in enumerate(numbers):
+            if values is not None:
+                labels[:, column] = values[labels[:, column].astype(np.int64)]
         return holds(labels)
 
     return rows
@@ -187,7 +187,7 @@ def call(metric: Metric, inputs: Inputs, context: Mapping[str, Any], store: Stor
             raise NotDefined("needs factors, and these images have none")
         chosen.pop("kinds", None)
         with interruptible(), sharing(store):
-            result = _of_its_own(metric.function(inputs.codes, **chosen))
+            result = _with_own_arrays(metric.function(inputs.codes, **chosen))
     elif metric.own:
         codes, factors = _read_only(inputs.codes), _read_only(inputs.factors)
         chosen |= {name: check_matrix(chosen[name], name, "n_codes") for name in POSTERIOR if name in chosen}
@@ -197,7 +197,7 @@ def call(metric: Metric, inputs: Inputs, context: Mapping[str, Any], store: Stor
     else:
         with interruptible(), sharing(store):
             known_as_checked(inputs)
-            result = _of_its_own(metric.function(inputs.held, inputs.factors, **chosen))
+            result = _with_own_arrays(metric.function(inputs.held, inputs.factors, **chosen))
     if isinstance(result, int | float | np.number) or getattr(result, "ndim", None) == 0:
         return _Number(float(result))
     if not is_dataclass(result) or not isinstance(getattr(result, metric.headline, None), float | np.floating):
@@ -214,8 +214,8 @@ def _read_only(array: FloatArray) -> FloatArray:
     return view
 
 
-def _of_its_own(result: Any) -> Any:
-    """The result with copies of its arrays, which other results may hold as well."""
+def _with_own_arrays(result: Any) -> Any:
+    """The result with its arrays copied, since other results may share them."""
     if not is_dataclass(result) or isinstance(result, type):
         return result
     return replace(result, **{name: each.copy() for name, each in fields_of(result) if isinstance(each, np.ndarray)})

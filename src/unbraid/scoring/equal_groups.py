@@ -18,17 +18,17 @@ def subsets_of_groups(models: Mapping[str, Representation], seed: int) -> dict[s
     """
     fewest = min(map(n_groups, models.values()))
     least = min(map(_rows_per_group, models.values()))
-    found = {}
-    for name, each in models.items():
-        share = least / _rows_per_group(each)
+    subsets = {}
+    for name, model in models.items():
+        share = least / _rows_per_group(model)
         share = 1.0 if AS_MANY * share >= 1 else share
-        n_chosen = n_groups(each) if n_groups(each) <= AS_MANY * fewest else fewest
-        n_subsets = min(MOST_SUBSETS, n_groups(each) // n_chosen)
-        chosen = permutation(n_groups(each), seed)[: n_chosen * n_subsets].reshape(n_subsets, n_chosen)
-        groups = _groups(each)
+        n_chosen = n_groups(model) if n_groups(model) <= AS_MANY * fewest else fewest
+        n_subsets = min(MOST_SUBSETS, n_groups(model) // n_chosen)
+        chosen = permutation(n_groups(model), seed)[: n_chosen * n_subsets].reshape(n_subsets, n_chosen)
+        groups = _groups(model)
         rows = _some_of_each_group(groups, share, seed)
-        found[name] = [rows[np.isin(groups[rows], own)] for own in chosen]
-    return found
+        subsets[name] = [rows[np.isin(groups[rows], own)] for own in chosen]
+    return subsets
 
 
 def why_fewer_groups(models: Mapping[str, Representation], subsets: Mapping[str, Sequence[IntArray]]) -> list[str]:
@@ -42,19 +42,19 @@ def why_fewer_groups(models: Mapping[str, Representation], subsets: Mapping[str,
             continue
         groups = _groups(models[name])
         n_own = len(np.unique(groups[own[0]]))
-        taken, why = f"{name} is scored on {n_rows:,} of its {n_all:,} rows", []
+        scope, why = f"{name} is scored on {n_rows:,} of its {n_all:,} rows", []
         if n_own < n_groups(models[name]):
-            taken = f"{name} is scored on {n_own:,} of its {n_groups(models[name]):,} groups ({n_rows:,} rows)"
+            scope = f"{name} is scored on {n_own:,} of its {n_groups(models[name]):,} groups ({n_rows:,} rows)"
             why = [f"{fewest} has as many groups"]
         if len(own) > 1:
-            taken = (
+            scope = (
                 f"{name} is scored on {len(own)} disjoint subsets of {n_own:,} of its {n_groups(models[name]):,} "
                 f"groups ({n_rows:,} rows in the first), and its scores are means over them"
             )
         if n_rows < np.isin(groups, groups[own[0]]).sum():
-            taken += ", some rows of each group"
+            scope += ", some rows of each group"
             why.append(f"{shortest} has fewer rows per group")
-        notes.append(f"scores depend on the number of groups and rows: {taken}, drawn with the seed: {', '.join(why)}")
+        notes.append(f"scores depend on the number of groups and rows: {scope}, drawn with the seed: {', '.join(why)}")
     return notes
 
 
@@ -77,5 +77,5 @@ def _some_of_each_group(groups: IntArray, share: float, seed: int) -> IntArray:
     order = order[np.argsort(groups[order], kind="stable")]
     sizes = np.bincount(groups)
     place = np.arange(len(groups)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    kept = np.maximum(1, np.rint(share * sizes))
-    return np.sort(order[place < np.repeat(kept, sizes)])
+    n_drawn = np.maximum(1, np.rint(share * sizes))
+    return np.sort(order[place < np.repeat(n_drawn, sizes)])

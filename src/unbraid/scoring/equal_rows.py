@@ -15,7 +15,7 @@ from unbraid.scoring.comparable_runs import AS_MANY
 from unbraid.scoring.engine import gap_of_rows, score_each
 from unbraid.scoring.interval import FEWEST_ROWS
 from unbraid.scoring.score import FEWEST_PARTS
-from unbraid.scoring.uncertainty import Again, Parts, scores_of_parts, why_constant, with_interval
+from unbraid.scoring.uncertainty import Parts, ScoreSettings, scores_of_parts, why_constant, with_interval
 
 MOST_SUBSETS = 10  # more would shrink the deviation of a difference by less than 5 %
 
@@ -58,14 +58,14 @@ def why_fewer(models: Mapping[str, Representation], subsets: Mapping[str, Sequen
     for name, own in subsets.items():
         if (n_rows := len(own[0])) == len(models[name]):
             continue
-        taken = f"{n_rows:,} of the {len(models[name]):,} rows of {name} are scored, drawn with the seed"
+        scope = f"{n_rows:,} of the {len(models[name]):,} rows of {name} are scored, drawn with the seed"
         if len(own) > 1:
-            taken = (
+            scope = (
                 f"{name} is scored on {len(own)} disjoint subsets of {n_rows:,} of its {len(models[name]):,} rows, "
                 "drawn with the seed, and its scores are means over them"
             )
         counted = "" if models[name].weights is None else ", as its weights count"
-        notes.append(f"scores depend on the number of rows: {taken}, since {smallest} has as many{counted}")
+        notes.append(f"scores depend on the number of rows: {scope}, since {smallest} has as many{counted}")
     return notes
 
 
@@ -78,7 +78,7 @@ class Sampled:
     parts: list[FloatArray]  # of each subset, (n_parts,)
 
     @classmethod
-    def of(cls, subsets: Sequence[tuple[Scored, Parts]]) -> "Sampled":
+    def from_subsets(cls, subsets: Sequence[tuple[Scored, Parts]]) -> "Sampled":
         headline = subsets[0][0].metric.headline
         parts = [each.values[headline] for _, each in subsets]
         return cls(subsets[0][1].method, [scored.headline for scored, _ in subsets], parts)
@@ -107,7 +107,7 @@ def sampled(
     subsets: Sequence[IntArray],
     confidence: float,
     n_parts: int | None,
-    how: Again,
+    settings: ScoreSettings,
 ) -> tuple[ScoreCard, dict[str, Sampled]]:
     """Each metric of the card on subsets of the rows; and the card, with intervals where a subset is all rows.
 
@@ -117,30 +117,34 @@ def sampled(
         subsets: as `subsets_of` gives them.
         confidence: of the intervals.
         n_parts: parts in all, shared among subsets; default what the table of metrics says.
-        how: they are scored.
+        settings: of the scoring.
     """
     if len(subsets[0]) == len(representation):
-        parts, missing = scores_of_parts(representation, card.scored, n_parts, how)
+        parts, missing = scores_of_parts(representation, card.scored, n_parts, settings)
         scored = {
             name: with_interval(each, parts.get(name), missing.get(name, ""), confidence)
             for name, each in card.scored.items()
         }
-        return replace(card, scored=scored), {name: Sampled.of([(scored[name], each)]) for name, each in parts.items()}
+        return replace(card, scored=scored), {
+            name: Sampled.from_subsets([(scored[name], each)]) for name, each in parts.items()
+        }
     rows = {name: _with_parts(each.metric, n_parts, len(subsets)) for name, each in card.scored.items()}
     missing = {name: row.interval for name, row in rows.items() if isinstance(row.interval, str)}
-    found: dict[str, list[tuple[Scored, Parts]]] = {name: [] for name in rows}
+    by_metric: dict[str, list[tuple[Scored, Parts]]] = {name: [] for name in rows}
     for subset in subsets:
         left = {name: row for name, row in rows.items() if name not in missing}
-        its_own = replace(how, held_out=gap_of_rows(how.held_out, len(representation), subset))
+        its_own = replace(settings, held_out=gap_of_rows(settings.held_out, len(representation), subset))
         made, unable = _with_its_parts(representation, subset, left, its_own)
         missing |= unable
         for name, each in made.items():
-            found[name].append(each)
-    said = f"compared on {len(subsets)} × {len(subsets[0]):,} of these rows"
+            by_metric[name].append(each)
+    reason = f"compared on {len(subsets)} × {len(subsets[0]):,} of these rows"
     scored = {
-        name: with_interval(each, None, missing.get(name, said), confidence) for name, each in card.scored.items()
+        name: with_interval(each, None, missing.get(name, reason), confidence) for name, each in card.scored.items()
     }
-    return replace(card, scored=scored), {name: Sampled.of(each) for name, each in found.items() if name not in missing}
+    return replace(card, scored=scored), {
+        name: Sampled.from_subsets(each) for name, each in by_metric.items() if name not in missing
+    }
 
 
 def _with_parts(metric: Metric, n_parts: int | None, n_subsets: int) -> Metric:
@@ -152,23 +156,23 @@ def _with_parts(metric: Metric, n_parts: int | None, n_subsets: int) -> Metric:
 
 
 def _with_its_parts(
-    whole: Representation, own: IntArray, rows: Mapping[str, Metric], how: Again
+    whole: Representation, subset_rows: IntArray, rows: Mapping[str, Metric], settings: ScoreSettings
 ) -> tuple[dict[str, tuple[Scored, Parts]], dict[str, str]]:
     """Each metric of a subset and of its parts, and of those that cannot be scored there, why not."""
-    subset = whole.keep_rows(own)
+    subset = whole.keep_rows(subset_rows)
     scored: dict[str, Scored] = {}
     unable: dict[str, str] = {}
     few = f"{len(subset):,} of the rows cannot be scored"
     try:
         for name, each in score_each(
-            subset, rows, seed=how.seed, held_out=how.held_out, with_chance=False, progress=how.progress
+            subset, rows, seed=settings.seed, held_out=settings.held_out, with_chance=False, progress=settings.progress
         ):
             if isinstance(each, Scored):
                 scored[name] = each
             else:
                 unable[name] = f"{few}: {storable(each)}"
     except ValueError as error:  # of all metrics: a factor that has one level left
-        reason = why_constant(whole, own) or error
+        reason = why_constant(whole, subset_rows) or error
         return {}, dict.fromkeys(rows, f"{few}: {reason}")
-    parts, missing = scores_of_parts(subset, scored, None, how)
+    parts, missing = scores_of_parts(subset, scored, None, settings)
     return {name: (scored[name], each) for name, each in parts.items()}, unable | missing

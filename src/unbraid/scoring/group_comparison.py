@@ -169,16 +169,16 @@ def compare_groups(
     """
     if over not in ("runs", "settings"):
         raise ValueError(f"over must be runs or settings; got {over!r}")
-    apart = [by] if within is None else [within, by]
-    check_columns(frame, apart)
+    grouping = [by] if within is None else [within, by]
+    check_columns(frame, grouping)
     runs = frame  # of which settings are averages
     n_seeds = len(set(frame["seed"].dropna().tolist())) if "seed" in frame else 0
-    frame = frame if over == "runs" else means_with(frame, apart)
+    frame = frame if over == "runs" else means_with(frame, grouping)
     check_number("confidence", confidence, least=0)
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must be inside (0, 1); got {confidence}")
-    wanted = headline_columns(frame) if columns is None else list_of("columns", columns, single=True)
-    chosen = list(dict.fromkeys(wanted))
+    requested = headline_columns(frame) if columns is None else list_of("columns", columns, single=True)
+    chosen = list(dict.fromkeys(requested))
     if not chosen:
         raise ValueError("no column to compare: the study has no metrics")
     outer = [""] * len(frame) if within is None else texts(frame, within)
@@ -220,7 +220,7 @@ def compare_groups(
         )
     corrected = holm([each.p for each in shifts])
     decided = [_decided(each, p_holm, 1 - confidence) for each, p_holm in zip(shifts, corrected, strict=True)]
-    notes = _notes(frame, apart, over, without, constant)
+    notes = _notes(frame, grouping, over, without, constant)
     if unscored:
         notes += (f"{over} without a score are in no mean: {', '.join(unscored)}",)
     return Comparison(by, over, confidence, tuple(groups), tuple(decided), notes, n_seeds)
@@ -249,8 +249,8 @@ def rank_test(first: ArrayLike, second: ArrayLike) -> float:
     if tied and len(together) <= TIED:
         return _p_of_ties(np.rint(2 * together).astype(int), n)
     method = "asymptotic" if tied or len(x) * len(y) > EXACT else "exact"
-    found: Any = mannwhitneyu(x, y, alternative="two-sided", method=method)
-    return float(found.pvalue) if np.isfinite(found.pvalue) else 1.0  # all equal: no rank tells anything
+    result: Any = mannwhitneyu(x, y, alternative="two-sided", method=method)
+    return float(result.pvalue) if np.isfinite(result.pvalue) else 1.0  # all equal: no rank tells anything
 
 
 def _p_of_ties(ranks: IntArray, n: int) -> float:
@@ -259,13 +259,13 @@ def _p_of_ties(ranks: IntArray, n: int) -> float:
     Reference:
         Streitberg & Röhmel 1986, "Exact distributions for permutation and rank tests".
     """
-    ways = np.zeros((n + 1, ranks.sum() + 1))  # how many choices of so many ranks have a sum
-    ways[0, 0] = 1.0
+    counts = np.zeros((n + 1, ranks.sum() + 1))  # how many choices of so many ranks have a sum
+    counts[0, 0] = 1.0
     for rank in ranks.tolist():
-        ways[1:, rank:] += ways[:-1, : ways.shape[1] - rank].copy()
-    sums, middle = np.arange(ways.shape[1]), n * ranks.mean()
+        counts[1:, rank:] += counts[:-1, : counts.shape[1] - rank].copy()
+    sums, middle = np.arange(counts.shape[1]), n * ranks.mean()
     as_far = np.abs(sums - middle) >= abs(ranks[:n].sum() - middle) - 1e-6
-    return float(min(1.0, ways[n, as_far].sum() / ways[n].sum()))
+    return float(min(1.0, counts[n, as_far].sum() / counts[n].sum()))
 
 
 def shift_interval(first: ArrayLike, second: ArrayLike, confidence: float = 0.95) -> tuple[float, float, float]:
@@ -280,10 +280,10 @@ def shift_interval(first: ArrayLike, second: ArrayLike, confidence: float = 0.95
         confidence: in (0, 1).
     """
     x, y = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
-    apart = np.sort((x[:, None] - y).ravel())
+    differences = np.sort((x[:, None] - y).ravel())
     cut = _critical(len(x), len(y), (1 - confidence) / 2)
-    ends = (-np.inf, np.inf) if cut == 0 else (float(apart[cut - 1]), float(apart[-cut]))
-    return float(np.median(apart)), *ends
+    ends = (-np.inf, np.inf) if cut == 0 else (float(differences[cut - 1]), float(differences[-cut]))
+    return float(np.median(differences)), *ends
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -342,21 +342,21 @@ def _decided(shift: Shift, p_holm: float, alpha: float) -> Shift:
     return replace(shift, p_holm=p_holm, better=ahead if sure else "")
 
 
-def _left_out(group: str, of: Sequence[str], columns: Sequence[str]) -> str:
+def _left_out(group: str, excluded: Sequence[str], columns: Sequence[str]) -> str:
     """A group, and in which of the columns it is left out, if not in all."""
-    return group if len(set(of)) == len(columns) else f"{group} (of {', '.join(dict.fromkeys(of))})"
+    return group if len(set(excluded)) == len(columns) else f"{group} (of {', '.join(dict.fromkeys(excluded))})"
 
 
 def _why_none(groups: Sequence[GroupOfRuns], within: str | None, left: str) -> str:
     """Why no two groups can be compared."""
     names = list(dict.fromkeys(each.group for each in groups))
-    apart = "" if len(names) < 2 else f", in different {'columns' if within is None else within + 's'}"
-    whys = [f"there is only {', '.join(names)}{apart}"] if names else []
+    where = "" if len(names) < 2 else f", in different {'columns' if within is None else within + 's'}"
+    whys = [f"there is only {', '.join(names)}{where}"] if names else []
     return "; ".join([*whys, *([f"left out: {left}"] if left else [])]) or "there is none"
 
 
-def _notes(frame: DataFrame, apart: list[str], over: str, left: str, constant: Sequence[str]) -> tuple[str, ...]:
-    notes, by = [], apart[-1]
+def _notes(frame: DataFrame, grouping: list[str], over: str, left: str, constant: Sequence[str]) -> tuple[str, ...]:
+    notes, by = [], grouping[-1]
     if constant:
         notes.append(f"left out, since it is the same for every run: {', '.join(constant)}")
     if left:
@@ -364,7 +364,9 @@ def _notes(frame: DataFrame, apart: list[str], over: str, left: str, constant: S
     if by in IMAGES:
         notes.append("groups are of different images; their scores are of as many rows each")
     of_settings = over == "runs" and by != "setting" and {"family", "setting"} <= set(frame.columns)
-    if of_settings and any(len(rows[["family", "setting"]].drop_duplicates()) > 1 for _, rows in frame.groupby(apart)):
+    if of_settings and any(
+        len(rows[["family", "setting"]].drop_duplicates()) > 1 for _, rows in frame.groupby(grouping)
+    ):
         notes.append(
             "groups hold several settings, and seeds of one setting are alike, so that p values are too small; "
             "compare settings (--over settings) where there are enough of them"

@@ -67,13 +67,13 @@ def _check_cells(frame: DataFrame, where: str, first: int = 1) -> None:
     for column in (name for name in (*NAMES, *COUNTS, DECIDED) if name in frame.columns):
         fault = _unnamed if column in NAMES else _undecodable if column == DECIDED else _uncounted
         for number, cell in enumerate(frame[column].tolist(), start=first):
-            if (_there(cell) or column in NAMES) and (expected := fault(cell)):
-                got = f"got {str(cell)[:LONGEST]!r}" if _there(cell) else "it is empty"
+            if (_is_present(cell) or column in NAMES) and (expected := fault(cell)):
+                got = f"got {str(cell)[:LONGEST]!r}" if _is_present(cell) else "it is empty"
                 raise ValueError(f"{where}: row {number}: {column} must be {expected}; {got}")
 
 
 def _unnamed(cell: Any) -> str:
-    return "" if _there(cell) and str(cell).strip() else "a name"
+    return "" if _is_present(cell) and str(cell).strip() else "a name"
 
 
 def _uncounted(cell: Any) -> str:
@@ -123,9 +123,9 @@ def merge_tables(tables: Mapping[str, DataFrame]) -> DataFrame:
         homes[run] = table
     for name in merged.columns:
         cells = merged[name].tolist()
-        if len({_kind(cell) for cell in cells if _there(cell)}) > 1:
-            merged[name] = [in_words(cell) if _there(cell) else None for cell in cells]
-        elif name in COUNTS and all(map(_there, cells)):
+        if len({_kind(cell) for cell in cells if _is_present(cell)}) > 1:
+            merged[name] = [in_words(cell) if _is_present(cell) else None for cell in cells]
+        elif name in COUNTS and all(map(_is_present, cells)):
             merged[name] = [int(cell) for cell in cells]
     merged.insert(0, TABLE, merged.pop(TABLE))
     return merged
@@ -135,5 +135,5 @@ def _kind(cell: Any) -> str:
     return "text" if isinstance(cell, str) else "truth" if isinstance(cell, bool | np.bool_) else "number"
 
 
-def _there(value: Any) -> bool:
+def _is_present(value: Any) -> bool:
     return value is not None and value == value

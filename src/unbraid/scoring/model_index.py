@@ -36,10 +36,10 @@ def model_index(
     task: str = "feature-extraction",
 ) -> dict[str, Any]:
     """Arguments, result and errors: as for `ScoreCard.to_hf`."""
-    for name, given in (("model", model), ("dataset", dataset), ("task", task)):
-        if not given.strip():
-            raise ValueError(f"{name} must be a name; got {given!r}")
-    about = {"rows": scores.input.n_samples, "factors": [factor.name for factor in scores.input.factors]}
+    for name, text in (("model", model), ("dataset", dataset), ("task", task)):
+        if not text.strip():
+            raise ValueError(f"{name} must be a name; got {text!r}")
+    dataset_args = {"rows": scores.input.n_samples, "factors": [factor.name for factor in scores.input.factors]}
     known = {"config": config, "split": split, "revision": revision}
     result = {
         "task": {"type": task, "name": TASK_NAME},
@@ -47,7 +47,7 @@ def model_index(
             "name": dataset,
             "type": dataset_id or slug(dataset),
             **{name: value for name, value in known.items() if value is not None},
-            "args": about,
+            "args": dataset_args,
         },
         "metrics": [
             {
@@ -112,14 +112,14 @@ def scores_section(scores: SavedScores) -> str:
     """A section in Markdown: the table of scores, and what its columns are."""
     numbers = list(numbers_of(scores))
     confidence = next((each.confidence for each in numbers if each.interval is not None), None)
-    said = f"Scores of {scores.input.n_samples:,} rows, computed with unbraid {scores.unbraid}."
+    text = f"Scores of {scores.input.n_samples:,} rows, computed with unbraid {scores.unbraid}."
     if confidence is not None:
-        said += f" Intervals ({100 * confidence:g} %) are over rows, not over trainings with other seeds."
+        text += f" Intervals ({100 * confidence:g} %) are over rows, not over trainings with other seeds."
     if any(each.by_chance is not None for each in numbers):
-        said += " *By chance* is what the metric gives codes that have nothing to do with the factors."
-    others = [of_another_version(name, each.version) for name, each in scores.metrics.items()]
-    listed = "".join(f"- {in_markdown(each)}\n" for each in others if each)
-    return f"## Scores\n\n{score_table(numbers)}\n{said}\n" + (listed and f"\n{listed}")
+        text += " *By chance* is what the metric gives codes that have nothing to do with the factors."
+    version_notes = [of_another_version(name, each.version) for name, each in scores.metrics.items()]
+    listed = "".join(f"- {in_markdown(each)}\n" for each in version_notes if each)
+    return f"## Scores\n\n{score_table(numbers)}\n{text}\n" + (listed and f"\n{listed}")
 
 
 def _arguments(number: Number, version: str) -> Iterator[tuple[str, Any]]:

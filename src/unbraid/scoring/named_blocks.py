@@ -69,32 +69,32 @@ def units_of(representation: Representation) -> "Named":
     if representation.code_blocks is None:
         raise ValueError("units are the second axis of codes (n_samples, n_units, size), or the blocks of code_blocks")
     n_codes = representation.codes.shape[1]
-    found = _columns("code_blocks", representation.code_blocks, representation.code_names, n_codes)
-    check_blocks("code_blocks", [columns for _, columns in found], n_codes, "codes")
-    return found
+    units = _columns("code_blocks", representation.code_blocks, representation.code_names, n_codes)
+    check_blocks("code_blocks", [columns for _, columns in units], n_codes, "codes")
+    return units
 
 
 Named: TypeAlias = list[tuple[str, tuple[int, ...]]]  # name of each block, or "", and its columns
 
 
-def _columns(argument: str, given: AsGiven | None, names: tuple[str, ...], count: int) -> Named:
-    if given is None:
+def _columns(argument: str, blocks: AsGiven | None, names: tuple[str, ...], count: int) -> Named:
+    if blocks is None:
         return [("", (column,)) for column in range(count)]
-    if isinstance(given, str):
-        pairs = [_halves(part, names) for part in separated(given)]
+    if isinstance(blocks, str):
+        pairs = [_halves(part, names) for part in separated(blocks)]
         listed = [(name, _members(argument, members, names, count)) for name, members in pairs]
-    elif isinstance(given, Mapping):
-        listed = list(given.items())
-    elif isinstance(given, Sequence):
-        listed = [("", block) for block in given]
+    elif isinstance(blocks, Mapping):
+        listed = list(blocks.items())
+    elif isinstance(blocks, Sequence):
+        listed = [("", block) for block in blocks]
     else:
-        raise ValueError(f"{argument} must be a list of blocks, such as [[0, 1], [2]]; got {given!r}")
-    found: Named = []
+        raise ValueError(f"{argument} must be a list of blocks, such as [[0, 1], [2]]; got {blocks!r}")
+    named: Named = []
     for name, block in listed:
         if isinstance(block, str) or not isinstance(block, Sequence) or not len(block):
             raise ValueError(f"{argument}: a block is a list of columns or names; got {block!r}")
-        found.append((name, tuple(_column(argument, member, names, count) for member in block)))
-    return found
+        named.append((name, tuple(_column(argument, member, names, count) for member in block)))
+    return named
 
 
 def _halves(part: str, names: tuple[str, ...]) -> tuple[str, str]:
@@ -124,8 +124,8 @@ def _column(argument: str, member: int | str, names: tuple[str, ...], count: int
     if isinstance(member, str):
         if member not in names:
             of = "factor" if argument == "factor_blocks" else "code"
-            there = ", ".join(names) if names else f"columns 0 to {count - 1}"
-            raise ValueError(f"{argument} names no {of} {member!r}; there are {there}")
+            available = ", ".join(names) if names else f"columns 0 to {count - 1}"
+            raise ValueError(f"{argument} names no {of} {member!r}; there are {available}")
         return names.index(member)
     return member
 
@@ -133,9 +133,9 @@ def _column(argument: str, member: int | str, names: tuple[str, ...], count: int
 def _as_text(blocks: Named, names: tuple[str, ...]) -> str:
     """As the command line takes them."""
 
-    def of(columns: tuple[int, ...]) -> str:
+    def block_text(columns: tuple[int, ...]) -> str:
         if len(columns) > 1 and not names and columns == tuple(range(columns[0], columns[-1] + 1)):
             return f"{columns[0]}-{columns[-1]}"
         return "+".join(names[column] if 0 <= column < len(names) else str(column) for column in columns)
 
-    return joined(f"{name}={of(columns)}" if name else of(columns) for name, columns in blocks)
+    return joined(f"{name}={block_text(columns)}" if name else block_text(columns) for name, columns in blocks)

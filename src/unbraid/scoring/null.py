@@ -1,4 +1,4 @@
-"""What a metric gives where codes and factors have nothing to do with each other: the same rows, moved."""
+"""Null distributions: scores of the same rows with codes moved against factors, so that the two are independent."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -61,8 +61,8 @@ class Null:
         return "shuffled rows" if self.moved == "rows" else f"rows {IN_WORDS[self.moved]}"
 
     @property
-    def asked(self) -> str:
-        """What asks for it again."""
+    def option(self) -> str:
+        """The value of `null` (--null) that repeats it."""
         return f"shift:{len(self.scores)}" if self.moved == "shift" else str(len(self.scores))
 
     def to_dict(self) -> dict[str, object]:
@@ -80,7 +80,7 @@ class Shuffle:
     moved: Moved
     times: int
 
-    def of(self, representation: Representation, seed: int, which: int) -> Representation:
+    def apply(self, representation: Representation, seed: int, which: int) -> Representation:
         """The codes, with their posteriors, beside factors of other rows; the same rows for the same seed and number.
 
         Where single rows are shuffled, codes stay in their places: what is known of them holds for every shuffle.
@@ -88,15 +88,17 @@ class Shuffle:
         Shifts leave the middle half of the factors, and put beside it any other stretch of the codes as long. All
         `times` of them together go evenly through the distances, so that few are no more near or far by luck.
         """
-        kept, moved = self.rows(representation.groups, len(representation), seed, which)
+        factor_rows, moved = self.rows(representation.groups, len(representation), seed, which)
         if self.moved == "rows":
             return _with_labels(representation, np.argsort(moved))
-        return _with_codes(representation if kept is None else representation.keep_rows(kept), representation, moved)
+        return _with_codes(
+            representation if factor_rows is None else representation.keep_rows(factor_rows), representation, moved
+        )
 
     def labels(self, groups: IntArray | None, n_samples: int, seed: int, which: int) -> IntArray | None:
-        """Rows whose factors those of `of` have; None for their own."""
-        kept, moved = self.rows(groups, n_samples, seed, which)
-        return np.argsort(moved) if self.moved == "rows" else kept
+        """Rows whose factors `apply` takes; None where all factors stay in place."""
+        factor_rows, moved = self.rows(groups, n_samples, seed, which)
+        return np.argsort(moved) if self.moved == "rows" else factor_rows
 
     def rows(self, groups: IntArray | None, n_samples: int, seed: int, which: int) -> tuple[IntArray | None, IntArray]:
         """Which rows of the factors stay, None for all of them, and which rows of the codes come beside these."""
@@ -118,9 +120,9 @@ class Shuffle:
         return representation.keep_rows(_stretches(_members(representation.groups, len(representation))))
 
 
-def _with_codes(kept: Representation, source: Representation, rows: IntArray) -> Representation:
+def _with_codes(target: Representation, source: Representation, rows: IntArray) -> Representation:
     moved = {name: getattr(source, name) for name in ("codes", *POSTERIOR)}
-    return replace(kept, **{name: array[rows] for name, array in moved.items() if array is not None})
+    return replace(target, **{name: array[rows] for name, array in moved.items() if array is not None})
 
 
 def _with_labels(representation: Representation, rows: IntArray) -> Representation:
@@ -129,7 +131,7 @@ def _with_labels(representation: Representation, rows: IntArray) -> Representati
     return replace(representation, **{name: each[rows] for name, each in labels.items() if each is not None})
 
 
-def asked_shuffle(null: int | str) -> tuple[bool, int]:
+def parse_null(null: int | str) -> tuple[bool, int]:
     """Whether rows are to be shifted, and how often: 99, "shift" (100 times) or "shift:200".
 
     Raises:
@@ -147,9 +149,9 @@ def shuffle_of(null: int | str, representation: Representation) -> tuple[Shuffle
     """How these rows are moved, None where not at all, and what has to be said of it.
 
     Raises:
-        ValueError: as `asked_shuffle`; or so moved, nothing would change.
+        ValueError: as `parse_null`; or so moved, nothing would change.
     """
-    shifts, times = asked_shuffle(null)
+    shifts, times = parse_null(null)
     groups = representation.groups
     members = _members(groups, len(representation))
     if not times:
@@ -261,7 +263,7 @@ def null_of(
     return Null(score, scores, p, None if above is None else float(above), moved, of_factors)
 
 
-def _chance(own: FloatArray, drawn: FloatArray) -> FloatArray:
-    """The share of draws, along the first axis, that are as great or greater, but for rounding; `own` counts as one."""
-    largest = np.maximum(np.abs(own), np.abs(drawn).max(axis=0, initial=0.0))
-    return (1 + (drawn >= own - ROUNDING * largest).sum(axis=0)) / (1 + len(drawn))
+def _chance(score: FloatArray, drawn: FloatArray) -> FloatArray:
+    """The share of draws, along the first axis, at least as great but for rounding; `score` counts as one of them."""
+    largest = np.maximum(np.abs(score), np.abs(drawn).max(axis=0, initial=0.0))
+    return (1 + (drawn >= score - ROUNDING * largest).sum(axis=0)) / (1 + len(drawn))

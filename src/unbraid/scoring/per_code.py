@@ -143,9 +143,9 @@ def _table(
     names, codes = np.array(factor_names, dtype=object), np.arange(len(shares))
     best, several = shares.argmax(axis=1), len(names) > 1
     live = information[codes, best] > 0
-    others = shares.copy()
-    others[codes, best] = -np.inf
-    second = others.argmax(axis=1)
+    remaining = shares.copy()
+    remaining[codes, best] = -np.inf
+    second = remaining.argmax(axis=1)
     p = np.where(live, p, 1.0)
     return {
         "code": code_names,

@@ -34,9 +34,9 @@ def baselines_of(
         COMPONENTS: principal_components(dataset, width, batch_size, seed),
         **({} if untrained is None else {UNTRAINED: untrained}),
     }
-    found = encoded_by(encoders, drawn(len(dataset), n_samples, seed), dataset, batch_size)
+    representations = encoded_by(encoders, drawn(len(dataset), n_samples, seed), dataset, batch_size)
     return {
-        name: Baseline(found[name], partial(encoded_objects, encode, dataset, n_samples, batch_size, seed))
+        name: Baseline(representations[name], partial(encoded_objects, encode, dataset, n_samples, batch_size, seed))
         for name, encode in encoders.items()
     }
 
@@ -79,10 +79,10 @@ def _directions(centred: FloatArray, width: int) -> FloatArray:
         return np.zeros((n_pixels, width))
     variances, vectors = _eigenvectors(centred if n_rows <= n_pixels else centred.T, width)
     vectors = vectors[:, variances > 1e-12 * variances[0]]
-    found = centred.T @ vectors if n_rows <= n_pixels else vectors
-    found = found / np.linalg.norm(found, axis=0)
-    found = found * np.sign(found[np.abs(found).argmax(axis=0), np.arange(found.shape[1])])
-    return np.hstack([found, np.zeros((n_pixels, width - found.shape[1]))])
+    directions = centred.T @ vectors if n_rows <= n_pixels else vectors
+    directions = directions / np.linalg.norm(directions, axis=0)
+    directions = directions * np.sign(directions[np.abs(directions).argmax(axis=0), np.arange(directions.shape[1])])
+    return np.hstack([directions, np.zeros((n_pixels, width - directions.shape[1]))])
 
 
 def _eigenvectors(short: FloatArray, width: int) -> tuple[FloatArray, FloatArray]:

@@ -23,17 +23,17 @@ def part_scorer(
     chosen: Mapping[str, Metric],
     seed: int,
     held_out: Gap | None,
-    kept: Store | None = None,
+    shared: Store | None = None,
 ) -> PartScorer:
     """A function of rows and names of metrics: the numbers of each on these rows, or why it has none there.
 
     It raises ValueError where none of them can be scored, since a factor is constant there. Arguments are as for
-    `score_each`; `kept` holds what is known of all rows, for scorers of the same metrics by other seeds.
+    `score_each`; `shared` holds what is computed of all rows, for scorers of the same metrics with other seeds.
     """
     context = context_of(representation, seed, held_out)
     if (sizes := representation.known_sizes()) is not None:
         context["sizes"] = sizes
-    with sharing(kept):
+    with sharing(shared):
         whole = inputs_of(representation)
         quick = {
             name: _quick(metric.of_parts, whole, context)
@@ -41,22 +41,24 @@ def part_scorer(
             if metric.of_parts is not None and representation.weights is None
         }
     levels = cache(lambda: levels_by_value(whole))
-    asked = {name for metric in chosen.values() for name in inspect.signature(metric.function).parameters}
-    by_row = [name for name, value in context.items() if isinstance(value, np.ndarray) and name in asked - {"groups"}]
+    parameters = {name for metric in chosen.values() for name in inspect.signature(metric.function).parameters}
+    by_row = [
+        name for name, value in context.items() if isinstance(value, np.ndarray) and name in parameters - {"groups"}
+    ]
 
     def scored(rows: IntArray, names: Iterable[str]) -> dict[str, Numbers | Exception]:
         store: Store = {}
         part = Part(whole, levels, rows)
         its_own = context | {name: context[name][rows] for name in by_row}
         its_own |= {} if part.groups is None else {"groups": part.groups}
-        found: dict[str, Numbers | Exception] = {}
+        results: dict[str, Numbers | Exception] = {}
         for name in names:
             try:
                 with notes_unread(), sharing(store):
-                    found[name] = quick[name](part) if name in quick else _numbers(name, part.inputs, its_own, store)
+                    results[name] = quick[name](part) if name in quick else _numbers(name, part.inputs, its_own, store)
             except Exception as error:
-                found[name] = error
-        return found
+                results[name] = error
+        return results
 
     def _numbers(name: str, part: Inputs, context: Mapping[str, object], store: Store) -> Numbers:
         each = Scored(chosen[name], call(chosen[name], part, context, store), 0.0)
@@ -68,9 +70,9 @@ def part_scorer(
 
 def _quick(of_parts: OfParts, whole: Inputs, context: Mapping[str, object]) -> Callable[[Part], Numbers]:
     """What the metric says of parts; it raises for each part what it raises for all rows."""
-    asked = inspect.signature(of_parts).parameters
+    parameters = inspect.signature(of_parts).parameters
     try:
-        return of_parts(whole, **{name: value for name, value in context.items() if name in asked})
+        return of_parts(whole, **{name: value for name, value in context.items() if name in parameters})
     except Exception as error:
         reason = error
 

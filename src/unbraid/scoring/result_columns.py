@@ -104,7 +104,7 @@ def numbers(frame: DataFrame, column: str) -> FloatArray:
 def texts(frame: DataFrame, column: str) -> list[str]:
     """The cells of a column in words, "" where there is none; an integer column is one of floats where some lack it."""
     cells = zip(frame[column].tolist(), frame[column].notna().tolist(), strict=True)
-    return [in_words(cell) if there else "" for cell, there in cells]
+    return [in_words(cell) if present else "" for cell, present in cells]
 
 
 def in_words(cell: Any) -> str:

@@ -25,10 +25,10 @@ from unbraid.scoring.dependence import note_on_neighbours
 from unbraid.scoring.engine import Gap, Objects, score_each
 from unbraid.scoring.interval import FEWEST_GROUPS, FEWEST_ROWS
 from unbraid.scoring.named_blocks import Blocks
-from unbraid.scoring.null import Shuffle, asked_shuffle, shuffle_of
+from unbraid.scoring.null import Shuffle, parse_null, shuffle_of
 from unbraid.scoring.score_data import Baselines, Confidence, Data, Interval, Rows, align_rows, full_codes, read_data
-from unbraid.scoring.uncertainty import Again, with_baselines, with_intervals, with_nulls
-from unbraid.scoring.unwanted import row_of_unwanted, told_of
+from unbraid.scoring.uncertainty import ScoreSettings, with_baselines, with_intervals, with_nulls
+from unbraid.scoring.unwanted import row_against_null, row_of_unwanted
 
 Named: TypeAlias = str | Metric | Callable[..., Any]
 Value = TypeVar("Value")
@@ -114,8 +114,8 @@ def score(
         note: kinds guessed: factor_0 ordinal, factor_1 ordinal; pass kinds= (--kinds) to change
     """
     _check_arguments(seed, null, baselines, on_error)
-    interval = None if confidence is None else asked_interval(confidence)
-    settings = Again(seed, progress=progress, on_error=ON_ERROR[on_error])
+    interval = None if confidence is None else parse_confidence(confidence)
+    settings = ScoreSettings(seed, progress=progress, on_error=ON_ERROR[on_error])
     rows = align_rows(codes, factors, baselines, held_out, description)
     codes = full_codes(rows, null, confidence)
     if codes is None:
@@ -135,7 +135,7 @@ def _check_arguments(seed: int, null: int | str, baselines: Baselines | None, on
         ValueError: an argument that does not depend on the data is none.
     """
     check_whole("seed", seed, 0, MOST)
-    asked_shuffle(null)
+    parse_null(null)
     if not isinstance(baselines, Mapping | None):
         expected = "codes of the same rows by name, {'PCA': pca_codes}; score_encoder makes them of images by itself"
         raise ValueError(f"baselines must be {expected}; got {type(baselines).__name__}")
@@ -145,7 +145,7 @@ def _check_arguments(seed: int, null: int | str, baselines: Baselines | None, on
         raise ValueError(f"on_error must be 'keep' or 'raise'; got {on_error!r}")
 
 
-def _score_columns(rows: Rows, metrics: Named | Sequence[Named], settings: Again) -> ScoreCard:
+def _score_columns(rows: Rows, metrics: Named | Sequence[Named], settings: ScoreSettings) -> ScoreCard:
     """The card of sparse or wide codes, by the metrics that read them by columns."""
     chosen, failing = choose(trusting(metrics)), settings.on_error
     card = score_wide(rows.codes, rows.factors, chosen, seed=settings.seed, failing=failing, **rows.description)
@@ -206,16 +206,16 @@ class _View(NamedTuple):
 
     representation: Representation
     metrics: Mapping[str, Metric]
-    settings: Again
+    settings: ScoreSettings
     objects: Objects | None
 
 
-def _views(data: Data, plan: _Plan, settings: Again) -> list[_View]:
+def _views(data: Data, plan: _Plan, settings: ScoreSettings) -> list[_View]:
     """All factors but the unwanted ones, and each of these alone, of which `held_out` knows nothing."""
     return [
         _View(plan.representation, plan.metrics, replace(settings, held_out=data.held_out), data.objects),
         *(
-            _View(data.unwanted[name], {name: told_of(*data.unwanted[name].names)}, settings, None)
+            _View(data.unwanted[name], {name: row_against_null(*data.unwanted[name].names)}, settings, None)
             for name in plan.unwanted
         ),
     ]
@@ -301,9 +301,9 @@ def _joined(mappings: Iterable[Mapping[str, Value]]) -> dict[str, Value]:
 
 def _left_out(metrics: Named | Sequence[Named], chosen: Container[str]) -> tuple[str, ...]:
     """What the preset of quick metrics is without."""
-    asked = metrics if isinstance(metrics, Sequence) and not isinstance(metrics, str) else [metrics]
+    requested = metrics if isinstance(metrics, Sequence) and not isinstance(metrics, str) else [metrics]
     slow = [name for name in PRESETS["standard"] if name not in chosen]
-    return (f"'fast' leaves out {', '.join(slow)}",) if "fast" in asked and slow else ()
+    return (f"'fast' leaves out {', '.join(slow)}",) if "fast" in requested and slow else ()
 
 
 def _computed_with(
@@ -355,27 +355,27 @@ def choose(metrics: Named | Sequence[Named], blocks: Blocks | None = None) -> di
     """
     if metrics is None or isinstance(metrics, bool | int | float):
         raise ValueError(f"metrics must be a name, a function or a list of such; got {metrics!r}")
-    asked = [metrics] if isinstance(metrics, str | Metric) or callable(metrics) else list(metrics)
-    if not asked:
+    requested = [metrics] if isinstance(metrics, str | Metric) or callable(metrics) else list(metrics)
+    if not requested:
         raise ValueError("metrics is empty; name at least one, or say 'all'")
     rows = {} if blocks is None else blocks.rows
-    found: dict[str, Metric] = {}
-    for each in asked:
-        for name, row in _rows(each, rows):
-            if name in found and found[name] != row:
+    chosen: dict[str, Metric] = {}
+    for metric in requested:
+        for name, row in _rows(metric, rows):
+            if name in chosen and chosen[name] != row:
                 raise ValueError(f"two metrics are called {name!r}; give one another name with unbraid.metrics.own")
-            found[name] = row
-    return rows | found
+            chosen[name] = row
+    return rows | chosen
 
 
-def _rows(asked: Named, blocked: Container[str]) -> Iterator[tuple[str, Metric]]:
+def _rows(metric: Named, blocked: Container[str]) -> Iterator[tuple[str, Metric]]:
     """Names and rows of what was asked for: a name, of one or a preset, a function, or a row."""
-    if isinstance(asked, str):
-        for name in without_presets([asked]):
+    if isinstance(metric, str):
+        for name in without_presets([metric]):
             if name not in blocked:
-                yield name, _own(name) if is_code(code_of(name)) else _known(name)
+                yield name, _user_metric(name) if is_code(code_of(name)) else _known(name)
         return
-    row = asked if isinstance(asked, Metric) else own(asked)
+    row = metric if isinstance(metric, Metric) else own(metric)
     if row.own and (row.name in MEASURES or row.name in BLOCKED or row.name in PRESETS):
         raise ValueError(f"{row.name!r} is a metric of unbraid; give yours another name with unbraid.metrics.own")
     yield row.name, row
@@ -402,14 +402,14 @@ def _known(name: str) -> Metric:
     return row
 
 
-def _own(name: str) -> Metric:
+def _user_metric(name: str) -> Metric:
     function = imported(name, "metric", f"name it yourself: metrics=[{name!r}]")
     if not (callable(function) or isinstance(function, Metric)):
         raise ValueError(f"metric {name!r} is {type(function).__name__}, and must be a function of (codes, factors)")
     return row_of(function, name, higher_is_better=not lower_is_better(name))
 
 
-def asked_interval(confidence: Confidence) -> Interval:
+def parse_confidence(confidence: Confidence) -> Interval:
     """The level of the intervals asked for, and from how many parts of the rows, where it is said.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What `score` is given, as one representation: rows matched, gaps left out, units and blocks made columns."""
+"""The input of `score` as one representation: rows matched, gaps left out, units and blocks made columns."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,18 +16,18 @@ from unbraid.scoring.baselines import Baseline
 from unbraid.scoring.dependence import with_repeats_as_groups
 from unbraid.scoring.engine import Gap, Objects, gap_of_rows
 from unbraid.scoring.named_blocks import Blocks, blocks_of, units_of
-from unbraid.scoring.null import asked_shuffle
+from unbraid.scoring.null import parse_null
 from unbraid.scoring.scored_codes import (
     ABOUT,
     OF_CODES,
     OF_LABELS,
     WITH_ROWS,
+    check_description,
     described,
-    known_about,
     refuse_gaps,
-    rows_kept,
+    scored_rows,
 )
-from unbraid.scoring.unwanted import check_seen, named, set_apart
+from unbraid.scoring.unwanted import check_seen, named, split_unwanted
 
 Confidence: TypeAlias = float | tuple[float, int]  # the second is the number of parts of the rows
 Interval: TypeAlias = tuple[float, int | None]  # its level, and from how many parts, where that was said
@@ -60,7 +60,7 @@ def align_rows(
         TypeError: an unknown name in `description`.
         ValueError: rows cannot be matched, or a column is to be both groups and a factor.
     """
-    description, notes = known_about(description), ()
+    description, notes = check_description(description), ()
     unwanted, units = named(description.pop("unwanted", ())), description.pop("units", None)
     codes, description = _with_units(codes, description)
     columns = named(description.get("columns", ()), "columns")
@@ -71,11 +71,11 @@ def align_rows(
     baselines = baselines or {}
     if not isinstance(codes, Representation):
         rows = {"codes": codes, "factors": factors, **{name: description.get(name) for name in WITH_ROWS}}
-        rows |= {"held_out": held_out, **{_called(name): values for name, values in baselines.items()}}
+        rows |= {"held_out": held_out, **{_argument_name(name): values for name, values in baselines.items()}}
         rows, notes = match_rows(rows, description.pop("key", None))
         codes, factors, held_out = rows["codes"], rows["factors"], rows["held_out"]
         description |= {name: rows[name] for name in WITH_ROWS if name in description}
-        baselines = {name: rows[_called(name)] for name in baselines}
+        baselines = {name: rows[_argument_name(name)] for name in baselines}
         description |= {"unwanted": unwanted} if unwanted else {}
     dense = description.pop("dense", False)
     return Rows(codes, factors, held_out, baselines, description, unwanted, units, dense, notes)
@@ -120,9 +120,9 @@ def read_data(rows: Rows, null: int | str, interval: Interval | None) -> Data:
     held_out = _mask_of_scored_rows(rows, len(every))
     if rows.units is not None:
         every = by_units(every, rows.units, units_of(every))
-    if (null or interval) and not asked_shuffle(null)[0]:  # shifts are of rows in their order
+    if (null or interval) and not parse_null(null)[0]:  # shifts are of rows in their order
         every = with_repeats_as_groups(every)
-    representation, unwanted = set_apart(every, rows.unwanted)
+    representation, unwanted = split_unwanted(every, rows.unwanted)
     if unwanted and isinstance(held_out, str):
         check_seen(held_out, every.names, representation.names)
     blocks = blocks_of(representation)
@@ -139,15 +139,15 @@ def _mask_of_scored_rows(rows: Rows, n_scored: int) -> Gap | None:
     """`held_out`, of which a mask of all rows loses those that are not scored."""
     n_rows = len(rows.codes) if isinstance(rows.codes, Representation) else len(as_array(rows.codes))
     if np.shape(rows.held_out) == (n_rows,) != (n_scored,):
-        return gap_of_rows(rows.held_out, n_rows, rows_kept(rows.codes, rows.factors, rows.description))
+        return gap_of_rows(rows.held_out, n_rows, scored_rows(rows.codes, rows.factors, rows.description))
     return rows.held_out
 
 
 def needing_full(arguments: Mapping[str, Any]) -> list[str]:
     """Those of the arguments of `score` that are given, and for which codes must be a full array."""
-    given = {name: value for name, value in arguments.items() if name in OF_FULL_CODES and value is not None}
+    present = {name: value for name, value in arguments.items() if name in OF_FULL_CODES and value is not None}
     return [
-        name for name, value in given.items() if not (isinstance(value, int | list | tuple | Mapping) and not value)
+        name for name, value in present.items() if not (isinstance(value, int | list | tuple | Mapping) and not value)
     ]
 
 
@@ -156,39 +156,42 @@ def has_few_columns(codes: Any) -> bool:
     return is_sparse(codes) and codes.shape[-1] <= FEW_COLUMNS
 
 
-def _with_units(codes: Any, about: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+def _with_units(codes: Any, description: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Codes of three axes as columns, and these as blocks."""
     if isinstance(codes, Representation) or getattr(codes, "ndim", 2) != 3:
-        return codes, about
-    if "code_blocks" in about:
+        return codes, description
+    if "code_blocks" in description:
         raise ValueError("codes of three axes are blocks already: leave code_blocks out")
     columns, blocks = in_columns(as_array(codes))
-    return columns, {**about, "code_blocks": blocks}
+    return columns, {**description, "code_blocks": blocks}
 
 
-def _called(baseline: str) -> str:
+def _argument_name(baseline: str) -> str:
     return f"baselines[{baseline!r}]"
 
 
-def _baseline(name: str, given: Any, codes: Any, factors: Any, about: Mapping[str, Any]) -> Baseline:
-    """Of the rows of `codes`, with what `about` says of these."""
-    held, objects = given if isinstance(given, Baseline) else (given, None)
-    called = _called(name)
-    if not isinstance(held, Representation):
-        held = Representation(real_matrix(held, called, "n_codes").astype(np.float64, copy=False))
+def _baseline(name: str, baseline: Any, codes: Any, factors: Any, description: Mapping[str, Any]) -> Baseline:
+    """A baseline on the rows of `codes`, described by the same `description`."""
+    representation, objects = baseline if isinstance(baseline, Baseline) else (baseline, None)
+    argument = _argument_name(name)
+    if not isinstance(representation, Representation):
+        representation = Representation(real_matrix(representation, argument, "n_codes").astype(np.float64, copy=False))
     n_samples = len(codes) if isinstance(codes, Representation) else len(as_array(codes))
-    if len(held) != n_samples:
-        raise ValueError(f"{called} must have as many rows as codes ({n_samples}); got {len(held)}")
-    of_rows = {name: value for name, value in about.items() if name not in OF_CODES}
+    if len(representation) != n_samples:
+        raise ValueError(f"{argument} must have as many rows as codes ({n_samples}); got {len(representation)}")
+    of_rows = {name: value for name, value in description.items() if name not in OF_CODES}
     if not isinstance(codes, Representation):
-        if not all_finite(held.codes):
-            refuse_gaps(held.codes, called, factors, of_rows)
-        return Baseline(described(held.codes, factors, {**of_rows, "log_variances": held.log_variances}), objects)
-    finite_matrix(held.codes, called, "n_codes")
-    known = [factor for factor in codes.names if factor in held.names]
-    if known and not np.array_equal(held.keep_factors(known).factors, codes.keep_factors(known).factors):
-        raise ValueError(f"{called} has other rows than codes: the factors differ")
-    posterior = {part: getattr(held, part) for part in POSTERIOR}
-    alike = replace(codes, codes=held.codes, code_names=held.code_names, **posterior)
+        if not all_finite(representation.codes):
+            refuse_gaps(representation.codes, argument, factors, of_rows)
+        return Baseline(
+            described(representation.codes, factors, {**of_rows, "log_variances": representation.log_variances}),
+            objects,
+        )
+    finite_matrix(representation.codes, argument, "n_codes")
+    known = [factor for factor in codes.names if factor in representation.names]
+    if known and not np.array_equal(representation.keep_factors(known).factors, codes.keep_factors(known).factors):
+        raise ValueError(f"{argument} has other rows than codes: the factors differ")
+    posterior = {part: getattr(representation, part) for part in POSTERIOR}
+    described_codes = replace(codes, codes=representation.codes, code_names=representation.code_names, **posterior)
     of_names = None if objects is None else (lambda: objects().keep_factors(codes.names))
-    return Baseline(described(alike, factors, of_rows), of_names)
+    return Baseline(described(described_codes, factors, of_rows), of_names)

@@ -32,13 +32,16 @@ def score_table(card: Card) -> dict[str, Any]:
     names = card["representation"].names
     rows = {name: _row(name, scored, names) for name, scored in card["scored"].items()}
     chosen = by_question({name: scored["metric"] for name, scored in card["scored"].items()})
-    groups = [{"title": title, "about": about, "rows": [rows[name] for name in own]} for title, about, own in chosen]
-    asked = _again(card)
+    groups = [
+        {"title": title, "about": explanation, "rows": [rows[name] for name in own]}
+        for title, explanation, own in chosen
+    ]
+    options = _again(card)
     return {
         "groups": groups,
         "skipped": _without_score(card["skipped"]),
         "failed": _without_score(card["failed"]),
-        "confidence": f"{100 * float(asked['confidence']):g} %" if "confidence" in asked else None,
+        "confidence": f"{100 * float(options['confidence']):g} %" if "confidence" in options else None,
     }
 
 
@@ -117,14 +120,14 @@ def _that_matter(card: Card, aligned: Sequence[Mapping[str, Any]], spread: Float
 
 def code_scores(card: Card) -> dict[str, FloatArray]:
     """The `per_code` of each metric that has one for every code."""
-    found = {name: getattr(scored["result"], "per_code", None) for name, scored in card["scored"].items()}
+    scores = {name: getattr(scored["result"], "per_code", None) for name, scored in card["scored"].items()}
     shape = (card["representation"].codes.shape[1],)
-    return {name: each for name, each in found.items() if each is not None and np.shape(each) == shape}
+    return {name: values for name, values in scores.items() if values is not None and np.shape(values) == shape}
 
 
 def alignments(card: Card) -> list[dict[str, Any]]:
     """The distinct one-to-one alignments that results hold, each with the metrics that share it."""
-    found: list[dict[str, Any]] = []
+    distinct: list[dict[str, Any]] = []
     for name, scored in card["scored"].items():
         codes = getattr(scored["result"], "alignment", None)
         if codes is None or np.shape(codes) != (len(card["representation"].names),):
@@ -132,36 +135,36 @@ def alignments(card: Card) -> list[dict[str, Any]]:
         listed = [int(code) for code in codes]
         if max(listed, default=-1) >= card["representation"].codes.shape[1]:  # of a metric of the user's own
             continue
-        same = next((each for each in found if each["codes"] == listed), None)
+        same = next((alignment for alignment in distinct if alignment["codes"] == listed), None)
         if same is None:
-            found.append({"codes": listed, "metrics": [name]})
+            distinct.append({"codes": listed, "metrics": [name]})
         else:
             same["metrics"].append(name)
-    return found
+    return distinct
 
 
 def matrices(card: Card) -> list[dict[str, Any]]:
     """The distinct (n_codes, n_factors) importance and information matrices, each with the metrics that share it."""
     shape = (card["representation"].codes.shape[1], card["representation"].factors.shape[1])
-    found: list[dict[str, Any]] = []
+    distinct: list[dict[str, Any]] = []
     for field, quantity in (("mutual_information", "mutual information"), ("importance", "importance")):
         for name, scored in card["scored"].items():
             matrix = getattr(scored["result"], field, None)
             if matrix is None or np.shape(matrix) != shape or not np.isfinite(matrix).all():
                 continue
-            same = next((each for each in found if np.array_equal(each["matrix"], matrix)), None)
+            same = next((entry for entry in distinct if np.array_equal(entry["matrix"], matrix)), None)
             if same is None:
-                found.append({"matrix": np.asarray(matrix, float), "quantity": quantity, "metrics": [name]})
+                distinct.append({"matrix": np.asarray(matrix, float), "quantity": quantity, "metrics": [name]})
             elif name not in same["metrics"]:
                 same["metrics"].append(name)
-    return found
+    return distinct
 
 
 def factor_table(
-    card: Card, found: Sequence[Mapping[str, Any]], aligned: Sequence[Mapping[str, Any]], dead: IntArray
+    card: Card, matrix_entries: Sequence[Mapping[str, Any]], aligned: Sequence[Mapping[str, Any]], dead: IntArray
 ) -> dict[str, Any]:
     """For each factor the code it was aligned with, and the code that each matrix puts first with its share."""
-    first = [(each["metrics"], _first_codes(each["matrix"])) for each in found]
+    first = [(each["metrics"], _first_codes(each["matrix"])) for each in matrix_entries]
     labels = card["representation"].code_labels()
     rows = []
     for k, factor in enumerate(card["representation"].names):
@@ -178,7 +181,7 @@ def factor_table(
         )
     return {
         "own": [each["metrics"] for each in aligned],
-        "choices": [{"metrics": each["metrics"], "quantity": each["quantity"]} for each in found],
+        "choices": [{"metrics": each["metrics"], "quantity": each["quantity"]} for each in matrix_entries],
         "rows": rows,
     }
 
@@ -346,10 +349,10 @@ def _code_cell(
 def _reproduce(card: Card) -> dict[str, str | None]:
     decided = next((each for name, each in card.get("computed_with", {}).items() if name in BLOCKED), {})
     blocks = {name: decided[name] for name in ("code_blocks", "factor_blocks") if name in decided}
-    apart = card.get("unwanted", {})
-    unwanted = list(apart.values())
+    unwanted_rows = card.get("unwanted", {})
+    unwanted = list(unwanted_rows.values())
     rows = (*card["scored"], *card["skipped"], *card["failed"])
-    chosen = [name for name in rows if name not in BLOCKED and name not in apart]
+    chosen = [name for name in rows if name not in BLOCKED and name not in unwanted_rows]
     every = set(chosen) == set(PRESETS["standard"])
     only = "" if every else f"metrics={chosen!r}, "
     only += f"unwanted={unwanted!r}, " if unwanted else ""
@@ -363,15 +366,15 @@ def _reproduce(card: Card) -> dict[str, str | None]:
     only += "weights=counts, " if weighted else ""
     only += "groups=groups, " if grouped else ""
     finish = f'{only}seed={card["seed"]})\ncard.save("scores.html")'
-    beside = any(each.get("baselines") for each in card["scored"].values())
+    with_baselines = any(each.get("baselines") for each in card["scored"].values())
     if card["path"] is None:
-        if beside:
+        if with_baselines:
             call = "unbraid.score_encoder(encode, dataset, baselines=True, untrained=untrained, "
             return {"command": None, "python": f"import unbraid\n\ncard = {call}{finish}"}
         representation = card["representation"]
         kinds = representation.kinds
-        told = dict(zip(representation.names, kinds, strict=True)) if unwanted else list(kinds)
-        arguments = f"kinds={told!r}, names={[*representation.names, *unwanted]!r}, "
+        kinds_by_name = dict(zip(representation.names, kinds, strict=True)) if unwanted else list(kinds)
+        arguments = f"kinds={kinds_by_name!r}, names={[*representation.names, *unwanted]!r}, "
         if representation.sizes is not None and "cyclic" in kinds:  # how far around they go
             arguments += f"sizes={[*representation.sizes, *[0] * len(unwanted)]!r}, "
         return {
@@ -391,7 +394,7 @@ def _reproduce(card: Card) -> dict[str, str | None]:
     words += [] if card["held_out"] is None else ["--held-out", card["held_out"]]
     words += [word for name, text in blocks.items() for word in (f"--{name.replace('_', '-')}", text)]
     words += [word for name, value in again.items() for word in (f"--{name}", value)]
-    words += ["--baselines"] if beside else []
+    words += ["--baselines"] if with_baselines else []
     words += ["--seed", str(card["seed"]), "--html", "scores.html"]
     command = shlex.join(words)
     if options:  # of labels that no file of codes holds
@@ -400,7 +403,7 @@ def _reproduce(card: Card) -> dict[str, str | None]:
     columns = f", columns={[*card['chosen_factors'], *unwanted]!r}" if card["chosen_factors"] else ""
     load = f"Representation.example(){named}" if example else f"Representation.load({card['path']!r}{columns})"
     python = f"import unbraid\n\nrepresentation = unbraid.{load}\ncard = unbraid.score(representation, {finish}"
-    if beside:
+    if with_baselines:
         call = f"unbraid.score(run.codes(){named}, orbits=run.objects, baselines=run.baselines(), {finish}"
         python = f"import unbraid\n\nrun = unbraid.load_run({card['path']!r})\ncard = {call}"
     return {"command": command, "python": python}
@@ -410,6 +413,6 @@ def _again(card: Card) -> dict[str, str]:
     """How rows were moved and how often, and how sure intervals are, where that was asked for."""
     nulls = (each["null"] for each in card["scored"].values())
     intervals = (each["intervals"] for each in card["scored"].values())
-    shuffles = next((each.asked for each in nulls if each is not None), None)
+    shuffles = next((each.option for each in nulls if each is not None), None)
     confidence = next((f"{each.confidence:g}" for each in intervals if each is not None), None)
     return {name: value for name, value in (("null", shuffles), ("confidence", confidence)) if value is not None}

@@ -27,13 +27,13 @@ LETTERS = 14  # in an inch of a line of text
 
 
 def hinton_figures(
-    card: Card, found: Sequence[Mapping[str, Any]], aligned: Sequence[Mapping[str, Any]], dead: IntArray
+    card: Card, matrix_entries: Sequence[Mapping[str, Any]], aligned: Sequence[Mapping[str, Any]], dead: IntArray
 ) -> list[dict[str, Any]]:
     """One Hinton diagram per distinct matrix."""
     figures = []
     alignment = np.array(aligned[0]["codes"] if aligned else [-1] * len(card["representation"].names))
-    for index, each in enumerate(found):
-        matrix = each["matrix"]
+    for index, entry in enumerate(matrix_entries):
+        matrix = entry["matrix"]
         rows, columns = _largest(np.abs(matrix).sum(axis=1), HINTON_ROWS), np.arange(matrix.shape[1])[:HINTON_COLUMNS]
         shown = matrix[np.ix_(rows, columns)]
         place = {int(row): i for i, row in enumerate(rows)}
@@ -47,14 +47,14 @@ def hinton_figures(
             greyed=[place[int(row)] for row in dead if int(row) in place],
             alignment=[place.get(int(alignment[k]), -1) for k in columns],
         )
-        metrics, largest = ", ".join(each["metrics"]), float(np.abs(matrix).max())
+        metrics, largest = ", ".join(entry["metrics"]), float(np.abs(matrix).max())
         figures.append(
             {
-                "title": _listed(each["metrics"]),
-                "svg": _svg(axes, f"hinton{index}", f"Hinton diagram of the {each['quantity']} matrix of {metrics}"),
-                "quantity": each["quantity"],
+                "title": _listed(entry["metrics"]),
+                "svg": _svg(axes, f"hinton{index}", f"Hinton diagram of the {entry['quantity']} matrix of {metrics}"),
+                "quantity": entry["quantity"],
                 "largest": number_text(largest),
-                "unit": " nats" if each["quantity"] == "mutual information" else "",
+                "unit": " nats" if entry["quantity"] == "mutual information" else "",
                 "cut": _cut(
                     (len(rows), len(matrix), "codes of largest total"), (len(columns), matrix.shape[1], "first factors")
                 ),
@@ -77,15 +77,15 @@ def scatter_figures(card: Card, matrix: FloatArray | None, dead: IntArray) -> li
     if matrix is None:
         return []
     codes, factors = _sample(card)
-    held = card["representation"]
-    levels, periods, labels = held.levels, held.periods, held.code_labels()
+    representation = card["representation"]
+    levels, periods, labels = representation.levels, representation.periods, representation.code_labels()
     figures = []
-    for k, (name, kind) in enumerate(zip(held.names[:SCATTERED_FACTORS], held.kinds, strict=False)):
+    for k, (name, kind) in enumerate(zip(representation.names[:SCATTERED_FACTORS], representation.kinds, strict=False)):
         related = [int(code) for code in np.argsort(-np.abs(matrix[:, k]), kind="stable")[:2] if matrix[code, k] != 0]
         if not related:
             figures.append({"title": name, "svg": None, "text": "No code is related to this factor."})
             continue
-        size = None if held.sizes is None else held.sizes[k]
+        size = None if representation.sizes is None else representation.sizes[k]
         how: dict[str, Any] = {"kind": kind, "size": size, "max_points": DOTS}
         code, buried = related[0], related[0] in dead
         axes = plot_factor_code(
@@ -151,17 +151,21 @@ def symmetry_figures(card: Card) -> list[dict[str, Any]]:
         result = scored["result"]
         if not all(hasattr(result, field) for field in ("projected", "angles", "dispersion", "subgroups")):
             continue
-        held = scored["objects"] or card["representation"]
-        if len(result.angles) != len(held):
+        representation = scored["objects"] or card["representation"]
+        if len(result.angles) != len(representation):
             continue
-        rows = first_object(held, result.subgroups)
-        others = "" if len(rows) == len(held) else " Samples that share the first one's levels of the other factors."
+        rows = first_object(representation, result.subgroups)
+        restriction = (
+            ""
+            if len(rows) == len(representation)
+            else " Samples that share the first one's levels of the other factors."
+        )
         for subgroup, factor in enumerate(result.subgroups[:SUBGROUPS]):
-            name = held.names[factor]
+            name = representation.names[factor]
             axes = plot_symmetry(result, subgroup=subgroup, rows=rows)
             label = f"Embeddings in the plane of {name}, coloured by its angle"
             svg = _svg(axes, f"plane-{metric}-{subgroup}", label, crop=False)
-            figures.append({"title": f"{name}: its plane", "svg": svg, "text": f"Coloured by angle.{others}"})
+            figures.append({"title": f"{name}: its plane", "svg": svg, "text": f"Coloured by angle.{restriction}"})
             axes = plot_dispersion(result, subgroup=subgroup)
             label = f"Dispersion left by each frequency of {name}"
             svg = _svg(axes, f"dispersion-{metric}-{subgroup}", label, crop=False)
@@ -170,10 +174,10 @@ def symmetry_figures(card: Card) -> list[dict[str, Any]]:
     return figures
 
 
-def first_object(held: Representation, cyclic: Sequence[int] | IntArray) -> IntArray:
+def first_object(representation: Representation, cyclic: Sequence[int] | IntArray) -> IntArray:
     """Rows that agree with the first in all factors that are not cyclic: only they share a plane."""
-    others = np.delete(held.factors, np.asarray(cyclic, dtype=int), axis=1)
-    return np.flatnonzero((others == others[0]).all(axis=1))
+    fixed_levels = np.delete(representation.factors, np.asarray(cyclic, dtype=int), axis=1)
+    return np.flatnonzero((fixed_levels == fixed_levels[0]).all(axis=1))
 
 
 def _svg(axes: Axes, name: str, label: str, *, crop: bool = True) -> Markup:

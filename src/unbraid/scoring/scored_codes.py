@@ -30,23 +30,23 @@ ADDED = ("weights", "groups", "code_blocks", "factor_blocks", "orbits")
 PLAIN = ("names", "kinds", "sizes", "log_variances", "unwanted", *ADDED)  # what `_of_numbers` takes
 
 
-def known_about(about: Mapping[str, Any]) -> dict[str, Any]:
-    """What was given of it.
+def check_description(description: Mapping[str, Any]) -> dict[str, Any]:
+    """The description without arguments that are None.
 
     Raises:
         TypeError: a name that is unknown.
     """
-    for name in about:
+    for name in description:
         if name not in ABOUT:
             raise TypeError(f"score() has no argument {name!r}; {suggestion(name, (*ABOUT, 'metrics', 'factors'))}")
-    return {name: value for name, value in about.items() if value is not None}
+    return {name: value for name, value in description.items() if value is not None}
 
 
-def described(codes: ArrayLike | Representation, factors: Any, about: Mapping[str, Any]) -> Representation:
-    """Codes with their factors and whatever else is known of them, checked, without rows that stand for none."""
-    representation = _representation(codes, factors, about)
-    given = {name: getattr(representation, name) for name in POSTERIOR}
-    checked = {name: finite_matrix(array, name, "n_codes") for name, array in given.items() if array is not None}
+def described(codes: ArrayLike | Representation, factors: Any, description: Mapping[str, Any]) -> Representation:
+    """The checked representation of codes, factors and their description, without rows of weight 0."""
+    representation = _representation(codes, factors, description)
+    posterior = {name: getattr(representation, name) for name in POSTERIOR}
+    checked = {name: finite_matrix(array, name, "n_codes") for name, array in posterior.items() if array is not None}
     representation = replace(representation, **checked).without_idle_rows()
     notes = list(representation.notes)
     if representation.weights is not None:
@@ -60,70 +60,72 @@ def described(codes: ArrayLike | Representation, factors: Any, about: Mapping[st
     return replace(representation, notes=tuple(notes))
 
 
-def rows_kept(codes: ArrayLike | Representation, factors: Any, about: Mapping[str, Any]) -> IntArray:
-    """(n_kept,) places of the rows that `described` keeps: those that lack no label, and stand for one at least."""
+def scored_rows(codes: ArrayLike | Representation, factors: Any, description: Mapping[str, Any]) -> IntArray:
+    """(n_scored,) indices of the rows that `described` keeps: those that lack no label and have a weight above 0."""
     if isinstance(codes, Representation):
-        return np.flatnonzero(check_weights(about.get("weights", codes.weights), len(codes)))
+        return np.flatnonzero(check_weights(description.get("weights", codes.weights), len(codes)))
     places = np.arange(float(len(as_array(codes))))[:, None]
-    of_rows = {name: each for name, each in about.items() if name not in OF_CODES}
+    of_rows = {name: each for name, each in description.items() if name not in OF_CODES}
     return described(places, factors, of_rows).codes[:, 0].astype(np.int64)
 
 
-def _representation(codes: ArrayLike | Representation, factors: Any, about: Mapping[str, Any]) -> Representation:
+def _representation(codes: ArrayLike | Representation, factors: Any, description: Mapping[str, Any]) -> Representation:
     if isinstance(codes, Representation):
-        return _with_more(codes, {} if factors is None else {"factors": factors}, about)
-    groups, kinds = about.get("groups"), about.get("kinds")
-    plain = about.keys() <= {*PLAIN} and not isinstance(groups, str) and not isinstance(kinds, Mapping)
+        return _with_more(codes, {} if factors is None else {"factors": factors}, description)
+    groups, kinds = description.get("groups"), description.get("kinds")
+    plain = description.keys() <= {*PLAIN} and not isinstance(groups, str) and not isinstance(kinds, Mapping)
     if factors is not None and plain and is_plain(factors):
-        return _of_numbers(codes, factors, about)
-    matrix = _kept(real_matrix(codes, "codes", "n_codes"))
-    held = Representation.of(matrix, factors, **{"code_names": column_names(codes), **about})
-    if not all_finite(held.codes):
-        refuse_gaps(matrix, "codes", factors, about)
-    return held
+        return _of_numbers(codes, factors, description)
+    matrix = _as_floats(real_matrix(codes, "codes", "n_codes"))
+    representation = Representation.of(matrix, factors, **{"code_names": column_names(codes), **description})
+    if not all_finite(representation.codes):
+        refuse_gaps(matrix, "codes", factors, description)
+    return representation
 
 
-def refuse_gaps(matrix: FloatArray, name: str, factors: Any, about: Mapping[str, Any]) -> None:
+def refuse_gaps(matrix: FloatArray, name: str, factors: Any, description: Mapping[str, Any]) -> None:
     """Raises ValueError where a row that has all labels is not finite; the message names it as it was given."""
     labelled = np.zeros_like(matrix)
-    rows = rows_kept(matrix, factors, {each: value for each, value in about.items() if each != "weights"})
+    rows = scored_rows(matrix, factors, {each: value for each, value in description.items() if each != "weights"})
     labelled[rows] = matrix[rows]
     finite_matrix(labelled, name, "n_codes")
 
 
-def _with_more(representation: Representation, factors: dict[str, Any], about: Mapping[str, Any]) -> Representation:
-    """A Representation with what it has not."""
-    if "key" in about:
+def _with_more(
+    representation: Representation, factors: dict[str, Any], description: Mapping[str, Any]
+) -> Representation:
+    """A Representation with the parts of the description that it lacks."""
+    if "key" in description:
         raise ValueError("key is for frames: the rows of a Representation are matched already")
-    own = [name for name in about if name not in ADDED or getattr(representation, name) is not None]
+    own = [name for name in description if name not in ADDED or getattr(representation, name) is not None]
     if twice := [*factors, *own]:
         raise ValueError(f"a Representation brings its own {' and '.join(twice)}; give one or the other")
-    if isinstance(column := about.get("groups"), str):
+    if isinstance(column := description.get("groups"), str):
         blocks = None if representation.factor_blocks is None else blocks_of(representation)
         representation = grouped_by(representation, column)
         if blocks is not None:  # by names: places have changed
             representation = replace(representation, factor_blocks=blocks.text_of_factors)
-        about = {name: value for name, value in about.items() if name != "groups"}
-    return replace(representation, **about)
+        description = {name: value for name, value in description.items() if name != "groups"}
+    return replace(representation, **description)
 
 
-def _of_numbers(codes: ArrayLike, factors: ArrayLike, about: Mapping[str, Any]) -> Representation:
+def _of_numbers(codes: ArrayLike, factors: ArrayLike, description: Mapping[str, Any]) -> Representation:
     # Checked before the Representation is built, so that every wrong argument is named as score names it.
-    names = None if about.get("names") is None else list_of("names", about["names"])
+    names = None if description.get("names") is None else list_of("names", description["names"])
     try:
-        inputs = check_inputs(codes, factors, about.get("kinds"))
+        inputs = check_inputs(codes, factors, description.get("kinds"))
     except ValueError as error:
         raise ValueError(with_names(str(error), () if names is None else names)) from None
-    checked: dict[str, Any] = {"code_names": column_names(codes), **about}
+    checked: dict[str, Any] = {"code_names": column_names(codes), **description}
     checked.pop("unwanted", None)
     for name in ("names", "sizes"):
-        if name in about:
-            check_entries(name, about[name], inputs.n_factors)
-            checked[name] = tuple(about[name])
+        if name in description:
+            check_entries(name, description[name], inputs.n_factors)
+            checked[name] = tuple(description[name])
     for name, check in (("weights", check_weights), ("groups", check_groups)):
-        if name in about:
-            checked[name] = check(about[name], inputs.n_samples)
-    if "kinds" in about:
+        if name in description:
+            checked[name] = check(description[name], inputs.n_samples)
+    if "kinds" in description:
         checked["kinds"] = inputs.kinds
     else:
         if names is None:
@@ -131,9 +133,9 @@ def _of_numbers(codes: ArrayLike, factors: ArrayLike, about: Mapping[str, Any]) 
         for name, column in zip(names or range(inputs.n_factors), inputs.factors.T, strict=False):
             if why_no_factor("", column, text=False) == NUMBERS_ROWS:
                 raise ValueError(f"factors column {name} {NUMBERS_ROWS}: leave it out, or give its kind (kinds=)")
-    return Representation(_kept(inputs.held), as_array(factors), **checked)
+    return Representation(_as_floats(inputs.held), as_array(factors), **checked)
 
 
-def _kept(codes: Any) -> FloatArray:
+def _as_floats(codes: Any) -> FloatArray:
     """Floats as precise as they came, since in double precision they would take the more memory; all else as these."""
     return codes if codes.dtype.kind == "f" else codes.astype(np.float64)

@@ -15,11 +15,11 @@ PART = re.compile(r", (?=\w+=)")
 
 
 def brief_settings(settings: Iterable[Key]) -> dict[Key, str]:
-    """What tells each setting from the others beside it.
+    """Names of settings, shortened to what differs between them.
 
     The name of a setting, "beta=4, network=dense, steps=2000", is the same in every table. Shown among others, a part
-    that all settings of its family have is left out; where the family has one setting only, what other families have
-    as well, and nobody otherwise.
+    that all settings of its family have is left out; where the family has a single setting, a part that all other
+    families have as well.
 
     Example:
         >>> list(brief_settings([("vae", "beta=1, steps=9"), ("vae", "beta=4, steps=9"), ("pca", "steps=9")]).values())
@@ -27,14 +27,14 @@ def brief_settings(settings: Iterable[Key]) -> dict[Key, str]:
     """
     parts = {key: [part for part in PART.split(key[1]) if part] for key in dict.fromkeys(settings)}
     families = {family for family, _ in parts}
-    found = {}
+    names = {}
     for (family, setting), own in parts.items():
-        beside = [set(each) for (other, _), each in parts.items() if other == family]
-        shared = set.intersection(*beside)
-        if len(beside) == 1 and len(families) > 1:
+        siblings = [set(each) for (other, _), each in parts.items() if other == family]
+        shared = set.intersection(*siblings)
+        if len(siblings) == 1 and len(families) > 1:
             shared = {part for part in shared if _everywhere(part, family, parts)}
-        found[family, setting] = printable(", ".join(part for part in own if part not in shared))
-    return found
+        names[family, setting] = printable(", ".join(part for part in own if part not in shared))
+    return names
 
 
 def _everywhere(part: str, family: str, parts: Mapping[Key, list[str]]) -> bool:

@@ -1,4 +1,4 @@
-"""Put metrics through codes of known faults: does each do what it claims?"""
+"""Stress test: metrics on codes with known faults, and whether each does what it claims."""
 
 import functools
 import math
@@ -214,33 +214,33 @@ def stress(
     if best is not None:
         check_number("best", best)
     chosen, through = _rows(metrics, _claims(claims), higher_is_better), _cases(cases)
-    found: dict[str, dict[str, Scored | Exception]] = {name: {} for name in chosen}
+    results: dict[str, dict[str, Scored | Exception]] = {name: {} for name in chosen}
     for done, (situation, case) in enumerate(through.items()):
         if progress is not None:
             progress(situation, done, len(through))
-        held = case(np.random.default_rng(seed))
-        for name, scored in scored_each(held, chosen, seed=seed):
-            found[name][situation] = scored
+        representation = case(np.random.default_rng(seed))
+        for name, scored in scored_each(representation, chosen, seed=seed):
+            results[name][situation] = scored
             if value is not None and isinstance(scored, Scored):
                 _check_value(name, value, _values(chosen[name], {situation: scored}))
     return tuple(
-        _judged(name, row, each, claimed, found[name], best)
+        _judged(name, row, judged_value, claimed, results[name], best)
         for name, row in chosen.items()
-        for each, claimed in _values(row, found[name]).items()
-        if value is None or each == value
+        for judged_value, claimed in _values(row, results[name]).items()
+        if value is None or judged_value == value
     )
 
 
 def scored_each(case: Representation, chosen: Mapping[str, Metric], *, seed: int = 0) -> list[tuple[str, Any]]:
     """Each metric with its `Scored`, or the error that it raised; attributes of two values where it reads these."""
     for_halves = {name: row for name, row in chosen.items() if row.binary}
-    others = {name: row for name, row in chosen.items() if not row.binary}
+    regular = {name: row for name, row in chosen.items() if not row.binary}
     results = []
-    for held, rows in ((case, others), (in_halves(case), for_halves)):
+    for representation, rows in ((case, regular), (in_halves(case), for_halves)):
         if rows:
-            gap = GAP if held.names == SPACE.names else upper_corner
-            held_out = None if held is not case else gap
-            with closing(score_each(held, rows, seed=seed, held_out=held_out, with_chance=False)) as each:
+            gap = GAP if representation.names == SPACE.names else upper_corner
+            held_out = None if representation is not case else gap
+            with closing(score_each(representation, rows, seed=seed, held_out=held_out, with_chance=False)) as each:
                 results += list(each)
     return results
 
@@ -270,19 +270,19 @@ def rows_named(metrics: Sequence[Named], *, higher_is_better: bool = True) -> di
     """
     rows: dict[str, Metric] = {}
     functions: dict[str, Callable[..., Any]] = {}
-    for each in metrics:
-        if callable(each) and not isinstance(each, Metric):
-            name = f"{each.__module__}:{getattr(each, '__qualname__', type(each).__qualname__)}"
-            named = {name: row_of(each, name)}
+    for metric in metrics:
+        if callable(metric) and not isinstance(metric, Metric):
+            name = f"{metric.__module__}:{getattr(metric, '__qualname__', type(metric).__qualname__)}"
+            named = {name: row_of(metric, name)}
         else:
-            named = choose(trusting([each]))
+            named = choose(trusting([metric]))
         for name, row in named.items():
             if functions.setdefault(name, row.function) is not row.function:
                 raise ValueError(f"two metrics are called {name!r}; give one another name with unbraid.metrics.own")
             if name not in METRICS:
                 upward = higher_is_better and row.higher_is_better
-                called = _with_entries(row.function)
-                row = replace(row, function=called, higher_is_better=upward, claims={row.headline: ()})
+                wrapped = _with_entries(row.function)
+                row = replace(row, function=wrapped, higher_is_better=upward, claims={row.headline: ()})
             rows[name] = row
     return rows
 
@@ -290,8 +290,8 @@ def rows_named(metrics: Sequence[Named], *, higher_is_better: bool = True) -> di
 def _claims(claims: str | Sequence[str] | None) -> tuple[Claim, ...] | None:
     if claims is None:
         return None
-    given = _known("claim", list_of("claims", claims, single=True), CLAIMS)
-    return tuple(claim for claim in CLAIMS if claim in given)
+    chosen = _known("claim", list_of("claims", claims, single=True), CLAIMS)
+    return tuple(claim for claim in CLAIMS if claim in chosen)
 
 
 def _known(what: str, names: tuple[str, ...], known: Iterable[str]) -> tuple[str, ...]:
@@ -306,9 +306,9 @@ def _cases(groups: str | Sequence[str] | None) -> Mapping[str, Case]:
     """Those of these groups, behind perfect codes and noise, between which all others are placed."""
     if groups is None:
         return CASES
-    given = _known("cases", list_of("cases", groups, single=True), GROUPS)
+    chosen = _known("cases", list_of("cases", groups, single=True), GROUPS)
     ends = {name: CASES[name] for name in ("perfect", "noise")}
-    return ends | {name: case for group, cases in GROUPS.items() if group in given for name, case in cases.items()}
+    return ends | {name: case for group, cases in GROUPS.items() if group in chosen for name, case in cases.items()}
 
 
 @dataclass(frozen=True)
@@ -323,7 +323,7 @@ def _with_entries(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, whose mappings are results."""
 
     @functools.wraps(function)
-    def called(*arguments: Any, **options: Any) -> Any:
+    def wrapper(*arguments: Any, **options: Any) -> Any:
         result = function(*arguments, **options)
         if not isinstance(result, Mapping):
             return result
@@ -336,12 +336,12 @@ def _with_entries(function: Callable[..., Any]) -> Callable[..., Any]:
             raise ValueError(f"gave a mapping without a number, of {', '.join(map(str, result)) or 'nothing'}")
         return _Entries(numbers)
 
-    return called
+    return wrapper
 
 
-def _values(row: Metric, found: Mapping[str, Scored | Exception]) -> Mapping[str, tuple[Claim, ...]]:
+def _values(row: Metric, by_situation: Mapping[str, Scored | Exception]) -> Mapping[str, tuple[Claim, ...]]:
     """What each value claims: those of the row, or all entries of its mappings."""
-    results = [scored.result for scored in found.values() if isinstance(scored, Scored)]
+    results = [scored.result for scored in by_situation.values() if isinstance(scored, Scored)]
     entries = [name for result in results if isinstance(result, _Entries) for name in result.entries]
     return dict.fromkeys(entries, row.claims[row.headline]) if entries else row.claims
 
@@ -356,21 +356,21 @@ def _judged(
     row: Metric,
     value: str,
     claims: tuple[Claim, ...],
-    found: Mapping[str, Scored | Exception],
+    results: Mapping[str, Scored | Exception],
     best: float | None,
 ) -> Stressed:
     scores: dict[str, float | None] = {}
     reasons: dict[str, str] = {}
     undefined: set[str] = set()
-    for situation, scored in found.items():
+    for situation, scored in results.items():
         scores[situation] = None
         if isinstance(scored, Exception):
-            said = " ".join(str(scored).split())
+            message = " ".join(str(scored).split())
             if isinstance(scored, NotDefined):
                 undefined.add(situation)
-                reasons[situation] = said
+                reasons[situation] = message
             else:
-                reasons[situation] = f"failed: {type(scored).__name__}{said and ': '}{said}"
+                reasons[situation] = f"failed: {type(scored).__name__}{message and ': '}{message}"
         elif (number := numbers_of(scored).get(value)) is None:
             reasons[situation] = f"no value {value!r}"
         elif not math.isfinite(number):
@@ -380,18 +380,18 @@ def _judged(
     signed = 1 if row.higher_is_better else -1
 
     def share(situation: str) -> float | None:
-        """Of the way from noise to perfect codes; None where these two are not told from each other."""
+        """Of the way from noise to perfect codes; None where the metric does not separate these two."""
         ends = ENDS.get(situation, ("perfect", "noise"))
         score, (whole, nothing) = scores[situation], (scores[end] for end in ends)
         if score is None or whole is None or nothing is None:
             return None
-        told = signed * (whole - nothing) > LEAST * max(abs(whole), abs(nothing), 1e-12)
-        return (score - nothing) / (whole - nothing) if told else None
+        separated = signed * (whole - nothing) > LEAST * max(abs(whole), abs(nothing), 1e-12)
+        return (score - nothing) / (whole - nothing) if separated else None
 
     checks = []
 
     def check(situation: str, demand: str, right: Callable[[float], bool]) -> None:
-        if situation not in found:
+        if situation not in results:
             return
         reached = share(situation)
         # Where the ends themselves have no meaning, nothing between them can be judged.
@@ -407,14 +407,14 @@ def _judged(
     worst = min(
         (
             situation
-            for situation in found
+            for situation in results
             if situation not in (*WITHOUT_SHARE, *NOISE) and share(situation) is not None
         ),
         key=lambda situation: share(situation) or 0.0,
         default="noise",
     )
     check(worst, "is no worse than noise", lambda reached: reached >= -SLACK)
-    noisy = share("noisy") if "noisy" in found else None
+    noisy = share("noisy") if "noisy" in results else None
     for situation in CHANGES:
         check(situation, "changes nothing", lambda reached: noisy is not None and abs(reached - noisy) <= SLACK)
     for situation in NOISE:
@@ -426,7 +426,7 @@ def _judged(
         for situation, demand in (*DEMANDS[claim].items(), *_of_encoders(claim)):
             if demands.get(situation) != "falls":
                 demands[situation] = demand
-    for situation in found:
+    for situation in results:
         if situation in demands:
             stays = demands[situation] == "stays"
             check(situation, demands[situation], (lambda r: r >= LINE) if stays else (lambda r: r <= LINE))

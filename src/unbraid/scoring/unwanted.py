@@ -1,4 +1,4 @@
-"""Factors that codes should not tell of, such as a batch or a scanner: set apart, and scored by how well they are read.
+"""Factors that codes should not encode, such as a batch or a scanner: scored by how well they can be read.
 
 Each has a row of its own on a card, `unwanted(batch)`: the explicitness of that factor alone, of which lower is better.
 No other metric sees such a factor.
@@ -36,8 +36,8 @@ def unwanted(
     groups: ArrayLike | None = None,
 ) -> Unwanted:
     """`explicitness` of a single factor (n_samples, 1), whose value is the score."""
-    found = explicitness(codes, factors, kinds=kinds, seed=seed, groups=groups)
-    return Unwanted(found.score, found.auc, found.notes)
+    result = explicitness(codes, factors, kinds=kinds, seed=seed, groups=groups)
+    return Unwanted(result.score, result.auc, result.notes)
 
 
 def name_of(factor: str) -> str:
@@ -65,24 +65,24 @@ def row_of_unwanted(factor: str) -> Metric:
     )
 
 
-def told_of(factor: str) -> Metric:
-    """The same to compare with moved rows: what they score less often than not was found, however unwanted it is."""
+def row_against_null(factor: str) -> Metric:
+    """The same row with higher as better, so that the p-value of its null tests for any trace of the factor."""
     return replace(row_of_unwanted(factor), higher_is_better=True, best=float("nan"))
 
 
-def check_seen(held_out: str, every: Sequence[str], wanted: Sequence[str]) -> None:
+def check_seen(held_out: str, every: Sequence[str], allowed: Sequence[str]) -> None:
     """
     Raises:
         ValueError: the condition cannot be read, or names an unwanted factor.
     """
     predicate(held_out, every)
     try:
-        predicate(held_out, wanted)
+        predicate(held_out, allowed)
     except ValueError:
-        apart = ", ".join(name for name in every if name not in wanted)
+        excluded = ", ".join(name for name in every if name not in allowed)
         raise ValueError(
-            f"condition {held_out!r} names a factor that is unwanted ({apart}), which no metric sees: leave it out of "
-            "the condition, or do not call it unwanted"
+            f"condition {held_out!r} names a factor that is unwanted ({excluded}), which no metric sees: leave it out "
+            "of the condition, or do not call it unwanted"
         ) from None
 
 
@@ -95,7 +95,7 @@ def named(names: str | Sequence[str], what: str = "unwanted") -> tuple[str, ...]
     return tuple(dict.fromkeys(list_of(what, names, single=True)))
 
 
-def set_apart(
+def split_unwanted(
     representation: Representation, unwanted: str | Sequence[str]
 ) -> tuple[Representation, dict[str, Representation]]:
     """The same codes with the other factors, and with each unwanted one alone, by the name of its row.
@@ -111,19 +111,19 @@ def set_apart(
     for name in names:
         if name not in representation.names:
             raise ValueError(f"unwanted names no factor {name!r}; {suggestion(str(name), representation.names)}")
-    wanted = [name for name in representation.names if name not in names]
-    if not wanted:
+    remaining = [name for name in representation.names if name not in names]
+    if not remaining:
         raise ValueError(
             f"unwanted names every factor ({', '.join(names)}): give labels that the codes should tell of as well, "
             "or score these by the metric explicitness (metrics=, --metrics)"
         )
     blocks = None if representation.factor_blocks is None else blocks_of(representation)
     note = f"unwanted, read by no other metric: {', '.join(names)}"
-    held = representation.keep_factors(wanted)
-    held = replace(
-        held,
-        notes=(*held.notes, note),
+    rest = representation.keep_factors(remaining)
+    rest = replace(
+        rest,
+        notes=(*rest.notes, note),
         factor_blocks=None if blocks is None else blocks.text_of_factors,  # by names: places have changed
     )
     alone = replace(representation, code_blocks=None, orbits=None)
-    return held, {name_of(name): alone.keep_factors([name]) for name in names}
+    return rest, {name_of(name): alone.keep_factors([name]) for name in names}

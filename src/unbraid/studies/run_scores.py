@@ -71,7 +71,7 @@ def complete_scores(
     representation = read_codes(folder)
     scored: dict[str, Scored] = {}
     skipped: dict[str, str] = {}
-    failed = {name: FailedMetric.of(error) for name, error in errors.items() if name in missing}
+    failed = {name: FailedMetric.from_error(error) for name, error in errors.items() if name in missing}
     if objects is None and (folder / WEIGHTS).is_file():
         objects = objects_of(folder, dataset, trust)
     chosen = {name: rows[name] for name in missing if name in rows}
@@ -86,7 +86,7 @@ def complete_scores(
                 elif isinstance(result, NotDefined):
                     skipped[name] = storable(result)
                 else:
-                    failed[name] = FailedMetric.of(result)
+                    failed[name] = FailedMetric.from_error(result)
     finally:
         if scored or skipped or failed:
             decided = {name: requirements[name] for name in (*scored, *skipped, *failed)}
