@@ -11,7 +11,7 @@ from unbraid.cli.show_command import Terminal
 from unbraid.data import FactorSpace
 from unbraid.figures import draw
 from unbraid.metrics import METRICS, mig
-from unbraid.metrics.own_metric import own
+from unbraid.metrics.own_metric import custom_metric
 from unbraid.scoring.compare import Difference, ModelComparison
 from unbraid.studies.rank_models import rank
 
@@ -112,7 +112,7 @@ def test_on_which_side_of_05_a_p_value_lies_can_be_seen(p: float, text: str) -> 
 
 
 def test_nothing_is_shown_as_minus_nothing() -> None:
-    card = score(CODES, FACTORS, metrics=own(lambda *_: -1e-9, name="tiny"))
+    card = score(CODES, FACTORS, metrics=custom_metric(lambda *_: -1e-9, name="tiny"))
     assert "0.000" in str(card)
     assert "-0.000" not in str(card)
     narrow = Difference("mig", "a", "b", -0.0001, -0.0004, 0.3, 0.0503, 0.0503, "")

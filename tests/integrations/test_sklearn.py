@@ -88,7 +88,7 @@ def test_a_function_of_ones_own_and_another_method() -> None:
 
     assert scorers([width])["width"](PCA(2).fit(MIXED), MIXED, FACTORS) == 2
     assert list(scorers("mig")) == ["mig"]
-    lower = unbraid.metrics.own(width, direction="lower")
+    lower = unbraid.metrics.custom_metric(width, direction="lower")
     assert scorers([lower])["width"](PCA(2).fit(MIXED), MIXED, FACTORS) == -2
     turned = scorer("mig", method="inverse_transform", kinds=KINDS)
     fitted, codes = PCA(2).fit(MIXED), RNG.standard_normal((900, 2))

@@ -13,7 +13,7 @@ import unbraid
 from tests.examples import entangled_codes, grid_factors
 from unbraid.cli.app import app
 from unbraid.files.trust import Trusted, UntrustedCode, trusting
-from unbraid.metrics import METRICS, own
+from unbraid.metrics import METRICS, custom_metric
 from unbraid.scoring.group_comparison import compare_groups
 from unbraid.scoring.result_columns import higher_is_better
 from unbraid.studies.expand import metric_names
@@ -29,7 +29,7 @@ def distance(codes: Any, factors: Any, power: int = 1) -> float:
     return float((np.abs(codes[:, :width] - factors[:, :width]) ** power).mean())
 
 
-NEAR = own(distance, name="near", direction="lower", range=(0, np.inf))  # named as module:NEAR below
+NEAR = custom_metric(distance, name="near", direction="lower", range=(0, np.inf))  # named as module:NEAR below
 
 
 def test_a_function_stands_where_a_name_does() -> None:
@@ -76,7 +76,7 @@ def test_other_unknown_names_get_no_such_advice(name: str) -> None:
 
 def test_lower_is_better_everywhere(tmp_path: Path) -> None:
     """Codes that are the factors are nearest to them: by the null, the winner of a comparison, file and page."""
-    nearest = own(distance, direction="lower", range=(0, np.inf))
+    nearest = custom_metric(distance, direction="lower", range=(0, np.inf))
     exact = unbraid.Representation(FACTORS.astype(float), FACTORS)
     card = unbraid.score(exact, metrics=[nearest], null=19, seed=1)
     null = card.scored["distance"].null
@@ -97,7 +97,7 @@ def test_a_partial_is_called_as_its_function_and_a_lambda_wants_a_name() -> None
     assert unbraid.score(CODES, FACTORS, metrics=[squared])["distance"].score == squared(CODES, FACTORS)
     with pytest.raises(ValueError, match=r"'<lambda>' is no name for a metric: give one"):
         unbraid.score(CODES, FACTORS, metrics=[lambda codes, factors: 1.0])  # noqa: ARG005
-    named = own(lambda codes, factors: len(codes), name="rows")  # noqa: ARG005
+    named = custom_metric(lambda codes, factors: len(codes), name="rows")  # noqa: ARG005
     assert unbraid.score(CODES, FACTORS, metrics=["mig", named])["rows"].score == len(CODES)
 
 
@@ -105,8 +105,8 @@ def test_a_partial_is_called_as_its_function_and_a_lambda_wants_a_name() -> None
     ("metrics", "said"),
     [
         ([distance, partial(distance, power=2)], "two metrics are called 'distance'"),
-        ([own(distance, name="mig")], "'mig' is a metric of unbraid"),
-        ([own(distance, name="udr")], "'udr' is a metric of unbraid"),
+        ([custom_metric(distance, name="mig")], "'mig' is a metric of unbraid"),
+        ([custom_metric(distance, name="udr")], "'udr' is a metric of unbraid"),
     ],
 )
 def test_no_two_metrics_have_one_name(metrics: Any, said: str) -> None:
@@ -122,7 +122,7 @@ def test_what_is_no_metric_is_refused() -> None:
         ({"range": (0, 1, 2)}, "range must be"),
     ):
         with pytest.raises(ValueError, match=said):
-            own(distance, **given)  # pyright: ignore[reportArgumentType]
+            custom_metric(distance, **given)  # pyright: ignore[reportArgumentType]
     with pytest.raises(TypeError, match="a metric of your own is a function of codes and factors; got int"):
         unbraid.score(CODES, FACTORS, metrics=["mig", 3])  # pyright: ignore[reportArgumentType]
 

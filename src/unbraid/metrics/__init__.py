@@ -64,7 +64,7 @@ from unbraid.metrics.udr import METRIC as _udr, udr as udr
 from unbraid.metrics.explained_variance import METRIC as _explained_variance, explained_variance as explained_variance
 from unbraid.metrics.block_r2 import METRIC as _block_r2, block_r2 as block_r2
 from unbraid.metrics.block_mcc import METRIC as _block_mcc, block_mcc as block_mcc
-from unbraid.metrics.own_metric import own as own
+from unbraid.metrics.own_metric import custom_metric as custom_metric
 from unbraid.metrics.dci import dci_from_importance as dci_from_importance
 from unbraid.metrics.feature_recovery import feature_recovery as feature_recovery
 from unbraid.metrics.run_consistency import run_consistency as run_consistency

@@ -136,8 +136,8 @@ def _notes_on_rows(levels: Levels, n_codes: int, batch_size: int, separate_rows:
 
 def recall(right: FloatArray, fixed: IntArray, n_factors: int) -> FloatArray:
     """(n_factors,) share of points answered rightly; 0 for a factor that no point held fixed."""
-    asked = np.bincount(fixed, minlength=n_factors)
-    return np.bincount(fixed, weights=right, minlength=n_factors) / np.maximum(asked, 1)
+    n_points = np.bincount(fixed, minlength=n_factors)
+    return np.bincount(fixed, weights=right, minlength=n_factors) / np.maximum(n_points, 1)
 
 
 def logistic_regression(points: FloatArray, labels: IntArray, n_classes: int) -> tuple[FloatArray, FloatArray, bool]:

@@ -70,12 +70,12 @@ def block_mcc(
     per_block = np.zeros(len(theirs))
     for known, judged in (halves, halves[::-1]):
         matched, elsewhere = align(worth(known, known)), worth(known, judged)
-        found = np.flatnonzero(matched >= 0)
-        per_block[found] += elsewhere[matched[found], found] / 2
+        with_code = np.flatnonzero(matched >= 0)
+        per_block[with_code] += elsewhere[matched[with_code], with_code] / 2
     alignment = align(worth(rows, rows))
-    lost = int((alignment < 0).sum())
-    few = f"{counted(len(own), 'block')} of codes for {len(theirs)} of factors: {lost} without one, counted as 0"
-    notes = (few,) if lost else ()
+    n_unmatched = int((alignment < 0).sum())
+    few = f"{counted(len(own), 'block')} of codes for {len(theirs)} of factors: {n_unmatched} without one, counted as 0"
+    notes = (few,) if n_unmatched else ()
     return BlockMCC(float(per_block.mean()), per_block, alignment, (*notes_on_blocks(inputs, sum(theirs, [])), *notes))
 
 

@@ -75,11 +75,11 @@ def block_r2(
     halves = split_rows(inputs.n_samples, (0.5, 0.5), seed, inputs.groups)
     v, columns = targets_of(inputs, theirs, sizes)
     z = standardised(inputs.codes)
-    ways = [halves, halves[::-1]]
-    matrix = np.mean([[[r2_of_pair(z, i, v, k, *way) for k in columns] for i in own] for way in ways], axis=0)
-    backward = np.mean([[[r2_of_pair(v, k, z, i, *way) for k in columns] for i in own] for way in ways], axis=0)
-    others = ~np.eye(len(own), dtype=bool)
-    leaks = np.maximum(matrix[others], 0.0)
+    splits = [halves, halves[::-1]]
+    matrix = np.mean([[[r2_of_pair(z, i, v, k, *way) for k in columns] for i in own] for way in splits], axis=0)
+    backward = np.mean([[[r2_of_pair(v, k, z, i, *way) for k in columns] for i in own] for way in splits], axis=0)
+    unmatched = ~np.eye(len(own), dtype=bool)
+    leaks = np.maximum(matrix[unmatched], 0.0)
     return BlockR2(
         float(np.diag(matrix).mean()),
         float(leaks.mean()) if len(leaks) else 0.0,

@@ -161,7 +161,7 @@ def turned_back(points: FloatArray, angles: FloatArray, frequency: int) -> Float
     """
     numbers = points[:, 0] + 1j * points[:, 1]
     senses = [numbers * np.exp(1j * sense * frequency * angles) for sense in (-1, 1)]
-    back = max(senses, key=lambda each: abs(each.mean()))
+    back = max(senses, key=lambda turned: abs(turned.mean()))
     return np.stack([back.real, back.imag], axis=1)
 
 
@@ -223,9 +223,9 @@ def _fit(embedding: FloatArray, subgroup: int, floor: FloatArray, max_frequency:
     projected = (flat @ plane) * weights[:, None, :]
 
     points = (projected[..., 0] + 1j * projected[..., 1]).reshape(embedding.shape[:-1])
-    others = tuple(a for a in range(1, points.ndim) if a != axis)
+    other_axes = tuple(a for a in range(1, points.ndim) if a != axis)
     length = points.shape[axis]
-    spectrum = np.abs(np.fft.fft(points.mean(axis=others), axis=1) / length) ** 2
+    spectrum = np.abs(np.fft.fft(points.mean(axis=other_axes), axis=1) / length) ** 2
     tried = np.arange(max_frequency + 1)
     fitted = np.maximum(spectrum[:, tried % length], spectrum[:, -tried % length])
     squared_norm = (along * weights**2).sum(axis=1)

@@ -118,8 +118,8 @@ def _degenerate(matrix: FloatArray) -> tuple[str, ...]:
             f"disentanglement {UNREADABLE}: codes are important for factor {captured[0]} alone, so it must be 1"
         )
     if n_codes == 1:
-        lost = "" if len(captured) == n_factors else ", of factors that the code is important for"
-        notes.append(f"one code: completeness is 1 by definition{lost}")
+        restriction = "" if len(captured) == n_factors else ", of factors that the code is important for"
+        notes.append(f"one code: completeness is 1 by definition{restriction}")
     return tuple(notes)
 
 

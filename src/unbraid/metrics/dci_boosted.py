@@ -113,8 +113,8 @@ def boosted_predicted(split: TrainValidTest, seed: int, booster: Booster) -> Pre
 def _ranked(split: TrainValidTest) -> tuple[IntArray, RankedCodes]:
     """Which codes vary, and these as ranks."""
     codes = split.inputs.codes
-    order, known, asked = in_own_order(codes[split.train], codes[split.test])
-    return order, ranked_codes(known, asked)
+    order, known, test = in_own_order(codes[split.train], codes[split.test])
+    return order, ranked_codes(known, test)
 
 
 def _boosted(codes: RankedCodes, levels: IntArray, seed: int, booster: Booster) -> list[Boosted]:
@@ -133,14 +133,14 @@ def _scikit_learn(codes: RankedCodes, classes: IntArray, seed: int) -> Boosted:
     from sklearn.ensemble import GradientBoostingClassifier
 
     present, labels = as_seen(classes)
-    known, asked = np.split(codes.ranks.T.astype(np.float64), [len(classes)])
+    known, test = np.split(codes.ranks.T.astype(np.float64), [len(classes)])
     if len(present) == 1:
-        return Boosted(np.zeros(len(codes.ranks)), present, np.ones((len(asked), 1)))
+        return Boosted(np.zeros(len(codes.ranks)), present, np.ones((len(test), 1)))
     model = GradientBoostingClassifier(
         n_estimators=N_ITERATIONS, max_depth=DEPTH, learning_rate=LEARNING_RATE, random_state=seed
     ).fit(known, labels)
     importance = np.maximum(model.feature_importances_, 0.0)  # below 0 by rounding, where a split gains nothing
-    return Boosted(importance, present, np.asarray(model.predict_proba(asked)))
+    return Boosted(importance, present, np.asarray(model.predict_proba(test)))
 
 
 METRIC = Metric(

@@ -110,10 +110,10 @@ def dci_es(
     else:
         curves = {"mlp": by_perceptrons, "rff": by_random_features}[probe](split, seed, numbers)
     sizes, losses, baselines, importance_at = curves
-    told = 1.0 - losses / baselines
-    best = told.max(axis=0)
+    informativeness = 1.0 - losses / baselines
+    best = informativeness.max(axis=0)
     known = best >= TOLD
-    at = int(told.mean(axis=1).argmax())
+    at = int(informativeness.mean(axis=1).argmax())
     importance, per_factor = importance_at(at), _explicitness(sizes, losses, baselines)
     as_published = float(per_factor.mean())
     if not published:
@@ -124,10 +124,10 @@ def dci_es(
         explicitness_published=as_published,
         disentanglement=dci.disentanglement,
         completeness=dci.completeness,
-        informativeness=float(told[at].mean()),
+        informativeness=float(informativeness[at].mean()),
         size=inputs.n_factors / inputs.n_codes,
         per_factor=per_factor,
-        informativeness_per_factor=told[at],
+        informativeness_per_factor=informativeness[at],
         importance=importance,
         capacities=sizes,
         curves=np.minimum.accumulate(losses, axis=0),

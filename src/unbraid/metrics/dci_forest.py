@@ -80,9 +80,9 @@ def forest_predicted(split: TrainValidTest, seed: int, importance: Importance) -
     rows = split.inputs
     scale = target_scale(rows.factors, split.train)
 
-    codes, asked = _sorted_codes(split)
-    found = at_once(
-        lambda column, _: _one_factor(split, codes, asked, column, seed, importance, scale[column]),
+    codes, judged_rows = _sorted_codes(split)
+    results = at_once(
+        lambda column, _: _one_factor(split, codes, judged_rows, column, seed, importance, scale[column]),
         range(rows.n_factors),
         [len(np.unique(column)) for column in rows.factors.T],
     )
@@ -90,11 +90,11 @@ def forest_predicted(split: TrainValidTest, seed: int, importance: Importance) -
     rates = constant_rates(rows.factors[split.train], rows.factors[split.test])
     what = "share of impurity decrease" if importance == "impurity" else "share of splits"
     return Predicted(
-        importance=np.stack([each.importance for each in found], axis=1),
-        errors=np.array([each.error for each in found]),
+        importance=np.stack([result.importance for result in results], axis=1),
+        errors=np.array([result.error for result in results]),
         baseline=np.where(classified, rates, constant_nrmse(split)),
         classified=tuple(classified),
-        tuned=np.array([each.depth for each in found], dtype=float),
+        tuned=np.array([result.depth for result in results], dtype=float),
         notes=(
             f"random forest of {N_TREES} trees, {what}; {split.note}",
             *note_on(np.flatnonzero(classified).tolist(), "classified", "categorical"),
@@ -105,9 +105,9 @@ def forest_predicted(split: TrainValidTest, seed: int, importance: Importance) -
 
 @of_codes
 def _sorted_codes(split: TrainValidTest) -> tuple[SortedCodes, IntArray]:
-    """Those of training rows and of rows asked, and these rows."""
-    codes, asked = split.inputs.codes, np.concatenate([split.valid, split.test])
-    return sorted_codes(codes[split.train], codes[asked]), asked
+    """Sorted codes of the training rows and of the validation and test rows, and the latter rows."""
+    codes, judged_rows = split.inputs.codes, np.concatenate([split.valid, split.test])
+    return sorted_codes(codes[split.train], codes[judged_rows]), judged_rows
 
 
 class _Found(NamedTuple):
@@ -119,14 +119,14 @@ class _Found(NamedTuple):
 def _one_factor(
     split: TrainValidTest,
     codes: SortedCodes,
-    asked: IntArray,
+    judged_rows: IntArray,
     column: int,
     seed: int,
     importance: Importance,
     scale: float,
 ) -> _Found:
     n_valid = len(split.valid)
-    forest = factor_forest(split, column, codes, asked, scale=scale, n_trees=N_TREES, seed=seed, by=importance)
+    forest = factor_forest(split, column, codes, judged_rows, scale=scale, n_trees=N_TREES, seed=seed, by=importance)
     best = int(np.argmin(forest.errors[:, :n_valid].mean(axis=1)))
     error = float(forest.errors[best, n_valid:].mean())
     classified = split.inputs.kinds[column] == "categorical"

@@ -94,8 +94,10 @@ def lasso_predicted(
 ) -> Predicted:
     split = train_valid_test(inputs, seed, test_codes, test_factors)
     rows = split.inputs
-    model = fit_lasso(rows.held, rows.factors, split.train, split.valid)
-    missed = (model.predict(rows.held[split.test]) - rows.factors[split.test]) / target_scale(rows.factors, split.train)
+    model = fit_lasso(rows.stored, rows.factors, split.train, split.valid)
+    missed = (model.predict(rows.stored[split.test]) - rows.factors[split.test]) / target_scale(
+        rows.factors, split.train
+    )
     return Predicted(
         importance=np.abs(model.weights),
         errors=np.sqrt((missed**2).mean(axis=0)),
@@ -139,8 +141,8 @@ def fit_lasso(codes: FloatArray | IntArray, factors: FloatArray, train: IntArray
     del x
 
     def errors(paths: FloatArray) -> FloatArray:
-        apart = [y_valid[:, [factor]] - x_valid @ path.T for factor, path in enumerate(paths)]
-        return np.array([(each**2).mean(axis=0) for each in apart])
+        residuals = [y_valid[:, [factor]] - x_valid @ path.T for factor, path in enumerate(paths)]
+        return np.array([(each**2).mean(axis=0) for each in residuals])
 
     weights, penalties, missed = _weights(gram, moments, errors)
     return Lasso(
@@ -182,7 +184,7 @@ def lasso_of_parts(whole: Inputs, seed: int) -> Callable[[Part], tuple[FloatArra
     columns = np.hstack([standardised(whole.codes), standardised(whole.factors), np.ones((whole.n_samples, 1))])
 
     def of_part(part: Part) -> tuple[FloatArray, Callable[[], FloatArray]]:
-        *fitting, asked = split_rows(len(part.rows), FRACTIONS, seed, part.groups)
+        *fitting, test_rows = split_rows(len(part.rows), FRACTIONS, seed, part.groups)
         train, valid = (columns.take(part.rows[each], axis=0) for each in fitting)
         products = train.T @ train / len(train)
         mean = products[-1, :-1]
@@ -203,7 +205,7 @@ def lasso_of_parts(whole: Inputs, seed: int) -> Callable[[Part], tuple[FloatArra
         weights, _, _ = _weights(gram, moments, errors)
 
         def test_errors() -> FloatArray:
-            test = (columns.take(part.rows[asked], axis=0)[:, :-1] - mean) / scale
+            test = (columns.take(part.rows[test_rows], axis=0)[:, :-1] - mean) / scale
             missed = test[:, :n_codes] @ weights - test[:, n_codes:]
             return np.sqrt((missed**2).mean(axis=0))
 
@@ -230,9 +232,9 @@ def dci_lasso_of_parts(whole: Inputs, seed: int) -> Callable[[Part], Numbers]:
 
 def _twins(gram: FloatArray) -> tuple[IntArray, FloatArray]:
     """For each code the first that is identical to it up to sign and scale, and that sign."""
-    alike = np.abs(gram) >= IDENTICAL
-    np.fill_diagonal(alike, True)
-    first = alike.argmax(axis=1)
+    identical = np.abs(gram) >= IDENTICAL
+    np.fill_diagonal(identical, True)
+    first = identical.argmax(axis=1)
     return first, np.where(gram[np.arange(len(gram)), first] < 0, -1.0, 1.0)
 
 

@@ -70,19 +70,19 @@ def dcimig(
         0.333333
     """
     inputs = check_inputs(codes, factors, kinds, seed, weights)
-    found = tables(inputs, bins, binning, factor_bins)
-    per_code, largest = _gaps(found.information)
+    statistics = tables(inputs, bins, binning, factor_bins)
+    per_code, largest = _gaps(statistics.information)
     return DCIMIG(
-        score=float(min(largest.sum() / found.factor_entropy.sum(), 1.0)),
-        per_factor=np.minimum(largest / found.factor_entropy, 1.0),
+        score=float(min(largest.sum() / statistics.factor_entropy.sum(), 1.0)),
+        per_factor=np.minimum(largest / statistics.factor_entropy, 1.0),
         per_code=per_code,
-        mutual_information=found.information,
-        factor_entropy=found.factor_entropy,
+        mutual_information=statistics.information,
+        factor_entropy=statistics.factor_entropy,
         notes=(
-            *found.levels.notes,
+            *statistics.levels.notes,
             *single_factor(inputs, "the runner-up of every gap is 0"),
             *notes_on_bins(inputs, bins, binning),
-            *notes_on_dependence(found.levels),
+            *notes_on_dependence(statistics.levels),
         ),
     )
 

@@ -115,9 +115,9 @@ def elbo_terms(
     if log_variances is None:
         raise NotDefined("needs the log-variances of the posterior")
     refuse_other_order(codes=codes, log_variances=log_variances, prior_kl=prior_kl)
-    given = check_log_variances(log_variances, means.shape).astype(np.float64, copy=False)
+    checked_variances = check_log_variances(log_variances, means.shape).astype(np.float64, copy=False)
     from_prior = None if prior_kl is None else _check_prior_kl(prior_kl, means.shape)
-    by_code = [centred_posteriors(*columns) for columns in zip(means.T, given.T, strict=True)]
+    by_code = [centred_posteriors(*columns) for columns in zip(means.T, checked_variances.T, strict=True)]
     scales = np.stack([each.scales for each in by_code], axis=1)
     log_scales = np.log(scales)
     kl = _kl_from_normal(means, log_scales) if from_prior is None else from_prior
@@ -252,8 +252,8 @@ def _log_aggregate(samples: FloatArray, log_own: FloatArray, means: FloatArray, 
         part = slice(first, first + AT_ONCE)
         return _log_sum(samples[part], own[part], centres, precisions, heights, bounds, tops)
 
-    for first, found in each_of(of_part, range(0, len(samples), AT_ONCE)):
-        logs[first : first + AT_ONCE] = found
+    for first, part_logs in each_of(of_part, range(0, len(samples), AT_ONCE)):
+        logs[first : first + AT_ONCE] = part_logs
     return logs - 0.5 * n_codes * LOG_TWO_PI - np.log(n_rows)
 
 

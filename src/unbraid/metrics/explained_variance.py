@@ -63,7 +63,7 @@ def explained_variance(
             f"activations and reconstructions must have the same shape and at least two rows; got {x.shape} and "
             f"{decoded.shape}"
         )
-    errors, apart, variances, ratios = _sums(x, decoded)
+    errors, centred_errors, variances, ratios = _sums(x, decoded)
     varied = variances > 0
     per_dimension = np.where(varied, 1.0 - errors / np.where(varied, variances, 1.0), 0.0)
     whole, constant = variances.sum(), int((~varied).sum())
@@ -78,7 +78,7 @@ def explained_variance(
     return ExplainedVariance(
         score=float(score),
         unexplained=float(1.0 - score),
-        without_offset=float(1.0 - apart.sum() / whole),
+        without_offset=float(1.0 - centred_errors.sum() / whole),
         per_dimension=per_dimension,
         notes=(f"{constant} of {x.shape[1]} dimensions are constant{left_out}",) if constant else (),
     )

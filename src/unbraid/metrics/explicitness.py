@@ -111,10 +111,10 @@ def _log_odds(of_factors: Sequence[FloatArray]) -> list[FloatArray]:
     """(n_test, n_classes) per factor, of logits: log p / (1 - p), which ranks as p does and saturates nowhere."""
     odds = []
     for logits in of_factors:
-        others = np.stack(
+        rest = np.stack(
             [np.logaddexp.reduce(np.delete(logits, c, axis=1), axis=1) for c in range(logits.shape[1])], axis=1
         )
-        odds.append(logits - others)
+        odds.append(logits - rest)
     return odds
 
 

@@ -179,14 +179,14 @@ def _notes_on_rows(
         shuffled = rng.permuted(normalised, axis=0)
         learnt, judged = (_votes(shuffled, groups, VOTES, batch_size, rng) for _ in range(2))
         scores.append(judged[np.arange(len(learnt)), learnt.argmax(axis=1)].sum() / VOTES)
-    guess, found = 1 / (len(groups.first) - 1), drawn(scores)
-    if found.score + 2 * found.spread <= guess + ABOVE:
+    guess, noise = 1 / (len(groups.first) - 1), drawn(scores)
+    if noise.score + 2 * noise.spread <= guess + ABOVE:
         return ()
-    told = (
-        f"the same codes, shuffled, score {found.score:.2f} ± {found.spread:.2f} where a guess has {guess:.2f}, since "
+    note = (
+        f"the same codes, shuffled, score {noise.score:.2f} ± {noise.spread:.2f} where a guess has {guess:.2f}, since "
         "levels have few rows; separate_rows=True scores other rows"
     )
-    return (told if score > found.score + max(4 * found.spread, ABOVE) else unreadable(told),)
+    return (note if score > noise.score + max(4 * noise.spread, ABOVE) else unreadable(note),)
 
 
 METRIC = Metric(

@@ -94,29 +94,29 @@ def feature_recovery(
         )
     matched = seed_consistency([rows, true], seed=seed)
     best, cosine = _best(rows, true)
-    found: dict[str, Any] = {"best_feature": best, "cosine": cosine, "notes": matched.notes}
+    fields: dict[str, Any] = {"best_feature": best, "cosine": cosine, "notes": matched.notes}
     z = None if codes is None else _sparse(codes, "codes", "n_latents", len(rows))
     present = None if firing is None else _sparse(firing, "firing", "n_features", len(true))
     _check_rows(codes=z, firing=present, activations=activations, reconstructions=reconstructions)
     if z is not None:
         rate = np.bincount(z.col, minlength=len(rows)) / z.shape[0]
-        found |= {"rate": rate, "n_dead": int((rate == 0).sum()), "l0": z.nnz / z.shape[0]}
-        found["l1"] = float(np.abs(z.data).sum() / z.shape[0])
+        fields |= {"rate": rate, "n_dead": int((rate == 0).sum()), "l0": z.nnz / z.shape[0]}
+        fields["l1"] = float(np.abs(z.data).sum() / z.shape[0])
     if present is not None:
-        found["true_l0"] = present.nnz / present.shape[0]
+        fields["true_l0"] = present.nnz / present.shape[0]
     if z is not None and present is not None:
-        found |= _detected(z, present, best)
+        fields |= _detected(z, present, best)
     if activations is not None and reconstructions is not None:
         x = check_matrix(activations, "activations", "n_dimensions")
         decoded = check_matrix(reconstructions, "reconstructions", "n_dimensions")
-        found["explained_variance"] = explained_variance(x, decoded).score
+        fields["explained_variance"] = explained_variance(x, decoded).score
         lengths = np.linalg.norm(x, axis=1)
-        told = lengths > SMALLEST
-        if told.any():
-            found["shrinkage"] = float(np.mean(np.linalg.norm(decoded[told], axis=1) / lengths[told]))
+        nonzero = lengths > SMALLEST
+        if nonzero.any():
+            fields["shrinkage"] = float(np.mean(np.linalg.norm(decoded[nonzero], axis=1) / lengths[nonzero]))
         else:
-            found["notes"] += (f"every activation is shorter than {SMALLEST:g}, so that shrinkage is not known",)
-    return FeatureRecovery(matched.score, matched.chance, len(np.unique(best[best >= 0])) / len(rows), **found)
+            fields["notes"] += (f"every activation is shorter than {SMALLEST:g}, so that shrinkage is not known",)
+    return FeatureRecovery(matched.score, matched.chance, len(np.unique(best[best >= 0])) / len(rows), **fields)
 
 
 def _best(rows: FloatArray, true: FloatArray) -> tuple[IntArray, FloatArray]:
@@ -128,11 +128,11 @@ def _best(rows: FloatArray, true: FloatArray) -> tuple[IntArray, FloatArray]:
     return np.where(cosine > 0, best, -1), cosine
 
 
-def _sparse(given: ArrayLike | Sparse, name: str, columns: str, width: int) -> Any:
+def _sparse(matrix: ArrayLike | Sparse, name: str, columns: str, width: int) -> Any:
     """What is not 0, by row and column."""
     from scipy import sparse
 
-    table: Any = sparse.coo_array(given if sparse.issparse(given) else check_matrix(given, name, columns))
+    table: Any = sparse.coo_array(matrix if sparse.issparse(matrix) else check_matrix(matrix, name, columns))
     if not np.isfinite(table.data).all():
         raise ValueError(f"{name} must be finite; {np.count_nonzero(~np.isfinite(table.data))} values are not")
     if table.shape[1] != width:
@@ -142,12 +142,12 @@ def _sparse(given: ArrayLike | Sparse, name: str, columns: str, width: int) -> A
     return table
 
 
-def _check_rows(**given: Any) -> None:
-    numbers = {name: np.shape(each)[0] for name, each in given.items() if each is not None}
+def _check_rows(**matrices: Any) -> None:
+    numbers = {name: np.shape(matrix)[0] for name, matrix in matrices.items() if matrix is not None}
     if len(set(numbers.values())) > 1:
-        told = ", ".join(f"{name} {number}" for name, number in numbers.items())
+        listed = ", ".join(f"{name} {number}" for name, number in numbers.items())
         raise ValueError(
-            f"codes, firing, activations and reconstructions must have the same number of rows; got {told}"
+            f"codes, firing, activations and reconstructions must have the same number of rows; got {listed}"
         )
     if 0 in numbers.values():
         raise ValueError(f"{next(iter(numbers))} has no rows")

@@ -204,17 +204,17 @@ def _all_steps(inputs: Inputs, sizes: Sequence[int] | None) -> dict[int, _Steps]
 @shared
 def _steps(inputs: Inputs, factor: int, wrap: int | None) -> _Steps:
     factors = inputs.factors
-    others = combinations(np.delete(factors, factor, axis=1))
+    combination = combinations(np.delete(factors, factor, axis=1))
     if wrap:
         level, size = factors[:, factor].astype(np.int64) % wrap, wrap
     else:
         present, level = np.unique(factors[:, factor], return_inverse=True)
         size = len(present)
-    cells, cell_of_row, counts = np.unique(others * size + level, return_inverse=True, return_counts=True)
+    cells, cell_of_row, counts = np.unique(combination * size + level, return_inverse=True, return_counts=True)
     both = []
     for landing in (level + 1, level - 1):
         inside = np.full(len(level), True) if wrap else (landing >= 0) & (landing < size)
-        target = others * size + landing % size
+        target = combination * size + landing % size
         place = np.minimum(np.searchsorted(cells, target), len(cells) - 1)
         rows = np.flatnonzero(inside & (cells[place] == target))
         both.append((rows, place[rows]))

@@ -142,14 +142,14 @@ def infomec(
     information = np.where(information > SILENT, information, 0.0)
     active = np.flatnonzero(_active(inputs.codes, rule, discrete_codes))
     shares = information[active]
-    told = shares.any(axis=1)
+    informative = shares.any(axis=1)
     per_code = np.zeros(inputs.n_codes)
     per_code[active] = _concentration(shares)
     per_factor = _concentration(shares.T) if len(active) else np.zeros(inputs.n_factors)
     explicit = _explicitness(inputs, levels, discrete_codes)
     training = variant.startswith("training")
     return InfoMEC(
-        modularity=float(per_code[active][told].mean()) if told.any() else 0.0,
+        modularity=float(per_code[active][informative].mean()) if informative.any() else 0.0,
         compactness=float(per_factor.mean()),
         explicitness=float(explicit.mean()),
         modularity_gap=float(gaps(shares.T).mean()) if len(active) else 0.0,
@@ -163,7 +163,7 @@ def infomec(
         r2=_r2(inputs, np.arange(inputs.n_codes), discrete_codes, sizes) if training else None,
         r2_active=_r2(inputs, active, discrete_codes, sizes) if training else None,
         notes=(*levels.notes, *_notes(inputs, active, shares, float(explicit.mean()))),
-        mean_over="" if told.sum() in (0, inputs.n_codes) else f"{told.sum()} of {inputs.n_codes} codes",
+        mean_over="" if informative.sum() in (0, inputs.n_codes) else f"{informative.sum()} of {inputs.n_codes} codes",
     )
 
 
@@ -200,8 +200,8 @@ def _explicitness(inputs: Inputs, levels: Levels, discrete: bool) -> FloatArray:
     def missed(factor: int, _: threading.Event) -> float:
         return unpenalised_cross_entropy(predictors, levels.levels[:, factor], levels.sizes[factor], STEPS)
 
-    found = at_once(missed, range(len(levels.sizes)), levels.sizes)
-    return 1.0 - np.array(found) / np.log(levels.sizes)
+    losses = at_once(missed, range(len(levels.sizes)), levels.sizes)
+    return 1.0 - np.array(losses) / np.log(levels.sizes)
 
 
 def _predictors(codes: FloatArray, discrete: bool) -> FloatArray:
@@ -225,10 +225,12 @@ def _notes(inputs: Inputs, active: IntArray, shares: FloatArray, explicit: float
     notes = []
     if len(active) < inputs.n_codes:
         notes.append(f"not counted as active: {counted(inputs.n_codes - len(active), 'code')} of little spread")
-    silent, lost = int((~shares.any(axis=1)).sum()), np.flatnonzero(~shares.any(axis=0))
+    silent, uncaptured = int((~shares.any(axis=1)).sum()), np.flatnonzero(~shares.any(axis=0))
     if silent:
         notes.append(f"left out of modularity: {counted(silent, 'active code')} without information")
-    notes += [f"factor {factor}: no active code has information on it; its compactness counts 0" for factor in lost]
+    notes += [
+        f"factor {factor}: no active code has information on it; its compactness counts 0" for factor in uncaptured
+    ]
     if inputs.n_factors == 1:
         notes.append("one factor: modularity is 1 by definition")
     if len(active) == 1:

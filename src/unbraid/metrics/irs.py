@@ -116,7 +116,7 @@ def irs_of_noise(inputs: Inputs) -> Noise:
     largest = _largest_of(inputs)
     if not largest.any():
         return Noise(0.0)
-    active, groups = inputs.held[rows].astype(np.float64)[:, largest > 0.0], _groups(inputs, BINS)[rows]
+    active, groups = inputs.stored[rows].astype(np.float64)[:, largest > 0.0], _groups(inputs, BINS)[rows]
     scores = []
     for _ in range(max(5, -(-50 // inputs.n_codes))):
         least = _by_level(rng.permutation(active), groups, QUANTILE).min(axis=1)
@@ -134,7 +134,7 @@ def _by_level(active: FloatArray, groups: IntArray, quantile: float) -> FloatArr
 def _deviations(by_code: FloatArray, by_factor: IntArray, quantile: float) -> FloatArray:
     """`_by_level` of codes and factors that lie in rows; of each level a heap keeps the largest deviations."""
     (n_codes, n_samples), n_factors = by_code.shape, len(by_factor)
-    found, order = np.zeros((n_codes, n_factors)), np.empty(n_samples, dtype=np.int64)
+    deviations, order = np.zeros((n_codes, n_factors)), np.empty(n_samples, dtype=np.int64)
     for factor in range(n_factors):
         groups = by_factor[factor]
         last, n_groups = 0, 0
@@ -167,23 +167,23 @@ def _deviations(by_code: FloatArray, by_factor: IntArray, quantile: float) -> Fl
                 mean /= count
                 at = quantile * (count - 1)
                 low = min(int(at), count - 1)
-                kept = count - low  # the largest, of which the least is wanted and the one above
-                for k in range(kept):
+                n_largest = count - low  # the largest, of which the least is wanted and the one above
+                for k in range(n_largest):
                     heap[k] = abs(values[order[first + k]] - mean)
-                for k in range(kept // 2 - 1, -1, -1):
-                    _sift(heap, k, kept)
-                for k in range(first + kept, first + count):
+                for k in range(n_largest // 2 - 1, -1, -1):
+                    _sift(heap, k, n_largest)
+                for k in range(first + n_largest, first + count):
                     away = abs(values[order[k]] - mean)
                     if away > heap[0]:
                         heap[0] = away
-                        _sift(heap, 0, kept)
+                        _sift(heap, 0, n_largest)
                 least = heap[0]
                 above = least
-                if kept > 1:
-                    above = heap[1] if kept == 2 else min(heap[1], heap[2])
+                if n_largest > 1:
+                    above = heap[1] if n_largest == 2 else min(heap[1], heap[2])
                 total += least + (at - low) * (above - least)
-            found[code, factor] = total / n_groups
-    return found
+            deviations[code, factor] = total / n_groups
+    return deviations
 
 
 @register_jitable

@@ -76,36 +76,40 @@ def jemmig(
     """
     check_choice("normalise", normalise, ("bins", "entropy"))
     inputs = check_inputs(codes, factors, kinds, seed, weights)
-    found = tables(inputs, bins, binning, factor_bins)
-    best, per_factor = _scores(found, bins, normalise)
+    statistics = tables(inputs, bins, binning, factor_bins)
+    best, per_factor = _scores(statistics, bins, normalise)
     return JEMMIG(
         score=float(per_factor.mean()),
         per_factor=per_factor,
         best_code=best,
-        mutual_information=found.information,
-        code_entropy=found.code_entropy,
-        factor_entropy=found.factor_entropy,
+        mutual_information=statistics.information,
+        code_entropy=statistics.code_entropy,
+        factor_entropy=statistics.factor_entropy,
         notes=(
-            *found.levels.notes,
+            *statistics.levels.notes,
             *single_code(inputs, "its runner-up has no information"),
             *notes_on_bins(inputs, bins, binning),
-            *notes_on_dependence(found.levels),
+            *notes_on_dependence(statistics.levels),
         ),
     )
 
 
-def _scores(found: Tables, bins: int, normalise: Normalise) -> tuple[IntArray, FloatArray]:
+def _scores(statistics: Tables, bins: int, normalise: Normalise) -> tuple[IntArray, FloatArray]:
     """(..., n_factors) the best code of each factor and its score."""
-    information, entropy = found.information, found.code_entropy
+    information, entropy = statistics.information, statistics.code_entropy
     # Of codes that know as much, the one that holds least beside it: no order of columns decides.
     worth = np.round(information, 12) - 1e-13 * (entropy / max(entropy.max(), 1.0))[:, None]
     best = worth.argmax(axis=-2)
-    told = np.take_along_axis(information, best[..., None, :], axis=-2)[..., 0, :]
-    others = np.sort(information, axis=-2)[..., -2, :] if len(entropy) > 1 else np.zeros_like(told)
-    held = entropy[best]
-    most = np.maximum(np.log(bins), held) if normalise == "bins" else held
-    scale = found.factor_entropy + most
-    left = np.maximum(held + found.factor_entropy - 2 * told + others, 0.0)  # below which rounding may be
+    best_information = np.take_along_axis(information, best[..., None, :], axis=-2)[..., 0, :]
+    second_information = (
+        np.sort(information, axis=-2)[..., -2, :] if len(entropy) > 1 else np.zeros_like(best_information)
+    )
+    best_entropy = entropy[best]
+    most = np.maximum(np.log(bins), best_entropy) if normalise == "bins" else best_entropy
+    scale = statistics.factor_entropy + most
+    left = np.maximum(
+        best_entropy + statistics.factor_entropy - 2 * best_information + second_information, 0.0
+    )  # below which rounding may be
     return best, 1.0 - left / scale
 
 

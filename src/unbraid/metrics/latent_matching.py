@@ -135,12 +135,12 @@ def latent_matching_of_noise(inputs: Inputs) -> Noise:
 def _information(tables: IntArray, rows: IntArray, of_class: IntArray) -> FloatArray:
     """(n_draws, n_classes) SMI of each class, by tables (n_draws, n_bins, n_classes) of its rows in the bins."""
     n_samples = rows.sum()
-    found = np.zeros((len(tables), len(of_class)))
+    information = np.zeros((len(tables), len(of_class)))
     for inside, counts in ((tables, of_class), (rows[:, None] - tables, n_samples - of_class)):
         expected = rows[:, None] * counts / n_samples
-        found += (inside * np.log(np.where(inside > 0, inside / expected, 1.0))).sum(axis=1) / n_samples
+        information += (inside * np.log(np.where(inside > 0, inside / expected, 1.0))).sum(axis=1) / n_samples
     share = of_class / n_samples
-    return np.maximum(found, 0.0) / -(share * np.log(share) + (1 - share) * np.log1p(-share))
+    return np.maximum(information, 0.0) / -(share * np.log(share) + (1 - share) * np.log1p(-share))
 
 
 def _classes(levels: Levels) -> tuple[Levels, IntArray]:
@@ -166,8 +166,8 @@ def _same_neighbours(code: FloatArray, classes: IntArray) -> FloatArray:
 def _summed(worth: FloatArray) -> tuple[float, float, float]:
     """LMS, MSAS and MSGS of (n_codes, n_classes)."""
     matched = align(worth)
-    kept = np.where(matched >= 0, worth[matched, np.arange(worth.shape[1])], 0.0)
-    return float(kept.mean()), float(worth.max(axis=0).mean()), float(gaps(worth).mean())
+    matched_worth = np.where(matched >= 0, worth[matched, np.arange(worth.shape[1])], 0.0)
+    return float(matched_worth.mean()), float(worth.max(axis=0).mean()), float(gaps(worth).mean())
 
 
 METRIC = Metric(

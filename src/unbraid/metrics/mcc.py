@@ -121,7 +121,7 @@ def mcc(
     inputs = check_inputs(codes, factors, kinds, seed, groups=groups)
     split = train_valid_test(inputs, seed, test_codes, test_factors, (0.5, 0.5))
     blocks, rows = as_blocks(split.inputs, sizes), np.arange(inputs.n_samples)
-    ways = (
+    splits = (
         [(split.train, split.test)]
         if test_codes is not None
         else [(split.train, split.test), (split.test, split.train)]
@@ -131,16 +131,16 @@ def mcc(
     if alignment == "cca" and not all(blocks.single):
         factor = blocks.single.index(False)
         raise ValueError(f"alignment='cca' reads factors as one number each; factor {factor} is {inputs.kinds[factor]}")
-    found = [
+    by_split = [
         judge(split.inputs, blocks, known, judged, correlation)
-        for known, judged in ([(rows, rows)] if fit == "all" else ways)
+        for known, judged in ([(rows, rows)] if fit == "all" else splits)
     ]
-    per_factor = np.mean(found, axis=0)
+    per_factor = np.mean(by_split, axis=0)
     association = _associations(split.inputs, blocks, rows, correlation)
     matched = align(np.abs(association), order)
-    lost = 0 if alignment == "linear" else max(inputs.n_factors - inputs.n_codes, 0)
+    n_unmatched = 0 if alignment == "linear" else max(inputs.n_factors - inputs.n_codes, 0)
     reach = np.sqrt([variances.max() for variances in _variances(blocks, rows)])
-    n_matched = inputs.n_factors - lost
+    n_matched = inputs.n_factors - n_unmatched
     how = f"without a code, {'counted as 0' if unmatched == 'zero' else 'left out'}"
     sizes_of = f"{counted(inputs.n_codes, 'code')} for {counted(inputs.n_factors, 'factor')}"
     best = np.sort(reach)[::-1][:n_matched]
@@ -154,8 +154,8 @@ def mcc(
         alignment=matched,
         notes=(
             *notes_on_blocks(inputs),
-            *((f"{sizes_of}: {lost} of them {how}",) if lost else ()),
-            *(notes_on_parts(blocks, ways) if fit == "halves" else _notes_on_fit(inputs, sizes, alignment)),
+            *((f"{sizes_of}: {n_unmatched} of them {how}",) if n_unmatched else ()),
+            *(notes_on_parts(blocks, splits) if fit == "halves" else _notes_on_fit(inputs, sizes, alignment)),
         ),
         mean_over="" if n_counted == inputs.n_factors else f"{n_counted} of {inputs.n_factors} factors",
     )
@@ -177,15 +177,15 @@ def mcc_of_noise(inputs: Inputs, sizes: Sequence[int] | None = None, fit: Fit = 
         if fit == "all":
             return np.minimum(np.sqrt(by_block(known**2, owner)), 1.0)[matched[own], own].sum() / len(matched)
         signed = by_block(np.sign(known) * other, owner)
-        told = np.sqrt(np.maximum(by_block(2 * known * other - known**2, owner) - shift, 0.0))
-        return np.clip(np.where(single, signed, told)[matched[own], own], -1.0, 1.0).sum() / len(matched)
+        corrected = np.sqrt(np.maximum(by_block(2 * known * other - known**2, owner) - shift, 0.0))
+        return np.clip(np.where(single, signed, corrected)[matched[own], own], -1.0, 1.0).sum() / len(matched)
 
     scores = []
     for _ in range(NULL_DRAWS):
         one, other = rng.standard_normal(shape) * roots / np.sqrt(max(n_rows - 1, 1))
         shift = by_block((roots * rng.standard_normal(len(roots))) ** 2 * 2 / max(n_rows, 1), owner)
-        ways = [(one, other)] if fit == "all" else [(one, other), (other, one)]
-        scores.append(np.mean([judged(*way, shift) for way in ways]))
+        draws = [(one, other)] if fit == "all" else [(one, other), (other, one)]
+        scores.append(np.mean([judged(*way, shift) for way in draws]))
     return drawn(scores)
 
 
@@ -195,7 +195,7 @@ def _own_order(inputs: Inputs, correlation: Correlation) -> tuple[IntArray, IntA
     codes, factors = np.arange(inputs.n_codes), np.arange(inputs.n_factors)
     unordered = np.flatnonzero([kind in ("categorical", "cyclic") for kind in inputs.kinds])
     of_factors = content_keys(inputs.factors, rows, factors, classes=unordered, ranked=ranked)
-    of_codes = content_keys(inputs.held, rows, codes, ranked=ranked)
+    of_codes = content_keys(inputs.stored, rows, codes, ranked=ranked)
     return by_content(of_codes), by_content(list(zip(inputs.kinds, of_factors, strict=True)))
 
 
@@ -290,16 +290,16 @@ def _by_pairs(
     turned = []
     codes = [_codes_of(inputs.codes, rows, correlation) for rows in (known, judged)]
     columns = [_columns_of(blocks, rows, correlation) for rows in (known, judged)]
-    for seen, asked in (codes, columns):
+    for seen, test in (codes, columns):
         mean, scale = mean_and_scale(seen)
         left, sizes, right = np.linalg.svd((seen - mean) / scale, full_matrices=False)
-        kept = sizes > 1e-9 * sizes.max()
-        turned.append((left[:, kept], (asked - mean) / scale @ (right[kept].T / sizes[kept])))
-    (z, z_asked), (v, v_asked) = turned
+        significant = sizes > 1e-9 * sizes.max()
+        turned.append((left[:, significant], (test - mean) / scale @ (right[significant].T / sizes[significant])))
+    (z, z_test), (v, v_test) = turned
     ours, strengths, theirs = np.linalg.svd(z.T @ v, full_matrices=False)
     scores = np.zeros(len(blocks.single))
     for pair in range(len(strengths)):
-        one, other = standardised(z_asked @ ours[:, [pair]]), standardised(v_asked @ theirs[[pair]].T)
+        one, other = standardised(z_test @ ours[:, [pair]]), standardised(v_test @ theirs[[pair]].T)
         scores[pair] = float((one * other).mean())
     return scores
 

@@ -100,7 +100,7 @@ def mig_exact(
     levels = as_levels(inputs)
     if log_variances is None:
         raise NotDefined(NEEDS)
-    variances = check_log_variances(log_variances, inputs.held.shape)
+    variances = check_log_variances(log_variances, inputs.stored.shape)
     entropies = factor_entropy(levels)
     rng = np.random.default_rng(seed) if method == "monte_carlo" else None
     information, errors = _information(inputs, variances, levels.levels, levels.sizes, rng, n_samples)
@@ -136,20 +136,20 @@ def _notes_on_rows(
 ) -> tuple[str, ...]:
     """That noise is told by few rows of sharp posteriors, as if codes lay in bins about as wide as these."""
     # Variance of the means over that of each posterior, by logarithms; bounded, since posteriors may be very sharp.
-    apart = []
+    log_places = []
     for columns, values in inputs.column_blocks():
         with np.errstate(divide="ignore"):  # of a constant code
             spread = np.log(values.var(axis=0))
-        apart.append(np.logaddexp(0.0, np.minimum(spread - log_variances[:, columns], 1e4)).mean(axis=0))
-    places = np.exp(np.minimum(0.5 * np.concatenate(apart), 50.0))
+        log_places.append(np.logaddexp(0.0, np.minimum(spread - log_variances[:, columns], 1e4)).mean(axis=0))
+    places = np.exp(np.minimum(0.5 * np.concatenate(log_places), 50.0))
     freedom = np.outer(2 * (places - 1), np.array(levels.sizes) - 1)
     draws = np.random.default_rng(0).standard_gamma(freedom / 2, (NULL_DRAWS, *freedom.shape)) / inputs.n_samples
     noise = float(np.mean(gaps(np.minimum(draws, entropies)) / entropies))
-    told_apart = places.max()
-    if noise <= LARGEST_NOISE and inputs.n_samples >= told_apart * max(levels.sizes):
+    n_places = places.max()
+    if noise <= LARGEST_NOISE and inputs.n_samples >= n_places * max(levels.sizes):
         return ()
     few = f"{inputs.n_samples} rows for {max(levels.sizes)} levels"
-    return (unreadable(f"{few} of posteriors that tell {told_apart:.0f} places apart"),)
+    return (unreadable(f"{few} of posteriors that tell {n_places:.0f} places apart"),)
 
 
 class _Slices(NamedTuple):
@@ -173,14 +173,14 @@ def mig_exact_of_shuffles(
     All orders that are given at once share the work on the codes, which is most of it.
     """
     levels = as_levels(inputs)
-    entropies, variances = factor_entropy(levels), check_log_variances(log_variances, inputs.held.shape)
+    entropies, variances = factor_entropy(levels), check_log_variances(log_variances, inputs.stored.shape)
     moved = np.empty((inputs.n_samples, len(orders), inputs.n_factors), dtype=np.int64)
     for number, order in enumerate(orders):
         moved[order, number] = levels.levels
     columns, sizes = moved.reshape(inputs.n_samples, -1), levels.sizes * len(orders)
     information, _ = _information(inputs, variances, columns, sizes, None, n_samples=1)
-    apart = information.reshape(inputs.n_codes, *moved.shape[1:]).transpose(1, 0, 2)
-    per_factor = gaps(np.clip(apart, 0.0, entropies)) / entropies
+    by_order = information.reshape(inputs.n_codes, *moved.shape[1:]).transpose(1, 0, 2)
+    per_factor = gaps(np.clip(by_order, 0.0, entropies)) / entropies
     return [(float(each.mean()), each) for each in per_factor]
 
 
@@ -195,7 +195,7 @@ def mig_exact_of_parts(
     """
     if log_variances is None:
         raise NotDefined(NEEDS)
-    variances = check_log_variances(log_variances, whole.held.shape)
+    variances = check_log_variances(log_variances, whole.stored.shape)
 
     def of_part(part: Part) -> Numbers:
         inputs, levels = part.inputs, part.levels
@@ -229,8 +229,8 @@ def _information(
     share = np.bincount(values.ravel(), minlength=first[-1]) / inputs.n_samples
     divergence, variance = np.zeros((2, inputs.n_codes, first[-1]))
     tasks = _all_slices(inputs, log_variances, values, share, rng, n_samples)
-    for task, found in each_of(_divergences, tasks):
-        divergence[task.code, task.values], variance[task.code, task.values] = found
+    for task, moments in each_of(_divergences, tasks):
+        divergence[task.code, task.values], variance[task.code, task.values] = moments
     information = np.add.reduceat(share * divergence, first[:-1], axis=1)
     return information, np.sqrt(np.add.reduceat(share**2 * variance, first[:-1], axis=1))
 
@@ -261,17 +261,17 @@ def _members(values: IntArray, span: slice) -> IntArray:
     return np.ascontiguousarray(members[:, (members > 0).any(axis=0)])
 
 
-def _divergences(given: _Slices, _: threading.Event) -> tuple[FloatArray, FloatArray]:
+def _divergences(slices: _Slices, _: threading.Event) -> tuple[FloatArray, FloatArray]:
     """(n_values,) KL divergence of q(z given v) from q(z), and the variance of a mean of `n_samples` draws."""
-    n_values, n_samples = len(given.largest) - 1, given.n_samples
-    found = panels(given.means, given.scales, given.members, n_values + 1)
+    n_values, n_samples = len(slices.largest) - 1, slices.n_samples
+    parts = panels(slices.means, slices.scales, slices.members, n_values + 1)
     sums = np.zeros((n_values, 2))
-    if given.draws is None:
-        for part in found:
+    if slices.draws is None:
+        for part in parts:
             sums += log_ratio_moments(part)[1:]
         return sums[:, 0], np.maximum(sums[:, 1] - sums[:, 0] ** 2, 0.0) / n_samples
-    for part in found:
-        sums += sum_up(given.draws, part, log_ratio_table(part, given.largest)[1:])
+    for part in parts:
+        sums += sum_up(slices.draws, part, log_ratio_table(part, slices.largest)[1:])
     divergence = sums[:, 0] / n_samples
     spread = sums[:, 1] - n_samples * divergence**2
     return divergence, np.maximum(spread, 0.0) / (n_samples - 1) / n_samples

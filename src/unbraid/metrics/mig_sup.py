@@ -81,29 +81,29 @@ def mig_sup(
     check_choice("normalise", normalise, ("code", "factor"))
     check_choice("weighting", weighting, ("codes", "active", "information"))
     inputs = check_inputs(codes, factors, kinds, seed, weights)
-    found = tables(inputs, bins, binning, factor_bins)
+    statistics = tables(inputs, bins, binning, factor_bins)
     # Of factors the authors divide first, so that a code's two factors are those of the largest shares.
     per_code = (
-        _per_code(found.information, found.code_entropy)
+        _per_code(statistics.information, statistics.code_entropy)
         if normalise == "code"
-        else _per_code(found.information / found.factor_entropy, np.ones(inputs.n_codes))
+        else _per_code(statistics.information / statistics.factor_entropy, np.ones(inputs.n_codes))
     )
     active = np.ones(inputs.n_codes)
     if weighting == "active":
         active = (mean_and_deviation(inputs.codes, inputs.weights)[1] > ACTIVE_DEVIATION) + 0.0
-    shares = found.information.max(axis=1) if weighting == "information" else active
+    shares = statistics.information.max(axis=1) if weighting == "information" else active
     shares = shares / (shares.sum() or 1.0)
     nobody = {"active": "no code has a variance above .01", "information": "no code carries information"}
     return MIGSup(
         score=mean_by_shares(per_code, shares),
         per_code=per_code,
         weights=shares,
-        mutual_information=found.information,
+        mutual_information=statistics.information,
         notes=(
-            *found.levels.notes,
+            *statistics.levels.notes,
             *single_factor(inputs, "the runner-up of every gap is 0"),
             *notes_on_bins(inputs, bins, binning),
-            *notes_on_dependence(found.levels),
+            *notes_on_dependence(statistics.levels),
             *(() if shares.any() else (f"{nobody[weighting]}: the score is set to 0",)),
         ),
         mean_over="" if active.all() or not active.any() else f"{int(active.sum())} of {inputs.n_codes} codes",

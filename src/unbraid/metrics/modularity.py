@@ -86,15 +86,15 @@ def modularity(
     check_bins("bins", bins)
     inputs = check_inputs(codes, factors, kinds, seed, weights)
     levels = as_levels(inputs)
-    found = modularity_of(binned_information(inputs, bins, binning), weighting, variant)
+    result = modularity_of(binned_information(inputs, bins, binning), weighting, variant)
     notes = (
         *levels.notes,
         *notes_on_bins(inputs, bins, binning),
         *notes_on_dependence(levels),
         *single_factor(inputs, "a code with information on it is modular by definition"),
-        *found.notes,
+        *result.notes,
     )
-    return replace(found, notes=notes)
+    return replace(result, notes=notes)
 
 
 def modularity_of_noise(inputs: Inputs) -> Noise:
@@ -126,8 +126,8 @@ def _per_code(information: FloatArray) -> tuple[FloatArray, BoolArray]:
     largest = information.max(axis=-1)
     alive = largest > SILENT
     relative = information / np.where(alive, largest, 1.0)[..., None]
-    others = ((relative**2).sum(axis=-1) - 1.0) / max(information.shape[-1] - 1, 1)
-    return np.where(alive, np.clip(1.0 - others, 0.0, 1.0), 0.0), alive
+    leakage = ((relative**2).sum(axis=-1) - 1.0) / max(information.shape[-1] - 1, 1)
+    return np.where(alive, np.clip(1.0 - leakage, 0.0, 1.0), 0.0), alive
 
 
 METRIC = Metric(

@@ -82,16 +82,18 @@ def omes(
     inputs = check_inputs(codes, factors, kinds, seed)
     levels = as_levels(inputs)
     live = mean_and_deviation(inputs.codes)[1] >= LEAST_DEVIATION
-    found = [_kept(inputs, levels.levels, factor) for factor in range(inputs.n_factors)]
-    n_pairs = np.array([count for _, count in found])
-    told = n_pairs > 0
-    if not told.any():
+    by_factor = [_pair_correlations(inputs, levels.levels, factor) for factor in range(inputs.n_factors)]
+    n_pairs = np.array([count for _, count in by_factor])
+    compared = n_pairs > 0
+    if not compared.any():
         raise NotDefined("needs pairs of rows that differ in one factor only")
-    association = np.stack([1.0 - np.abs(kept) for kept, _ in found], axis=1) * live[:, None]
+    association = np.stack([1.0 - np.abs(correlation) for correlation, _ in by_factor], axis=1) * live[:, None]
     per_factor = np.zeros((2, inputs.n_factors))
-    per_factor[:, told] = _parts(association[live][:, told], pooling) if live.any() else 0.0
-    overlap, multiple = per_factor[:, told].mean(axis=1)
-    lost = [f"factor {factor}: no rows differ in it only; it does not count" for factor in np.flatnonzero(~told)]
+    per_factor[:, compared] = _parts(association[live][:, compared], pooling) if live.any() else 0.0
+    overlap, multiple = per_factor[:, compared].mean(axis=1)
+    excluded = [
+        f"factor {factor}: no rows differ in it only; it does not count" for factor in np.flatnonzero(~compared)
+    ]
     idle = int((~live).sum())
     return OMES(
         score=float(alpha * overlap + (1 - alpha) * multiple),
@@ -102,7 +104,7 @@ def omes(
         n_pairs=n_pairs,
         notes=(
             *levels.notes,
-            *lost,
+            *excluded,
             *((f"not counted: {counted(idle, 'code')} with a standard deviation below .05",) if idle else ()),
         ),
     )
@@ -154,27 +156,27 @@ def _parts(association: FloatArray, pooling: Pooling) -> FloatArray:
     return np.array(pooled)
 
 
-def _kept(inputs: Inputs, levels: IntArray, factor: int) -> tuple[FloatArray, float]:
+def _pair_correlations(inputs: Inputs, levels: IntArray, factor: int) -> tuple[FloatArray, float]:
     """(n_codes,) correlation of each code within all pairs of rows that differ in one factor alone, and how many."""
-    others = np.unique(np.delete(levels, factor, axis=1), axis=0, return_inverse=True)[1].ravel()
-    cells = np.unique(np.column_stack([others, levels[:, factor]]), axis=0, return_inverse=True)[1].ravel()
-    n_groups, n_cells = int(others.max()) + 1, int(cells.max()) + 1
-    in_group, in_cell = np.bincount(others)[others], np.bincount(cells)[cells]
+    combination = np.unique(np.delete(levels, factor, axis=1), axis=0, return_inverse=True)[1].ravel()
+    cells = np.unique(np.column_stack([combination, levels[:, factor]]), axis=0, return_inverse=True)[1].ravel()
+    n_groups, n_cells = int(combination.max()) + 1, int(cells.max()) + 1
+    in_group, in_cell = np.bincount(combination)[combination], np.bincount(cells)[cells]
     partners = (in_group - in_cell).astype(float)  # of each row
     total = partners.sum()  # of pairs, each in both orders
     if total == 0:
         return np.ones(inputs.n_codes), 0.0
-    kept = np.ones(inputs.n_codes)
+    correlations = np.ones(inputs.n_codes)
     for code, column in enumerate(standardised(inputs.codes).T):
         centred = column - (partners @ column) / total
         by_group, by_cell = (
-            np.bincount(place, weights=centred, minlength=n) for place, n in ((others, n_groups), (cells, n_cells))
+            np.bincount(place, weights=centred, minlength=n) for place, n in ((combination, n_groups), (cells, n_cells))
         )
         # Products over pairs of a group, less those within one level, among which each row is with itself.
         products = (by_group**2).sum() - (by_cell**2).sum()
         spread = partners @ centred**2
-        kept[code] = np.clip(products / spread, -1.0, 1.0) if spread > 1e-12 * total else 1.0
-    return kept, float(total / 2)
+        correlations[code] = np.clip(products / spread, -1.0, 1.0) if spread > 1e-12 * total else 1.0
+    return correlations, float(total / 2)
 
 
 METRIC = Metric(

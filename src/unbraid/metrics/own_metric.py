@@ -13,16 +13,16 @@ from unbraid.metrics._shared.resampling import Resampling
 PARTS = Resampling(times=20, checked=False)  # which may take long
 
 
-def own(
+def custom_metric(
     function: Callable[..., Any],
     *,
     name: str | None = None,
     direction: Literal["higher", "lower"] = "higher",
     range: Sequence[float] = (-math.inf, math.inf),  # noqa: A002 (as the rows of the table call it)
 ) -> Metric:
-    """A function of your own as a metric: wherever a metric is named, such as `unbraid.score(metrics=["mig", own(f)])`.
+    """A function of your own as a metric, as in `unbraid.score(metrics=["mig", custom_metric(f)])`.
 
-    A function itself is taken there too, as one of which higher is better.
+    The function itself can be given there as well; higher is then better.
 
     Args:
         function: takes codes (n_samples, n_codes) and factors (n_samples, n_factors), float64 and read-only, and
@@ -42,19 +42,22 @@ def own(
         >>> def spread(codes, factors):
         ...     return float(codes.std())
         >>> grid = np.repeat(FactorSpace(("a", "b"), (2, 2), ("ordinal", "ordinal")).grid(), 2, axis=0)
-        >>> print(score(grid, grid, metrics=[own(spread, direction="lower", range=(0, np.inf))], kinds=["ordinal"] * 2))
+        >>> metric = custom_metric(spread, direction="lower", range=(0, np.inf))
+        >>> print(score(grid, grid, metrics=[metric], kinds=["ordinal"] * 2))
         spread                   0.500   lower is better, 0 to inf
     """
     if not callable(function):
         raise TypeError(f"a metric of your own is a function of codes and factors; got {type(function).__name__}")
-    called = _name_of(function) if name is None else name
-    if not called.isidentifier():
-        wanted = "give one, such as unbraid.metrics.own(function, name='my_metric')"
-        raise ValueError(f"{called or 'a partial'!r} is no name for a metric: {wanted}")
+    chosen_name = _name_of(function) if name is None else name
+    if not chosen_name.isidentifier():
+        hint = "give one, such as unbraid.metrics.custom_metric(function, name='my_metric')"
+        raise ValueError(f"{chosen_name or 'a partial'!r} is no name for a metric: {hint}")
     check_choice("direction", direction, ("higher", "lower"))
     if not isinstance(range, Sequence) or len(range) != 2 or not range[0] < range[1]:
         raise ValueError(f"range must be (lowest, highest); got {range!r}")
-    return row_of(function, called, higher_is_better=direction == "higher", limits=(float(range[0]), float(range[1])))
+    return row_of(
+        function, chosen_name, higher_is_better=direction == "higher", limits=(float(range[0]), float(range[1]))
+    )
 
 
 def row_of(
@@ -64,7 +67,7 @@ def row_of(
     higher_is_better: bool = True,
     limits: tuple[float, float] = (-math.inf, math.inf),
 ) -> Metric:
-    """The row of a function, or the row that the user made of one by `own`, under this name."""
+    """The row of a function, or the row that the user made of one by `custom_metric`, under this name."""
     if isinstance(function, Metric):
         upward = function.higher_is_better and higher_is_better
         return replace(function, title=name, source=name, higher_is_better=upward) if function.own else function

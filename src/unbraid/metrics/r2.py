@@ -102,17 +102,17 @@ def r2(
     split = train_valid_test(inputs, seed, test_codes, test_factors, (0.5, 0.5))
     blocks, z = as_blocks(split.inputs, sizes), standardised(split.inputs.codes)
     way = (split.train, split.test)
-    ways = [way, way[::-1]] if test_codes is None else [way]
+    splits = [way, way[::-1]] if test_codes is None else [way]
     predict: Regression = {
         "linear": _by_least_squares,
         "kernel": partial(_by_kernel, seed=seed, max_train=max_train, groups=inputs.groups),
         "mlp": partial(_by_perceptron, seed=seed),
     }[regressor]
     v, owner, each = blocks.columns, blocks.owner, np.arange(inputs.n_codes)
-    forward = [explained(predict(z[fit], v[fit], z[rest], owner, fit), v[rest], owner) for fit, rest in ways]
-    backward = [explained(predict(v[fit], z[fit], v[rest], each, fit), z[rest], each) for fit, rest in ways]
+    forward = [explained(predict(z[fit], v[fit], z[rest], owner, fit), v[rest], owner) for fit, rest in splits]
+    backward = [explained(predict(v[fit], z[fit], v[rest], each, fit), z[rest], each) for fit, rest in splits]
     per_factor, per_code = np.mean(forward, axis=0), np.mean(backward, axis=0)
-    fewest = min(len(fit) for fit, _ in ways)
+    fewest = min(len(fit) for fit, _ in splits)
     free = regressor == "linear" and fewest < max(ROWS_PER_CODE * inputs.n_codes, inputs.n_codes + 4)
     return R2(
         score=float(per_factor.mean()),
@@ -121,7 +121,7 @@ def r2(
         per_code=per_code,
         notes=(
             *notes_on_blocks(inputs),
-            *notes_on_parts(blocks, ways),
+            *notes_on_parts(blocks, splits),
             *((unreadable(f"least squares on {inputs.n_codes} codes fits any {fewest} rows"),) if free else ()),
         ),
     )
@@ -133,15 +133,15 @@ Regression: TypeAlias = Callable[[FloatArray, FloatArray, FloatArray, IntArray, 
 
 
 def _by_least_squares(
-    known: FloatArray, targets: FloatArray, asked: FloatArray, owner: IntArray, fit: IntArray
+    known: FloatArray, targets: FloatArray, test: FloatArray, owner: IntArray, fit: IntArray
 ) -> FloatArray:
-    return least_squares(known, targets, asked)
+    return least_squares(known, targets, test)
 
 
 def _by_kernel(
     known: FloatArray,
     targets: FloatArray,
-    asked: FloatArray,
+    test: FloatArray,
     owner: IntArray,
     fit: IntArray,
     *,
@@ -150,27 +150,27 @@ def _by_kernel(
     groups: IntArray | None,
 ) -> FloatArray:
     rows = permutation(len(known), seed)[:max_train]
-    x, y, others, mean, scale = _standard(known[rows], targets[rows], asked)
+    x, y, x_test, mean, scale = _standard(known[rows], targets[rows], test)
     own = None if groups is None else check_groups(groups[fit[rows]], len(rows))
     folds = split_rows(len(rows), (1 / 3, 1 / 3, 1 / 3), seed, own)
-    alpha, gamma = best_setting(x, y, folds, lambda found, true: float(explained(found, true, owner).mean()))
-    return mean + scale * kernel_ridge(x, y, others, alpha=alpha, gamma=gamma)
+    alpha, gamma = best_setting(x, y, folds, lambda predicted, true: float(explained(predicted, true, owner).mean()))
+    return mean + scale * kernel_ridge(x, y, x_test, alpha=alpha, gamma=gamma)
 
 
 def _by_perceptron(
-    known: FloatArray, targets: FloatArray, asked: FloatArray, owner: IntArray, fit: IntArray, *, seed: int
+    known: FloatArray, targets: FloatArray, test: FloatArray, owner: IntArray, fit: IntArray, *, seed: int
 ) -> FloatArray:
-    x, y, others, mean, scale = _standard(known, targets, asked)
-    return mean + scale * perceptron(x, y, hidden=HIDDEN, seed=seed)(others)
+    x, y, x_test, mean, scale = _standard(known, targets, test)
+    return mean + scale * perceptron(x, y, hidden=HIDDEN, seed=seed)(x_test)
 
 
-def _standard(known: FloatArray, targets: FloatArray, asked: FloatArray) -> tuple[FloatArray, ...]:
+def _standard(known: FloatArray, targets: FloatArray, test: FloatArray) -> tuple[FloatArray, ...]:
     """All of mean 0 and variance 1 on the rows fitted to, and mean and deviation of the targets there."""
     (mean, scale), (centre, unit) = mean_and_scale(known), mean_and_scale(targets)
     return (
         (known - mean) / scale,
         (targets - centre) / unit,
-        (asked - mean) / scale,
+        (test - mean) / scale,
         centre,
         np.where(unit < np.inf, unit, 0),
     )

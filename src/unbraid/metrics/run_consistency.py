@@ -69,14 +69,14 @@ def run_consistency(
         raise ValueError(f"runs must have at least four rows; got {n_samples}")
     every = np.arange(n_samples)
     if fit == "all":
-        ways = [(every, every)]
+        splits = [(every, every)]
     else:
         numbered = None if groups is None else check_groups(groups, n_samples)
         halves = split_rows(n_samples, (0.5, 0.5), seed, numbered)
-        ways = [halves, halves[::-1]]
+        splits = [halves, halves[::-1]]
     per_pair = np.eye(len(codes))
     for one, other in permutations(range(len(codes)), 2):
-        per_pair[one, other] = np.mean([_told(codes[one], codes[other], *way) for way in ways])
+        per_pair[one, other] = np.mean([_explained(codes[one], codes[other], *way) for way in splits])
     pairs = ~np.eye(len(codes), dtype=bool)
     chance = "fitted to the rows that are judged: noise would score {:.2f}"
     luck = [np.linalg.matrix_rank(standardised(each)) / (n_samples - 1) for each in codes]
@@ -84,7 +84,7 @@ def run_consistency(
     return RunConsistency(float(per_pair[pairs].mean()), per_pair, notes)
 
 
-def _told(one: FloatArray, other: FloatArray, known: IntArray, judged: IntArray) -> float:
+def _explained(one: FloatArray, other: FloatArray, known: IntArray, judged: IntArray) -> float:
     true = standardised(other)  # so that each code counts the same, whatever its scale; a constant one is 0
     true = true[:, true.any(axis=0)]
     if not true.shape[1]:

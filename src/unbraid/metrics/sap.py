@@ -169,8 +169,8 @@ def sap_of_parts(whole: Inputs, seed: int) -> Callable[[Part], Numbers]:
     ordered = list(zip(*codes_in_order(whole), strict=True)) if any(by_svm) else []
 
     def of_part(part: Part) -> Numbers:
-        held, factors = part.inputs.held, part.inputs.factors
-        rows = train_test_split(held, factors, whole.kinds, seed, groups=part.inputs.groups)
+        codes, factors = part.inputs.stored, part.inputs.factors
+        rows = train_test_split(codes, factors, whole.kinds, seed, groups=part.inputs.groups)
         per_factor = gaps(_worth(rows, by_svm, False, ordered.__getitem__, part.rows))
         return Numbers({"score": float(per_factor.mean())}, per_factor)
 
@@ -279,15 +279,17 @@ def svm_margins(values: FloatArray, levels: IntArray, size: int, test: FloatArra
 
 @numba.njit(cache=True, nogil=True)
 def _separate(
-    values: FloatArray, sums: FloatArray, own: FloatArray, own_sums: FloatArray, weight: float, rest: float
+    values: FloatArray, sums: FloatArray, class_values: FloatArray, class_sums: FloatArray, weight: float, rest: float
 ) -> tuple[float, float]:
     """Slope w and offset b that minimise (w^2 + b^2) / 2 + sum of C * max(0, 1 - y (w x + b))^2.
 
-    y is 1 and C is `weight` for the values `own` of the class, -1 and `rest` for the other `values`; both are in
+    y is 1 and C is `weight` for the `class_values`, -1 and `rest` for the other `values`; both are in
     ascending order. Newton's method in two dimensions with the step halved until the objective falls.
     """
     slope, offset = 0.0, 0.0
-    value, by_slope, by_offset, ss, so, oo = _objective(values, sums, own, own_sums, weight, rest, slope, offset)
+    value, by_slope, by_offset, ss, so, oo = _objective(
+        values, sums, class_values, class_sums, weight, rest, slope, offset
+    )
     for _ in range(100):
         if by_slope * by_slope + by_offset * by_offset <= 1e-20 * (1.0 + value * value):
             break
@@ -295,14 +297,16 @@ def _separate(
         step_slope = -(oo * by_slope - so * by_offset) / determinant
         step_offset = -(ss * by_offset - so * by_slope) / determinant
         length = 1.0
-        moved = _objective(values, sums, own, own_sums, weight, rest, slope + step_slope, offset + step_offset)
+        moved = _objective(
+            values, sums, class_values, class_sums, weight, rest, slope + step_slope, offset + step_offset
+        )
         while moved[0] > value and length > 1e-10:
             length *= 0.5
             moved = _objective(
                 values,
                 sums,
-                own,
-                own_sums,
+                class_values,
+                class_sums,
                 weight,
                 rest,
                 slope + length * step_slope,
@@ -319,8 +323,8 @@ def _separate(
 def _objective(
     values: FloatArray,
     sums: FloatArray,
-    own: FloatArray,
-    own_sums: FloatArray,
+    class_values: FloatArray,
+    class_sums: FloatArray,
     weight: float,
     rest: float,
     slope: float,
@@ -330,9 +334,11 @@ def _objective(
 
     The rows short of their margin lie on one side of a value, so that running sums give what they add up to.
     """
-    short_own = _below(own, own_sums, slope, 1.0 - offset)
+    short_own = _below(class_values, class_sums, slope, 1.0 - offset)
     above = -1.0 - offset
-    short_rest = sums[-1] - own_sums[-1] - _below(values, sums, slope, above) + _below(own, own_sums, slope, above)
+    short_rest = (
+        sums[-1] - class_sums[-1] - _below(values, sums, slope, above) + _below(class_values, class_sums, slope, above)
+    )
     value = 0.5 * (slope * slope + offset * offset)
     by_slope, by_offset, ss, so, oo = slope, offset, 1.0, 0.0, 1.0
     for short, sign, cost in ((short_own, 1.0, weight), (short_rest, -1.0, rest)):

@@ -118,8 +118,8 @@ def _matched(one: FloatArray, other: FloatArray, top: int | None) -> tuple[float
     width = len(other) + len(one)
     own, partner = min_weight_full_bipartite_matching(coo_array(table, (len(one), width)).tocsr(), maximize=True)
     lonely, free = own[partner >= len(other)], np.setdiff1d(np.arange(len(other)), partner)
-    found = partner < len(other)
-    total = float(np.abs(np.einsum("nd,nd->n", one[own[found]], other[partner[found]])).sum())
+    paired = partner < len(other)
+    total = float(np.abs(np.einsum("nd,nd->n", one[own[paired]], other[partner[paired]])).sum())
     left = np.abs(one[lonely] @ other[free].T)
     total += float(left[linear_sum_assignment(left, maximize=True)].sum())
     return float(np.clip(total / len(one), 0.0, 1.0)), float(np.clip(best.mean(), 0.0, 1.0))
@@ -128,9 +128,9 @@ def _matched(one: FloatArray, other: FloatArray, top: int | None) -> tuple[float
 def _candidates(one: FloatArray, other: FloatArray, top: int) -> tuple[IntArray, IntArray, FloatArray]:
     """Rows, rows of the other and cosines of the `top` most alike of each row of either, each pair once."""
 
-    def nearest(rows: FloatArray, others: FloatArray) -> IntArray:
+    def nearest(rows: FloatArray, candidates: FloatArray) -> IntArray:
         """(n_rows * top,) of each row, one after the other."""
-        parts = (np.abs(rows[start : start + AT_ONCE] @ others.T) for start in range(0, len(rows), AT_ONCE))
+        parts = (np.abs(rows[start : start + AT_ONCE] @ candidates.T) for start in range(0, len(rows), AT_ONCE))
         return np.concatenate([np.argpartition(part, -top, axis=1)[:, -top:] for part in parts]).ravel()
 
     own, theirs = (np.repeat(np.arange(len(each)), top) for each in (one, other))

@@ -64,12 +64,12 @@ def fg_ari(true_masks: ArrayLike, predicted_masks: ArrayLike, *, background: int
     scores = [
         _rand(own[own != background], other[own != background]) for own, other in zip(true, predicted, strict=True)
     ]
-    found = np.array([score for score in scores if score is not None])
-    if not len(found):
+    defined = np.array([score for score in scores if score is not None])
+    if not len(defined):
         raise NotDefined(f"needs an image with a foreground, pixels other than {background}")
-    lost = len(scores) - len(found)
-    notes = (f"left out: {counted(lost, 'image')} without a foreground",) if lost else ()
-    return ForegroundARI(float(found.mean()), found, notes)
+    n_left_out = len(scores) - len(defined)
+    notes = (f"left out: {counted(n_left_out, 'image')} without a foreground",) if n_left_out else ()
+    return ForegroundARI(float(defined.mean()), defined, notes)
 
 
 def masks_of(true_masks: ArrayLike, predicted_masks: ArrayLike) -> tuple[IntArray, IntArray]:
@@ -164,7 +164,7 @@ def slot_identifiability(
     mean, scale = mean_and_scale(targets[train])
     targets = (targets - mean) / scale
     matrix = np.stack([
-        explained(_told(z[train, i], targets[train], z[test, i], regressor, seed), targets[test], owner)
+        explained(_predicted(z[train, i], targets[train], z[test, i], regressor, seed), targets[test], owner)
         for i in range(z.shape[1])
     ]).clip(min=0.0)  # fmt: skip
     alignment = align(matrix)
@@ -209,20 +209,20 @@ def slot_identifiability_from_matrix(matrix: ArrayLike) -> float:
         raise ValueError(f"matrix has no rows; got shape {table.shape}")
     alignment = align(table)
     gaps = []
-    for found, slot in enumerate(alignment):
+    for target, slot in enumerate(alignment):
         if slot >= 0:
-            others = np.delete(table[slot], found)
-            gaps.append(table[slot, found] - (others.max() if len(others) else 0.0))
+            rest = np.delete(table[slot], target)
+            gaps.append(table[slot, target] - (rest.max() if len(rest) else 0.0))
     return float(np.mean(gaps))
 
 
-def _told(inputs: FloatArray, targets: FloatArray, at: FloatArray, regressor: Regressor, seed: int) -> FloatArray:
+def _predicted(inputs: FloatArray, targets: FloatArray, at: FloatArray, regressor: Regressor, seed: int) -> FloatArray:
     """(m, q) predictions of targets at other inputs, by a regressor fitted to (n, d) and (n, q)."""
     if regressor == "linear":
         return least_squares(inputs, targets, at)
     mean, scale = mean_and_scale(inputs)
-    known, asked = (inputs - mean) / scale, (at - mean) / scale
+    known, test = (inputs - mean) / scale, (at - mean) / scale
     if regressor == "mlp":
-        return perceptron(known, targets, hidden=HIDDEN, seed=seed)(asked)
+        return perceptron(known, targets, hidden=HIDDEN, seed=seed)(test)
     centre, gamma = targets.mean(axis=0), 1.0 / inputs.shape[1]
-    return centre + kernel_ridge(known, targets - centre, asked, alpha=1.0, gamma=gamma)
+    return centre + kernel_ridge(known, targets - centre, test, alpha=1.0, gamma=gamma)

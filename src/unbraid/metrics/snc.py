@@ -123,10 +123,10 @@ def _accuracies(
     for factor in np.flatnonzero(alignment >= 0).tolist():
         values, order = ascending(_rounded(rows.rows.code(alignment[factor])))
         size = rows.sizes[factor]
-        known, classes, asked, true = in_roles(values, order, roles(rows, factor, numbers, len(order)), size)
+        known, classes, test, true = in_roles(values, order, roles(rows, factor, numbers, len(order)), size)
         # Where equal values or counts leave a choice, the code and its mirror image choose otherwise: both count half.
-        mirrored = -known[::-1], classes[::-1].copy(), -asked[::-1], true[::-1].copy()
-        sides = ((known, classes, asked, true), mirrored)
+        mirrored = -known[::-1], classes[::-1].copy(), -test[::-1], true[::-1].copy()
+        sides = ((known, classes, test, true), mirrored)
         accuracy[factor], by_luck = np.mean([_judge(*side, size, bins, min_bin_size) for side in sides], axis=0)
         chance[factor] = max(chance[factor], by_luck)
     return accuracy, chance
@@ -190,14 +190,14 @@ def _rounded(values: FloatArray) -> FloatArray:
 
 
 def _judge(
-    values: FloatArray, classes: IntArray, asked: FloatArray, true: IntArray, size: int, bins: str, least: int | None
+    values: FloatArray, classes: IntArray, test: FloatArray, true: IntArray, size: int, bins: str, least: int | None
 ) -> tuple[float, float]:
     """Accuracy on the test rows, and what the same answers would hit by luck; values of either rows ascend."""
     cuts, owner, counts = _intervals(values, classes, size, bins, least)
     # A test value on a cut, which lies midway between training values, goes half to either side.
-    rounding = ROUNDING * max(-values[0], values[-1], -asked[0], asked[-1])
-    hits, by_luck = _hits(cuts, owner, counts, asked, true, rounding)
-    return hits / (2 * len(asked)), by_luck
+    rounding = ROUNDING * max(-values[0], values[-1], -test[0], test[-1])
+    hits, by_luck = _hits(cuts, owner, counts, test, true, rounding)
+    return hits / (2 * len(test)), by_luck
 
 
 def _intervals(
@@ -264,26 +264,26 @@ def _cut(values: FloatArray, classes: IntArray, borders: FloatArray, size: int) 
     return cuts[:n_cuts], counts[: n_cuts + 1]
 
 
-def _owners(found: FloatArray, places: IntArray) -> IntArray:
-    """(n_intervals,) class of each interval, for the most correct rows; `found` is (n_intervals, n_classes) counts.
+def _owners(counts: FloatArray, places: IntArray) -> IntArray:
+    """(n_intervals,) class of each interval, for the most correct rows; `counts` are (n_intervals, n_classes).
 
     An interval that swallowed several places, because equal values may not be parted, takes part once for each
     and goes to the class that it serves best.
     """
     from scipy.optimize import linear_sum_assignment  # a fifth of a second to import
 
-    sizes = found.sum(axis=1)
-    units = np.ones(len(found), dtype=int)
+    sizes = counts.sum(axis=1)
+    units = np.ones(len(counts), dtype=int)
     if (places > 1).any():
         units = np.maximum(1, np.rint(sizes * (places.sum() / sizes.sum())).astype(int))
-    interval, owner = np.repeat(np.arange(len(found)), units), np.repeat(np.arange(len(places)), places)
-    gain = (found / units[:, None])[interval][:, owner]
+    interval, owner = np.repeat(np.arange(len(counts)), units), np.repeat(np.arange(len(places)), places)
+    gain = (counts / units[:, None])[interval][:, owner]
     chosen, columns = linear_sum_assignment(gain, maximize=True)
-    served = np.full(found.shape, -1.0)
+    served = np.full(counts.shape, -1.0)
     served[interval[chosen], owner[columns]] = 0.0
     np.add.at(served, (interval[chosen], owner[columns]), gain[chosen, columns])
     # Rounding may leave an interval without any place: it says what most of its rows are.
-    return np.where((served >= 0).any(axis=1), served.argmax(axis=1), found.argmax(axis=1))
+    return np.where((served >= 0).any(axis=1), served.argmax(axis=1), counts.argmax(axis=1))
 
 
 METRIC = Metric(

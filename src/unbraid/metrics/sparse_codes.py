@@ -79,17 +79,17 @@ def sparse_probing(
     accuracy, guess, chosen = np.zeros((len(counts), len(rows.sizes))), [], []
     for factor, size in enumerate(rows.sizes):
         levels = rows.levels.levels[:, factor]
-        apart = np.zeros(n_codes)
+        separation = np.zeros(n_codes)
         for level in np.unique(levels[known]):
             on = levels[known] == level
             if not on.all():
-                apart = np.maximum(apart, np.abs(_difference(rows.codes[known], on)))
-        best = np.argsort(-apart, kind="stable")[: max(counts)]
+                separation = np.maximum(separation, np.abs(_difference(rows.codes[known], on)))
+        best = np.argsort(-separation, kind="stable")[: max(counts)]
         for place, k in enumerate(counts):
             inputs = standardised(rows.codes[:, best[:k]])
             weights = softmax_regression(inputs[known], levels[known], size).weights
-            said = (np.einsum("nd,dc->nc", inputs[judged], weights[:-1]) + weights[-1]).argmax(axis=1)
-            accuracy[place, factor] = np.mean(said == levels[judged])
+            predicted = (np.einsum("nd,dc->nc", inputs[judged], weights[:-1]) + weights[-1]).argmax(axis=1)
+            accuracy[place, factor] = np.mean(predicted == levels[judged])
         guess.append(np.mean(levels[judged] == np.bincount(levels[known]).argmax()))
         chosen.append(best)
     return SparseProbing(accuracy, np.array(guess), np.array(counts), tuple(chosen))
@@ -136,22 +136,22 @@ def absorption(
         own[check_whole("main", code, 0, z.shape[1] - 1, why="the last code")] = True
     lengths = np.linalg.norm(d, axis=1)
     cosines = d @ w / np.where(lengths > 0, lengths, 1.0)
-    told = x @ w
-    z, told = z[told > 0], told[told > 0]
+    signal = x @ w
+    z, signal = z[signal > 0], signal[signal > 0]
     if not len(z):
         return Absorption(0.0, 0.0, 0.0)
     parts = z * cosines
-    others = np.where(own, -np.inf, parts)
-    top = others.argmax(axis=1)
-    largest = others[np.arange(len(z)), top]
+    other_parts = np.where(own, -np.inf, parts)
+    top = other_parts.argmax(axis=1)
+    largest = other_parts[np.arange(len(z)), top]
     silent = ~(z[:, own] > 0).any(axis=1)
-    full = silent & (cosines[top] >= FULL_COSINE) & (largest >= LEAST_PART * told)
+    full = silent & (cosines[top] >= FULL_COSINE) & (largest >= LEAST_PART * signal)
     able = np.where(own | (cosines < PART_COSINE), 0.0, np.maximum(parts, 0.0))
     absorbed = np.sort(able, axis=1)[:, -MOST_ABSORBING:].sum(axis=1)
-    kept = parts[:, own].sum(axis=1)
-    share = np.minimum(absorbed, told - kept)
-    fraction = np.where(kept <= 0, 1.0, share / np.where(kept > 0, share + kept, 1.0))
-    fraction = np.where((absorbed < LEAST_PART * told) | (kept >= told), 0.0, fraction)
+    main_part = parts[:, own].sum(axis=1)
+    share = np.minimum(absorbed, signal - main_part)
+    fraction = np.where(main_part <= 0, 1.0, share / np.where(main_part > 0, share + main_part, 1.0))
+    fraction = np.where((absorbed < LEAST_PART * signal) | (main_part >= signal), 0.0, fraction)
     return Absorption(float(full.mean()), float(fraction.mean()), float(len(z)))
 
 
@@ -240,11 +240,11 @@ def targeted_probe_perturbation(
     before, own = np.asarray(effect(ordered[0][:0]), dtype=float), np.eye(len(orders), dtype=bool)
     if before.shape != (len(orders),):
         raise ValueError(f"effect must give one accuracy per class ({len(orders)}); got shape {before.shape}")
-    found = []
+    effects = []
     for place, k in enumerate(counts):
-        lost = np.stack([before - np.asarray(effect(order[: _count(place, k, order)])) for order in ordered])
-        found.append(lost[own].mean() - lost[~own].mean())
-    return np.array(found)
+        drops = np.stack([before - np.asarray(effect(order[: _count(place, k, order)])) for order in ordered])
+        effects.append(drops[own].mean() - drops[~own].mean())
+    return np.array(effects)
 
 
 def _difference(codes: FloatArray, on: BoolArray) -> FloatArray:

@@ -83,28 +83,23 @@ def tmex(
     check_number("alpha", alpha, above=0.0, below=1.0)
     inputs = check_inputs(codes, factors, kinds, seed, groups=groups)
     blocks, z = as_blocks(inputs, sizes), standardised(inputs.codes)
-    rows, lost = np.arange(inputs.n_samples), 0
+    rows, n_unmatched = np.arange(inputs.n_samples), 0
     notes: tuple[str, ...] = notes_on_blocks(inputs)
     if expected is None:
         known, rows = split_rows(inputs.n_samples, (0.5, 0.5), seed, inputs.groups)
         matched = align(_statistics(z[known], blocks.columns[known], blocks)[0])
-        wanted = (matched == np.arange(inputs.n_codes)[:, None]).astype(np.int64)
-        lost = int((matched < 0).sum())
-        notes += (
-            (
-                f"{counted(inputs.n_codes, 'code')} for {counted(inputs.n_factors, 'factor')}: {lost} without one, "
-                "counted as 1",
-            )
-            if lost
-            else ()
-        )
+        target = (matched == np.arange(inputs.n_codes)[:, None]).astype(np.int64)
+        n_unmatched = int((matched < 0).sum())
+        if n_unmatched:
+            sizes_of = f"{counted(inputs.n_codes, 'code')} for {counted(inputs.n_factors, 'factor')}"
+            notes += (f"{sizes_of}: {n_unmatched} without one, counted as 1",)
     else:
-        wanted = _checked(expected, inputs)
+        target = _checked(expected, inputs)
     p_values = _statistics(z[rows], blocks.columns[rows], blocks)[1]
     dependent = (p_values <= alpha).astype(np.int64)
     if len(rows) < ROWS_PER_COLUMN * (blocks.columns.shape[1] + 1):
         notes += (unreadable(f"{len(rows)} rows for least squares on {blocks.columns.shape[1]} columns of factors"),)
-    return TMEX(float((dependent != wanted).sum() + lost), dependent, wanted, p_values, float(len(rows)), notes)
+    return TMEX(float((dependent != target).sum() + n_unmatched), dependent, target, p_values, float(len(rows)), notes)
 
 
 def _checked(expected: ArrayLike, inputs: Inputs) -> IntArray:
@@ -125,9 +120,9 @@ def _statistics(codes: FloatArray, columns: FloatArray, blocks: Blocks) -> tuple
     largest, p_values = np.zeros((codes.shape[1], n_factors)), np.ones((codes.shape[1], n_factors))
     for factor in range(n_factors):
         own = columns[:, blocks.owner == factor]
-        others = columns[:, blocks.owner != factor]
+        rest = columns[:, blocks.owner != factor]
         both = np.hstack([codes, own])
-        predicted = least_squares(others, both, others) if n_factors > 1 else both.mean(axis=0)
+        predicted = least_squares(rest, both, rest) if n_factors > 1 else both.mean(axis=0)
         left = both - predicted
         # What the others explain but for rounding is explained.
         left[:, (left**2).mean(axis=0) <= NOTHING * both.var(axis=0)] = 0.0

@@ -131,45 +131,45 @@ def udr(
     rng = np.random.default_rng(seed)
     order = rng.permutation(n_rows)
     silent = [model for model, keep in enumerate(informative) if not keep.any()]
-    wanted, notes = _comparisons(n_models, groups, n_comparisons, rng, silent)
-    how = _comparison(similarity, alpha, aggregate, n_rows)
-    found = known or Pairs.unknown(n_models)
-    if found.values.shape != (n_models, n_models):
-        raise ValueError(f"known must hold the pairs of {n_models} models; it has those of {len(found.values)}")
+    mask, notes = _comparisons(n_models, groups, n_comparisons, rng, silent)
+    comparison = _comparison(similarity, alpha, aggregate, n_rows)
+    pairs = known or Pairs.unknown(n_models)
+    if pairs.values.shape != (n_models, n_models):
+        raise ValueError(f"known must hold the pairs of {n_models} models; it has those of {len(pairs.values)}")
     kept_of = [int(keep.sum()) for keep in informative]
     prepared = RANKED if similarity == "spearman" else STANDARDISED
-    needed = bytes_of_pairs(n_rows, kept_of, len(how.folds) - 1, prepared)
+    needed = bytes_of_pairs(n_rows, kept_of, len(comparison.folds) - 1, prepared)
     check_memory(needed, "give fewer rows or models")
     columns = Columns(n_rows, np.cumsum([0, *kept_of]))
-    told = 0
+    n_reported = 0
 
     def tell(done: int, total: int) -> None:
-        nonlocal told
+        nonlocal n_reported
         if save is not None:
-            save(found)
-        while progress is not None and (told + 1) * total <= done * n_models:
-            told += 1
-            progress(told, n_models)
+            save(pairs)
+        while progress is not None and (n_reported + 1) * total <= done * n_models:
+            n_reported += 1
+            progress(n_reported, n_models)
 
     with closing(columns):
         for model, keep in enumerate(informative):
-            kept = check_matrix(codes[model], f"codes[{model}]", "n_codes")[:, keep]
-            columns.put(model, (_ranks(kept) if similarity == "spearman" else standardised(kept))[order])
-        keep_of = np.full(wanted.shape, keep_matrices) if isinstance(keep_matrices, bool) else keep_matrices
-        compare_pairs(columns, wanted, how, found, keep=keep_of if keep_of.any() else None, told=tell)
+            chosen = check_matrix(codes[model], f"codes[{model}]", "n_codes")[:, keep]
+            columns.put(model, (_ranks(chosen) if similarity == "spearman" else standardised(chosen))[order])
+        keep_of = np.full(mask.shape, keep_matrices) if isinstance(keep_matrices, bool) else keep_matrices
+        compare_pairs(columns, mask, comparison, pairs, keep=keep_of if keep_of.any() else None, progress=tell)
     notes += note_on_models("no informative latent, and so a score of 0", silent)
-    values, penalties, largest = (_only(each, wanted) for each in (found.values, found.penalties, found.largest))
-    converged = found.converged | ~wanted
+    values, penalties, largest = (_only(each, mask) for each in (pairs.values, pairs.penalties, pairs.largest))
+    converged = pairs.converged | ~mask
     names = [f"model {place}" for place in range(n_models)]
     return UDR(
-        scores=np.array([np.median(row[has]) if has.any() else 0.0 for row, has in zip(values, wanted, strict=True)]),
+        scores=np.array([np.median(row[has]) if has.any() else 0.0 for row, has in zip(values, mask, strict=True)]),
         pairs=values,
         informative=np.array([keep.sum() for keep in informative]),
         penalties=penalties,
         largest=largest,
         converged=converged,
         notes=notes + notes_on_lasso(names, largest, converged),
-        matrices={pair: found.matrices[pair] for pair in sorted(found.matrices) if wanted[pair] and keep_of[pair]},
+        matrices={pair: pairs.matrices[pair] for pair in sorted(pairs.matrices) if mask[pair] and keep_of[pair]},
     )
 
 
@@ -194,21 +194,21 @@ def rotated_udr(
         The median over the other models, and (times,) the highest median of a model of two latents or more, rotated.
     """
     rng, n_rows = np.random.default_rng(0), len(codes[0])
-    how, order = _comparison(similarity, alpha, aggregate, n_rows), rng.permutation(n_rows)
-    held = [standardised(each)[order] for each in codes]
-    judged = np.flatnonzero([each.shape[1] > 1 for each in held])
+    comparison, order = _comparison(similarity, alpha, aggregate, n_rows), rng.permutation(n_rows)
+    prepared = [standardised(each)[order] for each in codes]
+    judged = np.flatnonzero([each.shape[1] > 1 for each in prepared])
 
     def medians(models: Sequence[FloatArray], judged: IntArray) -> FloatArray:
-        wanted = np.isin(np.arange(len(models)), judged)[:, None] & ~np.eye(len(models), dtype=bool)
-        found = Pairs.unknown(len(models))
+        mask = np.isin(np.arange(len(models)), judged)[:, None] & ~np.eye(len(models), dtype=bool)
+        pairs = Pairs.unknown(len(models))
         with closing(Columns(n_rows, np.cumsum([0, *(each.shape[1] for each in models)]))) as columns:
             for model, each in enumerate(models):
                 columns.put(model, _ranks(each) if similarity == "spearman" else standardised(each))
-            compare_pairs(columns, wanted, how, found)
-        return np.nanmedian(found.values[judged], axis=1)
+            compare_pairs(columns, mask, comparison, pairs)
+        return np.nanmedian(pairs.values[judged], axis=1)
 
-    rotated = [medians([each @ rotation(each.shape[1], rng) for each in held], judged).max() for _ in range(times)]
-    return float(medians(held, np.array([0]))[0]), np.array(rotated)
+    rotated = [medians([each @ rotation(each.shape[1], rng) for each in prepared], judged).max() for _ in range(times)]
+    return float(medians(prepared, np.array([0]))[0]), np.array(rotated)
 
 
 def rotation(n: int, rng: np.random.Generator) -> FloatArray:
@@ -217,9 +217,9 @@ def rotation(n: int, rng: np.random.Generator) -> FloatArray:
     return axes * np.sign(np.diag(lengths))
 
 
-def _only(numbers: FloatArray, wanted: BoolArray) -> FloatArray:
+def _only(numbers: FloatArray, mask: BoolArray) -> FloatArray:
     """NaN where not wanted; the same array where it is so already, as thousands of models make large ones."""
-    return np.where(wanted, numbers, np.nan) if np.isfinite(numbers[~wanted]).any() else numbers
+    return np.where(mask, numbers, np.nan) if np.isfinite(numbers[~mask]).any() else numbers
 
 
 def _comparison(similarity: Similarity, alpha: Literal["cv"] | float, aggregate: Aggregate, n_rows: int) -> Comparison:
@@ -265,12 +265,12 @@ def heavy_note(names: Sequence[str], largest: FloatArray) -> tuple[str, ...]:
 
 def _typical(names: Sequence[str], largest: FloatArray) -> dict[str, float]:
     """Of models whose median over comparisons is above HEAVY that median, the largest first."""
-    found = {
+    medians = {
         name: float(np.median(known))
         for name, row in zip(names, largest, strict=True)
         if (known := row[np.isfinite(row)]).size and np.median(known) > HEAVY
     }
-    return dict(sorted(found.items(), key=lambda item: -item[1]))
+    return dict(sorted(medians.items(), key=lambda item: -item[1]))
 
 
 def _listed(heavy: Mapping[str, float]) -> str:
@@ -359,18 +359,18 @@ def _comparisons(
     members: dict[Hashable, list[int]] = {}
     for model, setting in enumerate(settings):
         members.setdefault(setting, []).append(model)
-    wanted, short = np.zeros((n_models, n_models), dtype=bool), 0
+    mask, short = np.zeros((n_models, n_models), dtype=bool), 0
     for model, setting in enumerate(settings):
         own = np.array(members[setting])
-        others = own[own != model]
-        if len(others) == 0 and model not in silent:
+        partners = own[own != model]
+        if len(partners) == 0 and model not in silent:
             raise ValueError(f"groups: model {model} is the only one in {setting!r}; each group needs two models")
         if n_comparisons is not None:
-            short += len(others) < n_comparisons
-            others = rng.permutation(others)[:n_comparisons]
-        wanted[model, others] = True
+            short += len(partners) < n_comparisons
+            partners = rng.permutation(partners)[:n_comparisons]
+        mask[model, partners] = True
     note = f"fewer than {n_comparisons} others to compare with, all of which were used: {short} of {n_models} models"
-    return wanted, (note,) if short else ()
+    return mask, (note,) if short else ()
 
 
 def note_on_models(what: str, places: Sequence[int]) -> tuple[str, ...]:

@@ -64,36 +64,36 @@ def wide_udr(
     check_whole("top", top, 1)
     check_whole("at_once", at_once, 1, 4096)
     check_choice("correlation", correlation, get_args(Correlation))
-    wanted, notes = compared(len(codes), groups)
+    mask, notes = compared(len(codes), groups)
     refuse_other_order(**{f"codes[{place}]": each for place, each in enumerate(codes)})
     check_memory(_needed(codes, correlation, at_once), "give fewer rows or models")
-    held = [_Held(each, place, correlation) for place, each in enumerate(codes)]
-    for place, each in enumerate(held):
-        if each.n_rows != held[0].n_rows:
-            rows = held[0].n_rows
+    models = [_Held(each, place, correlation) for place, each in enumerate(codes)]
+    for place, each in enumerate(models):
+        if each.n_rows != models[0].n_rows:
+            rows = models[0].n_rows
             raise ValueError(
                 f"codes must have the same samples; codes[0] has {rows} rows, codes[{place}] {each.n_rows}"
             )
-    pairs, least = np.full(wanted.shape, np.nan), np.full(wanted.shape, np.nan)
-    todo = np.argwhere(np.triu(wanted))
+    pairs, least = np.full(mask.shape, np.nan), np.full(mask.shape, np.nan)
+    todo = np.argwhere(np.triu(mask))
     for done, (one, other) in enumerate(todo):
         if progress is not None:
             progress(done, len(todo))
-        agreed = _agreement(held[one], held[other], top, at_once)
+        agreed = _agreement(models[one], models[other], top, at_once)
         (pairs[one, other], least[one, other]) = (pairs[other, one], least[other, one]) = agreed
-    informative = np.array([each.n_codes for each in held])
+    informative = np.array([each.n_codes for each in models])
     notes += note_on_models("constant codes alone, and so a score of 0", np.flatnonzero(informative == 0).tolist())
     notes += (f"by the {top} most correlated codes of each",)
-    scores = np.array([np.median(row[others]) for row, others in zip(pairs, wanted, strict=True)])
+    scores = np.array([np.median(row[partners]) for row, partners in zip(pairs, mask, strict=True)])
     absent, sound = np.full(pairs.shape, np.nan), np.ones(pairs.shape, dtype=bool)
     return UDR(scores, pairs, informative, absent, absent, sound, notes, least=least)
 
 
 def _needed(codes: Sequence[Any], correlation: Correlation, at_once: int) -> float:
     """Bytes of all codes, of those of one model that are being prepared, and of correlations."""
-    held, prepared = zip(*(_bytes_of(each, correlation) for each in codes), strict=True)
+    code_bytes, prepared = zip(*(_bytes_of(each, correlation) for each in codes), strict=True)
     widest = max(each.shape[-1] if len(getattr(each, "shape", ())) == 2 else 0 for each in codes)
-    return sum(held) + max(prepared) + 8 * RELATED * at_once * widest
+    return sum(code_bytes) + max(prepared) + 8 * RELATED * at_once * widest
 
 
 def _bytes_of(codes: Any, correlation: Correlation) -> tuple[float, float]:

@@ -97,21 +97,21 @@ def wide_scores(
         >>> round(wide_scores(grid, grid).mig, 12)
         1.0
     """
-    found = one_pass(codes, factors, kinds=kinds, seed=seed, sizes=sizes, at_once=at_once)
-    results = {name: result(found) for name, result in WIDE.items() if name != "sap"}
-    per_line = gaps(found.squared)
-    left_out = found.inputs.n_factors - len(per_line)
+    statistics = one_pass(codes, factors, kinds=kinds, seed=seed, sizes=sizes, at_once=at_once)
+    results = {name: result(statistics) for name, result in WIDE.items() if name != "sap"}
+    per_line = gaps(statistics.squared)
+    left_out = statistics.inputs.n_factors - len(per_line)
     without_sap = (f"sap leaves out {counted(left_out, 'categorical factor')}",) if left_out else ()
     if not left_out:
-        results["sap"] = _sap(found)
+        results["sap"] = _sap(statistics)
     return WideScores(
         **{name: each.score for name, each in results.items() if name != "sap"},
         sap=float(per_line.mean()) if len(per_line) else None,
-        mutual_information=found.information,
-        leading=found.leading,
+        mutual_information=statistics.information,
+        leading=statistics.leading,
         results=MappingProxyType(results),
-        codes=found.codes,
-        notes=(*found.levels.notes, *without_sap),
+        codes=statistics.codes,
+        notes=(*statistics.levels.notes, *without_sap),
     )
 
 
@@ -169,52 +169,58 @@ def _leading(worth: FloatArray, parts: "Columns") -> IntArray:
     What the columns hold then decides between these, in `snc` and `mcc` themselves.
     """
     best = np.concatenate([align(worth)[None], np.argsort(-worth, axis=0)[:RUNNERS_UP]])
-    alike = np.zeros(len(worth), dtype=bool)
+    candidates = np.zeros(len(worth), dtype=bool)
     for factor, codes in enumerate(best.T):
         own = worth[codes[codes >= 0], factor]
         for level in np.unique(own[own > AS_GOOD]):
-            alike |= np.abs(worth[:, factor] - level) <= AS_GOOD
-    alike[best[best >= 0]] = True
-    return parts.but_for_copies(np.flatnonzero(alike), worth.shape[1])
+            candidates |= np.abs(worth[:, factor] - level) <= AS_GOOD
+    candidates[best[best >= 0]] = True
+    return parts.but_for_copies(np.flatnonzero(candidates), worth.shape[1])
 
 
-def _mig(found: OnePass) -> MIG:
-    levels, entropies = found.levels, factor_entropy(found.levels)
+def _mig(statistics: OnePass) -> MIG:
+    levels, entropies = statistics.levels, factor_entropy(statistics.levels)
     own = mutual_information(bin_codes(levels.levels.astype(float), BINS, "width"), levels)
-    per_factor, ceiling = (np.minimum(gaps(each) / entropies, 1.0) for each in (found.information, own))
-    information = found.information[found.leading]
+    per_factor, ceiling = (np.minimum(gaps(each) / entropies, 1.0) for each in (statistics.information, own))
+    information = statistics.information[statistics.leading]
     return MIG(float(per_factor.mean()), float(ceiling.mean()), per_factor, information, entropies, levels.notes)
 
 
-def _med(found: OnePass) -> MED:
-    scores, leading = dci_from_importance(found.information), found.leading
+def _med(statistics: OnePass) -> MED:
+    scores, leading = dci_from_importance(statistics.information), statistics.leading
     return MED(
-        scores.disentanglement, scores.completeness, found.information[leading], scores.per_code[leading],
-        scores.per_factor, scores.code_weights[leading], (*found.levels.notes, *scores.notes),
+        scores.disentanglement, scores.completeness, statistics.information[leading], scores.per_code[leading],
+        scores.per_factor, scores.code_weights[leading], (*statistics.levels.notes, *scores.notes),
     )  # fmt: skip
 
 
-def _sap(found: OnePass) -> SAP:
-    if "categorical" in found.inputs.kinds:
+def _sap(statistics: OnePass) -> SAP:
+    if "categorical" in statistics.inputs.kinds:
         raise NotDefined("it trains a support vector machine per code for categorical factors, too many here")
-    per_factor, note = gaps(found.squared), "squared correlation of every factor"
-    return SAP(float(per_factor.mean()), per_factor, found.squared[found.leading], (note,))
+    per_factor, note = gaps(statistics.squared), "squared correlation of every factor"
+    return SAP(float(per_factor.mean()), per_factor, statistics.squared[statistics.leading], (note,))
 
 
-def _snc(found: OnePass) -> SNC:
-    return snc(found.codes, found.inputs.factors, kinds=found.inputs.kinds, seed=found.seed)
+def _snc(statistics: OnePass) -> SNC:
+    return snc(statistics.codes, statistics.inputs.factors, kinds=statistics.inputs.kinds, seed=statistics.seed)
 
 
-def _modularity(found: OnePass) -> Modularity:
-    whole, leading = modularity_of(found.information), found.leading
+def _modularity(statistics: OnePass) -> Modularity:
+    whole, leading = modularity_of(statistics.information), statistics.leading
     return replace(
         whole, per_code=whole.per_code[leading], weights=whole.weights[leading],
-        mutual_information=found.information[leading], notes=(*found.levels.notes, *whole.notes),
+        mutual_information=statistics.information[leading], notes=(*statistics.levels.notes, *whole.notes),
     )  # fmt: skip
 
 
-def _mcc(found: OnePass) -> MCC:
-    return mcc(found.codes, found.inputs.factors, kinds=found.inputs.kinds, seed=found.seed, sizes=found.sizes)
+def _mcc(statistics: OnePass) -> MCC:
+    return mcc(
+        statistics.codes,
+        statistics.inputs.factors,
+        kinds=statistics.inputs.kinds,
+        seed=statistics.seed,
+        sizes=statistics.sizes,
+    )
 
 
 # Metrics that read codes by columns, each from what one pass over these found; of codes they hold those that lead.
@@ -250,19 +256,19 @@ class Columns:
 
     def __init__(self, codes: Any, at_once: int = 128) -> None:
         self._sparse = is_sparse(codes)
-        self._held = finite_sparse(codes) if self._sparse else as_array(codes)
-        if self._held.ndim != 2 or self._held.dtype.kind not in "biuf":
+        self._codes = finite_sparse(codes) if self._sparse else as_array(codes)
+        if self._codes.ndim != 2 or self._codes.dtype.kind not in "biuf":
             raise ValueError(
-                f"codes must be a matrix of real numbers; got shape {self._held.shape} of {self._held.dtype}"
+                f"codes must be a matrix of real numbers; got shape {self._codes.shape} of {self._codes.dtype}"
             )
-        self.n_samples, self.n_codes = self._held.shape
+        self.n_samples, self.n_codes = self._codes.shape
         if self.n_samples < 2 or self.n_codes < 1:
-            raise ValueError(f"codes must have two rows and a column at least; got shape {self._held.shape}")
+            raise ValueError(f"codes must have two rows and a column at least; got shape {self._codes.shape}")
         self._at_once = at_once
 
     def __iter__(self) -> Iterator[tuple[slice, FloatArray, Any]]:
         for start in range(0, self.n_codes, WINDOW):
-            window: Any = self._held[:, start : start + WINDOW]
+            window: Any = self._codes[:, start : start + WINDOW]
             window = window.tocsc() if self._sparse else window
             for first in range(0, window.shape[1], self._at_once):
                 part = window[:, first : first + self._at_once]
@@ -271,19 +277,19 @@ class Columns:
 
     def full(self, columns: IntArray) -> FloatArray:
         """These columns."""
-        return self._checked(self._held[:, columns], 0)
+        return self._checked(self._codes[:, columns], 0)
 
     def but_for_copies(self, columns: IntArray, most: int) -> IntArray:
         """These columns, of those that hold the same the first `most`."""
         often: Counter[bytes] = Counter()
-        kept = []
+        unique = []
         for first in range(0, len(columns), self._at_once):
             some = columns[first : first + self._at_once]
-            for column, held in zip(some.tolist(), self.full(some).T, strict=True):
-                content = hashlib.sha256(held.tobytes()).digest()
+            for column, values in zip(some.tolist(), self.full(some).T, strict=True):
+                content = hashlib.sha256(values.tobytes()).digest()
                 often[content] += 1
-                kept += [column] if often[content] <= most else []
-        return np.array(kept, dtype=np.int64)
+                unique += [column] if often[content] <= most else []
+        return np.array(unique, dtype=np.int64)
 
     def _checked(self, part: Any, first: int) -> FloatArray:
         if self._sparse:  # which is seen to be finite, and may be as wide as it likes

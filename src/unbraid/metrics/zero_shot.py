@@ -81,7 +81,7 @@ def zero_shot(
     if held_out is None:
         raise NotDefined("needs held_out: a condition on the factors")
     split = split_rows(inputs.n_samples, (0.8, 0.1, 0.1), seed, inputs.groups)
-    parts = [_apart(inputs, rows, held_out) for rows in split]
+    parts = [_rows_and_gap(inputs, rows, held_out) for rows in split]
     train, valid, test = (rows[~inside] for rows, inside in parts)
     in_gap = np.concatenate([rows[inside] for rows, inside in parts])
     return errors_in_gap(inputs, train, valid, test, in_gap, regressor, seed)
@@ -103,12 +103,12 @@ def errors_in_gap(
     """
     check_choice("regressor", regressor, ("lasso", "forest"))
     _check_parts(inputs, train, valid, test, held_out)
-    others = np.concatenate([test, held_out])
+    judged = np.concatenate([test, held_out])
     predict = _by_lasso if regressor == "lasso" else _by_forest
-    predicted, unsound = predict(inputs, train, valid, others, seed)
+    predicted, unsound = predict(inputs, train, valid, judged, seed)
     mean, deviation = mean_and_deviation(inputs.factors[train])
-    ordinary, unseen = _nrmse(predicted, inputs.factors[others], deviation, len(test))
-    ordinary_baseline, baseline = _nrmse(mean, inputs.factors[others], deviation, len(test))
+    ordinary, unseen = _nrmse(predicted, inputs.factors[judged], deviation, len(test))
+    ordinary_baseline, baseline = _nrmse(mean, inputs.factors[judged], deviation, len(test))
     how = "lasso" if regressor == "lasso" else f"random forest of {N_TREES} trees"
     return ZeroShot(
         score=float(unseen.mean()),
@@ -132,7 +132,7 @@ def _nrmse(predicted: FloatArray, true: FloatArray, unit: FloatArray, n_test: in
     return np.sqrt(squared[:n_test].mean(axis=0)), np.sqrt(squared[n_test:].mean(axis=0))
 
 
-def _apart(inputs: Inputs, rows: IntArray, gap: Gap) -> tuple[IntArray, BoolArray]:
+def _rows_and_gap(inputs: Inputs, rows: IntArray, gap: Gap) -> tuple[IntArray, BoolArray]:
     """These rows, and which of them are in the gap."""
     factors = inputs.factors[rows]
     if callable(gap):
@@ -168,19 +168,19 @@ def _check_parts(inputs: Inputs, train: IntArray, valid: IntArray, test: IntArra
 
 
 def _by_lasso(
-    inputs: Inputs, train: IntArray, valid: IntArray, others: IntArray, seed: int
+    inputs: Inputs, train: IntArray, valid: IntArray, judged: IntArray, seed: int
 ) -> tuple[FloatArray, tuple[str, ...]]:
     """Prediction (n_others, n_factors), and notes."""
     model = fit_lasso(inputs.codes, inputs.factors, train, valid)
-    return model.predict(inputs.codes[others]), model.notes
+    return model.predict(inputs.codes[judged]), model.notes
 
 
 def _by_forest(
-    inputs: Inputs, train: IntArray, valid: IntArray, others: IntArray, seed: int
+    inputs: Inputs, train: IntArray, valid: IntArray, judged: IntArray, seed: int
 ) -> tuple[FloatArray, tuple[str, ...]]:
     """Prediction (n_others, n_factors) by the depth of least validation error, and notes."""
-    predicted = np.empty((len(others), inputs.n_factors))
-    codes = sorted_codes(inputs.codes[train], inputs.codes[np.concatenate([valid, others])])
+    predicted = np.empty((len(judged), inputs.n_factors))
+    codes = sorted_codes(inputs.codes[train], inputs.codes[np.concatenate([valid, judged])])
     for column in range(inputs.n_factors):
         values = inputs.factors[:, column]
         forest = fit_forest(codes, values[train], classify=False, n_trees=N_TREES, seed=seed)

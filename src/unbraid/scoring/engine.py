@@ -197,7 +197,7 @@ def call(metric: Metric, inputs: Inputs, context: Mapping[str, Any], store: Stor
     else:
         with interruptible(), sharing(store):
             known_as_checked(inputs)
-            result = _with_own_arrays(metric.function(inputs.held, inputs.factors, **chosen))
+            result = _with_own_arrays(metric.function(inputs.stored, inputs.factors, **chosen))
     if isinstance(result, int | float | np.number) or getattr(result, "ndim", None) == 0:
         return _Number(float(result))
     if not is_dataclass(result) or not isinstance(getattr(result, metric.headline, None), float | np.floating):

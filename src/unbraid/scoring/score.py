@@ -17,7 +17,7 @@ from unbraid.files.trust import code_of, imported, is_code, trusting
 from unbraid.metrics import BLOCKED, LABEL_FREE, MEASURES, PRESETS, RECONSTRUCTED, Metric, NotDefined
 from unbraid.metrics._shared.metric_arguments import find_metric, full_name, lower_is_better, metric_hint
 from unbraid.metrics._shared.provenance import decision
-from unbraid.metrics.own_metric import own, row_of
+from unbraid.metrics.own_metric import custom_metric, row_of
 from unbraid.scoring.card import COLUMNS, ON_ERROR, FailedMetric, ScoreCard, Scored, none_computed
 from unbraid.scoring.card_memory import check_memory_of_scores
 from unbraid.scoring.columnwise import notes_on_signs, score_wide
@@ -66,7 +66,7 @@ def score(
             "mig(bins=10)"; names of its `PRESETS`, which answer one question each ("standard", "identifiability",
             "disentanglement", "symmetry", "all", ...), or take little time ("fast"). A function of your own is taken as
             well, itself or as "package.module:function": from (codes, factors) to a number or a Result with a `score`,
-            higher is better; `unbraid.metrics.own` says another direction, and so does
+            higher is better; `unbraid.metrics.custom_metric` says another direction, and so does
             "package.module:function(direction=lower)".
         seed: same seed, same numbers.
         confidence: such as 0.95: an interval for every number, which holds the mean of the metric over fresh samples of
@@ -363,7 +363,9 @@ def choose(metrics: Named | Sequence[Named], blocks: Blocks | None = None) -> di
     for metric in requested:
         for name, row in _rows(metric, rows):
             if name in chosen and chosen[name] != row:
-                raise ValueError(f"two metrics are called {name!r}; give one another name with unbraid.metrics.own")
+                raise ValueError(
+                    f"two metrics are called {name!r}; give one another name with unbraid.metrics.custom_metric"
+                )
             chosen[name] = row
     return rows | chosen
 
@@ -375,9 +377,11 @@ def _rows(metric: Named, blocked: Container[str]) -> Iterator[tuple[str, Metric]
             if name not in blocked:
                 yield name, _user_metric(name) if is_code(code_of(name)) else _known(name)
         return
-    row = metric if isinstance(metric, Metric) else own(metric)
+    row = metric if isinstance(metric, Metric) else custom_metric(metric)
     if row.own and (row.name in MEASURES or row.name in BLOCKED or row.name in PRESETS):
-        raise ValueError(f"{row.name!r} is a metric of unbraid; give yours another name with unbraid.metrics.own")
+        raise ValueError(
+            f"{row.name!r} is a metric of unbraid; give yours another name with unbraid.metrics.custom_metric"
+        )
     yield row.name, row
 
 

@@ -129,11 +129,11 @@ def _of_numbers(codes: ArrayLike, factors: ArrayLike, description: Mapping[str, 
         checked["kinds"] = inputs.kinds
     else:
         if names is None:
-            refuse_swapped(inputs.held, inputs.factors)
+            refuse_swapped(inputs.stored, inputs.factors)
         for name, column in zip(names or range(inputs.n_factors), inputs.factors.T, strict=False):
             if why_no_factor("", column, text=False) == NUMBERS_ROWS:
                 raise ValueError(f"factors column {name} {NUMBERS_ROWS}: leave it out, or give its kind (kinds=)")
-    return Representation(_as_floats(inputs.held), as_array(factors), **checked)
+    return Representation(_as_floats(inputs.stored), as_array(factors), **checked)
 
 
 def _as_floats(codes: Any) -> FloatArray:

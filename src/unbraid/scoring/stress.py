@@ -278,7 +278,9 @@ def rows_named(metrics: Sequence[Named], *, higher_is_better: bool = True) -> di
             named = choose(trusting([metric]))
         for name, row in named.items():
             if functions.setdefault(name, row.function) is not row.function:
-                raise ValueError(f"two metrics are called {name!r}; give one another name with unbraid.metrics.own")
+                raise ValueError(
+                    f"two metrics are called {name!r}; give one another name with unbraid.metrics.custom_metric"
+                )
             if name not in METRICS:
                 upward = higher_is_better and row.higher_is_better
                 wrapped = _with_entries(row.function)

@@ -76,7 +76,7 @@ def with_nulls(
         name for name in draws if plain and name not in on_objects and scored[name].metric.of_shuffles is not None
     ]
     on_rows = [name for name in draws if name not in (*on_objects, *together)]
-    representation = replace(representation, codes=inputs_of(representation).held)  # as metrics read them, made once
+    representation = replace(representation, codes=inputs_of(representation).stored)  # as metrics read them, made once
     # A user's function is never called in two threads.
     own = [name for name in on_rows if scored[name].metric.own or callable(settings.held_out)]
     builtin = [name for name in on_rows if name not in own]

@@ -120,9 +120,9 @@ def log_ratio_table(part: DensityPanels, largest: FloatArray) -> FloatArray:
 
 def look_up(values: FloatArray, part: DensityPanels, table: FloatArray) -> FloatArray:
     """Cubic interpolation of one slice's table at each value; 0 for values outside these panels."""
-    found = np.zeros(len(values))
-    _look_up(values, part.lefts, part.widths, _guide(part), table, found)
-    return found
+    interpolated = np.zeros(len(values))
+    _look_up(values, part.lefts, part.widths, _guide(part), table, interpolated)
+    return interpolated
 
 
 def sum_up(values: FloatArray, part: DensityPanels, table: FloatArray) -> FloatArray:
@@ -202,7 +202,7 @@ def _walk(
     depths, sides = np.zeros(2 * deepest, dtype=np.int64), np.zeros(2 * deepest, dtype=np.int64)
     froms, tos = np.zeros(2 * deepest, dtype=np.int64), np.zeros(2 * deepest, dtype=np.int64)
     lefts[0], rights[0], tos[0] = low, high, n_rows
-    height, found = 1, 0
+    height, n_panels = 1, 0
     while height > 0:
         height -= 1
         left, right, depth = lefts[height], rights[height], depths[height]
@@ -213,7 +213,7 @@ def _walk(
         if with_densities:
             _inherit(values, present, depth, halves[sides[height]])
         # Views of arrays are counted, which takes longer than what is added: none is made for each row.
-        into, held = values[depth], present[depth]
+        into, filled = values[depth], present[depth]
         first = last = tos[height]
         if last + (tos[height] - froms[height]) > len(waiting):
             longer = np.empty(2 * len(waiting), dtype=np.int32)
@@ -232,16 +232,16 @@ def _walk(
             reached[depth] = True
             if with_densities:
                 _bump((middle - mean) / scale, 0.5 * width / scale, 1.0 / float(scale), nodes, bump)
-                _add(into, held, bump, slices, row)
+                _add(into, filled, bump, slices, row)
         if last == first and reached[depth]:
             if len(spans) > 0:
-                spans[found, 0], spans[found, 1] = left, right
+                spans[n_panels, 0], spans[n_panels, 1] = left, right
             if with_densities:
                 for piece in range(n_slices):
                     if present[depth, piece]:
                         for node in range(NODES):
-                            densities[piece, found, node] = values[depth, piece, node]
-            found += 1
+                            densities[piece, n_panels, node] = values[depth, piece, node]
+            n_panels += 1
         if last == first:
             continue
         for side in (1, 0):
@@ -250,7 +250,7 @@ def _walk(
             depths[height], sides[height] = depth + 1, side
             froms[height], tos[height] = first, last
             height += 1
-    return found
+    return n_panels
 
 
 @register_jitable(fastmath=False)  # as it is, whatever the function that calls it may do
@@ -356,12 +356,12 @@ def _highest(densities: FloatArray, piece: int, panel: int) -> float:
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _look_up(
-    values: FloatArray, lefts: FloatArray, widths: FloatArray, guide: IntArray, table: FloatArray, found: FloatArray
+    values: FloatArray, lefts: FloatArray, widths: FloatArray, guide: IntArray, table: FloatArray, out: FloatArray
 ) -> None:
     start, stop, top = lefts[0], lefts[-1] + widths[-1], len(guide) - 1
     per_cell = len(guide) / (stop - start)
     for index in range(len(values)):
-        found[index] = 0.0
+        out[index] = 0.0
         value = values[index]
         if value < start or value >= stop:
             continue
@@ -381,7 +381,7 @@ def _look_up(
         a, b, c = x - 1.0, x - 2.0, x - 3.0
         outer = x * a * b * table[panel, cell + 3] - a * b * c * table[panel, cell]
         inner = b * c * table[panel, cell + 1] - a * c * table[panel, cell + 2]
-        found[index] = (outer + 3.0 * x * inner) / 6.0
+        out[index] = (outer + 3.0 * x * inner) / 6.0
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -389,10 +389,10 @@ def _sum_up(
     values: FloatArray, lefts: FloatArray, widths: FloatArray, guide: IntArray, table: FloatArray
 ) -> FloatArray:
     sums = np.zeros((len(table), 2))
-    found = np.empty(values.shape[1])
+    interpolated = np.empty(values.shape[1])
     for piece in range(len(table)):
-        _look_up(values[piece], lefts, widths, guide, table[piece], found)
-        for value in found:
+        _look_up(values[piece], lefts, widths, guide, table[piece], interpolated)
+        for value in interpolated:
             sums[piece, 0] += value
             sums[piece, 1] += value * value
     return sums

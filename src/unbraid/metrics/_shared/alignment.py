@@ -42,7 +42,7 @@ def align(worth: FloatArray, order: tuple[IntArray, IntArray] | None = None) -> 
 def align_live(split: TrainTestSplit, worth: FloatArray) -> IntArray:
     """`align` among the codes that vary over the training rows: a dead one tells no factor, and none is given it."""
     rows, alive = np.concatenate([split.train, split.test]), varying_codes(split)
-    by_code = by_content(content_keys(split.rows.held, rows, alive))
+    by_code = by_content(content_keys(split.rows.stored, rows, alive))
     factors = np.arange(len(split.sizes))
     by_factor = by_content(content_keys(split.levels.levels, rows, factors, classes=factors))
     return align(worth, (alive[by_code], by_factor))
@@ -77,8 +77,8 @@ def content_keys(
 
     keys: list[tuple[Any, ...]] = [(begun,) for begun in read(rows[:FIRST], columns)]
     often = Counter(keys)
-    alike = [place for place, key in enumerate(keys) if often[key] > 1]  # to be told apart by later rows
-    for place, whole in zip(alike, read(rows, columns[alike]), strict=True):
+    tied = [place for place, key in enumerate(keys) if often[key] > 1]  # to be told apart by later rows
+    for place, whole in zip(tied, read(rows, columns[tied]), strict=True):
         keys[place] += (whole,)
     return keys
 

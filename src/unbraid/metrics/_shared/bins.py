@@ -69,12 +69,12 @@ def places(values: FloatArray, weights: FloatArray | None = None) -> FloatArray:
 
     With `weights` (n_samples,) those of a column in which each row is there as often as its weight says.
     """
-    found = np.empty(values.shape)
-    for column, own in zip(values.T, found.T, strict=True):
+    midranks = np.empty(values.shape)
+    for column, own in zip(values.T, midranks.T, strict=True):
         present, place = np.unique(column, return_inverse=True)
         mass = np.bincount(place, weights=weights, minlength=len(present))
         own[:] = (np.cumsum(mass) - mass / 2)[place]
-    return found
+    return midranks
 
 
 def _extent(values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

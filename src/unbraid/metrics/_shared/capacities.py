@@ -64,8 +64,10 @@ def by_forests(split: TrainValidTest, seed: int, n_trees: int, depths: Sequence[
     # Values that differ by rounding alone are one value: no cut goes between them.
     rounded = np.round(standardised(split.inputs.codes), DIGITS)
     codes = sorted_codes(rounded[split.train], rounded[split.test])
-    found = at_once(lambda column, _: _forest(split, codes, column, seed, n_trees, depths), range(len(factors)), costs)
-    losses, baselines, importances = zip(*found, strict=True)
+    results = at_once(
+        lambda column, _: _forest(split, codes, column, seed, n_trees, depths), range(len(factors)), costs
+    )
+    losses, baselines, importances = zip(*results, strict=True)
     return Curves(
         np.array(depths, dtype=float),
         np.stack(losses, axis=1),
@@ -113,7 +115,7 @@ def by_perceptrons(split: TrainValidTest, seed: int, widths: Sequence[int]) -> C
 
     def probe(units: int) -> Probe:
         heads = [_head(known, target, units, seed) for target in targets]
-        return lambda asked: np.concatenate([head(asked) for head in heads], axis=1)
+        return lambda inputs: np.concatenate([head(inputs) for head in heads], axis=1)
 
     return _judged(split, seed, np.log(n_parameters), [probe(units) for units in widths])
 
@@ -122,13 +124,13 @@ def _head(known: FloatArray, target: "_Target", units: int, seed: int) -> Probe:
     if units:
         raw = perceptron(known, target.learnt, hidden=units, seed=seed, classes=target.classes is not None)
     elif target.classes is None:
-        return lambda asked: least_squares(known, target.learnt, asked)
+        return lambda inputs: least_squares(known, target.learnt, inputs)
     else:
         weights = softmax_regression(known, target.learnt.argmax(axis=1), target.learnt.shape[1]).weights
-        raw = lambda asked: asked @ weights[:-1] + weights[-1]  # noqa: E731
+        raw = lambda inputs: inputs @ weights[:-1] + weights[-1]  # noqa: E731
     if target.classes is None:
         return raw
-    return lambda asked: softmax(raw(asked))
+    return lambda inputs: softmax(raw(inputs))
 
 
 def by_random_features(split: TrainValidTest, seed: int, numbers: Sequence[int]) -> Curves:
@@ -136,7 +138,7 @@ def by_random_features(split: TrainValidTest, seed: int, numbers: Sequence[int])
     from scipy.linalg import cho_factor, cho_solve
 
     codes, targets = _live_codes(split), _targets(split)
-    known, wanted = codes[split.train], np.concatenate([target.learnt for target in targets], axis=1)
+    known, learnt = codes[split.train], np.concatenate([target.learnt for target in targets], axis=1)
     directions = 2 * np.pi * CYCLES * np.random.default_rng(seed).standard_normal((numbers[-1] // 2, known.shape[1]))
 
     def features(rows: FloatArray, number: int) -> FloatArray:
@@ -145,15 +147,15 @@ def by_random_features(split: TrainValidTest, seed: int, numbers: Sequence[int])
 
     # Few features are the first of many, in pairs, so that one table of products serves all capacities.
     full = features(known, numbers[-1])
-    mean, centre = full.mean(axis=0), wanted.mean(axis=0)
+    mean, centre = full.mean(axis=0), learnt.mean(axis=0)
     full -= mean
-    products, answers = full.T @ full, full.T @ (wanted - centre)
+    products, answers = full.T @ full, full.T @ (learnt - centre)
     del full
 
     def probe(number: int) -> Probe:
         few = slice(number)
         weights = cho_solve(cho_factor(products[few, few] + PENALTY * np.eye(number)), answers[few])
-        return lambda asked: centre + (features(asked, number) - mean[few]) @ weights
+        return lambda inputs: centre + (features(inputs, number) - mean[few]) @ weights
 
     return _judged(split, seed, np.log(numbers), [probe(number) for number in numbers])
 
@@ -198,18 +200,18 @@ def _live(split: TrainValidTest) -> IntArray:
 
 def _judged(split: TrainValidTest, seed: int, capacities: FloatArray, probes: Sequence[Probe]) -> Curves:
     """Importance is how much the loss rises when a code is shuffled among the test rows."""
-    asked, targets, live = _live_codes(split)[split.test], _targets(split), _live(split)
+    test_codes, targets, live = _live_codes(split)[split.test], _targets(split), _live(split)
     ends = np.cumsum([target.learnt.shape[1] for target in targets])[:-1]
 
     def losses_of(predicted: FloatArray) -> list[float]:
         return [target.loss(own) for target, own in zip(targets, np.split(predicted, ends, axis=1), strict=True)]
 
-    losses = np.array([losses_of(probe(asked)) for probe in probes])
+    losses = np.array([losses_of(probe(test_codes)) for probe in probes])
 
     def importance(place: int) -> FloatArray:
         rng, rises = np.random.default_rng(seed), np.zeros((split.inputs.n_codes, len(targets)))
         for position, code in enumerate(live):
-            shuffled = asked.copy()
+            shuffled = test_codes.copy()
             shuffled[:, position] = rng.permutation(shuffled[:, position])
             rises[code] = np.maximum(losses_of(probes[place](shuffled)) - losses[place], 0.0)
         return rises

@@ -26,24 +26,24 @@ def inputs_and_blocks(
     return inputs, own, check_blocks("factor_blocks", factor_blocks, inputs.n_factors, "factors")
 
 
-def check_blocks(name: str, blocks: Columns, n_columns: int, of: str) -> list[list[int]]:
+def check_blocks(name: str, blocks: Columns, n_columns: int, axis: str) -> list[list[int]]:
     """Columns of each block, or a ValueError that says which is not there, or is named twice."""
     if len(blocks) > n_columns:
-        raise ValueError(f"{name} has {len(blocks)} blocks for {n_columns} {of}")
+        raise ValueError(f"{name} has {len(blocks)} blocks for {n_columns} {axis}")
     if not len(blocks):
         raise ValueError(f"{name} is empty; give at least one block of columns")
-    found, seen = [], set()
+    checked, seen = [], set()
     for place, block in enumerate(blocks):
         columns = np.atleast_1d(np.asarray(block))
         if columns.ndim != 1 or not len(columns) or columns.dtype.kind not in "iu":
-            raise ValueError(f"{name}[{place}] must be a list of columns of {of}; got {block!r}")
+            raise ValueError(f"{name}[{place}] must be a list of columns of {axis}; got {block!r}")
         for column in columns.tolist():
             if not 0 <= column < n_columns or column in seen:
                 why = "twice" if column in seen else f"and there are columns 0 to {n_columns - 1}"
-                raise ValueError(f"{name}[{place}] names column {column} of {of}, {why}")
+                raise ValueError(f"{name}[{place}] names column {column} of {axis}, {why}")
             seen.add(column)
-        found.append(columns.tolist())
-    return found
+        checked.append(columns.tolist())
+    return checked
 
 
 def targets_of(

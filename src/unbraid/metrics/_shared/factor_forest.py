@@ -12,14 +12,14 @@ class FactorForest(NamedTuple):
     """Entry d of each array belongs to trees of depth at most d + 1."""
 
     importance: FloatArray  # (n_depths, n_codes) summing to 1, or all 0 where nothing could be split
-    errors: FloatArray  # (n_depths, n_asked) 1 for a wrong class, or a squared error in units of `scale`
+    errors: FloatArray  # (n_depths, n_judged) 1 for a wrong class, or a squared error in units of `scale`
 
 
 def factor_forest(
     split: TrainValidTest,
     column: int,
     codes: SortedCodes,
-    asked: IntArray,
+    judged_rows: IntArray,
     *,
     scale: float,
     n_trees: int,
@@ -27,13 +27,13 @@ def factor_forest(
     by: Importance = "impurity",
     max_depth: int = MAX_DEPTH,
 ) -> FactorForest:
-    """Fit one factor, classes where it is categorical, else numbers; predict the rows `asked`.
+    """Fit one factor, classes where it is categorical, else numbers; predict `judged_rows`.
 
     Args:
         split: of the rows; the forest grows on those to train on.
         column: of the factor.
-        codes: of the rows to train on and of those asked.
-        asked: (n_asked,) rows to predict.
+        codes: of the rows to train on and of the `judged_rows`.
+        judged_rows: (n_judged,) rows to predict.
         scale: of the numbers, the unit of their errors.
         n_trees, seed, by, max_depth: as for `fit_forest`.
     """
@@ -51,5 +51,7 @@ def factor_forest(
         max_depth=max_depth,
     )
     if classify:
-        return FactorForest(forest.importance, (present[forest.predictions.argmax(axis=2)] != values[asked]) + 0.0)
-    return FactorForest(forest.importance, ((forest.predictions[:, :, 0] - values[asked]) / scale) ** 2)
+        return FactorForest(
+            forest.importance, (present[forest.predictions.argmax(axis=2)] != values[judged_rows]) + 0.0
+        )
+    return FactorForest(forest.importance, ((forest.predictions[:, :, 0] - values[judged_rows]) / scale) ** 2)

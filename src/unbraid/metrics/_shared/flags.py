@@ -71,12 +71,12 @@ def notes_on_dependence(levels: Levels) -> tuple[str, ...]:
         spurious = (sizes[partners] - 1) * (sizes[two] - 1) / (2 * n_samples)
         shares = (information - spurious) / np.minimum(entropies[partners], entropies[two])
         pairs += [(share, one, two) for share, one in zip(shares.tolist(), partners.tolist(), strict=True)]
-    found = sorted((pair for pair in pairs if pair[0] >= DEPENDENT), reverse=True)
-    if not found:
+    dependent = sorted((pair for pair in pairs if pair[0] >= DEPENDENT), reverse=True)
+    if not dependent:
         return ()
-    share, one, two = found[0]
-    others = len(found) - 1
-    more = f"; so {'does' if others == 1 else 'do'} {counted(others, 'more pair')}" if others else ""
+    share, one, two = dependent[0]
+    n_more = len(dependent) - 1
+    more = f"; so {'does' if n_more == 1 else 'do'} {counted(n_more, 'more pair')}" if n_more else ""
     return (
         f"factors {one} and {two} depend on each other (normalised mutual information {share:.2f}): even codes that "
         f"equal the factors fall short of the best score{more}",

@@ -155,15 +155,15 @@ def _counts_by_logs(n_samples: int) -> FloatArray:
 def _elsewhere(by_code: IntArray, n_bins: int) -> tuple[IntArray, IntArray, IntArray]:
     """Of each code the bin that most rows are in, or -1; the other rows, code by code; and where each code begins."""
     commonest, rows, edges = _nowhere(len(by_code))
-    others = [rows]
+    other_rows = [rows]
     for code, column in enumerate(by_code):
         counts = np.bincount(column, minlength=n_bins)
         edges[code + 1] = edges[code]
         if 2 * counts.max() > len(column):
             commonest[code] = counts.argmax()
-            others.append(np.flatnonzero(column != commonest[code]).astype(np.int32))
-            edges[code + 1] += len(others[-1])
-    return commonest, np.concatenate(others), edges
+            other_rows.append(np.flatnonzero(column != commonest[code]).astype(np.int32))
+            edges[code + 1] += len(other_rows[-1])
+    return commonest, np.concatenate(other_rows), edges
 
 
 def _nowhere(n_codes: int) -> tuple[IntArray, IntArray, IntArray]:
@@ -185,9 +185,9 @@ def _information(
 ) -> FloatArray:
     """(n_codes,) log N + (sum of n log n over cells - over bins - over levels) / N; below 0 by rounding."""
     n_codes, n_samples = by_code.shape
-    information, alike = np.empty(n_codes), len(weights) == 1
+    information, unweighted = np.empty(n_codes), len(weights) == 1
     n_rows = float(n_samples)
-    if not alike:
+    if not unweighted:
         n_rows = 0.0
         for row in range(n_samples):
             n_rows += weights[row]
@@ -204,7 +204,7 @@ def _information(
         for place in range(n_bins):
             for level in range(n_levels):
                 table[place, level] = whole[level] if place == most else 0.0
-        if not alike:
+        if not unweighted:
             for row in range(n_samples):
                 table[np.uint64(by_code[code, row]), np.uint64(levels[row])] += weights[row]
         elif most < 0:
@@ -223,14 +223,14 @@ def _information(
             for level in range(n_levels):
                 count = table[place, level]
                 if count:
-                    total += terms[int(count)] if alike else count * np.log(count)
+                    total += terms[int(count)] if unweighted else count * np.log(count)
                     of_bin += count
                     of_levels[level] += count
             if of_bin:
-                total -= terms[int(of_bin)] if alike else of_bin * np.log(of_bin)
+                total -= terms[int(of_bin)] if unweighted else of_bin * np.log(of_bin)
         for level in range(n_levels):
             count = of_levels[level]
             if count:
-                total -= terms[int(count)] if alike else count * np.log(count)
+                total -= terms[int(count)] if unweighted else count * np.log(count)
         information[code] = np.log(n_rows) + total / n_rows
     return information

@@ -36,7 +36,7 @@ class NotDefined(UnbraidError, ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    held: FloatArray | IntArray  # (n_samples, n_codes) codes as they are kept, often in single precision
+    stored: FloatArray | IntArray  # (n_samples, n_codes) codes as they are kept, often in single precision
     factors: FloatArray  # (n_samples, n_factors) float64, as given
     kinds: tuple[Kind, ...]
     weights: FloatArray | None = None  # (n_samples,) above 0: how many rows each row stands for
@@ -45,31 +45,31 @@ class Inputs:
     @cached_property
     def codes(self) -> FloatArray:
         """(n_samples, n_codes) float64: all at once, for metrics that cannot do with `column_blocks`."""
-        return self.held.astype(np.float64, copy=False)
+        return self.stored.astype(np.float64, copy=False)
 
     @property
     def of_codes(self) -> tuple[FloatArray | IntArray]:
         """All that steps read that are `of_codes`."""
-        return (self.held,)
+        return (self.stored,)
 
     def column_blocks(self) -> Iterator[tuple[slice, FloatArray]]:
         """Which codes, and these as float64; `codes` themselves where they are few."""
-        blocks = column_slices(*self.held.shape)
+        blocks = column_slices(*self.stored.shape)
         for columns in blocks:
-            part = np.ascontiguousarray(self.held[:, columns], dtype=np.float64) if len(blocks) > 1 else self.codes
+            part = np.ascontiguousarray(self.stored[:, columns], dtype=np.float64) if len(blocks) > 1 else self.codes
             yield columns, part
 
     def code(self, column: int) -> FloatArray:
         """(n_samples,) of one code."""
-        return self.held[:, column].astype(np.float64)
+        return self.stored[:, column].astype(np.float64)
 
     @property
     def n_samples(self) -> int:
-        return self.held.shape[0]
+        return self.stored.shape[0]
 
     @property
     def n_codes(self) -> int:
-        return self.held.shape[1]
+        return self.stored.shape[1]
 
     @property
     def n_factors(self) -> int:
@@ -129,12 +129,12 @@ def _grouped(inputs: Inputs, groups: ArrayLike) -> Inputs:
 @shared
 def _weighted(inputs: Inputs, weights: ArrayLike) -> Inputs:
     counted = check_weights(weights, inputs.n_samples)
-    kept = counted > 0
-    if not kept.all():
-        groups = None if inputs.groups is None else check_groups(inputs.groups[kept], int(kept.sum()))
-        inputs = Inputs(inputs.held[kept], inputs.factors[kept], inputs.kinds, groups=groups)
+    positive = counted > 0
+    if not positive.all():
+        groups = None if inputs.groups is None else check_groups(inputs.groups[positive], int(positive.sum()))
+        inputs = Inputs(inputs.stored[positive], inputs.factors[positive], inputs.kinds, groups=groups)
         _refuse_constant(inputs.factors)
-    return replace(inputs, weights=counted[kept])
+    return replace(inputs, weights=counted[positive])
 
 
 @shared
@@ -239,8 +239,8 @@ def real_matrix(values: ArrayLike, name: str, columns: str) -> FloatArray | IntA
     matrix = as_array(values)
     if matrix.dtype.kind not in "biuf":
         frame: Any = values
-        others = [each for each in column_names(frame) if as_array(frame[each]).dtype.kind not in "biuf"]
-        of = f" in column {others[0]!r}" if others else ""
+        not_numeric = [each for each in column_names(frame) if as_array(frame[each]).dtype.kind not in "biuf"]
+        of = f" in column {not_numeric[0]!r}" if not_numeric else ""
         rows = matrix.ndim == 1 and np.ndim(next(iter(matrix), 0)) == 1  # a column of a frame that holds arrays
         how = f". One array of all rows: numpy.stack({name})" if rows else _of_objects(matrix, name)
         raise ValueError(f"{name} must be real numbers; got dtype {matrix.dtype}{of}{how}")
@@ -361,8 +361,8 @@ def _behind_gap(values: FloatArray, period: float) -> FloatArray:
 
 
 def known_as_checked(inputs: Inputs) -> None:
-    """Within `sharing`, metrics that are given these `held` codes and factors take them as they are."""
-    hand_out(inputs, _converted, inputs.held, inputs.factors, inputs.kinds)
+    """Within `sharing`, metrics that are given these `stored` codes and factors take them as they are."""
+    hand_out(inputs, _converted, inputs.stored, inputs.factors, inputs.kinds)
 
 
 def of_block(step: Callable[P, R], inputs: Inputs, values: FloatArray) -> Callable[P, R]:
@@ -381,10 +381,10 @@ def column_slices(n_samples: int, n_columns: int) -> list[slice]:
 
 def rows_of(matrix: FloatArray | IntArray, rows: IntArray) -> FloatArray:
     """(len(rows), n_columns) float64, a copy, without one of all of them in the type of the matrix."""
-    taken = np.empty((len(rows), matrix.shape[1]))
+    selected = np.empty((len(rows), matrix.shape[1]))
     for start in range(0, len(rows), ROWS):
-        taken[start : start + ROWS] = matrix[rows[start : start + ROWS]]
-    return taken
+        selected[start : start + ROWS] = matrix[rows[start : start + ROWS]]
+    return selected
 
 
 class Part:
@@ -407,7 +407,7 @@ class Part:
     def inputs(self) -> Inputs:
         whole = self._whole
         part = Inputs(
-            whole.held.take(self.rows, axis=0), whole.factors.take(self.rows, axis=0), whole.kinds, groups=self.groups
+            whole.stored.take(self.rows, axis=0), whole.factors.take(self.rows, axis=0), whole.kinds, groups=self.groups
         )  # fmt: skip
         known_as_checked(part)
         if self._known is not None:
@@ -536,8 +536,8 @@ def _parts_of_groups(sizes: IntArray, fractions: tuple[float, ...], seed: int) -
     order = permutation(n_groups, seed)
     reached = np.concatenate([[0], np.cumsum(sizes[order])])
     part_of, start = np.empty(n_groups, dtype=np.int64), 0
-    for part, wanted in enumerate(np.cumsum(fractions[:-1]) * reached[-1]):
-        end = int(np.clip(np.abs(reached - wanted).argmin(), start + 1, n_groups - (n_parts - 1 - part)))
+    for part, target in enumerate(np.cumsum(fractions[:-1]) * reached[-1]):
+        end = int(np.clip(np.abs(reached - target).argmin(), start + 1, n_groups - (n_parts - 1 - part)))
         part_of[order[start:end]], start = part, end
     part_of[order[start:]] = n_parts - 1
     return part_of

@@ -38,12 +38,12 @@ def group_rows(levels: Levels, among: IntArray | None = None) -> Groups:
     Raises:
         NotDefined: no level of some factor has two rows.
     """
-    taken = np.arange(len(levels.levels)) if among is None else among
-    n_samples = len(taken)
+    selected = np.arange(len(levels.levels)) if among is None else among
+    n_samples = len(selected)
     rows, starts, counts, first, notes = [], [], [], [0], list(levels.notes)
     for factor, size in enumerate(levels.sizes):
-        column = levels.levels[taken, factor]
-        rows.append(taken[np.argsort(column, kind="stable")])
+        column = levels.levels[selected, factor]
+        rows.append(selected[np.argsort(column, kind="stable")])
         frequency = np.bincount(column, minlength=size)
         usable = frequency >= 2
         if not usable.any():
@@ -59,12 +59,12 @@ def group_rows(levels: Levels, among: IntArray | None = None) -> Groups:
 
 
 def training_and_test_groups(
-    levels: Levels, seed: int, held_out: bool, apart: IntArray | None = None
+    levels: Levels, seed: int, held_out: bool, row_groups: IntArray | None = None
 ) -> tuple[Groups, Groups]:
-    """All rows for both, or one half of them for each, of which none has rows that are `apart` (n_samples,) alike."""
+    """All rows for both, or one half of them for each; rows of one of the `row_groups` (n_samples,) stay together."""
     if not held_out:
         return group_rows(levels), group_rows(levels)
-    first, second = split_rows(len(levels.levels), (0.5, 0.5), seed, apart)
+    first, second = split_rows(len(levels.levels), (0.5, 0.5), seed, row_groups)
     return group_rows(levels, first), group_rows(levels, second)
 
 

@@ -149,7 +149,7 @@ QUESTIONS: Mapping[str, tuple[str, str]] = MappingProxyType(
 def by_question(rows: Mapping[str, Metric]) -> list[tuple[str, str, list[str]]]:
     """Names by the question that their metric answers, those of one's own last: question, what to know, names."""
     groups = [
-        (title, about, [name for name, row in rows.items() if row.question == question])
-        for question, (title, about) in QUESTIONS.items()
+        (title, explanation, [name for name, row in rows.items() if row.question == question])
+        for question, (title, explanation) in QUESTIONS.items()
     ]
     return [group for group in groups if group[2]]

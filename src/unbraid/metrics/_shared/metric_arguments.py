@@ -44,8 +44,8 @@ def _as_code(name: str) -> str:
     module, _, function = name.replace("/", ".").replace("\\", ".").replace(".py:", ":").rpartition(":")
     if not module:
         module, _, function = function.rpartition(".")
-    meant = f"{module.strip('.')}:{function}"
-    return meant if is_code(meant) and module not in METRICS and function != "py" else ""
+    code_name = f"{module.strip('.')}:{function}"
+    return code_name if is_code(code_name) and module not in METRICS and function != "py" else ""
 
 
 def find_metric(name: str) -> Metric | None:
@@ -83,10 +83,10 @@ def lower_is_better(name: str) -> bool:
     Raises:
         ValueError: something else stands in the brackets.
     """
-    said = re.sub(r"[\s'\"]", "", name.removeprefix(code_of(name)))
-    if said not in ("", "(direction=higher)", "(direction=lower)"):
+    option = re.sub(r"[\s'\"]", "", name.removeprefix(code_of(name)))
+    if option not in ("", "(direction=higher)", "(direction=lower)"):
         raise ValueError(f"{name}: a function of your own takes direction=lower or direction=higher, and no more")
-    return said == "(direction=lower)"
+    return option == "(direction=lower)"
 
 
 def arguments_of(name: str) -> Mapping[str, Any]:
@@ -106,13 +106,13 @@ def values_of(row: Metric) -> list[str]:
 
 def choosable(row: Metric) -> dict[str, TypeAdapter[Any]]:
     """What checks each argument that a name can hold, in the order of the function; arrays are none of them."""
-    found: dict[str, TypeAdapter[Any]] = {}
+    adapters: dict[str, TypeAdapter[Any]] = {}
     hints = get_type_hints(row.function)
     for argument in inspect.signature(row.function).parameters:
         with suppress(PydanticSchemaGenerationError):
             if argument not in GIVEN:
-                found[argument] = TypeAdapter(hints[argument], config=ConfigDict(strict=True, allow_inf_nan=False))
-    return found
+                adapters[argument] = TypeAdapter(hints[argument], config=ConfigDict(strict=True, allow_inf_nan=False))
+    return adapters
 
 
 @cache
@@ -126,18 +126,18 @@ def with_arguments(name: str) -> tuple[str, Metric]:
     """
     metric = name.partition("(")[0]
     row = METRICS[metric]
-    given = _read(name)
+    arguments = _read(name)
     signature, known = inspect.signature(row.function).parameters, choosable(row)
     values: dict[str, Any] = {}
-    for argument, value in given.items():
+    for argument, value in arguments.items():
         if argument not in known:
-            there = suggestion(argument, list(known)) if known else f"{metric} has none"
-            raise ValueError(f"{name}: {metric} takes no argument {argument!r}; {there}")
+            hint = suggestion(argument, list(known)) if known else f"{metric} has none"
+            raise ValueError(f"{name}: {metric} takes no argument {argument!r}; {hint}")
         try:
             values[argument] = known[argument].validate_python(value)
         except ValidationError as error:
-            said = error.errors()[0]["msg"]
-            raise ValueError(f"{name}: {argument}: {said[0].lower()}{said[1:]}; got {value!r}") from None
+            message = error.errors()[0]["msg"]
+            raise ValueError(f"{name}: {argument}: {message[0].lower()}{message[1:]}; got {value!r}") from None
     chosen = {each: values[each] for each in known if each in values and values[each] != signature[each].default}
     if not chosen:
         return metric, row
@@ -160,9 +160,9 @@ def _refused(function: Callable[..., Any], known: Collection[str]) -> str:
     could compute.
     """
     rows = np.arange(2).reshape(-1, 1)
-    given = {name: rows for name in ("codes", "factors") if name in inspect.signature(function).parameters}
+    arguments = {name: rows for name in ("codes", "factors") if name in inspect.signature(function).parameters}
     try:
-        function(**given)
+        function(**arguments)
     except Exception as error:  # of a package's metric, any
         return str(error) if str(error).split(" ")[0].strip(",") in known else ""
     return ""
@@ -176,16 +176,16 @@ def _read(name: str) -> dict[str, Any]:
         raise ValueError(wrong) from None
     if not isinstance(call, ast.Call) or call.args or not isinstance(call.func, ast.Name):
         raise ValueError(wrong)
-    found: dict[str, Any] = {}
-    for each in call.keywords:
+    arguments: dict[str, Any] = {}
+    for keyword in call.keywords:
         try:
-            value = each.value.id if isinstance(each.value, ast.Name) else ast.literal_eval(each.value)
+            value = keyword.value.id if isinstance(keyword.value, ast.Name) else ast.literal_eval(keyword.value)
         except (ValueError, TypeError):
             raise ValueError(wrong) from None
         plain = isinstance(value, int | float | None) or isinstance(value, str) and re.fullmatch(r"\w{1,50}", value)
-        if each.arg is None or not plain:
+        if keyword.arg is None or not plain:
             raise ValueError(wrong)
-        if each.arg in found:
-            raise ValueError(f"{name}: {each.arg} is given twice")
-        found[each.arg] = value
-    return found
+        if keyword.arg in arguments:
+            raise ValueError(f"{name}: {keyword.arg} is given twice")
+        arguments[keyword.arg] = value
+    return arguments

@@ -44,14 +44,14 @@ def neighbour_information(inputs: Inputs, neighbours: int, seed: int) -> FloatAr
 def _ross(values: FloatArray, levels: IntArray, n_levels: int, neighbours: int, psi: FloatArray) -> float:
     """Of ascending values; rows whose level no other row has are left out."""
     counts = np.bincount(levels, minlength=n_levels)
-    kept, n = np.empty(len(values)), 0
+    usable, n = np.empty(len(values)), 0
     starts = np.zeros(n_levels + 1, dtype=np.int64)
     starts[1:] = np.cumsum(counts)
     places, filled = np.empty(len(values), dtype=np.int64), np.zeros(n_levels, dtype=np.int64)
     for row in range(len(values)):
         level = levels[row]
         if counts[level] > 1:
-            kept[n] = values[row]
+            usable[n] = values[row]
             places[starts[level] + filled[level]] = n
             filled[level] += 1
             n += 1
@@ -61,13 +61,13 @@ def _ross(values: FloatArray, levels: IntArray, n_levels: int, neighbours: int, 
         k = min(neighbours, len(own) - 1)
         left = 0
         for place in range(len(own)):
-            value = kept[own[place]]
+            value = usable[own[place]]
             # The k nearest and the row itself are k + 1 in a row; which ones, moves to the right with the row.
             left = max(left, place - k)
-            while left < min(place, len(own) - 1 - k) and kept[own[left + k + 1]] - value < value - kept[own[left]]:
+            while left < min(place, len(own) - 1 - k) and usable[own[left + k + 1]] - value < value - usable[own[left]]:
                 left += 1
-            radius = float(max(value - kept[own[left]], kept[own[left + k]] - value))
-            nearer = _nearer(kept, own[place], own[left], own[left + k], radius, n)
+            radius = float(max(value - usable[own[left]], usable[own[left + k]] - value))
+            nearer = _nearer(usable, own[place], own[left], own[left + k], radius, n)
             total += psi[k - 1] - psi[nearer - 1]
         if len(own) > 0:
             total -= len(own) * psi[len(own) - 1]

@@ -149,14 +149,14 @@ def _worth_training(
         return True
     rng, state, step = np.random.default_rng(seed), state.copy(), 0
     rows = rng.permutation(rows)
-    own, others = rows[len(rows) // 5 :], rows[: min(len(rows) // 5, ASKED)]
-    asked = inputs[others]
+    own, judged_rows = rows[len(rows) // 5 :], rows[: min(len(rows) // 5, ASKED)]
+    judged_inputs = inputs[judged_rows]
     if hidden >= 0:
-        asked[:, hidden] = 0.0
+        judged_inputs[:, hidden] = 0.0
     for rate in _falling(SHORT_STEPS // CHECKED):
         order = rng.permutation(own)[: CHECKED * BATCH]
         step = perceptron_epoch(inputs, labels, order, hidden, size, BATCH, state, step, rate)
-        if _going_along(_probabilities(asked, size, state[0]), labels[others]) > TELLING:
+        if _going_along(_probabilities(judged_inputs, size, state[0]), labels[judged_rows]) > TELLING:
             return True
     return False
 

@@ -27,16 +27,16 @@ def decision(name: str, metric: Metric | None, *, seed: int = 0, held_out: str |
     package = METRICS.package_of(name.partition("(")[0]) or None
     if metric is None or metric.own:
         source = None if metric is None else source_digest(name, metric.function)
-        found = {"seed": int(seed), "held_out": held_out, "source": source, "package": package}
+        fields = {"seed": int(seed), "held_out": held_out, "source": source, "package": package}
     else:
         takes_gap = "held_out" in inspect.signature(metric.function).parameters
-        found = {
+        fields = {
             "version": metric.version,
             "seed": int(seed) if metric.stochastic else None,
             "held_out": held_out if takes_gap else None,
             "package": package,
         }
-    return {key: value for key, value in found.items() if value is not None}
+    return {key: value for key, value in fields.items() if value is not None}
 
 
 def of_another_version(name: str, version: int) -> str:

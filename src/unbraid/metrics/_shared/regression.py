@@ -63,9 +63,9 @@ def notes_on_blocks(inputs: Inputs, among: Collection[int] | None = None) -> tup
     )
 
 
-def notes_on_parts(blocks: Blocks, ways: list[tuple[IntArray, IntArray]]) -> tuple[str, ...]:
+def notes_on_parts(blocks: Blocks, splits: list[tuple[IntArray, IntArray]]) -> tuple[str, ...]:
     """Factors that are constant on a part of the rows."""
-    spread = np.stack([by_block(np.ptp(blocks.columns[rows], axis=0), blocks.owner) for rows in ways[0]])
+    spread = np.stack([by_block(np.ptp(blocks.columns[rows], axis=0), blocks.owner) for rows in splits[0]])
     return tuple(
         unreadable(f"factor {factor} is constant on a part of the rows")
         for factor in np.flatnonzero((spread == 0.0).any(axis=0))

@@ -66,26 +66,26 @@ class Resampling:
         depends on the outermost rows or on a choice. Hence parts less so many times the spread of means of two halves,
         but no less than that covariance. How often intervals by it hold what they promise was simulated.
         """
-        single, first, second = self._apart(scores)
+        single, first, second = self._split_pairs(scores)
         if self.in_turn:  # each row is left out once, so that the parts' scores are correlated by -1 / (n_parts - 1)
-            found = single.var(axis=0, ddof=1) * (len(single) - 1) ** 2 / len(single)
+            plain = single.var(axis=0, ddof=1) * (len(single) - 1) ** 2 / len(single)
         else:
-            found = single.var(axis=0, ddof=1) * (self.one_in - 1)
+            plain = single.var(axis=0, ddof=1) * (self.one_in - 1)
         if not self.pairs:
-            return found
+            return plain
         of_mean = ((first + second) / 2).var(axis=0, ddof=1)
         of_half = np.square(first - second).mean(axis=0) / 4
         least = np.maximum(of_half - of_mean, (of_half + of_mean) / 3)  # a third is right if terms are of two rows
-        return np.minimum(np.maximum(found - (1 if self.in_turn else self.taken_off) * of_mean, least), found)
+        return np.minimum(np.maximum(plain - (1 if self.in_turn else self.taken_off) * of_mean, least), plain)
 
-    def _apart(self, scores: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _split_pairs(self, scores: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Those of single parts, and of the first and the second half of each pair."""
         n_single = len(scores) - 2 * self.pairs
         return scores[:n_single], scores[n_single::2], scores[n_single + 1 :: 2]
 
     def bias(self, scores: FloatArray, of_all: FloatArray) -> FloatArray:
         """(...) of the score of all rows, if it falls off as 1 / n_samples."""
-        single, _, _ = self._apart(scores)
+        single, _, _ = self._split_pairs(scores)
         return (single.mean(axis=0) - of_all) * ((len(single) if self.in_turn else self.one_in) - 1)
 
     def degrees(self, scores: FloatArray) -> FloatArray:
@@ -98,7 +98,7 @@ class Resampling:
         most = most if self.freedom is None else min(self.freedom, most)
         if not self.few_decide:
             return np.full(scores.shape[1:], most)
-        single, _, _ = self._apart(scores)
+        single, _, _ = self._split_pairs(scores)
         squares = np.square(single - single.mean(axis=0))
         total = squares.sum(axis=0)
         excess = len(single) * np.square(squares).sum(axis=0) - total**2  # of the fourth moment, times total^2
@@ -144,12 +144,12 @@ def draw_part(n_samples: int, groups: IntArray | None, method: Resampling, seed:
     if number >= method.times:
         pair, second = divmod(number - method.times, 2)
         draw = np.random.default_rng([seed, 2, pair, 1])
-        taken = part_of_rows(n_units, 2, seed, draw, other=bool(second))
+        units = part_of_rows(n_units, 2, seed, draw, other=bool(second))
     elif method.in_turn:
-        taken = all_but_a_block(n_units, method.times, number, seed)
+        units = all_but_a_block(n_units, method.times, number, seed)
     else:
-        taken = part_of_rows(n_units, method.one_in, seed, np.random.default_rng([seed, method.one_in, number]))
-    return taken if by_group is None else np.concatenate([by_group[each] for each in taken])
+        units = part_of_rows(n_units, method.one_in, seed, np.random.default_rng([seed, method.one_in, number]))
+    return units if by_group is None else np.concatenate([by_group[each] for each in units])
 
 
 def part_of_rows(n_samples: int, one_in: int, seed: int, draw: np.random.Generator, *, other: bool = False) -> IntArray:
@@ -164,7 +164,7 @@ def part_of_rows(n_samples: int, one_in: int, seed: int, draw: np.random.Generat
     n_groups = n_samples // one_in
     groups = permutation(n_samples, seed)[: n_groups * one_in].reshape(n_groups, one_in)
     out = (draw.integers(0, one_in, n_groups)[:, None] + other) % one_in
-    return _where_found(np.where(np.arange(one_in - 1) < out, groups[:, :-1], groups[:, 1:]).ravel(), seed)
+    return _in_permutation(np.where(np.arange(one_in - 1) < out, groups[:, :-1], groups[:, 1:]).ravel(), seed)
 
 
 def all_but_a_block(n_samples: int, n_blocks: int, number: int, seed: int) -> IntArray:
@@ -172,14 +172,14 @@ def all_but_a_block(n_samples: int, n_blocks: int, number: int, seed: int) -> In
 
     Of each `n_blocks` neighbours in the permutation by which metrics part rows, each is in another block.
     """
-    kept = permutation(n_samples, seed)[np.arange(n_samples) % n_blocks != number]
-    return _where_found(kept, seed)
+    rows = permutation(n_samples, seed)[np.arange(n_samples) % n_blocks != number]
+    return _in_permutation(rows, seed)
 
 
-def _where_found(kept: IntArray, seed: int) -> IntArray:
+def _in_permutation(rows: IntArray, seed: int) -> IntArray:
     """These rows where the permutation of as many rows finds them in this order."""
-    part = np.empty(len(kept), dtype=np.int64)
-    part[permutation(len(part), seed)] = kept
+    part = np.empty(len(rows), dtype=np.int64)
+    part[permutation(len(part), seed)] = rows
     return part
 
 

@@ -44,11 +44,11 @@ def alone(function: Callable[P, R]) -> Callable[P, R]:
     """A user's function, which may change its arrays between two calls: within it nothing is shared."""
 
     @wraps(function)
-    def apart(*args: P.args, **kwargs: P.kwargs) -> R:
+    def unshared(*args: P.args, **kwargs: P.kwargs) -> R:
         with within(_scope, None), within(_codes, None):
             return function(*args, **kwargs)
 
-    return apart
+    return unshared
 
 
 def shared(function: Callable[P, R]) -> Callable[P, R]:
@@ -102,10 +102,10 @@ def remarks(function: Callable[P, tuple[str, ...]]) -> Callable[P, tuple[str, ..
     """Mark what makes notes alone, and at some cost: of scores whose numbers alone count it makes none."""
 
     @wraps(function)
-    def told(*args: P.args, **kwargs: P.kwargs) -> tuple[str, ...]:
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> tuple[str, ...]:
         return () if _unread.get() else function(*args, **kwargs)
 
-    return told
+    return wrapper
 
 
 def _key(function: object, args: tuple[object, ...], kwargs: Mapping[str, object]) -> Hashable:

@@ -50,7 +50,7 @@ class TrainTestSplit:
     @property
     def of_codes(self) -> tuple[FloatArray | IntArray, ...]:
         """All that steps read that are `of_codes`."""
-        return self.rows.held, self.train, self.test
+        return self.rows.stored, self.train, self.test
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -195,7 +195,7 @@ def live_codes(split: TrainTestSplit) -> tuple[IntArray, FloatArray]:
 def standardised_codes(split: TrainTestSplit) -> FloatArray:
     """(n_rows, n_live) live codes, less the training mean, over the training standard deviation; see `live_codes`."""
     live, signs = live_codes(split)
-    columns = split.rows.held[:, live].astype(np.float64) * signs
+    columns = split.rows.stored[:, live].astype(np.float64) * signs
     rows = columns[split.train]
     return np.ascontiguousarray((columns - rows.mean(axis=0)) / rows.std(axis=0))
 

@@ -27,13 +27,13 @@ class TrainValidTest:
     @property
     def of_codes(self) -> tuple[FloatArray | IntArray, ...]:
         """All that steps read that are `of_codes`."""
-        return self.inputs.held, self.train, self.valid, self.test
+        return self.inputs.stored, self.train, self.valid, self.test
 
     @property
     def groups(self) -> IntArray | None:
         """Those of the training rows, numbered anew; None where rows stand alone."""
-        held = self.inputs.groups
-        return None if held is None else check_groups(held[self.train], len(self.train))
+        groups = self.inputs.groups
+        return None if groups is None else check_groups(groups[self.train], len(self.train))
 
 
 @shared
@@ -61,8 +61,8 @@ def train_valid_test(
         if groups is not None:  # those given to test on are one of their own
             n_groups = int(groups.max()) + 1
             inputs = replace(inputs, groups=np.append(groups, np.full(inputs.n_samples - n_samples, n_groups)))
-        kept = tuple(fraction / sum(fractions[:-1]) for fraction in fractions[:-1])
-        parts = list(split_rows(n_samples, kept, seed, groups)) if len(kept) > 1 else [np.arange(n_samples)]
+        shares = tuple(fraction / sum(fractions[:-1]) for fraction in fractions[:-1])
+        parts = list(split_rows(n_samples, shares, seed, groups)) if len(shares) > 1 else [np.arange(n_samples)]
         test = np.arange(n_samples, inputs.n_samples)
         drawn = "test rows as given"
     train, valid = parts if len(parts) == 2 else (parts[0], test[:0])

@@ -42,20 +42,20 @@ class Pairs:
 
 
 def bytes_of_pairs(n_rows: int, widths: Sequence[int], n_folds: int, prepared: int) -> float:
-    """That it takes to compare models of so many columns each: what is kept, beside which one model is prepared, in so
-    many copies of its columns, or blocks are under way.
+    """Bytes needed to compare models of these widths: all columns, and either one model being prepared, in `prepared`
+    copies of its columns, or the blocks that are compared at the time.
 
-    Blocks of targets are held three times where columns lie on the disk: read, joined, and in use since before.
+    Blocks of targets count three times where columns lie on the disk: read, joined, and in use since before.
     """
     column, widest = 8 * n_rows, sorted(widths, reverse=True)
-    kept = column * sum(widths)
-    targets, others = sum(widest[:TARGETS_AT_ONCE]), sum(widest[:OTHERS_AT_ONCE])
-    times = 1 if kept <= IN_MEMORY else 3
+    in_all = column * sum(widths)
+    targets, sources = sum(widest[:TARGETS_AT_ONCE]), sum(widest[:OTHERS_AT_ONCE])
+    times = 1 if in_all <= IN_MEMORY else 3
     blocks = math.ceil(len(widths) / TARGETS_AT_ONCE) * math.ceil(len(widths) / OTHERS_AT_ONCE)
-    products = 8 * others * (n_folds * (targets + widest[0]) + targets)
-    under_way = min(blocks, n_cores() + 2) * (column * others + products)
-    held = kept if kept <= IN_MEMORY else 0
-    return held + max(prepared * column * widest[0], times * column * targets + under_way)
+    products = 8 * sources * (n_folds * (targets + widest[0]) + targets)
+    under_way = min(blocks, n_cores() + 2) * (column * sources + products)
+    in_memory = in_all if in_all <= IN_MEMORY else 0
+    return in_memory + max(prepared * column * widest[0], times * column * targets + under_way)
 
 
 class Columns:
@@ -65,22 +65,22 @@ class Columns:
         self.edges, self._n_rows, self._lock = edges, n_rows, threading.Lock()
         shape = int(edges[-1]), n_rows
         self._file: IO[bytes] | None = TemporaryFile() if shape[0] * n_rows * 8 > IN_MEMORY else None  # noqa: SIM115
-        self._held: FloatArray = np.empty(shape if self._file is None else (0, n_rows))
+        self._table: FloatArray = np.empty(shape if self._file is None else (0, n_rows))
 
     def put(self, model: int, columns: FloatArray) -> None:
         """Keep (n_rows, n_columns) of a model; models are put in their order."""
         if self._file is not None:
             self._file.write(np.ascontiguousarray(columns.T, dtype=float).tobytes())
         else:
-            self._held[self.edges[model] : self.edges[model + 1]] = columns.T
+            self._table[self.edges[model] : self.edges[model + 1]] = columns.T
 
     def take(self, models: IntArray) -> FloatArray:
         """(n_columns, n_rows) of these models."""
-        return np.concatenate([self._of(int(self.edges[model]), int(self.edges[model + 1])) for model in models])
+        return np.concatenate([self._row_range(int(self.edges[model]), int(self.edges[model + 1])) for model in models])
 
-    def _of(self, first: int, last: int) -> FloatArray:
+    def _row_range(self, first: int, last: int) -> FloatArray:
         if self._file is None:
-            return self._held[first:last]
+            return self._table[first:last]
         with self._lock:
             self._file.seek(first * self._n_rows * 8)
             return np.frombuffer(self._file.read((last - first) * self._n_rows * 8)).reshape(-1, self._n_rows)
@@ -125,113 +125,115 @@ class _Block(NamedTuple):
 
 def compare_pairs(
     columns: Columns,
-    wanted: BoolArray,
-    how: Comparison,
-    found: Pairs,
+    mask: BoolArray,
+    comparison: Comparison,
+    pairs: Pairs,
     *,
     keep: BoolArray | None = None,
-    told: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> None:
-    """Find what is wanted and not yet known of `found`, in place.
+    """Compare the pairs of `mask` that `pairs` lacks, and fill them in.
 
     Args:
-        columns: of all models, in the order of the rows of `how.folds`.
-        wanted: (n_models, n_models) which pairs.
-        how: they are compared.
-        found: what is known of pairs already stays as it is.
+        columns: of all models, in the order of the rows of `comparison.folds`.
+        mask: (n_models, n_models) which pairs.
+        comparison: how they are compared.
+        pairs: filled in place; pairs that are known already stay as they are.
         keep: (n_models, n_models) of which pairs R is kept; None: of none.
-        told: called as told(done, total), in pairs, whenever a block is done; `found` may be saved then.
+        progress: called as progress(done, total), in pairs, after each block; `pairs` may be saved then.
     """
-    asked = wanted & np.isnan(found.values)
+    needed = mask & np.isnan(pairs.values)
     if keep is not None:
-        missing = wanted & keep
-        for pair in found.matrices:
+        missing = mask & keep
+        for pair in pairs.matrices:
             missing[pair] = False
-        asked |= missing
-    total, done, symmetric = int(asked.sum()), 0, how.kind == SPEARMAN
-    todo = np.triu(asked | asked.T) if symmetric else asked
+        needed |= missing
+    total, done, symmetric = int(needed.sum()), 0, comparison.kind == SPEARMAN
+    todo = np.triu(needed | needed.T) if symmetric else needed
 
-    with closing(shared_out(_compare, _blocks(columns, todo, how))) as results:
-        for (targets, others, *_), part in results:
-            here, back = np.ix_(targets.models, others.models), np.ix_(others.models, targets.models)
-            new = todo[here] & asked[here]
-            mirrored = (todo[here] & asked[back].T).T if symmetric else np.zeros(new.T.shape, dtype=bool)
+    with closing(shared_out(_compare, _blocks(columns, todo, comparison))) as results:
+        for (targets, sources, *_), part in results:
+            block, mirror = np.ix_(targets.models, sources.models), np.ix_(sources.models, targets.models)
+            new = todo[block] & needed[block]
+            mirrored = (todo[block] & needed[mirror].T).T if symmetric else np.zeros(new.T.shape, dtype=bool)
             for name in ("values", "penalties", "largest", "converged"):
-                whole, own = getattr(found, name), getattr(part, name)
-                whole[here] = np.where(new, own, whole[here])
-                whole[back] = np.where(mirrored, own.T, whole[back])
+                whole, own = getattr(pairs, name), getattr(part, name)
+                whole[block] = np.where(new, own, whole[block])
+                whole[mirror] = np.where(mirrored, own.T, whole[mirror])
             nothing = np.zeros(new.shape, dtype=bool)
-            new_kept = nothing if keep is None else new & keep[here]
-            mirrored_kept = nothing if keep is None else (mirrored & keep[back]).T
+            new_kept = nothing if keep is None else new & keep[block]
+            mirrored_kept = nothing if keep is None else (mirrored & keep[mirror]).T
             for target, other in np.argwhere(new_kept | mirrored_kept):
-                rows = slice(others.edges[other], others.edges[other + 1])
+                rows = slice(sources.edges[other], sources.edges[other + 1])
                 matrix = part.relations[rows, targets.edges[target] : targets.edges[target + 1]].T.astype(np.float32)
-                one, two = int(targets.models[target]), int(others.models[other])
+                one, two = int(targets.models[target]), int(sources.models[other])
                 if new_kept[target, other]:
-                    found.matrices[one, two] = matrix
+                    pairs.matrices[one, two] = matrix
                 if mirrored_kept[target, other]:
-                    found.matrices[two, one] = matrix.T
+                    pairs.matrices[two, one] = matrix.T
             done += int(new.sum() + mirrored.sum())
-            if told is not None:
-                told(done, total)
+            if progress is not None:
+                progress(done, total)
 
 
 _Task: TypeAlias = tuple[_Block, _Block, BoolArray, Comparison]
 
 
-def _blocks(columns: Columns, todo: BoolArray, how: Comparison) -> Iterator[_Task]:
+def _blocks(columns: Columns, todo: BoolArray, comparison: Comparison) -> Iterator[_Task]:
     """Targets and others that have pairs to compare, and which."""
     for begin in range(0, len(todo), TARGETS_AT_ONCE):
         rows = todo[begin : begin + TARGETS_AT_ONCE]
         needed = np.flatnonzero(rows.any(axis=0))
         if not len(needed):
             continue
-        targets = _block(columns, begin + np.flatnonzero(rows.any(axis=1)), how)
+        targets = _block(columns, begin + np.flatnonzero(rows.any(axis=1)), comparison)
         for first in range(0, len(needed), OTHERS_AT_ONCE):
-            others = _block(columns, needed[first : first + OTHERS_AT_ONCE], how)
-            yield targets, others, todo[np.ix_(targets.models, others.models)], how
+            sources = _block(columns, needed[first : first + OTHERS_AT_ONCE], comparison)
+            yield targets, sources, todo[np.ix_(targets.models, sources.models)], comparison
 
 
-def _block(columns: Columns, models: IntArray, how: Comparison) -> _Block:
-    taken = columns.take(models)
+def _block(columns: Columns, models: IntArray, comparison: Comparison) -> _Block:
+    chosen = columns.take(models)
     edges = np.cumsum([0, *np.diff(columns.edges)[models]])
-    return _Block(models, taken, edges, np.stack([part.sum(axis=1) for part in how.parts(taken)]))
+    return _Block(models, chosen, edges, np.stack([part.sum(axis=1) for part in comparison.parts(chosen)]))
 
 
 def _compare(task: _Task, stopped: threading.Event) -> _Found:
-    targets, others, todo, how = task
-    cross = np.stack([x @ y.T for x, y in zip(how.parts(others.columns), how.parts(targets.columns), strict=True)])
-    grams = np.zeros((*cross.shape[:2], int(np.diff(others.edges).max())))
-    for low, high in pairwise(others.edges):
-        for fold, part in enumerate(how.parts(others.columns[low:high])):
+    targets, sources, todo, comparison = task
+    cross = np.stack(
+        [x @ y.T for x, y in zip(comparison.parts(sources.columns), comparison.parts(targets.columns), strict=True)]
+    )
+    grams = np.zeros((*cross.shape[:2], int(np.diff(sources.edges).max())))
+    for low, high in pairwise(sources.edges):
+        for fold, part in enumerate(comparison.parts(sources.columns[low:high])):
             grams[fold, low:high, : high - low] = part @ part.T
     values, penalties, largest = (np.full(todo.shape, np.nan) for _ in range(3))
     converged, relations = np.ones(todo.shape, dtype=bool), np.zeros(cross.shape[1:])
-    counts = np.diff(how.folds).astype(float)
-    squares = np.stack([np.einsum("cr,cr->c", part, part) for part in how.parts(targets.columns)])
+    counts = np.diff(comparison.folds).astype(float)
+    squares = np.stack([np.einsum("cr,cr->c", part, part) for part in comparison.parts(targets.columns)])
     for target, (low, high) in enumerate(pairwise(targets.edges)):
         if stopped.is_set():
             break
-        if how.kind != VALIDATED:
+        if comparison.kind != VALIDATED:
             by_one_weight(
-                cross[0], grams[0], low, high, others.edges, todo[target], counts[0], how.kind == SPEARMAN, how.alpha,
-                converged[target], relations,
+                cross[0], grams[0], low, high, sources.edges, todo[target], counts[0], comparison.kind == SPEARMAN,
+                comparison.alpha, converged[target], relations,
             )  # fmt: skip
-            if how.kind == FIXED and high > low:
-                penalties[target, np.diff(others.edges) > 0] = how.alpha
+            if comparison.kind == FIXED and high > low:
+                penalties[target, np.diff(sources.edges) > 0] = comparison.alpha
         for other in np.flatnonzero(todo[target]):
-            start, stop = others.edges[other], others.edges[other + 1]
-            if how.kind == VALIDATED and stop > start and high > low:
+            start, stop = sources.edges[other], sources.edges[other + 1]
+            if comparison.kind == VALIDATED and stop > start and high > low:
                 weights, penalties[target, other], converged[target, other] = cross_validated(
                     grams[:, start:stop, : stop - start].copy(),
                     cross[:, start:stop, low:high].copy(),
                     squares[:, low:high].sum(axis=1),
-                    others.sums[:, start:stop].copy(),
+                    sources.sums[:, start:stop].copy(),
                     targets.sums[:, low:high].copy(),
                     counts,
                 )
                 relations[start:stop, low:high] = np.abs(weights)
-        summarised(relations, low, high, others.edges, todo[target], how.paper, values[target], largest[target])
+        summarised(relations, low, high, sources.edges, todo[target], comparison.paper, values[target], largest[target])
     return _Found(values, penalties, largest, converged, relations)
 
 

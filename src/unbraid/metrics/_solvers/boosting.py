@@ -325,15 +325,15 @@ def _best_split(
         for slot in range(start, codes.starts[code + 1]):
             if not opened[slot - start]:
                 continue
-            here, risen = work.histograms[node, slot], work.risen[node, slot]
-            if bounded and _bound(here, lefts[slot], risen, n_node, sum_node, count_bits) < enough:
+            bin_sum, risen = work.histograms[node, slot], work.risen[node, slot]
+            if bounded and _bound(bin_sum, lefts[slot], risen, n_node, sum_node, count_bits) < enough:
                 continue
             begin, end = codes.ends[slot - 1] if slot > start else 0, codes.ends[slot]
             if ranks[rows[begin]] == ranks[rows[end - 1]]:
-                work.inner_lefts[0], work.places[0], found = lefts[slot], end - 1, 1
+                work.inner_lefts[0], work.places[0], n_cuts = lefts[slot], end - 1, 1
             else:
                 left = lefts[slot - 1] if slot > start else np.int64(0)
-                found = _walk(
+                n_cuts = _walk(
                     rows[begin:end],
                     begin,
                     residuals,
@@ -344,11 +344,11 @@ def _best_split(
                     in_level,
                     left,
                 )
-            inner_lefts, places = work.inner_lefts[:found], work.places[:found]
+            inner_lefts, places = work.inner_lefts[:n_cuts], work.places[:n_cuts]
             if not _any_better(inner_lefts, n_node, sum_node, count_bits, best):
                 continue
-            for cut in range(found):
-                if cut + 1 < found and ranks[rows[places[cut]]] == ranks[rows[places[cut + 1]]]:
+            for cut in range(n_cuts):
+                if cut + 1 < n_cuts and ranks[rows[places[cut]]] == ranks[rows[places[cut + 1]]]:
                     continue
                 gain = _gain(inner_lefts[cut], n_node, sum_node, count_bits, best)
                 if gain > best:
@@ -384,14 +384,14 @@ def _search(codes: RankedCodes, work: Work, node: int, n_node: float, sum_node: 
         walks[slot] = reach * float(histogram[slot] & mask) * scale
     enough = _greatest(gains) * NEAR
     for slot in range(len(lefts)):
-        here, n_left = histogram[slot] & mask, lefts[slot] & mask
+        n_bin, n_left = histogram[slot] & mask, lefts[slot] & mask
         # Whether the roots of both add up to that of `enough`, without taking roots.
         gain, walk = max(gains[slot], gains[1 + slot]), walks[slot]
         lacking = enough - gain - walk
         near = (lacking <= 0.0) | (lacking * lacking <= 4.0 * gain * walk)
         # In the first and the last bin a single row may be all that is cut off.
-        outer = (n_left == here) | (n_left == np.int64(n_node))
-        work.opened[slot] = (here > 0) & (outer | near)
+        outer = (n_left == n_bin) | (n_left == np.int64(n_node))
+        work.opened[slot] = (n_bin > 0) & (outer | near)
     return enough
 
 
@@ -417,18 +417,18 @@ def _rise(
 
 
 @register_jitable(inline="always")
-def _bound(here: Whole, left: Whole, risen: float, n_node: float, sum_node: float, count_bits: int) -> float:
+def _bound(bin_sum: Whole, left: Whole, risen: float, n_node: float, sum_node: float, count_bits: int) -> float:
     """What no cut within a bin, nor at its end, can gain more than, in whatever order its rows come.
 
-    As if all residuals above 0, whose sum is `risen`, came first or last. `here` is the sum and count of the bin,
+    As if all residuals above 0, whose sum is `risen`, came first or last. `bin_sum` packs the sum and count of the bin,
     `left` up to its end.
     """
     mask = (np.int64(1) << count_bits) - 1
-    n_here, n_end = float(here & mask), float(left & mask)
-    n_begin = n_end - n_here
-    begun = n_node * float((left - here) >> count_bits) - n_begin * sum_node
-    rise = n_node * risen + max(-sum_node, 0.0) * n_here
-    fall = n_node * (risen - float(here >> count_bits)) + max(sum_node, 0.0) * n_here
+    n_bin, n_end = float(bin_sum & mask), float(left & mask)
+    n_begin = n_end - n_bin
+    begun = n_node * float((left - bin_sum) >> count_bits) - n_begin * sum_node
+    rise = n_node * risen + max(-sum_node, 0.0) * n_bin
+    fall = n_node * (risen - float(bin_sum >> count_bits)) + max(sum_node, 0.0) * n_bin
     greatest = max(begun + rise, fall - begun)
     n_begin, n_end = max(n_begin, 1.0), min(n_end, n_node - 1.0)
     return greatest * greatest / min(n_begin * (n_node - n_begin), n_end * (n_node - n_end))
@@ -450,28 +450,28 @@ def _walk(
 
     Without a branch, which would be foretold wrongly for every other row.
     """
-    found = 0
+    n_inside = 0
     for place in range(len(rows)):
         row = rows[place]
         inside = np.int64(nodes[row] == in_level)
         left += ((np.int64(residuals[row]) << count_bits) + 1) & -inside
-        inner_lefts[found], places[found] = left, begin + place
-        found += inside
-    return found
+        inner_lefts[n_inside], places[n_inside] = left, begin + place
+        n_inside += inside
+    return n_inside
 
 
 @register_jitable
 def _any_better(lefts: IntArray, n_node: float, sum_node: float, count_bits: int, best: float) -> bool:
     """Whether any cut gains more than `best`, ties between values aside; the formula of `_gain`, many at once."""
     mask = (np.int64(1) << count_bits) - 1
-    found = 0
+    n_better = 0
     for cut in range(len(lefts)):
         n_left = float(lefts[cut] & mask)
         n_right = n_node - n_left
         sum_left = float(lefts[cut] >> count_bits)
         difference = n_right * sum_left - n_left * (sum_node - sum_left)
-        found += difference * difference > best * (n_left * n_right)
-    return found > 0
+        n_better += difference * difference > best * (n_left * n_right)
+    return n_better > 0
 
 
 @register_jitable
@@ -531,17 +531,17 @@ def _descend(ranks: IntArray, code: IntArray, cut: IntArray, depth: int, nodes: 
 @register_jitable
 def _children(codes: RankedCodes, residuals: IntArray, work: Work, first: int, smaller: BoolArray) -> None:
     """Histograms of the nodes of one level: the smaller child row by row, its sibling by subtraction."""
-    found = 0
+    n_members = 0
     for row in range(len(residuals)):
-        work.members[found] = row
-        found += smaller[work.nodes[row]]
+        work.members[n_members] = row
+        n_members += smaller[work.nodes[row]]
     for node in range(len(smaller)):
         if smaller[node]:
             for slot in range(work.histograms.shape[1]):
                 work.histograms[first + node, slot] = 0
             work.squares[first + node] = 0.0
     _fill(
-        codes.starts, codes.bins, residuals, work.nodes, work.count_bits, work.members[:found],
+        codes.starts, codes.bins, residuals, work.nodes, work.count_bits, work.members[:n_members],
         work.histograms[first:], work.squares[first:],
     )  # fmt: skip
     for node in range(first, first + len(smaller)):

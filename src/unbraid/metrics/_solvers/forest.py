@@ -37,7 +37,7 @@ class SortedCodes(NamedTuple):
 
     n_codes: int  # with those that do not vary
     order: IntArray  # (n_live,)
-    asked: FloatArray  # (n_asked, n_live), a column of zeros where no code varies
+    judged: FloatArray  # (n_judged, n_live), a column of zeros where no code varies
     columns: FloatArray  # (n_live, n_train) of the training rows
     sorted_rows: IntArray  # (n_live, n_train) training rows by increasing code
 
@@ -99,12 +99,12 @@ def _regressed(values: FloatArray | IntArray) -> tuple[Target, float, float]:
     return Target(whole, np.zeros(len(values), dtype=np.int64), 1), centre, unit
 
 
-def sorted_codes(codes: FloatArray, others: FloatArray) -> SortedCodes:
-    """What forests of any answers need of the codes (n_train, n_codes) to learn from and of those to predict from."""
-    order, known, asked = in_own_order(codes, others)
+def sorted_codes(codes: FloatArray, judged_codes: FloatArray) -> SortedCodes:
+    """What forests for any target need of the codes (n_train, n_codes) to train on and of the codes to predict from."""
+    order, known, judged = in_own_order(codes, judged_codes)
     columns = np.ascontiguousarray(known.T)
     sorted_rows = np.argsort(columns, axis=1, kind="stable").astype(np.int32)
-    return SortedCodes(codes.shape[1], order, asked, columns, sorted_rows)
+    return SortedCodes(codes.shape[1], order, judged, columns, sorted_rows)
 
 
 def fit_forest(
@@ -118,24 +118,24 @@ def fit_forest(
     groups: IntArray | None = None,
     max_depth: int = MAX_DEPTH,
 ) -> Forest:
-    """Fit the codes to answers (n_train,), predict the rows asked.
+    """Fit the codes to answers (n_train,), predict the `judged` rows.
 
     Answers are values, split by squared error, or with `classify` classes 0, 1, ..., split by Gini impurity.
     Each tree draws as many rows as there are, with replacement; of `groups` (n_train,) 0, 1, ... as many whole groups.
     Trees grow level by level, so that those of a smaller `max_depth`, which is n_depths, are the same up to there.
     """
     target, centre, unit = _classified(answers) if classify else _regressed(answers)
-    asked, columns = codes.asked, codes.columns
+    judged, columns = codes.judged, codes.columns
     rng, units = np.random.default_rng(seed), np.arange(columns.shape[1]) if groups is None else groups
     n_units = int(units.max()) + 1
     importance = np.zeros((max_depth, len(columns)))
-    predictions = np.zeros((max_depth, len(asked), target.n_classes))
+    predictions = np.zeros((max_depth, len(judged), target.n_classes))
     for _ in range(n_trees):
         weights = np.bincount(rng.integers(0, n_units, n_units), minlength=n_units)[units]
         state = rng.integers(0, 2**63, size=1).astype(np.uint64)
         tree = _grow(columns, codes.sorted_rows, target, weights, state, max_depth)
         importance += _shares(_importance(tree, importance.shape, by == "splits"))
-        _add_predictions(tree, asked, predictions)
+        _add_predictions(tree, judged, predictions)
     placed = np.zeros((max_depth, codes.n_codes))
     placed[:, codes.order] = _shares(importance)[:, : len(codes.order)]
     return Forest(placed, predictions / n_trees * unit + centre)
@@ -441,7 +441,7 @@ def _best_split(
             if not _any_near(room.n_left, room.squares_left, room.squares_right, n, n_node, best * NEAR):
                 continue
             highest = _score(room.n_left, room.squares_left, room.squares_right, room.scores, n, n_node)
-            least, found = max(highest, best) * NEAR, False
+            least, any_cut = max(highest, best) * NEAR, False
             while True:
                 for at in range(n):
                     if room.scores[at] < least:
@@ -449,7 +449,7 @@ def _best_split(
                     place = start + at
                     low, high = rows[lines[level, code, place]], rows[lines[level, code, place + 1]]
                     if columns[code, high] > columns[code, low]:
-                        found, n_right = True, n_node - room.n_left[at]
+                        any_cut, n_right = True, n_node - room.n_left[at]
                         # Across, not divided: the same comparison, and what parts rows alike ties exactly, mirrored
                         # or not.
                         score = room.squares_left[at] * n_right + room.squares_right[at] * room.n_left[at]
@@ -457,7 +457,7 @@ def _best_split(
                         if score * best_unit > best_score * unit:
                             best_score, best_unit, best_code, best_place = score, unit, code, place
                             best = score / unit
-                if found or least <= best * NEAR or least < 0.0:
+                if any_cut or least <= best * NEAR or least < 0.0:
                     break
                 least = best * NEAR  # between equal values there is no cut: a lower one may be the best
         for column in range(n_classes):
@@ -479,11 +479,11 @@ def _any_near(
     n_left: FloatArray, squares_left: FloatArray, squares_right: FloatArray, n: int, n_node: float, least: float
 ) -> bool:
     """Whether any of the first `n` cuts scores at least `least`; without a division."""
-    found = 0
+    n_near = 0
     for at in range(n):
         n_right = n_node - n_left[at]
-        found += squares_left[at] * n_right + squares_right[at] * n_left[at] >= least * (n_left[at] * n_right)
-    return found > 0
+        n_near += squares_left[at] * n_right + squares_right[at] * n_left[at] >= least * (n_left[at] * n_right)
+    return n_near > 0
 
 
 @register_jitable(fastmath=VECTORISED)

@@ -110,7 +110,7 @@ def _missed(weights: FloatArray, gradient: FloatArray, penalty: float) -> float:
 
 @register_jitable
 def _centred(
-    xx: FloatArray, xy: FloatArray, x_sums: FloatArray, y_sums: FloatArray, counts: FloatArray, taken: FloatArray
+    xx: FloatArray, xy: FloatArray, x_sums: FloatArray, y_sums: FloatArray, counts: FloatArray, included: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Covariances X'X and X'Y and the means of X and Y, over the folds taken (1) and not (0)."""
     n_folds, n_inputs, n_targets = xy.shape
@@ -118,9 +118,9 @@ def _centred(
     mean_x, mean_y = np.zeros(n_inputs), np.zeros(n_targets)
     n_rows = 0.0
     for fold in range(n_folds):
-        n_rows += taken[fold] * counts[fold]
+        n_rows += included[fold] * counts[fold]
     for fold in range(n_folds):
-        share = taken[fold] / n_rows
+        share = included[fold] / n_rows
         for target in range(n_targets):
             mean_y[target] += share * y_sums[fold, target]
         for one in range(n_inputs):

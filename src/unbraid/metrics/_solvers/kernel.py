@@ -13,12 +13,10 @@ NOTHING = 1e-30  # products of smaller numbers leave the normal range, where pro
 AT_ONCE = 4096  # rows that are predicted together
 
 
-def kernel_ridge(
-    known: FloatArray, targets: FloatArray, asked: FloatArray, *, alpha: float, gamma: float
-) -> FloatArray:
+def kernel_ridge(known: FloatArray, targets: FloatArray, test: FloatArray, *, alpha: float, gamma: float) -> FloatArray:
     """(m, q) what ridge regression without an intercept, fitted to known (n, d) and targets (n, q), predicts."""
     weights = _solved(_gaussian(squared_distances(known, known), gamma), targets, alpha)
-    parts = [asked[start : start + AT_ONCE] for start in range(0, len(asked), AT_ONCE)]
+    parts = [test[start : start + AT_ONCE] for start in range(0, len(test), AT_ONCE)]
     return np.concatenate([_gaussian(squared_distances(part, known), gamma) @ weights for part in parts])
 
 

@@ -82,8 +82,8 @@ def lasso_paths(gram: FloatArray, moments: FloatArray, penalties: FloatArray) ->
 
     Returns (n_factors, n_penalties, n_codes) and (n_factors, n_penalties).
     """
-    found = [lasso_path(gram, *factor) for factor in zip(moments, penalties, strict=True)]
-    return np.stack([path for path, _ in found]), np.stack([missed for _, missed in found])
+    paths = [lasso_path(gram, *factor) for factor in zip(moments, penalties, strict=True)]
+    return np.stack([path for path, _ in paths]), np.stack([missed for _, missed in paths])
 
 
 @register_jitable
@@ -126,11 +126,11 @@ def _steepest(gram: FloatArray, moments: FloatArray, state: _State, size: int, s
         code = state.members[place]
         for other in range(len(slopes)):
             slopes[other] -= gram[code, other] * state.weights[code]
-    found, greatest = -1, least
+    steepest, greatest = -1, least
     for code in range(len(slopes)):
         if not state.inside[code] and abs(slopes[code]) > greatest:
-            found, greatest = code, abs(slopes[code])
-    return found
+            steepest, greatest = code, abs(slopes[code])
+    return steepest
 
 
 @register_jitable

@@ -141,12 +141,12 @@ def one_vs_rest_regression(codes: FloatArray, positive: BoolArray) -> Regression
     parts = np.array_split(positive, -(-positive.shape[1] // COLUMNS), axis=1)
     with one_blas_thread():
         inputs = _along_axes(codes)
-        found = at_once(
+        fits = at_once(
             lambda part, stopped: _fit(inputs, np.ascontiguousarray(part), False, stopped),
             parts,
             [part.shape[1] for part in parts],
         )
-    return Regression(np.hstack([each.weights for each in found]), all(each.converged for each in found))
+    return Regression(np.hstack([fit.weights for fit in fits]), all(fit.converged for fit in fits))
 
 
 def unpenalised_cross_entropy(codes: FloatArray, levels: IntArray, n_classes: int, steps: int) -> float:
@@ -173,11 +173,11 @@ def unpenalised_cross_entropy(codes: FloatArray, levels: IntArray, n_classes: in
         return missed, slope.T.ravel()
 
     with one_blas_thread():
-        found = minimize(
+        optimum = minimize(
             fall, np.zeros(len(inputs) * n_classes), jac=True, method="L-BFGS-B",
             options={"maxiter": steps, "maxls": 50, "gtol": 1e-4, "ftol": 64 * np.finfo(float).eps},
         )  # fmt: skip
-        return float(_lacking(found.x.reshape(-1, n_classes).T @ inputs, levels)[0].mean())
+        return float(_lacking(optimum.x.reshape(-1, n_classes).T @ inputs, levels)[0].mean())
 
 
 def _lacking(logits: FloatArray, levels: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -212,8 +212,8 @@ def _principal_axes(codes: FloatArray) -> FloatArray:
     n_samples, n_codes = codes.shape
     wide = n_codes > n_samples
     variances, axes = np.linalg.eigh(codes @ codes.T if wide else codes.T @ codes)
-    kept = variances > variances.max(initial=0.0) * max(n_samples, n_codes) * np.finfo(float).eps
-    return codes.T @ axes[:, kept] / np.sqrt(variances[kept]) if wide else axes[:, kept]
+    nonzero = variances > variances.max(initial=0.0) * max(n_samples, n_codes) * np.finfo(float).eps
+    return codes.T @ axes[:, nonzero] / np.sqrt(variances[nonzero]) if wide else axes[:, nonzero]
 
 
 def _newton(
@@ -292,9 +292,9 @@ def _slope(
         for row in range(len(rows)):
             for c in range(n_columns):
                 chance = chances[row, c]
-                apart = chance * (1.0 - chance)
-                unsure[c] += apart
-                steep = chance if joint else apart
+                variance = chance * (1.0 - chance)
+                unsure[c] += variance
+                steep = chance if joint else variance
                 steepness[start + row, c] = steep if chance >= NOTHING else 0.0
                 chances[row, c] -= chosen[start + row, c]
         np.dot(rows.T, chances, part)

@@ -34,7 +34,7 @@ def perceptron(
             step += 1
             for own, means, slope in zip(weights, averages, _slopes(weights, x[rows], y[rows], classes), strict=True):
                 _adam(own, *means, slope, step)
-    return lambda asked: _outputs(weights, np.asarray(asked, dtype=np.float32)).astype(float)
+    return lambda points: _outputs(weights, np.asarray(points, dtype=np.float32)).astype(float)
 
 
 def _uniform(rng: np.random.Generator, n_in: int, n_out: int) -> FloatArray:

@@ -285,7 +285,7 @@ def perceptron_classes(inputs: FloatArray, knocked_out: int, n_classes: int, par
     split, end = width * HIDDEN, (width + classes) * HIDDEN
     first, second = parameters[:split].reshape(width, HIDDEN), parameters[split:end].reshape(classes, HIDDEN)
     chosen, hidden = np.zeros((4, width), dtype=np.float32), np.empty((4, HIDDEN), dtype=np.float32)
-    logits, found = np.empty((4, classes), dtype=np.float32), np.empty(n_samples, dtype=np.int64)
+    logits, predicted = np.empty((4, classes), dtype=np.float32), np.empty(n_samples, dtype=np.int64)
     for start in range(0, n_samples, 4):
         n_rows = min(4, n_samples - start)
         for row in range(n_rows):
@@ -297,8 +297,8 @@ def perceptron_classes(inputs: FloatArray, knocked_out: int, n_classes: int, par
             for c in range(1, n_classes):
                 if logits[row, c] + parameters[end + c] > logits[row, best] + parameters[end + best]:
                     best = c
-            found[start + row] = best
-    return found
+            predicted[start + row] = best
+    return predicted
 
 
 @register_jitable(fastmath=VECTORISED)
@@ -389,7 +389,7 @@ def linear_epoch(
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def linear_classes(inputs: FloatArray, starts: IntArray, weights: FloatArray) -> IntArray:
     """(n_samples, n_factors) class of the highest logit of each factor."""
-    found = np.empty((len(inputs), len(starts) - 1), dtype=np.int64)
+    predicted = np.empty((len(inputs), len(starts) - 1), dtype=np.int64)
     logits = np.empty((1, weights.shape[1]), dtype=np.float32)
     for row in range(len(inputs)):
         _linear(inputs[row : row + 1], weights, logits)
@@ -398,5 +398,5 @@ def linear_classes(inputs: FloatArray, starts: IntArray, weights: FloatArray) ->
             for c in range(best + 1, starts[factor + 1]):
                 if logits[0, c] > logits[0, best]:
                     best = c
-            found[row, factor] = best - starts[factor]
-    return found
+            predicted[row, factor] = best - starts[factor]
+    return predicted

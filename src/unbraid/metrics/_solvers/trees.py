@@ -46,12 +46,12 @@ def order_of(n_codes: int, column: Callable[[int], FloatArray]) -> tuple[IntArra
     return np.array(order, dtype=np.int64), np.array([signs[code] for code in order], dtype=float)
 
 
-def in_own_order(codes: FloatArray, others: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
+def in_own_order(codes: FloatArray, judged_codes: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
     """Which codes vary, in `own_order`, and these columns of both; a column of zeros where none varies."""
     order, signs = own_order(codes)
     if not len(order):
-        return order, np.zeros((len(codes), 1)), np.zeros((len(others), 1))
-    return order, np.ascontiguousarray(codes[:, order] * signs), np.ascontiguousarray(others[:, order] * signs)
+        return order, np.zeros((len(codes), 1)), np.zeros((len(judged_codes), 1))
+    return order, np.ascontiguousarray(codes[:, order] * signs), np.ascontiguousarray(judged_codes[:, order] * signs)
 
 
 def as_seen(classes: ClassArray) -> tuple[ClassArray, IntArray]:

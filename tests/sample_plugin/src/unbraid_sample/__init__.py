@@ -9,7 +9,7 @@ import numpy as np
 
 from unbraid.data import FactorSpace
 from unbraid.datasets import ArrayDataset, Dataset
-from unbraid.metrics import own
+from unbraid.metrics import custom_metric
 
 NUMBER = 3  # no metric
 
@@ -19,7 +19,7 @@ def distance(codes: Any, factors: Any) -> float:
     return float(np.abs(codes[:, :, None] - factors[:, None, :]).mean(axis=0).min(axis=0).mean())
 
 
-DISTANCE = own(distance, name="sample_distance", direction="lower", range=(0, np.inf))
+DISTANCE = custom_metric(distance, name="sample_distance", direction="lower", range=(0, np.inf))
 
 SPACE = FactorSpace(("row", "width"), (8, 8), ("ordinal", "ordinal"))
 
