@@ -124,9 +124,9 @@ def as_seen(images: ArrayLike, shape: Sequence[int]) -> UInt8Array:
         )
     array = from_array(images).images(np.arange(sizes[0]))
     draw = require("PIL.Image", "data", "resizing images").fromarray
-    drawn = (draw(each[..., 0] if each.shape[-1] == 1 else each) for each in as_bytes(array))
-    squares = (square(each, size) for each in drawn)
-    return np.stack([each if channels > 1 else brightness(each) for each in squares])
+    drawn = (draw(image[..., 0] if image.shape[-1] == 1 else image) for image in as_bytes(array))
+    squares = (square(image, size) for image in drawn)
+    return np.stack([image if channels > 1 else brightness(image) for image in squares])
 
 
 def fit(

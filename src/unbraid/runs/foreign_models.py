@@ -83,7 +83,7 @@ def models_below(
     if not depth:
         return []
     models: list[Path] = []
-    for inner in sorted(each for each in folder.iterdir() if each.is_dir() and not each.name.startswith(".")):
+    for inner in sorted(entry for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith(".")):
         if is_run(inner):
             continue
         broken: dict[str, Exception] = {}
@@ -208,7 +208,7 @@ def _flat(content: Mapping[Any, Any], before: str = "") -> Iterator[tuple[str, A
             value = value["value"]
         if isinstance(value, Mapping):
             yield from _flat(value, f"{name}.")
-        elif isinstance(value, list) and any(isinstance(each, Mapping) for each in value):
+        elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
             yield from _flat(dict(enumerate(value)), f"{name}.")
         elif value is not None:
             if isinstance(value, bool):

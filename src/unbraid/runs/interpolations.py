@@ -106,7 +106,7 @@ def object_interpolation(
         if on_circles.any():
             low, high = (np.where(on_circles, low, mean) for mean in whole.mean(axis=1))
         codes[pair] = low[:, None] + share[:, None] * (high - low)[:, None]
-    shown = np.stack([[orbits.images(each, turns) for each in pair] for pair in ends])
+    shown = np.stack([[orbits.images(end, turns) for end in pair] for pair in ends])
     names = [f"{orbits.named(one)} to {orbits.named(other)}" for one, other in ends]
     return _strips(run, names, share, codes, first=shown[:, 0], last=shown[:, 1])
 

@@ -130,7 +130,9 @@ def _names(runs: list[Run]) -> list[str]:
     settings = [
         {**run.config["hyperparameters"], "seed": run.config["seed"], "steps": run.config["steps"]} for run in runs
     ]
-    different = [name for name in settings[0] if any(each.get(name) != settings[0][name] for each in settings)]
+    different = [
+        name for name in settings[0] if any(own_settings.get(name) != settings[0][name] for own_settings in settings)
+    ]
     names = []
     for run, own in zip(runs, settings, strict=True):
         parts = [f"{name}={own[name]}" for name in different if name in own]

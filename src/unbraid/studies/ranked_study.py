@@ -98,7 +98,7 @@ class RankedPart:
     @property
     def _measured(self) -> list[str]:
         """Metrics that some baseline was scored by."""
-        return [name for name in _metrics(self.table) if any(name in each["scores"] for each in self.baselines)]
+        return [name for name in _metrics(self.table) if any(name in baseline["scores"] for baseline in self.baselines)]
 
     def lines(self) -> list[str]:
         """Notes, the choice, and what labels say of it."""
@@ -130,7 +130,7 @@ class RankedPart:
             "best_path": None if chosen is None else str(self.paths[chosen.run]),
             "best_setting": None if chosen is None else {"family": chosen.family, "setting": chosen.setting},
             "runs": rows,
-            "suitability": [asdict(each) for each in self.checks],
+            "suitability": [asdict(check) for check in self.checks],
             **({"baselines": self.baselines} if self.baselines else {}),
             "failed": [{"path": path, "reason": reason} for path, reason in self.failed.items()],
         }

@@ -223,8 +223,8 @@ class StudyConfig(Section):
     @property
     def own_code(self) -> list[str]:
         """The families, networks and metrics that are none of unbraid's, as far as the YAML names them."""
-        named = [part for each in self.families for part in (each.name, *each.networks)]
-        texts = [text for each in [*named, self.metrics] for text in (each if isinstance(each, list) else [each])]
+        named = [part for entry in self.families for part in (entry.name, *entry.networks)]
+        texts = [text for entry in [*named, self.metrics] for text in (entry if isinstance(entry, list) else [entry])]
         return [text for text in texts if isinstance(text, str) and is_code(code_of(text))]
 
     def executor_with(self, name: str | None, options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

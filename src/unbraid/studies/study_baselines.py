@@ -184,9 +184,9 @@ def summaries(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         kinds.setdefault((row["baseline"], row["codes"]), []).append(row["scores"])
     entries = []
     for (title, n_codes), scores in kinds.items():
-        columns = dict.fromkeys(column for each in scores for column in each)
-        known = {column: [each[column] for each in scores if column in each] for column in columns}
-        ranges = {column: (fmean(each), min(each), max(each)) for column, each in known.items()}
+        columns = dict.fromkeys(column for numbers in scores for column in numbers)
+        known = {column: [numbers[column] for numbers in scores if column in numbers] for column in columns}
+        ranges = {column: (fmean(numbers), min(numbers), max(numbers)) for column, numbers in known.items()}
         entries.append({"baseline": title, "codes": n_codes, "number": len(scores), "scores": ranges})
     return entries
 
@@ -198,16 +198,16 @@ def baseline_columns(snapshot: StudySnapshot) -> dict[str, dict[str, Any]]:
     """
     requirements, known = snapshot.requirements, {}
     by_run: dict[str, dict[str, dict[str, float]]] = {}  # by run, column and title
-    for run, each in _of_study(snapshot):
-        if each.id not in known:
-            known[each.id] = _headlines(snapshot.baselines.get(each.id, NONE), requirements)
-        for column, (value, _) in known[each.id].items():
-            by_run.setdefault(run.id, {}).setdefault(column, {})[each.title] = value
+    for run, baseline in _of_study(snapshot):
+        if baseline.id not in known:
+            known[baseline.id] = _headlines(snapshot.baselines.get(baseline.id, NONE), requirements)
+        for column, (value, _) in known[baseline.id].items():
+            by_run.setdefault(run.id, {}).setdefault(column, {})[baseline.title] = value
     columns_by_run: dict[str, dict[str, Any]] = {}
     for run in snapshot.runs:
         scores = by_run.get(run.id, {})
         own = _headlines(run.scores, requirements) if scores else {}
-        judged = {column: each for column, each in own.items() if column in scores}
+        judged = {column: headline for column, headline in own.items() if column in scores}
         if judged:
             worse = [name for name, (value, higher) in judged.items() if no_better(higher, value, scores[name])]
             verdict = f"no: {', '.join(name.rpartition('.')[0] for name in worse)}" if worse else "yes"

@@ -96,7 +96,7 @@ def _on_equal_rows(
         for name in names:
             frame.loc[place, name] = values.get(name, np.nan)
         frame.loc[place, N_ROWS] = fewest
-    sizes = sorted(int(each) for each in larger[N_ROWS].unique())
+    sizes = sorted(int(size) for size in larger[N_ROWS].unique())
     of = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
     notes = [
         f"scores depend on the number of rows: the scores of {counted(len(larger), 'run')} of {of} rows are "

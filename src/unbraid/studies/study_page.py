@@ -90,7 +90,7 @@ def page_content(
     data, models = study_data(snapshot, frame, base), _models(snapshot)
     return {
         "name": snapshot.config.name,
-        "dataset": ", ".join(sorted({str(each) for each in frame["dataset"].dropna()})),
+        "dataset": ", ".join(sorted({str(name) for name in frame["dataset"].dropna()})),
         "version": VERSION,
         "yaml": snapshot.text,
         "reproduce": shlex.join(["unbraid", "study", "run", "study.yaml", "--out", snapshot.folder.resolve().name]),
@@ -112,14 +112,14 @@ def study_data(snapshot: StudySnapshot, frame: DataFrame, base: Path) -> dict[st
     columns, settings = _study_columns.columns(frame), _study_columns.settings(frame)
     runs: dict[str, list[Any]] = {name: _study_columns.values(frame[name]) for name in RUN_COLUMNS}
     for name in ("family", "setting", "state", "reason"):
-        runs[name] = [each or "" for each in runs[name]]
+        runs[name] = [cell or "" for cell in runs[name]]
     runs["folder"] = [_link(folders.get(run), base) for run in runs["run"]]
     return {
         "groups": list(_study_columns.GROUPS.items()),
         "columns": columns,
         "settings": settings,
         "runs": runs,
-        "values": {each["id"]: _study_columns.values(frame[each["id"]]) for each in columns},
+        "values": {column["id"]: _study_columns.values(frame[column["id"]]) for column in columns},
         "agreement": _study_matrices.correlations(frame),
         "udr": rankings,
         **verdict,
@@ -153,7 +153,7 @@ def _pictures(
 
 def _first_shown(frame: DataFrame) -> dict[str, Any] | None:
     """The first numeric column that the ranking shows; texts, such as whether a run has collapsed, rank nothing."""
-    return next((each for each in _study_columns.columns(frame) if each["shown"] and each["number"]), None)
+    return next((column for column in _study_columns.columns(frame) if column["shown"] and column["number"]), None)
 
 
 def duel(

@@ -28,14 +28,18 @@ def summary(study: "Study", runs: "Sequence[RunView]", folder: Path) -> str:
     line = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state]) + f": {folder}"
     failed = {run.id: run.reason for run in runs if run.state == "failed"}
     folders = [part.require_folder() for part in study.parts.values()]
-    other_failures = {each.id: each.reason for own in folders for each in other_failures(own, runs, ReadOnce())}
-    if other_failures:
-        line += f"\n{len(other_failures)} more failed, of those that see fewer images"
-    if failed or other_failures:
-        line += f"\nthe first that failed: {next(iter({**failed, **other_failures}.values()))}"
+    failures = {
+        failure.id: failure.reason
+        for part_folder in folders
+        for failure in other_failures(part_folder, runs, ReadOnce())
+    }
+    if failures:
+        line += f"\n{len(failures)} more failed, of those that see fewer images"
+    if failed or failures:
+        line += f"\nthe first that failed: {next(iter({**failed, **failures}.values()))}"
     metrics = failed_metrics(runs)
-    line += "".join(f"\n{each}" for each in metrics)
-    if failed or other_failures or metrics:
+    line += "".join(f"\n{metric_line}" for metric_line in metrics)
+    if failed or failures or metrics:
         line += f"\nunbraid study status {folder} tells why each failed; --retry failed tries these again"
     return line
 

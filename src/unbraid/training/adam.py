@@ -82,7 +82,11 @@ def adam_update(
     if alive is None and shared and parameters and parameters[0].device.type == "cpu":
         _fused(parameters, gradients, first, second, settings, int(count))
         return
-    if alive is not None and alive.device.type == "cuda" and not any(isinstance(each, Tensor) for each in numbers[1:]):
+    if (
+        alive is not None
+        and alive.device.type == "cuda"
+        and not any(isinstance(number, Tensor) for number in numbers[1:])
+    ):
         _fused_stacked(parameters, gradients, first, second, settings, count, alive)
         return
     beta1, beta2 = settings.beta1, settings.beta2
@@ -90,7 +94,7 @@ def adam_update(
     root = (1 - beta2**count) ** 0.5
     if alive is not None:
         rate = torch.where(alive, rate, torch.zeros((), dtype=torch.float64, device=alive.device))
-        gradients = [torch.where(_over(alive, each), each, 0) for each in gradients]
+        gradients = [torch.where(_over(alive, tensor), tensor, 0) for tensor in gradients]
     for parameter, gradient, mean, square in zip(parameters, gradients, first, second, strict=True):
         if isinstance(beta1, Tensor):
             mean.add_((gradient - mean) * _over(1 - beta1, mean))

@@ -211,7 +211,7 @@ class Stacked:
             for name, value in parameters.items()
         }
         self.buffers = {name: value.to(device, _real(value, images.dtype)) for name, value in buffers.items()}
-        self.supplies = [make_supply(family, images.dataset.space, context.settings, each.seed) for each in members]
+        self.supplies = [make_supply(family, images.dataset.space, context.settings, member.seed) for member in members]
         self.draws = Draws([member.seed for member in members], context, images, self.supplies)
         self.trained = {
             move.name: {name: value for name, value in self.parameters.items() if name.partition(".")[0] in move.trains}

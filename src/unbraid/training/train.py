@@ -547,7 +547,7 @@ def config_of(
 
 def code_of(plan: Plan, member: Member) -> dict[str, str]:
     """Digests of the source of the user's own family and network, by name; {} without any."""
-    names = dict.fromkeys(each for each in (plan.family, *member.hyper.values()) if isinstance(each, Trusted))
+    names = dict.fromkeys(setting for setting in (plan.family, *member.hyper.values()) if isinstance(setting, Trusted))
     kinds = {name: "family" if str(name) == str(plan.family) else "network" for name in names}
     return {str(name): source_digest(name, imported(name, kinds[name], "name it yourself")) for name in names}
 

@@ -79,11 +79,11 @@ def _seeds(runs: Sequence[Run], dataset: FactorDataset | None) -> Seeds:
     except (ValueError, OSError, DatasetMissing) as error:
         saved_codes = [run.codes().codes for run in runs]
         rows = np.sort(rng.choice(len(saved_codes[0]), min(SEEDS, len(saved_codes[0])), replace=False))
-        codes, originals, missing = [each[rows] for each in saved_codes], None, _why_not(error, runs[0])
+        codes, originals, missing = [matrix[rows] for matrix in saved_codes], None, _why_not(error, runs[0])
     else:
         originals = opened.images(rng.choice(len(opened), min(SEEDS, len(opened)), replace=False))
         codes, missing = [run.encode(originals) for run in runs], ""
-    return Seeds(originals, missing, codes, [run.decode(each) for run, each in zip(runs, codes, strict=True)])
+    return Seeds(originals, missing, codes, [run.decode(matrix) for run, matrix in zip(runs, codes, strict=True)])
 
 
 def _why_not(error: Exception, run: Run) -> str:

@@ -91,7 +91,7 @@ def matched(one: Model, other: Model) -> list[tuple[Slider | None, Slider | None
 
     (_, mine), (_, theirs) = one, other
     ranks = [rankdata(model[0].codes, axis=0) for model in (one, other)]
-    fits = [[_similarity(one, ranks[0], each, other, ranks[1], candidate) for candidate in theirs] for each in mine]
+    fits = [[_similarity(one, ranks[0], slider, other, ranks[1], candidate) for candidate in theirs] for slider in mine]
     both = np.array([[strength for strength, _ in row] for row in fits]).reshape(len(mine), len(theirs))
     rows, columns = linear_sum_assignment(-both)
     partner = dict(zip(rows.tolist(), columns.tolist(), strict=True))
@@ -102,7 +102,7 @@ def matched(one: Model, other: Model) -> list[tuple[Slider | None, Slider | None
             pairs.append((slider, fitted, strength))
         else:
             pairs.append((slider, None, 0.0))
-    return pairs + [(None, each, 0.0) for column, each in enumerate(theirs) if column not in partner.values()]
+    return pairs + [(None, slider, 0.0) for column, slider in enumerate(theirs) if column not in partner.values()]
 
 
 def _similarity(

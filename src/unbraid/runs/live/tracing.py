@@ -161,10 +161,10 @@ def _elementwise(recorder: _Recorder, call: _Call) -> None:
         raise _refuse(call)
     value = inputs[0]
     at = [call.again({id(value): torch.full_like(value, probe)}) for probe in (0.0, PROBE)]
-    shift, far = (each[0] if isinstance(each, tuple) else each for each in at)
+    shift, far = (result[0] if isinstance(result, tuple) else result for result in at)
     scale = (far - shift) / PROBE
     plane = _plane(scale, shift)
-    recorder.add("affine", [value], output, *(each.flatten()[::plane] for each in (scale, shift)), plane=plane)
+    recorder.add("affine", [value], output, *(result.flatten()[::plane] for result in (scale, shift)), plane=plane)
 
 
 def _plane(*arrays: Tensor) -> int:
