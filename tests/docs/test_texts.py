@@ -196,6 +196,12 @@ def prose(text: str) -> list[str]:
     return [line for line in text.splitlines() if not re.match(r"\s*(\||!\[|#|<)", line) and len(line.split()) > 2]
 
 
+def test_every_family_has_a_formula_on_its_page() -> None:
+    from pages.formulas import FAMILY_FORMULAS
+
+    assert set(FAMILY_FORMULAS) == set(FAMILIES)
+
+
 def test_the_changelog_names_the_version_of_every_metric_above_the_first() -> None:
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split("### Values changed")[1]
     listed = {
