@@ -128,6 +128,18 @@ RowGroups: TypeAlias = Annotated[
     ),
 ]
 
+# How models are trained.
+CheckpointEvery: TypeAlias = Annotated[float, typer.Option(help="Seconds between checkpoints; 0 saves every step.")]
+Device: TypeAlias = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
+DryRun: TypeAlias = Annotated[
+    bool, typer.Option("--dry-run", help="Estimate the number of runs, their time and disk space; write nothing.")
+]
+
+# A function in place of a metric.
+LowerIsBetter: TypeAlias = Annotated[
+    bool, typer.Option("--lower-is-better", help="For a function of your own: lower is better.")
+]
+
 # What is compared, of a study.
 StudyFolder: TypeAlias = Annotated[
     Path, typer.Argument(metavar="DIR", help="Folder of a study, as `unbraid study run` makes it.")

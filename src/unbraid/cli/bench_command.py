@@ -7,7 +7,7 @@ import typer
 
 from unbraid.base.comma_lists import listed
 from unbraid.base.counted import counted
-from unbraid.cli._options import Csv, Json, Latex, Markdown, Seed
+from unbraid.cli._options import Csv, Json, Latex, LowerIsBetter, Markdown, Seed
 from unbraid.cli._progress import metric_progress
 from unbraid.cli.show_command import Files, show
 from unbraid.files.table_formats import Table
@@ -36,9 +36,7 @@ def bench(
     models: Annotated[
         int | None, typer.Option(metavar="N", help="Number of models to score, spread evenly over all; default all.")
     ] = None,
-    lower_is_better: Annotated[
-        bool, typer.Option("--lower-is-better", help="For a function of your own: lower is better.")
-    ] = False,
+    lower_is_better: LowerIsBetter = False,
     seed: Seed = 0,
     csv: Csv = None,
     latex: Latex = None,

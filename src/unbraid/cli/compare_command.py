@@ -31,7 +31,7 @@ from unbraid.cli._options import (
     listed,
     refuse,
 )
-from unbraid.cli._paths import by_short_name
+from unbraid.cli._paths import PathKind, by_short_name, kind_of
 from unbraid.cli._progress import metric_progress, stage_progress
 from unbraid.cli._trust import TrustCode
 from unbraid.cli.show_command import Files, show
@@ -163,12 +163,12 @@ def compare(
     }  # fmt: skip
     of_study = {"by": by, "columns": columns, "over": over, "within": within}
     from unbraid.runs.model_list import Models
-    from unbraid.scoring.merged_tables import is_table
-    from unbraid.studies.store import is_study
 
-    if len(paths) == 1 and (is_study(paths[0]) or is_table(paths[0])):
+    if len(paths) == 1 and (kind := kind_of(paths[0])) in ("study", "table"):
         refuse(of_models, f"is of models; {paths[0]} is a study")
-        _of_study(paths[0], to, by or "family", listed(columns) or None, over or "runs", within, confidence, trust_code)
+        _of_study(
+            paths[0], kind, to, by or "family", listed(columns) or None, over or "runs", within, confidence, trust_code
+        )
         return
     models = Models(paths, codes, needed=2)
     refuse({"columns": columns}, "is for a study; these are models, of which --factors names the factors")
@@ -222,16 +222,15 @@ def _of_models(
 
 
 def _of_study(
-    path: Path, to: Files, by: str, columns: list[str] | None, over: Literal["runs", "settings"],
+    path: Path, kind: PathKind, to: Files, by: str, columns: list[str] | None, over: Literal["runs", "settings"],
     within: str | None, confidence: float, trust: list[str] | None,
 ) -> None:  # fmt: skip
     from unbraid.cli.study_command import opened
-    from unbraid.scoring.merged_tables import is_table
     from unbraid.studies.compare_models import compare
     from unbraid.studies.snapshot import check_runs, check_some_left, failed_runs
 
     with (
-        nullcontext(path) if is_table(path) else opened(path, trust=trust or ()) as study,
+        nullcontext(path) if kind == "table" else opened(path, trust=trust or ()) as study,
         stage_progress("scoring as many rows") as progress,
     ):
         snapshots = [] if isinstance(study, Path) else study.snapshots()

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from unbraid.cli._options import CheckpointEvery
 from unbraid.cli._progress import continuing
 from unbraid.cli._trust import TrustCode, TrustData, trusted
 from unbraid.cli.train_command import print_runs, training_progress
@@ -17,7 +18,7 @@ def continue_run(
     out: Annotated[
         Path | None, typer.Option(help="Folder for the new run; default the one that holds this run.")
     ] = None,
-    checkpoint_every: Annotated[float, typer.Option(help="Seconds between checkpoints; 0 saves every step.")] = 120.0,
+    checkpoint_every: CheckpointEvery = 120.0,
     trust_code: TrustCode = None,
     trust_data: TrustData = None,
 ) -> None:

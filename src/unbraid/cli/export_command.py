@@ -8,6 +8,7 @@ import typer
 
 from unbraid.base.optional import require
 from unbraid.cli._options import refuse
+from unbraid.cli._paths import kind_of
 from unbraid.cli._trust import TrustCode
 from unbraid.cli.show_command import check_output, say
 
@@ -64,20 +65,20 @@ def export(
       unbraid export codes.csv --out codes.parquet
     """
     from unbraid.runs.foreign_models import check_not_fitted
-    from unbraid.studies.store import is_study
 
-    if not is_study(path) and not path.exists():
+    kind = kind_of(path)
+    if kind != "study" and not path.exists():
         raise FileNotFoundError(f"{path}: no such file or folder")
     check_not_fitted(path)
     trust = trust_code or ()
     bare = not out.suffix or out.suffix[1:2].isdigit()  # "vae-0.1" is the name of a folder
-    folder = bare and not is_study(path) and path.is_dir()
+    folder = bare and kind in ("run", "folder")
     if not folder and (name or chosen or scores):
         raise ValueError(
             f"--name, --chosen and --scores are for the model card of a run in a new folder, not for {out}"
         )
     refuse({} if out.suffix == ".onnx" or part == "decoder" else {"part": part}, "is for an .onnx file")
-    if is_study(path):
+    if kind == "study":
         _results(path, check_output("--out", out, ".csv", ".parquet"), trust)
     elif folder:
         _folder(path, out, name, chosen, scores, trust)

@@ -10,6 +10,7 @@ import typer
 
 from unbraid.base.comma_lists import listed
 from unbraid.base.counted import counted
+from unbraid.cli._options import Device
 from unbraid.cli._progress import continuing, progress_bar
 from unbraid.cli.show_command import say
 
@@ -55,7 +56,7 @@ def fit(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the plan and check the labels; train nothing.")
     ] = False,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    device: Device = "auto",
     executor: Annotated[str, typer.Option(help="local (this machine) or ray.")] = "local",
 ) -> None:
     """Train models on unlabelled images, and choose one of them.

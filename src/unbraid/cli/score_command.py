@@ -38,7 +38,7 @@ from unbraid.cli._options import (
     listed,
     pair,
 )
-from unbraid.cli._paths import by_short_name
+from unbraid.cli._paths import by_short_name, kind_of
 from unbraid.cli._progress import metric_progress, stage_progress
 from unbraid.cli._trust import TrustCode, TrustData, trusted
 from unbraid.cli.show_command import Files, check_output, say, show
@@ -243,11 +243,9 @@ def score(
         check_output("--per-code", per_code, ".csv", ".parquet")
     from unbraid.data.representation import example_path
     from unbraid.files.trust import trusting
-    from unbraid.runs.foreign_models import is_run
     from unbraid.runs.grouping import group_names
     from unbraid.runs.model_list import Models
-    from unbraid.runs.score_run import check_baselines, score_path
-    from unbraid.scoring.card import without_samples
+    from unbraid.runs.score_run import check_baselines
     from unbraid.scoring.score import choose
     from unbraid.scoring.unwanted import name_of
 
@@ -268,13 +266,10 @@ def score(
         dense=dense, key=key, codes=codes,
     )  # fmt: skip
     models = Models(files or [example_path()], codes)
-    sources = _embeddings(models, description)
+    sources = _sources(models, description)
     alone = len(models) == 1 and by is None
-    for option, argument in (("html", html), ("per-code", per_code), ("how-many", how_many)):
-        if argument is not None and not alone:
-            of_several = "unbraid compare writes a page of several" if option == "html" else "give one FILE"
-            how = "leave --by out" if len(models) == 1 else of_several
-            raise ValueError(f"--{option} is for one model; {how}")
+    if not alone:
+        _refuse_for_several({"html": html, "per-code": per_code, "how-many": how_many}, len(models))
     configs = _configs(models, by)
     group_of = {} if by is None else dict(zip(models.paths, group_names(models.paths, by), strict=True))
     if baselines:
@@ -282,30 +277,16 @@ def score(
     options: dict[str, Any] = {
         "metrics": chosen, "unwanted": unwanted_factors, "seed": seed, "held_out": held_out,
         "null": int(null) if null.isdecimal() else null, "confidence": interval_of(confidence, resamples),
-        "code_blocks": code_blocks, "factor_blocks": factor_blocks, "units": units,
+        "code_blocks": code_blocks, "factor_blocks": factor_blocks, "units": units, "baselines": baselines,
+        "trust": trusted(trust_code, trust_data),
     }  # fmt: skip
-    label_options = {
-        "labels": labels, "key": key, "codes": codes, "kinds": kinds, "period": period, "missing": missing,
-        "weights": weights, "groups": groups, "resamples": resamples,
-    }  # fmt: skip
-    words = [
-        word for option, value in label_options.items() if value is not None for word in (f"--{option}", str(value))
-    ]
-    words += ["--dense"] if dense else []
-    written: list[str | Exception] = []  # told once the scores are shown
-    trust, numbers = trusted(trust_code, trust_data), count(1)
-
-    def score_model(path: Path) -> "ScoreCard":
-        source, labelled = sources.get(path, (path, description))
-        what = f"scoring {next(numbers)}/{len(models)}" if len(models) > 1 else "scoring"
-        with metric_progress(what) as progress:
-            card = score_path(source, labelled, baselines=baselines, trust=trust, progress=progress, **options)
-        card = replace(card, path=EXAMPLE if example else str(path), options=tuple(words))
-        if path.is_dir() and is_run(path) and description.in_codes_file and not description.row_columns and not blocked:
-            written.append(_keep_scores(path, card))
-        return card if alone else without_samples(card)
-
-    cards = {card.path or "": card for card in models.map(score_model).values()}
+    words = _words(
+        labels=labels, key=key, codes=codes, kinds=kinds, period=period, missing=missing, weights=weights,
+        groups=groups, resamples=resamples, dense=dense,
+    )  # fmt: skip
+    cards, notes = _score_models(
+        models, sources, options, words, name=EXAMPLE if example else None, keep=not blocked, alone=alone
+    )
     if alone:
         card = next(iter(cards.values()))
         _show_one(card, to, how_many)
@@ -314,15 +295,12 @@ def score(
     else:
         groups_of_models = [group_of[path] for path in models.paths] if group_of else None
         _show_several(cards, to, groups_of_models, by, sort, configs, models.failures)
-    for note in written:
+    for note in notes:
         if isinstance(note, Exception):
             raise note
         say(note, err=True)
     if trackers:
-        from unbraid.studies.tracking.cards import track_cards
-
-        for place in track_cards(cards, trackers, configs, Path()):
-            say(f"reported to {place}", err=True)
+        _track(cards, trackers, configs)
     failures = [line for name, card in cards.items() for line in _worse(bounds, card, name if len(cards) > 1 else "")]
     for line in failures:
         say(f"unbraid: {line}", err=True)
@@ -331,11 +309,56 @@ def score(
         raise typer.Exit(3)
 
 
-def _embeddings(models: "Models", description: "Labels") -> "dict[Path, tuple[Path, Labels]]":
-    """Several embeddings of one .h5ad file as models, which --codes names."""
+def _refuse_for_several(options: Mapping[str, Any], n_models: int) -> None:
+    """Raises ValueError for an option that is for one model alone."""
+    for option, value in options.items():
+        if value is not None:
+            of_several = "unbraid compare writes a page of several" if option == "html" else "give one FILE"
+            how = "leave --by out" if n_models == 1 else of_several
+            raise ValueError(f"--{option} is for one model; {how}")
+
+
+def _words(*, dense: bool, **options: Any) -> tuple[str, ...]:
+    """The options that describe the labels, as a card keeps them."""
+    words = [word for option, value in options.items() if value is not None for word in (f"--{option}", str(value))]
+    return (*words, *(["--dense"] if dense else []))
+
+
+def _score_models(
+    models: "Models", sources: "Mapping[Path, tuple[Path, Labels]]", options: Mapping[str, Any], words: tuple[str, ...],
+    *, name: str | None, keep: bool, alone: bool,
+) -> "tuple[dict[str, ScoreCard], list[str | Exception]]":  # fmt: skip
+    """A card for each model by its path, and notes on what the folders of runs keep, to print below the scores."""
+    from unbraid.runs.score_run import score_path
+    from unbraid.scoring.card import without_samples
+
+    notes: list[str | Exception] = []
+    numbers = count(1)
+
+    def score_model(path: Path) -> "ScoreCard":
+        source, labels = sources[path]
+        with metric_progress(f"scoring {next(numbers)}/{len(models)}" if len(models) > 1 else "scoring") as progress:
+            card = score_path(source, labels, progress=progress, **options)
+        card = replace(card, path=name or str(path), options=words)
+        if keep and labels.in_codes_file and not labels.row_columns and kind_of(path) == "run":
+            notes.append(_keep_scores(path, card))
+        return card if alone else without_samples(card)
+
+    return {card.path or "": card for card in models.map(score_model).values()}, notes
+
+
+def _track(cards: "Mapping[str, ScoreCard]", trackers: Sequence[str], configs: Mapping[str, Mapping[str, Any]]) -> None:
+    from unbraid.studies.tracking.cards import track_cards
+
+    for place in track_cards(cards, trackers, configs, Path()):
+        say(f"reported to {place}", err=True)
+
+
+def _sources(models: "Models", description: "Labels") -> "dict[Path, tuple[Path, Labels]]":
+    """File and labels of each model; several embeddings of one .h5ad file, which --codes names, are models as well."""
     names = listed(description.codes)
     if len(names) < 2 or [path.suffix.lower() for path in models.paths] != [".h5ad"]:
-        return {}
+        return {path: (path, description) for path in models.paths}
     (file,) = models.paths
     models.paths = [Path(name) for name in names]
     return {Path(name): (file, replace(description, codes=name)) for name in names}
@@ -343,14 +366,14 @@ def _embeddings(models: "Models", description: "Labels") -> "dict[Path, tuple[Pa
 
 def _configs(models: "Models", by: str | None) -> dict[str, dict[str, Any]]:
     """What the configs of models of other frameworks say, in columns; config.<name> where a column is called so."""
-    from unbraid.runs.foreign_models import is_run
     from unbraid.runs.grouping import run_columns
 
     def config_of(path: Path) -> dict[str, Any]:
-        if not path.is_dir() or (by is None and is_run(path)):
+        kind = kind_of(path)
+        if kind != "folder" and (by is None or kind != "run"):
             return {}
         columns = run_columns(path)
-        return {} if is_run(path) else {_column(name): value for name, value in columns.items() if name != by}
+        return {} if kind == "run" else {_column(name): value for name, value in columns.items() if name != by}
 
     return {str(path): columns for path, columns in models.map(config_of).items()}
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from unbraid.cli._options import Csv, Json, Latex, Markdown, Seed
+from unbraid.cli._options import Csv, Json, Latex, LowerIsBetter, Markdown, Seed
 from unbraid.cli._progress import stage_progress
 from unbraid.cli.show_command import Files, show
 from unbraid.files.table_formats import Table
@@ -44,9 +44,7 @@ def stress(
             help="Value to test, of a metric that has several or of a function that returns a dictionary; default all.",
         ),
     ] = None,
-    lower_is_better: Annotated[
-        bool, typer.Option("--lower-is-better", help="For a function of your own: lower is better.")
-    ] = False,
+    lower_is_better: LowerIsBetter = False,
     best: Annotated[
         float | None,
         typer.Option(help="Score that perfect codes should reach, such as 1: finds a wrong logarithm base."),

@@ -10,7 +10,8 @@ import typer
 
 from unbraid.base.optional import require
 from unbraid.cli._commands import Commands
-from unbraid.cli._options import Csv, Json, Latex, Markdown, StudyFolder
+from unbraid.cli._options import Csv, DryRun, Json, Latex, Markdown, StudyFolder
+from unbraid.cli._paths import kind_of
 from unbraid.cli._progress import Pace, Show, continuing, metric_progress, progress_bar, stage_progress
 from unbraid.cli._trust import TrustCode
 from unbraid.cli.show_command import Files, say, show
@@ -55,9 +56,7 @@ def run(
             metavar="I/N", help="Run only part I of N, as one job of an array; other parts can run at the same time."
         ),
     ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Estimate the number of runs, their time and disk space; write nothing.")
-    ] = False,
+    dry_run: DryRun = False,
     retry: Annotated[Literal["failed"] | None, typer.Option(help="failed: train failed runs again.")] = None,
     retrain: Annotated[
         bool, typer.Option("--retrain", help="Train runs again that used another training version of their family.")
@@ -171,9 +170,9 @@ def status(
 
 def results_of(path: Path, trust: Collection[str] = ()) -> "DataFrame":
     """The results of a study, or of a table that was exported."""
-    from unbraid.scoring.merged_tables import is_table, read_table
+    from unbraid.scoring.merged_tables import read_table
 
-    if is_table(path):
+    if kind_of(path) == "table":
         return read_table(path)
     with opened(path, trust=trust) as study:
         return study.results()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unbraid.base.comma_lists import listed, separated
-from unbraid.cli._options import number_or_text, pair, yaml_options
+from unbraid.cli._options import CheckpointEvery, Device, DryRun, number_or_text, pair, yaml_options
 from unbraid.cli._progress import Pace, continuing, metric_progress, progress_bar, readable
 from unbraid.cli.show_command import Files, print_table, say, show
 from unbraid.files.table_formats import Table
@@ -38,9 +38,9 @@ def train(
     steps: Annotated[int, typer.Option(help="Training steps of each run.")] = 30_000,
     batch_size: Annotated[int, typer.Option(help="Images per step.")] = 64,
     out: Annotated[Path, typer.Option(help="Folder in which each run gets its own folder.")] = Path("runs"),
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    device: Device = "auto",
     precision: Annotated[str, typer.Option(help="auto, float32, bfloat16 or float64.")] = "auto",
-    checkpoint_every: Annotated[float, typer.Option(help="Seconds between checkpoints; 0 saves every step.")] = 120.0,
+    checkpoint_every: CheckpointEvery = 120.0,
     snapshots: Annotated[int, typer.Option(help="Number of evenly spaced steps at which to compute metrics.")] = 0,
     snapshot_metrics: Annotated[str, typer.Option(help="Comma-separated metrics for --snapshots.")] = "mig",
     hold_out: Annotated[
@@ -54,9 +54,7 @@ def train(
             help="Early stopping after this many evaluations without improvement; 0: never. Keeps the best weights."
         ),
     ] = 0,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Estimate the number of runs, their time and disk space; write nothing.")
-    ] = False,
+    dry_run: DryRun = False,
 ) -> None:
     """Train a family, one run per setting and seed.
 
