@@ -16,7 +16,7 @@ from PIL import Image
 
 from unbraid import Representation, datasets
 from unbraid.data import FactorSpace, FactorTable
-from unbraid.data.space import told
+from unbraid.data.space import level_text
 from unbraid.datasets import from_array, from_folder
 from unbraid.datasets.image_store import content_of, write
 from unbraid.datasets.own_images import open_path
@@ -69,7 +69,7 @@ def test_names_of_levels_are_kept_through_to_codes(grid: bool) -> None:
     dataset = from_array(numbered(4), factors, grid=grid)
     held = encoded_at(np.arange(4), lambda images: images.reshape(len(images), -1)[:, :2], dataset, 2)
     assert held.levels == (("heart", "square"), ())
-    assert told(dataset.space, held.factors[3], (0, 1)) == ("shape square, x 1")
+    assert level_text(dataset.space, held.factors[3], (0, 1)) == ("shape square, x 1")
 
 
 def test_real_numbers_that_never_repeat_are_no_levels() -> None:

@@ -77,7 +77,7 @@ def test_a_checkpoint_is_put_on_the_disk_when_it_is_written_and_not_again(
         (tmp_path / name).touch()
     put: list[str] = []
     monkeypatch.setattr(os, "fsync", lambda file: put.append(Path(os.readlink(f"/proc/self/fd/{file}")).name))
-    on_disk(tmp_path, apart="checkpoint")
+    on_disk(tmp_path, written="checkpoint")
     assert put == ["a", "b", tmp_path.name]
 
 

@@ -52,7 +52,7 @@ def _read(path: Path, file: Any, obsm_key: str | None, read_elem: Callable[[Any]
         raise ValueError(f"{path}: name the codes (--codes); obsm holds {', '.join(keys) or 'nothing'}")
     key = keys[0] if obsm_key is None else obsm_key
     check_names(f"{path}: obsm", [key], keys)
-    obsm = _own(file, "obsm")
+    obsm = _hard_linked(file, "obsm")
     check_unpacked(path, _n_bytes(file, "obs") + _n_bytes(obsm, key))
     obs, codes = read_elem(file["obs"]), read_elem(obsm[key])
     if sparse.issparse(codes):
@@ -62,7 +62,7 @@ def _read(path: Path, file: Any, obsm_key: str | None, read_elem: Callable[[Any]
     return key, codes, obs
 
 
-def _own(group: Any, name: str) -> Any:
+def _hard_linked(group: Any, name: str) -> Any:
     """A part that lies in the file itself."""
     import h5py
 
@@ -74,12 +74,12 @@ def _own(group: Any, name: str) -> Any:
 
 def _n_bytes(group: Any, name: str, depth: int = 0) -> int:
     """What a part of a group takes in memory."""
-    part = _own(group, name)
+    part = _hard_linked(group, name)
     if hasattr(part, "nbytes"):
         return part.nbytes + _n_letters(part)
     if depth == DEEPEST:
         raise ValueError(f"{part.name} holds groups in groups")
-    return sum(_n_bytes(part, each, depth + 1) for each in part)
+    return sum(_n_bytes(part, member, depth + 1) for member in part)
 
 
 def _n_letters(part: Any) -> int:

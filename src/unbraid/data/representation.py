@@ -154,12 +154,12 @@ class Representation(Shown):
         object.__setattr__(self, "code_names", self.code_names or column_names(self.codes))
         for name in ("names", "code_names"):
             check_names(name, getattr(self, name))
-        levels = tuple(tuple(_text(each, LONGEST_NAME) for each in own) for own in self.levels)
+        levels = tuple(tuple(_text(level, LONGEST_NAME) for level in names) for names in self.levels)
         levels = levels if any(levels) else ()
         object.__setattr__(self, "levels", levels)
         object.__setattr__(self, "notes", (*self.notes, *notes))
         for name in ("names", "code_names", "notes"):  # from files: nothing in them steers a terminal or breaks a page
-            object.__setattr__(self, name, tuple(_text(each, LONGEST_NOTE) for each in getattr(self, name)))
+            object.__setattr__(self, name, tuple(_text(text, LONGEST_NOTE) for text in getattr(self, name)))
         for name in ("codes", "factors", *POSTERIOR):
             array = getattr(self, name)
             if array is not None:
@@ -279,8 +279,8 @@ class Representation(Shown):
     def keep_rows(self, rows: IntArray) -> "Representation":
         """These rows alone, in this order."""
         arrays = {name: getattr(self, name) for name in ("codes", "factors", "weights", "groups", *POSTERIOR)}
-        kept = {name: array[rows] for name, array in arrays.items() if array is not None}
-        return replace(self, sizes=self.known_sizes(), **kept)
+        selected = {name: array[rows] for name, array in arrays.items() if array is not None}
+        return replace(self, sizes=self.known_sizes(), **selected)
 
     def known_sizes(self) -> tuple[int, ...] | None:
         """`sizes`; without them those that the rows show, where a factor goes around in steps, else None.
@@ -390,22 +390,22 @@ class Representation(Shown):
         rows = {"codes": codes, "labels": labels, "log_variances": log_variances, "prior_kl": prior_kl}
         rows, notes = match_rows({**rows, "weights": weights, "groups": groups}, key)
         codes, labels, log_variances, prior_kl, weights, groups = rows.values()
-        about: dict[str, Any] = {
+        described: dict[str, Any] = {
             "code_names": list_of("code_names", () if code_names is None else code_names) or column_names(codes),
             "orbits": orbits,
         }
-        about |= {"code_blocks": code_blocks, "factor_blocks": factor_blocks}
+        described |= {"code_blocks": code_blocks, "factor_blocks": factor_blocks}
         codes = as_array(as_full(codes) if dense else codes)
         posterior: dict[str, Any] = {
             name: as_array(a) for name, a in zip(POSTERIOR, (log_variances, prior_kl), strict=True) if a is not None
         }
         if weights is not None:
-            about["weights"] = check_weights(weights, len(codes))
+            described["weights"] = check_weights(weights, len(codes))
         if isinstance(groups, str):
             labels, groups = _without(labels, groups, names)
             names = None
         if labels is None:
-            return cls(codes, notes=notes, groups=groups, **posterior, **about)
+            return cls(codes, notes=notes, groups=groups, **posterior, **described)
         read = read_labels(
             labels, names=names, kinds=kinds, period=period, missing=missing, columns=columns, sizes=sizes,
             unwanted=unwanted,
@@ -423,15 +423,15 @@ class Representation(Shown):
         if kinds is None and period is None and not telling(read.names):
             refuse_swapped(codes[read.used], read.factors)
         if groups is not None:
-            about["groups"] = check_groups(groups, len(codes), read.used)
+            described["groups"] = check_groups(groups, len(codes), read.used)
         if not read.used.all():
             codes = codes[read.used]
             posterior = {name: array[read.used] for name, array in posterior.items()}
-            about |= {name: about[name][read.used] for name in ("weights", "groups") if name in about}
+            described |= {name: described[name][read.used] for name in ("weights", "groups") if name in described}
         return cls(
             codes, read.factors, names=read.names, kinds=read.kinds,
             sizes=read.sizes if sizes is None else tuple(sizes),
-            levels=read.levels, notes=(*notes, *read.notes), periods=read.periods, **posterior, **about,
+            levels=read.levels, notes=(*notes, *read.notes), periods=read.periods, **posterior, **described,
         )  # fmt: skip
 
     @classmethod
@@ -458,11 +458,11 @@ class Representation(Shown):
                 factor.
         """
         columns = None if columns is None else list_of("columns", columns, single=True)
-        held, every = load_codes(path, columns)
+        representation, every = load_codes(path, columns)
         for name in columns or ():
             if name not in every:
                 raise ValueError(f"{path}: no factor {name!r}; {suggestion(name, every)}")
-        return held
+        return representation
 
     @classmethod
     def _of_file(
@@ -479,15 +479,15 @@ class Representation(Shown):
             if "labels" in arrays:
                 every = tuple(arrays["labels"])
                 chosen = _among(columns, every)
-                held = cls.of(
+                representation = cls.of(
                     arrays["codes"], None if chosen == [] else arrays["labels"], columns=chosen or every,
                     code_names=code_names, groups=arrays.get("groups"), code_blocks=blocks,
                     log_variances=arrays.get("log_variances"), prior_kl=arrays.get("prior_kl"),
                 )  # fmt: skip
-                return held, every
+                return representation, every
             names = _entries(arrays, "factor_names", "U")
             arrays, lacking = _without_gaps(arrays, names, columns)
-            held = cls(
+            representation = cls(
                 codes=as_array(arrays["codes"]),
                 factors=None if arrays.get("factors") is None else np.asarray(arrays["factors"]),  # pyright: ignore[reportArgumentType]
                 log_variances=_array(arrays, "log_variances"),
@@ -502,8 +502,8 @@ class Representation(Shown):
                 code_blocks=blocks,
                 groups=arrays.get("groups"),
             )
-            chosen = _among(columns, held.names)
-            return held if chosen is None else held.keep_factors(chosen), held.names
+            chosen = _among(columns, representation.names)
+            return representation if chosen is None else representation.keep_factors(chosen), representation.names
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
 
@@ -518,9 +518,9 @@ class Representation(Shown):
         write = _WRITERS.get(path.suffix.lower())
         if write is None:
             raise ValueError(f"{path}: a representation file ends in {', '.join(SUFFIXES)}")
-        for name, told in (("weights", "weights of rows"), ("code_blocks", "blocks"), ("factor_blocks", "blocks")):
+        for name, contents in (("weights", "weights of rows"), ("code_blocks", "blocks"), ("factor_blocks", "blocks")):
             if getattr(self, name) is not None:
-                raise ValueError(f"{path}: a file holds no {told}; save without them, and give them when scoring")
+                raise ValueError(f"{path}: a file holds no {contents}; save without them, and give them when scoring")
         with atomic_write(path) as temporary:
             write(self, temporary)
             add_checksum(temporary)
@@ -547,8 +547,8 @@ def _without_gaps(arrays: Arrays, names: tuple[Any, ...], columns: Sequence[str]
         return arrays, []
     by_row = [name for name in ("codes", "factors", *POSTERIOR, "groups") if arrays.get(name) is not None]
     names = names or tuple(f"factor_{k}" for k in range(factors.shape[1]))
-    held = {name: as_array(arrays[name]) for name in by_row}
-    unsound = any(array.shape[:1] != factors.shape[:1] for array in held.values())
+    by_name = {name: as_array(arrays[name]) for name in by_row}
+    unsound = any(array.shape[:1] != factors.shape[:1] for array in by_name.values())
     if unsound or len({*names}) != factors.shape[1] or len(names) != factors.shape[1]:
         return arrays, []  # the constructor says what is wrong
     chosen = _among(columns, names)
@@ -556,7 +556,7 @@ def _without_gaps(arrays: Arrays, names: tuple[Any, ...], columns: Sequence[str]
     if not np.isnan(factors[:, places]).any():
         return arrays, []
     used, notes = rows_with_labels(factors[:, places], [names[place] for place in places])
-    return {**arrays, **{name: array[used] for name, array in held.items()}}, notes
+    return {**arrays, **{name: array[used] for name, array in by_name.items()}}, notes
 
 
 def _without(labels: Any, column: str, names: Sequence[str] | None) -> tuple[dict[str, Any], Any]:
@@ -577,8 +577,8 @@ def grouped_by(representation: Representation, column: str) -> Representation:
     if column not in representation.names:
         known = ", ".join(representation.names) or "none"
         raise ValueError(f"groups={column!r} names no factor; there are {known}")
-    held = representation.keep_factors([name for name in representation.names if name != column])
-    return replace(held, groups=representation.factors[:, representation.names.index(column)])
+    ungrouped = representation.keep_factors([name for name in representation.names if name != column])
+    return replace(ungrouped, groups=representation.factors[:, representation.names.index(column)])
 
 
 def write_codes(representation: Representation, path: Path) -> None:
@@ -643,23 +643,23 @@ def read_wide(path: Path) -> Any:
     if not path.is_file():
         return None
     full = path.suffix.lower() == ".npy" and too_large(path.stat().st_size)  # a number takes a byte at least
-    held = map_npy(path) if full else read_sparse(path)
-    return held if held is not None and is_wide(held) else None
+    codes = map_npy(path) if full else read_sparse(path)
+    return codes if codes is not None and is_wide(codes) else None
 
 
 def _read_npz(path: Path) -> Arrays:
-    if (held := read_sparse(path)) is not None:
-        return {"codes": held}
+    if (codes := read_sparse(path)) is not None:
+        return {"codes": codes}
     arrays = read_npz(path, STORED)  # other members may be pickled (dSprites' metadata is); they are left closed
-    held = names_in(path)
-    if "codes" not in arrays and len(held) == 1 and held[0] not in STORED:  # numpy.savez(path, codes)
-        arrays["codes"] = read_npz(path)[held[0]]
+    stored = names_in(path)
+    if "codes" not in arrays and len(stored) == 1 and stored[0] not in STORED:  # numpy.savez(path, codes)
+        arrays["codes"] = read_npz(path)[stored[0]]
     if "codes" not in arrays:
-        means, spreads = ([name for name in names if name in held] for names in (MEANS, LOG_VARIANCES))
+        means, spreads = ([name for name in names if name in stored] for names in (MEANS, LOG_VARIANCES))
         if len(means) != 1 or len(spreads) > 1:
-            near, there = suggestion("codes", held), f"found {', '.join(held) or 'nothing'}"
+            near, available = suggestion("codes", stored), f"found {', '.join(stored) or 'nothing'}"
             how = "numpy.savez(path, codes=mu, log_variances=logvar, factors=...) names its arrays"
-            raise ValueError(f"{path}: no array 'codes'; {near if near.startswith('did') else there}; {how}")
+            raise ValueError(f"{path}: no array 'codes'; {near if near.startswith('did') else available}; {how}")
         own = read_npz(path, [*means, *spreads])
         arrays |= {"codes": own[means[0]], **({"log_variances": own[spreads[0]]} if spreads else {})}
         note = f"codes are its array {means[0]}" + (f", log-variances its {spreads[0]}" if spreads else "")
@@ -728,12 +728,12 @@ _LISTED = {"U": "names", "iu": "whole numbers", "fiu": "numbers"}
 def _entries(arrays: Arrays, name: str, dtypes: str) -> tuple[Any, ...]:
     """What a file lists under a name; nothing where it lists none."""
     try:
-        found = np.asarray(() if arrays.get(name) is None else arrays[name])
+        entries = np.asarray(() if arrays.get(name) is None else arrays[name])
     except ValueError:  # lists of unequal lengths
-        found = np.empty((0, 0))
-    if found.ndim != 1 or (found.size and found.dtype.kind not in dtypes):
+        entries = np.empty((0, 0))
+    if entries.ndim != 1 or (entries.size and entries.dtype.kind not in dtypes):
         raise ValueError(f"{name} must be a list of {_LISTED[dtypes]}")
-    return tuple(found.tolist())
+    return tuple(entries.tolist())
 
 
 def _levels(text: Any) -> tuple[tuple[str, ...], ...]:
@@ -745,9 +745,9 @@ def _levels(text: Any) -> tuple[tuple[str, ...], ...]:
         raise ValueError("factor_levels is nested too deeply") from None
     except ValueError as error:
         raise ValueError(f"factor_levels must be a list of lists of names in JSON ({error})") from None
-    if not isinstance(levels, list) or not all(isinstance(each, list) for each in levels):
+    if not isinstance(levels, list) or not all(isinstance(levels_of_factor, list) for levels_of_factor in levels):
         raise ValueError("factor_levels must be a list of lists of names")
-    return tuple(tuple(map(str, each)) for each in levels)
+    return tuple(tuple(map(str, levels_of_factor)) for levels_of_factor in levels)
 
 
 def _described(representation: Representation) -> dict[str, Any]:
@@ -762,7 +762,7 @@ def _described(representation: Representation) -> dict[str, Any]:
         "code_names": list(representation.code_names) or None,
         "notes": list(representation.notes) or None,
     }
-    return described | {name: each for name, each in optional.items() if each is not None}
+    return described | {name: value for name, value in optional.items() if value is not None}
 
 
 def _metadata(representation: Representation) -> dict[str, str]:
@@ -772,8 +772,8 @@ def _metadata(representation: Representation) -> dict[str, str]:
 
 def _matrices(representation: Representation) -> dict[str, FloatArray | IntArray]:
     matrices = {"codes": representation.codes, "factors": representation.factors}
-    beside = (*POSTERIOR, "groups")
-    matrices |= {name: getattr(representation, name) for name in beside if getattr(representation, name) is not None}
+    optional = (*POSTERIOR, "groups")
+    matrices |= {name: getattr(representation, name) for name in optional if getattr(representation, name) is not None}
     return {name: _portable(matrix) for name, matrix in matrices.items()}
 
 
@@ -800,13 +800,15 @@ def _write_parquet(representation: Representation, path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    held = _matrices(representation)
-    columns = {f"code_{i}": column for i, column in enumerate(held["codes"].T)}
-    columns |= {f"factor_{name}": column for name, column in zip(representation.names, held["factors"].T, strict=True)}
+    matrices = _matrices(representation)
+    columns = {f"code_{i}": column for i, column in enumerate(matrices["codes"].T)}
+    columns |= {
+        f"factor_{name}": column for name, column in zip(representation.names, matrices["factors"].T, strict=True)
+    }
     for name, prefix in POSTERIOR.items():
-        if name in held:
-            columns |= {f"{prefix}{i}": column for i, column in enumerate(held[name].T)}
-    columns |= {"groups": held["groups"]} if "groups" in held else {}
+        if name in matrices:
+            columns |= {f"{prefix}{i}": column for i, column in enumerate(matrices[name].T)}
+    columns |= {"groups": matrices["groups"]} if "groups" in matrices else {}
     with path.open("wb") as file:  # pyarrow would take the relative folder runs:1 for an address
         pq.write_table(pa.table(columns).replace_schema_metadata(_metadata(representation)), file)
 

@@ -122,10 +122,10 @@ def rank_within(groups: IntArray) -> IntArray:
 
 
 def _rows_with(space: FactorTable, fixed: Mapping[str, int]) -> BoolArray:
-    kept = np.ones(len(space), dtype=bool)
+    matching = np.ones(len(space), dtype=bool)
     for name, level in fixed.items():
-        kept &= space.table[:, space.column(name)] == level
-    return kept
+        matching &= space.table[:, space.column(name)] == level
+    return matching
 
 
 def _check_level(space: Space, name: str, level: int) -> None:

@@ -173,9 +173,9 @@ class FactorTable:
             if entries and len(entries) != len(self.names):
                 raise ValueError(f"{what} must have one entry per factor ({len(self.names)}); got {len(entries)}")
         for entries in (self.levels, self.values):
-            for name, size, each in zip(self.names, self.sizes if entries else (), entries, strict=False):
-                if each and len(each) < size:
-                    raise ValueError(f"factor {name!r} has {size} levels, of which only {len(each)} are said")
+            for name, size, entry in zip(self.names, self.sizes if entries else (), entries, strict=False):
+                if entry and len(entry) < size:
+                    raise ValueError(f"factor {name!r} has {size} levels, of which only {len(entry)} are said")
 
     def __len__(self) -> int:
         return len(self.table)
@@ -229,7 +229,10 @@ def level_names(space: Space) -> tuple[tuple[str, ...], ...]:
     if not values:
         return space.levels
     named = space.levels or ((),) * len(space.names)
-    return tuple(own or _numbers_as_names(each) for own, each in zip(named, values, strict=True))
+    return tuple(
+        column_names or _numbers_as_names(column_values)
+        for column_names, column_values in zip(named, values, strict=True)
+    )
 
 
 def _numbers_as_names(values: Values) -> tuple[str, ...]:
@@ -237,7 +240,7 @@ def _numbers_as_names(values: Values) -> tuple[str, ...]:
     return () if counted else tuple(str(value).removesuffix(".0") for value in values)
 
 
-def told(space: Space, row: IntArray | FloatArray, columns: Iterable[int]) -> str:
+def level_text(space: Space, row: IntArray | FloatArray, columns: Iterable[int]) -> str:
     """The levels of one sample in words: `shape heart, scale 2`."""
     names = {k: space.levels[k] if space.levels else () for k in columns}
     texts = [names[k][int(row[k])] if names[k] else f"{row[k]:g}" for k in names]

@@ -9,10 +9,12 @@ from unbraid.data.representation import Representation
 
 REDUCED = "codes are the first principal components of"  # begins the note on them
 CONSTANT = 1e-12  # of its largest value: a column that varies less is constant but for rounding
-MOST_TOLD = 0.95  # of a unit's variance: a note says which components hold less
+LEAST_EXPLAINED = 0.95  # of a unit's variance, below which a note names the component
 
 
-def by_units(representation: Representation, how: str, blocks: Sequence[tuple[str, Sequence[int]]]) -> Representation:
+def by_units(
+    representation: Representation, method: str, blocks: Sequence[tuple[str, Sequence[int]]]
+) -> Representation:
     """One code for each unit: the projection of its columns on the direction in which they vary most.
 
     Rows count by their weights. The sign is that of the largest loading. A note says how much of the variance of a unit
@@ -20,17 +22,17 @@ def by_units(representation: Representation, how: str, blocks: Sequence[tuple[st
 
     Args:
         representation: whose columns the units are made of; posteriors, which have no such projection, are left out.
-        how: "pca".
+        method: "pca".
         blocks: name (or "") and columns of each unit.
 
     Raises:
-        ValueError: another `how`, codes that are not finite, or fewer than two rows.
+        ValueError: another `method`, codes that are not finite, or fewer than two rows.
     """
-    if how != "pca":
-        raise ValueError(f"units must be 'pca'; got {how!r}")
+    if method != "pca":
+        raise ValueError(f"units must be 'pca'; got {method!r}")
     if len(representation) < 2 or not np.isfinite(representation.codes).all():
         raise ValueError(f"codes of units must be finite, in two rows or more; got {len(representation)} rows")
-    columns, told, weights = [], [], representation.weights
+    columns, explained, weights = [], [], representation.weights
     for _, block in blocks:
         part = np.asarray(representation.codes[:, list(block)], dtype=np.float64)
         centred = part - np.average(part, axis=0, weights=weights)
@@ -39,14 +41,14 @@ def by_units(representation: Representation, how: str, blocks: Sequence[tuple[st
         variances, directions = np.linalg.eigh(counted.T @ centred)
         loadings = directions[:, -1] * np.sign(directions[np.abs(directions[:, -1]).argmax(), -1])
         columns.append(centred @ loadings)
-        told.append(variances[-1] / variances.sum() if variances.sum() > 0 else 1.0)
+        explained.append(variances[-1] / variances.sum() if variances.sum() > 0 else 1.0)
     names = tuple(name or f"unit {place}" for place, (name, _) in enumerate(blocks))
-    least = int(np.argmin(told))
+    least = int(np.argmin(explained))
     notes = [f"{REDUCED} {len(blocks)} units"]
-    if told[least] < MOST_TOLD:
+    if explained[least] < LEAST_EXPLAINED:
         notes.append(
-            f"these components hold {np.mean(told):.0%} of the variance of a unit on average, {told[least]:.0%} of "
-            f"{names[least]}: what the rest says is not scored"
+            f"these components hold {np.mean(explained):.0%} of the variance of a unit on average, "
+            f"{explained[least]:.0%} of {names[least]}: what the rest says is not scored"
         )
     return replace(
         representation,

@@ -25,9 +25,9 @@ def add_checksum(path: Path) -> None:
             archive.comment = BLANK.encode()
     with path.open("r+b") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         place = content.rfind(BLANK.encode()) + len(MARK)
-        found = _digest(content, place)
+        checksum = _digest(content, place)
         file.seek(place)
-        file.write(found)
+        file.write(checksum)
 
 
 def checksummed(content: bytes | memoryview) -> bytearray:

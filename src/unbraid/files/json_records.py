@@ -102,23 +102,23 @@ def explain(error: ValidationError, hint: Callable[[Loc], str] = lambda _: "") -
     path = key_path(_cleaned(first["loc"]))
     if first["type"] == "extra_forbidden":
         path = key_path((*_cleaned(first["loc"][:-1]), _quoted(first["loc"][-1])))
-        said = f"unknown{hint(first['loc'])}"
+        fault = f"unknown{hint(first['loc'])}"
     elif first["type"] == "missing":
-        said = "is missing"
+        fault = "is missing"
     else:
-        given = "" if isinstance(first["input"], dict | list) else f"; got {_SHORT.repr(first['input'])}"
+        value = "" if isinstance(first["input"], dict | list) else f"; got {_SHORT.repr(first['input'])}"
         same = [one for one in faults if _cleaned(one["loc"]) == _cleaned(first["loc"])]
         if any(one["type"] == "too_short" and one.get("ctx", {}).get("min_length") == 1 for one in same):
-            said = "is empty; it needs at least one"  # whatever else might stand there instead
+            fault = "is empty; it needs at least one"  # whatever else might stand there instead
         elif first["type"] in ("too_short", "too_long"):
-            about = first.get("ctx", {})
-            bound = "needs at least" if "min_length" in about else "takes at most"
-            wanted = about.get("min_length", about.get("max_length"))
-            said = f"{bound} {wanted} entries; has {about.get('actual_length')}"
+            context = first.get("ctx", {})
+            bound = "needs at least" if "min_length" in context else "takes at most"
+            limit = context.get("min_length", context.get("max_length"))
+            fault = f"{bound} {limit} entries; has {context.get('actual_length')}"
         else:
-            said = _plainly(_either([one["msg"] for one in same])) + given
+            fault = _plainly(_either([one["msg"] for one in same])) + value
     more = len({key_path(_cleaned(one["loc"])) for one in faults} - {path, key_path(outer)})
-    return f"{path}: {said}" + (f" (and {more} more)" if more else "")
+    return f"{path}: {fault}" + (f" (and {more} more)" if more else "")
 
 
 def key_path(keys: Loc) -> str:
@@ -130,8 +130,8 @@ def key_path(keys: Loc) -> str:
 def _either(messages: Sequence[str]) -> str:
     """What any of the branches of a union would take: "Input should be 'all' or a valid list"."""
     begun = "Input should be "
-    others = [message.removeprefix(begun) for message in messages[1:] if message.startswith(begun)]
-    return " or ".join(dict.fromkeys([messages[0], *others])) if messages[0].startswith(begun) else messages[0]
+    alternatives = [message.removeprefix(begun) for message in messages[1:] if message.startswith(begun)]
+    return " or ".join(dict.fromkeys([messages[0], *alternatives])) if messages[0].startswith(begun) else messages[0]
 
 
 def _plainly(message: str) -> str:
@@ -162,7 +162,9 @@ def check_size(content: Any) -> None:
     """Raises ValueError where lists and mappings are nested too deeply, or hold too much; within themselves, too."""
     level, count = [content], 0
     for _ in range(DEEPEST):
-        holding = [each.values() if isinstance(each, dict) else each for each in level if isinstance(each, dict | list)]
+        holding = [
+            value.values() if isinstance(value, dict) else value for value in level if isinstance(value, dict | list)
+        ]
         count += sum(map(len, holding))
         if count > MOST_VALUES:
             raise ValueError("it holds too much")

@@ -70,8 +70,10 @@ def locked(path: Path, *, wait: Wait = "never", remove: bool = False) -> Iterato
         except OSError as error:
             if error.errno not in NO_LOCKS:
                 raise
-            told = f"{path.parent}: this file system has no locks; do not let two processes work in this folder at once"
-            warnings.warn(told, NoLocksWarning, stacklevel=3)
+            message = (
+                f"{path.parent}: this file system has no locks; do not let two processes work in this folder at once"
+            )
+            warnings.warn(message, NoLocksWarning, stacklevel=3)
             yield False
             return
     _holders[key] = threading.get_ident()

@@ -19,7 +19,7 @@ Manifest: TypeAlias = dict[str, tuple[str, int, int]]  # by file: token of the s
 def load(folder: Path, within: Iterable[str]) -> Manifest:
     """What was agreed upon of all files, or of those in some folders; nothing of those whose record is damaged."""
     record = folder / RECORD
-    found: Manifest = {}
+    files: Manifest = {}
     for start in [record / name for name in within] or [record]:
         for path in start.rglob("*.json"):
             try:
@@ -29,8 +29,8 @@ def load(folder: Path, within: Iterable[str]) -> Manifest:
                     below(folder, name)
             except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
                 continue  # then the store tells all of it anew
-            found |= part
-    return found
+            files |= part
+    return files
 
 
 def save(folder: Path, files: Manifest, within: Iterable[str]) -> None:

@@ -21,16 +21,16 @@ def mark_of(path: str | Path) -> str:
         return ""
 
 
-def facts(name: str, about: os.stat_result) -> Facts:
+def facts(name: str, status: os.stat_result) -> Facts:
     # The second time is set by every write and by nobody at will, but on Windows.
-    return name, about.st_size, about.st_mtime_ns, about.st_ctime_ns
+    return name, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def mark(files: Sequence[Facts]) -> str:
     """The mark of several files together; "" of none. Of files that may still change, another one each time."""
     if not files:
         return ""
-    youngest = max(max(each[2:]) for each in files)
+    youngest = max(max(file[2:]) for file in files)
     settled = youngest < time.time_ns() - SETTLED * 1e9
     return blake2b(repr(files).encode(), digest_size=16, key=b"" if settled else os.urandom(16)).hexdigest()
 

@@ -60,8 +60,8 @@ def local_folder(path: str | Path, *, new: bool = False) -> Path:
 def address(path: str | Path) -> str | None:
     """The address of a store, also where `pathlib` or a shell took one of its slashes; None for a folder."""
     # One letter is a drive; of an address without a bucket, pathlib leaves the scheme.
-    found = re.fullmatch(r"([a-z][a-z0-9+]+):/+(.*)|(s3a?|gc?s|az|abfss?):", str(path), re.IGNORECASE | re.DOTALL)
-    return f"{(found[1] or found[3]).lower()}://{(found[2] or '').rstrip('/')}" if found else None
+    match = re.fullmatch(r"([a-z][a-z0-9+]+):/+(.*)|(s3a?|gc?s|az|abfss?):", str(path), re.IGNORECASE | re.DOTALL)
+    return f"{(match[1] or match[3]).lower()}://{(match[2] or '').rstrip('/')}" if match else None
 
 
 def mirror_of(folder: Path) -> Mirror | None:

@@ -189,12 +189,12 @@ class SavedScores(_Part):
 
     def decisions(self) -> dict[str, dict[str, Any]]:
         """`computed_with` as plain data, without what a metric does not depend on."""
-        return {name: each.model_dump(exclude_none=True) for name, each in self.computed_with.items()}
+        return {name: decision.model_dump(exclude_none=True) for name, decision in self.computed_with.items()}
 
 
-def same(kept: Decision, wanted: Decision) -> bool:
+def same(stored: Decision, current: Decision) -> bool:
     """Whether a number that was decided by `kept` is the one wanted, whose code may not be at hand."""
-    return {key: value for key, value in kept.items() if key in wanted or key not in OF_CODE} == dict(wanted)
+    return {key: value for key, value in stored.items() if key in current or key not in OF_CODE} == dict(current)
 
 
 def read_scores_file(path: str | Path) -> SavedScores:
@@ -222,14 +222,14 @@ def read_scores_file(path: str | Path) -> SavedScores:
         if metric.headline not in metric.values:
             raise ValueError(f"{path}: not the scores of unbraid (metrics.{name}: no value {metric.headline!r})")
         if metric.per_factor and not scores.input.factors:
-            said = f"input.factors: none, but metrics.{name} has per_factor"
-            raise ValueError(f"{path}: not the scores of unbraid ({said})")
+            reason = f"input.factors: none, but metrics.{name} has per_factor"
+            raise ValueError(f"{path}: not the scores of unbraid ({reason})")
     return scores
 
 
-def storable(said: object, *, lines: bool = False) -> str:
+def storable(value: object, *, lines: bool = False) -> str:
     """As a text that a file of scores can hold, on one line unless `lines`."""
-    text = str(said) if lines else " ".join(str(said).split())
+    text = str(value) if lines else " ".join(str(value).split())
     return text[:LONGEST_TEXT].encode("utf-8", "replace").decode()
 
 

@@ -65,18 +65,18 @@ def pull(mirror: Mirror, *within: str) -> None:
     with ONE_AT_A_TIME, _reached(mirror.url) as (store, root):
         listed = _whole(_listed(store, root, mirror.folder, within))
         ours = _discarded.get(mirror.folder.absolute(), set())
-        there = {name: token for name, token in listed.items() if not _beneath(name, ours)}
+        in_store = {name: token for name, token in listed.items() if not _beneath(name, ours)}
         known = manifest.load(mirror.folder, within)
         fixed = _fixed(known)
         opened = {name for name in known if in_study(PurePosixPath(name)).as_posix() in OPENED}
         may_change = known.keys() - fixed - opened if may_have_changed(mirror.folder) else set()
         new = [
             name
-            for name, token in there.items()
-            if not _stands(mirror.folder / name, token, known.get(name), name in may_change)
+            for name, token in in_store.items()
+            if not _is_current(mirror.folder / name, token, known.get(name), name in may_change)
         ]
         better_here = _fetch(store, root, mirror.folder, new)
-        for name in known.keys() - there.keys():
+        for name in known.keys() - in_store.keys():
             now, before = _stat(mirror.folder / name), known[name][1:]
             if _passing(name) and now == before:
                 remove_with_folder(mirror.folder / name)
@@ -85,7 +85,7 @@ def pull(mirror: Mirror, *within: str) -> None:
         for name in new:
             known.pop(name, None)  # what is better here goes up as if it were new
             if name not in better_here and (now := _stat(mirror.folder / name)):
-                known[name] = (there[name], *now)
+                known[name] = (in_store[name], *now)
         manifest.save(mirror.folder, known, within)
     if better_here:
         first, more = min(better_here), len(better_here) - 1
@@ -105,14 +105,14 @@ def push(mirror: Mirror, *within: str) -> None:
     """
     with ONE_AT_A_TIME:
         # First, so that what came in the place of something discarded goes up before that is removed.
-        told = set(_discarded.get(mirror.folder.absolute(), ()))
-        here = {name: stat for name in _names(mirror.folder, within) if (stat := _stat(mirror.folder / name))}
+        discarded = set(_discarded.get(mirror.folder.absolute(), ()))
+        stats = {name: stat for name in _names(mirror.folder, within) if (stat := _stat(mirror.folder / name))}
         known = manifest.load(mirror.folder, within)
-        fixed = _fixed(here)
+        fixed = _fixed(stats)
         new = {
-            name for name, now in here.items() if name not in known or (known[name][1:] != now and name not in fixed)
+            name for name, now in stats.items() if name not in known or (known[name][1:] != now and name not in fixed)
         }
-        if not new and not told:
+        if not new and not discarded:
             return
         with _reached(mirror.url) as (store, root):
             if theirs := _finished(store, root, mirror.folder, new & fixed):
@@ -121,10 +121,10 @@ def push(mirror: Mirror, *within: str) -> None:
             known |= {name: (token, *now) for name, token in theirs.items() if (now := _stat(mirror.folder / name))}
             ours = sorted(new - theirs.keys(), key=_marks_whole)
             sent = [name for name in ours if _send(store, root, mirror.folder, name)]
-            tokens = _beside(store, root, sent)
-            known |= {name: (tokens[name], *here[name]) for name in sent if name in tokens}
-            removed = _remove_there(store, root, mirror.folder, told)
-        _discarded.get(mirror.folder.absolute(), set()).difference_update(told)
+            tokens = _tokens_of(store, root, sent)
+            known |= {name: (tokens[name], *stats[name]) for name in sent if name in tokens}
+            removed = _remove_in_store(store, root, mirror.folder, discarded)
+        _discarded.get(mirror.folder.absolute(), set()).difference_update(discarded)
         manifest.save(mirror.folder, {name: value for name, value in known.items() if name not in removed}, within)
 
 
@@ -163,9 +163,9 @@ def _reached(url: str) -> Iterator[tuple[Any, str]]:
 
 def in_study(path: PurePosixPath) -> PurePosixPath:
     """Of a file or folder in a study of several datasets, where it lies in that of its own, without the label."""
-    first, *others = path.parts or ("",)
-    kept = first in (*WHOLE, *PASSING) or not others or others[0] not in (*WHOLE, *PASSING, *OPENED)
-    return path if kept else PurePosixPath(*others)
+    first, *rest = path.parts or ("",)
+    unlabelled = first in (*WHOLE, *PASSING) or not rest or rest[0] not in (*WHOLE, *PASSING, *OPENED)
+    return path if unlabelled else PurePosixPath(*rest)
 
 
 def _listed(store: Any, root: str, folder: Path, within: Iterable[str]) -> dict[str, str]:
@@ -175,9 +175,9 @@ def _listed(store: Any, root: str, folder: Path, within: Iterable[str]) -> dict[
         ValueError: a key that is no name for a file of the folder.
     """
     store.invalidate_cache()
-    found: dict[str, str] = {}
+    tokens: dict[str, str] = {}
     for start in [f"{root}/{name}" if name else root for name in within] or [root]:
-        for path, about in store.find(start, detail=True).items():
+        for path, entry in store.find(start, detail=True).items():
             name = path.removeprefix(f"{root}/")
             if path.endswith("/") or _hidden(name):  # marks of folders, and what is not ours
                 continue
@@ -185,8 +185,8 @@ def _listed(store: Any, root: str, folder: Path, within: Iterable[str]) -> dict[
             if path == name or PurePosixPath(name).as_posix() != name:
                 raise ValueError(f"{path!r} is no name of a file")
             if not _left_over(name):
-                found[name] = _token(about)
-    return found
+                tokens[name] = _token(entry)
+    return tokens
 
 
 def _hidden(name: str) -> bool:
@@ -199,17 +199,17 @@ def _left_over(name: str) -> bool:
     return path.name == CHECKPOINT and path.parent.suffix != WORKING
 
 
-def _token(about: Mapping[str, Any]) -> str:
-    return f"{about['size']} {next(about[key] for key in TOKENS if key in about)}"
+def _token(entry: Mapping[str, Any]) -> str:
+    return f"{entry['size']} {next(entry[key] for key in TOKENS if key in entry)}"
 
 
-def _whole(there: Mapping[str, str]) -> dict[str, str]:
+def _whole(tokens: Mapping[str, str]) -> dict[str, str]:
     def whole(folder: PurePosixPath) -> bool:
         within = in_study(folder)
         must = len(within.parts) == 2 and within.parts[0] in WHOLE and folder.suffix != WORKING
-        return not must or str(folder / CONFIG) in there
+        return not must or str(folder / CONFIG) in tokens
 
-    return {name: token for name, token in there.items() if whole(PurePosixPath(name).parent)}
+    return {name: token for name, token in tokens.items() if whole(PurePosixPath(name).parent)}
 
 
 def _fixed(names: Iterable[str]) -> set[str]:
@@ -222,9 +222,9 @@ def _finished(store: Any, root: str, folder: Path, names: set[str]) -> dict[str,
     """Those of these files of finished runs that the store has already, in runs that are whole there."""
     if not names:
         return {}
-    there = _listed(store, root, folder, {name.rpartition("/")[0] for name in names})
-    marked = {name.rpartition("/")[0] for name in there if _marks_whole(name)}
-    return {name: there[name] for name in names & there.keys() if name.rpartition("/")[0] in marked}
+    tokens = _listed(store, root, folder, {name.rpartition("/")[0] for name in names})
+    marked = {name.rpartition("/")[0] for name in tokens if _marks_whole(name)}
+    return {name: tokens[name] for name in names & tokens.keys() if name.rpartition("/")[0] in marked}
 
 
 def _marks_whole(name: str) -> bool:
@@ -232,16 +232,16 @@ def _marks_whole(name: str) -> bool:
 
 
 def _passing(name: str) -> bool:
-    first, *others = in_study(PurePosixPath(name)).parts
-    return bool(others) and (first in PASSING or (first in WHOLE and others[0].endswith(WORKING)))
+    first, *rest = in_study(PurePosixPath(name)).parts
+    return bool(rest) and (first in PASSING or (first in WHOLE and rest[0].endswith(WORKING)))
 
 
 def _beneath(name: str, places: set[str]) -> bool:
     """Whether the file is one of these, or in one of them."""
-    return bool(places) and any(str(each) in places for each in (PurePosixPath(name), *PurePosixPath(name).parents))
+    return bool(places) and any(str(place) in places for place in (PurePosixPath(name), *PurePosixPath(name).parents))
 
 
-def _stands(path: Path, token: str, before: tuple[str, int, int] | None, may_change: bool) -> bool:
+def _is_current(path: Path, token: str, before: tuple[str, int, int] | None, may_change: bool) -> bool:
     """Whether the file here stays as it is, though the store has one of the name."""
     now = _stat(path)
     if before is None or now is None or before[0] != token:
@@ -311,19 +311,19 @@ def _send(store: Any, root: str, folder: Path, name: str) -> bool:
     return True
 
 
-def _beside(store: Any, root: str, names: Iterable[str]) -> dict[str, str]:
+def _tokens_of(store: Any, root: str, names: Iterable[str]) -> dict[str, str]:
     """What the store says of these files, and of others in the same folders."""
     store.invalidate_cache()
     places = {f"{root}/{name}".rpartition("/")[0] for name in names}
-    found = [about for place in places for about in store.ls(place, detail=True) if about["type"] == "file"]
-    return {about["name"].removeprefix(f"{root}/"): _token(about) for about in found}
+    entries = [entry for place in places for entry in store.ls(place, detail=True) if entry["type"] == "file"]
+    return {entry["name"].removeprefix(f"{root}/"): _token(entry) for entry in entries}
 
 
-def _remove_there(store: Any, root: str, folder: Path, told: set[str]) -> set[str]:
+def _remove_in_store(store: Any, root: str, folder: Path, names: set[str]) -> set[str]:
     """Remove what was discarded and is not here again; gives what it was."""
     store.invalidate_cache()
-    found = {path.removeprefix(f"{root}/") for name in told for path in store.find(f"{root}/{name}")}
-    gone = {name for name in found if _beneath(name, told) and not (folder / name).exists()}
+    present = {path.removeprefix(f"{root}/") for name in names for path in store.find(f"{root}/{name}")}
+    gone = {name for name in present if _beneath(name, names) and not (folder / name).exists()}
     if gone:
         with suppress(FileNotFoundError):  # somebody else removed it first
             store.rm([f"{root}/{name}" for name in sorted(gone)])

@@ -133,7 +133,7 @@ def table_text(table: Table, suffix: str, path: str | Path = "") -> str:
 # LaTeX
 
 ESCAPED = str.maketrans(
-    {each: f"\\{each}" for each in "&%$#_{}"}
+    {character: f"\\{character}" for character in "&%$#_{}"}
     | {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}"}
     | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"}
 )
@@ -193,7 +193,9 @@ def markdown(table: Table) -> str:
 def _marked_up(text: str) -> str:
     if is_bold(text):
         return f"**{_marked_up(plain(text))}**"
-    return MARKUP.sub(lambda found: ESCAPES.get(found[0]) or "".join(f"\\{each}" for each in found[0]), _one_line(text))
+    return MARKUP.sub(
+        lambda match: ESCAPES.get(match[0]) or "".join(f"\\{character}" for character in match[0]), _one_line(text)
+    )
 
 
 def comma_separated(table: Table) -> str:

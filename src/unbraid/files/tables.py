@@ -86,12 +86,12 @@ def numbers_of(cells: Iterable[str | None]) -> Any:
     return np.array(whole, dtype=np.int64 if fits else object)
 
 
-def read_columns(path: str | Path, *, asked: Collection[str] | None = None, index: bool = False) -> dict[str, Any]:
+def read_columns(path: str | Path, *, needed: Collection[str] | None = None, index: bool = False) -> dict[str, Any]:
     """The columns of a table of labels by name; columns of a matrix are factor_0, factor_1, ...
 
     Args:
         path: of the table.
-        asked: names of the columns that are used, default all; pickled arrays of other names in a .npz file are left
+        needed: names of the columns that are used, default all; pickled arrays of other names in a .npz file are left
             out.
         index: whether to keep the index that pandas writes, under the names of `unnamed_columns`.
 
@@ -112,7 +112,7 @@ def read_columns(path: str | Path, *, asked: Collection[str] | None = None, inde
     if suffix not in TABLES:
         raise ValueError(f"{path}: a table of labels ends in {', '.join(TABLES)}")
     if suffix == ".npz":
-        arrays = read_npz(path, _columns_in(path), asked=asked)
+        arrays = read_npz(path, _columns_in(path), needed=needed)
     else:
         arrays = {"": read_npy(path)} if suffix == ".npy" else read_tensors(path)[0]
     columns: dict[str, Any] = {}
@@ -160,16 +160,16 @@ class Pickled(ValueError):
     """An array holds objects of Python, which only running what the file says would bring back."""
 
 
-def read_npz(path: Path, wanted: Any = None, *, asked: Collection[str] | None = None) -> dict[str, Any]:
-    """The arrays of a .npz file by name; of those wanted alone, the others may be pickled and are left closed.
+def read_npz(path: Path, only: Any = None, *, needed: Collection[str] | None = None) -> dict[str, Any]:
+    """The arrays of a .npz file by name; with `only`, those of these names, and others, maybe pickled, stay closed.
 
-    With `asked`, all arrays but pickled ones of other names.
+    With `needed`, all arrays but pickled ones of other names.
     """
     try:
         check_file(path)
         with zipfile.ZipFile(path) as archive:
             members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
-            names = [name for name in members if wanted is None or name in wanted]
+            names = [name for name in members if only is None or name in only]
             check_unpacked(path, sum(members[name].file_size for name in names))
             arrays = {}
             for name in names:
@@ -177,7 +177,7 @@ def read_npz(path: Path, wanted: Any = None, *, asked: Collection[str] | None = 
                     try:
                         arrays[name] = _array(member, members[name].file_size)
                     except ValueError as error:
-                        if isinstance(error, Pickled) and asked is not None and name not in asked:
+                        if isinstance(error, Pickled) and needed is not None and name not in needed:
                             continue
                         raise ValueError(f"array {name!r}: {error}") from error
                     if member.read(1):  # also makes zipfile compare its checksum

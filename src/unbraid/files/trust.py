@@ -41,8 +41,8 @@ class Untrusted(UnbraidError, ValueError):
 
     option = ""
 
-    def __init__(self, reason: str, names: str | Sequence[str], how: str) -> None:
-        super().__init__(f"{reason}: if you trust it, {how}")
+    def __init__(self, reason: str, names: str | Sequence[str], remedy: str) -> None:
+        super().__init__(f"{reason}: if you trust it, {remedy}")
         self.reason, self.names = reason, (names,) if isinstance(names, str) else tuple(names)
 
 
@@ -79,9 +79,9 @@ def trusting(value: Any, names: Collection[str] | None = None) -> Any:
         known = is_code(code) if names is None else value in names or code in map(code_of, names)
         return Trusted(value) if known else value
     if isinstance(value, list | tuple):
-        return type(value)(trusting(each, names) for each in value)
+        return type(value)(trusting(item, names) for item in value)
     if isinstance(value, Mapping):
-        return {key: trusting(each, names) for key, each in value.items()}
+        return {key: trusting(item, names) for key, item in value.items()}
     return value
 
 
@@ -95,31 +95,31 @@ def trusted_in(value: Any) -> list[Trusted]:
     if isinstance(value, Mapping):
         value = list(value.values())
     inner = value if isinstance(value, list | tuple) else []
-    may = (each for each in inner if isinstance(each, _MAY_NAME))  # most hold numbers
-    return list(dict.fromkeys(name for each in may for name in trusted_in(each)))
+    may = (item for item in inner if isinstance(item, _MAY_NAME))  # most hold numbers
+    return list(dict.fromkeys(name for item in may for name in trusted_in(item)))
 
 
-def imported(name: str, what: str, how: str) -> Callable[..., Any]:
+def imported(name: str, what: str, remedy: str) -> Callable[..., Any]:
     """The function that a name stands for.
 
     Args:
         name: "package.module:function".
         what: it is to be, for errors: "metric".
-        how: the user trusts it, for errors.
+        remedy: how the user trusts it, for errors.
 
     Raises:
         UntrustedCode: it is not `Trusted`. Nothing was imported.
         ValueError: it cannot be imported.
     """
     if not isinstance(name, Trusted):
-        raise UntrustedCode(f"using the {what} {name!r} would execute that code", code_of(name), how)
+        raise UntrustedCode(f"using the {what} {name!r} would execute that code", code_of(name), remedy)
     module, _, function = code_of(name).partition(":")
     try:
         with _importable(name.folder), exits_as_errors():
             return getattr(import_module(module), function)
     except Exception as error:  # whatever a module raises while it is executed
-        said = error_line(error, ImportError, AttributeError)
-        raise ValueError(f"{what} {name!r} cannot be imported: {said}") from error
+        reason = error_line(error, ImportError, AttributeError)
+        raise ValueError(f"{what} {name!r} cannot be imported: {reason}") from error
 
 
 @contextmanager

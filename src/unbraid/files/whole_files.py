@@ -38,13 +38,13 @@ def fsync_directory(folder: Path) -> None:
         os.close(descriptor)
 
 
-def on_disk(folder: Path, *, apart: str) -> None:
+def on_disk(folder: Path, *, written: str) -> None:
     """Have the files of a folder on the disk, and their names, before its rename makes them count.
 
     All are written before the first is waited for: what each waits for, the others need not. The file of the name
-    `apart` is there already.
+    `written` is on the disk already.
     """
-    for path in sorted(each for each in folder.iterdir() if each.name != apart):
+    for path in sorted(file for file in folder.iterdir() if file.name != written):
         with open(path, "rb+") as file:
             os.fsync(file.fileno())
     fsync_directory(folder)
@@ -76,10 +76,10 @@ def below(folder: str | Path, name: str) -> Path:
 
 def _stays(link: Path, folder: Path) -> bool:
     try:
-        found = link.resolve().relative_to(folder.resolve())
+        relative = link.resolve().relative_to(folder.resolve())
     except (ValueError, OSError, RuntimeError):  # elsewhere, or links in a circle
         return False
-    return not any(part.startswith(".") for part in found.parts)
+    return not any(part.startswith(".") for part in relative.parts)
 
 
 def with_home(path: str | Path) -> Path:
@@ -102,10 +102,10 @@ def read_whole(path: str | Path, most: int) -> bytes:
     """
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     with open(descriptor, "rb", buffering=0) as file:
-        about = os.fstat(descriptor)
-        if not stat.S_ISREG(about.st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             raise FileNotFoundError(errno.ENOENT, "no file", str(path))
-        if about.st_size > most:
+        if status.st_size > most:
             raise ValueError(f"it is larger than {most >> 20} MiB")
         return file.readall()
 
@@ -162,8 +162,8 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
         descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     except OSError as error:  # of the file that is asked for, and not of a name that nobody knows
         raise OSError(error.errno, error.strerror, str(path)) from None
-    held = _hold(descriptor)
-    if not held:
+    is_held = _hold(descriptor)
+    if not is_held:
         os.close(descriptor)
     try:
         yield temporary
@@ -178,7 +178,7 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
             raise DiskFull(f"{path}: {os.strerror(error.errno).lower()}") from error
         raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
-        if held:
+        if is_held:
             os.close(descriptor)
         temporary.unlink(missing_ok=True)
 
@@ -243,10 +243,10 @@ def _remove_forsaken(path: Path) -> None:
     for name in filter(ours.fullmatch, os.listdir(path.parent)):
         with suppress(OSError):  # renamed or removed meanwhile
             left = path.parent / name
-            about = os.lstat(left)
-            folder = stat.S_ISDIR(about.st_mode)
+            status = os.lstat(left)
+            folder = stat.S_ISDIR(status.st_mode)
             # A folder is held before anything is in it.
-            if time.time() - about.st_mtime < FORSAKEN and not (folder and os.listdir(left)):
+            if time.time() - status.st_mtime < FORSAKEN and not (folder and os.listdir(left)):
                 continue
             descriptor = os.open(left, os.O_RDONLY if folder else os.O_RDWR)
             try:

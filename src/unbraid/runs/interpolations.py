@@ -9,7 +9,7 @@ import numpy as np
 from unbraid.base.types import BoolArray, FloatArray, IntArray, Kind
 from unbraid.data import FactorSpace, all_objects, cyclic_columns, turned
 from unbraid.data.image_dataset import FactorDataset
-from unbraid.data.space import told
+from unbraid.data.space import level_text
 from unbraid.metrics.d_lsbd import d_lsbd
 from unbraid.runs.run import Run
 
@@ -134,7 +134,7 @@ class _Orbits:
         return self.dataset.images(turned(self.space, levels[None])[turns]) / np.float32(255)
 
     def named(self, levels: IntArray) -> str:
-        return told(self.space, levels, [k for k in range(len(levels)) if k not in self.cyclic])
+        return level_text(self.space, levels, [k for k in range(len(levels)) if k not in self.cyclic])
 
 
 def _check(run: Run, **counts: int) -> None:

@@ -254,7 +254,7 @@ def read_label_columns(path: Path, labels: Labels) -> dict[str, Any]:
         raise ValueError(NO_KEY.format(path))
     if labels.table is None:
         raise ValueError(NO_LABELS.format(path))
-    columns = dict(read_columns(labels.table, asked=labels.needed))
+    columns = dict(read_columns(labels.table, needed=labels.needed))
     _check_no_codes(labels, columns)
     for name in labels.columns or ():
         if name not in columns:
@@ -309,7 +309,7 @@ def _read(path: Path, labels: Labels) -> tuple[Representation, dict[str, Any], t
         return _matched(path, labels.table, labels)
     if labels.key is not None:
         raise ValueError(NO_KEY.format(path))
-    return representation, dict(read_columns(labels.table, asked=labels.needed)), ()
+    return representation, dict(read_columns(labels.table, needed=labels.needed)), ()
 
 
 def _of_cells(path: Path, labels: Labels) -> tuple[Representation, dict[str, Any], tuple[str, ...]]:
@@ -342,7 +342,7 @@ def _matched(
     """
     key = labels.key
     needed = None if labels.needed is None else [*labels.needed, key or ""]
-    columns = dict(read_columns(table, asked=needed, index=True))
+    columns = dict(read_columns(table, needed=needed, index=True))
     names = row_names(columns, key)
     lacking = f"no column {key!r} to match rows by; both tables (.csv, .parquet) need one"
     if key is not None and names is None:

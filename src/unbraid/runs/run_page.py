@@ -10,7 +10,7 @@ from markupsafe import Markup
 from unbraid.base.types import FloatArray
 from unbraid.data import FactorSpace, Representation, one_object
 from unbraid.data.image_dataset import FactorDataset
-from unbraid.data.space import told
+from unbraid.data.space import level_text
 from unbraid.datasets import DatasetMissing
 from unbraid.files.run_files import SCORES
 from unbraid.metrics import METRICS, NotDefined
@@ -98,7 +98,7 @@ def circle_figures(run: Run, card: ScoreCard, dataset: FactorDataset | None = No
     shown = replace(card, representation=chosen, scored=scored).contents()
     figures = symmetry_figures(shown)
     fixed = [k for k, name in enumerate(space.names) if name not in cyclic]
-    levels = told(space, turned.factors[0], fixed)
+    levels = level_text(space, turned.factors[0], fixed)
     return [
         {**figure, "text": f"{figure['text']} One object: {levels}." if levels else figure["text"]}
         for figure in figures

@@ -79,7 +79,7 @@ def write_run(
                 _write(working / CONFIG, config)
     status["files"] = {name: (working / name).stat().st_size for name in LASTING if (working / name).exists()}
     _write(working / STATUS, status)
-    on_disk(working, apart=CHECKPOINT)
+    on_disk(working, written=CHECKPOINT)
     working.rename(target)
     tidy(target, continuable=continuable and not trained.diverged)
     return Run(target, config, status)
