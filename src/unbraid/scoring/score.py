@@ -118,7 +118,7 @@ def score(
     settings = ScoreSettings(seed, progress=progress, on_error=ON_ERROR[on_error])
     rows = align_rows(codes, factors, baselines, held_out, description)
     codes = full_codes(rows, null, confidence)
-    if codes is None:
+    if codes is None and rows.codes is not None:
         return _score_columns(rows, metrics, settings)
     data = read_data(rows._replace(codes=codes), null, interval)
     plan = _plan_metrics(metrics, data, null, interval)
