@@ -16,7 +16,7 @@ from unbraid.files.whole_files import disk_is_full
 from unbraid.metrics import Metric, NotDefined
 from unbraid.metrics._shared.compiled import interruptible
 from unbraid.metrics._shared.inputs import TURN, Inputs, check_inputs, check_matrix, finite_matrix, known_as_checked
-from unbraid.metrics._shared.sharing import Store, alone, sharing
+from unbraid.metrics._shared.sharing import Store, sharing, without_sharing
 from unbraid.metrics.zero_shot import check_gap
 from unbraid.scoring.card import Scored, fields_of
 
@@ -113,7 +113,7 @@ def context_of(representation: Representation, seed: int, held_out: Gap | None) 
     if isinstance(held_out, str):
         held_out = _condition(held_out, representation)
     elif callable(held_out):
-        held_out = alone(held_out)
+        held_out = without_sharing(held_out)
     elif held_out is not None:
         held_out = check_gap(held_out, len(representation))
     context = {
@@ -193,7 +193,7 @@ def call(metric: Metric, inputs: Inputs, context: Mapping[str, Any], store: Stor
         chosen |= {name: check_matrix(chosen[name], name, "n_codes") for name in POSTERIOR if name in chosen}
         chosen = {name: _read_only(value) if isinstance(value, np.ndarray) else value for name, value in chosen.items()}
         with interruptible(), exits_as_errors():
-            result = alone(metric.function)(codes, factors, **chosen)
+            result = without_sharing(metric.function)(codes, factors, **chosen)
     else:
         with interruptible(), sharing(store):
             known_as_checked(inputs)

@@ -10,7 +10,7 @@ from unbraid.base.types import BoolArray, FloatArray, IntArray
 from unbraid.metrics._shared.bins import Binning, bin_codes, bin_equal_width, but_for_rounding, places
 from unbraid.metrics._shared.information import mutual_information
 from unbraid.metrics._shared.inputs import Levels, standardised
-from unbraid.metrics._shared.sharing import alone, shared
+from unbraid.metrics._shared.sharing import shared, without_sharing
 from unbraid.metrics._shared.train_test_split import TrainTestSplit, varying_codes
 from unbraid.metrics._solvers.trees import as_seen
 
@@ -71,7 +71,7 @@ def content_keys(
         values = table[np.ix_(some_rows, some)].astype(np.float64)
         for place in np.flatnonzero(np.isin(some, classes)):
             values[:, place] = as_seen(but_for_rounding(values[:, place], BITS))[1]
-        own = but_for_rounding(alone(standardised)(places(values) if ranked else values), BITS)
+        own = but_for_rounding(without_sharing(standardised)(places(values) if ranked else values), BITS)
         leading = np.take_along_axis(own, (own != 0.0).argmax(axis=0)[None], axis=0)
         return [tuple(column) for column in (own * np.sign(leading) + 0.0).T.tolist()]
 
@@ -96,7 +96,7 @@ def training_information(split: TrainTestSplit, binning: Binning = "width") -> F
     levels = Levels(split.levels.levels[split.train], split.sizes, ())
     return np.concatenate(
         [
-            mutual_information(alone(bin_codes)(values[split.train], BINS, binning), levels)
+            mutual_information(without_sharing(bin_codes)(values[split.train], BINS, binning), levels)
             for _, values in split.rows.column_blocks()
         ]
     )

@@ -19,7 +19,7 @@ from unbraid.data.labels import TURN, check_groups
 from unbraid.data.row_index import refuse_other_order
 from unbraid.metrics._shared.bins import bin_equal_width
 from unbraid.metrics._shared.resampling import Numbers, permutation
-from unbraid.metrics._shared.sharing import P, R, alone, hand_out, of_codes, shared
+from unbraid.metrics._shared.sharing import P, R, of_codes, put_cached, shared, without_sharing
 
 CONTINUOUS_BINS = 20
 FEW = 64  # rows that seldom hide that a factor varies
@@ -362,12 +362,12 @@ def _behind_gap(values: FloatArray, period: float) -> FloatArray:
 
 def known_as_checked(inputs: Inputs) -> None:
     """Within `sharing`, metrics that are given these `stored` codes and factors take them as they are."""
-    hand_out(inputs, _converted, inputs.stored, inputs.factors, inputs.kinds)
+    put_cached(inputs, _converted, inputs.stored, inputs.factors, inputs.kinds)
 
 
 def of_block(step: Callable[P, R], inputs: Inputs, values: FloatArray) -> Callable[P, R]:
     """A `@shared` step for what `column_blocks` gives: its result is kept where these are all codes."""
-    return step if values.shape[1] == inputs.n_codes else alone(step)
+    return step if values.shape[1] == inputs.n_codes else without_sharing(step)
 
 
 def column_slices(n_samples: int, n_columns: int) -> list[slice]:
@@ -411,7 +411,7 @@ class Part:
         )  # fmt: skip
         known_as_checked(part)
         if self._known is not None:
-            hand_out(self._known, as_levels, part)
+            put_cached(self._known, as_levels, part)
         return part
 
     @cached_property

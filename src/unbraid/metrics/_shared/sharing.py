@@ -40,8 +40,8 @@ def same_codes() -> AbstractContextManager[None]:
     return within(_codes, {})
 
 
-def alone(function: Callable[P, R]) -> Callable[P, R]:
-    """A user's function, which may change its arrays between two calls: within it nothing is shared."""
+def without_sharing(function: Callable[P, R]) -> Callable[P, R]:
+    """The function with nothing shared within it, as for a user's, which may change its arrays between two calls."""
 
     @wraps(function)
     def unshared(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -86,7 +86,7 @@ def of_codes(function: Callable[P, R]) -> Callable[P, R]:
     return once
 
 
-def hand_out(result: R, step: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> None:
+def put_cached(result: R, step: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> None:
     """Within `sharing`, let this call of a `@shared` step give a result that is known without it."""
     store = _scope.get()
     if store is not None:
@@ -94,12 +94,12 @@ def hand_out(result: R, step: Callable[P, R], *args: P.args, **kwargs: P.kwargs)
 
 
 def notes_unread() -> AbstractContextManager[None]:
-    """Within the block `@remarks` are not made."""
+    """Within the block notes of `@optional_notes` are not made."""
     return within(_unread, True)
 
 
-def remarks(function: Callable[P, tuple[str, ...]]) -> Callable[P, tuple[str, ...]]:
-    """Mark what makes notes alone, and at some cost: of scores whose numbers alone count it makes none."""
+def optional_notes(function: Callable[P, tuple[str, ...]]) -> Callable[P, tuple[str, ...]]:
+    """Skips a slow note where only numbers are wanted."""
 
     @wraps(function)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from unbraid.metrics._shared.inputs import (
     check_matrix,
     split_rows,
 )
-from unbraid.metrics._shared.sharing import of_codes, remarks, shared
+from unbraid.metrics._shared.sharing import of_codes, optional_notes, shared
 from unbraid.metrics._solvers.trees import as_seen, order_of
 
 TRAIN_FRACTION = 0.8
@@ -254,7 +254,7 @@ def check_chance(chance: str) -> None:
     check_choice("chance", chance, get_args(ChanceRule))
 
 
-@remarks
+@optional_notes
 def notes_on_chance(split: TrainTestSplit, chance: ChanceRule) -> tuple[str, ...]:
     """Factors whose score says little of the codes, since their levels are uneven."""
     return (*(_notes_on_the_commonest(split) if chance == "guessing" else ()), *_notes_on_test_rows(split))
