@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "unbraid"
-WORDS = """about alike apart asked beside called found given held here kept lost meant others said stands such taken tells
-there told wanted ways"""
+WORDS = """about alike apart asked beside called found given held here kept lost meant others said stands such taken
+tells there told wanted ways"""
 POINTING = frozenset(WORDS.split())
 OF_FUNCTIONS = POINTING | {"each", "own", "of", "how", "these", "those"}
 KNOWN = {"data/representation.py: of"}  # `Representation.of(...)` reads as a sentence
