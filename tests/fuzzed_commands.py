@@ -131,7 +131,7 @@ def _of_a_study(home: Path, add: Callable[..., None]) -> None:
         table = home / f"table.{suffix}"
         _quietly("export", place, "--out", table)
         _quietly("export", place, "--out", home / f"sound.{suffix}")
-        add("merge", table, "study", "merge", table, home / "sound.csv", "--out", home / "out.csv")
+        add("merge", table, "study", "merge", table, "--out", home / "out.csv")
     for name in ("study.json", "study.yaml"):
         add("status", place / name, "study", "status", place)
     for name in ("config.json", "status.json", "scores.json"):

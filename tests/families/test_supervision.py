@@ -402,7 +402,7 @@ def test_traversals_go_around_a_circle_and_along_the_lines(tmp_path) -> None:
 
 def test_on_a_sphere_the_length_stays() -> None:
     codes = np.tile(np.array([3.0, 0.6, 0.0, 0.8]), (1, 2, 1))
-    sphere = traversals._ways((Part("euclidean", "point", 1), Part("sphere", "sphere", 3)))[2]
+    sphere = traversals._trajectories((Part("euclidean", "point", 1), Part("sphere", "sphere", 3)))[2]
     traversals._move(codes, sphere, np.array([0.0, -0.6]))
     np.testing.assert_allclose(codes[0], [[3, 0.6, 0, 0.8], [3, 0.48, -0.6, 0.64]])
 

@@ -430,7 +430,7 @@ def test_fewer_minutes_than_the_plan_was_made_for_end_sooner(tmp_path: Path, mon
         def run(self, progress):
             while True:
                 now[0] += 0.5
-                progress(SimpleNamespace(done_steps=0, taken={}, n_done=0, n_runs=1, steps=1))
+                progress(SimpleNamespace(done_steps=0, steps_taken={}, n_done=0, n_runs=1, steps=1))
 
         def runs(self) -> list:
             ends.append(now[0])

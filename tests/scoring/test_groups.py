@@ -539,7 +539,7 @@ def test_equal_rows_are_one_group_and_it_is_said_once() -> None:
 
 def test_an_interval_of_repeated_rows_is_that_of_the_rows_once() -> None:
     of_once, of_five = (
-        score(repeated(1, times), metrics="r2", confidence=0.95).scored["r2"].intervals for times in (1, 5)
+        score(repeated(0, times), metrics="r2", confidence=0.95).scored["r2"].intervals for times in (1, 5)
     )
     assert of_once is not None
     assert of_five is not None

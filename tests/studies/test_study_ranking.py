@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 import unbraid
 from tests.studies.study_examples import SMALL, written
 from unbraid import Representation
+from unbraid.base.errors import ModelsFailed
 from unbraid.cli.app import app
 from unbraid.metrics import udr
 from unbraid.metrics._shared.inputs import standardised
@@ -184,7 +185,9 @@ def test_unfinished_diverged_and_unreadable_runs_are_left_out_with_the_reason(st
     assert ranking.left_out[runs[1].id] == "there is no other run of its setting to compare it with"
     assert "codes.safetensors" in ranking.left_out[runs[2].id]
     assert ranking.left_out[runs[3].id] == "not finished"
-    shown = invoke("rank", study.require_folder())
+    done = CliRunner().invoke(app, ["rank", str(study.require_folder())])
+    assert isinstance(done.exception, ModelsFailed)
+    shown = done.stdout
     assert "left out: " + runs[0].id + " (diverged: step 3: the loss is not finite)" in shown
     assert "no best model: notes question the scores of each model that has learnt" in shown
 

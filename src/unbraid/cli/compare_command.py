@@ -228,6 +228,7 @@ def _of_study(
     from unbraid.cli.study_command import opened
     from unbraid.studies.compare_models import compare
     from unbraid.studies.snapshot import check_runs, check_some_left, failed_runs
+    from unbraid.studies.study_comparison import compare_runs
 
     with (
         nullcontext(path) if kind == "table" else opened(path, trust=trust or ()) as study,
@@ -235,8 +236,11 @@ def _of_study(
     ):
         snapshots = [] if isinstance(study, Path) else study.snapshots()
         check_some_left(snapshots)
-        comparison = compare(
-            study, by=by, columns=columns, over=over, within=within, confidence=confidence, progress=progress
+        options = {"over": over, "within": within, "confidence": confidence, "progress": progress}
+        comparison = (
+            compare(study, by=by, columns=columns, **options)
+            if isinstance(study, Path)
+            else compare_runs(snapshots, by, columns, **options)
         )
     failures = [{"path": path, "reason": reason} for path, reason in failed_runs(snapshots).items()]
     rows = [(shift.column, shift, shift.shift) for shift in comparison.shifts]

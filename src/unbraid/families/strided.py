@@ -208,6 +208,7 @@ def over_patches(fine: Tensor, coarse: Tensor) -> Tensor:
 def _cast(*tensors: Tensor | None) -> list[Any]:
     """To the precision in which autocast multiplies, if it does."""
     kind = next(tensor.device.type for tensor in tensors if tensor is not None)
-    half = kind in ("cpu", "cuda") and torch.is_autocast_enabled(kind)
+    if kind not in ("cpu", "cuda") or not torch.is_autocast_enabled(kind):
+        return list(tensors)
     dtype = torch.get_autocast_dtype(kind)
-    return [tensor.to(dtype) if half and tensor is not None else tensor for tensor in tensors]
+    return [None if tensor is None else tensor.to(dtype) for tensor in tensors]
