@@ -246,7 +246,7 @@ def test_a_full_disk_stops_it_with_one_line_and_nothing_is_lost(whole, tmp_path,
     assert same_but_for_times(here(tmp_path).results(), whole.results())
 
 
-def times(folder: Path) -> dict[Path, int]:
+def written_at(folder: Path) -> dict[Path, int]:
     """When each file was written last, but for locks, which some versions of filelock touch as they try them."""
     files = [path for path in folder.rglob("*") if not path.name.startswith(".lock")]
     return {path: path.stat().st_mtime_ns for path in files}
@@ -257,10 +257,10 @@ def test_a_second_one_on_the_same_folder_is_turned_away(copy, processes):
     process = processes.Process(target=_hold, args=(copy / "out", held), daemon=True)
     process.start()
     assert held.wait(300)
-    before = times(copy / "out")
+    before = written_at(copy / "out")
     with pytest.raises(ValueError, match="out: another process is at work on this study"):
         here(copy, SMALL.replace("seeds: 2", "seeds: 3"))
-    assert times(copy / "out") == before
+    assert written_at(copy / "out") == before
     process.kill()
     process.join()
     here(copy)
