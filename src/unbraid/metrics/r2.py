@@ -214,7 +214,7 @@ def heavy_tails(inputs: Inputs) -> str:
         name, why = names[excess.argmax()], f"excess kurtosis {excess.max():.0f}; an interval takes {most:.0f} or less"
     elif index.min() * _above(n_largest, ON_FEW if inputs.n_samples < FEW_ROWS else CONFIDENCE) < TAIL_INDEX:
         name = names[index.argmin()]
-        why = f"tail index {index.min():.1f} by the {n_largest} largest; an interval needs what may be {TAIL_INDEX}"
+        why = f"tail index {index.min():.1f} by the {n_largest} largest values, clearly below {TAIL_INDEX}"
     else:
         return ""
     return f"{name} has heavy tails ({why} on {rows}): the score rests on a few extreme rows"
