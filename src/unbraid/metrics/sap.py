@@ -6,6 +6,7 @@ from typing import Literal
 
 import numba
 import numpy as np
+from numba.extending import register_jitable
 
 from unbraid.base.arguments import check_choice
 from unbraid.base.repr import Shown
@@ -201,15 +202,12 @@ def _worth(
     return worth
 
 
-@numba.njit(cache=True, nogil=True)
 def _svm_worth(ascending: FloatArray, order: IntArray, marks: IntArray, size: int, plain: bool) -> float:
     """Balanced accuracy above chance, on test rows, of a linear SVM on a standardised code; or as it is, accuracy."""
     train, train_levels, test, test_levels = in_roles(ascending, order, marks, size)
     if plain:
-        margins, right = svm_margins(train, train_levels, size, test), 0
-        for row in range(len(test)):
-            right += margins[row].argmax() == test_levels[row]
-        return right / len(test)
+        margins = svm_margins(train, train_levels, size, test)
+        return float((margins.argmax(axis=1) == test_levels).mean())
     if train[-1] - train[0] <= 1e-12 * max(abs(train[0]), abs(train[-1])):
         return 0.0
     mean, deviation = train.mean(), train.std()
@@ -218,7 +216,6 @@ def _svm_worth(ascending: FloatArray, order: IntArray, marks: IntArray, size: in
     )
 
 
-@numba.njit(cache=True, nogil=True)
 def _above_chance(margins: FloatArray, levels: IntArray) -> float:
     """Balanced accuracy on a scale on which every constant answer is 0, and nothing is below.
 
@@ -228,45 +225,35 @@ def _above_chance(margins: FloatArray, levels: IntArray) -> float:
     chance = 1.0 / np.count_nonzero(counts)
     if chance == 1.0:
         return 0.0
-    recall = 0.0
-    for row in range(len(levels)):
-        best = margins[row].max()
-        least, tied = best - 1e-9 * (1.0 + abs(best)), 0
-        for margin in margins[row]:
-            tied += margin >= least
-        if margins[row, levels[row]] >= least:
-            recall += 1.0 / tied / counts[levels[row]]
+    best = margins.max(axis=1)
+    near = margins >= (best - 1e-9 * (1.0 + np.abs(best)))[:, None]
+    recall = (near[np.arange(len(levels)), levels] / near.sum(axis=1) / counts[levels]).sum()
     return max(0.0, float((recall * chance - chance) / (1.0 - chance)))
 
 
-@numba.njit(cache=True, nogil=True)
 def _sums(in_order: FloatArray) -> FloatArray:
     """(n + 1, 3): count, sum and sum of squares of the first 0, 1, ... values."""
     sums = np.zeros((len(in_order) + 1, 3))
-    for place in range(len(in_order)):
-        value = in_order[place]
-        sums[place + 1, 0] = sums[place, 0] + 1.0
-        sums[place + 1, 1] = sums[place, 1] + value
-        sums[place + 1, 2] = sums[place, 2] + value * value
+    sums[:, 0] = np.arange(len(sums))
+    sums[1:, 1], sums[1:, 2] = np.cumsum(in_order), np.cumsum(in_order * in_order)
     return sums
 
 
-@numba.njit(cache=True, nogil=True)
 def svm_margins(values: FloatArray, levels: IntArray, size: int, test: FloatArray) -> FloatArray:
     """(n_test, size) margin of each class at each test value, -inf for a class that no training row has.
 
     By one linear SVM per class against the rest, a single one for two classes; `values` (n_train,) ascend. The class of
     largest margin is the answer; of equals the first.
     """
-    counts = np.bincount(levels, minlength=size)
-    present, sums = np.flatnonzero(counts), _sums(values)
+    counts = np.bincount(levels, minlength=size).tolist()
+    present, sums = [label for label in range(size) if counts[label]], _sums(values)
     margins = np.full((len(test), size), -np.inf)
     if len(present) == 1:
         margins[:, present[0]] = 0.0
         return margins
     two = len(present) == 2
     # As in liblinear, the class weight applies to the class itself; the rest weighs C.
-    rest = PENALTY * len(values) / (2 * int(counts[present[0]])) if two else PENALTY
+    rest = PENALTY * len(values) / (2 * counts[present[0]]) if two else PENALTY
     for label in present[1:] if two else present:
         own = values[levels == label]
         weight = PENALTY * len(values) / (len(present) * counts[label])
@@ -277,7 +264,6 @@ def svm_margins(values: FloatArray, levels: IntArray, size: int, test: FloatArra
     return margins
 
 
-@numba.njit(cache=True, nogil=True)
 def _separate(
     values: FloatArray, sums: FloatArray, class_values: FloatArray, class_sums: FloatArray, weight: float, rest: float
 ) -> tuple[float, float]:
@@ -286,10 +272,14 @@ def _separate(
     y is 1 and C is `weight` for the `class_values`, -1 and `rest` for the other `values`; both are in
     ascending order. Newton's method in two dimensions with the step halved until the objective falls.
     """
+
+    def objective(slope: float, offset: float) -> list[float]:
+        derivatives = np.empty(6)
+        _objective(values, sums, class_values, class_sums, weight, rest, slope, offset, derivatives)
+        return derivatives.tolist()
+
     slope, offset = 0.0, 0.0
-    value, by_slope, by_offset, ss, so, oo = _objective(
-        values, sums, class_values, class_sums, weight, rest, slope, offset
-    )
+    value, by_slope, by_offset, ss, so, oo = objective(slope, offset)
     for _ in range(100):
         if by_slope * by_slope + by_offset * by_offset <= 1e-20 * (1.0 + value * value):
             break
@@ -297,21 +287,10 @@ def _separate(
         step_slope = -(oo * by_slope - so * by_offset) / determinant
         step_offset = -(ss * by_offset - so * by_slope) / determinant
         length = 1.0
-        moved = _objective(
-            values, sums, class_values, class_sums, weight, rest, slope + step_slope, offset + step_offset
-        )
+        moved = objective(slope + step_slope, offset + step_offset)
         while moved[0] > value and length > 1e-10:
             length *= 0.5
-            moved = _objective(
-                values,
-                sums,
-                class_values,
-                class_sums,
-                weight,
-                rest,
-                slope + length * step_slope,
-                offset + length * step_offset,
-            )
+            moved = objective(slope + length * step_slope, offset + length * step_offset)
         if moved[0] > value:
             break
         slope, offset = slope + length * step_slope, offset + length * step_offset
@@ -319,7 +298,7 @@ def _separate(
     return slope, offset
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _objective(
     values: FloatArray,
     sums: FloatArray,
@@ -329,20 +308,28 @@ def _objective(
     rest: float,
     slope: float,
     offset: float,
-) -> tuple[float, float, float, float, float, float]:
-    """Objective, its two first and three second derivatives.
+    derivatives: FloatArray,
+) -> None:
+    """Into `derivatives` (6,) go the objective, its two first and three second derivatives.
 
     The rows short of their margin lie on one side of a value, so that running sums give what they add up to.
     """
-    short_own = _below(class_values, class_sums, slope, 1.0 - offset)
-    above = -1.0 - offset
-    short_rest = (
-        sums[-1] - class_sums[-1] - _below(values, sums, slope, above) + _below(class_values, class_sums, slope, above)
-    )
     value = 0.5 * (slope * slope + offset * offset)
     by_slope, by_offset, ss, so, oo = slope, offset, 1.0, 0.0, 1.0
-    for short, sign, cost in ((short_own, 1.0, weight), (short_rest, -1.0, rest)):
-        count, total, squares = short
+    for sign in (1.0, -1.0):
+        first, last = _below(class_values, slope, sign - offset)
+        count = class_sums[last, 0] - class_sums[first, 0]
+        total = class_sums[last, 1] - class_sums[first, 1]
+        squares = class_sums[last, 2] - class_sums[first, 2]
+        cost = weight
+        if sign < 0.0:
+            # Of the others those not below: all of them, less those of all values below, and these of the class.
+            first, last = _below(values, slope, sign - offset)
+            end, own_end = len(values), len(class_values)
+            count += sums[end, 0] - class_sums[own_end, 0] - (sums[last, 0] - sums[first, 0])
+            total += sums[end, 1] - class_sums[own_end, 1] - (sums[last, 1] - sums[first, 1])
+            squares += sums[end, 2] - class_sums[own_end, 2] - (sums[last, 2] - sums[first, 2])
+            cost = rest
         constant = 1.0 - sign * offset
         value += cost * (constant * constant * count - 2.0 * sign * slope * constant * total + slope * slope * squares)
         by_slope -= 2.0 * cost * (sign * constant * total - slope * squares)
@@ -350,17 +337,23 @@ def _objective(
         ss += 2.0 * cost * squares
         so += 2.0 * cost * total
         oo += 2.0 * cost * count
-    return value, by_slope, by_offset, ss, so, oo
+    derivatives[0], derivatives[1], derivatives[2] = value, by_slope, by_offset
+    derivatives[3], derivatives[4], derivatives[5] = ss, so, oo
 
 
-@numba.njit(cache=True, nogil=True)
-def _below(values: FloatArray, sums: FloatArray, slope: float, limit: float) -> FloatArray:
-    """Running sums (3,) over the values x with slope * x < limit."""
-    if slope > 0.0:
-        return sums[np.searchsorted(values, limit / slope)]
-    if slope < 0.0:
-        return sums[-1] - sums[np.searchsorted(values, limit / slope, side="right")]
-    return sums[-1] if limit > 0.0 else sums[0]
+@register_jitable
+def _below(values: FloatArray, slope: float, limit: float) -> tuple[int, int]:
+    """Of the ascending values x those with slope * x < limit: from the first number to that before the second."""
+    low, high, edge = 0, len(values), limit / slope
+    if slope == 0.0:
+        return 0, high if limit > 0.0 else 0
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] < edge or (slope < 0.0 and values[middle] == edge):
+            low = middle + 1
+        else:
+            high = middle
+    return (0, low) if slope > 0.0 else (low, len(values))
 
 
 METRIC = Metric(
