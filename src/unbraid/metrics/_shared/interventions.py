@@ -99,7 +99,12 @@ def draw_pairs(groups: Groups, n_points: int, batch_size: int, rng: np.random.Ge
     """
     fixed = rng.integers(len(groups.first) - 1, size=n_points)
     uniform = rng.random((n_points, batch_size, 3))
-    return _pairs(groups.rows, groups.starts, groups.counts, groups.first, fixed, uniform), fixed
+    low = groups.first[fixed][:, None]
+    group = low + (uniform[:, :, 0] * (groups.first[fixed + 1][:, None] - low)).astype(np.int64)
+    starts, counts = groups.starts[group], groups.counts[group]
+    one = (uniform[:, :, 1] * counts).astype(np.int64)
+    other = (uniform[:, :, 2] * (counts - 1)).astype(np.int64)
+    return np.stack([groups.rows[starts + one], groups.rows[starts + other + (other >= one)]], axis=2), fixed
 
 
 def draw_batches(groups: Groups, n_points: int, batch_size: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
@@ -110,64 +115,30 @@ def draw_batches(groups: Groups, n_points: int, batch_size: int, rng: np.random.
     fixed = rng.integers(len(groups.first) - 1, size=n_points)
     level = rng.random(n_points)
     uniform = rng.random((n_points, batch_size))
-    return _batches(groups.rows, groups.starts, groups.counts, groups.first, fixed, level, uniform), fixed
+    group = groups.first[fixed] + (level * np.diff(groups.first)[fixed]).astype(np.int64)
+    places = groups.starts[group][:, None] + (uniform * groups.counts[group][:, None]).astype(np.int64)
+    return np.take(groups.rows, places), fixed
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _pairs(
-    rows: IntArray, starts: IntArray, counts: IntArray, first: IntArray, fixed: IntArray, uniform: FloatArray
-) -> IntArray:
-    n_points, batch_size, _ = uniform.shape
-    drawn = np.empty((n_points, batch_size, 2), dtype=np.int64)
-    for point in range(n_points):
-        low = first[fixed[point]]
-        size = first[fixed[point] + 1] - low
-        for pair in range(batch_size):
-            group = low + int(uniform[point, pair, 0] * size)
-            one = int(uniform[point, pair, 1] * counts[group])
-            other = int(uniform[point, pair, 2] * (counts[group] - 1))
-            drawn[point, pair, 0] = rows[starts[group] + one]
-            drawn[point, pair, 1] = rows[starts[group] + other + (other >= one)]
-    return drawn
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _batches(
-    rows: IntArray,
-    starts: IntArray,
-    counts: IntArray,
-    first: IntArray,
-    fixed: IntArray,
-    level: FloatArray,
-    uniform: FloatArray,
-) -> IntArray:
-    n_points, batch_size = uniform.shape
-    drawn = np.empty((n_points, batch_size), dtype=np.int64)
-    for point in range(n_points):
-        low = first[fixed[point]]
-        group = low + int(level[point] * (first[fixed[point] + 1] - low))
-        for place in range(batch_size):
-            drawn[point, place] = rows[starts[group] + int(uniform[point, place] * counts[group])]
-    return drawn
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
 def mean_differences(codes: FloatArray, pairs: IntArray) -> FloatArray:
     """(n_points, n_codes) mean over a batch of the absolute difference between the two codes of a pair."""
-    n_points, batch_size, _ = pairs.shape
-    n_codes = codes.shape[1]
-    means = np.zeros((n_points, n_codes))
-    for point in range(n_points):
-        for pair in range(batch_size):
-            one, other = pairs[point, pair, 0], pairs[point, pair, 1]
-            for code in range(n_codes):
-                means[point, code] += abs(codes[one, code] - codes[other, code])
-        for code in range(n_codes):
-            means[point, code] /= batch_size
+    means = np.zeros((len(pairs), codes.shape[1]))
+    _mean_differences(codes, pairs, means)
     return means
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
+def _mean_differences(codes: FloatArray, pairs: IntArray, means: FloatArray) -> None:
+    n_points, batch_size, _ = pairs.shape
+    for point in range(n_points):
+        for pair in range(batch_size):
+            one, other = np.uint64(pairs[point, pair, 0]), np.uint64(pairs[point, pair, 1])
+            for code in range(codes.shape[1]):
+                means[point, code] += abs(codes[one, code] - codes[other, code])
+        for code in range(codes.shape[1]):
+            means[point, code] /= batch_size
+
+
 def votes_of_least(
     codes: FloatArray, batches: IntArray, fixed: IntArray, n_factors: int, first_wins: bool = False
 ) -> FloatArray:
@@ -176,28 +147,30 @@ def votes_of_least(
     Equals share the vote, unless the first of them wins it. Codes are of about unit variance: what differs by less than
     `ROUNDING` is equal.
     """
+    total, variances = np.zeros((2, len(batches), codes.shape[1]))
+    _variances(codes, batches, total, variances)
+    least = variances <= variances.min(axis=1, keepdims=True) + ROUNDING
+    if first_wins:
+        least &= np.cumsum(least, axis=1) == 1
+    points, winners = np.nonzero(least)
+    votes = np.zeros((codes.shape[1], n_factors))
+    np.add.at(votes, (winners, fixed[points]), 1.0 / least.sum(axis=1)[points])
+    return votes
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _variances(codes: FloatArray, batches: IntArray, total: FloatArray, variances: FloatArray) -> None:
+    """Of each code in each batch into `variances` (n_points, n_codes); both of these are 0 before."""
     n_points, batch_size = batches.shape
-    n_codes = codes.shape[1]
-    votes = np.zeros((n_codes, n_factors))
-    total, squares, variances = np.empty(n_codes), np.empty(n_codes), np.empty(n_codes)
     for point in range(n_points):
-        origin = batches[point, 0]
-        total[:] = 0.0
-        squares[:] = 0.0
+        origin = np.uint64(batches[point, 0])
         for place in range(1, batch_size):
-            row = batches[point, place]
-            for code in range(n_codes):
+            row = np.uint64(batches[point, place])
+            for code in range(codes.shape[1]):
                 # Counted from the first row of the batch, so that a code that stands still has variance 0 exactly.
                 step = codes[row, code] - codes[origin, code]
-                total[code] += step
-                squares[code] += step * step
-        for code in range(n_codes):
-            variances[code] = (squares[code] - total[code] * total[code] / batch_size) / batch_size
-        highest = variances.min() + ROUNDING
-        share = 1.0 if first_wins else 1.0 / (variances <= highest).sum()
-        for code in range(n_codes):
-            if variances[code] <= highest:
-                votes[code, fixed[point]] += share
-                if first_wins:
-                    break
-    return votes
+                total[point, code] += step
+                variances[point, code] += step * step
+        for code in range(codes.shape[1]):
+            squares, summed = variances[point, code], total[point, code]
+            variances[point, code] = (squares - summed * summed / batch_size) / batch_size
