@@ -6,7 +6,6 @@ Everything is over all orders of the rows, that is over all tables of counts wit
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import xlogy
 
 from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics._shared.bins import bin_equal_mass
@@ -22,6 +21,8 @@ def expected_information(binned: IntArray, levels: Levels) -> FloatArray:
     With N the rows, a those of a bin and b those of a level, a cell has n rows by the hypergeometric distribution, and
     the information is log N + (sum of n log n over cells - over bins - over levels) / N.
     """
+    from scipy.special import xlogy  # a tenth of a second to import
+
     n_rows, n_codes = binned.shape
     n_bins = int(binned.max(initial=0)) + 1
     counts = np.bincount((binned + n_bins * np.arange(n_codes)).ravel(), minlength=n_codes * n_bins)
@@ -39,6 +40,8 @@ def expected_information(binned: IntArray, levels: Levels) -> FloatArray:
 
 def _mean_of_cells(n_rows: int, bins: IntArray, total: int) -> FloatArray:
     """(n_bins,) mean of n log n for the n of `total` rows that fall into bins of so many rows."""
+    from scipy.special import xlogy
+
     middle, reach = np.rint(bins * (total / n_rows)).astype(np.int64), _reach(n_rows, bins, total)
     n = middle[:, None] + np.arange(-reach, reach + 1)
     return (_chances(n, n_rows, bins[:, None], total) * xlogy(np.maximum(n, 0), np.maximum(n, 0))).sum(axis=1)

@@ -1,7 +1,7 @@
 """Entropy and mutual information of binned codes and factor levels, in nats, plug-in estimates."""
 
-import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -15,6 +15,8 @@ from unbraid.metrics._shared.bins import Binning, bin_codes, bin_equal_width
 from unbraid.metrics._shared.inputs import CONTINUOUS_BINS, Inputs, Levels, as_levels, of_block, opened
 from unbraid.metrics._shared.sharing import shared
 
+FEW_CELLS = 2_000_000  # rows or cells of tables, over all codes and factors, up to which nothing need be compiled
+FEW_SHUFFLED = 5_000_000  # bins, over all codes and draws, up to which they are shuffled
 ROUNDING = 1e-13  # nats: sums of logarithms leave less where there is no information at all
 
 
@@ -83,6 +85,33 @@ def code_entropy(inputs: Inputs, bins: int = 20, binning: Binning = "width") -> 
 def mutual_information(binned: IntArray, levels: Levels) -> FloatArray:
     """(n_codes, n_factors) I(code; factor) from integer bins (n_samples, n_codes) and factor levels."""
     n_bins = int(binned.max()) + 1
+    cells = max(len(binned), n_bins * max(levels.sizes, default=0)) * binned.shape[1]
+    of_factors = _by_tables if cells * len(levels.sizes) <= FEW_CELLS else _compiled
+    information = of_factors(binned, levels, n_bins)
+    return np.where(information > ROUNDING, information, 0.0)
+
+
+def _by_tables(binned: IntArray, levels: Levels, n_bins: int) -> FloatArray:
+    """As `_compiled` but for rounding, which is as fast where rows and cells are few, and need not be compiled."""
+    (n_samples, n_codes), weights = binned.shape, levels.weights
+    n_rows = n_samples if weights is None else weights.sum()
+    repeated = None if weights is None else np.tile(weights, n_codes)
+    by_code = (binned + n_bins * np.arange(n_codes)).T
+    information = np.empty((n_codes, len(levels.sizes)))
+    for factor, size in enumerate(levels.sizes):
+        cells = (by_code * size + levels.levels[:, factor]).ravel()
+        table = np.bincount(cells, repeated, minlength=n_codes * n_bins * size).reshape(n_codes, n_bins, size)
+        joint = _n_log_n(table).reshape(n_codes, -1).sum(axis=1)
+        margins = _n_log_n(table.sum(axis=2)).sum(axis=1) + _n_log_n(table.sum(axis=1)).sum(axis=1)
+        information[:, factor] = np.log(n_rows) + (joint - margins) / n_rows
+    return information
+
+
+def _n_log_n(counts: FloatArray) -> FloatArray:
+    return counts * np.log(np.where(counts > 0, counts, 1.0))
+
+
+def _compiled(binned: IntArray, levels: Levels, n_bins: int) -> FloatArray:
     by_code = np.ascontiguousarray(binned.T, dtype=np.int32)
     information = np.empty((len(by_code), len(levels.sizes)))
     weights = np.ones(1) if levels.weights is None else levels.weights
@@ -91,36 +120,43 @@ def mutual_information(binned: IntArray, levels: Levels) -> FloatArray:
     for factor, size in enumerate(levels.sizes):
         column = np.ascontiguousarray(levels.levels[:, factor])
         information[:, factor] = _information(by_code, column, weights, n_bins, size, commonest, rows, edges, terms)
-    return np.where(information > ROUNDING, information, 0.0)
+    return information
 
 
 @shared
 def information_of_noise(inputs: Inputs, bins: int = 20, binning: Binning = "width") -> FloatArray:
     """(n_draws, n_codes, n_factors) mutual information that is estimated where codes are independent of factors.
 
-    Of tables drawn at random with the counts of bins and of levels as they are, as of rows shuffled; the cost does not
-    grow with the number of rows.
+    Of the bins of each code, shuffled; of many rows, so that the cost does not grow with their number, of tables drawn
+    at random with the counts of bins and of levels as they are, which is the same.
     """
-    from scipy.stats import random_table  # half a second to import
-
     n_draws = max(10, -(-100 // inputs.n_codes))
-    by_level = [np.bincount(column) for column in as_levels(inputs).levels.T]
-    by_bin = [rows[rows > 0] for rows in rows_in_bins(inputs, bins, binning)]
-
-    def of_code(code: int, _: threading.Event) -> FloatArray:
-        rng, draws = np.random.default_rng([0, code]), np.zeros((n_draws, inputs.n_factors))
-        for factor, counts in enumerate(by_level if len(by_bin[code]) > 1 else ()):  # SciPy errs on a single row
-            tables = random_table.rvs(by_bin[code], counts, size=n_draws, random_state=rng)
-            joint = _entropy_of(tables.reshape(n_draws, -1) / inputs.n_samples)
-            draws[:, factor] = (
-                _entropy_of(by_bin[code] / inputs.n_samples) + _entropy_of(counts / inputs.n_samples) - joint
-            )
-        return draws
-
+    levels = replace(as_levels(inputs), weights=None)
+    of_code = _of_tables if n_draws * inputs.n_codes * inputs.n_samples > FEW_SHUFFLED else _of_shuffles
+    columns = (column for _, binned in bins_of_codes(inputs, bins, binning) for column in binned.T)
     information = np.empty((n_draws, inputs.n_codes, inputs.n_factors))
-    for code, draws in each_of(of_code, range(inputs.n_codes)):
+    for (code, _), draws in each_of(lambda task, _: of_code(*task, levels, n_draws), enumerate(columns)):
         information[:, code] = draws
     return np.maximum(information, 0.0, out=information)
+
+
+def _of_shuffles(code: int, bins: IntArray, levels: Levels, n_draws: int) -> FloatArray:
+    draws = np.random.default_rng([0, code]).permuted(np.tile(bins, (n_draws, 1)), axis=1)
+    return mutual_information(draws.T, levels)
+
+
+def _of_tables(code: int, bins: IntArray, levels: Levels, n_draws: int) -> FloatArray:
+    from scipy.stats import random_table  # half a second to import
+
+    rng, draws = np.random.default_rng([0, code]), np.zeros((n_draws, len(levels.sizes)))
+    by_bin, n_samples = np.bincount(bins), len(bins)
+    by_bin = by_bin[by_bin > 0]
+    for factor, column in enumerate(levels.levels.T if len(by_bin) > 1 else ()):  # SciPy errs on a single row
+        counts = np.bincount(column)
+        tables = random_table.rvs(by_bin, counts, size=n_draws, random_state=rng)
+        joint = _entropy_of(tables.reshape(n_draws, -1) / n_samples)
+        draws[:, factor] = _entropy_of(by_bin / n_samples) + _entropy_of(counts / n_samples) - joint
+    return draws
 
 
 @shared
@@ -139,16 +175,8 @@ def _entropy_of(probabilities: FloatArray) -> FloatArray:
 @lru_cache(maxsize=4)
 def _terms(n_samples: int) -> FloatArray:
     """(n_samples + 1,) n log n of each count that a cell may have, to be read alone."""
-    terms = _counts_by_logs(n_samples)
+    terms = _n_log_n(np.arange(n_samples + 1))
     terms.flags.writeable = False
-    return terms
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _counts_by_logs(n_samples: int) -> FloatArray:
-    terms = np.zeros(n_samples + 1)
-    for count in range(1, n_samples + 1):
-        terms[count] = count * np.log(float(count))
     return terms
 
 
