@@ -1,7 +1,5 @@
 """Hints: what is named when somebody names what is not there."""
 
-import time
-
 import pytest
 
 from unbraid.base.suggest import suggestion
@@ -27,11 +25,3 @@ NAMES = ["dci_lasso", "dci_es", "dcimig", "factor_vae_score", "mig", "wall hue",
 )
 def test_names_are_found_by_case_parts_other_words_and_likeness(name: str, hint: str) -> None:
     assert suggestion(name, NAMES, words={"angle": ("mig", "absent")}) == hint
-
-
-def test_many_and_long_names_neither_take_long_nor_fill_the_screen() -> None:
-    began = time.process_time()
-    assert suggestion("zz", [f"code_{k}" for k in range(20_000)]).endswith("code_23 and 19,976 more")
-    assert len(suggestion("z" * 1_000_000, ["a_" * 500_000, "b"])) < 100
-    assert suggestion("code_19x", [f"code_{k}" for k in range(20_000)]).startswith("did you mean 'code_19'")
-    assert time.process_time() - began < 3

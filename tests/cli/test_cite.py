@@ -6,15 +6,6 @@ def test_bibtex_is_printed_for_names_of_every_kind(unbraid_cli: Cli) -> None:
     assert unbraid_cli("cite", "mig", "beta_vae", "sprites")[1] == bibtex("mig", "beta_vae", "sprites") + "\n"
 
 
-def test_without_a_name_unbraid_itself_is_cited(unbraid_cli: Cli) -> None:
-    assert unbraid_cli("cite")[1].startswith("@software{unbraid,")
-
-
-def test_an_unknown_name_is_one_line_and_exit_2(unbraid_cli: Cli) -> None:
-    said = "unbraid: nothing to cite for 'beta_tcvea'; did you mean 'beta_tcvae'?\n"
-    assert unbraid_cli("cite", "beta_tcvea") == (2, "", said)
-
-
 def test_a_metric_with_arguments_is_cited_as_the_metric(unbraid_cli: Cli) -> None:
     assert unbraid_cli("cite", "mig(bins=5)", "mig")[1] == bibtex("mig") + "\n"
     code, _, said = unbraid_cli("cite", "mig(bin=5)")

@@ -1,9 +1,7 @@
 """Codes and labels from files of any kind, several models side by side, ranking without labels."""
 
 import csv
-import html
 import json
-import shlex
 import weakref
 from pathlib import Path
 from typing import Any
@@ -14,13 +12,11 @@ import typer.main
 
 import unbraid
 from unbraid.cli.app import app
-from unbraid.cli.show_command import print_line, print_table
 from unbraid.data import Representation
 from unbraid.datasets.own_images import is_path
 from unbraid.files.table_formats import Table, latex
 from unbraid.runs.model_list import Models
 from unbraid.runs.score_run import score_path
-from unbraid.scoring.card_tables import score_table
 
 RNG = np.random.default_rng(0)
 N = 200
@@ -100,25 +96,6 @@ def test_models_are_compared_by_some_of_the_labels_beside_them(unbraid_cli, home
     assert compared["differences"][0]["difference"] == pytest.approx(scores[0] - scores[1], abs=1e-12)
 
 
-def test_factors_with_commas_in_their_names_are_named_in_quotes(unbraid_cli, home: Path) -> None:
-    with (home / "sized.csv").open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["length, cm", 'say "a,b"', "hue"])
-        writer.writerows((s, k % 3, int(h) // 90) for k, (s, h) in enumerate(zip(SHAPE, HUE.tolist(), strict=True)))
-    wanted = ["score", str(home / "codes.npy"), "--labels", str(home / "sized.csv"), "--metrics", "mig", "--json", "-"]
-    chosen = ["--factors", '"length, cm",hue', "--unwanted", '"say ""a,b"""', "--kinds", '"length, cm"=categorical']
-    code, printed, error = unbraid_cli(*wanted, *chosen)
-    assert code == 0, error
-    content = json.loads(printed)
-    assert [(each["name"], each["kind"]) for each in content["input"]["factors"]] == [
-        ("length, cm", "categorical"), ("hue", "ordinal"),
-    ]  # fmt: skip
-    assert 'unwanted(say "a,b")' in content["metrics"]
-    unbraid_cli(*wanted, *chosen, "--html", str(home / "page.html"))
-    command = html.unescape((home / "page.html").read_text())
-    assert shlex.join(["--factors", '"length, cm",hue', "--unwanted", '"say ""a,b"""']) in command
-
-
 @pytest.mark.parametrize("suffix", [".npz", ".safetensors", ".parquet"])
 def test_codes_are_not_taken_for_labels(unbraid_cli, home: Path, suffix: str) -> None:
     held = Representation(CODES, np.column_stack([SHAPE, 1 - SHAPE]))
@@ -140,31 +117,6 @@ def test_a_table_may_hold_codes_and_labels_of_text(home: Path) -> None:
         held = Representation.load(home / name)
         assert (held.codes.tolist(), held.factors[:, 0].tolist()) == (CODES.tolist(), SHAPE.tolist())
         assert held.levels == (tuple(NAMES),)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--columns", "shap"], "did you mean 'shape'"),
-        (["--columns", "spoilt,hue", "--kinds", "hue=round"], "there are categorical, ordinal, continuous, cyclic"),
-        (["--columns", "hue", "--period", "hue=0"], "above 0"),
-        (["--columns", "hue", "--period", "hue=whole"], "is not a number, such as 360 or 2pi"),
-        (["--columns", "hue", "--period", "hue"], "write NAME=VALUE"),
-    ],
-)
-def test_options_that_fit_no_label_are_one_line(unbraid_cli, home: Path, arguments: list[str], said: str) -> None:
-    files = ["score", str(home / "codes.npy"), "--labels", str(home / "labels.csv"), "--metrics", "mig"]
-    code, _, error = unbraid_cli(*files, *arguments)
-    assert code == 2
-    assert said in error
-    assert error.count("\n") == 1
-
-
-def test_labels_of_another_length_name_both(unbraid_cli, home: Path) -> None:
-    np.save(home / "short.npy", CODES[:-1])
-    code, _, error = unbraid_cli("score", str(home / "short.npy"), "--labels", str(home / "labels.csv"))
-    assert code == 2
-    assert "codes (199, 3) and labels of 200 rows" in error
 
 
 @pytest.mark.parametrize(
@@ -190,107 +142,6 @@ def test_what_a_header_declares_is_compared_with_the_file(tmp_path: Path, header
     with pytest.raises(ValueError) as told:
         Representation.load(tmp_path / "bad.npz")
     assert said in str(told.value)
-
-
-def test_three_models_in_a_row_each_as_latex(unbraid_cli, home: Path) -> None:
-    for seed in range(3):
-        noise = np.random.default_rng(seed).normal(0, 2, CODES.shape)
-        np.save(home / f"beta_{seed}.npy", CODES + noise)
-    files = [str(home / f"beta_{seed}.npy") for seed in range(3)]
-    outs = [home / f"table.{suffix}" for suffix in ("tex", "md", "csv")]
-    code, printed, error = unbraid_cli(
-        "score", *files, "--labels", str(home / "labels.csv"), "--columns", "shape,hue", "--period", "hue=360",
-        "--metrics", "mig,factor_leakage", "--latex", str(outs[0]), "--markdown", str(outs[1]), "--csv", str(outs[2]),
-    )  # fmt: skip
-    assert code == 0, error
-    labels = {"shape": np.where(np.arange(N) % 10 > 0, NAMES[SHAPE], ""), "hue": HUE}
-    scores = [
-        unbraid.score(np.load(file), labels, missing="", period={"hue": 360}, metrics=["mig"])["mig"].score
-        for file in files
-    ]
-    with outs[2].open(newline="") as file:
-        rows = {row.pop("model"): row for row in csv.DictReader(file)}
-    assert [float(rows[f"beta_{seed}"]["mig"]) for seed in range(3)] == scores
-    tex = outs[0].read_text().splitlines()
-    assert tex[:4] == [
-        r"\begin{adjustbox}{max width=\linewidth}",
-        r"\begin{tabular}{lrr}",
-        r"\toprule",
-        r"model & mig $\uparrow$ & factor leakage $\downarrow$ \\",
-    ]
-    order = np.argsort(scores)[::-1]  # the best first
-    assert [line.split(" & ")[:2] for line in tex[5:9]] == [
-        [rf"beta\_{order[0]}", rf"\textbf{{{scores[order[0]]:.3f}}}"],
-        *([rf"beta\_{seed}", f"{scores[seed]:.3f}"] for seed in order[1:]),
-        [r"mean $\pm$ sd", rf"{np.mean(scores):.3f} $\pm$ {np.std(scores, ddof=1):.3f}"],
-    ]
-    assert outs[1].read_text().startswith("| model | mig ↑ | factor_leakage ↓ |\n| --- | ---: |")
-    assert "mean ± sd" in printed
-    assert "180 of 200 rows" in printed
-    code, _, error = unbraid_cli("score", *files[:2], "--html", str(home / "x.html"))
-    assert code == 2
-    assert "--html is for one model" in error
-
-
-def test_latex_escapes_whatever_names_hold() -> None:
-    text = latex(Table(["a_b & 50%", "{x}~\\"], []))
-    assert r"a b \& 50\% & \{x\}\textasciitilde{}\textbackslash{} \\" in text.splitlines()
-
-
-def test_a_model_without_a_metric_has_a_dash() -> None:
-    one = unbraid.score(CODES, SHAPE[:, None], metrics=["mig", "snc"])
-    other = unbraid.score(CODES, SHAPE[:, None], metrics=["mig"])
-    head, *rows = score_table({"one": one, "other": other}).texts
-    assert head == ["model", "mig ↑", "snc ↑"]
-    assert rows[1] == ["other", rows[0][1], "-"]
-    assert "±" not in rows[2][2]
-
-
-def test_bare_codes_of_groups_are_ranked_without_labels(unbraid_cli, home: Path) -> None:
-    (home / "codes").mkdir()
-    for group, spread in (("beta1", 4.0), ("beta4", 0.2)):
-        for seed in range(3):
-            rng = np.random.default_rng(seed)
-            codes = CODES[:, rng.permutation(3)] + rng.normal(0, spread, CODES.shape)
-            np.save(home / "codes" / f"{group}-{seed}.npy", codes)
-    out = home / "ranking.json"
-    code, printed, error = unbraid_cli(
-        "rank", str(home / "codes"), "--by", "name", "--similarity", "spearman", "--json", str(out)
-    )
-    assert code == 0, error
-    assert "best model of beta1: " in printed
-    content = json.loads(out.read_text())
-    assert "beta4" in content["best"]
-    assert sorted(content["groups"].values()) == ["beta1"] * 3 + ["beta4"] * 3
-    # Models of other groups are not compared.
-    assert sum(value is not None for row in content["pairs"] for value in row) == 2 * 3 * 2
-    code, _, error = unbraid_cli("rank", str(home / "codes"), "--by", "a,b")
-    assert code == 2
-    assert "2 labels for 6 files" in error
-
-
-def test_codes_alone_have_no_scores_and_it_is_said_how_to_get_them(unbraid_cli, home: Path) -> None:
-    code, _, error = unbraid_cli("score", str(home / "codes.npy"))
-    assert code == 2
-    assert "no factors to score against: give labels" in error
-    assert error.count("\n") == 1
-
-
-def test_codes_alone_with_a_posterior_make_a_page_without_factors(unbraid_cli, home: Path) -> None:
-    Representation(CODES / 8, log_variances=np.full(CODES.shape, -1.0)).save(home / "alone.npz")
-    code, _, error = unbraid_cli("score", str(home / "alone.npz"), "--html", str(home / "page.html"))
-    assert code == 0, error
-    assert "total correlation" in (home / "page.html").read_text().lower()
-
-
-def test_help_is_short_too(unbraid_cli) -> None:
-    code, printed, _ = unbraid_cli("score", "-h")
-    assert code == 0
-    assert "--labels" in printed
-
-
-def test_completion_can_be_installed(unbraid_cli) -> None:
-    assert "--install-completion" in unbraid_cli("--help")[1]
 
 
 @pytest.fixture
@@ -356,19 +207,6 @@ def test_models_are_grouped_by_folders_and_patterns(unbraid_cli, nine: Path, by:
     assert {row[by] for row in csv.DictReader(printed.splitlines())} == groups
 
 
-@pytest.mark.parametrize(
-    ("by", "said"),
-    [
-        ("hyper.beta", "is no run, whose columns have names; say folder, name, or a pattern"),
-        ("(low)", "it does not match"), ("(", "not a pattern"), ("a,b", "2 labels for 9 files"),
-    ],
-)  # fmt: skip
-def test_groups_that_are_none_are_refused_in_one_line(unbraid_cli, nine: Path, by: str, said: str) -> None:
-    code, printed, error = unbraid_cli("score", str(nine), "--metrics", "mig", "--by", by)
-    assert (code, printed, error.count("\n")) == (2, "", 1)
-    assert said in error
-
-
 def test_a_score_that_is_worse_than_its_bound_is_a_line_and_code_3(unbraid_cli, nine: Path) -> None:
     file = str(nine / "low-0.npz")
     given = ["score", file, "--metrics", "mig,factor_leakage"]
@@ -395,14 +233,6 @@ def test_a_dash_prints_one_format_and_nothing_else(unbraid_cli, nine: Path) -> N
         "\\begin{adjustbox}{max width=\\linewidth}\n\\begin{tabular}{lr}\n"
     )
     assert json.loads(unbraid_cli(*given, "--json", "-")[1]).keys() == {"unbraid", "models", "failed", "cards"}
-
-
-def test_a_file_of_codes_becomes_another_and_a_page(unbraid_cli, nine: Path) -> None:
-    file, page = str(nine / "low-0.npz"), nine / "page.html"
-    assert unbraid_cli("export", file, "--out", str(nine / "codes.safetensors"))[0] == 0
-    assert (Representation.load(nine / "codes.safetensors").codes == Representation.load(file).codes).all()
-    assert unbraid_cli("report", file, "--out", str(page))[0] == 0
-    assert "Mutual information gap" in page.read_text()
 
 
 def test_exported_codes_say_which_rows_are_left_out_and_never_replace_their_own_file(
@@ -443,14 +273,6 @@ def walk(command, path: str):
         yield path, command
 
 
-def test_names_between_colons_are_no_pictures(capsys: pytest.CaptureFixture[str]) -> None:
-    print_line("my_lab:ok: 4 models, my_lab:fire: 3")
-    print_table(Table(["a:ok:"], [["b:fire:"]], "l", title="c:ok:"))
-    printed = capsys.readouterr().out
-    assert "my_lab:ok: 4 models, my_lab:fire: 3" in printed
-    assert all(each in printed for each in ("a:ok:", "b:fire:", "c:ok:"))
-
-
 def test_codes_of_several_models_are_not_all_in_memory(
     home: Path, unbraid_cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -481,7 +303,6 @@ def test_codes_of_several_models_are_not_all_in_memory(
     assert together == alone
 
 
-def test_a_card_that_was_read_is_shown_with_its_rows(tmp_path: Path) -> None:
-    card = unbraid.score(CODES, {"shape": SHAPE}, metrics="mig")
-    card.save(tmp_path / "card.json")
-    assert repr(unbraid.ScoreCard.load(tmp_path / "card.json")) == repr(card)
+def test_latex_escapes_whatever_names_hold() -> None:
+    text = latex(Table(["a_b & 50%", "{x}~\\"], []))
+    assert r"a b \& 50\% & \{x\}\textasciitilde{}\textbackslash{} \\" in text.splitlines()

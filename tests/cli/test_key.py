@@ -7,7 +7,6 @@ from typing import TypeAlias
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import sparse
 from typer.testing import CliRunner
 
 import unbraid
@@ -56,20 +55,6 @@ def test_rows_are_matched_by_the_column_named(suffix: str, frames: Frames, tmp_p
     assert mig(CODES, FACTORS[ORDER]).score < right / 2  # as it would be by position
 
 
-def test_models_are_compared_with_their_rows_matched(frames: Frames, tmp_path: Path) -> None:
-    codes, labels = frames
-    cells = np.array(CELLS)[ORDER]
-    files = written(tmp_path, codes.assign(cell=CELLS), labels.assign(cell=cells), ".csv")[1:4]
-    other = CODES + np.random.default_rng(1).standard_normal(CODES.shape)
-    pd.DataFrame(other).assign(cell=CELLS).iloc[::-1].to_csv(tmp_path / "other.csv", index=False)
-    out = tmp_path / "compared.json"
-    options = ["--key", "cell", "--metrics", "mig", "--resamples", "2", "--json", str(out)]
-    told = CliRunner().invoke(app, ["compare", files[0], str(tmp_path / "other.csv"), *files[1:], *options])
-    assert told.exit_code == 0, told.exception or told.output
-    apart = json.loads(out.read_text())["differences"][0]["difference"]
-    assert apart == pytest.approx(mig(CODES, FACTORS).score - mig(other, FACTORS).score)
-
-
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_the_index_that_pandas_wrote_to_both_is_taken_without_a_key(
     suffix: str, frames: Frames, tmp_path: Path
@@ -88,22 +73,6 @@ def test_an_index_of_one_table_alone_is_no_factor_and_it_is_said(frames: Frames,
     score, notes = scored(arguments, tmp_path)
     assert score == pytest.approx(mig(CODES, FACTORS[ORDER]).score)
     assert any("a column without a name was left out" in note for note in notes)
-
-
-def test_wrong_keys_end_in_one_line(frames: Frames, tmp_path: Path) -> None:
-    codes, labels = frames
-    arguments = written(tmp_path, codes.assign(cell=CELLS), labels.assign(cell=np.array(CELLS)[ORDER]), ".csv")
-
-    def said(*given: str) -> str:
-        told = CliRunner().invoke(app, list(given))
-        assert told.exit_code != 0
-        return str(told.exception)
-
-    assert f"{tmp_path / 'labels.csv'}: no column 'barcode' to match rows by" in said(*arguments, "--key", "barcode")
-    assert "give --labels, too" in said("score", arguments[1], "--metrics", "mig", "--key", "cell")
-    other = labels.assign(cell=[f"other-{k}" for k in range(len(labels))])
-    other.to_csv(tmp_path / "labels.csv", index=False)
-    assert "name different rows by 'cell'" in said(*arguments, "--key", "cell")
 
 
 def test_an_index_that_counts_is_matched_with_one_that_does_so_in_another_order(frames: Frames, tmp_path: Path) -> None:
@@ -141,35 +110,6 @@ def test_an_index_of_several_levels_without_names_is_matched_level_by_level(
     assert any("by 'index'" in note and "stood in another order" in note for note in notes)
     assert unbraid.score(codes, labels, metrics="mig")["mig"].score == pytest.approx(score)
     assert Representation.load(tmp_path / f"codes{suffix}").codes.shape == CODES.shape
-
-
-def test_a_figure_matches_rows_by_the_column_named(frames: Frames, tmp_path: Path) -> None:
-    codes, labels = frames
-    written(tmp_path, codes.assign(cell=CELLS), labels.assign(cell=np.array(CELLS)[ORDER]), ".csv")
-
-    def drawn(*given: str) -> str:
-        files = [str(tmp_path / "codes.csv"), *given, "--out", str(tmp_path / "f.svg")]
-        told = CliRunner().invoke(app, ["figure", "information", *files, "--data", str(tmp_path / "f.csv")])
-        assert told.exit_code == 0, told.exception or told.output
-        return (tmp_path / "f.csv").read_text()
-
-    found = drawn("--labels", str(tmp_path / "labels.csv"), "--key", "cell")
-    codes.to_csv(tmp_path / "codes.csv", index=False)
-    labels.sort_index().to_csv(tmp_path / "labels.csv", index=False)
-    assert found == drawn("--labels", str(tmp_path / "labels.csv"))
-    told = CliRunner().invoke(
-        app, ["figure", "information", str(tmp_path / "codes.csv"), "--key", "cell", "--out", "f.svg"]
-    )
-    assert "give --labels, too" in str(told.exception)
-
-
-def test_sparse_codes_have_no_key(tmp_path: Path) -> None:
-    sparse.save_npz(tmp_path / "codes.npz", sparse.csr_matrix(CODES))
-    pd.DataFrame(FACTORS, columns=["a", "b", "c"]).assign(cell=CELLS).to_csv(tmp_path / "labels.csv", index=False)
-    words = ["score", str(tmp_path / "codes.npz"), "--labels", str(tmp_path / "labels.csv"), "--key", "cell"]
-    for more in ([], ["--dense"]):
-        told = CliRunner().invoke(app, [*words, "--metrics", "mig", *more])
-        assert "sparse codes have no column that names their rows" in str(told.exception)
 
 
 def test_names_of_eighteen_digits_are_matched_and_told_apart(tmp_path: Path, unbraid_cli: Cli) -> None:

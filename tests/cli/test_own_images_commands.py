@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from PIL import Image
 
 from tests.conftest import Cli
 from tests.studies.study_examples import SMALL
@@ -98,12 +96,6 @@ def test_pages_and_tables_do_without(trained: Path, tmp_path: Path, unbraid_cli:
     assert {run["state"] for run in json.loads(out)} == {"finished"}
 
 
-def test_a_page_that_is_given_the_path_shows_originals(trained: Path, tmp_path: Path, unbraid_cli: Cli) -> None:
-    given = ("--trust-data", str(trained / "images"), "--out", str(tmp_path / "run.html"))
-    assert unbraid_cli("report", str(the_run(trained)), *given)[0] == 0
-    assert "and this would read them" not in (tmp_path / "run.html").read_text()
-
-
 def test_from_python_the_path_or_the_dataset_is_given(trained: Path) -> None:
     run, source = the_run(trained), str(trained / "images")
     with pytest.raises(UntrustedData, match=r"if you trust it, give the dataset, or load_run\(path, trust="):
@@ -172,20 +164,3 @@ def test_what_the_user_says_of_places_is_not_written_down(tmp_path: Path) -> Non
     again = Study.load(tmp_path / "study")
     assert again.config.dataset.options == {"n_images": 8}
     assert [each.id for each in again.runs()] == [each.id for each in study.runs()]
-
-
-def test_a_relative_path_that_leads_nowhere_from_another_folder_is_explained(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unbraid_cli: Cli
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    rng = np.random.default_rng(0)
-    (tmp_path / "pictures").mkdir()
-    for number in range(8):
-        Image.fromarray(rng.integers(0, 256, (16, 16), dtype=np.uint8)).save(tmp_path / "pictures" / f"{number}.png")
-    (run,) = train("vae", "pictures", network="dense", steps=2, processes=0, out=tmp_path / "runs")
-    (tmp_path / "elsewhere").mkdir()
-    monkeypatch.chdir(tmp_path / "elsewhere")
-    code, out, err = unbraid_cli("continue", run.path, "--steps", 3)
-    assert (code, out) == (2, "")
-    assert err.startswith("unbraid: pictures: no such file, folder or dataset here; a relative path of images begins ")
-    assert err.endswith("where the training was started: go there, or give the images in Python\n")

@@ -47,32 +47,6 @@ def test_a_run_without_scores_is_scored_by_the_standard_metrics_first(
     assert 'id="score-sap"' in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
-def test_saved_scores_have_a_page_beside_them(unbraid_cli, scored: Path, tmp_path: Path) -> None:
-    shutil.copy(scored / "scores.json", tmp_path / "my scores.json")
-    assert unbraid_cli("report", str(tmp_path / "my scores.json"))[0] == 0
-    assert 'id="score-mig"' in (tmp_path / "my scores.html").read_text(encoding="utf-8")
-
-
-def test_the_name_of_a_file_of_codes_may_end_in_capitals(
-    unbraid_cli, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run.codes().save(tmp_path / "codes.npz")
-    (tmp_path / "codes.npz").rename(tmp_path / "Z.NPZ")
-    monkeypatch.setattr("unbraid.scoring.score.PRESETS", {"standard": ("mig",)})
-    assert unbraid_cli("report", str(tmp_path / "Z.NPZ"))[0] == 0
-    assert 'id="score-mig"' in (tmp_path / "Z.html").read_text(encoding="utf-8")
-
-
-def test_two_runs_on_one_page(unbraid_cli, scored: Path, tmp_path: Path) -> None:
-    other = unbraid.train("pca", blocks(), seeds=[5], steps=1, latents=3, out=tmp_path, processes=0)[0].path
-    unbraid.score(unbraid.load_run(other).codes(), metrics=["mig"]).save(other / "scores.json")
-    out = tmp_path / "two.html"
-    assert unbraid_cli("report", str(scored), "--compare", str(other), "--out", str(out))[0] == 0
-    text = out.read_text(encoding="utf-8")
-    assert 'id="comparison"' in text
-    assert 'data-view="1"' in text
-
-
 def test_watching_writes_the_page_again_only_when_the_folder_changes(
     unbraid_cli: Cli, scored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,34 +83,14 @@ def test_what_is_neither_is_refused_in_one_line(unbraid_cli, scored: Path, tmp_p
     (fitted / "plan.yaml").touch()
     (fitted / "search" / "study.yaml").touch()
     for arguments, reason in {
-        (str(tmp_path / "absent"),): "absent: no such folder",
         (str(tmp_path / "absent.npz"),): "absent.npz: no such file",
         (str(tmp_path / "none"),): "the training has not finished",
-        (str(tmp_path),): "Of a folder of runs or of files of codes, give one of these",
         (str(fitted),): f"{fitted} is a folder of `unbraid fit`, neither a model nor a study; give {fitted / 'search'}",
-        (str(tmp_path / "half"),): "there is no status.json",
         (str(tmp_path / "other.json"),): "other.json: not the scores of unbraid",
         (str(scored), "--out", str(tmp_path / "x.png")): "the name must end in .html",
-        (str(scored), "--out", str(tmp_path / "no" / "x.html")): "does not exist",
-        (str(scored / "scores.json"), "--compare", str(scored)): "--compare goes with the folder of a run",
     }.items():
         code, printed, error = unbraid_cli("report", *arguments)
         assert (code, printed) == (2, "")
         assert error.count("\n") == 1
         assert reason in error
     assert not list(tmp_path.glob("*.html"))
-
-
-@pytest.mark.lengthy
-def test_export_says_what_it_wrote_and_how_near_it_is(unbraid_cli, scored: Path, tmp_path: Path) -> None:
-    code, printed, _ = unbraid_cli("export", str(scored), "--out", str(tmp_path / "decoder.onnx"))
-    assert code == 0
-    assert printed.startswith(f"wrote {tmp_path / 'decoder.onnx'} (onnxruntime differs from PyTorch by at most ")
-    for arguments, reason in {
-        ("--out", str(tmp_path / "x.pt")): "the name must end in .npz or .safetensors or .parquet or .onnx",
-        ("--out", str(tmp_path / "no" / "x.onnx")): "does not exist",
-        ("--out", str(tmp_path / "x.onnx"), "--part", "middle"): "'middle' is not one of 'decoder', 'encoder'",
-    }.items():
-        code, printed, error = unbraid_cli("export", str(scored), *arguments)
-        assert (code, printed) == (2, "")
-        assert reason in error

@@ -4,12 +4,10 @@ import json
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from tests.studies.study_examples import SMALL, written
-from unbraid.cli._progress import progress_bar
 from unbraid.studies import execution as session
 from unbraid.studies import store
 from unbraid.studies.executors import EXECUTORS
@@ -65,20 +63,6 @@ def test_run_status_and_export(run, unbraid_cli, tmp_path: Path) -> None:
     assert "the name must end in .csv or .parquet" in error
 
 
-def test_what_failed_is_told_and_ends_with_0(run, unbraid_cli, tmp_path: Path) -> None:
-    text = SMALL.replace("\nseeds: 2", '\n  - {name: vae, network: "tests.studies.study_examples:refusing"}\nseeds: 1')
-    code, printed, _ = run(text)
-    assert code == 0
-    assert "3 finished, 1 failed" in printed
-    assert "the first that failed: RuntimeError: the network will not" in printed
-    assert "--retry failed tries these again" in printed
-    code, printed, _ = unbraid_cli("study", "status", str(tmp_path / "out"))
-    assert "seed 0): RuntimeError: the network will not" in printed
-    run(SMALL.replace("beta: [1, 4]", "beta: 1"))
-    code, printed, _ = unbraid_cli("study", "status", str(tmp_path / "out"))
-    assert "1 run in the folder but no longer in the YAML: kept, outside the results" in printed
-
-
 def test_runs_that_failed_cost_their_rows_alone(run, unbraid_cli, tmp_path: Path) -> None:
     run(SMALL.replace("\nseeds", '\n  - {name: vae, network: "tests.studies.study_examples:refusing"}\nseeds'))
     out, failed = str(tmp_path / "out"), {path.stem for path in (tmp_path / "out" / "failed").iterdir()}
@@ -108,18 +92,6 @@ def test_codes_that_cannot_be_read_cost_their_run_alone(run, unbraid_cli, tmp_pa
     assert (code, len(json.loads(printed)["runs"])) == (3, 3)
     assert failed["path"] == str(damaged.parent)
     assert f"unbraid: {damaged} is damaged" in error
-
-
-def test_where_every_run_failed_the_code_is_2(run, unbraid_cli, tmp_path: Path) -> None:
-    start, end = SMALL.index("  - {name"), SMALL.index("seeds")
-    run(SMALL[:start] + '  - {name: vae, network: "tests.studies.study_examples:refusing"}\n' + SMALL[end:])
-    out = str(tmp_path / "out")
-    for command in (
-        ("report", out), ("figure", "boxes", out, "--out", str(tmp_path / "b.svg")), ("compare", out), ("rank", out),
-    ):  # fmt: skip
-        code, _, error = unbraid_cli(*command)
-        assert code == 2, command
-        assert "RuntimeError: the network will not" in error, command
 
 
 def test_a_metric_that_fails_is_counted_with_its_reason(run, unbraid_cli, tmp_path: Path, monkeypatch) -> None:
@@ -202,6 +174,7 @@ def test_a_dry_run_tells_what_is_only_scored_and_tries_again_what_failed(run, tm
     assert "1 of 3 runs to do, 6 steps" in run(one, "--dry-run", "--retry", "failed")[1]
 
 
+@pytest.mark.lengthy
 def test_a_dry_run_scores_where_the_first_images_share_a_level(run) -> None:
     """The first 1 024 images are squares of one size."""
     sprites = "{name: sprites, shrink: 8, without: 'orientation > 0 or scale > 1'}"
@@ -216,27 +189,11 @@ def test_a_dry_run_scores_where_the_first_images_share_a_level(run) -> None:
     ("old", "new", "said"),
     [
         ("seeds: 2", "seedz: 2", "study.yaml: seedz: unknown; did you mean 'seeds'?"),
-        ("beta: [1, 4]", "betta: 4", "families[0].betta: unknown; did you mean 'beta'?"),
-        ("steps: 6", "steps: six", "study.yaml: steps: input should be a valid integer; got 'six'"),
-        ("name: square", "name: squares", "no dataset of that name; did you mean 'square'?"),
-        ("positions: 8", "position: 8", "dataset 'square' has no option 'position'"),
-        ("name: square, positions: 8, shrink: 4", "name: cars3d", "cars"),
         ("[mig, dci_lasso]", "[mig, dci_lass]", "unknown metric 'dci_lass'; did you mean 'dci_lasso'?"),
         ("network: dense", "network: 'tests.studies.study_examples:enormous'", "6 runs need about"),
-        (
-            "network: dense",
-            "network: 'tests.studies.study_examples:absent'",
-            "cannot be imported: module 'tests.studies.study_examples' has no attribute 'absent'",
-        ),
         ("batch_size: 8", "batch_size: 100000000000", "beta_vae with latents=3, network=dense, beta=1 needs at least"),
-        (
-            "device: cpu",
-            "device: cuda:7",
-            "device 'cuda:7': write cuda, and CUDA_VISIBLE_DEVICES=7 for that one of several",
-        ),
         ("device: cpu", "device: tpu", "device 'tpu': one of auto, cpu, cuda, mps"),
         ("seeds: 2", "seeds: 2\nzero_shot: {held_out: 'z > 3'}", "names no factor 'z'"),
-        ("seeds: 2", "seeds: 2\ncompositional: {factors: [x, z]}", "z"),
     ],
 )
 def test_bad_input_is_one_line_and_2_and_nothing_is_written(run, tmp_path: Path, old, new, said) -> None:
@@ -246,17 +203,6 @@ def test_bad_input_is_one_line_and_2_and_nothing_is_written(run, tmp_path: Path,
     assert (code, printed) == (2, "")
     assert said in error
     assert error.count("\n") == 1
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_metric_that_the_factors_of_the_dataset_do_not_allow_is_refused(run, tmp_path: Path) -> None:
-    (tmp_path / "mine").mkdir()
-    np.save(tmp_path / "mine" / "images.npy", np.zeros((4, 32, 32), dtype=np.uint8))
-    (tmp_path / "mine" / "factors.csv").write_text("a,b\n0,0\n0,1\n1,0\n1,1\n")
-    text = SMALL.replace("name: square, positions: 8, shrink: 4", f"name: {tmp_path}/mine")
-    code, _, error = run(text.replace("[mig, dci_lasso]", "[mig, d_lsbd]"))
-    assert (code, error.count("\n")) == (2, 1)
-    assert "metrics[1]: d_lsbd needs at least one cyclic factor; the factors of the dataset are a (ordinal)" in error
     assert not (tmp_path / "out").exists()
 
 
@@ -278,45 +224,12 @@ def test_a_folder_of_another_version_or_of_something_else_is_left_alone(run, unb
     assert sorted(each.name for each in out.iterdir()) == ["study.json", "study.yaml"]
 
 
-def test_what_takes_long_is_told_where_there_is_no_terminal(run, unbraid_cli, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("unbraid.cli._progress.PLAIN_SECONDS", 0.0)
-    code, _, told = run(SMALL + "udr: {compare: all, similarity: spearman}\n")
-    assert code == 0
-    assert "small 0/6 runs, 17%: " in told
-    assert "scoring mig\n" in told
-    assert told.splitlines()[-1] == "comparing models, 100%: 6/6"
-    shutil.rmtree(tmp_path / "out" / "udr")
-    code, _, told = unbraid_cli("rank", str(tmp_path / "out"))
-    assert code == 0
-    assert told.splitlines() == [f"comparing models, {done / 6:.0%}: {done}/6" for done in range(1, 7)]
-    code, _, told = unbraid_cli("report", str(tmp_path / "out"))
-    assert code == 0
-    assert "drawing what latents do, 50%: 3/6\n" in told
-
-
-def test_a_line_without_more_to_say_ends_with_its_share(monkeypatch, capsys) -> None:
-    monkeypatch.setattr("unbraid.cli._progress.PLAIN_SECONDS", 0.0)
-    with progress_bar("fit") as show:
-        show("study 2/3 models", 3, 4, "")
-    assert capsys.readouterr().err == "study 2/3 models, 75%\n"
-
-
 def test_interrupted_it_says_so_in_one_line_with_130(run, monkeypatch) -> None:
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("unbraid.studies.execution.write_results", stop)
     assert run(SMALL) == (130, "", "unbraid: stopped; the same command continues\n")
-
-
-@pytest.mark.parametrize("command", ["status", "export"])
-def test_a_folder_that_is_no_study_is_named(unbraid_cli, tmp_path: Path, command) -> None:
-    options = ["--out", str(tmp_path / "r.csv")] if command == "export" else []
-    for folder, said in ((tmp_path, "not the folder of a study"), (tmp_path / "absent", "no such file or folder")):
-        group = ["study"] if command == "status" else []
-        code, _, error = unbraid_cli(*group, command, str(folder), *options)
-        assert (code, error.count("\n")) == (2, 1)
-        assert said in error
 
 
 def test_the_executor_of_the_file_is_taken_unless_the_command_names_another(run, monkeypatch) -> None:
@@ -341,14 +254,3 @@ def test_the_executor_of_the_file_is_taken_unless_the_command_names_another(run,
     code, printed, _ = run(more, "--dry-run")
     assert code == 0
     assert "with 1 at a time" in printed
-
-
-def test_options_that_do_not_go_together_are_refused(run, tmp_path: Path) -> None:
-    for more in ((), ("--dry-run",)):
-        code, _, error = run(SMALL, "--executor", "lokal", *more)
-        assert (code, error) == (2, "unbraid: unknown executor 'lokal'; did you mean 'local'?\n")
-    code, _, error = run(SMALL, "--address", "auto")
-    assert (code, error.count("\n")) == (2, 1)
-    assert "--address" in error
-    assert "go with --executor ray" in error
-    assert not (tmp_path / "out").exists()

@@ -78,23 +78,3 @@ def test_a_tracker_that_fails_is_told_in_one_line(
         "unbraid: tensorboard was not told of runs/m0 (RuntimeError: the tracker is away)",
     )
     assert (models / "s.json").is_file()
-
-
-@pytest.mark.lengthy
-def test_a_single_file_in_tensorboard(models: Path) -> None:
-    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
-    found = CliRunner().invoke(
-        app, ["score", "runs/m0/codes.npz", "--metrics", "mig", "--track", "tensorboard", "--json", "-"]
-    )
-    assert found.exit_code == 0, found.output
-    (place,) = {each.parent for each in (models / "tracking/tensorboard").rglob("events.*")}
-    events = accumulator.EventAccumulator(str(place)).Reload()
-    (score,) = events.Scalars("score/mig.score")
-    assert score.value == pytest.approx(unbraid.score(CODES, FACTORS, metrics="mig")["mig"].score)
-
-
-def test_an_unknown_tracker_is_named_before_anything_is_done(models: Path) -> None:
-    found = CliRunner().invoke(app, ["score", "runs/", "--track", "mlflw"])
-    assert found.exit_code != 0
-    assert "unknown tracker 'mlflw'" in str(found.exception) + found.output
-    assert not (models / "tracking").exists()

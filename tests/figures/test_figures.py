@@ -20,7 +20,7 @@ from tests.figures.figure_examples import (
     run_source,
     study_source,
 )
-from unbraid import score, train
+from unbraid import score
 from unbraid.figures import FIGURES, Drawn, Source, draw, open_source
 from unbraid.files.table_formats import comma_separated, save_table
 from unbraid.metrics import d_lsbd, mig
@@ -230,13 +230,6 @@ def test_curves_are_those_of_the_run(sources: dict[str, Source]) -> None:
     np.testing.assert_allclose(drawn.figure.axes[0].lines[0].get_ydata(), curves["kl"])
 
 
-def test_a_model_that_was_computed_has_no_curves(tmp_path: Path) -> None:
-    images = np.random.default_rng(0).integers(0, 256, (20, 8, 8), dtype=np.uint8)
-    (run,) = train("pca", images, latents=2, out=tmp_path, processes=0)
-    with pytest.raises(ValueError, match=f"{run.path.name}: it has no curves, as no step of a training was completed"):
-        draw("curves", open_source(run.path))
-
-
 def test_boxes_hold_the_runs_of_each_setting(sources: dict[str, Source], plain: Plain) -> None:
     frame = sources["study"].results
     drawn = draw("boxes", sources["study"], {"column": "mig.score"})
@@ -298,28 +291,6 @@ def test_similarity_lists_the_pairs_that_were_compared(sources: dict[str, Source
         draw("similarity", sources["study"], {"ranking": "lasso"})
 
 
-@pytest.mark.parametrize(
-    ("name", "kind", "options", "message"),
-    [
-        ("hintn", "codes", {}, "unknown figure 'hintn'; did you mean 'hinton'"),
-        ("curves", "codes", {}, "is not a folder; curves needs the folder of a run"),
-        ("boxes", "run", {}, "is the folder of a run; boxes needs the folder of a study"),
-        ("kl", "study", {}, "is the folder of a study; kl needs a file of codes or the folder of a run"),
-        ("kl", "codes", {"limit": "1"}, "kl has no option 'limit'; it has threshold"),
-        ("kl", "codes", {"threshold": "low"}, "threshold of kl must be a number; got 'low'"),
-        ("traversals", "run", {"rows": "-1"}, "rows of traversals must be 0 or more"),
-        ("curves", "run", {"names": "tc"}, "there are curves of"),
-        ("object-interpolation", "run", {}, "one object only, since every factor is cyclic"),
-        ("rotation-traversal", "run", {"steps": "0"}, "steps must be at least 1; got 0"),
-    ],
-)
-def test_what_cannot_be_drawn_is_said_in_one_line(
-    name: str, kind: str, options: dict[str, str], message: str, sources: dict[str, Source]
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        draw(name, sources[kind], options)
-
-
 def test_paths_are_told_apart(sources: dict[str, Source], tmp_path: Path) -> None:
     assert open_source(sources["codes"].path).kind == "codes"
     assert open_source(sources["run"].path).kind == "run"
@@ -347,17 +318,6 @@ def test_codes_are_drawn_without_torch_or_pandas() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.stdout, done.returncode) == ("10\n\n", 0), done.stderr
-
-
-def test_codes_without_what_a_figure_shows(tmp_path: Path) -> None:
-    held = representation()
-    bare = type(held)(held.codes, held.factors, kinds=("ordinal",) * 4)
-    bare.save(tmp_path / "bare.npz")
-    source = open_source(tmp_path / "bare.npz")
-    with pytest.raises(ValueError, match="no log_variances, which the KL needs"):
-        draw("kl", source)
-    with pytest.raises(ValueError, match="needs at least one cyclic factor"):
-        draw("circles", source)
 
 
 def test_names_are_text_whatever_they_hold(tmp_path: Path) -> None:

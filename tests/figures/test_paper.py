@@ -1,18 +1,16 @@
 """Figures for print: their width, their letters, and which of many codes they show."""
 
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
-from matplotlib.colors import to_rgb
 from matplotlib.text import Text
 from PIL import Image
 
-from tests.figures.figure_examples import codes_source, representation, study_source
+from tests.figures.figure_examples import codes_source, representation
 from unbraid import Representation
 from unbraid.figures import FIGURES, draw
-from unbraid.show import family_marks, fit_width, important_first, plot_against, plot_hinton, plot_kl, save_figure
+from unbraid.show import important_first, plot_hinton
 
 WIDE = 60  # codes
 
@@ -81,49 +79,6 @@ def test_codes_and_factors_are_chosen_by_name_or_number_in_that_order() -> None:
     assert set(draw("important-codes", named, factors=["hue"]).data["code"]) == {"unit 41"}
 
 
-@pytest.mark.parametrize(
-    ("name", "how", "message"),
-    [
-        ("information", {"codes": ["99"]}, "no code '99'; give 0 to 59"),
-        ("information", {"factors": ["heu"]}, "no factor 'heu'; did you mean 'hue'?"),
-        ("information", {"codes": ["1"], "top": 2}, "give either codes or top, the number of most important codes"),
-        ("important-codes", {"top": 2}, "important-codes shows no choice of top; it takes factors"),
-        ("information", {"top": -1}, "top must be a whole number, 1 or more; got -1"),
-        ("information", {"width": 5}, "width must be a finite number, at least 40 and at most 1000; got 5"),
-    ],
-)
-def test_what_cannot_be_shown_is_said(name: str, how: dict[str, object], message: str) -> None:
-    with pytest.raises(ValueError, match=message.replace("?", r"\?")):
-        draw(name, wide(), **how)  # pyright: ignore[reportArgumentType]
-
-
-def test_names_that_leave_no_room_are_refused(tmp_path: Path) -> None:
-    axes = plot_hinton(np.eye(3), row_names=["a" * 60, "b", "c"])
-    with pytest.raises(ValueError, match="does not fit into 40 mm"):
-        save_figure(axes.figure, tmp_path / "f.pdf", width=40)  # pyright: ignore[reportArgumentType]
-    assert not list(tmp_path.iterdir())
-    twice = fit_width(fit_width(plot_kl([1.0, 2.0]).figure, 89), 89)  # pyright: ignore[reportArgumentType]
-    assert letters(twice) <= {7.0, 8.0}
-
-
-def test_names_of_sixty_letters_stand_beside_each_other_and_whole_in_the_data() -> None:
-    factors = np.stack(np.unravel_index(np.arange(120) % 24, (3, 8)), axis=1)
-    codes = np.column_stack([factors, factors[:, 1]]) + 0.1 * np.random.default_rng(0).standard_normal((120, 3))
-    names, heads = [[f"{11 * kind}_{number}" for number in range(3)] for kind in ("name_", "code_")]
-    levels = tuple(f"level {number} of thirty letters ..." for number in range(3))
-    held = Representation(
-        codes, factors, names=names[:2], kinds=("categorical", "ordinal"), levels=(levels, ()), code_names=heads
-    )
-    latents, information = draw("latents", held), draw("information", held)
-    for drawn in (latents, information):
-        assert set(drawn.data["factor"]) == set(names[:2])
-    texts = [axes.title for axes in latents.figure.axes[:3]]
-    assert [each.get_text()[-2:] for each in texts] == ["_0", "_1", "_2"]
-    boxes = [each.get_window_extent() for each in texts]
-    assert all(one.x1 < other.x0 for one, other in pairwise(boxes))
-    assert set(latents.data["group"]) == {"", *(f"{names[0]} {level}" for level in levels)}
-
-
 def test_the_best_codes_of_every_factor_come_in_turn() -> None:
     many = np.array([[0.9, 0.0], [0.89, 0.001], [0.88, 0.0], [0.87, 0.01], [0.0, 0.05], [0.0, 0.02]])
     assert important_first(many).tolist() == [0, 4, 1, 5, 2, 3]
@@ -132,24 +87,6 @@ def test_the_best_codes_of_every_factor_come_in_turn() -> None:
     axes = plot_hinton(matrix, top=2, alignment=[0, 2])
     assert [label.get_text() for label in axes.get_yticklabels()] == ["code 0", "code 2"]
     assert [patch.get_y() for patch in axes.patches] == [-0.5, 0.5]  # pyright: ignore[reportAttributeAccessIssue]
-
-
-def test_families_keep_their_colours_whichever_runs_a_figure_shows(tmp_path: Path) -> None:
-    source = study_source(tmp_path)
-    whole = {each.get_label(): each.get_facecolor()[0] for each in draw("scatter", source).figure.axes[0].collections}
-    some = draw("hyperparameter", source, {"x": "gamma", "y": "mig.score"}).figure.axes[0].collections
-    assert len(some) < len(whole)
-    for each in some:
-        np.testing.assert_array_equal(each.get_facecolor()[0], whole[each.get_label()])
-    long = "my_package.with_modules:FAMILY_OF_SIXTY_LETTERS_WHICH_GOES_ON"
-    source.results["family"] = source.results["family"].replace("beta_vae", long)
-    drawn = draw("scatter", source)
-    assert long in drawn.data["family"]
-    assert max(len(str(each.get_label())) for each in drawn.figure.axes[0].collections) == 20
-    assert drawn.figure.get_tightbbox().width * 25.4 <= 89
-    marks = family_marks(["b", "a", "c"])
-    alone = plot_against([1.0], [2.0], ["c"], colours=marks).collections[0]
-    np.testing.assert_allclose(np.asarray(alone.get_facecolor())[0, :3], to_rgb(marks["c"][0]))
 
 
 def test_an_angle_of_any_value_has_no_circle_and_the_figure_that_has_it_is_named() -> None:

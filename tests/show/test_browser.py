@@ -1,4 +1,3 @@
-import re
 from pathlib import Path
 from typing import Literal
 
@@ -78,27 +77,6 @@ def test_paper_shows_all_of_a_page_from_its_first_page_on(browser: Browser, page
         assert tab.evaluate("document.querySelectorAll('details:not([open])').length") > 0
 
 
-def test_paper_is_used_and_leaves_no_heading_behind(browser: Browser, tmp_path: Path) -> None:
-    """Laid out for a narrow screen, its nine metrics took a sheet for every two; headings stood alone at the foot."""
-    rng = np.random.default_rng(0)
-    factors = rng.integers(0, [3, 4, 5], (300, 3))
-    codes = factors @ rng.standard_normal((3, 5)) + rng.standard_normal((300, 5))
-    metrics = ["mig", "snc", "sap", "factor_leakage", "med", "modularity", "mcc", "r2", "explicitness"]
-    file = tmp_path / "card.html"
-    file.write_text(page(score(codes, factors, metrics=metrics).contents()), encoding="utf-8")
-    with shown(browser, file) as tab:
-        tab.emulate_media(media="print")
-        sheets = re.findall(rb"/Type /Page\b", tab.pdf(prefer_css_page_size=True))
-        assert len(sheets) <= 5  # seven before
-        tab.set_viewport_size({"width": round((210 - 2 * 13) / 25.4 * 96), "height": 1000})
-        row = tab.locator("#score-mig > *")
-        tops = [each.bounding_box() for each in row.all()]
-        assert len({None if box is None else box["y"] for box in tops}) == 1  # cells side by side
-        for told in ("h2", "h3", ".lead", ".ub-group"):
-            said = f"[...document.querySelectorAll({told!r})].map((each) => getComputedStyle(each).breakAfter)"
-            assert set(tab.evaluate(said)) == {"avoid"}, told
-
-
 @pytest.mark.parametrize(("media", "width"), [("screen", 390), ("screen", 1200), ("print", 695)])
 def test_long_names_and_small_numbers_stay_in_their_places(
     browser: Browser, tmp_path: Path, media: Literal["screen", "print"], width: int
@@ -125,16 +103,3 @@ def test_long_names_and_small_numbers_stay_in_their_places(
             spilling = """[...document.querySelectorAll('.plain th, .plain td, .glance b, figcaption')].filter((each) =>
                 each.checkVisibility() && each.scrollWidth > each.clientWidth + 1).map((each) => each.textContent)"""
             assert tab.evaluate(spilling) == [], name
-
-
-def test_a_phone_shows_the_score_that_ranks(browser: Browser, pages: dict[str, Path]) -> None:
-    with shown(browser, pages["study"], width=390, height=844) as tab:
-        head = tab.locator('#ranking-head th[aria-sort="descending"]').bounding_box()
-        value = tab.locator("#ranking-body tr:first-child td.bar").first.bounding_box()
-        assert head is not None
-        assert value is not None
-        assert max(box["x"] + box["width"] for box in (head, value)) < 390
-        assert tab.evaluate("document.documentElement.scrollWidth") <= 390
-        tab.set_viewport_size({"width": 1200, "height": 844})
-        names = [each.inner_text() for each in tab.locator("#ranking-head th").all()]
-        assert names[:6] == ["#", "Run", "Family", "Setting", "Seed", "State"]

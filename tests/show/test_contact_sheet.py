@@ -39,12 +39,6 @@ def test_each_row_changes_its_factor_and_no_other() -> None:
             np.testing.assert_array_equal(image, dataset.images(space.index([factors]))[0, :, :, 0])
 
 
-def test_captions_are_the_values() -> None:
-    text = captions(datasets.load("sprites", "/nowhere", cache=False), columns=3, title="sprites")
-    assert text[:6] == ["sprites", "shape", "categorical", "square", "ellipse", "heart"]
-    assert text[6:11] == ["scale", "ordinal", "0.5", "0.7", "1"]
-
-
 def test_samples_that_are_no_grid_come_near_it() -> None:
     rng = np.random.default_rng(0)
     factors = np.stack([rng.random(500), rng.integers(0, 2, 500)], axis=1)
@@ -72,9 +66,3 @@ def test_images_are_neither_blurred_nor_scaled_by_fractions() -> None:
             inner = image.repeat(scale, axis=0).repeat(scale, axis=1)[2 * scale : -2 * scale, 2 * scale : -2 * scale]
             windows = np.lib.stride_tricks.sliding_window_view(sheet, inner.shape)[:, :, 0]
             assert (windows == inner).all(axis=(2, 3, 4)).any()
-
-
-@pytest.mark.parametrize("options", [{"columns": 0}, {"scale": 0}])
-def test_sizes_must_be_positive(options: dict[str, int]) -> None:
-    with pytest.raises(ValueError, match="must be at least 1"):
-        plot_factors(datasets.load("square", "/nowhere"), **options)

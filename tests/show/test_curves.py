@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 
 from unbraid.show import plot_curves
 
@@ -20,16 +19,3 @@ def test_several_runs_are_lines_of_their_own_and_named() -> None:
     assert [text.get_text() for text in panels[0].get_legend().get_texts()] == ["seed 0", "seed 1"]
     colours = [line.get_color() for line in panels[0].lines]
     assert colours[0] != colours[1]
-
-
-@pytest.mark.parametrize(
-    ("curves", "names", "message"),
-    [
-        (CURVES, ["tc"], "there are curves of loss/vae, kl; asked for tc"),
-        ({"step": STEPS}, None, "there are curves of nothing"),
-        ({"kl": STEPS}, None, "curves of kl have no 'step'"),
-    ],
-)
-def test_what_is_not_there_is_named(curves: dict, names: list[str] | None, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        plot_curves(curves, names=names)

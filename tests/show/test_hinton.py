@@ -1,7 +1,4 @@
-import sys
-
 import numpy as np
-import pytest
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_hex
@@ -64,31 +61,3 @@ def test_a_result_is_drawn_by_its_matrix() -> None:
     areas, _ = areas_and_centres(plot_hinton(result))
     drawn = result.mutual_information[result.mutual_information > 0]
     np.testing.assert_allclose(areas / areas.max(), drawn / drawn.max())
-
-
-@pytest.mark.parametrize("matrix", [np.zeros((3, 2)), np.ones((1, 1)), np.ones((40, 24)), np.array([[1e-300, 0]])])
-def test_any_finite_matrix_can_be_drawn(matrix: FloatArray) -> None:
-    ax = plot_hinton(matrix)
-    assert len(squares(ax).get_paths()) == np.count_nonzero(matrix)
-    ax.figure.savefig("/dev/null", format="svg")
-
-
-@pytest.mark.parametrize("matrix", [np.ones(3), np.array([[np.nan]])])
-def test_anything_else_is_refused(matrix: FloatArray) -> None:
-    with pytest.raises(ValueError, match="finite matrix"):
-        plot_hinton(matrix)
-
-
-def test_names_must_fit() -> None:
-    with pytest.raises(ValueError, match="1 rows and 3 columns; the matrix is \\(2, 3\\)"):
-        plot_hinton(MATRIX, row_names=["only"])
-
-
-def test_axes_of_ones_own_are_used_and_pyplot_is_never_touched(monkeypatch: pytest.MonkeyPatch) -> None:
-    from matplotlib import pyplot
-
-    before = pyplot.get_fignums()  # of other tests
-    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)  # whoever imports it fails
-    own = plot_hinton(MATRIX)
-    assert plot_hinton(MATRIX, ax=own) is own
-    assert pyplot.get_fignums() == before

@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 
 from tests.examples import SPACE, grid_factors, perfect_codes
 from unbraid.metrics import d_lsbd, mig
@@ -31,11 +30,6 @@ def test_a_cyclic_factor_has_three_codes_at_most() -> None:
     matrix = np.array([[0.1, 0.2], [0.4, 0.0], [-0.3, 0.1], [0.2, 0.0]])
     assert most_important_codes(matrix, ["cyclic", "ordinal"]) == [(0, 1), (0, 2), (0, 3), (1, 0)]
     assert most_important_codes(np.zeros((3, 1)), ["cyclic"]) == [(0, 0)]
-
-
-def test_a_matrix_of_other_codes_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"the matrix is \(2, 3\); codes and factors are"):
-        plot_important_codes(np.ones((2, 3)), CODES, FACTORS, kinds=SPACE.kinds)
 
 
 def test_circles_have_one_panel_per_cyclic_factor_with_its_score() -> None:

@@ -1,5 +1,3 @@
-import numpy as np
-import pytest
 from matplotlib.colors import to_hex
 
 from unbraid.show import plot_kl
@@ -12,16 +10,3 @@ def test_bars_fall_and_only_informative_ones_are_blue() -> None:
     assert [to_hex(bar.get_facecolor()) for bar in ax.patches] == [ACCENT, ACCENT, ACCENT, MUTED]
     assert [text.get_text() for text in ax.get_yticklabels()] == ["code 2", "code 0", "code 3", "code 1"]
     assert ax.yaxis_inverted()
-
-
-def test_the_threshold_and_names_can_be_chosen() -> None:
-    ax = plot_kl([0.5, 2.0], threshold=1.0, names=["a", "b"])
-    assert [to_hex(bar.get_facecolor()) for bar in ax.patches] == [ACCENT, MUTED]
-    assert ax.get_yticklabels()[0].get_text() == "b"
-    assert plot_kl([0.0, 0.0], ax=ax) is ax
-
-
-@pytest.mark.parametrize("kl", [[], [[1.0]], [np.nan]])
-def test_anything_else_is_refused(kl: list) -> None:
-    with pytest.raises(ValueError, match="kl must be"):
-        plot_kl(kl)

@@ -19,25 +19,6 @@ def test_one_row_per_factor_and_one_column_per_code() -> None:
     assert [row[0].get_ylabel() for row in panels] == list(SPACE.names)
 
 
-def test_the_power_of_ten_of_small_codes_lies_beside_the_heads() -> None:
-    panels = plot_latents(1e-12 * CODES, FACTORS, kinds=SPACE.kinds)
-    ax = panels[0][0]
-    ax.figure.draw_without_rendering()  # pyright: ignore[reportAttributeAccessIssue]
-    power = ax.yaxis.get_offset_text()
-    assert "12" in power.get_text()
-    assert power.get_window_extent().x1 < ax.title.get_window_extent().x0
-    assert power.get_window_extent().x1 <= ax.get_window_extent().x0
-
-
-def test_names_of_factors_lie_left_of_the_numbers() -> None:
-    panels = plot_latents(0.02 * np.tile(CODES, 4), FACTORS, kinds=SPACE.kinds, factor_names=SPACE.names, width=183)
-    panels[0][0].figure.draw_without_rendering()  # pyright: ignore[reportAttributeAccessIssue]
-    for ax, *_ in panels:
-        numbers = [each for each in ax.get_yticklabels() if each.get_text()]
-        assert numbers
-        assert ax.yaxis.label.get_window_extent().x1 < min(each.get_window_extent().x0 for each in numbers)
-
-
 def test_a_line_is_the_mean_code_of_one_shape_at_each_size() -> None:
     panels = plot_latents(CODES, FACTORS, kinds=SPACE.kinds)
     lines = panels[1][2].lines[1:]  # the first is the zero line
@@ -82,14 +63,3 @@ def test_a_position_is_one_map_with_x_across_and_y_up() -> None:
 )
 def test_only_ordered_factors_of_one_stem_share_a_row(names, kinds, rows) -> None:
     assert factor_rows(names, kinds) == rows
-
-
-def test_one_code_one_continuous_factor_and_gaps_in_the_grid() -> None:
-    factor = np.random.default_rng(0).uniform(-1, 1, 3_000)
-    panels = plot_latents(factor[:, None] ** 2, factor[:, None], kinds=["continuous"])
-    line = panels[0][0].lines[1].get_xydata()
-    assert len(line) == 40
-    np.testing.assert_allclose(line[:, 1], line[:, 0] ** 2, atol=0.02)
-    sparse = np.array([[0, 0], [1, 1], [0, 0], [1, 1]])
-    plot = plot_latents(np.zeros((4, 1)), sparse, kinds=["ordinal"] * 2, factor_names=["p_x", "p_y"])
-    plot[0][0].figure.savefig("/dev/null", format="svg")

@@ -1,15 +1,9 @@
 import numpy as np
 
-from unbraid.show import plot_curves, plot_hinton, plot_latents
+from unbraid.show import plot_curves, plot_latents
 
 PNG = b"\x89PNG\r\n\x1a\n"
 RNG = np.random.default_rng(0)
-
-
-def test_a_notebook_shows_axes_as_their_figure() -> None:
-    axes = plot_hinton(RNG.random((3, 2)))
-    assert axes._repr_png_().startswith(PNG)  # pyright: ignore[reportAttributeAccessIssue]
-    assert "inches" in repr(axes)
 
 
 def test_a_notebook_shows_several_axes_as_one_figure() -> None:

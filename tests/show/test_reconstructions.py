@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 
 from unbraid.show import plot_reconstructions
 from unbraid.show.sheets import GAP
@@ -29,8 +28,3 @@ def test_colours_stay_and_values_outside_are_cut() -> None:
     sheet = np.asarray(plot_reconstructions(coloured, coloured + 0.8).axes[0].images[0].get_array())
     assert sheet[0, 0].tolist() == [0.0, 0.5, 0.0, 1.0]
     assert sheet[-1, 0].tolist() == [0.8, 1.0, 0.8, 1.0]
-
-
-def test_images_of_two_shapes_are_refused() -> None:
-    with pytest.raises(ValueError, match="alike"):
-        plot_reconstructions(images(2), images(3))

@@ -1,5 +1,3 @@
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
@@ -7,7 +5,7 @@ from matplotlib.colors import to_hex
 
 from unbraid.base.types import FloatArray, Kind
 from unbraid.show import plot_code_plane, plot_factor_code
-from unbraid.show.style import CYCLIC, MUTED, PALETTE, cyclic_colours, new_panels, thinned
+from unbraid.show.style import CYCLIC, PALETTE, cyclic_colours, thinned
 
 RNG = np.random.default_rng(0)
 LEVELS = np.repeat(np.arange(4.0), 50)
@@ -46,25 +44,6 @@ def test_a_category_has_its_own_colour_mean_and_bar() -> None:
     np.testing.assert_allclose(bars[1][:, 1], CODE[:50].mean())
 
 
-@pytest.mark.parametrize("kind", ["categorical", "ordinal"])
-def test_names_of_levels_are_cut_to_stand_beside_each_other_and_numbers_are_not(kind: Kind) -> None:
-    small = new_panels(1, 1, (1.0, 1.0), left=0.6)[0]
-    names = [f"{letter}-level with a long name" for letter in "abcd"]
-    plot_factor_code(CODE, LEVELS, kind=kind, levels=names, ax=small)
-    small.figure.draw_without_rendering()  # pyright: ignore[reportAttributeAccessIssue]
-    shown = small.get_xticklabels()
-    assert [each.get_text()[:2] for each in shown] == ["a-", "b-", "c-", "d-"]
-    assert all(one.get_window_extent().x1 < other.get_window_extent().x0 for one, other in pairwise(shown))
-    wide = plot_factor_code(CODE, 1e6 * LEVELS, kind=kind)
-    assert {each.get_text() for each in wide.get_xticklabels()} <= {"0", "1e+06", "2e+06", "3e+06"}
-
-
-def test_a_dead_code_is_grey() -> None:
-    for kind in ("categorical", "ordinal", "cyclic"):
-        ax = plot_factor_code(CODE, LEVELS, kind=kind, greyed=True)
-        assert {to_hex(colour) for colour in ax.collections[0].get_facecolor()} == {MUTED}
-
-
 def test_many_samples_are_thinned_to_the_same_dots_every_time() -> None:
     code, factor = RNG.standard_normal(30_000), RNG.standard_normal(30_000)
     first, second = (dots(plot_factor_code(code, factor, kind="continuous", max_points=500)) for _ in range(2))
@@ -92,15 +71,6 @@ def test_two_codes_share_one_scale_and_are_coloured_by_angle() -> None:
     np.testing.assert_allclose(ax.collections[0].get_facecolor()[:, :3], CYCLIC(levels / 8)[:, :3])
 
 
-def test_places_of_small_codes_are_written_beside_each_other() -> None:
-    plane = np.random.default_rng(0).uniform(-0.07, 0.04, (60, 2))
-    ax = plot_code_plane(plane, np.arange(60) % 8, size=8)
-    ax.figure.draw_without_rendering()  # pyright: ignore[reportAttributeAccessIssue]
-    boxes = [tick.label1.get_window_extent() for tick in ax.xaxis.get_major_ticks() if tick.label1.get_text()]
-    assert len(boxes) >= 3
-    assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
-
-
 def test_the_cyclic_colours_close_and_differ_within_the_cycle() -> None:
     loop = CYCLIC(np.arange(256) / 256)[:, :3]
     steps = np.linalg.norm(np.diff(np.vstack([loop, loop[:1]]), axis=0), axis=1)
@@ -112,21 +82,6 @@ def test_the_cyclic_colours_close_and_differ_within_the_cycle() -> None:
     np.testing.assert_array_equal(
         cyclic_colours(np.array([0.0, 3.0]), 3)[0], cyclic_colours(np.array([0.0, 3.0]), 3)[1]
     )
-
-
-@pytest.mark.parametrize("kind", ["categorical", "ordinal", "cyclic", "continuous"])
-def test_constant_columns_and_names_with_dollars_can_be_saved(kind: Kind) -> None:
-    ax = plot_factor_code(np.zeros(5), np.zeros(5), kind=kind, code_name="$x_$", factor_name="<&>")
-    ax.figure.savefig("/dev/null", format="svg")
-    plane = plot_code_plane(np.zeros((5, 2)), np.zeros(5), kind=kind)
-    plane.figure.savefig("/dev/null", format="svg")
-
-
-def test_columns_of_another_length_are_refused() -> None:
-    with pytest.raises(ValueError, match="one length"):
-        plot_factor_code(CODE[:-1], LEVELS)
-    with pytest.raises(ValueError, match=r"\(n_samples, 2\)"):
-        plot_code_plane(np.zeros((4, 3)), np.zeros(4))
 
 
 @pytest.mark.parametrize(("period", "low", "ticks"), [
@@ -143,10 +98,3 @@ def test_axes_of_angles_are_marked_in_the_unit_of_their_labels(period: float, lo
     ax = plot_factor_code(np.cos(angles), angles, kind="cyclic", period=period)
     assert [text.get_text() for text in ax.get_xticklabels()] == ticks
     np.testing.assert_allclose(ax.get_xticks(), low + np.pi * np.arange(3))
-
-
-def test_axes_of_many_steps_around_are_marked_by_their_names_at_quarter_turns() -> None:
-    steps = np.tile(np.arange(36.0), 5)
-    ax = plot_factor_code(steps, steps, kind="cyclic", size=36, levels=[f"{10 * step}" for step in range(36)])
-    assert [text.get_text() for text in ax.get_xticklabels()] == ["0", "90", "180", "270"]
-    np.testing.assert_allclose(ax.get_xticks(), [0, 9, 18, 27])

@@ -1,7 +1,6 @@
 from types import SimpleNamespace
 
 import numpy as np
-import pytest
 
 from unbraid.show import plot_dispersion, plot_symmetry
 from unbraid.show.style import CYCLIC
@@ -33,10 +32,3 @@ def test_the_least_dispersion_is_marked() -> None:
     np.testing.assert_array_equal(ax.lines[0].get_ydata(), RESULT.dispersion[0])
     assert ax.lines[-1].get_xydata().tolist() == [[2, 0.125]]
     assert ax.texts[0].get_text() == "0.12"
-
-
-@pytest.mark.parametrize("axes", [None, "own"])
-def test_axes_of_ones_own_are_used(axes: str | None) -> None:
-    ax = plot_symmetry(RESULT) if axes else None
-    drawn = plot_symmetry(RESULT, subgroup=1, ax=ax)
-    assert (drawn is ax) == (axes is not None)

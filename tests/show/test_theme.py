@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from tests.examples import SPACE, entangled_codes, grid_factors
 from unbraid.metrics import mig
-from unbraid.show import fonts, plot_factor_code, plot_hinton, plot_kl, plot_latents, save_figure, set_theme
+from unbraid.show import plot_factor_code, plot_hinton, plot_kl, plot_latents, save_figure, set_theme
 from unbraid.show.style import DIVERGING, GRID, INK, MUTED, PALETTE
 from unbraid.show.theme import DARK, DARK_DIVERGING, DARK_PALETTE, PAGE
 
@@ -69,12 +69,6 @@ def test_maps_change_their_colours_too_and_keep_their_numbers() -> None:
     np.testing.assert_array_equal(before.get_array(), after.get_array())
 
 
-def test_light_leaves_the_colours_as_they_are() -> None:
-    drawn, set_ = figure("kl"), set_theme(figure("kl"), "light")
-    assert [colours(a) for a in drawn.axes[0].patches] == [colours(a) for a in set_.axes[0].patches]
-    assert to_hex(set_.get_facecolor()) == PAGE["light"]
-
-
 @pytest.mark.parametrize(("light", "least"), [(INK, 7.0), (MUTED, 4.5), *((colour, 3.0) for colour in PALETTE)])
 def test_text_and_marks_can_be_read_on_a_dark_page(light: str, least: float) -> None:
     assert contrast(DARK[light], PAGE["dark"]) >= least
@@ -121,31 +115,3 @@ def test_the_same_figure_is_the_same_file(tmp_path: Path, suffix: str) -> None:
         save_figure(figure("kl"), tmp_path / f"{number}{suffix}", theme="dark")
     first, second = ((tmp_path / f"{number}{suffix}").read_bytes() for number in range(2))
     assert first == second
-
-
-def test_letters_come_from_any_font_that_has_them_and_those_of_none_are_named_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    script_g, chinese = "\u210a", "\u5f62\u72b6"  # the first is in STIX, which comes with matplotlib, none in DejaVu
-    monkeypatch.setattr(fonts, "WIDE_FONTS", ("STIXGeneral",))
-    for suffix in (".svg", ".pdf"):
-        save_figure(figure_named(script_g), tmp_path / f"a{suffix}", width=89)
-    with pytest.warns(UserWarning, match="no font here has the letters") as said:
-        save_figure(figure_named(chinese + script_g, chinese), tmp_path / "b.png", width=89)
-    assert [str(each.message) for each in said] == [
-        f"b.png: no font here has the letters {chinese}; install Noto Sans CJK"
-    ]
-
-
-def figure_named(*names: str) -> Figure:
-    figure = plot_kl(np.arange(1.0, len(names) + 1), names=list(names)).figure
-    assert isinstance(figure, Figure)
-    return figure
-
-
-def test_what_cannot_be_saved_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"kl.gif: a figure is saved as .png, .svg, .pdf"):
-        save_figure(figure("kl"), tmp_path / "kl.gif")
-    with pytest.raises(ValueError, match=r"theme must be light or dark; got 'sepia'"):
-        save_figure(figure("kl"), tmp_path / "kl.png", theme="sepia")  # pyright: ignore[reportArgumentType]
-    assert not list(tmp_path.iterdir())
