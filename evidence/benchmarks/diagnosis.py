@@ -111,7 +111,9 @@ def rotated(degrees: float) -> Callable[..., Planted]:
         matrix = np.kron(np.eye(2), np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]]))
         codes = standard(factors) @ matrix
         if degrees < 15:
-            return planted(codes, factors, "rnro", own(0, 1, 2, 3), rng, noise)
+            # Between the few levels of the last, what is mixed into its code can be read as well.
+            expected = [*own(0, 1, 2), Expected(ONE | {"shared code"}, (frozenset({3}),))]
+            return planted(codes, factors, "rnro", expected, rng, noise)
         pairs = [frozenset({0, 1})] * 2 + [frozenset({2, 3})] * 2
         return planted(codes, factors, "rnro", [Expected(SPREAD, (pair,), "linear") for pair in pairs], rng, noise)
 
@@ -270,7 +272,7 @@ def polar(rng: np.random.Generator, n: int, noise: float) -> Planted:
     return planted(codes, factors, "rac", expected, rng, min(noise, 0.1))
 
 
-def noise_alone(rng: np.random.Generator, n: int, noise: float) -> Planted:
+def noise_alone(rng: np.random.Generator, n: int, _noise: float) -> Planted:
     factors = draw_factors(rng, n, "corna")
     return Planted(
         rng.standard_normal((n, 8)), factors, tuple(KINDS[kind] for kind in "corna"),

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from unbraid.runs.run import Run, load_run
     from unbraid.runs.score_encoder import score_encoder
     from unbraid.scoring.card import ScoreCard
+    from unbraid.scoring.diagnose import diagnose
+    from unbraid.scoring.diagnosis import Diagnosis
     from unbraid.scoring.score import score
     from unbraid.scoring.stress import stress
     from unbraid.studies.compare_models import compare
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 __version__: str  # looked up on first use, as the names below
 
 __all__ = [
+    "Diagnosis",
     "Representation",
     "Run",
     "ScoreCard",
@@ -29,6 +32,7 @@ __all__ = [
     "compare",
     "continue_run",
     "datasets",
+    "diagnose",
     "families",
     "fit",
     "load_run",
@@ -43,12 +47,14 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Diagnosis": "unbraid.scoring.diagnosis",
     "Representation": "unbraid.data",
     "Run": "unbraid.runs.run",
     "ScoreCard": "unbraid.scoring.card",
     "Study": "unbraid.studies.study",
     "compare": "unbraid.studies.compare_models",
     "continue_run": "unbraid.training.continuing",
+    "diagnose": "unbraid.scoring.diagnose",
     "fit": "unbraid.fitting.fit",
     "load_run": "unbraid.runs.run",
     "rank": "unbraid.studies.rank_models",

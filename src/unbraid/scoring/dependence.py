@@ -21,9 +21,27 @@ def note_on_neighbours(representation: Representation, *, null: bool, confidence
     a grid, are alike for that reason alone: then codes count by what is left of them among rows of equal factors.
     """
     affected = [word for word, applies in (("p-values", null), ("intervals", confidence)) if applies]
-    least = max(ALIKE, SPREADS / np.sqrt(max(len(representation), 1)))
-    if not affected or not representation.names or representation.groups is not None or len(representation) < 3:
+    strongest = _strongest_neighbours(representation) if affected else None
+    if strongest is None:
         return ()
+    advice = "give groups= (--groups)"
+    advice += ", or of a time series null='shift' (--null shift)" if null else ""
+    return (
+        f"neighbouring rows are alike (autocorrelation {strongest}), and {' and '.join(affected)} take rows as "
+        f"independent; {advice}",
+    )
+
+
+def neighbours_alike(representation: Representation) -> bool:
+    """Whether rows without groups depend on their neighbours, as those of a time series."""
+    return _strongest_neighbours(representation) is not None
+
+
+def _strongest_neighbours(representation: Representation) -> str | None:
+    """The largest autocorrelations of codes and of factors, in words, where both matter."""
+    least = max(ALIKE, SPREADS / np.sqrt(max(len(representation), 1)))
+    if not representation.names or representation.groups is not None or len(representation) < 3:
+        return None
     of_factors = np.array([_autocorrelation(columns) for columns in _as_columns(representation)])
     equal = (representation.factors[1:] == representation.factors[:-1]).all(axis=1)
     runs = None
@@ -31,18 +49,13 @@ def note_on_neighbours(representation: Representation, *, null: bool, confidence
         if equal.mean() > 0.1:
             runs = np.append(0, np.cumsum(~equal))
         elif len(representation.names) > 1:
-            return ()
+            return None
     of_codes = _of_codes(representation, runs)
     if of_factors.max() < least or of_codes.max(initial=0.0) < least:
-        return ()
+        return None
     code, factor = int(of_codes.argmax()), int(of_factors.argmax())
-    strength = f"{of_codes[code]:.2f} of {representation.code_labels()[code]}, {of_factors[factor]:.2f} of "
-    advice = "give groups= (--groups)"
-    advice += ", or of a time series null='shift' (--null shift)" if null else ""
-    return (
-        f"neighbouring rows are alike (autocorrelation {strength}{representation.names[factor]}), and "
-        f"{' and '.join(affected)} take rows as independent; {advice}",
-    )
+    name = representation.names[factor]
+    return f"{of_codes[code]:.2f} of {representation.code_labels()[code]}, {of_factors[factor]:.2f} of {name}"
 
 
 def with_repeats_as_groups(representation: Representation) -> Representation:
