@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from keyword import iskeyword
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat, StringConstraints, ValidationError
@@ -23,6 +23,7 @@ LONGEST_TEXT = 100_000
 Text: TypeAlias = Annotated[str, StringConstraints(max_length=LONGEST_TEXT)]
 Name: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
 Count: TypeAlias = Annotated[int, Field(ge=0, lt=1 << 62)]
+Column: TypeAlias = Annotated[str, StringConstraints(pattern="^[0-9]{1,12}$")]
 Digest: TypeAlias = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
 OF_CODE = ("source", "package")
 # Options of a command that a page shows to be run again: none of them makes it execute anything.
@@ -174,6 +175,46 @@ class SavedDecision(_Part):
     factors: Annotated[list[Text], Field(max_length=100_000)] | None = None  # where not all of them were scored
 
 
+FactorKind: TypeAlias = Literal["own code", "shared code", "copied", "circle", "spread", "absent", "unclear"]
+CodeKind: TypeAlias = Literal["dead", "one factor", "several factors", "none of these factors"]
+Mixture: TypeAlias = Literal["linear", "curved", ""]
+
+
+class SavedFactorDiagnosis(_Part):
+    kind: FactorKind
+    codes: Annotated[list[Count], Field(max_length=100_000)]
+    strength: FiniteFloat
+    chance: Share
+    p: Share
+    share: Share
+    stability: Share
+    mixture: Mixture
+    others: Annotated[list[Text], Field(max_length=100_000)]
+    measure: Text
+    detail: Text
+    unwanted: bool
+    text: Text
+
+
+class SavedCodeDiagnosis(_Part):
+    kind: CodeKind
+    factors: Annotated[dict[Text, Share], Field(max_length=100_000)]
+
+
+class SavedDiagnosis(_Part):
+    """Which factors are in the codes, and where."""
+
+    n_samples: Count
+    n_codes: Count
+    code_names: Annotated[list[Text], Field(max_length=1_000_000)]
+    factors: Annotated[dict[Text, SavedFactorDiagnosis], Field(max_length=100_000)]
+    codes: Annotated[
+        dict[Annotated[str, StringConstraints(pattern="^[0-9]{1,12}$")], SavedCodeDiagnosis],
+        Field(max_length=1_000_000),
+    ]
+    notes: Annotated[list[Text], Field(max_length=1000)]
+
+
 class SavedScores(_Part):
     """The content of a file of scores, checked."""
 
@@ -186,6 +227,7 @@ class SavedScores(_Part):
     skipped: Annotated[dict[Name, Text], Field(max_length=1000)]  # metrics that have no meaning there, and why
     failed: Annotated[dict[Name, SavedFailure], Field(max_length=1000)] = Field(default_factory=dict)
     computed_with: Annotated[dict[Name, SavedDecision], Field(max_length=3000)] = Field(default_factory=dict)
+    diagnosis: SavedDiagnosis | None = None
 
     def decisions(self) -> dict[str, dict[str, Any]]:
         """`computed_with` as plain data, without what a metric does not depend on."""

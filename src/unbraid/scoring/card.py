@@ -4,6 +4,7 @@ import json
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, make_dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -37,6 +38,7 @@ from unbraid.metrics._shared.metric_arguments import find_metric
 from unbraid.metrics._shared.provenance import of_another_version
 from unbraid.metrics._shared.resampling import UNCHECKED, Resampling
 from unbraid.scoring.baselines import baseline_notes
+from unbraid.scoring.diagnosis import Diagnosis, diagnosis_of
 from unbraid.scoring.interval import Interval, Intervals, rows_needed
 from unbraid.scoring.null import Null
 from unbraid.scoring.unwanted import factor_of, row_of_unwanted
@@ -209,6 +211,15 @@ class ScoreCard(Mapping[str, Any]):
     of_codes: int | None = None  # how many were scored, where `representation` holds those that matter
     wide_codes: Any = field(default=None, repr=False)  # all of these, which no file holds
     options: tuple[str, ...] = ()  # of the command that scored the file at `path`: its labels, and what they are
+    diagnosing: Callable[[], Diagnosis] | None = field(default=None, repr=False)
+
+    @cached_property
+    def diagnosis(self) -> Diagnosis | None:
+        """Which factors are in the codes, where, and what is wrong; None of a card that was read without it.
+
+        As `unbraid.diagnose` of the same codes, factors and seed, computed when it is first asked for.
+        """
+        return None if self.diagnosing is None else self.diagnosing()
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -282,8 +293,13 @@ class ScoreCard(Mapping[str, Any]):
             **({"footnotes": {note: list(of) for note, of in footnotes.items()}} if footnotes else {}),
             "skipped": dict(self.skipped),
             **({"failed": {name: asdict(each) for name, each in self.failed.items()}} if self.failed else {}),
+            **({"diagnosis": known.to_dict()} if (known := self._known_diagnosis()) is not None else {}),
             "computed_with": {name: {**factors, **each} for name, each in self.computed_with.items()},
         }
+
+    def _known_diagnosis(self) -> Diagnosis | None:
+        """The diagnosis, where it was asked for before."""
+        return self.__dict__.get("diagnosis")
 
     def contents(self) -> dict[str, Any]:
         """What a page shows of the card, as a plain dictionary; see `unbraid.scoring.score_page`."""
@@ -293,6 +309,7 @@ class ScoreCard(Mapping[str, Any]):
             "representation": self.representation,
             "scored": {name: {**scored.contents(), "notes": notes[name]} for name, scored in self.scored.items()},
             "notes": self.note_lines(),
+            "diagnosis": self.diagnosis,
             "skipped": dict(self.skipped),
             "failed": {name: each.reason for name, each in self.failed.items()},
             "seed": self.seed,
@@ -466,6 +483,7 @@ class ScoreCard(Mapping[str, Any]):
         """
         suffix = Path(path).suffix
         if suffix == ".json":
+            _ = self.diagnosis  # which belongs into the file
             return json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
         if suffix == ".html":
             from unbraid.scoring.score_page import page
@@ -510,6 +528,7 @@ class ScoreCard(Mapping[str, Any]):
             chosen_factors=tuple(saved.input.chosen_factors), failed=failed, computed_with=saved.decisions(),
             described=saved.input.model_dump(exclude_unset=True), of_codes=saved.input.of_codes,
             options=tuple(saved.input.options),
+            diagnosing=None if saved.diagnosis is None else partial(diagnosis_of, saved.diagnosis),
         )  # fmt: skip
 
     def skipped_by_reason(self) -> dict[str, list[str]]:
@@ -586,7 +605,9 @@ def without_samples(card: ScoreCard) -> ScoreCard:
     """The same card with no codes and factors in memory, as one that was read without them."""
     described = card._input()
     empty = _without_rows(SavedInput.model_validate(described))
-    return replace(card, described=described, representation=empty, wide_codes=None)
+    known = card._known_diagnosis()
+    diagnosing = None if known is None else partial(Diagnosis, **vars(known))
+    return replace(card, described=described, representation=empty, wide_codes=None, diagnosing=diagnosing)
 
 
 def fields_of(result: Any) -> list[tuple[str, Any]]:

@@ -12,6 +12,7 @@ from unbraid.base.types import ArrayLike, BoolArray, FloatArray, IntArray
 from unbraid.data import Representation
 from unbraid.data.labels import read_labels
 from unbraid.data.representation import INFORMATIVE
+from unbraid.files.score_file import FactorKind
 from unbraid.scoring.dependence import neighbours_alike, with_repeats_as_groups
 from unbraid.scoring.diagnosis import (
     LIKELY,
@@ -19,7 +20,6 @@ from unbraid.scoring.diagnosis import (
     CodeDiagnosis,
     Diagnosis,
     FactorDiagnosis,
-    FactorKind,
     code_words,
     joined_words,
 )

@@ -2,14 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from unbraid.base.counted import counted
 from unbraid.base.types import DataFrame
+from unbraid.files.score_file import CodeKind, FactorKind, Mixture, SavedDiagnosis
 
-FactorKind: TypeAlias = Literal["own code", "shared code", "copied", "circle", "spread", "absent", "unclear"]
-CodeKind: TypeAlias = Literal["dead", "one factor", "several factors", "none of these factors"]
-Mixture: TypeAlias = Literal["linear", "curved"]
 SURE, LIKELY = 0.9, 0.7  # shares of resamples: from which on no "probably" is said, and below which "unclear"
 MOST_LISTED = 6  # codes or factors in one line
 # What a factor is called in the line that sums up, by its kind.
@@ -56,7 +54,7 @@ class FactorDiagnosis:
     p: float = 1.0
     share: float = 0.0
     stability: float = 1.0
-    mixture: Mixture | Literal[""] = ""
+    mixture: Mixture = ""
     others: tuple[str, ...] = ()
     measure: str = "R²"
     detail: str = ""
@@ -171,6 +169,16 @@ class Diagnosis:
 
     def _listed(self, codes: Sequence[int]) -> str:
         return code_words(codes, self.code_names)
+
+
+def diagnosis_of(saved: SavedDiagnosis) -> Diagnosis:
+    """What `Diagnosis.to_dict` wrote, read again."""
+    factors = {
+        name: FactorDiagnosis(**{**dict(each), "codes": tuple(each.codes), "others": tuple(each.others)})
+        for name, each in saved.factors.items()
+    }
+    codes = {int(code): CodeDiagnosis(each.kind, dict(each.factors)) for code, each in saved.codes.items()}
+    return Diagnosis(factors, codes, saved.n_samples, saved.n_codes, tuple(saved.code_names), tuple(saved.notes))
 
 
 def code_words(codes: Sequence[int], names: Sequence[str] = ()) -> str:

@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from unbraid.base.arguments import check_number, check_whole
@@ -22,6 +23,8 @@ from unbraid.scoring.card import COLUMNS, ON_ERROR, FailedMetric, ScoreCard, Sco
 from unbraid.scoring.card_memory import check_memory_of_scores
 from unbraid.scoring.columnwise import notes_on_signs, score_wide
 from unbraid.scoring.dependence import note_on_neighbours
+from unbraid.scoring.diagnose import diagnose_columns, diagnose_representation
+from unbraid.scoring.diagnosis import Diagnosis
 from unbraid.scoring.engine import Gap, Objects, score_each
 from unbraid.scoring.interval import FEWEST_GROUPS, FEWEST_ROWS
 from unbraid.scoring.named_blocks import Blocks
@@ -33,6 +36,7 @@ from unbraid.scoring.unwanted import row_against_null, row_of_unwanted
 Named: TypeAlias = str | Metric | Callable[..., Any]
 Value = TypeVar("Value")
 
+NO_METRICS = "none"  # the diagnosis alone
 UNKEPT = "an array or a function"  # in place of `held_out` that was not given as text
 FEWEST_PARTS = 2  # whose spread can be told
 
@@ -64,10 +68,10 @@ def score(
             objects with an index are matched by it; all else goes by position.
         metrics: ids of `unbraid.metrics.METRICS`, with arguments where others than the defaults are meant,
             "mig(bins=10)"; names of its `PRESETS`, which answer one question each ("standard", "identifiability",
-            "disentanglement", "symmetry", "all", ...), or take little time ("fast"). A function of your own is taken as
-            well, itself or as "package.module:function": from (codes, factors) to a number or a Result with a `score`,
-            higher is better; `unbraid.metrics.custom_metric` says another direction, and so does
-            "package.module:function(direction=lower)".
+            "disentanglement", "symmetry", "all", ...), or take little time ("fast"); "none" for the diagnosis alone. A
+            function of your own is taken as well, itself or as "package.module:function": from (codes, factors) to a
+            number or a Result with a `score`, higher is better; `unbraid.metrics.custom_metric` says another direction,
+            and so does "package.module:function(direction=lower)".
         seed: same seed, same numbers.
         confidence: such as 0.95: an interval for every number, which holds the mean of the metric over fresh samples of
             as many rows from the same source, from the scores of parts of the rows; (0.95, 20) takes 20 parts.
@@ -97,9 +101,10 @@ def score(
             in `code_blocks`: every metric sees one code for each unit, its first principal component.
 
     Returns:
-        ScoreCard. What has no meaning on this input is under `skipped` with the reason. Of a Representation without
-        factors that is every metric that needs them. What raised an error is under `failed`, likewise; a null, an
-        interval or a baseline's score that could not be computed is missing from its metric, whose `notes` say why.
+        ScoreCard. `card.diagnosis` says which factors are in the codes, where, and what is wrong (see
+        `unbraid.diagnose`). What has no meaning on this input is under `skipped` with the reason. Of a Representation
+        without factors that is every metric that needs them. What raised an error is under `failed`, likewise; a null,
+        an interval or a baseline's score that could not be computed is missing from its metric, whose `notes` say why.
 
     Raises:
         TypeError: `description` has a name that `Representation.of` does not.
@@ -126,7 +131,16 @@ def score(
     outcomes = [_compute(view) for view in views]
     _refuse_nothing(outcomes, plan.representation)
     outcomes = [_compare(view, outcome, data, plan, interval) for view, outcome in zip(views, outcomes, strict=True)]
-    return _make_card(data, plan, outcomes, seed)
+    card = _make_card(data, plan, outcomes, seed)
+    return replace(card, diagnosing=_diagnosing(data, rows, seed))
+
+
+def _diagnosing(data: Data, rows: Rows, seed: int) -> Callable[[], Diagnosis] | None:
+    """What makes the diagnosis of the card, where there are factors."""
+    if not data.every.names:
+        return None
+    every = replace(data.every, orbits=None)
+    return partial(diagnose_representation, every, seed=seed, unwanted=tuple(rows.unwanted))
 
 
 def _check_arguments(seed: int, null: int | str, baselines: Baselines | None, on_error: str) -> None:
@@ -150,7 +164,8 @@ def _score_columns(rows: Rows, metrics: Named | Sequence[Named], settings: Score
     chosen, failing = choose(trusting(metrics)), settings.on_error
     card = score_wide(rows.codes, rows.factors, chosen, seed=settings.seed, failing=failing, **rows.description)
     scored = card.representation
-    return replace(card, representation=replace(scored, notes=(*rows.notes, *scored.notes)))
+    diagnosing = partial(diagnose_columns, rows.codes, rows.factors, seed=settings.seed, **rows.description)
+    return replace(card, representation=replace(scored, notes=(*rows.notes, *scored.notes)), diagnosing=diagnosing)
 
 
 class _Plan(NamedTuple):
@@ -256,7 +271,7 @@ def _refuse_nothing(outcomes: Sequence[_Outcome], representation: Representation
     Raises:
         ValueError: no metric has a score.
     """
-    if any(outcome.scored for outcome in outcomes):
+    if any(outcome.scored for outcome in outcomes) or (not any(map(any, outcomes)) and representation.names):
         return
     if not representation.names:
         how = "`unbraid score` takes --labels, and --html for a page"
@@ -356,6 +371,8 @@ def choose(metrics: Named | Sequence[Named], blocks: Blocks | None = None) -> di
     if metrics is None or isinstance(metrics, bool | int | float):
         raise ValueError(f"metrics must be a name, a function or a list of such; got {metrics!r}")
     requested = [metrics] if isinstance(metrics, str | Metric) or callable(metrics) else list(metrics)
+    if requested == [NO_METRICS]:
+        return {}
     if not requested:
         raise ValueError("metrics is empty; name at least one, or say 'all'")
     rows = {} if blocks is None else blocks.rows
