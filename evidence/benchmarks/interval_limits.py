@@ -1,7 +1,7 @@
 """How often intervals hold the mean where they are hard: `r2` of heavy-tailed codes, metrics of a few groups of rows.
 
     python evidence/benchmarks/interval_limits.py --samples 20         a piece of it
-    python evidence/benchmarks/interval_limits.py tails new-tails      tables of docs/how-sure.md: minutes of one core
+    python evidence/benchmarks/interval_limits.py tails                the table of docs/how-sure.md: ten minutes of a core
     python evidence/benchmarks/interval_limits.py groups               half an hour
 
 An interval should hold the mean of the scores of all samples. `r2` gives none where a code or a continuous factor has
@@ -20,51 +20,50 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "
 import numpy as np
 
 from unbraid import Representation
+from unbraid.base.types import FloatArray
 from unbraid.scoring.engine import score_each
 from unbraid.scoring.score import choose
 from unbraid.scoring.uncertainty import ScoreSettings, with_intervals
 
 MORE = 3  # samples without interval for each with one, for the mean
-NEW_TAILS = ("normal", "uniform", "laplace", "t5", "t3", "lognormal", "outliers")
-TAILS = ("normal", "exponential", "t5", "t3", "t2", "lognormal", "lognormal factors")
+LIGHT = ("normal", "uniform", "levels", "t10")
+HEAVY = ("t5", "t4", "t3", "t2", "lognormal", "pareto", "entries 1", "entries 5", "rows 1", "rows 5")
+ELSEWHERE = ("t10 both", "t3 factors", "lognormal factors", "t3 both")
 GROUPS = ("constant", "one constant", "offsets", "unequal shares")
+LEVELS = np.array([3, 5, 8])
+
+
+def draw_values(tails: str, shape: tuple[int, int], rng: np.random.Generator) -> FloatArray:
+    """Values (n, d) of these tails; "entries 5" and "rows 5" are normal ones, ten times as large in 5 of 100."""
+    kind, _, percent = tails.partition(" ")
+    if kind in ("entries", "rows"):
+        outlying = rng.random(shape if kind == "entries" else (shape[0], 1)) < int(percent) / 100
+        return rng.standard_normal(shape) * np.where(outlying, 10, 1)
+    if kind[0] == "t":
+        return rng.standard_t(int(kind[1:]), shape)
+    return {
+        "normal": rng.standard_normal,
+        "uniform": lambda shape: rng.uniform(-1.7, 1.7, shape),
+        "lognormal": lambda shape: rng.lognormal(size=shape),
+        "pareto": lambda shape: rng.pareto(3, shape),
+    }[kind](shape)
 
 
 def heavy(tails: str, n_rows: int, rng: np.random.Generator) -> Representation:
-    """Three normal factors in the first of five codes with noise of these tails."""
-    factors, shape = rng.standard_normal((n_rows, 3)), (n_rows, 5)
-    if tails == "normal":
-        noise = rng.standard_normal(shape)
-    elif tails == "exponential":
-        noise = rng.exponential(size=shape)
-    elif tails.startswith("t"):
-        noise = rng.standard_t(int(tails[1:]), shape)
-    else:
-        noise = rng.lognormal(size=shape) if tails == "lognormal" else rng.standard_normal(shape)
-    codes = 0.7 * noise
-    codes[:, :3] += factors
-    factors = np.exp(factors) if tails == "lognormal factors" else factors
-    return Representation(codes, factors, kinds=("continuous",) * 3)
+    """A code for each of three factors, two that mix them and two of noise; no rule was chosen on it.
 
-
-def mixed(tails: str, n_rows: int, rng: np.random.Generator) -> Representation:
-    """Two uniform and two normal factors, mixed into six codes, with noise of these tails; no rule was chosen on it.
-
-    "outliers" is normal noise that is ten times as large in one of 100 entries.
+    Noise has these tails; with "factors" factors have them instead, with "both" both. Of "levels" factors have 3, 5 and
+    8 levels.
     """
-    factors = np.column_stack([rng.uniform(-1.7, 1.7, (n_rows, 2)), rng.standard_normal((n_rows, 2))])
-    shape = (n_rows, 6)
-    noise = {
-        "normal": rng.standard_normal,
-        "uniform": lambda shape: rng.uniform(-1.7, 1.7, shape),
-        "laplace": lambda shape: rng.laplace(size=shape),
-        "t5": lambda shape: rng.standard_t(5, shape),
-        "t3": lambda shape: rng.standard_t(3, shape),
-        "lognormal": lambda shape: rng.lognormal(size=shape),
-        "outliers": lambda shape: rng.standard_normal(shape) * np.where(rng.random(shape) < 0.01, 10, 1),
-    }[tails](shape)
-    mixing = np.random.default_rng(11).standard_normal((4, 6)) / 2
-    return Representation(factors @ mixing + 0.5 * noise, factors, kinds=("continuous",) * 4)
+    kind, _, where = tails.partition(" ")
+    of_factors = kind if where in ("factors", "both") else "normal"
+    of_noise = "normal" if where == "factors" or kind == "levels" else kind if where == "both" else tails
+    factors = draw_values(of_factors, (n_rows, 3), rng)
+    if kind == "levels":
+        factors = rng.integers(0, LEVELS, (n_rows, 3)) / np.sqrt((LEVELS**2 - 1) / 12)
+    mixed = [factors @ [0.8, -0.5, 0.3], factors @ [-0.4, 0.6, 0.7]]
+    codes = np.column_stack([factors, *mixed, np.zeros((n_rows, 2))]) + 0.5 * draw_values(of_noise, (n_rows, 7), rng)
+    return Representation(codes, factors, kinds=(("ordinal" if kind == "levels" else "continuous"),) * 3)
 
 
 def grouped(how: str, n_groups: int, rng: np.random.Generator) -> Representation:
@@ -114,8 +113,7 @@ def measure(
 
 
 TABLES = {
-    "tails": (("r2",), heavy, (60, 300, 3000), TAILS),
-    "new-tails": (("r2",), mixed, (60, 300, 3000), NEW_TAILS),
+    "tails": (("r2",), heavy, (60, 300, 3000), LIGHT + HEAVY + ELSEWHERE),
     "groups": (("mig", "sap"), grouped, (15, 30, 60), GROUPS),
 }
 

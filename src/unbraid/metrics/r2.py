@@ -24,10 +24,9 @@ from unbraid.metrics._solvers.network import perceptron
 Regressor: TypeAlias = Literal["linear", "kernel", "mlp"]
 HIDDEN = 256
 # Of tails heavier than these, intervals held the mean in as few as 17 of 100 samples: benchmarks/interval_limits.py.
-LEAST_TAILS = 6  # excess kurtosis on few rows, that of an exponential distribution
-ROWS_PER_TAILS = 200  # for each further one
-TAIL_INDEX = 4  # without a fourth moment of the codes the variance of R^2 is infinite
-FEW_ROWS, ON_FEW, CONFIDENCE = 100, 0.99, 0.95  # on few rows the largest of normal codes fall off like that, too
+MOST_EXCESS = 7  # excess kurtosis, which 60 rows of ten columns by Student's t of ten degrees exceed in 4 of 100
+ROWS_OF_MOST = 1000  # beyond as many it may grow by their cube root, as in samples by Student's t of three degrees
+ROUNDING = 1e-9  # residuals of a code of variance 1 that is linear in the factors
 ROWS_PER_CODE = 2  # fewer training rows for each code, and least squares mostly fits noise
 
 
@@ -200,42 +199,23 @@ def _luck(fit: FloatArray, rest: FloatArray) -> tuple[float, float]:
 def heavy_tails(inputs: Inputs) -> str:
     """Which code or continuous factor has so heavy tails that parts of the rows do not show how far R^2 strays.
 
-    Either a few rows far out, by the excess kurtosis; or many, by the tail index: the upper confidence limit of Hill's
-    estimate from the square root of n largest absolute values lies below 4.
+    By the largest excess kurtosis of continuous factors, and of what is left of codes after least squares on all
+    factors: what factors explain of a code would hide the tails of its noise.
     """
     continuous = [factor for factor, kind in enumerate(inputs.kinds) if kind == "continuous"]
     names = [*(f"code {code}" for code in range(inputs.n_codes)), *(f"factor {factor}" for factor in continuous)]
-    columns = standardised(np.column_stack([inputs.codes, inputs.factors[:, continuous]]))
-    rows, n_largest = f"{inputs.n_samples:,} rows", round(math.sqrt(inputs.n_samples))
-    most = max(LEAST_TAILS, inputs.n_samples / ROWS_PER_TAILS)
-    excess, index = np.mean(columns**4, axis=0) - 3, tail_index(columns, n_largest)
-    if excess.max() > most:
-        name, why = names[excess.argmax()], f"excess kurtosis {excess.max():.0f}; an interval takes {most:.0f} or less"
-    elif index.min() * _above(n_largest, ON_FEW if inputs.n_samples < FEW_ROWS else CONFIDENCE) < TAIL_INDEX:
-        name = names[index.argmin()]
-        why = f"tail index {index.min():.1f} by the {n_largest} largest values, clearly below {TAIL_INDEX}"
-    else:
+    factors, codes = as_blocks(inputs).columns, standardised(inputs.codes)
+    residuals = codes - least_squares(factors, codes, factors)
+    residuals[:, np.abs(residuals).max(axis=0) < ROUNDING] = 0.0
+    excess = np.mean(standardised(np.column_stack([residuals, inputs.factors[:, continuous]])) ** 4, axis=0) - 3
+    most = MOST_EXCESS * max(1.0, (inputs.n_samples / ROWS_OF_MOST) ** (1 / 3))
+    if excess.max() <= most:
         return ""
-    return f"{name} has heavy tails ({why} on {rows}): the score rests on a few extreme rows"
-
-
-def _above(n_largest: int, confidence: float) -> float:
-    """Upper confidence limit as a multiple of Hill's estimate, whose inverse is a mean of exponential variables."""
-    from scipy.special import gammaincinv  # a tenth of a second to import
-
-    return float(gammaincinv(n_largest, confidence)) / n_largest
-
-
-def tail_index(columns: FloatArray, n_largest: int) -> FloatArray:
-    """Hill's estimate for each column (n, d) from its largest absolute values: P(|x| > t) falls off as t ** -index.
-
-    Infinite where these are all equal. Reference: Hill 1975, "A Simple General Approach to Inference About the Tail of
-    a Distribution".
-    """
-    largest = np.sort(np.abs(columns), axis=0)[-n_largest - 1 :]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        excess = np.log(largest[1:] / largest[0]).mean(axis=0)
-        return np.where(largest[-1] == largest[0], np.inf, 1 / excess)
+    what = "residuals given the factors" if (column := int(excess.argmax())) < inputs.n_codes else "values"
+    return (
+        f"{names[column]} has heavy tails or outliers (excess kurtosis of its {what} {excess[column]:.1f}; an interval "
+        f"takes {most:.1f} or less on {inputs.n_samples:,} rows): the score rests on a few extreme rows"
+    )
 
 
 METRIC = Metric(
