@@ -4,7 +4,6 @@ import errno
 import json
 import os
 import random
-import re
 import resource
 import shutil
 import signal
@@ -432,19 +431,42 @@ def test_a_folder_without_records_that_the_study_does_not_list_stops_nothing(cop
     assert study_status(study.snapshots()[0]).left == 0
 
 
-def test_all_damaged_records_are_named(copy, monkeypatch):
+@pytest.mark.parametrize("name", [STATUS, CONFIG])
+def test_a_damaged_record_costs_its_own_run(whole, copy, name):
     runs = Study.load(copy / "out").runs()
-    for run in runs[1:4]:
-        (run.path / CONFIG).write_text("{")
-    with pytest.raises(ValueError, match=r"\A[^\n]*\Z") as error:
-        Study.load(copy / "out").runs()
-    assert re.findall(r"(\w+)/config.json is damaged", str(error.value)) == [run.id for run in runs[1:4]]
-    assert remembered(copy / "out") is None  # who reads all of them says it
+    shutil.copytree(runs[1].path, copy / "out/runs/0123456789abcdef")  # not of this study, and damaged as well
+    for path in (runs[1].path, copy / "out/runs/0123456789abcdef"):
+        (path / name).write_text("{")
+    said = f"{runs[1].path / name} is damaged ("
+    out, picture = str(copy / "out"), str(copy / "boxes.svg")
+    for _ in ("read", "remembered"):
+        done = CliRunner().invoke(app, ["study", "status", out, "--json", "-"])
+        rows = [(each["state"], (each["reason"] or "")[: len(said)]) for each in json.loads(done.stdout)]
+        assert (done.exit_code, rows) == (0, [("finished", ""), ("failed", said), *[("finished", "")] * 4])
+    frame, before = Study.load(out).results(), whole.results()
+    assert frame["mig.score"].drop(1).tolist() == before["mig.score"].drop(1).tolist()
+    for command in (["rank", out, "--json", "-"], ["compare", out, "--json", "-"], ["report", out],
+                    ["figure", "boxes", out, "--out", picture]):  # fmt: skip
+        done = CliRunner().invoke(app, command)
+        assert isinstance(done.exception, ModelsFailed), command
+        assert not done.exception.every
+        (line,) = done.exception.lines
+        assert line.startswith(said)
+        if "--json" in command:
+            (row,) = json.loads(done.stdout)["failed"]
+            assert row["path"] == str(runs[1].path)
+            assert row["reason"].startswith(said)
     for run in runs:
-        (run.path / CONFIG).write_text("{")
-    monkeypatch.setattr("unbraid.studies.snapshot.NAMED", 4)
-    with pytest.raises(ValueError, match="; and 2 more$"):
-        Study.load(copy / "out").runs()
+        (run.path / name).write_text("{")
+    for command in (["rank", out], ["compare", out], ["report", out], ["figure", "boxes", out, "--out", picture]):
+        done = CliRunner().invoke(app, command)
+        assert isinstance(done.exception, ModelsFailed), command
+        assert done.exception.every
+        assert done.exception.lines[0].startswith(f"{runs[0].path / name} is damaged (")
+        assert done.exception.lines[0].endswith("(and 5 more alike)")
+    for run in runs:
+        shutil.rmtree(run.path)
+    assert {each.state for each in here(copy).runs()} == {"finished"}
 
 
 def spoilt(path: Path) -> None:

@@ -80,9 +80,10 @@ def test_status_reads_again_what_changed_and_sees_its_damage(tmp_path: Path, mon
     whole, about = config.read_bytes(), config.stat()
     config.write_bytes(whole.replace(b'"steps": 6', b'"steps": 7'))
     os.utime(config, ns=(about.st_atime_ns, about.st_mtime_ns))
-    assert index.remembered(folder) is None  # who reads all of them names all that are damaged
-    with pytest.raises(ValueError, match=rf"{path.name}/config.json is damaged .its checksum"):
-        study.runs()
+    state, reason = first()
+    assert state == "failed"
+    assert str(reason).startswith(f"{config} is damaged (its checksum")
+    assert study.runs()[0].reason == reason
     config.write_bytes(whole)
     _, read = asked()
     assert read == {"study/.index.json": 1} | {f"{path.name}/{name}": 1 for name in FILES}

@@ -22,8 +22,6 @@ from unbraid.studies.study_json import AddedRecord
 if TYPE_CHECKING:
     from unbraid.studies.schema import StudyConfig
 
-NAMED = 10  # damaged files, in one line
-
 RunState: TypeAlias = Literal["finished", "diverged", "failed", "waiting"]
 
 
@@ -103,56 +101,29 @@ class StudySnapshot:
 def read_run(folder: Path, planned: Planned, requirements: Mapping[str, Decision], files: ReadOnce) -> RunView:
     """A run of the YAML, read from the study's folder; its state depends on the required scores.
 
-    A run that lacks one of its records counts as failed, as it does without its weights or codes.
-
-    Raises:
-        ValueError: a file is damaged, and no record says that the run failed.
+    A run one of whose records is missing or damaged counts as failed, as it does without its weights or codes.
     """
     path = Path(f"{folder}/{store.RUNS}/{planned.id}")  # of thousands: pathlib would parse each part again
     failure = store.read_failure(folder, planned.id, files)
-    config, status, scores, lacking = planned.config, {}, NONE, None
+    config, status, scores, damage = planned.config, {}, NONE, None
     if os.path.exists(path):
         try:
             config, status = files(read_folder, path, CONFIG, STATUS)
             scores = files(read_scores, path, SCORES)
-        except (FileNotFoundError, ValueError):
-            lacking = next((name for name in (CONFIG, STATUS) if not os.path.exists(path / name)), None)
-            if failure is None and lacking is None:
-                raise
+            damage = damage_of(path, status)
+        except (FileNotFoundError, ValueError) as error:
+            missing = next((name for name in (CONFIG, STATUS) if not os.path.exists(path / name)), None)
+            damage = str(error if missing is None else damaged(path / missing, "it is missing"))
     state: RunState = "waiting"
     reason = None
-    if failure:
-        state, reason = "failed", failure.reason
-    elif lacking:
-        state, reason = "failed", str(damaged(path / lacking, "it is missing"))
-    elif status and (damage := damage_of(path, status)):
-        state, reason = "failed", damage
+    if failure or damage:
+        state, reason = "failed", failure.reason if failure else damage
     elif status and status["state"] == "diverged":
         state, reason = "diverged", f"step {status['step']}: {status['reason']}"
     return RunView(
         planned.id, planned.family, planned.setting, planned.seed, state, reason, path,
         planned.config["hyperparameters"], {}, config, status, scores,
     ).judged(requirements)  # fmt: skip
-
-
-def read_runs(
-    folder: Path, planned: Iterable[Planned], requirements: Mapping[str, Decision], files: ReadOnce
-) -> list[RunView]:
-    """`read_run` of all runs.
-
-    Raises:
-        ValueError: files are damaged; the line names them all, or the first of very many.
-    """
-    runs, faults = [], []
-    for run in planned:
-        try:
-            runs.append(read_run(folder, run, requirements, files))
-        except ValueError as error:
-            faults.append(str(error))
-    if faults:
-        more = f"; and {len(faults) - NAMED} more" if len(faults) > NAMED else ""
-        raise ValueError("; ".join(faults[:NAMED]) + more)
-    return runs
 
 
 def failed_runs(snapshots: Collection[StudySnapshot]) -> dict[str, str]:
@@ -194,10 +165,16 @@ def no_longer_planned(folder: Path, planned: Collection[str], content: str, file
     return [
         runs / name
         for name in names
-        if not name.endswith(WORKING)
-        and all((runs / name / file).exists() for file in (CONFIG, STATUS))
-        and files(read_folder, runs / name, CONFIG, STATUS)[0]["dataset"]["content"] == content
+        if not name.endswith(WORKING) and files(_content_of_dataset, runs / name, CONFIG, STATUS) == content
     ]
+
+
+def _content_of_dataset(path: str | Path) -> str | None:
+    """Digest of the dataset that a run was trained on; None where a record is missing or damaged."""
+    try:
+        return read_folder(path)[0]["dataset"]["content"]
+    except (FileNotFoundError, ValueError):
+        return None
 
 
 def read_added(

@@ -23,7 +23,7 @@ from unbraid.studies.index import run_marks
 from unbraid.studies.run_scores import score_requirements
 from unbraid.studies.schema import StudyConfig
 from unbraid.studies.score_status import read_scores
-from unbraid.studies.snapshot import StudySnapshot, read_added, read_runs
+from unbraid.studies.snapshot import StudySnapshot, read_added, read_run
 from unbraid.studies.store import StudyEnvironment
 from unbraid.training.source import open_dataset, opened_dataset
 
@@ -164,7 +164,7 @@ class StudyPart(InFolder):
         folder, requirements = self.require_folder(), self.score_requirements()
         around, files = around or self.environment(), ReadOnce() if files is None else files
         marks = run_marks(folder)  # before the runs are read: what is written meanwhile is read again
-        runs = read_runs(folder, expand(self.config, around), requirements, files)
+        runs = [read_run(folder, planned, requirements, files) for planned in expand(self.config, around)]
         runs += read_added(folder, requirements, files, runs)
         return StudySnapshot(
             self.label, self.config, self.text, folder, self.trusted, around, requirements, runs, marks,
