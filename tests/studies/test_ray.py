@@ -251,7 +251,7 @@ def test_packs_are_as_large_as_the_share_of_each_gpu_of_the_cluster(tmp_path: Pa
     study = Study.load(written(tmp_path, text), out=tmp_path / "study")
     tasks = [
         replace(task, config={**task.config, "device": "cuda"})  # of which this machine need have none
-        for task in all_tasks(study.part(), *study.part().resolve_environment())[0]
+        for task in all_tasks(study, *study.resolve_environment())[0]
     ]
     shares = dict.fromkeys((task.id for task in tasks), 1.0)
     of = {kind: [task for task in tasks if task.config["family"] == kind] for kind in ("beta_vae", "pca")}
@@ -360,13 +360,13 @@ def test_a_dry_run_asks_the_cluster_and_not_the_machine_where_it_starts(
 
     monkeypatch.setattr("unbraid.studies.estimate.choose_device", nothing)
     study = Study.load(written(tmp_path, QUICK), out=tmp_path / "study")
-    found = estimate(study.part(), "ray", gpus_per_run=0.25)
-    assert (found.processes, found.waiting) == (1, len(planned_runs(study.part())))  # its node has one core
+    found = estimate(study, "ray", gpus_per_run=0.25)
+    assert (found.processes, found.waiting) == (1, len(planned_runs(study)))  # its node has one core
     assert "1 place of the cluster" in found.assumed
     assert min(row.seconds for row in found.rows) > 0
     assert (found.memory_each or 0) > 1 << 20
     with pytest.raises(ValueError, match="no cpu here"):
-        estimate(study.part())
+        estimate(study)
     assert not (tmp_path / "study").exists()
 
 

@@ -31,7 +31,6 @@ from unbraid.show.html import render
 from unbraid.studies.study import Study
 from unbraid.studies.study_page import duel, page_content, study_data, study_page, table
 from unbraid.studies.study_page_columns import columns, settings, values
-from unbraid.studies.study_record import StudyPart
 
 HOSTILE = "<script>alert(1)</script>"
 ENDING = "</script><img src=x onerror=alert(2)>&amp;\"'"
@@ -446,9 +445,9 @@ def test_a_study_shows_itself_by_that_table(
     study: ExampleStudy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def of(folder: Path | None) -> Study:
-        return Study(study.config, folder, "", {"": StudyPart(study.config, folder, "")})
+        return Study(study.config, folder, "")
 
-    monkeypatch.setattr(StudyPart, "snapshot", lambda _: study)
+    monkeypatch.setattr(Study, "snapshot", lambda _: study)
     monkeypatch.setattr("unbraid.studies.study.results", lambda _: study.frame)
     assert of(study.folder)._repr_html_() == table(study.config.name, study.frame)
     assert of(None)._repr_html_() == of(tmp_path / "none")._repr_html_() == table(study.config.name, None)

@@ -1,9 +1,8 @@
 """`unbraid compare`: is one of several models, or one group of the runs of a study, better than another?"""
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
@@ -46,81 +45,86 @@ if TYPE_CHECKING:
 MODELS, STUDY = "Models", "A study"  # headings of options
 
 
+Paths: TypeAlias = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="FILE...|STUDY",
+        help="Files of codes, folders of models, or a folder of them; or one study: its folder, or a table of results.",
+    ),
+]
+Factors: TypeAlias = Annotated[str | None, typer.Option(rich_help_panel=LABELS, help=FACTORS)]
+Metrics: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        rich_help_panel=MODELS,
+        help="Comma-separated metrics and presets (see `unbraid metrics`).",
+        show_default="standard",
+    ),
+]
+Level: TypeAlias = Annotated[float, typer.Option(rich_help_panel=HOW_SURE, help="Confidence level of the intervals.")]
+Paired: TypeAlias = Annotated[
+    bool | None,
+    typer.Option(
+        "--paired/--unpaired",
+        rich_help_panel=MODELS,
+        help="Whether row k of every file is the same image; default: yes if their factors match.",
+    ),
+]
+Seed: TypeAlias = Annotated[
+    int | None,
+    typer.Option(rich_help_panel=MODELS, help="Random seed; the same seed gives the same numbers.", show_default="0"),
+]
+By: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        rich_help_panel=STUDY,
+        help="Column that defines the groups: family, setting, hyper.beta, ...",
+        show_default="family",
+    ),
+]
+Columns: TypeAlias = Annotated[
+    str | None, typer.Option(rich_help_panel=STUDY, help="Comma-separated columns to compare; default the metrics.")
+]
+Over: TypeAlias = Annotated[
+    Literal["runs", "settings"] | None,
+    typer.Option(
+        rich_help_panel=STUDY,
+        help="Sampling unit: runs, or settings averaged over their seeds.",
+        show_default="runs",
+    ),
+]
+Within: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        rich_help_panel=STUDY,
+        help="Compare only groups with the same value of this column, such as dataset in a table of several studies.",
+    ),
+]
+
+
 def compare(
-    paths: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="FILE...|STUDY",
-            help="Files of codes, folders of models, or a folder of them; or one study: its folder, or a table of "
-            "results.",
-        ),
-    ],
+    paths: Paths,
     labels: LabelTable = None,
     key: Key = None,
     codes: Embedding = None,
-    factors: Annotated[str | None, typer.Option(rich_help_panel=LABELS, help=FACTORS)] = None,
+    factors: Factors = None,
     kinds: Kinds = None,
     period: Period = None,
     missing: Missing = None,
-    metrics: Annotated[
-        str | None,
-        typer.Option(
-            rich_help_panel=MODELS,
-            help="Comma-separated metrics and presets (see `unbraid metrics`).",
-            show_default="standard",
-        ),
-    ] = None,
+    metrics: Metrics = None,
     unwanted: Unwanted = None,
-    confidence: Annotated[
-        float, typer.Option(rich_help_panel=HOW_SURE, help="Confidence level of the intervals.")
-    ] = 0.95,
+    confidence: Level = 0.95,
     resamples: Resamples = None,
-    paired: Annotated[
-        bool | None,
-        typer.Option(
-            "--paired/--unpaired",
-            rich_help_panel=MODELS,
-            help="Whether row k of every file is the same image; default: yes if their factors match.",
-        ),
-    ] = None,
+    paired: Paired = None,
     weights: Weights = None,
     groups: RowGroups = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            rich_help_panel=MODELS, help="Random seed; the same seed gives the same numbers.", show_default="0"
-        ),
-    ] = None,
-    by: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            rich_help_panel=STUDY,
-            help="Column that defines the groups: family, setting, hyper.beta, ...",
-            show_default="family",
-        ),
-    ] = None,
-    columns: Annotated[
-        str | None,
-        typer.Option(rich_help_panel=STUDY, help="Comma-separated columns to compare; default the metrics."),
-    ] = None,
-    over: Annotated[
-        Literal["runs", "settings"] | None,
-        typer.Option(
-            rich_help_panel=STUDY,
-            help="Sampling unit: runs, or settings averaged over their seeds.",
-            show_default="runs",
-        ),
-    ] = None,
-    within: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            rich_help_panel=STUDY,
-            help="Compare only groups with the same value of this column; default label in a study of "
-            "several datasets, unless --by tells these apart.",
-        ),
-    ] = None,
+    seed: Seed = None,
+    by: By = None,
+    columns: Columns = None,
+    over: Over = None,
+    within: Within = None,
     csv: Csv = None,
     latex: Latex = None,
     markdown: Markdown = None,
@@ -153,61 +157,45 @@ def compare(
 
       unbraid compare study/ --by hyper.beta --columns mig.score,dci_lasso.disentanglement --csv differences.csv
 
-      unbraid compare several-datasets/ --by dataset --over settings
+      unbraid compare all-studies.csv --within dataset --over settings
     """
     to = Files(csv, latex, markdown, json, html)
-    of_models = {
-        "labels": labels, "key": key, "codes": codes, "factors": factors, "kinds": kinds, "period": period,
-        "missing": missing, "metrics": metrics, "unwanted": unwanted, "resamples": resamples, "paired": paired,
-        "weights": weights, "groups": groups, "seed": seed, "html": html,
-    }  # fmt: skip
-    of_study = {"by": by, "columns": columns, "over": over, "within": within}
+    if len(paths) == 1 and (kind := kind_of(paths[0])) in ("study", "table"):
+        of_models = {
+            "labels": labels, "key": key, "codes": codes, "factors": factors, "kinds": kinds, "period": period,
+            "missing": missing, "metrics": metrics, "unwanted": unwanted, "resamples": resamples, "paired": paired,
+            "weights": weights, "groups": groups, "seed": seed, "html": html,
+        }  # fmt: skip
+        refuse(of_models, f"is of models; {paths[0]} is a study")
+        chosen = {"by": by or "family", "columns": listed(columns) or None, "over": over or "runs", "within": within}
+        _show_groups(paths[0], kind, to, {**chosen, "confidence": confidence}, trust_code)
+        return
     from unbraid.runs.model_list import Models
 
-    if len(paths) == 1 and (kind := kind_of(paths[0])) in ("study", "table"):
-        refuse(of_models, f"is of models; {paths[0]} is a study")
-        _of_study(
-            paths[0], kind, to, by or "family", listed(columns) or None, over or "runs", within, confidence, trust_code
-        )
-        return
     models = Models(paths, codes, needed=2)
     refuse({"columns": columns}, "is for a study; these are models, of which --factors names the factors")
-    refuse({**of_study, "trust-code": trust_code}, "is for a study; these are models")
-    interval = interval_of(confidence, resamples)
-    named = None if factors is None else listed(factors)
-    unwanted_factors = listed(unwanted)
+    of_study = {"by": by, "over": over, "within": within, "trust-code": trust_code}
+    refuse(of_study, "is for a study; these are models")
     description = labels_of(
-        labels,
-        named,
-        kinds,
-        period,
-        missing,
-        weights=weights,
-        groups=groups,
-        unwanted=unwanted_factors,
-        key=key,
-        codes=codes,
-    )
-    chosen = {"metrics": listed(metrics or "standard"), "unwanted": unwanted_factors}
-    _of_models(models, description, to, chosen, interval, paired, seed)
+        labels, None if factors is None else listed(factors), kinds, period, missing, weights=weights, groups=groups,
+        unwanted=listed(unwanted), key=key, codes=codes,
+    )  # fmt: skip
+    chosen = {"metrics": listed(metrics or "standard"), "unwanted": listed(unwanted)}
+    options = {"confidence": interval_of(confidence, resamples), "seed": seed or 0, "paired": paired}
+    _show_models(models, description, to, {**chosen, **options})
 
 
-def _of_models(
-    files: "Models", description: "Labels", to: Files, chosen: dict[str, Any], interval: Any,
-    paired: bool | None, seed: int | None,
-) -> None:  # fmt: skip
+def _show_models(files: "Models", description: "Labels", to: Files, options: dict[str, Any]) -> None:
     from unbraid.files.trust import trusting
     from unbraid.runs.labelled_codes import read_labelled
     from unbraid.scoring.compare import compare as compare_models
     from unbraid.scoring.score import choose
 
-    choose(trusting(chosen["metrics"]))
+    choose(trusting(options["metrics"]))
     read = files.map(lambda path: read_labelled(path, description)[0])
     models = by_short_name({str(path): representation for path, representation in read.items()})
     with metric_progress() as progress:
-        comparison = compare_models(
-            models, confidence=interval, seed=seed or 0, paired=paired, progress=progress, **chosen
-        )
+        comparison = compare_models(models, progress=progress, **options)
     scores = Table(*comparison.table())
     paper = Table(*comparison.table(), notes=(comparison.footnote,))
     rows = [(difference.metric, difference, difference.difference) for difference in comparison.differences]
@@ -221,36 +209,29 @@ def _of_models(
     files.check()
 
 
-def _of_study(
-    path: Path, kind: PathKind, to: Files, by: str, columns: list[str] | None, over: Literal["runs", "settings"],
-    within: str | None, confidence: float, trust: list[str] | None,
-) -> None:  # fmt: skip
+def _show_groups(path: Path, kind: PathKind, to: Files, options: dict[str, Any], trust: list[str] | None) -> None:
     from unbraid.cli.study_command import opened
     from unbraid.studies.compare_models import compare
     from unbraid.studies.snapshot import check_runs, check_some_left, failed_runs
     from unbraid.studies.study_comparison import compare_runs
 
-    with (
-        nullcontext(path) if kind == "table" else opened(path, trust=trust or ()) as study,
-        stage_progress("scoring as many rows") as progress,
-    ):
-        snapshots = [] if isinstance(study, Path) else study.snapshots()
-        check_some_left(snapshots)
-        options = {"over": over, "within": within, "confidence": confidence, "progress": progress}
-        comparison = (
-            compare(study, by=by, columns=columns, **options)
-            if isinstance(study, Path)
-            else compare_runs(snapshots, by, columns, **options)
-        )
-    failures = [{"path": path, "reason": reason} for path, reason in failed_runs(snapshots).items()]
+    snapshot = None
+    if kind == "table":
+        comparison = compare(path, **options)
+    else:
+        with opened(path, trust=trust or ()) as study, stage_progress("scoring as many rows") as progress:
+            snapshot = study.snapshot()
+            check_some_left(snapshot)
+            comparison = compare_runs(snapshot, progress=progress, **options)
+    failures = [{"path": path, "reason": reason} for path, reason in failed_runs(snapshot).items()]
     rows = [(shift.column, shift, shift.shift) for shift in comparison.shifts]
     notes = [f"note: {note}" for note in comparison.notes]
     show(
-        [_means(comparison), _differences("column", "groups", confidence, rows), *notes], to,
+        [_means(comparison), _differences("column", "groups", comparison.confidence, rows), *notes], to,
         content={**comparison.to_dict(), "failed": failures}, rows=table_of(comparison.to_frame()),
         paper=Table(*comparison.table(), notes=(comparison.footnote,)),
     )  # fmt: skip
-    check_runs(snapshots)
+    check_runs(snapshot)
 
 
 def _means(comparison: "Comparison") -> Table:

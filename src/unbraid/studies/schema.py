@@ -1,6 +1,7 @@
 """The YAML of a study: its keys and values, and errors that name the key."""
 
 from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import (
@@ -20,7 +21,7 @@ from unbraid.datasets.recorded import of_everywhere
 from unbraid.files.json_records import MOST
 from unbraid.files.json_records import explain as first_fault
 from unbraid.files.trust import Trusted, code_of, is_code, trusting
-from unbraid.files.yaml_files import parse_yaml
+from unbraid.files.yaml_files import parse_yaml, read_text
 
 Count: TypeAlias = Annotated[int, Field(ge=1, le=MOST, strict=True)]
 Whole: TypeAlias = Annotated[int, Field(ge=0, le=MOST, strict=True)]
@@ -171,7 +172,7 @@ class StudyConfig(Section):
 
     name: Annotated[str, Field(min_length=1)]
     dataset: DatasetSection
-    families: list[FamilySection]  # none where models are only added
+    families: Annotated[list[FamilySection], Field(min_length=1)]
     seeds: Seeds = 1
     steps: Count = 30_000
     batch_size: Count = 64
@@ -248,6 +249,17 @@ class StudyConfig(Section):
                 {"name": family} if isinstance(family, str) else family for family in content["families"]
             ]
         return content
+
+
+def read_study(path: Path) -> tuple[StudyConfig, str]:
+    """The study in a YAML file, and the text of the file.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: as `mapping` and `checked`.
+    """
+    text, where = read_text(path), str(path)
+    return checked(StudyConfig, mapping(text, where), where), text
 
 
 def mapping(text: str, where: str) -> dict[str, Any]:
