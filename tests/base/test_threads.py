@@ -12,7 +12,7 @@ import pytest
 
 from tests.examples import grid_factors, rotated_codes
 from unbraid.base import threads
-from unbraid.base.threads import at_once, in_order, in_threads
+from unbraid.base.threads import at_once, in_threads, map_ordered
 from unbraid.metrics import (
     beta_vae_score,
     dci_boosted,
@@ -36,9 +36,10 @@ def test_results_are_in_the_order_of_their_tasks(cores: int, monkeypatch: pytest
     monkeypatch.setattr(threads, "n_cores", lambda: cores)
     in_turn: list[int] = []
 
-    def listed(work, places):
-        in_turn.extend(places)
-        return in_threads(work, in_turn)
+    def listed(work, numbered, most):
+        items = list(numbered)
+        in_turn.extend(place for _, place in items)
+        return in_threads(work, items, most)
 
     monkeypatch.setattr(threads, "in_threads", listed)
 
@@ -70,7 +71,7 @@ def test_results_come_in_the_order_of_their_tasks(
 
     tasks = [9, 1, 4, 2, 3, 1]
     variable.set("told")
-    found = list(in_order(work, tasks, most))
+    found = list(map_ordered(work, tasks, most))
     in_own_thread = threads_used > 1
     assert [(task, ten) for task, (ten, _, _) in found] == [(task, 10 * task) for task in tasks]
     assert all(told == "told" and (alone or not in_own_thread) for _, (_, alone, told) in found)

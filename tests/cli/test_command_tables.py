@@ -196,8 +196,8 @@ def test_a_folder_of_codes_whose_suffixes_are_capitals_is_read(tmp_path: Path) -
     for path in (*files, tmp_path / "notes.txt"):
         path.touch()
     assert Models([tmp_path]).paths == files
-    assert not is_path("no such.csvx", ())
-    assert is_path("no such.CSV", ())
+    assert not is_path("no such.npzx", ())
+    assert is_path("no such.NPZ", ())
 
 
 @pytest.mark.parametrize(("by", "groups"), [("folder", {"models"}), ("(low|mid|high)", {"low", "mid", "high"})])

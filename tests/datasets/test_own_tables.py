@@ -300,7 +300,7 @@ def test_the_index_of_pandas_is_no_factor(tmp_path: Path) -> None:
     frame.to_csv(tmp_path / "b.csv", sep=";", index=False)
     for name in ("a.parquet", "a.csv", "b.csv"):
         assert [column.name for column in read_table(tmp_path / name)] == ["size", "shape"], name
-        assert load(str(tmp_path / name)).space.names == ("size", "shape")
+        assert from_array(black(3), tmp_path / name).space.names == ("size", "shape")
 
 
 def test_cells_of_a_table_are_read_as_they_are_meant(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The cores of this machine, and work that is shared out among them, or among those of others."""
+"""The cores of this machine, and work that is shared out among them."""
 
 import os
 import threading
@@ -7,15 +7,13 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, closing, contextmanager
 from contextvars import ContextVar, copy_context
 from functools import cache
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 Value = TypeVar("Value")
-Work: TypeAlias = Callable[[Any, threading.Event], Any]
-Sharing: TypeAlias = Callable[[Work, Iterable[Any]], Generator[tuple[Any, Any], None, None]]
 
 
 def n_cores() -> int:
@@ -77,36 +75,27 @@ def in_threads(
 def at_once(
     work: Callable[[Task, threading.Event], Result], tasks: Sequence[Task], costs: Sequence[int]
 ) -> list[Result]:
-    """What `work` makes of each task, in the order of the tasks; as `each_of`, the costliest first."""
+    """What `work` makes of each task, in the order of the tasks; as `map_ordered`, the costliest first."""
     places = sorted(range(len(tasks)), key=lambda place: -costs[place])
-    results = dict(each_of(lambda place, stopped: work(tasks[place], stopped), places))
+    results = dict(map_ordered(lambda place, stopped: work(tasks[place], stopped), places))
     return [results[place] for place in range(len(tasks))]
 
 
-def each_of(work: Callable[[Task, threading.Event], Result], tasks: Iterable[Task]) -> Iterator[tuple[Task, Result]]:
-    """As `in_threads`; on one core, and within its work, in the caller's own thread, in the order of the tasks."""
-    if n_cores() == 1 or _WITHIN.get() is not None:
-        yield from _one_by_one(work, tasks)
-        return
-    with closing(in_threads(work, tasks)) as done:
-        yield from done
-
-
-def in_order(
-    work: Callable[[Task, threading.Event], Result], tasks: Sequence[Task], most: int
+def map_ordered(
+    work: Callable[[Task, threading.Event], Result], tasks: Iterable[Task], most: int | None = None
 ) -> Generator[tuple[Task, Result], None, None]:
-    """As `each_of`, in the order of the tasks, at most `most` at a time: with 1 in the caller's own thread."""
-    if min(n_cores(), most) == 1 or _WITHIN.get() is not None:
+    """As `in_threads`, in the order of the tasks; with one thread, and within its work, in the caller's own thread."""
+    if 1 in (n_cores(), most) or _WITHIN.get() is not None:
         with one_blas_thread():  # the same bits as in threads
             yield from _one_by_one(work, tasks)
         return
-    done, due = dict[int, Result](), 0
-    places = range(len(tasks))
-    with closing(in_threads(lambda place, stopped: work(tasks[place], stopped), places, most)) as unordered:
-        for place, result in unordered:
-            done[place] = result
+    done, due = dict[int, tuple[Task, Result]](), 0
+    numbered = enumerate(tasks)
+    with closing(in_threads(lambda item, stopped: work(item[1], stopped), numbered, most)) as unordered:
+        for (place, task), result in unordered:
+            done[place] = task, result
             while due in done:
-                yield tasks[due], done.pop(due)
+                yield done.pop(due)
                 due += 1
 
 
@@ -137,13 +126,6 @@ def go_on(stopped: threading.Event) -> None:
         raise Stopped
 
 
-def shared_out(
-    work: Callable[[Task, threading.Event], Result], tasks: Iterable[Task]
-) -> Generator[tuple[Task, Result], None, None]:
-    """As `in_threads`, unless `sharing` says how else; `work` is a function of a module, and tasks are tuples."""
-    return _SHARING.get()(work, tasks)
-
-
 @contextmanager
 def within(variable: ContextVar[Value], value: Value) -> Iterator[None]:
     """While the block runs, the variable has this value."""
@@ -154,13 +136,7 @@ def within(variable: ContextVar[Value], value: Value) -> Iterator[None]:
         variable.reset(before)
 
 
-def sharing(share_out: Sharing) -> AbstractContextManager[None]:
-    """While the block runs, `shared_out` shares work out in this way, such as among the nodes of a cluster."""
-    return within(_SHARING, share_out)
-
-
 _WITHIN: ContextVar[threading.Event | None] = ContextVar("stops_work_in_threads", default=None)
-_SHARING: ContextVar[Sharing] = ContextVar("sharing", default=in_threads)
 
 
 def _done(running: dict[Future[Result], Task]) -> Generator[tuple[Task, Result], None, None]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from unbraid.runs.model_list import Models
 
 # Headings of options.
-UDR, FILES, STUDY, MACHINES = "How models are compared", "Files and models", "A study", "Where"
+UDR, FILES, STUDY = "How models are compared", "Files and models", "A study"
 
 
 Paths: TypeAlias = Annotated[
@@ -110,14 +110,6 @@ MetricColumn: TypeAlias = Annotated[
         help="Column by which to check that seeds matter, such as mig.score. It changes no rank.",
     ),
 ]
-Executor: TypeAlias = Annotated[
-    Literal["local", "ray"],
-    typer.Option(rich_help_panel=MACHINES, help="Where models are compared: on this machine, or on a Ray cluster."),
-]
-Address: TypeAlias = Annotated[
-    str | None,
-    typer.Option(rich_help_panel=MACHINES, help="With --executor ray: of the cluster, auto (default) or host:port."),
-]
 Rows: TypeAlias = Annotated[
     int | None,
     typer.Option(rich_help_panel=OUTPUT, help="Number of models in the table; default all files, or 20 of a study."),
@@ -138,8 +130,6 @@ def rank(
     seed: Seed = None,
     untrained: Untrained = None,
     metric: MetricColumn = None,
-    executor: Executor = "local",
-    address: Address = None,
     rows: Rows = None,
     csv: Csv = None,
     latex: Latex = None,
@@ -174,16 +164,14 @@ def rank(
       unbraid rank runs/*.npz --alpha cv --informative kl --json ranking.json
 
       unbraid rank activations/*.npz --similarity pearson --top 10
-
-      unbraid rank study/ --executor ray --address auto
     """
     from unbraid.runs.foreign_models import check_not_fitted
-    from unbraid.studies.rank_models import executed
+    from unbraid.runs.model_list import Models
     from unbraid.studies.store import is_study
 
     if rows is not None and rows < 1:
         raise ValueError(f"--rows must be at least 1; got {rows}")
-    to, where = Files(csv, latex, markdown, json, html), executed(executor, address, top)
+    to = Files(csv, latex, markdown, json, html)
     options = {
         "similarity": similarity, "alpha": None if alpha is None else penalty(alpha), "informative": informative,
         "kl_threshold": kl_threshold, "n_comparisons": n_comparisons, "seed": seed,
@@ -191,9 +179,9 @@ def rank(
     options = {name: value for name, value in options.items() if value is not None}
     study = next(filter(is_study, paths), None)
     if study is None:
+        files = Models(paths, codes, needed=2)
         refuse({"compare": compare, "metric": metric, "trust-code": trust_code}, "is for a study; these are files")
-        with where:
-            _rank_files(paths, codes, by, top, untrained or [], options, rows, to)
+        _rank_files(files, codes, by, top, untrained or [], options, rows, to)
         return
     if len(paths) > 1:
         check_not_fitted(study)
@@ -204,19 +192,17 @@ def rank(
     if similarity == "pearson":
         raise ValueError(f"--similarity pearson needs --top, which is for files; {study} is a study")
     options |= {} if compare is None else {"compare": compare}
-    with where:
-        _rank_study(study, options, metric, rows or 20, to, trust_code)
+    _rank_study(study, options, metric, rows or 20, to, trust_code)
 
 
 def _rank_files(
-    paths: list[Path], codes: str | None, by: str | None, top: int | None, untrained: list[Path],
+    files: "Models", codes: str | None, by: str | None, top: int | None, untrained: list[Path],
     options: dict[str, Any], n_rows: int | None, to: Files,
 ) -> None:  # fmt: skip
     from unbraid.ranking.ranking_page import ranking_page
     from unbraid.ranking.verdicts import group_verdicts, model_verdict
     from unbraid.runs.model_list import Models
 
-    files = Models(paths, codes, needed=2)
     if len(files) < 2:
         raise ValueError(f"rank compares models with each other; give two or more files (got {len(files)})")
     ranking = _ranked(files, codes, by, top, Models(untrained, codes, strict=True).paths, options)

@@ -387,52 +387,11 @@ class Representation(Shown):
             >>> held.notes[0]
             '3 of 4 rows are scored, those that lack no label (missing: shape 1)'
         """
-        rows = {"codes": codes, "labels": labels, "log_variances": log_variances, "prior_kl": prior_kl}
-        rows, notes = match_rows({**rows, "weights": weights, "groups": groups}, key)
-        codes, labels, log_variances, prior_kl, weights, groups = rows.values()
-        described: dict[str, Any] = {
-            "code_names": list_of("code_names", () if code_names is None else code_names) or column_names(codes),
-            "orbits": orbits,
-        }
-        described |= {"code_blocks": code_blocks, "factor_blocks": factor_blocks}
-        codes = as_array(as_full(codes) if dense else codes)
-        posterior: dict[str, Any] = {
-            name: as_array(a) for name, a in zip(POSTERIOR, (log_variances, prior_kl), strict=True) if a is not None
-        }
-        if weights is not None:
-            described["weights"] = check_weights(weights, len(codes))
-        if isinstance(groups, str):
-            labels, groups = _without(labels, groups, names)
-            names = None
-        if labels is None:
-            return cls(codes, notes=notes, groups=groups, **posterior, **described)
-        read = read_labels(
-            labels, names=names, kinds=kinds, period=period, missing=missing, columns=columns, sizes=sizes,
-            unwanted=unwanted,
-        )  # fmt: skip
-        if sizes is not None:
-            check_entries("sizes", sizes, len(read.names))
-        for name, array in {"codes": codes, **posterior}.items():
-            if array.ndim != 2:
-                raise ValueError(f"{name} must be a matrix (n_samples, n_codes); got shape {array.shape}")
-            if len(array) != len(read.used):
-                raise ValueError(
-                    f"{name} and labels must have the same rows; got {name} {array.shape} and labels of "
-                    f"{len(read.used)} rows"
-                )
-        if kinds is None and period is None and not telling(read.names):
-            refuse_swapped(codes[read.used], read.factors)
-        if groups is not None:
-            described["groups"] = check_groups(groups, len(codes), read.used)
-        if not read.used.all():
-            codes = codes[read.used]
-            posterior = {name: array[read.used] for name, array in posterior.items()}
-            described |= {name: described[name][read.used] for name in ("weights", "groups") if name in described}
-        return cls(
-            codes, read.factors, names=read.names, kinds=read.kinds,
-            sizes=read.sizes if sizes is None else tuple(sizes),
-            levels=read.levels, notes=(*notes, *read.notes), periods=read.periods, **posterior, **described,
-        )  # fmt: skip
+        return with_labels(
+            codes, labels, names=names, kinds=kinds, sizes=sizes, period=period, missing=missing, columns=columns,
+            unwanted=unwanted, log_variances=log_variances, prior_kl=prior_kl, code_names=code_names, weights=weights,
+            groups=groups, key=key, code_blocks=code_blocks, factor_blocks=factor_blocks, orbits=orbits, dense=dense,
+        )[0]  # fmt: skip
 
     @classmethod
     def load(cls, path: str | Path, *, columns: Sequence[str] | None = None) -> "Representation":
@@ -529,6 +488,72 @@ class Representation(Shown):
     def example(cls) -> "Representation":
         """The shipped codes of a β-TCVAE trained on dSprites: 10 000 samples, 10 codes, 5 factors."""
         return cls.load(example_path())
+
+
+def with_labels(
+    codes: Any,
+    labels: Any = None,
+    *,
+    names: Sequence[str] | None = None,
+    kinds: Mapping[str, Kind] | Sequence[Kind] | None = None,
+    sizes: Sequence[int] | None = None,
+    period: Mapping[str, float] | None = None,
+    log_variances: Any = None,
+    prior_kl: Any = None,
+    code_names: Sequence[str] | None = None,
+    weights: Any = None,
+    groups: Any = None,
+    key: str | None = None,
+    code_blocks: Blocks | None = None,
+    factor_blocks: Blocks | None = None,
+    orbits: "Callable[[], Representation] | None" = None,
+    dense: bool = False,
+    **reading: Any,
+) -> tuple[Representation, BoolArray]:
+    """`Representation.of`, and which rows (n_rows,) it holds: those that lack no label."""
+    rows = {"codes": codes, "labels": labels, "log_variances": log_variances, "prior_kl": prior_kl}
+    rows, notes = match_rows({**rows, "weights": weights, "groups": groups}, key)
+    codes, labels, log_variances, prior_kl, weights, groups = rows.values()
+    described: dict[str, Any] = {
+        "code_names": list_of("code_names", () if code_names is None else code_names) or column_names(codes),
+        "orbits": orbits, "code_blocks": code_blocks, "factor_blocks": factor_blocks,
+    }  # fmt: skip
+    codes = as_array(as_full(codes) if dense else codes)
+    posterior: dict[str, Any] = {
+        name: as_array(a) for name, a in zip(POSTERIOR, (log_variances, prior_kl), strict=True) if a is not None
+    }
+    if weights is not None:
+        described["weights"] = check_weights(weights, len(codes))
+    if isinstance(groups, str):
+        labels, groups = _without(labels, groups, names)
+        names = None
+    if labels is None:
+        return Representation(codes, notes=notes, groups=groups, **posterior, **described), np.ones(len(codes), bool)
+    read = read_labels(labels, names=names, kinds=kinds, period=period, sizes=sizes, **reading)
+    if sizes is not None:
+        check_entries("sizes", sizes, len(read.names))
+    for name, array in {"codes": codes, **posterior}.items():
+        if array.ndim != 2:
+            raise ValueError(f"{name} must be a matrix (n_samples, n_codes); got shape {array.shape}")
+        if len(array) != len(read.used):
+            raise ValueError(
+                f"{name} and labels must have the same rows; got {name} {array.shape} and labels of "
+                f"{len(read.used)} rows"
+            )
+    if kinds is None and period is None and not telling(read.names):
+        refuse_swapped(codes[read.used], read.factors)
+    if groups is not None:
+        described["groups"] = check_groups(groups, len(codes), read.used)
+    if not read.used.all():
+        codes = codes[read.used]
+        posterior = {name: array[read.used] for name, array in posterior.items()}
+        described |= {name: described[name][read.used] for name in ("weights", "groups") if name in described}
+    representation = Representation(
+        codes, read.factors, names=read.names, kinds=read.kinds,
+        sizes=read.sizes if sizes is None else tuple(sizes),
+        levels=read.levels, notes=(*notes, *read.notes), periods=read.periods, **posterior, **described,
+    )  # fmt: skip
+    return representation, read.used
 
 
 def _array(arrays: Arrays, name: str) -> FloatArray | None:

@@ -11,7 +11,7 @@ from numba.extending import register_jitable
 
 from unbraid.base.arguments import check_draws, check_whole
 from unbraid.base.repr import Shown
-from unbraid.base.threads import each_of
+from unbraid.base.threads import map_ordered
 from unbraid.base.types import ArrayLike, FloatArray, IntArray, Kind
 from unbraid.data.row_index import refuse_other_order
 from unbraid.metrics._shared.aggregate import (
@@ -209,7 +209,9 @@ def _marginals(means: FloatArray, scales: FloatArray, samples: FloatArray) -> tu
     """(n_codes,) of `_marginal`, and the sum over codes of log q at each sample."""
     columns = range(means.shape[1])
     # Copied, since a walk along numbers that lie apart takes longer.
-    parts = dict(each_of(lambda j, _: _marginal(*(each[:, j].copy() for each in (means, scales, samples))), columns))
+    parts = dict(
+        map_ordered(lambda j, _: _marginal(*(each[:, j].copy() for each in (means, scales, samples))), columns)
+    )
     return np.array([parts[j][0] for j in columns]), np.sum([parts[j][1] for j in columns], axis=0)
 
 
@@ -252,7 +254,7 @@ def _log_aggregate(samples: FloatArray, log_own: FloatArray, means: FloatArray, 
         part = slice(first, first + AT_ONCE)
         return _log_sum(samples[part], own[part], centres, precisions, heights, bounds, tops)
 
-    for first, part_logs in each_of(of_part, range(0, len(samples), AT_ONCE)):
+    for first, part_logs in map_ordered(of_part, range(0, len(samples), AT_ONCE)):
         logs[first : first + AT_ONCE] = part_logs
     return logs - 0.5 * n_codes * LOG_TWO_PI - np.log(n_rows)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from unbraid.base.arguments import check_choice, check_whole
 from unbraid.base.repr import Shown
-from unbraid.base.threads import each_of
+from unbraid.base.threads import map_ordered
 from unbraid.base.types import ArrayLike, FloatArray, IntArray, Kind
 from unbraid.data.row_index import refuse_other_order
 from unbraid.metrics._shared.aggregate import (
@@ -229,7 +229,7 @@ def _information(
     share = np.bincount(values.ravel(), minlength=first[-1]) / inputs.n_samples
     divergence, variance = np.zeros((2, inputs.n_codes, first[-1]))
     tasks = _all_slices(inputs, log_variances, values, share, rng, n_samples)
-    for task, moments in each_of(_divergences, tasks):
+    for task, moments in map_ordered(_divergences, tasks):
         divergence[task.code, task.values], variance[task.code, task.values] = moments
     information = np.add.reduceat(share * divergence, first[:-1], axis=1)
     return information, np.sqrt(np.add.reduceat(share**2 * variance, first[:-1], axis=1))

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from unbraid.base.arrays import as_array, as_full, in_columns, in_full, is_sparse, is_wide
-from unbraid.base.types import ArrayLike
+from unbraid.base.types import ArrayLike, BoolArray
 from unbraid.data import POSTERIOR, Representation
 from unbraid.data.row_index import match_rows
 from unbraid.data.units import by_units
-from unbraid.metrics._shared.inputs import all_finite, finite_matrix, real_matrix
+from unbraid.metrics._shared.inputs import real_matrix
 from unbraid.scoring.baselines import Baseline
 from unbraid.scoring.dependence import with_repeats_as_groups
 from unbraid.scoring.engine import Gap, Objects, gap_of_rows
@@ -19,13 +19,11 @@ from unbraid.scoring.named_blocks import Blocks, blocks_of, units_of
 from unbraid.scoring.null import parse_null
 from unbraid.scoring.scored_codes import (
     ABOUT,
-    OF_CODES,
     OF_LABELS,
     WITH_ROWS,
     check_description,
     described,
-    refuse_gaps,
-    scored_rows,
+    finite_rows,
 )
 from unbraid.scoring.unwanted import check_seen, named, split_unwanted
 
@@ -116,8 +114,11 @@ class Data(NamedTuple):
 
 def read_data(rows: Rows, null: int | str, interval: Interval | None) -> Data:
     """One representation of all that was given, and the same without its unwanted factors."""
-    every = described(rows.codes, rows.factors, rows.description)
-    held_out = _mask_of_scored_rows(rows, len(every))
+    every, scored = described(rows.codes, rows.factors, rows.description)
+    baselines = {name: _baseline(name, codes, rows, every, scored) for name, codes in rows.baselines.items()}
+    held_out, n_rows = rows.held_out, len(scored)
+    if np.shape(held_out) == (n_rows,) != (len(every),):  # a mask of all rows loses those that are not scored
+        held_out = gap_of_rows(held_out, n_rows, np.flatnonzero(scored))
     if rows.units is not None:
         every = by_units(every, rows.units, units_of(every))
     if (null or interval) and not parse_null(null)[0]:  # shifts are of rows in their order
@@ -127,20 +128,8 @@ def read_data(rows: Rows, null: int | str, interval: Interval | None) -> Data:
         check_seen(held_out, every.names, representation.names)
     blocks = blocks_of(representation)
     notes = (*rows.notes, *representation.notes, *(() if blocks is None else (blocks.note,)))
-    baselines = {
-        name: _baseline(name, codes, rows.codes, rows.factors, rows.description)
-        for name, codes in rows.baselines.items()
-    }
     objects, representation = representation.orbits, replace(representation, orbits=None, notes=notes)
     return Data(every, representation, unwanted, objects, blocks, baselines, held_out)
-
-
-def _mask_of_scored_rows(rows: Rows, n_scored: int) -> Gap | None:
-    """`held_out`, of which a mask of all rows loses those that are not scored."""
-    n_rows = len(rows.codes) if isinstance(rows.codes, Representation) else len(as_array(rows.codes))
-    if np.shape(rows.held_out) == (n_rows,) != (n_scored,):
-        return gap_of_rows(rows.held_out, n_rows, scored_rows(rows.codes, rows.factors, rows.description))
-    return rows.held_out
 
 
 def needing_full(arguments: Mapping[str, Any]) -> list[str]:
@@ -170,28 +159,26 @@ def _argument_name(baseline: str) -> str:
     return f"baselines[{baseline!r}]"
 
 
-def _baseline(name: str, baseline: Any, codes: Any, factors: Any, description: Mapping[str, Any]) -> Baseline:
-    """A baseline on the rows of `codes`, described by the same `description`."""
+def _baseline(name: str, baseline: Any, rows: Rows, every: Representation, scored: BoolArray) -> Baseline:
+    """A baseline on the rows that are scored, with the labels of `every`."""
     representation, objects = baseline if isinstance(baseline, Baseline) else (baseline, None)
     argument = _argument_name(name)
     if not isinstance(representation, Representation):
         representation = Representation(real_matrix(representation, argument, "n_codes").astype(np.float64, copy=False))
-    n_samples = len(codes) if isinstance(codes, Representation) else len(as_array(codes))
-    if len(representation) != n_samples:
-        raise ValueError(f"{argument} must have as many rows as codes ({n_samples}); got {len(representation)}")
-    of_rows = {name: value for name, value in description.items() if name not in OF_CODES}
-    if not isinstance(codes, Representation):
-        if not all_finite(representation.codes):
-            refuse_gaps(representation.codes, argument, factors, of_rows)
-        return Baseline(
-            described(representation.codes, factors, {**of_rows, "log_variances": representation.log_variances}),
-            objects,
-        )
-    finite_matrix(representation.codes, argument, "n_codes")
-    known = [factor for factor in codes.names if factor in representation.names]
-    if known and not np.array_equal(representation.keep_factors(known).factors, codes.keep_factors(known).factors):
-        raise ValueError(f"{argument} has other rows than codes: the factors differ")
-    posterior = {part: getattr(representation, part) for part in POSTERIOR}
-    described_codes = replace(codes, codes=representation.codes, code_names=representation.code_names, **posterior)
-    of_names = None if objects is None else (lambda: objects().keep_factors(codes.names))
-    return Baseline(described(described_codes, factors, of_rows), of_names)
+    if len(representation) != len(scored):
+        raise ValueError(f"{argument} must have as many rows as codes ({len(scored)}); got {len(representation)}")
+    if isinstance(rows.codes, Representation):
+        known = [factor for factor in rows.codes.names if factor in representation.names]
+        own, others = representation.keep_factors(known), rows.codes.keep_factors(known)
+        if not np.array_equal(own.factors, others.factors):
+            raise ValueError(f"{argument} has other rows than codes: the factors differ")
+    posterior = {
+        part: None if (array := getattr(representation, part)) is None else finite_rows(array, part, scored)
+        for part in POSTERIOR
+    }
+    codes = finite_rows(representation.codes, argument, scored)
+    described_codes = replace(
+        every, codes=codes, code_names=representation.code_names, code_blocks=None, factor_blocks=None, orbits=None,
+        **posterior,
+    )  # fmt: skip
+    return Baseline(described_codes, objects)

@@ -12,19 +12,18 @@ from unbraid.base.arrays import as_array, check_weights, column_names
 from unbraid.base.counted import counted
 from unbraid.base.repr import with_names
 from unbraid.base.suggest import suggestion
-from unbraid.base.types import ArrayLike, FloatArray, IntArray
+from unbraid.base.types import ArrayLike, BoolArray, FloatArray
 from unbraid.data import POSTERIOR, Representation
 from unbraid.data.guessing import NUMBERS_ROWS, refuse_swapped, why_no_factor
 from unbraid.data.labels import check_groups, is_plain
-from unbraid.data.representation import grouped_by
+from unbraid.data.representation import grouped_by, with_labels
 from unbraid.metrics._shared.inputs import all_finite, check_inputs, finite_matrix, real_matrix
 from unbraid.scoring.named_blocks import blocks_of
 
 # What `Representation.of` takes beside codes and labels, and what `score` makes of them; what of it has a row per
-# sample; what says something of the codes and not of their rows; and what a Representation may be given later.
+# sample; what is of labels alone; and what a Representation may be given later.
 ABOUT = (*tuple(inspect.signature(Representation.of).parameters)[2:], "units")
 WITH_ROWS = (*POSTERIOR, "weights", "groups")
-OF_CODES = (*POSTERIOR, "code_names", "code_blocks", "factor_blocks", "orbits")
 OF_LABELS = ("names", "kinds", "period", "missing", "columns")
 ADDED = ("weights", "groups", "code_blocks", "factor_blocks", "orbits")
 PLAIN = ("names", "kinds", "sizes", "log_variances", "unwanted", *ADDED)  # what `_of_numbers` takes
@@ -42,53 +41,52 @@ def check_description(description: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in description.items() if value is not None}
 
 
-def described(codes: ArrayLike | Representation, factors: Any, description: Mapping[str, Any]) -> Representation:
-    """The checked representation of codes, factors and their description, without rows of weight 0."""
-    representation = _representation(codes, factors, description)
+def described(
+    codes: ArrayLike | Representation, factors: Any, description: Mapping[str, Any]
+) -> tuple[Representation, BoolArray]:
+    """The checked representation of codes, factors and their description, and which rows (n_rows,) it holds.
+
+    Those that lack a label, or have a weight of 0, are left out.
+    """
+    representation, scored = _representation(codes, factors, description)
     posterior = {name: getattr(representation, name) for name in POSTERIOR}
     checked = {name: finite_matrix(array, name, "n_codes") for name, array in posterior.items() if array is not None}
-    representation = replace(representation, **checked).without_idle_rows()
+    representation = replace(representation, **checked)
     notes = list(representation.notes)
     if representation.weights is not None:
-        notes.append(
-            f"weighted: {len(representation):,} rows stand for {representation.weights.sum():,.6g}; "
-            "figures show each row once"
-        )
+        scored[scored] = representation.weights > 0
+        stood_for = representation.weights.sum()
+        representation = representation.without_idle_rows()
+        notes.append(f"weighted: {len(representation):,} rows stand for {stood_for:,.6g}; figures show each row once")
     if representation.groups is not None:
         groups = int(representation.groups.max()) + 1
         notes.append(f"rows in {counted(groups, 'group')}, which {'is' if groups == 1 else 'are'} never parted")
-    return replace(representation, notes=tuple(notes))
+    return replace(representation, notes=tuple(notes)), scored
 
 
-def scored_rows(codes: ArrayLike | Representation, factors: Any, description: Mapping[str, Any]) -> IntArray:
-    """(n_scored,) indices of the rows that `described` keeps: those that lack no label and have a weight above 0."""
+def _representation(
+    codes: ArrayLike | Representation, factors: Any, description: Mapping[str, Any]
+) -> tuple[Representation, BoolArray]:
     if isinstance(codes, Representation):
-        return np.flatnonzero(check_weights(description.get("weights", codes.weights), len(codes)))
-    places = np.arange(float(len(as_array(codes))))[:, None]
-    of_rows = {name: each for name, each in description.items() if name not in OF_CODES}
-    return described(places, factors, of_rows).codes[:, 0].astype(np.int64)
-
-
-def _representation(codes: ArrayLike | Representation, factors: Any, description: Mapping[str, Any]) -> Representation:
-    if isinstance(codes, Representation):
-        return _with_more(codes, {} if factors is None else {"factors": factors}, description)
+        more = _with_more(codes, {} if factors is None else {"factors": factors}, description)
+        return more, np.ones(len(more), dtype=bool)
     groups, kinds = description.get("groups"), description.get("kinds")
     plain = description.keys() <= {*PLAIN} and not isinstance(groups, str) and not isinstance(kinds, Mapping)
     if factors is not None and plain and is_plain(factors):
-        return _of_numbers(codes, factors, description)
+        representation = _of_numbers(codes, factors, description)
+        return representation, np.ones(len(representation), dtype=bool)
     matrix = _as_floats(real_matrix(codes, "codes", "n_codes"))
-    representation = Representation.of(matrix, factors, **{"code_names": column_names(codes), **description})
-    if not all_finite(representation.codes):
-        refuse_gaps(matrix, "codes", factors, description)
-    return representation
+    representation, used = with_labels(matrix, factors, **{"code_names": column_names(codes), **description})
+    finite_rows(matrix, "codes", used)
+    return representation, used.copy()
 
 
-def refuse_gaps(matrix: FloatArray, name: str, factors: Any, description: Mapping[str, Any]) -> None:
-    """Raises ValueError where a row that has all labels is not finite; the message names it as it was given."""
-    labelled = np.zeros_like(matrix)
-    rows = scored_rows(matrix, factors, {each: value for each, value in description.items() if each != "weights"})
-    labelled[rows] = matrix[rows]
-    finite_matrix(labelled, name, "n_codes")
+def finite_rows(matrix: FloatArray, name: str, rows: BoolArray) -> FloatArray:
+    """The marked rows of a matrix; ValueError where one is not finite, by its place in the matrix."""
+    chosen = matrix if rows.all() else matrix[rows]
+    if not all_finite(chosen):
+        finite_matrix(np.where(rows[:, None], matrix, 0), name, "n_codes")
+    return chosen
 
 
 def _with_more(

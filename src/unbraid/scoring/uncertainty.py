@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from unbraid.base.threads import go_on, in_order
+from unbraid.base.threads import go_on, map_ordered
 from unbraid.base.types import FloatArray, IntArray, Progress
 from unbraid.data import Representation
 from unbraid.files.score_file import storable
@@ -116,7 +116,7 @@ def with_nulls(
             return results
 
         settings.tell(f"{listed}, {IN_WORDS[shuffle.moved]}", 0, shuffle.times if listed else 0)
-        with closing(in_order(scores, range(shuffle.times) if listed else (), at_once)) as shuffles:
+        with closing(map_ordered(scores, range(shuffle.times) if listed else (), at_once)) as shuffles:
             for done, results in shuffles:
                 for name, (headline, per_factor) in collect(results).items():
                     draws[name].append(headline)
@@ -177,7 +177,7 @@ def _of_shuffles(
 
     tasks = [(name, first) for name in metrics for first in firsts]
     settings.tell(f"{', '.join(metrics)}, {IN_WORDS[shuffle.moved]}", 0, len(tasks))
-    with closing(in_order(scores, tasks, most)) as done:
+    with closing(map_ordered(scores, tasks, most)) as done:
         for number, ((name, _), scored) in enumerate(done):
             own = by_metric[name]
             if isinstance(scored, Exception) or isinstance(own, Exception):
@@ -309,7 +309,7 @@ def _scores_by(
                 return dict.fromkeys(left, why_constant(representation, part) or error)
 
         settings.tell(f"{', '.join(names)}, resampled rows", 0, method.n_parts if names else 0)
-        with closing(in_order(scores, range(method.n_parts) if names else (), at_once)) as results_of_parts:
+        with closing(map_ordered(scores, range(method.n_parts) if names else (), at_once)) as results_of_parts:
             for done, results in results_of_parts:
                 for name, each in results.items():
                     if isinstance(each, Exception):

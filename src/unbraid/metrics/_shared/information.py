@@ -9,7 +9,7 @@ import numba
 import numpy as np
 
 from unbraid.base.arguments import check_bins
-from unbraid.base.threads import each_of
+from unbraid.base.threads import map_ordered
 from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics._shared.bins import Binning, bin_codes, bin_equal_width
 from unbraid.metrics._shared.inputs import CONTINUOUS_BINS, Inputs, Levels, as_levels, of_block, opened
@@ -135,7 +135,7 @@ def information_of_noise(inputs: Inputs, bins: int = 20, binning: Binning = "wid
     of_code = _of_tables if n_draws * inputs.n_codes * inputs.n_samples > FEW_SHUFFLED else _of_shuffles
     columns = (column for _, binned in bins_of_codes(inputs, bins, binning) for column in binned.T)
     information = np.empty((n_draws, inputs.n_codes, inputs.n_factors))
-    for (code, _), draws in each_of(lambda task, _: of_code(*task, levels, n_draws), enumerate(columns)):
+    for (code, _), draws in map_ordered(lambda task, _: of_code(*task, levels, n_draws), enumerate(columns)):
         information[:, code] = draws
     return np.maximum(information, 0.0, out=information)
 
