@@ -2,7 +2,7 @@
 
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 import typer
 
@@ -11,56 +11,67 @@ from unbraid.cli._trust import TrustCode, TrustData, trusted
 from unbraid.cli.show_command import check_output, print_table, say
 from unbraid.files.table_formats import Table, save_table
 
+Name: TypeAlias = Annotated[str | None, typer.Argument(metavar="[NAME]", help="Name of the figure (see --list).")]
+Source: TypeAlias = Annotated[
+    Path | None,
+    typer.Argument(metavar="[STUDY|RUN|FILE]", help="Folder of a run or of a study, or file of codes."),
+]
+Out: TypeAlias = Annotated[Path | None, typer.Option(help="Output .png, .svg or .pdf file.")]
+Width: TypeAlias = Annotated[
+    float | None,
+    typer.Option(metavar="MM", help="Width in mm (column 89, page 183).", show_default="of the figure"),
+]
+Codes: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="NAMES", help="Comma-separated codes to show, by name or number.")
+]
+Factors: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--factors",
+        "--columns",
+        metavar="NAMES",
+        help="Comma-separated factors to show; one with a comma in double quotes.",
+    ),
+]
+Top: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        help="Number of codes to show, most important first.",
+        show_default="24, or as many as fit",
+    ),
+]
+Theme: TypeAlias = Annotated[Literal["light", "dark"], typer.Option(help="Colours for a light or a dark background.")]
+Data: TypeAlias = Annotated[Path | None, typer.Option(help="Write the plotted numbers to this .csv file.")]
+Settings: TypeAlias = Annotated[
+    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="An option of the figure (see --list).")
+]
+Example: TypeAlias = Annotated[
+    bool, typer.Option("--example", help="Use the codes of a β-TCVAE that ship with unbraid.")
+]
+ShowList: TypeAlias = Annotated[bool, typer.Option("--list", help="List the figures with their options, and exit.")]
+
 
 def figure(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Name of the figure (see --list).")] = None,
-    path: Annotated[
-        Path | None,
-        typer.Argument(metavar="[STUDY|RUN|FILE]", help="Folder of a run or of a study, or file of codes."),
-    ] = None,
-    out: Annotated[Path | None, typer.Option(help="Output .png, .svg or .pdf file.")] = None,
-    width: Annotated[
-        float | None,
-        typer.Option(metavar="MM", help="Width in mm (column 89, page 183).", show_default="of the figure"),
-    ] = None,
-    codes: Annotated[
-        str | None, typer.Option(metavar="NAMES", help="Comma-separated codes to show, by name or number.")
-    ] = None,
-    factors: Annotated[
-        str | None,
-        typer.Option(
-            "--factors",
-            "--columns",
-            metavar="NAMES",
-            help="Comma-separated factors to show; one with a comma in double quotes.",
-        ),
-    ] = None,
+    name: Name = None,
+    path: Source = None,
+    out: Out = None,
+    width: Width = None,
+    codes: Codes = None,
+    factors: Factors = None,
     labels: LabelTable = None,
     key: Key = None,
     kinds: Kinds = None,
     period: Period = None,
     missing: Missing = None,
-    top: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Number of codes to show, most important first.",
-            show_default="24, or as many as fit",
-        ),
-    ] = None,
-    theme: Annotated[
-        Literal["light", "dark"], typer.Option(help="Colours for a light or a dark background.")
-    ] = "light",
-    data: Annotated[Path | None, typer.Option(help="Write the plotted numbers to this .csv file.")] = None,
-    sets: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="An option of the figure (see --list).")
-    ] = None,
-    example: Annotated[
-        bool, typer.Option("--example", help="Use the codes of a β-TCVAE that ship with unbraid.")
-    ] = False,
+    top: Top = None,
+    theme: Theme = "light",
+    data: Data = None,
+    sets: Settings = None,
+    example: Example = False,
     trust_code: TrustCode = None,
     trust_data: TrustData = None,
-    show_list: Annotated[bool, typer.Option("--list", help="List the figures with their options, and exit.")] = False,
+    show_list: ShowList = False,
 ) -> None:
     """Draw a figure of a run, a study or a file of codes.
 

@@ -4,7 +4,7 @@ import math
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
@@ -20,44 +20,53 @@ if TYPE_CHECKING:
     from unbraid.fitting.plan import Plan, Round
 
 
+Images: TypeAlias = Annotated[
+    str, typer.Argument(help="Folder of pictures with its subfolders, or the name or path of a dataset.")
+]
+Out: TypeAlias = Annotated[Path, typer.Option(help="Folder for the model, its report and all other files.")]
+Minutes: TypeAlias = Annotated[float, typer.Option(help="Time limit of this call.")]
+Size: TypeAlias = Annotated[
+    int | None,
+    typer.Option(help="Height and width of the training images: 16, 32 or 64; default what time and the images allow."),
+]
+Families: TypeAlias = Annotated[
+    str,
+    typer.Option(help="Kinds of model to train, comma-separated: beta_tcvae, beta_vae, dip_vae_ii, factor_vae, vae."),
+]
+Latents: TypeAlias = Annotated[
+    int, typer.Option(help="Number of latents of a model; those that are not needed stay empty.")
+]
+Seed: TypeAlias = Annotated[int, typer.Option(help="Random seed of the first model; the others count up.")]
+Labels: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(help="Table (.csv, .parquet) with a column `file`: the models are scored by it after the choice."),
+]
+PlanFile: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        help="Repeat this plan.yaml exactly, however long it takes. Minutes, size, families, latents and seed are "
+        "its own."
+    ),
+]
+PlanOnly: TypeAlias = Annotated[
+    bool, typer.Option("--dry-run", help="Print the plan and check the labels; train nothing.")
+]
+Executor: TypeAlias = Annotated[str, typer.Option(help="local (this machine) or ray.")]
+
+
 def fit(
-    images: Annotated[
-        str, typer.Argument(help="Folder of pictures with its subfolders, or the name or path of a dataset.")
-    ],
-    out: Annotated[Path, typer.Option(help="Folder for the model, its report and all other files.")] = Path("fitted"),
-    minutes: Annotated[float, typer.Option(help="Time limit of this call.")] = 30.0,
-    size: Annotated[
-        int | None,
-        typer.Option(
-            help="Height and width of the training images: 16, 32 or 64; default what time and the images allow."
-        ),
-    ] = None,
-    families: Annotated[
-        str,
-        typer.Option(
-            help="Kinds of model to train, comma-separated: beta_tcvae, beta_vae, dip_vae_ii, factor_vae, vae."
-        ),
-    ] = "beta_tcvae,beta_vae,dip_vae_ii",
-    latents: Annotated[
-        int, typer.Option(help="Number of latents of a model; those that are not needed stay empty.")
-    ] = 10,
-    seed: Annotated[int, typer.Option(help="Random seed of the first model; the others count up.")] = 0,
-    labels: Annotated[
-        Path | None,
-        typer.Option(help="Table (.csv, .parquet) with a column `file`: the models are scored by it after the choice."),
-    ] = None,
-    plan: Annotated[
-        Path | None,
-        typer.Option(
-            help="Repeat this plan.yaml exactly, however long it takes. Minutes, size, families, latents and seed are "
-            "its own."
-        ),
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the plan and check the labels; train nothing.")
-    ] = False,
+    images: Images,
+    out: Out = Path("fitted"),
+    minutes: Minutes = 30.0,
+    size: Size = None,
+    families: Families = "beta_tcvae,beta_vae,dip_vae_ii",
+    latents: Latents = 10,
+    seed: Seed = 0,
+    labels: Labels = None,
+    plan: PlanFile = None,
+    dry_run: PlanOnly = False,
     device: Device = "auto",
-    executor: Annotated[str, typer.Option(help="local (this machine) or ray.")] = "local",
+    executor: Executor = "local",
 ) -> None:
     """Train models on unlabelled images, and choose one of them.
 

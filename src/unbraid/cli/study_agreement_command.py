@@ -1,7 +1,7 @@
 """`unbraid study agreement`: do metrics agree with each other, with UDR, with generalisation?"""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 
@@ -10,40 +10,48 @@ from unbraid.cli._trust import TrustCode
 from unbraid.cli.show_command import Files, show
 from unbraid.files.table_formats import table_of
 
+Folder: TypeAlias = Annotated[Path, typer.Argument(metavar="STUDY", help="Folder of a study, or a table of results.")]
+Columns: TypeAlias = Annotated[
+    str | None,
+    typer.Option(help="Comma-separated columns to compare; default metrics, UDR, generalisation and hyperparameters."),
+]
+Group: TypeAlias = Annotated[str | None, typer.Option(help="Show only the runs of this family; default all runs.")]
+Over: TypeAlias = Annotated[
+    Literal["runs", "settings"], typer.Option(help="Sampling unit: runs, or settings averaged over their seeds.")
+]
+Method: TypeAlias = Annotated[Literal["spearman", "pearson"], typer.Option(help="Correlation of ranks, or of values.")]
+Target: TypeAlias = Annotated[
+    str | None,
+    typer.Option(help="Column, such as compositional.mlp.both: also test which column predicts it best."),
+]
+Test: TypeAlias = Annotated[
+    Literal["dependent", "paper", "independent"], typer.Option(help="Test of two correlations, with --target.")
+]
+Box: TypeAlias = Annotated[str | None, typer.Option(help="Also show the quartiles of this column by setting.")]
+Trend: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="X,Y",
+        help="Also show the means of two columns by setting, such as "
+        "elbo_terms.total_correlation,mig.score, or elbo,mig.score.",
+    ),
+]
+Pairs: TypeAlias = Annotated[bool, typer.Option("--pairs", help="Also list every pair with its interval and p.")]
+Confidence: TypeAlias = Annotated[float, typer.Option(help="Confidence level of the intervals of correlations.")]
+
 
 def agreement(
-    folder: Annotated[Path, typer.Argument(metavar="STUDY", help="Folder of a study, or a table of results.")],
-    columns: Annotated[
-        str | None,
-        typer.Option(
-            help="Comma-separated columns to compare; default metrics, UDR, generalisation and hyperparameters."
-        ),
-    ] = None,
-    group: Annotated[str | None, typer.Option(help="Show only the runs of this family; default all runs.")] = None,
-    over: Annotated[
-        Literal["runs", "settings"], typer.Option(help="Sampling unit: runs, or settings averaged over their seeds.")
-    ] = "runs",
-    method: Annotated[
-        Literal["spearman", "pearson"], typer.Option(help="Correlation of ranks, or of values.")
-    ] = "spearman",
-    target: Annotated[
-        str | None,
-        typer.Option(help="Column, such as compositional.mlp.both: also test which column predicts it best."),
-    ] = None,
-    test: Annotated[
-        Literal["dependent", "paper", "independent"], typer.Option(help="Test of two correlations, with --target.")
-    ] = "dependent",
-    box: Annotated[str | None, typer.Option(help="Also show the quartiles of this column by setting.")] = None,
-    trend: Annotated[
-        str | None,
-        typer.Option(
-            metavar="X,Y",
-            help="Also show the means of two columns by setting, such as "
-            "elbo_terms.total_correlation,mig.score, or elbo,mig.score.",
-        ),
-    ] = None,
-    pairs: Annotated[bool, typer.Option("--pairs", help="Also list every pair with its interval and p.")] = False,
-    confidence: Annotated[float, typer.Option(help="Confidence level of the intervals of correlations.")] = 0.95,
+    folder: Folder,
+    columns: Columns = None,
+    group: Group = None,
+    over: Over = "runs",
+    method: Method = "spearman",
+    target: Target = None,
+    test: Test = "dependent",
+    box: Box = None,
+    trend: Trend = None,
+    pairs: Pairs = False,
+    confidence: Confidence = 0.95,
     csv: Csv = None,
     latex: Latex = None,
     markdown: Markdown = None,
