@@ -487,7 +487,7 @@ def test_an_encoder_returns_as_many_codes_for_all_images() -> None:
         )
 
 
-def test_score_encoder_opens_a_path_and_names_what_holds_no_images(tmp_path: Path) -> None:
+def test_score_encoder_opens_a_path_and_refuses_an_array(tmp_path: Path) -> None:
     def encode(images: np.ndarray) -> np.ndarray:
         return images[:, 0, :2, 0].astype(float)
 
@@ -495,9 +495,6 @@ def test_score_encoder_opens_a_path_and_names_what_holds_no_images(tmp_path: Pat
     np.savez(tmp_path / "mine.npz", images=two_factor_dataset().images(np.arange(48)), factors=factors)
     for path in (tmp_path / "mine.npz", str(tmp_path / "mine.npz")):
         assert unbraid.score_encoder(encode, path, metrics=["mig"])["mig"].score == pytest.approx(1.0)
-    (tmp_path / "labels.csv").write_text("size\n1\n2\n")
-    with pytest.raises(ValueError, match="images are needed; this dataset holds labels without images"):
-        unbraid.score_encoder(encode, tmp_path / "labels.csv")
     images: Any = np.zeros((4, 8, 8), np.uint8)
     with pytest.raises(ValueError, match="dataset must be the name or path of one, or what .* return; got ndarray"):
         unbraid.score_encoder(encode, images)

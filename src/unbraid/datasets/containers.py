@@ -18,7 +18,7 @@ import numpy as np
 from unbraid.base.optional import require
 from unbraid.base.suggest import one_line
 from unbraid.base.types import UInt8Array
-from unbraid.files.tables import DAMAGED, PACKED
+from unbraid.files.tables import DAMAGED, PACKED, names_in
 from unbraid.files.whole_files import below
 
 SLAB_BYTES = 1 << 26
@@ -68,45 +68,6 @@ def npz_slabs(
             raise ValueError(f"{path}: array {member!r} is longer than its header says")
 
 
-def unpacked_size(path: Path) -> int:
-    """Bytes that the arrays of an .npz file take in memory."""
-    with readable(path, "an .npz file"), zipfile.ZipFile(path) as archive:
-        return sum(info.file_size for info in archive.infolist())
-
-
-def npz_arrays(path: Path, members: Iterable[str]) -> dict[str, Any]:
-    """Some arrays of an .npz file, whole.
-
-    Raises:
-        ValueError: one is pickled or damaged, or declares more than there is, which no memory is taken for.
-        KeyError: there is none of this name.
-    """
-    with readable(path, "an .npz file"), zipfile.ZipFile(path) as archive:
-        infos = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
-        return {member: _npz_array(path, member, archive, infos[member]) for member in members}
-
-
-def _npz_array(path: Path, member: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Any:
-    with archive.open(info) as source:
-        shape, dtype = _npy_header(path, member, source, fortran=True)
-    if min(shape, default=0) < 0 or prod(shape) * dtype.itemsize > info.file_size:
-        raise ValueError(
-            f"{path}: array {member!r} declares {shape} of {dtype}, more than its {info.file_size:,} bytes; get the "
-            "file again"
-        )
-    with archive.open(info) as source:
-        try:
-            return np.lib.format.read_array(source, allow_pickle=False)
-        except DAMAGED as error:
-            raise ValueError(f"{path}: array {member!r} cannot be read ({one_line(error)})") from error
-
-
-def npz_names(path: Path) -> list[str]:
-    """The arrays of an .npz file."""
-    with readable(path, "an .npz file"), zipfile.ZipFile(path) as archive:
-        return [name.removesuffix(".npy") for name in archive.namelist()]
-
-
 @contextmanager
 def _npz_member(path: Path, member: str) -> Iterator[IO[bytes]]:
     with zipfile.ZipFile(path) as archive:
@@ -117,9 +78,7 @@ def _npz_member(path: Path, member: str) -> Iterator[IO[bytes]]:
             yield source
 
 
-def _npy_header(
-    path: Path, member: str, source: IO[bytes], fortran: bool = False
-) -> tuple[tuple[int, ...], np.dtype[Any]]:
+def _npy_header(path: Path, member: str, source: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
     try:
         version = np.lib.format.read_magic(source)
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
@@ -128,7 +87,7 @@ def _npy_header(
         raise ValueError(f"{path}: array {member!r} has no sound .npy header ({one_line(error)})") from error
     if dtype.hasobject:
         raise ValueError(f"{path}: array {member!r} holds pickled objects, which are never loaded")
-    if by_column and not fortran and len(shape) > 1:
+    if by_column and len(shape) > 1:
         raise ValueError(f"{path}: array {member!r} is in Fortran order; C order was expected")
     return shape, dtype
 
@@ -200,7 +159,7 @@ class Arrays(NamedTuple):
         return np.concatenate(list(self.slabs(path, member, shape, dtypes)))
 
 
-NPZ, HDF5 = Arrays(npz_names, npz_slabs), Arrays(hdf5_names, hdf5_slabs)
+NPZ, HDF5 = Arrays(names_in, npz_slabs), Arrays(hdf5_names, hdf5_slabs)
 
 
 def arrays_of(path: Path) -> Arrays:

@@ -16,7 +16,7 @@ from unbraid.data import FactorSpace, FactorTable, Space
 from unbraid.data.image_dataset import FactorDataset, ImageShape, check_index
 from unbraid.data.labels import columns_of
 from unbraid.data.space import Values, named_levels, spans_a_turn
-from unbraid.datasets.containers import npz_arrays, npz_names, paths_below, unpacked_size
+from unbraid.datasets.containers import paths_below
 from unbraid.datasets.factor_table import FILE_COLUMN, Column, read_table, table_columns
 from unbraid.datasets.image_store import SLAB, StoredImages
 from unbraid.datasets.own_image_rows import (
@@ -31,7 +31,8 @@ from unbraid.datasets.own_image_rows import (
 from unbraid.datasets.space_json import space_of
 from unbraid.files.cache_folder import cache_root
 from unbraid.files.checksum import check_content
-from unbraid.files.whole_files import below, check_file, check_unpacked, with_home
+from unbraid.files.tables import names_in, read_npz
+from unbraid.files.whole_files import below, check_file, with_home
 
 PICTURES_PACK = 200  # times: dSprites' own file takes 115 times its length
 KNOWN = ("images", "factors", "factor_names", "factor_kinds")  # arrays of an .npz file
@@ -287,22 +288,18 @@ def _open_file(path: Path, kinds: Kinds, grid: bool | None) -> FactorDataset:
         raise ValueError(
             f"{path}: a dataset is a folder, an .npz file with images and factors, or an .npy file of images"
         )
-    members = npz_names(path)
+    members = names_in(path)
     member_names = {name: name for name in KNOWN}
     if "images" not in members and "imgs" in members:
         member_names |= LIKE_DSPRITES
         if "latents_classes" not in members and "latents_values" in members:
             member_names["factors"] = "latents_values"
-    try:
-        check_unpacked(path, unpacked_size(path), times=PICTURES_PACK)
-    except ValueError as error:
-        raise error if str(path) in str(error) else ValueError(f"{path}: {error}") from None
     alone = members == [member_names["images"]]
     for name in () if alone else (member_names["images"], member_names["factors"]):
         if name not in members:
             raise ValueError(f"{path}: no array {name!r}; it holds {', '.join(members) or 'nothing'}")
     available = {name: member for name, member in member_names.items() if member in members}
-    arrays = npz_arrays(path, available.values())
+    arrays = read_npz(path, [*available.values()], times=PICTURES_PACK)
     arrays_by_name = {name: arrays[member] for name, member in available.items()}
     if member_names["images"] == "imgs":
         arrays_by_name = _as_of_dsprites(arrays_by_name)

@@ -160,17 +160,17 @@ class Pickled(ValueError):
     """An array holds objects of Python, which only running what the file says would bring back."""
 
 
-def read_npz(path: Path, only: Any = None, *, needed: Collection[str] | None = None) -> dict[str, Any]:
+def read_npz(path: Path, only: Any = None, *, needed: Collection[str] | None = None, times: int = 50) -> dict[str, Any]:
     """The arrays of a .npz file by name; with `only`, those of these names, and others, maybe pickled, stay closed.
 
-    With `needed`, all arrays but pickled ones of other names.
+    With `needed`, all arrays but pickled ones of other names. `times` is as for `check_unpacked`.
     """
     try:
         check_file(path)
         with zipfile.ZipFile(path) as archive:
             members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
             names = [name for name in members if only is None or name in only]
-            check_unpacked(path, sum(members[name].file_size for name in names))
+            check_unpacked(path, sum(members[name].file_size for name in names), times=times)
             arrays = {}
             for name in names:
                 with archive.open(members[name]) as member:

@@ -169,8 +169,8 @@ def _baseline(name: str, baseline: Any, rows: Rows, every: Representation, score
         raise ValueError(f"{argument} must have as many rows as codes ({len(scored)}); got {len(representation)}")
     if isinstance(rows.codes, Representation):
         known = [factor for factor in rows.codes.names if factor in representation.names]
-        own, others = representation.keep_factors(known), rows.codes.keep_factors(known)
-        if not np.array_equal(own.factors, others.factors):
+        own, scored_codes = representation.keep_factors(known), rows.codes.keep_factors(known)
+        if not np.array_equal(own.factors, scored_codes.factors):
             raise ValueError(f"{argument} has other rows than codes: the factors differ")
     posterior = {
         part: None if (array := getattr(representation, part)) is None else finite_rows(array, part, scored)
