@@ -146,14 +146,6 @@ def test_angles_are_known_by_name_or_by_their_circle(name: str, values: np.ndarr
     assert angle_period(name, values.astype(float)) == (None if period is None else pytest.approx(period))
 
 
-def test_questions_come_first_where_guesses_are_many() -> None:
-    columns = {f"gene_{number}": np.arange(12) % 3 for number in range(30)}
-    note = read_labels({**columns, "hour": np.arange(12)[::-1] * 2}).notes[-1]
-    asked = "hour continuous (an angle? period={'hour': 24}, --period hour=24)"
-    first = ", ".join(f"gene_{number} ordinal" for number in range(3))
-    assert note == f"kinds of 31 factors guessed: {asked}, {first}, and 27 more; pass kinds= (--kinds) to change"
-
-
 def test_counts_are_scored_in_bins_and_not_as_a_class_for_each_number() -> None:
     """MIG by scikit-learn's mutual information of NumPy's 20 bins."""
     rng = np.random.default_rng(0)

@@ -123,12 +123,6 @@ def test_nan_in_a_plain_matrix_leaves_its_row_out() -> None:
     assert unbraid.score(CODES, factors, metrics=["mig"]).to_dict()["input"]["n_samples"] == N - 1
 
 
-def test_a_minus_one_that_nobody_declared_is_pointed_at() -> None:
-    labels = {"shape": np.where(np.arange(N) < 9, -1, SHAPE)}
-    assert Representation.of(CODES, labels).notes[0].startswith("shape is -1 in 9 rows, counted as a level")
-    assert Representation.of(CODES, labels, missing=-1).notes[0].startswith("231 of 240 rows are scored")
-
-
 def test_angles_on_a_few_even_steps_are_levels_of_a_circle() -> None:
     steps = np.arange(N) % 8
     for length in (360, 2 * np.pi, 24):
@@ -220,24 +214,16 @@ def test_metrics_of_steps_leave_angles_out() -> None:
     ("labels", "arguments", "said"),
     [
         ({"shape": SHAPE[:-1]}, {}, "the same rows"),
-        ({"shape": SHAPE, "hue": HUE[:-2]}, {}, "one length; got shape 240, hue 238"),
         ({"hue": HUE}, {"period": {"hue": 0}}, "above 0; got 0"),
         ({"hue": HUE}, {"period": {"hu": 360}}, "did you mean 'hue'"),
-        ({"hue": HUE}, {"kinds": {"hue": "cyclical"}}, "did you mean 'cyclic'"),
         ({"hue": HUE}, {"kinds": {"hue": "cyclic"}}, "say its period"),
-        ({"hue": HUE}, {"period": {"hue": 360}, "kinds": {"hue": "ordinal"}}, "only numbers of kind cyclic"),
         ({"hue": HUE}, {"missing": {"hux": -1}}, "did you mean 'hue'"),
-        ({"hue": HUE}, {"columns": ["hux"]}, "did you mean 'hue'"),
         ({"hue": [None] * N}, {}, "'hue' is missing in every row"),
         ({"a": [None, 1, None, 2] * 60, "b": [1, None, 2, None] * 60}, {}, "no row has all labels"),
         ({"a": [1, "x"] * 120}, {}, "mixes int (1, row 0) and str ('x', row 1)"),
-        ({"a": [{}] * N}, {}, "holds dict"),
-        ({"a": [1.0] * N}, {"columns": ["a"]}, "'a' is constant"),
         ({"a": [1.0] * N, "b": range(N), "c": ["x"] * N}, {"columns": ["a", "b", "c"]}, "'a', 'c' are constant"),
-        ({"a": [1.0] * N, "b": range(N)}, {}, "no factors; not scored as factors: a (constant), b (numbers"),
         ({"a": [np.inf, *HUE[1:]]}, {}, "row 0 is inf"),
         ({"shape": NAMES[SHAPE]}, {"kinds": {"shape": "cyclic"}}, "cannot be cyclic"),
-        ({}, {}, "no columns"),
     ],
 )
 def test_labels_that_cannot_be_used_are_told_in_one_line(labels: Any, arguments: dict[str, Any], said: str) -> None:
@@ -295,64 +281,6 @@ def test_one_factor_is_one_column_whatever_holds_it() -> None:
         unbraid.score(CODES, SHAPE[:3], metrics="mig")
 
 
-def test_tensors_that_numpy_cannot_hold_are_refused_in_one_line() -> None:
-    torch = pytest.importorskip("torch")
-    for codes, said in (
-        (torch.empty(N, 3, device="meta"), "a tensor of torch.float32 on meta cannot become an array: "),
-        ([torch.empty(3, device="meta")] * N, "a tensor of torch.float32 on meta cannot become an array: "),
-        (torch.tensor(CODES).to(torch.float8_e4m3fn), "a tensor of torch.float8_e4m3fn on cpu cannot become an array"),
-    ):
-        with pytest.raises(ValueError, match=said) as refused:
-            unbraid.score(codes, SHAPE, metrics="mig")
-        assert "\n" not in str(refused.value)
-
-
-def test_a_column_of_dates_among_codes_of_pyarrow_is_named() -> None:
-    pyarrow = pytest.importorskip("pyarrow")
-    table = pyarrow.table({"first": CODES[:, 0], "when": [datetime.date(2024, 1, 1)] * N})
-    with pytest.raises(ValueError, match="codes must be real numbers; .* in column 'when'"):
-        unbraid.score(table, SHAPE, metrics="mig")
-
-
-def test_arrays_and_batches_of_records_of_pyarrow_are_labels() -> None:
-    """Not only columns of its tables, which may be copied without being asked."""
-    pyarrow = pytest.importorskip("pyarrow")
-    gap = np.arange(N) % 7 == 0
-    text = pyarrow.array([None if none else NAMES[k] for none, k in zip(gap, SHAPE, strict=True)])
-    numbers = pyarrow.array([None if none else int(k) for none, k in zip(gap, SHAPE, strict=True)])
-    for column in (text, text.dictionary_encode(), pyarrow.chunked_array([text[:99], text[99:]]), numbers):
-        for labels in ({"shape": column}, pyarrow.table({"shape": column})):
-            held = Representation.of(CODES, labels)
-            names = held.levels[0] if held.levels else NAMES  # categories stand in an order of their own
-            assert [names[int(place)] for place in held.factors[:, 0]] == NAMES[SHAPE[~gap]].tolist()
-            assert held.codes.tolist() == CODES[~gap].tolist()
-    lit = Representation.of(CODES, pyarrow.record_batch([pyarrow.array(SHAPE > 0)], names=["lit"]))
-    assert (lit.kinds, lit.factors[:, 0].tolist()) == (("categorical",), (SHAPE > 0).tolist())
-    groups: Any = Representation(CODES, groups=pyarrow.array(NAMES[SHAPE])).groups
-    assert groups.tolist() == SHAPE.tolist()
-
-
-@pytest.mark.parametrize(
-    ("codes", "said"),
-    [
-        (
-            [CODES[:100], CODES[100:200], CODES[200:]],
-            "inhomogeneous shape after 1 dimensions",
-        ),
-        (list(CODES.reshape(4, 60, 3)), r"got shape .4, 60, 3.\. One array of all batches: numpy.concatenate.codes."),
-        (
-            [[1.0, 2.0], [3.0]] * (N // 2),
-            "inhomogeneous shape after 1 dimensions",
-        ),
-        (pandas.Series(list(CODES)), r"got dtype object\. One array of all rows: numpy.stack.codes."),
-    ],
-)
-def test_codes_in_parts_are_refused_with_what_joins_them(codes: Any, said: str) -> None:
-    for take in (lambda: unbraid.score(codes, SHAPE, metrics="mig"), lambda: mig(codes, SHAPE[:, None])):
-        with pytest.raises(ValueError, match=said):
-            take()
-
-
 def test_spans_of_time_are_days_whatever_holds_them() -> None:
     days = 3.0 * SHAPE + 0.25
     spans = [datetime.timedelta(days=day) for day in days.tolist()]
@@ -388,24 +316,6 @@ def test_text_in_bytes_is_read_as_utf_8_or_refused_by_its_row() -> None:
         Representation.of(CODES, {"shape": coded})
 
 
-@pytest.mark.skipif(not hasattr(np.dtypes, "StringDType"), reason="NumPy before 2.0")
-def test_text_of_any_length_of_numpy_is_text() -> None:
-    column = np.array(
-        [None if row < 5 else NAMES[k] for row, k in enumerate(SHAPE)], np.dtypes.StringDType(na_object=None)
-    )
-    held = Representation.of(CODES, {"shape": column})
-    assert held.levels == (tuple(NAMES),)
-    assert held.factors[:, 0].tolist() == SHAPE[5:].tolist()
-    groups = NAMES[SHAPE].astype(np.dtypes.StringDType())
-    grouped: Any = Representation(CODES, SHAPE[:, None], groups=groups).groups
-    assert grouped.tolist() == SHAPE.tolist()
-
-
-def test_a_column_that_cannot_be_read_is_named() -> None:
-    with pytest.raises(ValueError, match="^labels column 'b': expected an array, .* got generator"):
-        Representation.of(CODES, {"a": SHAPE, "b": (each for each in SHAPE)})
-
-
 def test_polars_frames_are_codes_and_labels_with_their_names() -> None:
     polars = pytest.importorskip("polars")
     codes = polars.DataFrame(CODES, schema=[f"unit {k}" for k in range(CODES.shape[1])])
@@ -435,28 +345,6 @@ def test_codes_in_the_bfloat16_of_jax() -> None:
     assert Representation(whole.astype(ml_dtypes.bfloat16)).codes.tolist() == whole.tolist()
 
 
-def test_codes_alone_are_a_representation() -> None:
-    held = Representation(CODES)
-    assert (held.names, held.kinds, held.factors.shape, held.notes) == ((), (), (N, 0), ())
-    with pytest.raises(ValueError, match="no factors to score against: give labels"):
-        unbraid.score(held)
-
-
-def test_pages_and_figures_say_levels_by_name(tmp_path: Any) -> None:
-    card = unbraid.score(CODES, {"shape": NAMES[SHAPE], "hue": HUE}, period={"hue": 360}, metrics=["mig"])
-    card.save(tmp_path / "page.html")
-    page = (tmp_path / "page.html").read_text()
-    assert page.count("ellipse") >= 2  # in the list of factors, and below the strip of dots
-    assert "categorical, 3 levels" in page
-    assert "None levels" not in page
-    assert "kinds guessed: shape categorical" in page
-    from unbraid.show import plot_important_codes
-
-    held = card.representation
-    axes = plot_important_codes(card["mig"], held.codes, held.factors, kinds=held.kinds, levels=held.levels)
-    assert [text.get_text() for text in axes[0].get_xticklabels()] == list(NAMES)
-
-
 def test_angles_keep_the_unit_of_their_labels_in_files_pages_and_figures(tmp_path: Any) -> None:
     from unbraid.figures import draw, open_source
 
@@ -480,46 +368,6 @@ def test_angles_keep_the_unit_of_their_labels_in_files_pages_and_figures(tmp_pat
     np.testing.assert_allclose([level for _, level in shown], angles, atol=1e-9)
 
 
-@pytest.mark.parametrize(("periods", "said"), [
-    ((360.0,), "periods must have one entry per factor \\(2\\); got 1"),
-    ((0.0, -1.0), "periods\\[1\\] must be a finite number, at least 0; got -1"),
-])  # fmt: skip
-def test_periods_that_are_none_are_refused(periods: tuple[float, ...], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        Representation(np.eye(4), np.eye(4)[:, :2], kinds=("cyclic", "cyclic"), periods=periods)
-
-
-def test_from_three_encoders_and_a_frame_with_gaps_to_a_table_for_a_paper(tmp_path: Any) -> None:
-    torch = pytest.importorskip("torch")
-    from unbraid.files.table_formats import save_table
-    from unbraid.scoring.card_tables import score_table
-
-    shape = NAMES[SHAPE].astype(object)
-    shape[RNG.permutation(N)[: N // 10]] = None
-    labels = pandas.DataFrame({"shape": shape, "hue": HUE})
-    images = torch.tensor(CODES, dtype=torch.float32)
-    encoders = [torch.nn.Linear(3, 3) for _ in range(3)]
-    cards = {
-        f"seed {seed}": unbraid.score(encode(images), labels, period={"hue": 360}, metrics=["mig", "snc"])
-        for seed, encode in enumerate(encoders)
-    }
-    save_table(tmp_path / "table.tex", score_table(cards))
-    scores = [card["mig"].score for card in cards.values()]
-    rows = [line.removesuffix(" \\\\").split(" & ") for line in (tmp_path / "table.tex").read_text().splitlines()]
-    assert rows[3] == ["model", "mig $\\uparrow$", "snc $\\uparrow$"]
-    assert (
-        [row[:2] for row in rows[5:9]]
-        == [
-            ["seed " + str(np.argmax(scores)), f"\\textbf{{{max(scores):.3f}}}"],  # the best is bold
-            *([f"seed {seed}", f"{scores[seed]:.3f}"] for seed in np.argsort(scores)[::-1][1:]),
-            ["mean $\\pm$ sd", f"{np.mean(scores):.3f} $\\pm$ {np.std(scores, ddof=1):.3f}"],
-        ]
-    )
-    assert {card.notes[0] for card in cards.values()} == {
-        "216 of 240 rows are scored, those that lack no label (missing: shape 24)"
-    }
-
-
 def test_numbers_with_a_decimal_comma_are_no_levels() -> None:
     column = ["0,5", "1", "2,25", "0,5"]
     with pytest.raises(ValueError, match=r"'hue' holds '0,5'; write numbers with a point and no comma"):
@@ -528,28 +376,6 @@ def test_numbers_with_a_decimal_comma_are_no_levels() -> None:
     assert held.levels == (("0,5", "1", "2,25"),)
     for names in (["a,b", "1,5", "1,5", "2"], ["1", "2", "1", "2"], ["1,2,3", "1,2", "1", "1"]):
         assert Representation.of(np.eye(4), {"hue": names}).kinds == ("categorical",)
-
-
-def test_two_whole_numbered_levels_are_said_to_be_two() -> None:
-    columns = {"on": [0, 1, 0, 1], "size": [0, 1, 2, 0], "far": [1, 255, 1, 255], "real": [0.5, 1.5, 0.5, 1.5]}
-    note = "kinds guessed: on ordinal (two levels; categorical if they are classes), size ordinal, far ordinal "
-    note += "(two levels; categorical if they are classes), real continuous; pass kinds= (--kinds) to change"
-    assert Representation.of(np.eye(4), columns).notes == (note,)
-    assert Representation(np.eye(4), np.array([*columns.values()]).T, names=tuple(columns)).notes == (note,)
-    one = Representation(np.eye(4), np.ones((4, 1)), names=("same",))
-    assert one.notes == ("kinds guessed: same ordinal; pass kinds= (--kinds) to change",)
-    assert "(two levels" in Representation(np.eye(2), np.array([[True], [False]])).notes[0]
-    assert Representation(np.ones((0, 1)), np.ones((0, 1))).kinds == ("ordinal",)
-
-
-def test_of_many_guesses_the_note_names_the_first_and_counts() -> None:
-    columns = {f"gene_{number}": np.arange(12) % 3 for number in range(30)}
-    note = read_labels(columns).notes[-1]
-    first = ", ".join(f"gene_{number} ordinal" for number in range(4))
-    assert note == f"kinds of 30 factors guessed: {first}, and 26 more; pass kinds= (--kinds) to change"
-    few = read_labels({name: columns[name] for name in list(columns)[:8]}).notes[-1]
-    assert few.count("ordinal") == 8
-    assert "more" not in few
 
 
 @pytest.mark.parametrize("missing", [[], [None]])
@@ -587,31 +413,7 @@ def test_dates_written_as_text_are_days() -> None:
         assert read_labels({"day": names}).kinds == ("categorical",)
 
 
-def test_one_column_may_be_named_alone_and_none_is_refused(tmp_path: Any) -> None:
-    labels = {"shape": SHAPE, "hue": np.rint(HUE)}
-    held = Representation.of(CODES, labels, columns="shape")
-    assert held.names == ("shape",)
-    assert unbraid.score(CODES, labels, columns="shape", metrics="mig").representation.names == ("shape",)
-    whole = Representation.of(CODES, labels)
-    whole.save(tmp_path / "codes.npz")
-    for one in (whole.keep_factors("shape"), Representation.load(tmp_path / "codes.npz", columns="shape")):
-        assert (one.names, one.factors.tolist()) == (held.names, held.factors.tolist())
-    with pytest.raises(ValueError, match="columns is empty"):
-        Representation.of(CODES, labels, columns=[])
-
-
 @pytest.mark.parametrize("turns", [[0, 1, 3], [0.25, 2.25, -0.75], [1e-14, 0, 1]])
 def test_angles_that_are_one_angle_are_constant(turns: list[float]) -> None:
     with pytest.raises(ValueError, match="labels column 'hue' is one angle of period 360 over the 3 rows in use"):
         Representation.of(np.eye(3), {"hue": 360 * np.array(turns)}, period={"hue": 360})
-
-
-def test_a_lazy_frame_is_refused_in_one_line() -> None:
-    class Lazy:
-        columns = ("shape",)
-
-        def collect(self) -> None: ...
-
-    for read in (lambda: unbraid.score(CODES, Lazy()), lambda: read_labels(Lazy())):
-        with pytest.raises(ValueError, match=r"a lazy frame has no rows yet; give frame\.collect\(\)"):
-            read()

@@ -152,14 +152,6 @@ def test_columns_may_be_called_by_numbers() -> None:
     assert (named.names, named.kinds[0]) == (("1", "2"), "categorical")
 
 
-def test_bytes_are_the_text_that_they_spell() -> None:
-    words = np.array(["heart", "oval", "square", "star"])[LEVELS]
-    encoded = [word.encode() for word in words]
-    for column in (encoded, np.array(encoded), np.array(encoded, dtype=object), pandas.Categorical(encoded)):
-        assert Representation.of(CODES, {"a": column}).levels == (("heart", "oval", "square", "star"),)
-    assert len(Representation.of(CODES, {"a": encoded}, missing=b"star")) == N - (words == "star").sum()
-
-
 def test_codes_may_be_of_types_that_have_a_missing_value() -> None:
     frame = pandas.DataFrame({"a": CODES[:, 0], "b": LEVELS, "c": LEVELS > 1}).convert_dtypes()
     held = Representation(frame)
@@ -240,18 +232,6 @@ def test_a_file_whose_rows_all_lack_labels_is_refused_by_name(tmp_path: Path) ->
         Representation.load(tmp_path / "codes.npz")
 
 
-def test_rows_of_a_file_that_do_not_fit_are_told_as_before(tmp_path: Path) -> None:
-    np.savez(tmp_path / "codes.npz", codes=CODES, factors=np.full((N, 1), np.nan), log_variances=CODES[1:])
-    with pytest.raises(ValueError, match="log_variances must have the shape of codes"):
-        Representation.load(tmp_path / "codes.npz")
-
-
-def test_text_in_place_of_factors_is_told_where_it_is_read() -> None:
-    text = np.array([["a", "b"], ["c", "d"]])
-    with pytest.raises(ValueError, match=r"factors must be numbers; got dtype <U1\. unbraid\.Representation\.of reads"):
-        Representation(CODES[:2], text)
-
-
 @pytest.mark.parametrize(("present", "told"), [((0, 3, 6, 9), True), ((0, 1, 3, 6, 9), False), ((1, 2, 3), True)])
 def test_a_circle_is_doubted_where_fewer_than_half_of_its_steps_have_a_value(present: tuple, told: bool) -> None:
     labels = {"a": np.tile(present, 20)}
@@ -275,14 +255,3 @@ def test_a_category_of_pyarrow_that_is_missing_is_no_category(tmp_path: Path) ->
     path = tmp_path / "codes.parquet"
     frame.rename(columns={"cell": "factor_cell"}).assign(code_0=np.arange(20.0)).to_parquet(path)
     assert len(Representation.load(path)) == 15
-
-
-def test_one_column_alone_is_no_matrix_of_codes() -> None:
-    with pytest.raises(ValueError, match=r"codes must be a matrix \(n_samples, n_codes\); got shape \(3,\)"):
-        Representation.of([0.5, 1.5, 2.5], [0, 1, 0])
-
-
-def test_a_lazy_frame_with_a_key_is_refused_in_one_line() -> None:
-    lazy = pytest.importorskip("polars").DataFrame({"key": [1, 2], "z": [0.0, 1.0]}).lazy()
-    with pytest.raises(ValueError, match="give frame.collect"):
-        Representation.of(lazy, {"key": [1, 2], "x": [0, 1]}, key="key")

@@ -55,9 +55,3 @@ def test_one_object_is_the_last_shape_in_the_middle() -> None:
     levels = SPACE.factors(one_object(SPACE))
     assert len(levels) == 24
     assert (levels[:, 1:3] == [2, 2]).all()
-
-
-def test_nothing_cyclic_cannot_be_turned() -> None:
-    flat = FactorSpace(("shape",), (3,), ("categorical",))
-    with pytest.raises(ValueError, match="none of the factors shape is cyclic"):
-        whole_objects(flat, 2)

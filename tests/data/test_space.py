@@ -33,8 +33,6 @@ def test_a_grid_refuses_levels_outside_it() -> None:
         ((("a", "a"), (2, 2), ("ordinal", "ordinal")), "differ"),
         ((("a",), (0,), ("ordinal",)), "size of factor 'a' must be a whole number, 1 or more"),
         ((("a",), (2,), ("round",)), "unknown kind 'round'"),
-        ((("a",), (2,), ("ordinal",), ((0.0, 0.5, 1.0),)), "one entry per level"),
-        ((("a", "b"), (2, 2), ("ordinal", "ordinal"), ((0.0, 0.5),)), "one entry per level"),
     ],
 )
 def test_a_space_says_what_is_wrong(arguments: tuple, message: str) -> None:
@@ -67,28 +65,6 @@ def test_a_table_answers_like_a_grid() -> None:
     assert table.factors([2, 0]).tolist() == [[1, -1.0], [2, 0.5]]
 
 
-def test_a_table_is_made_of_lists_and_refuses_what_is_no_number() -> None:
-    assert FactorTable((1,), ("ordinal",), [[0], [2]]).factors([1]).tolist() == [[2]]  # pyright: ignore[reportArgumentType]
-    for table in (np.array([["x"]]), np.array([[1]], dtype=object), [[None]]):
-        with pytest.raises(ValueError, match="table must hold numbers, levels or real values; got dtype"):
-            FactorTable(("a",), ("ordinal",), table)  # pyright: ignore[reportArgumentType]
-
-
 def test_a_table_without_rows_still_has_names_and_kinds() -> None:
     table = FactorTable(("a", "b"), ("ordinal", "continuous"), np.empty((0, 2)))
     assert (len(table), table.sizes) == (0, (0, 0))
-
-
-@pytest.mark.parametrize(
-    ("names", "kinds", "rows", "message"),
-    [
-        (("a",), ("ordinal",), [[0.5]], "factor 'a' must hold whole numbers from 0; row 0 is 0.5"),
-        (("a",), ("ordinal",), [[1], [-1]], "row 1 is -1"),
-        (("a", "b"), ("ordinal", "continuous"), [[1, 2], [1, np.nan]], "factor 'b' must be finite; row 1"),
-        (("a", "b"), ("ordinal",), [[1, 2]], "one per factor"),
-        (("a",), ("ordinal",), [1, 2], "one per factor"),
-    ],
-)
-def test_a_table_says_what_is_wrong(names: tuple, kinds: tuple, rows: list, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        FactorTable(names, kinds, np.asarray(rows, dtype=float))

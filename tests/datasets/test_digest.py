@@ -204,21 +204,6 @@ def test_stored_images_that_are_not_those_that_were_stored_are_refused(tmp_path:
         content_digest(StoredImages(tmp_path / "set"))
 
 
-def test_where_nothing_can_be_noted_it_is_looked_through_each_time(
-    tmp_path: Path, looked_through: list[FactorDataset], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write(tmp_path / "set", content_of(IMAGES))
-
-    def refuse(*_: object) -> None:
-        raise PermissionError(13, "read-only")
-
-    monkeypatch.setattr("unbraid.datasets.digest.write_text", refuse)
-    found = [content_digest(StoredImages(tmp_path / "set")) for _ in range(2)]
-    assert found[0] == found[1] == content_digest(IMAGES)
-    assert len(looked_through) == 3
-    assert not (tmp_path / "set" / "content.json").exists()
-
-
 def test_large_drawn_sets_are_looked_through_once(
     tmp_path: Path, looked_through: list[FactorDataset], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -229,30 +229,3 @@ def test_a_page_that_asks_to_log_in_is_not_taken_for_the_file(tmp_path: Path, fi
     site.data, site.kind = DATA, "application/zip"
     assert_whole(download(file, tmp_path))
     assert site.asked == ["", "", ""]
-
-
-def test_a_server_that_does_not_have_it_is_quoted(tmp_path: Path, file: OfficialFile, site: Site) -> None:
-    site.status = 404
-    with pytest.raises(OSError, match=r"/data.npz: the server answered 404 Not Found"):
-        download(file, tmp_path)
-    assert len(site.asked) == 1
-
-
-def test_a_server_that_leads_in_a_circle_is_one_line(tmp_path: Path, file: OfficialFile, site: Site) -> None:
-    site.status = 302
-    with pytest.raises(OSError, match="the server answered 302") as told:
-        download(file, tmp_path)
-    assert "\n" not in str(told.value)
-
-
-def test_a_server_that_is_not_there(tmp_path: Path, file: OfficialFile) -> None:
-    nowhere = replace(file, address="http://127.0.0.1:9/data.npz")
-    with pytest.raises(OSError, match=r"127.0.0.1:9/data.npz: .*Connection refused"):
-        download(nowhere, tmp_path)
-
-
-def test_what_must_be_got_by_hand_says_how(tmp_path: Path, file: OfficialFile, site: Site) -> None:
-    by_hand = replace(file, downloads=False, how="Ask the authors")
-    with pytest.raises(ValueError, match=r"cannot be downloaded from here. Ask the authors: http://.*Then put it at"):
-        download(by_hand, tmp_path)
-    assert site.asked == []

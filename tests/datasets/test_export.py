@@ -18,7 +18,6 @@ from unbraid.datasets import image_store as _store
 from unbraid.datasets.dataset_export import export
 from unbraid.datasets.own_images import open_path
 from unbraid.files.whole_files import DiskFull
-from unbraid.show import plot_factors
 
 SPACE = FactorSpace(("shape", "hue"), (2, 3), ("categorical", "cyclic"), (("box", "disc"), (0.0, 180.0, 360.0)))
 
@@ -100,31 +99,3 @@ def test_what_a_killed_export_left_is_removed_by_the_next(tmp_path: Path, pictur
     (tmp_path / ".out.0a1b2c3d.part" / "images").mkdir(parents=True)
     export(dataset(), tmp_path / "out", pictures=pictures)
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
-
-
-def test_a_factor_called_as_the_column_of_files_is_refused(tmp_path: Path) -> None:
-    space = FactorSpace(("file", "x"), (2, 2), ("ordinal", "ordinal"))
-    with pytest.raises(ValueError, match="a factor is called 'file'"):
-        export(dataset(space), tmp_path / "out", pictures=True)
-    assert export(dataset(space), tmp_path / "out") == 4
-
-
-@pytest.mark.parametrize("pictures", [True, False])
-def test_what_has_no_images_is_not_written_or_shown(tmp_path: Path, pictures: bool) -> None:
-    table = from_array(np.zeros((3, 5)))
-    with pytest.raises(ValueError, match=r"images are needed; this dataset is a table of shape \(3, 5\)"):
-        export(table, tmp_path / "out", pictures=pictures)
-    with pytest.raises(ValueError, match="images are needed"):
-        plot_factors(table)
-    with pytest.raises(ValueError, match="these are float64"):
-        export(from_array(np.zeros((3, 4, 4))), tmp_path / "out", pictures=pictures)
-    assert not (tmp_path / "out").exists()
-
-
-def test_images_of_one_pixel_in_height_are_written_and_shown(tmp_path: Path) -> None:
-    flat = dataset(height=1)
-    export(flat, tmp_path / "out", pictures=True)
-    with Image.open(tmp_path / "out" / "images" / "000001.png") as image:
-        assert image.size == (4, 1)
-    np.testing.assert_array_equal(load(str(tmp_path / "out")).images(np.arange(6)), flat.images(np.arange(6)))
-    assert len(plot_factors(flat).axes) == sum(SPACE.sizes)

@@ -1,7 +1,6 @@
 """Each official loader on a small file of the official layout: image i must have the factors of index i."""
 
 import io
-import sys
 import tarfile
 import tracemalloc
 import warnings
@@ -35,7 +34,7 @@ from unbraid.datasets.official import (
     shapes3d,
     teapots,
 )
-from unbraid.datasets.official_files import ChecksumWarning, DatasetMissing
+from unbraid.datasets.official_files import ChecksumWarning
 from unbraid.datasets.sprites import sprites_space
 
 
@@ -111,12 +110,6 @@ def test_dsprites_whose_labels_are_in_another_order_is_refused(tmp_path: Path) -
     path = write_sprites_npz(tmp_path / "x.npz", latents_classes=classes)
     with pytest.raises(ValueError, match=r"image 5 is labelled \[0, 0, 1, 0, 0\] where \[0, 0, 0, 2, 1\]"):
         dsprites.read(path, SPRITES)
-
-
-def test_a_file_of_another_size_is_told_how_it_is_opened(tmp_path: Path) -> None:
-    np.savez(tmp_path / "x.npz", imgs=np.zeros((4, 8, 8), np.uint8), latents_classes=np.zeros((4, 6), int))
-    with pytest.raises(ValueError, match="give its path as the dataset"):
-        dsprites.read(tmp_path / "x.npz", SPRITES)
 
 
 def test_dsprites_with_other_pixels_is_refused(tmp_path: Path) -> None:
@@ -290,23 +283,6 @@ def test_cars3d(tmp_path: Path, form: str) -> None:
         assert_quarters(dataset.images(np.array([index]))[0], number + 3 * azimuth + 9 * elevation)
 
 
-def test_cars3d_names_what_is_wrong(tmp_path: Path) -> None:
-    files = car_files()
-    del files["data/cars/car_002_mesh.mat"]
-    with pytest.raises(ValueError, match=r"list.txt names car_002_mesh.mat, which is not there"):
-        stored(tmp_path, cars3d.read(archive(tmp_path / "a.tar.gz", files), CARS))
-    del files["data/cars/list.txt"]
-    with pytest.raises(ValueError, match=r"no cars/list.txt"):
-        stored(tmp_path, cars3d.read(archive(tmp_path / "b.tar.gz", files), CARS))
-    broken = car_files() | {"data/cars/car_001_mesh.mat": b"nonsense"}
-    with pytest.raises(ValueError, match=r"car_001_mesh.mat is not a readable MATLAB file"):
-        stored(tmp_path, cars3d.read(archive(tmp_path / "c.tar.gz", broken), CARS))
-    savemat(other := io.BytesIO(), {"views": np.zeros((2, 2))})
-    unnamed = car_files() | {"data/cars/car_001_mesh.mat": other.getvalue()}
-    with pytest.raises(ValueError, match=r"car_001_mesh.mat has no array 'im'"):
-        stored(tmp_path, cars3d.read(archive(tmp_path / "d.tar.gz", unnamed), CARS))
-
-
 OBJECTS = shrunk(coil100.SPACE, 11, 4)
 
 
@@ -334,16 +310,6 @@ def test_coil100(tmp_path: Path, form: str) -> None:
     dataset = stored(tmp_path, coil100.read(archive(tmp_path / form, coil_files()), OBJECTS))
     for index, image in enumerate(dataset.images(np.arange(len(OBJECTS)))):
         assert_quarters(image, index)
-
-
-def test_coil100_names_the_missing_and_the_broken_picture(tmp_path: Path) -> None:
-    files = coil_files()
-    broken = files | {"coil-100/obj3__90.png": files["coil-100/obj3__90.png"][:100]}
-    with pytest.raises(ValueError, match=r"obj3__90.png is not a readable image"):
-        stored(tmp_path, coil100.read(archive(tmp_path / "broken.zip", broken), OBJECTS))
-    del files["coil-100/obj2__180.png"]
-    with pytest.raises(ValueError, match=r"there is no obj2__180.png"):
-        stored(tmp_path, coil100.read(archive(tmp_path / "x.zip", files), OBJECTS))
 
 
 @pytest.mark.parametrize("form", ["coil-100.zip", "folder"])
@@ -392,13 +358,6 @@ def test_a_picture_smaller_than_its_middle_is_refused(tmp_path: Path) -> None:
     assert (whole.images(np.array([0])) == 9).all()
 
 
-def test_chairs3d_names_the_incomplete_chair(tmp_path: Path) -> None:
-    files = chair_files()
-    del files[next(name for name in files if "b5f" in name)]
-    with pytest.raises(ValueError, match="chair b5f has 5 views, 2 elevations and 3 azimuths"):
-        stored(tmp_path, chairs3d.read(archive(tmp_path / "x.tar", files), "crop", CHAIRS))
-
-
 def celeba_files(tmp_path: Path, form: str) -> tuple[Path, Path, Any]:
     levels = np.random.default_rng(0).integers(0, 2, (7, 40))
     names = [f"{number:06d}.jpg" for number in (3, 1, 7, 2, 6, 5, 4)]
@@ -442,26 +401,6 @@ def test_celeba_resized_keeps_the_whole_picture(tmp_path: Path) -> None:
     image = stored(tmp_path, celeba.read(path, attributes, "resize", 7)).images(np.array([0]))[0]
     assert (image[:8] == 255).all()
     assert (image[20, 20] < 60).all()
-
-
-def test_celeba_needs_its_attributes_beside_its_images(tmp_path: Path) -> None:
-    path, attributes, _ = celeba_files(tmp_path, "img_align_celeba.zip")
-    attributes.unlink()
-    with pytest.raises(DatasetMissing, match=r"list_attr_celeba\.txt"):
-        datasets.load("celeba", tmp_path / "root", file=path, verify=False)
-    needed = {name: [file.name for file in row.files if file.companion] for name, row in datasets.DATASETS.items()}
-    assert {name: files for name, files in needed.items() if files} == {"celeba": [attributes.name]}
-
-
-def test_celeba_names_the_bad_line(tmp_path: Path) -> None:
-    path, attributes, _ = celeba_files(tmp_path, "img_align_celeba.zip")
-    lines = attributes.read_text().splitlines()
-    attributes.write_text("\n".join([*lines[:4], lines[4].replace(" 1", " 2"), *lines[5:]]))
-    with pytest.raises(ValueError, match="line 5 must be a file name and 40 times 1 or -1"):
-        celeba.read(path, attributes, "crop", 7)
-    attributes.write_text("\n".join(lines[:6]))
-    with pytest.raises(ValueError, match="cut short, 4 of 7 lines"):
-        celeba.read(path, attributes, "crop", 7)
 
 
 # --- 3D Faces -------------------------------------------------------------------------------------------------------
@@ -538,23 +477,6 @@ def test_off_reads_the_glued_header_and_fans_polygons() -> None:
         np.testing.assert_array_equal(modelnet40.read_off(other, "a.off")[1], triangles)
 
 
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        (b"PLY\n", "does not begin with OFF"),
-        (b"OFF\n", "no sound .off mesh"),
-        ((PYRAMID % 3)[:-8], "cut short: it announces 5 vertices and 5 faces"),
-        ((PYRAMID % 3).replace(b"3 3 0 4", b"3 3 0 9"), "corner outside its 5 vertices"),
-        ((PYRAMID % 3).replace(b"3 3 0 4", b"3 3 0"), "too few corners"),
-        ((PYRAMID % 3).replace(b"2 2 0", b"2 two 0"), "no sound .off mesh"),
-        ((PYRAMID % 3).replace(b"3 3 0 4", b"3 3 0 " + b"9" * 20), "no sound .off mesh"),
-    ],
-)
-def test_off_says_what_is_wrong(data: bytes, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        modelnet40.read_off(data, "a.off")
-
-
 @pytest.mark.parametrize("form", ["ModelNet40.zip", "folder"])
 def test_modelnet40_draws_each_mesh_from_all_sides(tmp_path: Path, form: str) -> None:
     meshes = {f"ModelNet40/airplane/train/airplane_000{k}.off": PYRAMID % (1 + 2 * k) for k in (2, 1)}
@@ -574,31 +496,6 @@ def test_modelnet40_draws_each_mesh_from_all_sides(tmp_path: Path, form: str) ->
 # --- where files are, and what is wrong with them -------------------------------------------------------------------
 
 
-def test_a_missing_file_says_which_where_from_and_where_to(tmp_path: Path) -> None:
-    with pytest.raises(DatasetMissing) as caught:
-        datasets.load("shapes3d", tmp_path)
-    message = str(caught.value)
-    assert isinstance(caught.value, FileNotFoundError)
-    for part in (
-        "3dshapes.h5",
-        "https://storage.googleapis.com/3d-shapes/3dshapes.h5",
-        "267,573,662 bytes",
-        "sha256:0a0f6ed98baff276a50f3a081a7434d788da63cb135a98189b2a5b5769be1785",
-        "unbraid data get shapes3d",
-        str(tmp_path / "official" / "3dshapes.h5"),
-    ):
-        assert part in message
-    assert "\n" not in message
-
-
-@pytest.mark.parametrize("name", [name for name, row in datasets.DATASETS.items() if row.files])
-def test_every_official_set_says_what_it_misses(tmp_path: Path, name: str) -> None:
-    with pytest.raises(DatasetMissing, match=datasets.DATASETS[name].files[0].name):
-        datasets.load(name, tmp_path)
-    with pytest.raises(DatasetMissing, match="no such file"):
-        datasets.load(name, tmp_path, file=tmp_path / "elsewhere")
-
-
 @pytest.mark.parametrize("place", ["official", "."])
 def test_a_file_is_found_where_it_was_put(tmp_path: Path, place: str) -> None:
     (tmp_path / place).mkdir(exist_ok=True)
@@ -615,22 +512,6 @@ def test_a_renamed_copy_is_taken_by_its_form(tmp_path: Path) -> None:
     (tmp_path / "mine.zip").touch()
     with pytest.raises(ValueError, match=r"mine.zip: not a file of dataset 'dsprites'\. It is dsprites_ndarray"):
         _official.located("dsprites", dsprites.FILES, tmp_path, tmp_path / "mine.zip")
-
-
-@pytest.mark.parametrize(
-    ("package", "extra", "read"),
-    [
-        ("h5py", "data", lambda path: shapes3d.read(path, SHAPES)),
-        ("torch", "train", lambda path: faces3d.read(path, FACES)),
-    ],
-)
-def test_a_missing_extra_is_named_at_use(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str, extra: str, read: Callable[[Path], Content]
-) -> None:
-    (tmp_path / "x").touch()
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ImportError, match=rf"needs {package}: pip install 'unbraid\[{extra}\]'"):
-        stored(tmp_path, read(tmp_path / "x"))
 
 
 def test_the_public_door_refuses_a_file_of_another_size(tmp_path: Path) -> None:
@@ -696,17 +577,6 @@ def test_a_file_that_is_given_is_that_of_what_is_stored(tmp_path: Path, monkeypa
     with pytest.raises(FileNotFoundError, match=r"mpi3d_real\.npz: no such file"):
         datasets.load("mpi3d_real", tmp_path, file=file)
     assert len(datasets.load("mpi3d_real", tmp_path)) == len(stored)
-
-
-def test_what_was_stored_unchecked_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file, _ = stored_arm(tmp_path, monkeypatch)
-    for _ in range(2):
-        datasets.load("mpi3d_real", tmp_path, file=file, verify=False)
-    for given in (None, file):
-        with pytest.warns(
-            ChecksumWarning, match=r"made of a file that was not checked \(verify=False\); delete this folder"
-        ):
-            datasets.load("mpi3d_real", tmp_path, file=given)
 
 
 def test_an_incomplete_file_is_refused_by_its_size(tmp_path: Path) -> None:
@@ -790,13 +660,6 @@ def test_an_npz_with_another_array_is_refused(tmp_path: Path, images: Any, messa
         stored(tmp_path, mpi3d.read(tmp_path / "x.npz", ARM))
 
 
-def test_an_hdf5_without_the_array_is_refused(tmp_path: Path) -> None:
-    with h5py.File(tmp_path / "x.h5", "w") as file:
-        file["pictures"] = np.zeros(3)
-    with pytest.raises(ValueError, match="no dataset 'images'; it holds pictures"):
-        stored(tmp_path, shapes3d.read(tmp_path / "x.h5", SHAPES))
-
-
 @pytest.mark.parametrize("kind", ["external link", "soft link", "link above", "external data", "virtual"])
 def test_an_hdf5_whose_data_lie_elsewhere_is_refused(tmp_path: Path, kind: str) -> None:
     images = np.zeros((*SHAPES.sizes[:1], 64, 64, 3), dtype=np.uint8)
@@ -859,3 +722,65 @@ def test_the_table_agrees_with_the_published_numbers(name: str) -> None:
     n_images, sizes = published[name]
     assert len(row) == n_images
     assert sizes is None or row.space.sizes == sizes
+
+
+def test_cars3d_names_what_is_wrong(tmp_path: Path) -> None:
+    files = car_files()
+    del files["data/cars/car_002_mesh.mat"]
+    with pytest.raises(ValueError, match=r"list.txt names car_002_mesh.mat, which is not there"):
+        stored(tmp_path, cars3d.read(archive(tmp_path / "a.tar.gz", files), CARS))
+    del files["data/cars/list.txt"]
+    with pytest.raises(ValueError, match=r"no cars/list.txt"):
+        stored(tmp_path, cars3d.read(archive(tmp_path / "b.tar.gz", files), CARS))
+    broken = car_files() | {"data/cars/car_001_mesh.mat": b"nonsense"}
+    with pytest.raises(ValueError, match=r"car_001_mesh.mat is not a readable MATLAB file"):
+        stored(tmp_path, cars3d.read(archive(tmp_path / "c.tar.gz", broken), CARS))
+    savemat(other := io.BytesIO(), {"views": np.zeros((2, 2))})
+    unnamed = car_files() | {"data/cars/car_001_mesh.mat": other.getvalue()}
+    with pytest.raises(ValueError, match=r"car_001_mesh.mat has no array 'im'"):
+        stored(tmp_path, cars3d.read(archive(tmp_path / "d.tar.gz", unnamed), CARS))
+
+
+def test_coil100_names_the_missing_and_the_broken_picture(tmp_path: Path) -> None:
+    files = coil_files()
+    broken = files | {"coil-100/obj3__90.png": files["coil-100/obj3__90.png"][:100]}
+    with pytest.raises(ValueError, match=r"obj3__90.png is not a readable image"):
+        stored(tmp_path, coil100.read(archive(tmp_path / "broken.zip", broken), OBJECTS))
+    del files["coil-100/obj2__180.png"]
+    with pytest.raises(ValueError, match=r"there is no obj2__180.png"):
+        stored(tmp_path, coil100.read(archive(tmp_path / "x.zip", files), OBJECTS))
+
+
+def test_chairs3d_names_the_incomplete_chair(tmp_path: Path) -> None:
+    files = chair_files()
+    del files[next(name for name in files if "b5f" in name)]
+    with pytest.raises(ValueError, match="chair b5f has 5 views, 2 elevations and 3 azimuths"):
+        stored(tmp_path, chairs3d.read(archive(tmp_path / "x.tar", files), "crop", CHAIRS))
+
+
+def test_celeba_names_the_bad_line(tmp_path: Path) -> None:
+    path, attributes, _ = celeba_files(tmp_path, "img_align_celeba.zip")
+    lines = attributes.read_text().splitlines()
+    attributes.write_text("\n".join([*lines[:4], lines[4].replace(" 1", " 2"), *lines[5:]]))
+    with pytest.raises(ValueError, match="line 5 must be a file name and 40 times 1 or -1"):
+        celeba.read(path, attributes, "crop", 7)
+    attributes.write_text("\n".join(lines[:6]))
+    with pytest.raises(ValueError, match="cut short, 4 of 7 lines"):
+        celeba.read(path, attributes, "crop", 7)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"PLY\n", "does not begin with OFF"),
+        (b"OFF\n", "no sound .off mesh"),
+        ((PYRAMID % 3)[:-8], "cut short: it announces 5 vertices and 5 faces"),
+        ((PYRAMID % 3).replace(b"3 3 0 4", b"3 3 0 9"), "corner outside its 5 vertices"),
+        ((PYRAMID % 3).replace(b"3 3 0 4", b"3 3 0"), "too few corners"),
+        ((PYRAMID % 3).replace(b"2 2 0", b"2 two 0"), "no sound .off mesh"),
+        ((PYRAMID % 3).replace(b"3 3 0 4", b"3 3 0 " + b"9" * 20), "no sound .off mesh"),
+    ],
+)
+def test_off_says_what_is_wrong(data: bytes, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        modelnet40.read_off(data, "a.off")

@@ -202,9 +202,6 @@ def test_bool_images_are_black_and_white() -> None:
     assert sorted(np.unique(dataset.images(np.array([0])))) == [0, 255]
 
 
-GOOD = "file,size,shape\na.png,1,box\nb.png,2,disc\n"
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -213,10 +210,6 @@ GOOD = "file,size,shape\na.png,1,box\nb.png,2,disc\n"
         ("size,size\n1,2\n3,4\n", "two columns have one name: size, size"),
         ("size,shape\n1,box\n2\n", "line 3 has 1 cell; the first has 2"),
         ("size,shape\n1,box\n,disc\n", "line 3, column 'size' is empty"),
-        ("size,shape\n1,box\nx,disc\n", "line 3, column 'size' is 'x', which is no number, as other cells are"),
-        ("size,shape\n1,box\nnan,disc\n", "line 3, column 'size' is empty .NA, NaN, None and NULL count as empty"),
-        ("size,shape\n1,box\n2,disc\n3,box\n", "has 3 rows for 2 images"),
-        ('size,shape\n1,"box\n2,disc\n', "not a readable .csv file"),
     ],
 )
 def test_a_bad_table_names_file_line_and_column(tmp_path: Path, text: str, message: str) -> None:
@@ -234,11 +227,6 @@ def test_a_bad_table_names_file_line_and_column(tmp_path: Path, text: str, messa
         ({"a": [0, 1, 0, 1], "b": [0, 0, 1, 2]}, None, True, "no grid: 4 of 6 combinations are there"),
         ({"a": [0, 1, 0, 1], "b": [0, 0, 1, 1]}, {"c": "cyclic"}, None, "kinds names no factor 'c'; there are a, b"),
         ({"a": [0, 1, 0, 1], "b": [0, 0, 1, 1]}, {"b": "round"}, None, "unknown kind 'round'"),
-        ({"a": [0, 1, 0, 1], "b": [0, 0, 1, 1]}, ["cyclic"], None, "one entry per factor"),
-        ({"a": list("xyxy")}, {"a": "ordinal"}, None, "row 0, column 'a' is 'x', which is no number"),
-        ({"a": [1, 2, None, 4]}, None, None, "row 2, column 'a' is empty"),
-        ({"a": [1, 2, 3, 4], "b": [1]}, None, None, "columns must be of one length"),
-        ({}, None, None, "labels have no columns"),
     ],
 )
 def test_bad_factors_are_named(table: Any, kinds: Any, grid: bool | None, message: str) -> None:
@@ -260,25 +248,6 @@ def test_bad_factors_are_named(table: Any, kinds: Any, grid: bool | None, messag
 def test_bad_images_are_refused(images: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         from_array(images, {"a": [0, 1]})
-
-
-def test_a_folder_that_does_not_fit_its_table(tmp_path: Path) -> None:
-    table = tmp_path / "factors.csv"
-    table.write_text(GOOD)
-    Image.new("L", (4, 4)).save(tmp_path / "a.png")
-    with pytest.raises(FileNotFoundError, match=r"factors.csv: line 3, column 'file': there is no 'b.png' in"):
-        from_folder(tmp_path, table)
-    (tmp_path / "b.png").write_bytes(b"no picture")
-    dataset = from_folder(tmp_path, table)
-    with pytest.raises(ValueError, match=r"b.png is not a readable image"):
-        dataset.images(np.arange(2))
-    Image.new("L", (4, 5)).save(tmp_path / "b.png")
-    with pytest.raises(ValueError, match=r"b.png is 4 x 5 pixels where 4 x 4 was expected, as in a.png"):
-        dataset.images(np.arange(2))
-    with pytest.raises(
-        ValueError, match="no column 'picture' with the names of the pictures; it has file, size, shape"
-    ):
-        from_folder(tmp_path, table, file_column="picture")
 
 
 @pytest.mark.parametrize(
@@ -303,27 +272,6 @@ def test_a_picture_outside_the_folder_is_refused(tmp_path: Path, name: str) -> N
     assert len(open_path(folder)) == 2
 
 
-def test_a_path_that_holds_no_dataset(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="no such file or folder"):
-        datasets.load(str(tmp_path / "nowhere"))
-    with pytest.raises(ValueError, match="neither meta.json nor factors.csv nor factors.parquet"):
-        datasets.load(str(tmp_path))
-    (tmp_path / "pictures.ZIP").write_bytes(b"PK")
-    with pytest.raises(ValueError, match="pictures.ZIP: an archive is not read; unpack it, and give the folder$"):
-        datasets.load(str(tmp_path / "pictures.ZIP"))
-    np.savez(tmp_path / "x.npz", pictures=np.zeros(3))
-    with pytest.raises(ValueError, match="no array 'images'; it holds pictures"):
-        datasets.load(str(tmp_path / "x.npz"))
-    (tmp_path / "broken.npz").write_bytes(b"PK")
-    with pytest.raises(ValueError, match=r"broken.npz: not a readable .npz file"):
-        datasets.load(str(tmp_path / "broken.npz"))
-    (tmp_path / "factors.parquet").write_bytes(b"PAR1")
-    with pytest.raises(ValueError, match=r"factors.parquet: not a readable .parquet file"):
-        datasets.load(str(tmp_path))
-    with pytest.raises(ValueError, match="has no option 'seed'; it has grid, kinds"):
-        datasets.load(str(tmp_path), seed=1)
-
-
 @pytest.mark.parametrize("alone", [True, False])
 def test_images_of_0_and_1_are_not_taken_for_nearly_black_ones(tmp_path: Path, alone: bool) -> None:
     """Wherever they come from; the first slab of an array may be all black."""
@@ -342,21 +290,6 @@ def test_images_of_0_and_1_are_not_taken_for_nearly_black_ones(tmp_path: Path, a
     assert from_array(bits.astype(bool), factors).images([4999])[0, 0, 0, 0] == 255
     bits[0, 0, 0] = 2
     np.testing.assert_array_equal(from_array(bits, factors).images([4999])[0, :, :, 0], bits[4999])
-
-
-@pytest.mark.parametrize(
-    "content", [b"hello", b"not an array of any kind", b"PK\x03\x04 and so on"], ids=["short", "text", "zip"]
-)
-def test_a_file_that_is_no_array_is_one_line_without_advice_to_unpickle_it(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "a.npy").write_bytes(content)
-    with pytest.raises(ValueError, match=r"a\.npy: not a readable \.npy file \(") as caught:
-        datasets.load(str(tmp_path / "a.npy"))
-    assert "pickle" not in str(caught.value)
-
-
-def test_one_kind_for_all_factors_is_no_list_of_letters() -> None:
-    with pytest.raises(ValueError, match=r"kinds must be a mapping from name to kind, or a list of them; got 'cyclic'"):
-        from_array(numbered(6), {"a": range(6)}, kinds="cyclic")  # pyright: ignore[reportArgumentType]
 
 
 DEEP = (np.arange(16).reshape(4, 4) * 4369).astype(np.uint16)  # 0 to 65 535, each 257 times a byte
@@ -408,13 +341,6 @@ def test_one_transparent_grey_of_16_bits_is_laid_on_white(tmp_path: Path) -> Non
     (tmp_path / "a.png").write_bytes(png_of_16_bits(deep, transparent=0x1234))
     wanted = np.array([[0, 255, round(0x1235 / 257)], [round(0x12FF / 257), 255, 255]])
     np.testing.assert_array_equal(datasets.load(str(tmp_path)).images(np.array([0]))[0, :, :, 0], wanted)
-
-
-@pytest.mark.parametrize("values", [np.full((4, 4), 0.5, np.float32), np.full((4, 4), 70_000, np.int32)])
-def test_pictures_of_floats_or_more_bits_are_refused(tmp_path: Path, values: Any) -> None:
-    Image.fromarray(values).save(tmp_path / "a.tif")
-    with pytest.raises(ValueError, match=r"a\.tif: pixels of 8 or 16 bits were expected; got mode '[FI]' with values"):
-        datasets.load(str(tmp_path))
 
 
 def test_a_picture_that_would_fill_the_memory_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -487,12 +413,3 @@ def test_a_foreign_meta_json_is_no_stored_set(tmp_path: Path) -> None:
     np.save(tmp_path / "images.npy", numbered(6))
     (tmp_path / "meta.json").write_text('{"camera": "x"}')
     assert len(datasets.load(str(tmp_path))) == 6
-
-
-def test_nobody_is_told_to_delete_their_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("UNBRAID_DATA", str(tmp_path / "cache"))
-    for folder, advice in ((tmp_path / "mine", "write or copy it again"), (tmp_path / "cache/x", "delete this folder")):
-        write(folder, content_of(datasets.load("square", positions=8)))
-        (folder / "meta.json").write_text("{")
-        with pytest.raises(ValueError, match=advice):
-            datasets.load(str(folder))

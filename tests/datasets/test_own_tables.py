@@ -8,13 +8,11 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import torch
-from PIL import Image
 
 from unbraid import Representation
 from unbraid.data import FactorSpace, FactorTable
 from unbraid.datasets import from_array, load
 from unbraid.datasets.dataset_description import describe_content
-from unbraid.datasets.dataset_text import summary_of
 from unbraid.datasets.factor_table import read_table
 from unbraid.datasets.subset import SubsetDataset, left_out
 from unbraid.show import plot_factors
@@ -60,12 +58,6 @@ def test_a_table_of_numbers_alone_loses_no_row_to_a_heading(tmp_path: Path) -> N
 def test_empty_lines_of_a_table_are_no_rows(tmp_path: Path, text: str) -> None:
     (tmp_path / "labels.csv").write_text(text)
     assert from_array(black(2), tmp_path / "labels.csv", grid=False).space.values == ((1, 3), (2, 4))
-
-
-def test_a_cell_below_a_text_of_two_lines_is_named_by_its_own_line(tmp_path: Path) -> None:
-    (tmp_path / "labels.csv").write_text('name,size\n"a\nb",1\nc,\n')
-    with pytest.raises(ValueError, match="line 4, column 'size' is empty"):
-        from_array(black(2), tmp_path / "labels.csv")
 
 
 @pytest.mark.parametrize("word", ["NA", "NULL", "None"])
@@ -193,57 +185,10 @@ def test_numbers_as_categories_without_order_are_classes_in_a_dataset_as_in_a_sc
         assert from_array(black(4), frame, kinds={"shape": "ordinal"}).space.kinds == ("ordinal", "ordinal")
 
 
-def test_a_long_text_is_quoted_in_part() -> None:
-    with pytest.raises(ValueError, match="column 'size' mixes int .1, row 0. and str ") as caught:
-        from_array(black(3), {"size": [1, "it's a long note " * 40, 2]})
-    assert len(str(caught.value)) < 200
-
-
-def test_a_row_without_a_category_is_named() -> None:
-    sizes = pd.Series(pd.Categorical(["small", None, "large"], SIZES, ordered=True))
-    with pytest.raises(ValueError, match="factors: row 1, column 'size' is empty"):
-        from_array(black(3), {"size": sizes})
-    with pytest.raises(ValueError, match="column 'size' is 'small', which is no number"):
-        from_array(black(3), {"size": sizes.fillna("huge")}, kinds=["continuous"])
-
-
-def test_names_are_not_given_twice(tmp_path: Path) -> None:
-    (tmp_path / "labels.csv").write_text("size\n1\n2\n3\n")
-    with pytest.raises(ValueError, match=r"names is for factors in memory; .*labels\.csv names its columns"):
-        from_array(black(3), tmp_path / "labels.csv", names=["pose"])
-    assert from_array(black(3), {"size": [1, 2, 3]}, names=["pose"]).space.names == ("pose",)
-
-
-def test_text_that_is_not_utf_8_is_named() -> None:
-    with pytest.raises(ValueError, match=r"factors: column 'a', row 1 is b'x\\xff', which is no text in UTF-8"):
-        from_array(black(3), {"a": [b"x", b"x\xff", b"y"]})
-
-
-@pytest.mark.parametrize("suffix", ["", ".parquet"])
-def test_dates_are_days_as_among_labels(tmp_path: Path, suffix: str) -> None:
-    days = ["2024-02-28", "2024-03-01", "2024-02-29T06:00", "2024-02-28"]
-    frame = pd.DataFrame({"day": np.array(days, dtype="datetime64[us]"), "size": [1, 1, 2, 3]})
-    frame.to_parquet(tmp_path / "labels.parquet")
-    space = from_array(black(4), tmp_path / "labels.parquet" if suffix else frame).space
-    assert space.kinds == ("continuous", "ordinal")
-    assert space.factors(np.arange(4))[:, 0].tolist() == [0, 2, 1.25, 0]
-    labelled = Representation.of(np.eye(4), frame)
-    assert labelled.factors[:, 0].tolist() == space.factors(np.arange(4))[:, 0].tolist()
-    assert from_array(black(4), frame, kinds={"day": "categorical"}).space.sizes == (3, 3)
-    spans = pd.DataFrame({"age": frame["day"] - frame["day"].min()})
-    assert from_array(black(4), spans).space.factors(np.arange(4))[:, 0].tolist() == [0, 2, 1.25, 0]
-
-
 def test_combinations_beyond_what_64_bits_count_are_counted() -> None:
     flags = {f"flag {k}": [0, 1, k % 2] for k in range(64)}
     with pytest.raises(ValueError, match=f"no grid: 3 of {2**64} combinations are there"):
         from_array(black(3), flags, grid=True)
-
-
-def test_a_folder_called_as_a_picture_is_none(tmp_path: Path) -> None:
-    (tmp_path / "old.png").mkdir()
-    Image.fromarray(black(1)[0]).save(tmp_path / "old.png" / "a.png")
-    assert len(load(str(tmp_path))) == 1
 
 
 def test_a_closing_level_of_a_circle_is_not_counted_twice() -> None:
@@ -286,13 +231,6 @@ def test_large_real_numbers_are_levels_like_others_and_whole_ones_that_merge_are
         from_array(black(3), {"a": [2**53, 2**53 + 1, 3]})
 
 
-@pytest.mark.parametrize("called", [(1, "1"), ("a", "a")])
-def test_columns_of_one_name_are_refused(called: tuple[Any, Any]) -> None:
-    frame = pd.DataFrame([[0, 1], [1, 0]], columns=list(called))
-    with pytest.raises(ValueError, match="two columns of labels have one name: a, a|names must differ"):
-        from_array(black(2), frame)
-
-
 def test_the_index_of_pandas_is_no_factor(tmp_path: Path) -> None:
     frame = pd.DataFrame({"size": [1, 2, 2], "shape": ["box", "box", "disc"]}, index=[7, 8, 9])
     frame.to_parquet(tmp_path / "a.parquet")
@@ -326,25 +264,3 @@ def test_cells_of_a_table_are_read_as_they_are_meant(tmp_path: Path) -> None:
     assert from_array(images, {"shape": words, "size": [1, 1, 2, 2]}).space.levels[0] == ("box", "heart")
     with pytest.raises(ValueError, match="row 0, column 'way' is 'north', which is no number"):
         from_array(images, {"way": np.array(["north", "east"] * 2)}, kinds={"way": "cyclic"})
-
-
-def test_what_is_no_image_is_not_described_as_one(tmp_path: Path) -> None:
-    np.save(tmp_path / "table.npy", np.ones((5, 7)))
-    dataset = load(str(tmp_path / "table.npy"))
-    content = describe_content(dataset.space, len(dataset), dataset.image_shape)
-    told = [*summary_of({"name": "table.npy", "rendered": False, **content})]
-    assert "table     5 rows of 7 numbers; no factors are known" in told
-
-
-def test_a_file_of_another_ending_is_no_unknown_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    table = "size,hue\n1,2\n3,4\n\n\n"
-    for name in ("LABELS.CSV", "labels.tsv"):
-        Path(name).write_text(table)
-    assert from_array(black(2), "LABELS.CSV").space.names == ("size", "hue")
-    with pytest.raises(ValueError, match=r"labels\.tsv: a dataset is a folder, an \.npz file"):
-        load("labels.tsv")
-    (tmp_path / "pictures").mkdir()
-    Path("pictures/a.png").write_bytes(b"no picture")
-    with pytest.raises(ValueError, match=r"a\.png is not a readable image \(its format is unknown\)"):
-        load("pictures")

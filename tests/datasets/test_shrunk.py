@@ -26,10 +26,6 @@ def test_a_pixel_is_the_mean_of_its_block_with_halves_rounded_up() -> None:
     assert images.dtype == np.uint8
 
 
-def test_no_images_shrink_to_none() -> None:
-    assert ShrunkImages(dataset(), 2).images(np.array([], dtype=int)).shape == (0, 2, 2, 1)
-
-
 def test_load_shrinks_any_dataset_and_keeps_its_factors() -> None:
     whole, small = load("shapes3d_rendered"), load("shapes3d_rendered", shrink=4)
     assert small.image_shape == (16, 16, 3)
@@ -58,19 +54,6 @@ def test_a_table_has_nothing_to_shrink(tmp_path: Path) -> None:
     np.save(tmp_path / "rows.npy", np.zeros((4, 5)))
     with pytest.raises(ValueError, match=r"^shrink=2 is for images; this is a table of shape \(4, 5\)$"):
         load(str(tmp_path / "rows.npy"), shrink=2)
-
-
-@pytest.mark.parametrize(
-    ("shrink", "said"), [(3, "does not divide images of 64 x 64"), (0, "1 or more"), (2.0, "whole")]
-)
-def test_what_cannot_be_is_refused(shrink: float, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        load("sprites", shrink=shrink)  # pyright: ignore[reportArgumentType]
-
-
-def test_an_unknown_option_names_this_one_too() -> None:
-    with pytest.raises(ValueError, match="antialias.*shrink"):
-        load("sprites", size=32)
 
 
 @pytest.mark.parametrize("factor", [1, 11, 16])  # the last sums that 16 bits hold, and larger ones

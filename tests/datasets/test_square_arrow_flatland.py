@@ -116,20 +116,3 @@ def test_the_agent_walks_flatland_in_a_circle() -> None:
 def test_a_grey_border_keeps_the_area_of_the_ball() -> None:
     areas = every(Flatland(antialias=True)).sum(axis=(1, 2, 3)) / 255
     assert areas == pytest.approx(np.pi * 15**2, rel=0.003)
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: Square(64), "side must be a whole number, 1 to 63"),
-        (lambda: Square(16, 20), "positions must divide 64; got 20"),
-        (lambda: Arrow(hues=1), "hues must be a whole number, 2 to 256"),
-        (lambda: Arrow(rotations=300), "rotations must be a whole number, 2 to 256"),
-        (lambda: Flatland(size=32), "size must be 64 or 84"),
-        (lambda: Flatland(radius=40), "radius must be a finite number, at least 1 and at most 30"),
-        (lambda: Flatland(positions=64), "take size=84"),
-    ],
-)
-def test_options_that_cannot_be_are_refused(make: object, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        make()  # pyright: ignore[reportCallIssue]

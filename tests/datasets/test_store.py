@@ -2,7 +2,6 @@ import errno
 import json
 import os
 import pickle
-import shutil
 import signal
 import subprocess
 import sys
@@ -12,18 +11,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import hypothesis.strategies as st
 import numpy as np
-import platformdirs
 import pytest
 from hypothesis import given, settings
-from platformdirs.api import PlatformDirsABC
-from platformdirs.macos import MacOS
-from platformdirs.unix import Unix
-from platformdirs.windows import Windows
 
 from tests.processes import started
 from unbraid.base.types import UInt8Array
@@ -31,7 +24,6 @@ from unbraid.data import FactorSpace, FactorTable, Space
 from unbraid.datasets import (
     ArrayDataset,
     StoredImages,
-    cache_root,
     from_array,
     leave_out,
     load,
@@ -120,12 +112,6 @@ def test_the_first_images_of_any_dataset_can_be_stored(tmp_path: Path) -> None:
     assert StoredImages(tmp_path / "all").space == SPACE
 
 
-def test_progress_counts_images(tmp_path: Path) -> None:
-    seen = []
-    write(tmp_path / "set", content(pictures()), lambda *counts: seen.append(counts))
-    assert seen == [(5, 12), (10, 12), (12, 12)]
-
-
 @pytest.mark.slow
 def test_a_large_set_opens_in_a_blink(tmp_path: Path) -> None:
     big = FactorSpace(("i",), (200_000,), ("ordinal",))
@@ -151,14 +137,6 @@ def test_a_large_set_opens_in_a_blink(tmp_path: Path) -> None:
 def test_content_that_is_not_what_it_says_leaves_nothing(tmp_path: Path, wrong: Content, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         write(tmp_path / "set", wrong)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_too_little_room_is_found_before_anything_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=100))
-    with pytest.raises(OSError, match=r"needs 0\.0 MB, but the disk has 0\.0 MB left") as caught:
-        write(tmp_path / "set", content(pictures()))
-    assert caught.value.errno == errno.ENOSPC
     assert list(tmp_path.iterdir()) == []
 
 
@@ -241,20 +219,6 @@ def test_spoilt_pixels_are_found_when_asked_for(tmp_path: Path) -> None:
     spoil_pixels(tmp_path / "set")
     with pytest.raises(ValueError, match="does not match its checksum"):
         StoredImages(tmp_path / "set").verify()
-
-
-def test_no_folder_is_no_dataset(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="no dataset is stored here"):
-        StoredImages(tmp_path / "set")
-
-
-@pytest.mark.parametrize("index", [[12], [-1], [[0]], [0.5]])
-def test_positions_outside_are_refused(tmp_path: Path, index: list) -> None:
-    write(tmp_path / "set", content(pictures(), binary=True))
-    for dataset in (StoredImages(tmp_path / "set"), ArrayDataset(pictures(), SPACE)):
-        with pytest.raises(ValueError, match="index"):
-            dataset.images(np.asarray(index))
-        assert dataset.images(np.array([], dtype=int)).shape == (0, 4, 6, 1)
 
 
 def test_a_cache_is_built_once(tmp_path: Path) -> None:
@@ -356,30 +320,6 @@ def test_a_folder_with_other_things_in_it_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="not empty|exists"):
         write(tmp_path / "set", content(pictures()))
     assert [path.name for path in tmp_path.rglob("*")] == ["set", "thesis.txt"]
-
-
-@pytest.mark.parametrize(
-    ("platform", "environment", "expected"),
-    [
-        (Unix, {}, "/h/.cache/unbraid"),
-        (Unix, {"XDG_CACHE_HOME": "/x"}, "/x/unbraid"),
-        (MacOS, {}, "/h/Library/Caches/unbraid"),
-        (Windows, {}, "/local/unbraid"),
-        (Unix, {"UNBRAID_DATA": "~/data"}, "/h/data"),
-        (Windows, {"UNBRAID_DATA": "~/data"}, "/h/data"),
-    ],
-)
-def test_the_cache_is_where_the_platform_keeps_caches(
-    monkeypatch: pytest.MonkeyPatch, platform: type[PlatformDirsABC], environment: dict[str, str], expected: str
-) -> None:
-    for name in ("XDG_CACHE_HOME", "UNBRAID_DATA"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in {"HOME": "/h", **environment}.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr(platformdirs, "PlatformDirs", platform)
-    monkeypatch.setattr("platformdirs.windows.get_win_folder", {"CSIDL_LOCAL_APPDATA": "/local"}.__getitem__)
-    assert cache_root() == Path(expected)
-    assert cache_root("/given") == Path("/given")
 
 
 def test_each_preprocessing_has_its_folder() -> None:

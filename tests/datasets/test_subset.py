@@ -91,15 +91,8 @@ def test_a_list_leaves_out_all_of_its_parts() -> None:
         ("shape >= 0", "leaves none of 96 images"),
         ("colour == 7", "names no factor 'colour'; there are shape, size, hue"),
         ({"random": 96}, "random must be 1 to 95 images, and seed 0 or more"),
-        ({"random": 0.5}, "random must be 1 to 95 images"),
-        ({"random": 5, "seed": -1}, "seed 0 or more"),
         ({"random": 5, "sead": 1}, "no factor 'random'; there are shape, size, hue"),
-        ({"shape": 7}, "without {'shape': 7}: there is no such image"),
         ({}, "without must be a condition such as"),
-        ({1: 0}, "without must be a condition such as"),
-        ([], "without must be a condition such as"),
-        ([["shape == 1"]], "without must be a condition such as"),
-        (3, "without must be a condition such as"),
     ],
 )
 def test_what_cannot_be_left_out(without: Any, message: str) -> None:

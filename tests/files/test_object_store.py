@@ -282,20 +282,6 @@ def test_addresses(path: str | Path, url: str | None) -> None:
     assert address(path) == url
 
 
-@pytest.mark.parametrize(
-    ("path", "said"),
-    [
-        ("s3://", "s3:// names no bucket; expected s3://bucket/prefix"),
-        (Path("S3://"), "s3:// names no bucket; expected s3://bucket/prefix"),
-        ("file:///study", "file:///study: give a folder of this machine by its path alone, without file:"),
-        (Path("FILE:///study"), "FILE:/study: give a folder of this machine by its path alone, without file:"),
-    ],
-)
-def test_what_is_no_address_of_a_store_is_refused(path: str | Path, said: str) -> None:
-    with pytest.raises(ValueError, match=f"^{said}$"):
-        local_folder(path, new=True)
-
-
 def said_by(arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> str:
     """The one line of a command that leaves with 2."""
     s3fs.S3FileSystem.clear_instance_cache()
@@ -305,34 +291,6 @@ def said_by(arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytes
     assert left.value.code == 2
     (line,) = capsys.readouterr().err.splitlines()
     return line
-
-
-@pytest.mark.parametrize("fault", ["bucket", "credentials", "server", "package", "kind"])
-def test_a_store_that_cannot_be_used_is_one_line(
-    fault: str, bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    url, expected = f"{bucket}/study", ""
-    if fault == "bucket":
-        url, expected = "s3://no-such-bucket/study", "does not exist"
-    elif fault == "credentials":
-        monkeypatch.delenv("AWS_ACCESS_KEY_ID")
-        monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
-        monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-        monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
-        expected = "nable to locate credentials"
-    elif fault == "server":
-        monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
-        monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
-        monkeypatch.setattr("s3fs.core.S3FileSystem.retries", 1)
-        expected = "Could not connect to the endpoint"
-    elif fault == "package":
-        url, expected = "gs://bucket/study", "the package for this kind of store is not installed"
-    else:
-        url, expected = "nonsense://bucket/study", "rotocol not known"
-    line = said_by(["run", str(written(tmp_path)), "--out", url], monkeypatch, capsys)
-    assert line.startswith(f"unbraid: {url}: ")
-    assert expected in line
-    assert [path.name for path in tmp_path.iterdir()] == ["study.yaml"]
 
 
 @pytest.mark.lengthy

@@ -16,7 +16,6 @@ from unbraid.files.table_formats import (
     Table,
     comma_separated,
     json_records,
-    latex,
     markdown,
     save_frame,
     save_table,
@@ -67,27 +66,6 @@ def test_names_are_no_markup_to_a_reader_of_markdown() -> None:
     assert sum(part.type == "strong_open" for parts in shown for part in parts) == len(NAMES)
 
 
-def test_a_cell_may_show_more_than_its_number() -> None:
-    table = Table(["score"], [[Cell("0.31 ± 0.02°", 0.312345)], [Cell("", "again")]])
-    assert table.texts[1:] == [["0.31 ± 0.02°"], [""]]
-    assert comma_separated(table) == "score\n0.312345\nagain\n"
-
-
-def test_a_table_is_scaled_to_the_text_width() -> None:
-    text = latex(Table(["model", "metric_1"], [["m", 0.5]]))
-    assert text.splitlines() == [
-        r"\begin{adjustbox}{max width=\linewidth}", r"\begin{tabular}{lr}", r"\toprule", r"model & metric 1 \\",
-        r"\midrule", r"m & 0.500 \\", r"\bottomrule", r"\end{tabular}", r"\end{adjustbox}",
-    ]  # fmt: skip
-
-
-def test_notes_below_a_table_wrap() -> None:
-    text = latex(Table(["a"], [["b"]], notes=["one & " + "word " * 60, "two"]))
-    assert r"\parbox{\linewidth}{\raggedright\footnotesize one \& word word" in text
-    assert text.endswith("word \\\\ two}\n")
-    assert "multicolumn" not in text
-
-
 def test_a_spreadsheet_runs_no_text_and_numbers_stay_numbers() -> None:
     table = Table(
         ["=head", "x"], [["=cmd|' /C calc'!A0", -1.5], ["+x", "-1.5"], ["@x", "+2e-3"], ["-x", Cell("-", None)]]
@@ -119,14 +97,3 @@ def test_a_table_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"t.xlsx: a table is saved as .tex, .md, .csv, .json"):
         save_table(tmp_path / "t.xlsx", NUMBERS)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["t.csv", "t.json", "t.md", "t.tex"]
-
-
-def test_rows_that_begin_as_an_argument_does_are_letters_in_latex() -> None:
-    text = latex(Table(["[m]", "n"], [["[a]", 1], ["*b", 2], ["a [c]", 3]], notes=["[one]", "[two]"]))
-    begun = text.splitlines()
-    assert [begun[3], *begun[5:8]] == [r"{[}m] & n \\", r"{[}a] & 1 \\", r"{*}b & 2 \\", r"a [c] & 3 \\"]
-    assert r"\footnotesize {[}one] \\ {[}two]}" in text
-
-
-def test_signs_that_the_default_font_of_latex_lacks_are_commands() -> None:
-    assert r"a\textless{}b\textgreater{}c\textbar{}d & 1" in latex(Table(["x", "n"], [["a<b>c|d", 1]]))

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet
 import pytest
 
 from unbraid import Representation
@@ -13,15 +12,6 @@ from unbraid.data.labels import read_labels
 from unbraid.data.representation import row_names
 from unbraid.datasets.factor_table import read_table
 from unbraid.files.tables import read_columns, read_csv, read_parquet, write_parquet
-
-
-def test_a_column_of_names_is_named_with_what_to_do(tmp_path: Path) -> None:
-    """By its own name, and by what it holds."""
-    table = pd.DataFrame({"gene_a": np.arange(3.0), "barcode": ["AAC", "AAG", "AAT"]})
-    table.to_csv(tmp_path / "codes.csv", index=False)
-    words = "column 'barcode' is no code: it holds text; labels go into a file of their own.*--key barcode names rows"
-    with pytest.raises(ValueError, match=words):
-        Representation.load(tmp_path / "codes.csv")
 
 
 def test_cells_without_a_value_are_those_that_programs_write(tmp_path: Path) -> None:
@@ -111,40 +101,6 @@ def test_text_with_spaces_stays_one_column(text: str, tmp_path: Path) -> None:
         return
     name, *cells = text.splitlines()
     assert {key: list(column) for key, column in read_columns(tmp_path / "labels.csv").items()} == {name: cells}
-
-
-def test_a_table_that_cannot_be_read_says_why(tmp_path: Path) -> None:
-    path = tmp_path / "labels.csv"
-    path.write_text("size,hue\n")
-    with pytest.raises(ValueError, match=r"labels\.csv: there are no rows below the names of the columns"):
-        read_columns(path)
-    path.write_bytes("größe\n1\n2\n".encode("latin-1"))
-    with pytest.raises(ValueError, match=r"labels\.csv: not a readable \.csv file in UTF-8"):
-        read_columns(path)
-
-
-def test_lines_are_counted_as_editors_do(tmp_path: Path) -> None:
-    for text, line in (("a,b\n\n1,2\n\n3\n", 5), ("\n1;2\n3\n", 3), ('a,b\n"x\ny",2\n3\n', 4)):
-        (tmp_path / "a.csv").write_text(text)
-        with pytest.raises(ValueError, match=f"line {line} has 1 cell; the first has 2"):
-            read_csv(tmp_path / "a.csv")
-
-
-def test_columns_of_one_name_and_codes_of_another_are_refused(tmp_path: Path) -> None:
-    """A factor among codes of other names would be taken for a code."""
-    twice = pyarrow.Table.from_arrays([pyarrow.array([1.0, 2.0])] * 2, names=["x", "x"])
-    pyarrow.parquet.write_table(twice, tmp_path / "twice.parquet")
-    for read in (read_columns, Representation.load):
-        with pytest.raises(ValueError, match=r"twice\.parquet: two columns have one name: x, x"):
-            read(tmp_path / "twice.parquet")
-    table = pd.DataFrame({"z0": [0.5, 1.5], "z1": [1.0, 2.0], "factor_size": [1, 2]})
-    for path in (tmp_path / "codes.csv", tmp_path / "codes.parquet"):
-        table.to_csv(path, index=False) if path.suffix == ".csv" else table.to_parquet(path)
-        with pytest.raises(ValueError, match="column 'factor_size' is a factor: call those of codes code_0, code_1"):
-            Representation.load(path)
-    (tmp_path / "codes.csv").write_text("code_0;code_1\n0,5;1,5\n1,5;2,5\n")
-    with pytest.raises(ValueError, match="column 'code_0' holds '0,5'; write numbers with a point and no comma"):
-        Representation.load(tmp_path / "codes.csv")
 
 
 @pytest.mark.parametrize("mark", [";", "\t", ","])

@@ -3,7 +3,6 @@
 import errno
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -181,14 +180,6 @@ def test_a_write_that_fails_names_its_file(
     else:
         assert str(caught.value) == f"{path}: {line}"
     assert not [*tmp_path.iterdir()]
-
-
-def test_a_folder_that_vanishes_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "gone" / "a.csv"
-    path.parent.mkdir()
-    with pytest.raises(FileNotFoundError) as caught, atomic_write(path):
-        shutil.rmtree(path.parent)
-    assert caught.value.filename == str(path)
 
 
 def test_a_home_is_found_and_the_home_of_nobody_stays_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

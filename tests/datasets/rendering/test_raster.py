@@ -269,11 +269,6 @@ def test_compose_with_extreme_colours_changes_nothing() -> None:
     assert (grey[0, ..., 2] == layers[0, 0]).all(), "colours are clipped to [0, 1]"
 
 
-def test_nothing_to_draw_is_no_error() -> None:
-    assert render(cluttered(), orbit(0.0, 0.0)[:0]).shape == (0, 3, 64, 64)
-    assert compose(np.zeros((1, 2, 8, 8), np.uint8), np.zeros((0, 1, 3))).shape == (0, 8, 8, 3)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -281,11 +276,6 @@ def test_nothing_to_draw_is_no_error() -> None:
         ({"which": 1}, "which must name"),
         ({"which": -1}, "which must name"),
         ({"samples": 0}, "samples"),
-        ({"size": 0}, "size"),
-        ({"scene": Scene(distance=0.9)}, "move it back"),
-        ({"meshes": []}, "at least one mesh"),
-        ({"meshes": [cluttered(), plate(0.0, [(0, 0), (1, 0), (0, 1)])]}, "equally many paints"),
-        ({"meshes": flat_mesh(np.zeros((3, 3)), [[0, 1, 2]])}, "must have a face"),
     ],
 )
 def test_render_refuses(options: dict[str, object], message: str) -> None:
