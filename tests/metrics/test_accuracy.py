@@ -392,13 +392,6 @@ def test_guessing_by_frequency_on_test_rows() -> None:
     assert guessing(rows)[0] == pytest.approx(0.7 * 0.25 + 0.3 * 0.75)
 
 
-def test_continuous_factors_are_cut_into_bins_and_said_so() -> None:
-    values = np.random.default_rng(0).random((600, 1))
-    result = linear_accuracy(values, values)
-    assert "cut into 20 bins" in result.notes[0]
-    assert result.score > 0.3
-
-
 @pytest.mark.parametrize(
     ("n_samples", "n_codes", "freedom"), [(50, 4, 0.04), (500, 64, 0.2), (32_000, 64, 0.32), (32_000, 128, 0.4)]
 )

@@ -5,7 +5,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from tests.examples import entangled_codes, grid_factors, perfect_codes, random_codes
+from tests.examples import entangled_codes, grid_factors, perfect_codes
 from unbraid.base.types import FloatArray
 from unbraid.data import FactorSpace
 from unbraid.metrics import beta_vae_score
@@ -91,12 +91,6 @@ def test_saturates_on_rotated_codes_and_on_codes_that_lack_a_factor() -> None:
     turn = np.array([[0.8, 0.6], [-0.6, 0.8]])
     assert beta_vae_score((grid - 3.5) @ turn, grid).score > 0.99
     assert beta_vae_score(perfect_codes(FACTORS)[:, 1:], FACTORS).score > 0.99
-
-
-def test_one_factor_scores_one_and_says_so() -> None:
-    result = beta_vae_score(random_codes(FACTORS), FACTORS[:, :1])
-    assert result.score == 1.0
-    assert "no other to choose" in result.notes[-1]
 
 
 def test_seeds_differ_and_batch_size_matters() -> None:

@@ -114,9 +114,6 @@ def test_factors_without_a_block_of_codes_count_nothing() -> None:
         ([[0], [9]], [[0], [1]], r"code_blocks\[1\] names column 9 of codes, and there are columns 0 to 5"),
         ([[0], [0]], [[0], [1]], r"code_blocks\[1\] names column 0 of codes, twice"),
         ([[0], []], [[0], [1]], r"code_blocks\[1\] must be a list of columns"),
-        ([[0], [1]], [["a"], [1]], r"factor_blocks\[0\] must be a list of columns of factors"),
-        ([], [[0]], "code_blocks is empty"),
-        ([[0]], [[0], [1]], "must have the same number of blocks; got 1 and 2"),
     ],
 )
 def test_blocks_that_cannot_be_are_refused(code_blocks: Any, factor_blocks: Any, message: str) -> None:

@@ -226,12 +226,6 @@ def test_parity_is_a_rotation_by_half_the_levels_and_is_noted() -> None:
     assert not any("half its" in note for note in score_of(torus()).notes)
 
 
-def test_the_scale_is_named() -> None:
-    assert "at most 1" in score_of(torus()).notes[0]
-    assert "paper's tables" in score_of(torus(), norm="axes").notes[0]
-    assert "released code" in score_of(torus(), norm="released").notes[0]
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_plane_that_variances_do_not_determine_is_noted(dtype: type) -> None:
     level = np.arange(16)[:, None]
@@ -312,12 +306,6 @@ def test_no_cyclic_factor_is_not_defined() -> None:
 def test_unsound_arguments_are_refused(factors: FloatArray, arguments: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         d_lsbd(torus(), factors, kinds=SPACE.kinds, **arguments)
-
-
-def test_same_numbers_whatever_the_seed_and_inputs_untouched() -> None:
-    codes = half_good()
-    assert score_of(codes, seed=0).score == score_of(codes, seed=1).score
-    np.testing.assert_array_equal(codes, half_good())
 
 
 def test_points_turned_back_are_where_they_began() -> None:

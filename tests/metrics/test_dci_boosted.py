@@ -176,14 +176,6 @@ def test_odds_of_two_classes_stay_finite() -> None:
     assert odds.max() <= 1e60
 
 
-def test_continuous_factors_are_cut_into_bins() -> None:
-    rng = np.random.default_rng(0)
-    factors = rng.random((600, 2))
-    result = dci_boosted(factors, factors)
-    assert "factors 0 and 1 are continuous: cut into 20 bins of equal width" in result.notes
-    assert result.disentanglement > 0.9
-
-
 def test_bins_hold_about_as_many_rows_and_mirror() -> None:
     values = np.random.default_rng(0).standard_normal(5120)
     bins = coarse_bins(np.unique(values, return_inverse=True)[1], MAX_BINS)

@@ -178,14 +178,6 @@ def test_codes_that_only_together_explain_a_factor_are_not_screened_out() -> Non
     assert result.importance[:, 2].all()
 
 
-def test_kinds_are_noted() -> None:
-    notes = dci_lasso(noisy_codes(FACTORS), FACTORS, kinds=("categorical", "ordinal", "cyclic")).notes
-    assert notes[1:] == (
-        "factor 0 is categorical: levels are read as numbers",
-        "factor 2 is cyclic: levels are read as numbers",
-    )
-
-
 def test_a_factor_that_is_constant_in_training() -> None:
     factors = np.zeros((40, 2))
     factors[:, 0] = np.arange(40) % 4

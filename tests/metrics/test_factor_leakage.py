@@ -66,13 +66,6 @@ def test_a_factor_that_no_code_knows_counts_as_spread_evenly() -> None:
     assert factor_leakage(np.zeros((12, 2)), factors).nm_auc == 1.0
 
 
-def test_one_code_has_nothing_to_leak_into() -> None:
-    factors = grid_factors()
-    result = factor_leakage(entangled_codes(factors)[:, :1], factors)
-    assert (result.nm_auc, result.mean, result.norm_mean, result.auc) == (0.0, 0.0, 0.0, 1.0)
-    assert "one code: there is no other to leak into" in result.notes
-
-
 @pytest.mark.parametrize("n_codes", [2, 3, 10])
 def test_chance_is_what_shuffled_rows_score(n_codes: int) -> None:
     rng = np.random.default_rng(0)

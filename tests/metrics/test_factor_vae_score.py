@@ -221,18 +221,6 @@ def test_votes_and_per_factor_are_consistent() -> None:
     assert result.per_factor.std() > 0.05
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"batch_size": 1}, "batch_size must be a whole number, 2 or more"),
-        ({"variance_threshold": -1.0}, "variance_threshold must be a finite number, at least 0"),
-    ],
-)
-def test_unsound_arguments_are_refused(arguments: dict, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        factor_vae_score(perfect_codes(FACTORS), FACTORS, **arguments)
-
-
 @pytest.mark.parametrize("scale", [1e-20, 1e20])
 def test_without_a_threshold_the_score_has_no_unit(scale: float) -> None:
     codes, settings = entangled_codes(FACTORS), {"n_train": 500, "n_test": 200, "variance_threshold": 0.0}

@@ -146,12 +146,6 @@ def test_r2_of_discrete_codes_is_of_indicators() -> None:
     assert infomec(scrambled, GRID[:, :1], variant="training", discrete_codes=True).r2 == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("given", [{}, {"variant": "training"}, {"variant": "training_binned", "discrete_codes": True}])
-def test_bins_where_nothing_is_binned_are_refused(given: dict) -> None:
-    with pytest.raises(ValueError, match="bins cut real codes"):
-        infomec(FACTORS, FACTORS, bins=10, **given)
-
-
 def test_variants_differ_in_what_is_active_and_in_the_estimate() -> None:
     codes = np.column_stack([noisy_codes(FACTORS), 0.06 * random_codes(FACTORS)[:, :1]])
     active = {each: len(infomec(codes, FACTORS, variant=each).active) for each in ("standalone", "training", "tripod")}

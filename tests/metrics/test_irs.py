@@ -94,13 +94,6 @@ def test_bins_merge_levels_beyond_their_number() -> None:
     assert merged.score == pytest.approx(1 - 0.5 / 19.5)  # two levels in each bin, .5 from their mean
 
 
-def test_bins_of_a_continuous_factor_are_noted() -> None:
-    values = np.linspace(0.0, 1.0, 50)
-    factors = np.column_stack([values, np.tile(np.arange(5), 10)])
-    result = irs(values[:, None], factors, kinds=("continuous", "ordinal"), factor_bins=7)
-    assert result.notes == ("factor 0 is continuous: cut into 7 bins of equal width",)
-
-
 @pytest.mark.parametrize("turn", [np.pi, -0.3, -0.001])
 def test_an_arc_scores_alike_wherever_on_the_circle_it_lies(turn: float) -> None:
     """Cut from its least to its largest value, an arc across angle 0 came to two bins, and .77 to .03."""
@@ -184,16 +177,3 @@ def test_what_noise_scores_is_told_by_few_of_many_rows() -> None:
     codes = np.random.default_rng(1).standard_normal((len(factors), 2))
     expected = irs_of_noise(check_inputs(codes, factors))
     assert irs(codes, factors).score == pytest.approx(expected.score, abs=0.03)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"quantile": 0.0}, "quantile must be a finite number, above 0 and at most 1"),
-        ({"quantile": 1.1}, "quantile must be a finite number, above 0 and at most 1"),
-        ({"factor_bins": 1}, "factor_bins, where not None, must be a whole number, 2 to 10000"),
-    ],
-)
-def test_unsound_arguments_are_refused(arguments: dict, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        irs(perfect_codes(FACTORS), FACTORS, **arguments)

@@ -167,13 +167,6 @@ def test_independent_factors_and_many_codes_need_no_note() -> None:
     assert mig(perfect_codes(factors), factors).notes == ()
 
 
-def test_a_single_code_is_noted() -> None:
-    factors = grid_factors()
-    result = mig(perfect_codes(factors)[:, :1], factors)
-    assert "one code: the runner-up of every gap is 0" in result.notes
-    np.testing.assert_allclose(result.per_factor, result.mutual_information[0] / result.factor_entropy)
-
-
 def test_rows_fewer_than_cells_cannot_be_read() -> None:
     rng = np.random.default_rng(0)
     codes, factors = rng.standard_normal((150, 3)), rng.integers(0, 10, (150, 1))

@@ -355,9 +355,3 @@ def test_noise_goes_along_with_levels_by_a_standard_normal_deviate_however_sure_
     above = np.array([0.3 * 2 / 3, -0.1 * 2 / 3, 0.2 * 4 / 3])
     assert probes._going_along(probabilities, three) == pytest.approx(above.mean() / (above.std() / np.sqrt(3)))
     assert probes._going_along(np.full((3, 2), 0.5), three) == 0.0
-
-
-@pytest.mark.parametrize("metric", [nk, mlp_accuracy])
-def test_an_unknown_training_is_refused(metric) -> None:
-    with pytest.raises(ValueError, match="training"):
-        metric(np.eye(20), np.arange(20)[:, None] % 2, training="fast")

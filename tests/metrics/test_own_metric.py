@@ -51,29 +51,6 @@ def test_arguments_the_other_way_round_are_refused(metric: Any) -> None:
         unbraid.score(CODES, FACTORS, metrics=[metric])
 
 
-@pytest.mark.parametrize(
-    ("name", "meant"),
-    [
-        ("lab/scores.py:mine", "lab.scores:mine"),
-        ("./lab/scores.py:mine", "lab.scores:mine"),
-        ("lab.scores.mine", "lab.scores:mine"),
-        ("lab\\scores.py:mine", "lab.scores:mine"),
-    ],
-)
-def test_a_path_in_place_of_a_module_is_told_what_it_should_be(name: str, meant: str) -> None:
-    with pytest.raises(
-        ValueError, match=f"unknown metric .*; a function of your own is module:function, here {meant}$"
-    ):
-        unbraid.score(CODES, FACTORS, metrics=[name])
-
-
-@pytest.mark.parametrize("name", ["mig.score", "scores.py", "migg", "mig(bins=2", ".5", "a:b.c"])
-def test_other_unknown_names_get_no_such_advice(name: str) -> None:
-    with pytest.raises(ValueError, match="unknown metric") as caught:
-        unbraid.score(CODES, FACTORS, metrics=[name])
-    assert "module:function" not in str(caught.value)
-
-
 def test_lower_is_better_everywhere(tmp_path: Path) -> None:
     """Codes that are the factors are nearest to them: by the null, the winner of a comparison, file and page."""
     nearest = custom_metric(distance, direction="lower", range=(0, np.inf))
@@ -136,13 +113,6 @@ def test_a_row_is_named_by_where_it_stands() -> None:
         unbraid.stress(partial(distance, power=2), partial(distance, power=3), claims="modularity")
     found = unbraid.stress(NEAR, claims="modularity")
     assert found[0].metric == "near"
-
-
-def test_the_command_line_takes_a_row(tmp_path: Path) -> None:
-    unbraid.Representation(CODES, FACTORS).save(tmp_path / "codes.npz")
-    told = CliRunner().invoke(app, ["score", str(tmp_path / "codes.npz"), "--metrics", f"{__name__}:NEAR"])
-    assert told.exit_code == 0
-    assert "lower" in told.output
 
 
 STUDY = """

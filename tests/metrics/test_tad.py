@@ -78,14 +78,6 @@ def test_invariant_to_order_sign_scale_and_monotone_change() -> None:
         assert tad(changed, BITS).score == pytest.approx(plain, abs=1e-12)
 
 
-def test_other_than_two_values_are_refused() -> None:
-    with pytest.raises(NotDefined, match="needs binary factors, and factor 1 has 3 values"):
-        tad(BITS, np.column_stack([BITS[:, 0], np.arange(600) % 3]))
-    assert tad(BITS, BITS * 0.5 - 1).score == pytest.approx(tad(BITS, BITS).score)
-    with pytest.raises(ValueError, match="least_auroc must be"):
-        tad(BITS, BITS, least_auroc=0.4)
-
-
 @pytest.mark.parametrize(("n_samples", "n_rare"), [(30, 3), (60, 8), (500, 4), (900, 400)])
 def test_noise_scores_what_is_stated(n_samples: int, n_rare: int) -> None:
     """Against shuffled rows, of codes with ties: a value of few rows is told by some code, by luck."""
@@ -98,3 +90,11 @@ def test_noise_scores_what_is_stated(n_samples: int, n_rare: int) -> None:
     assert stated.score == pytest.approx(np.mean(scores), abs=0.03)
     assert stated.spread == pytest.approx(np.std(scores), abs=0.03)
     assert (stated.score == 0.0) == (n_rare == 400)
+
+
+def test_other_than_two_values_are_refused() -> None:
+    with pytest.raises(NotDefined, match="needs binary factors, and factor 1 has 3 values"):
+        tad(BITS, np.column_stack([BITS[:, 0], np.arange(600) % 3]))
+    assert tad(BITS, BITS * 0.5 - 1).score == pytest.approx(tad(BITS, BITS).score)
+    with pytest.raises(ValueError, match="least_auroc must be"):
+        tad(BITS, BITS, least_auroc=0.4)

@@ -1,6 +1,5 @@
 """UDR of wide codes: with every candidate it is UDR-S, with few a brute-force twin, however codes are held."""
 
-import json
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -10,8 +9,7 @@ import pytest
 from scipy import sparse
 from scipy.stats import rankdata
 
-import unbraid.base.arrays
-from unbraid import Representation, rank
+from unbraid import Representation
 from unbraid.base.types import FloatArray
 from unbraid.metrics import udr, wide_udr
 from unbraid.metrics.udr_wide import Correlation
@@ -92,38 +90,6 @@ def test_memory_grows_with_the_values_that_are_stored(correlation: Correlation) 
     assert peak < 40 << 20  # a byte for each pair of value and column would be four times as much
     assert found.scores[0] == pytest.approx(1.0)
     assert (codes != before).nnz == 0
-
-
-def test_bad_input_is_one_line(unbraid_cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    codes, files = models(), []
-    for place, each in enumerate(codes):
-        sparse.save_npz(tmp_path / f"seed{place}.npz", sparse.csr_array(each))
-        files.append(str(tmp_path / f"seed{place}.npz"))
-    bad = codes[0].copy()
-    bad[7, 3] = np.nan
-    sparse.save_npz(tmp_path / "nan.npz", sparse.csr_array(bad))
-    sparse.save_npz(tmp_path / "short.npz", sparse.csr_array(bad[:7]))
-    monkeypatch.setattr(unbraid.base.arrays, "MOST_BYTES", 1 << 10)
-    code, _, error = unbraid_cli("rank", *files, "--top", "3", "--json", str(tmp_path / "out.json"))
-    assert code == 0, error
-    told = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
-    assert (told["similarity"], told["top"]) == ("spearman", 3)
-    expected = wide_udr(codes, top=3).scores
-    np.testing.assert_allclose(list(told["scores"].values()), expected, atol=1e-12)
-    assert rank([*codes], top=3, similarity="pearson").scores.shape == (3,)
-    for given, said in (
-        ((*files,), "as a full array; unbraid.score"),
-        ((*files, "--similarity", "pearson"), "give top, such as 10"),
-        ((*files, "--top", "0"), "top must be"),
-        ((*files, "--top", "3", "--similarity", "lasso"), "similarity must be 'pearson' or 'spearman' with top"),
-        ((*files, "--top", "3", "--alpha", "cv"), "alpha and top do not go together"),
-        ((files[0], str(tmp_path / "nan.npz"), "--top", "3"), "codes[1] must be finite; row 7, column 3 is nan"),
-        ((files[0], str(tmp_path / "short.npz"), "--top", "3"), "must have the same samples"),
-    ):
-        code, _, error = unbraid_cli("rank", *given)
-        assert code == 2
-        assert len(error.splitlines()) <= len(files)  # a line for each model that cannot be read
-        assert said in error or "as a full array" in error
 
 
 @pytest.mark.parametrize("offset", [1e6, 1e8])

@@ -106,12 +106,6 @@ def test_what_would_not_fit_is_refused_before_memory_is_taken(monkeypatch: pytes
     assert wide_scores(held, FACTORS, at_once=10).mig > 0
 
 
-@pytest.mark.parametrize("codes", [np.zeros((1, 3)), np.zeros(5), np.full((4, 2), "a")])
-def test_what_is_no_matrix_is_refused(codes: Any) -> None:
-    with pytest.raises(ValueError, match="codes must"):
-        wide_scores(codes, FACTORS)
-
-
 def held_by_rows(codes: FloatArray) -> Any:
     return sparse.csr_array(codes)
 
@@ -218,53 +212,6 @@ def test_a_card_of_wide_codes_has_the_numbers_of_the_plain_one_and_the_codes_tha
         score(held_by_rows(codes), labels, metrics="mig")
 
 
-def test_the_command_scores_a_file_that_is_too_wide(
-    unbraid_cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sparse.save_npz(tmp_path / "codes.npz", sparse.csr_array(wide()))
-    table = "\n".join(["a,b,c", *(",".join(map(str, row)) for row in FACTORS.tolist())])
-    (tmp_path / "labels.csv").write_text(table, encoding="utf-8")
-    monkeypatch.setattr(unbraid.base.arrays, "MOST_READ", 1 << 16)
-    files = str(tmp_path / "codes.npz"), "--labels", str(tmp_path / "labels.csv")
-    code, printed, error = unbraid_cli("score", *files, "--metrics", "sae", "--columns", "b,c")
-    assert code == 0, error
-    assert "480 samples, 60 codes; factors: b" in printed
-    assert "mig " in printed
-    for given, said in (
-        ((files[0], "--metrics", "mig"), "--labels FILE gives them factors"),
-        ((*files, "--metrics", "nk"), "nk needs all codes at once"),
-        ((*files, "--columns", "d"), "no column 'd'; there are a, b, c"),
-    ):
-        code, _, error = unbraid_cli("score", *given)
-        assert (code, len(error.splitlines())) == (2, 1)
-        assert said in error
-    np.save(tmp_path / "codes.npy", wide().astype(np.float32))
-    sparse.save_npz(tmp_path / "codes.npz", sparse.csr_array(wide().astype(np.float32)))
-    monkeypatch.setattr(unbraid.base.arrays, "MOST_COLUMNS", 59)  # so that full codes stay on the disk
-    of_sparse, of_full = (
-        unbraid_cli("score", str(tmp_path / f"codes.{end}"), *files[1:], "--metrics", "sae")[1].splitlines()
-        for end in ("npz", "npy")
-    )
-    assert of_full[1:] == of_sparse[1:]
-    assert "60 codes were scored" in "".join(of_full)
-    (tmp_path / "codes.npy").write_bytes((tmp_path / "codes.npy").read_bytes()[:-1])
-    code, _, error = unbraid_cli("score", str(tmp_path / "codes.npy"), *files[1:], "--metrics", "sae")
-    assert (code, len(error.splitlines())) == (2, 1)
-    assert "codes.npy: not a readable .npy file" in error
-    files = (str(tmp_path / "codes.npz"), *files[1:])
-    code, printed, error = unbraid_cli("score", *files, "--metrics", "irs,mig", "--dense")
-    assert (code, "irs " in printed) == (0, True), error
-    monkeypatch.setattr(unbraid.base.memory, "free_memory", lambda: 1000)
-    code, _, error = unbraid_cli("score", *files, "--metrics", "irs,mig", "--dense")
-    assert (code, len(error.splitlines())) == (2, 1)
-    assert "needs about 0.0 GB and 0.0 GB are free" in error
-    monkeypatch.setattr(unbraid.base.arrays, "MOST_BYTES", 1 << 16)
-    # What has no way of its own for codes so wide names the limit.
-    code, _, error = unbraid_cli("figure", "hinton", *files, "--out", str(tmp_path / "a.png"))
-    assert (code, len(error.splitlines())) == (2, 1)
-    assert "as a full array; unbraid.score" in error
-
-
 def test_a_card_of_sparse_codes_says_that_its_rows_were_matched() -> None:
     pandas = pytest.importorskip("pandas")
     names = pandas.Index([f"cell-{k}" for k in range(len(FACTORS))])
@@ -279,32 +226,6 @@ def test_a_card_of_sparse_codes_says_that_its_rows_were_matched() -> None:
     assert any("stood in another order" in note for note in card.notes)
 
 
-def broken(*_: Any, **__: Any) -> Any:
-    raise ZeroDivisionError("division by zero")
-
-
-@pytest.mark.parametrize("layout", [sparse.csr_matrix, sparse.csc_matrix])
-@pytest.mark.parametrize(
-    ("name", "step"), [("mcc", "mcc"), ("snc", "snc"), ("med", "dci_from_importance"), ("modularity", "modularity_of")]
-)
-def test_of_sparse_codes_too_a_metric_that_fails_costs_its_own_row(
-    layout: Any, name: str, step: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    held, asked = layout(wide()), ["mig", name, "sap"]
-    others = score(held, FACTORS, metrics=["mig", "sap"])
-    monkeypatch.setattr(f"unbraid.metrics.wide.{step}", broken)
-    card = score(held, FACTORS, metrics=asked)
-    assert {each: value.headline for each, value in card.scored.items()} == {
-        each: value.headline for each, value in others.scored.items()
-    }
-    assert card.failed[name].reason == "ZeroDivisionError: division by zero"
-    assert "in broken" in card.failed[name].details
-    with pytest.raises(ValueError, match=f"metric {name} failed: ZeroDivisionError"):
-        score(held, FACTORS, metrics=asked, on_error="raise")
-    with pytest.raises(ValueError, match=f"none of the metrics could be computed: {name}: failed: ZeroDivisionError"):
-        score(held, FACTORS, metrics=name)
-
-
 def test_a_number_of_sparse_codes_that_is_not_finite_costs_its_own_row(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = mcc(wide(), FACTORS)
     monkeypatch.setattr("unbraid.metrics.wide.mcc", lambda *_, **__: replace(whole, score=float("nan")))
@@ -312,19 +233,6 @@ def test_a_number_of_sparse_codes_that_is_not_finite_costs_its_own_row(monkeypat
     card = score(held, FACTORS, metrics=["mig", "mcc"])
     assert list(card) == ["mig"]
     assert "metric mcc gave score = nan" in card.failed["mcc"].reason
-
-
-def test_the_command_is_strict_with_sparse_codes_too(
-    unbraid_cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sparse.save_npz(tmp_path / "codes.npz", sparse.csr_array(wide()))
-    (tmp_path / "labels.csv").write_text("a\n" + "".join(f"{row[0]}\n" for row in FACTORS), encoding="utf-8")
-    monkeypatch.setattr(unbraid.base.arrays, "MOST_READ", 1 << 14)
-    monkeypatch.setattr("unbraid.metrics.wide.mcc", broken)
-    words = ("score", str(tmp_path / "codes.npz"), "--labels", str(tmp_path / "labels.csv"), "--metrics", "mig,mcc")
-    code, printed, error = unbraid_cli(*words)
-    assert (code, "failed: ZeroDivisionError: division by zero" in printed) == (0, True), error
-    assert unbraid_cli(*words, "--strict")[0] == 3
 
 
 def test_labels_of_other_rows_are_refused_with_the_shape_of_the_codes() -> None:

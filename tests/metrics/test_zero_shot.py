@@ -5,7 +5,6 @@ import pytest
 from sklearn.linear_model import Lasso
 
 from tests.examples import (
-    SPACE,
     entangled_codes,
     grid_factors,
     noisy_codes,
@@ -117,15 +116,6 @@ def test_declared_invariance(change: str) -> None:
     assert after == pytest.approx(before, abs=1e-6)
 
 
-@pytest.mark.parametrize("regressor", ["lasso", "forest"])
-def test_same_seed_same_number(regressor: Regressor) -> None:
-    first, second = (
-        zero_shot(entangled_codes(FACTORS), FACTORS, held_out=corner, regressor=regressor, seed=5).score
-        for _ in range(2)
-    )
-    assert first == second
-
-
 def test_dead_codes_are_as_far_off_as_the_mean() -> None:
     result = zero_shot(np.zeros((len(FACTORS), 2)), FACTORS, held_out=corner)
     train = split_rows(len(FACTORS), (0.8, 0.1, 0.1), 0)[0]
@@ -146,11 +136,6 @@ def test_a_score_card_hands_the_gap_over() -> None:
     assert card["dci_lasso"].disentanglement == dci_lasso(codes, FACTORS).disentanglement
     without = score(codes, FACTORS, metrics=["zero_shot", "dci_lasso"])
     assert without.skipped == {"zero_shot": "needs held_out: a condition on the factors"}
-
-
-def test_kinds_are_noted() -> None:
-    notes = zero_shot(noisy_codes(FACTORS), FACTORS, kinds=SPACE.kinds, held_out=corner).notes
-    assert "factor 0 is categorical: levels are read as numbers" in notes
 
 
 @pytest.mark.parametrize(
