@@ -42,12 +42,6 @@ def test_the_pair_at_64_is_that_of_the_published_studies():
     assert counts == [382_932, 381_313]
 
 
-@pytest.mark.parametrize("shape", [(15, 64, 1), (64, 129, 3), (10,), (64, 64)])
-def test_shapes_without_a_convolutional_pair_are_told_another(shape):
-    with pytest.raises(ValueError, match="sides from 16 to 128; got .* network='dense'"):
-        conv_pair(shape, 20, 10)
-
-
 def test_dense_pair_takes_rows_of_a_table():
     encoder, decoder = dense_pair((6,), 4, 2)
     assert encoder(torch.rand(5, 6)).shape == (5, 4)

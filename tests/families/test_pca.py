@@ -113,12 +113,6 @@ def test_a_fitted_model_is_its_state() -> None:
     torch.testing.assert_close(copy.encode(images), model.encode(images), rtol=0, atol=0)
 
 
-@pytest.mark.parametrize(("n", "n_components"), [(150, 8), (5, 5)])
-def test_more_components_than_the_data_has_are_refused(n: int, n_components: int) -> None:
-    with pytest.raises(ValueError, match=f"got {n} rows of 7 features"):
-        principal_components(in_chunks(data((7,), n), 100), n_components)
-
-
 def test_directions_without_variance_have_variance_zero() -> None:
     images = data((7,), 20)
     images[:, 2:] = images[:, :1]
@@ -126,3 +120,9 @@ def test_directions_without_variance_have_variance_zero() -> None:
     assert bool(components.isfinite().all())
     assert (variances[:2] > 0.01).all()
     np.testing.assert_allclose(variances[2:], 0, atol=1e-12)
+
+
+@pytest.mark.parametrize(("n", "n_components"), [(150, 8), (5, 5)])
+def test_more_components_than_the_data_has_are_refused(n: int, n_components: int) -> None:
+    with pytest.raises(ValueError, match=f"got {n} rows of 7 features"):
+        principal_components(in_chunks(data((7,), n), 100), n_components)

@@ -11,7 +11,7 @@ import pytest
 from unbraid.datasets import from_array
 from unbraid.fitting.choose import Candidate, Choice
 from unbraid.fitting.fit_images import prepare
-from unbraid.fitting.fit_page import explained, fit_page, judged_table, latents
+from unbraid.fitting.fit_page import explained, fit_page, latents
 
 RNG = np.random.default_rng(0)
 IMAGES = RNG.integers(0, 256, (600, 8, 8, 1), dtype=np.uint8)
@@ -58,13 +58,6 @@ def test_images_at_the_ends_of_a_latent_are_those_of_least_and_most_code(tmp_pat
     assert found["code"] == 1
     assert [each["name"] for each in found["low"]] == [str(np.flatnonzero(codes[:, 1] == rank)[0]) for rank in range(6)]
     assert found["high"][0]["name"] == str(codes[:, 1].argmax())
-
-
-def test_by_labels_the_chosen_model_stands_beside_the_median_and_the_best():
-    models = [Candidate(SimpleNamespace(path=Path(name)), "a", 0.0) for name in "abc"]  # pyright: ignore[reportArgumentType]
-    choice = Choice(tuple(models), None, models[1], "", 1.0, 1.0)
-    (row,) = judged_table(choice, {"mig": {"a": 0.1, "b": 0.4, "c": 0.9}})
-    assert row == {"metric": "mig", "chosen": 0.4, "median": 0.4, "best": 0.9}
 
 
 def test_the_page_names_the_images_and_not_the_place_where_they_lie(tmp_path: Path):

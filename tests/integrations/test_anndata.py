@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-import unbraid
 from unbraid.integrations.anndata import Benchmarker, score
 from unbraid.metrics import explicitness, mig
 
@@ -98,16 +97,10 @@ def test_rows_of_an_embedding_that_is_a_frame_go_by_name(adata: Any) -> None:
     [
         (lambda adata: score(adata, "X_god", FACTORS), "adata.obsm has no 'X_god'; did you mean 'X_good'?"),
         (lambda adata: score(adata, "X_good", ["celltype"]), "adata.obs has no 'celltype'; did you mean 'cell_type'?"),
-        (lambda adata: score(adata, "X_good", FACTORS, groups="doner"), "adata.obs has no 'doner'"),
         (lambda adata: score(adata, "X_good", FACTORS, key_added="said"), r"adata.uns\['said'\] holds a str"),
-        (lambda adata: Benchmarker(adata, FACTORS, ["X_god"]), "adata.obsm has no 'X_god'"),
-        (lambda adata: Benchmarker(adata, FACTORS, "X_god"), "adata.obsm has no 'X_god'"),
         (lambda adata: Benchmarker(adata, FACTORS, []), "embedding_obsm_keys is empty; adata.obsm has X_good, X_mixed"),
-        (lambda adata: Benchmarker(adata, FACTORS, ["X_good"], unwanted="batsh"), "adata.obs has no 'batsh'"),
         (lambda adata: Benchmarker(adata, ["celltype"], ["X_good"]), "adata.obs has no 'celltype'; did you mean"),
         (lambda adata: Benchmarker(adata, FACTORS, ["X_good"], metrics=["mgi"]), "unknown metric 'mgi'; did you mean"),
-        (lambda adata: Benchmarker(adata, FACTORS, ["X_good"]).get_results(), r"call benchmark\(\) first"),
-        (lambda adata: unbraid.score(adata), "unbraid.integrations.anndata.score"),
     ],
 )
 def test_a_mistake_is_one_line(adata: Any, wrong: Callable[[Any], Any], said: str) -> None:
@@ -156,18 +149,6 @@ def run(arguments: list[str], call: Any, folder: Path) -> dict[str, Any]:
     return json.loads((folder / "scores.json").read_text())
 
 
-@pytest.mark.parametrize("key", ["X_good", "X_sparse"])
-def test_the_command_scores_a_file(key: str, file: Path, unbraid_cli: Any, tmp_path: Path) -> None:
-    wanted = [str(file), "--codes", key, "--factors", "cell_type,dosage", "--kinds", "dosage=ordinal"]
-    card = run([*wanted, "--groups", "donor"], unbraid_cli, tmp_path)
-    right = mig(GOOD, LEVELS, kinds=["categorical", "ordinal"]).score
-    assert card["metrics"]["mig"]["values"]["score"] == pytest.approx(right)
-    assert f"codes are {key} of its obsm" in card["input"]["notes"]
-    assert [each["name"] for each in card["input"]["factors"]] == FACTORS
-    apart = run([*wanted, "--unwanted", "batch"], unbraid_cli, tmp_path)["metrics"] if key == "X_good" else {}
-    assert list(apart) == (["mig", "unwanted(batch)"] if apart else [])
-
-
 def test_several_embeddings_of_a_file_are_models(file: Path, unbraid_cli: Any) -> None:
     wanted = ["score", str(file), "--factors", ",".join(FACTORS), "--metrics", "mig", "--json", "-"]
     code, out, err = unbraid_cli(*wanted, "--codes", "X_mixed,X_good,X_absent")
@@ -193,10 +174,6 @@ def test_labels_of_a_table_go_by_the_names_of_the_cells(file: Path, unbraid_cli:
     assert "--key COLUMN says which column holds the obs_names of" in err
     shuffled.to_csv(tmp_path / "labels.csv")  # the index, as pandas writes it
     assert run(wanted, unbraid_cli, tmp_path)["metrics"]["mig"]["values"]["score"] == pytest.approx(right)
-
-
-def emptied(file: Any) -> None:
-    del file["obsm/X_mixed"], file["obsm/X_sparse"]
 
 
 def endless(file: Any) -> None:
@@ -289,33 +266,6 @@ def test_so_is_one_that_is_cut_short(cut: int, file: Path, unbraid_cli: Any) -> 
     assert "not a readable .h5ad file" in err
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["--codes", "X_good"], "name the columns of obs to score against (--factors); there are cell_type, dosage"),
-        (["--codes", "X_good", "--factors", "dose"], "obs has no column 'dose'; did you mean 'dosage'?"),
-        (["--codes", "X_good", "--factors", "dosage", "--groups", "doner"], "no column 'doner' for --groups"),
-        (["--codes", "X_good", "--factors", "dosage", "--key", "cell"], "give --labels, too"),
-    ],
-)
-def test_a_mistake_on_the_command_line_is_one_line(
-    options: list[str],
-    said: str,
-    file: Path,
-    unbraid_cli: Any,
-) -> None:
-    code, _, err = unbraid_cli("score", str(file), *options)
-    assert code == 2
-    assert len(err.strip().splitlines()) == 1
-    assert said in err
-
-
-def test_a_lone_embedding_needs_no_name(file: Path, unbraid_cli: Any, tmp_path: Path) -> None:
-    with h5py.File(file, "a") as opened:
-        emptied(opened)
-    assert run([str(file), "--factors", "dosage"], unbraid_cli, tmp_path)["input"]["n_codes"] == 2
-
-
 def test_units_of_several_numbers_are_blocks_from_a_file_as_in_memory(
     adata: Any, unbraid_cli: Any, tmp_path: Path
 ) -> None:
@@ -329,15 +279,6 @@ def test_units_of_several_numbers_are_blocks_from_a_file_as_in_memory(
     code, _, err = unbraid_cli("score", *arguments)
     assert (code, len(err.splitlines())) == (2, 1)
     assert f"{tmp_path / 'units.h5ad'}: obsm 'X_deep': codes must be (n_samples, n_codes)" in err
-
-
-def test_other_files_and_other_doors_say_what_to_write(file: Path, unbraid_cli: Any) -> None:
-    other = file.with_name("codes.npz")
-    np.savez(other, codes=np.eye(6), factors=np.arange(6)[:, None])
-    code, _, err = unbraid_cli("score", other, "--codes", "X_good")
-    assert (code, "--codes names an embedding of a .h5ad file" in err) == (2, True)
-    with pytest.raises(ValueError, match=r"unbraid score --codes reads an \.h5ad file"):
-        unbraid.Representation.load(file)
 
 
 def test_a_view_is_scored_as_a_copy_of_it_is(adata: Any) -> None:

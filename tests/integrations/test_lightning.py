@@ -109,18 +109,3 @@ def test_inputs_have_the_precision_of_the_module(dtype: Any) -> None:
     scored = ScoreCodes(INPUTS, FACTORS, metrics="mig", kinds=KINDS)
     scored.on_train_epoch_end(type("At", (), {"current_epoch": 0}), at_hand(Autoencoder().to(dtype)))
     assert scored.card is not None
-
-
-def test_a_mistake_is_one_line() -> None:
-    with pytest.raises(ValueError, match="unknown metric 'migg'; did you mean 'mig'"):
-        ScoreCodes(INPUTS, FACTORS, metrics="migg")
-    with pytest.raises(ValueError, match="inputs and factors must have the same number of rows; got 3 and "):
-        ScoreCodes(INPUTS[:3], FACTORS)
-    with pytest.raises(ValueError, match=r"kinds must have one entry per factor \(2\); got \['ordinal'\]"):
-        ScoreCodes(INPUTS, FACTORS, kinds=["ordinal"])  # before a training, not after its first epochs
-    columns = {"a": FACTORS[:, 0], "b": FACTORS[:, 1]}
-    with pytest.raises(ValueError, match="rows"):
-        ScoreCodes(INPUTS[:3], columns)
-    assert ScoreCodes(INPUTS, columns, metrics="mig").factors is columns
-    with pytest.raises(ValueError, match="every_n_epochs must be a whole number, 1 or more"):
-        ScoreCodes(INPUTS, FACTORS, every_n_epochs=0)

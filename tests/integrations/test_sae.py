@@ -121,45 +121,6 @@ def test_chance_of_f1_is_what_latents_have_that_fire_at_random() -> None:
     assert found.f1_chance == pytest.approx(np.mean([0.16, 0.24, 0.24, 0.16]), abs=0.02)
 
 
-def test_what_does_not_fit_is_refused() -> None:
-    with pytest.raises(ValueError, match="dictionary has 3 dimensions and features have 4"):
-        feature_recovery(np.eye(3), np.eye(4))
-    with pytest.raises(ValueError, match="codes must have 3 columns, n_latents; got 4"):
-        feature_recovery(np.eye(3), np.eye(3), codes=np.ones((5, 4)))
-    with pytest.raises(ValueError, match="same number of rows; got codes 5, firing 6"):
-        feature_recovery(np.eye(3), np.eye(3), codes=np.ones((5, 3)), firing=np.ones((6, 3)))
-    with pytest.raises(ValueError, match="codes must be finite"):
-        feature_recovery(np.eye(3), np.eye(3), codes=sparse.csr_array(np.diag([1.0, np.nan, 0.0])))
-    with pytest.raises(TypeError, match="dict has no encode"):
-        score_dictionary({}, np.eye(3), activations=np.eye(3))
-    with pytest.raises(ValueError, match="activations have 4 dimensions and W_dec has 3"):
-        score_dictionary(Linear(np.eye(3)), np.eye(3), activations=np.eye(4))
-    without: Any = OfLayers(np.eye(3))
-    with pytest.raises(ValueError, match=r"activations have 4 dimensions and decoder\.weight has 3"):
-        score_dictionary(without, np.eye(3), activations=np.eye(4))
-    del without.decoder
-    with pytest.raises(TypeError, match=r"OfLayers has no W_dec; .*\(or decoder\.weight\)"):
-        score_dictionary(without, np.eye(3), activations=np.eye(3))
-
-
-def test_what_the_methods_return_is_not_stretched_to_fit() -> None:
-    activations = RNG.standard_normal((20, 4))
-    for name, wrong in (
-        ("decode", lambda z: (z @ np.eye(4))[0]),
-        ("decode", lambda z: z[:, :1]),
-        ("encode", lambda x: x[:-1]),
-        ("encode", lambda x: x[:, :-1]),
-    ):
-        sae = Linear(np.eye(4))
-        setattr(sae, name, wrong)
-        with pytest.raises(ValueError, match=r"must return \(20, 4\) for \(20, 4\); got "):
-            score_dictionary(sae, np.eye(4), activations=activations)
-    with pytest.raises(ValueError, match="batch_size must be a whole number, 1 or more; got 0"):
-        score_dictionary(Linear(np.eye(4)), np.eye(4), activations=activations, batch_size=0)
-    with pytest.raises(ValueError, match="activations have no rows"):
-        score_dictionary(Linear(np.eye(4)), np.eye(4), activations=activations[:0])
-
-
 @pytest.mark.parametrize("given", [np.asarray, lambda codes: torch.from_numpy(codes).to_sparse()])
 def test_half_precision_and_tensors_are_scored_as_arrays_are(given: Any) -> None:
     activations = np.abs(RNG.standard_normal((40, 4))).astype(np.float16)
@@ -208,6 +169,7 @@ def test_the_true_dictionary_is_found_and_chance_is_beside_it() -> None:
     assert (given.f1, given.explained_variance) == pytest.approx((found.f1, found.explained_variance), rel=1e-5)
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("sparsity", ["topk", "batch_topk", "jump_relu"])
 def test_trained_dictionaries_find_most_features_in_superposition(sparsity: Any) -> None:
     """24 features in 16 dimensions, of which 1.2 are present in a row."""

@@ -108,11 +108,6 @@ def test_a_scorer_goes_to_other_processes() -> None:
         (lambda: scorer("mig", bin=8), "mig takes no argument 'bin'; did you mean 'bins'?"),
         (lambda: scorer("sae"), "is several metrics, mig, snc, mcc, modularity; name one"),
         (lambda: scorer("mig", value="ceiling"), "neither more nor less of 'ceiling' is better"),
-        (lambda: scorer("dci_lasso", value="completness"), "no value 'completness'; did you mean 'completeness'?"),
-        (lambda: scorer("mig", bins=8, value="per_factor"), r"mig\(bins=8\) has no value 'per_factor'; there"),
-        (lambda: scorer(len, bins=8), "a function of your own takes no arguments here"),
-        (lambda: scorer("mig", method="predict")(PCA(2).fit(MIXED), MIXED, FACTORS), "PCA has no method 'predict'"),
-        (lambda: scorer("d_lsbd")(PCA(2).fit(MIXED), MIXED, FACTORS), "needs at least one cyclic factor"),
     ],
 )
 def test_a_mistake_is_one_line(wrong: Any, said: str) -> None:

@@ -118,36 +118,12 @@ def test_it_is_a_metric_as_torchmetrics_wants_one() -> None:
         (lambda: CodeMetric("mgi"), "unknown metric 'mgi'"),
         (lambda: CodeMetric("mig", bin=3), "mig takes no argument 'bin'"),
         (lambda: CodeMetric("mig", value="ceilin"), "mig has no value 'ceilin'; did you mean 'ceiling'?"),
-        (lambda: CodeMetric("mig").update(torch.zeros(3, 2), torch.zeros(4, 2)), r"got \(3, 2\) and \(4, 2\)"),
-        (
-            lambda: CodeMetric("mig").update((torch.zeros(3, 2),), torch.zeros(3, 2)),
-            "codes must be a tensor; got tuple",
-        ),
-        (lambda: CodeMetric("mig").update(torch.zeros(3, 2), FACTORS[:3]), "factors must be a tensor; got ndarray"),
     ],
 )
 def test_a_mistake_is_one_line(wrong: Any, said: str) -> None:
     with pytest.raises(ValueError, match=said) as error:
         wrong()
     assert "\n" not in str(error.value)
-
-
-def test_rows_of_another_width_than_those_before_are_refused() -> None:
-    """Where they come in: when all are gathered, torch would say no more than that sizes must match."""
-    metric = CodeMetric("mig", kinds=KINDS)
-    metric.update(*BATCHES[0])
-    codes, factors = BATCHES[1]
-    with pytest.raises(ValueError, match=f"codes must have {codes.shape[1]} columns, as before; got 1"):
-        metric.update(codes[:, :1], factors)
-    with pytest.raises(ValueError, match=f"factors must have {factors.shape[1]} columns, as before; got 1"):
-        metric.update(codes, factors[:, 0])
-    assert metric.compute() == pytest.approx(of_batch_0())
-
-
-@pytest.mark.filterwarnings("ignore:The ``compute`` method")
-def test_no_rows_have_no_number() -> None:
-    with pytest.raises(ValueError, match="there are no rows yet: call update first"):
-        CodeMetric("mig").compute()
 
 
 def of_process(rank: int, folder: str) -> None:

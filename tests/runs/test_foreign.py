@@ -1,7 +1,6 @@
 """Folders of models that another framework trained."""
 
 import json
-import re
 import shutil
 from pathlib import Path
 
@@ -81,20 +80,6 @@ def test_labels_beside_the_codes_come_before_those_above(runs: Path) -> None:
         label_file(folder, folder / "z.npy")
 
 
-def test_an_unclear_folder_is_one_line_and_exit_2(runs: Path, unbraid_cli: Cli) -> None:
-    np.save(runs / "beta1_seed0" / "latents.npy", codes_of(0, 0))
-    code, _, error = unbraid_cli("score", str(runs / "beta1_seed0"), "--metrics", "mig")
-    assert code == 2
-    assert "several files may hold the codes (latents.npy, z.npy); name one" in " ".join(error.split())
-    assert unbraid_cli("score", str(runs), "--metrics", "mig", "--codes", "z.npy")[0] == 0
-    empty = runs.parent / "empty"
-    (empty / "model").mkdir(parents=True)
-    (empty / "model" / "codes.pt").write_bytes(b"pickled")
-    code, _, error = unbraid_cli("score", str(empty), "--metrics", "mig")
-    assert code == 2
-    assert "codes.pt is pickled and never opened" in " ".join(error.split())
-
-
 @pytest.fixture
 def broken(runs: Path) -> dict[Path, str]:
     """Beside the four whole models of `runs` four broken ones, each with its fault."""
@@ -140,29 +125,6 @@ def test_compare_and_rank_leave_broken_models_out(runs: Path, broken: dict[Path,
     assert code == 3
     assert_named(error, json.loads(out)["failed"], unread)
     assert len(json.loads(out)["scores"]) == 5
-
-
-def test_where_all_models_are_broken_the_code_is_2(runs: Path, unbraid_cli: Cli) -> None:
-    for path in runs.glob("*/z.npy"):
-        path.write_bytes(b"no array")
-    for command in (["score"], ["compare"], ["rank"]):
-        code, out, error = unbraid_cli(*command, str(runs), *(["--metrics", "mig"] if command != ["rank"] else []))
-        assert (code, out, len(error.splitlines())) == (2, "", 1)
-        assert "beta1_seed0/z.npy" in error
-        assert "(and 3 more alike)" in error
-
-
-def test_groups_are_in_natural_order_and_models_without_a_config_in_none(runs: Path, unbraid_cli: Cli) -> None:
-    for beta, seed in ((10, 0), (2, 0)):
-        shutil.copytree(runs / "beta1_seed0", runs / f"beta{beta}_seed{seed}")
-        (runs / f"beta{beta}_seed{seed}" / "config.yaml").write_text(f"model: {{beta: {beta}, name: vae}}\nlr: 1e-3\n")
-    (runs / "beta2_seed0" / "config.yaml").unlink()
-    code, out, error = unbraid_cli("score", str(runs), "--metrics", "mig", "--by", "model.beta")
-    assert code == 0, error
-    assert re.findall(r"^ ?(\d+) +\d ", out.partition("means by")[2], re.MULTILINE) == ["1", "4", "10"]
-    assert "note: in no group, without model.beta: beta2_seed0" in out
-    code, out, error = unbraid_cli("score", str(runs), "--metrics", "mig")
-    assert out.split()[:4] == ["model", "model.beta", "seed", "mig"]  # the name and the rate do not vary
 
 
 def test_files_are_found_by_name_or_pattern(tmp_path: Path) -> None:

@@ -84,15 +84,6 @@ def test_weak_de_draws_every_class_alike(tmp_path: Path) -> None:
                                squares / np.outer(spread, spread), atol=0.05)  # fmt: skip
 
 
-@pytest.mark.parametrize("family", ["pca", "quessard"])
-def test_a_family_without_a_prior_says_so(family: str, tmp_path: Path) -> None:
-    settings = {name: value for name, value in SETTINGS.items() if family != "pca" or name in ("steps", "processes")}
-    (run,) = train(family, TINY, out=tmp_path, **{**settings, **SMALL.get(family, {})})
-    with pytest.raises(ValueError, match="has no prior that codes could be drawn from"):
-        run.generate(2)
-    assert "Generated images" not in run_page(run, dataset=TINY)
-
-
 def test_generated_images_are_decoded_and_the_same_for_a_seed(tmp_path: Path) -> None:
     run = trained("vae", tmp_path, latents=2, steps=2)
     images = run.generate(5, seed=1)

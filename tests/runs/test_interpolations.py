@@ -5,7 +5,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import pytest
 
 from unbraid.data import FactorSpace
 from unbraid.data.image_dataset import ArrayDataset
@@ -107,16 +106,3 @@ def test_without_circles_the_way_is_straight_from_image_to_image() -> None:
     np.testing.assert_allclose(found.codes[:, :, 0], table[ends[0]])
     np.testing.assert_allclose(found.codes[:, :, -1], table[ends[1]])
     np.testing.assert_allclose(found.codes[:, :, 1], 0.75 * table[ends[0]] + 0.25 * table[ends[1]])
-
-
-def test_what_cannot_be_drawn() -> None:
-    run = model(np.zeros((96, 4)), Part("z", "gaussian", 4))
-    with pytest.raises(ValueError, match="rows must be at least 1; got 0"):
-        rotation_traversal(run, IMAGES, rows=0)
-    flat = ArrayDataset(IMAGES.array, FactorSpace(("number",), (96,), ("ordinal",)))
-    for draw in (rotation_traversal, object_interpolation):
-        with pytest.raises(ValueError, match="no grid with cyclic factors"):
-            draw(run, flat)
-    run.config["dataset"]["image_shape"] = [7]
-    with pytest.raises(ValueError, match="only images can be drawn"):
-        rotation_traversal(run, IMAGES)

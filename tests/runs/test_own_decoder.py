@@ -1,7 +1,6 @@
 """Traversals of a decoder that this package knows nothing of."""
 
 import numpy as np
-import pytest
 import torch
 from torch import nn
 
@@ -49,25 +48,3 @@ def test_a_module_is_given_tensors_and_may_put_channels_first() -> None:
     np.testing.assert_allclose(found.images[1, 0, 0], expected, atol=1e-6)
     half = traverse_codes(decoder.to(torch.bfloat16), torch.from_numpy(CODES), rows=1, steps=2)
     np.testing.assert_allclose(half.images, found.images, atol=0.02)
-
-
-@pytest.mark.parametrize(
-    ("decode", "given", "message"),
-    [
-        (lambda codes: codes, {}, r"images \(n, height, width\[, channels\]\) of 81 codes; got \(81, 3\)"),
-        (lambda codes: bars(codes) * 255, {}, "pixels from 0 to 1; got .* to 2"),
-        (bars, {"rows": 0}, "rows must be a whole number, 1 to 200; got 0"),
-        (bars, {"seed": -1}, "seed must be a whole number, 0 or more; got -1"),
-    ],
-)
-def test_what_is_no_decoder_is_refused(decode, given, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        traverse_codes(decode, CODES, **given)
-
-
-def test_codes_that_are_not_finite_are_refused() -> None:
-    codes = np.where(np.arange(600).reshape(200, 3) == 7, np.nan, CODES)
-    with pytest.raises(ValueError, match="codes must be finite; row 2, column 1 is nan"):
-        traverse_codes(bars, codes)
-    with pytest.raises(ValueError, match="codes must be numbers; got dtype <U32"):
-        traverse_codes(bars, CODES.astype(str))

@@ -1,10 +1,7 @@
 """The page of a run, as a reader and a browser see it."""
 
-import html as html_text
 import json
 import re
-import shlex
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,11 +11,10 @@ from playwright.sync_api import Browser, Page
 from scipy.stats import spearmanr
 
 import unbraid
-from tests.scoring.test_score_page import Reader, words
+from tests.scoring.test_score_page import words
 from tests.show.browser import shown
 from tests.training.training_examples import blocks
 from unbraid.base.types import FloatArray
-from unbraid.cli.app import app
 from unbraid.data import FactorSpace, Representation
 from unbraid.data.image_dataset import ArrayDataset
 from unbraid.families.family import Part
@@ -26,7 +22,7 @@ from unbraid.files.trust import Trusted
 from unbraid.runs.live import decoder as models
 from unbraid.runs.live.sliders import Slider, matched, sliders
 from unbraid.runs.run import Run, open_run
-from unbraid.runs.run_page import described, run_page
+from unbraid.runs.run_page import run_page
 
 DATA = blocks(channels=3)
 HOSTILE = "<script>alert(1)</script>"
@@ -105,21 +101,6 @@ def test_a_slider_draws_what_pytorch_decodes(browser: Browser, page: Path, pca: 
         assert close(pixels(tab, "#live canvas"), decoded(pca, seeds[0]))
 
 
-def test_keys_move_a_slider_that_says_where_it_is(browser: Browser, page: Path, pca: Run) -> None:
-    way = sliders(pca.codes(), pca.parts)[0]
-    with shown(browser, page) as tab:
-        slider = ready(tab).get_by_role("slider").first
-        assert slider.get_attribute("aria-valuetext") == f"{seed_codes(pca)[0, way.codes[0]]:.2f}".replace("-", "−")
-        before = pixels(tab, "#live canvas")
-        slider.focus()
-        slider.press("End")
-        slider.press("ArrowLeft")
-        assert slider.input_value() == "0.99"
-        value = way.low + 0.99 * (way.high - way.low)
-        assert slider.get_attribute("aria-valuetext") == f"{value:.2f}".replace("-", "−")
-        assert np.abs(pixels(tab, "#live canvas") - before).max() > 0.1
-
-
 def test_another_image_and_swapped_codes_are_decoded(browser: Browser, page: Path, pca: Run) -> None:
     ways, seeds = sliders(pca.codes(), pca.parts), seed_codes(pca)
     with shown(browser, page) as tab:
@@ -133,38 +114,6 @@ def test_another_image_and_swapped_codes_are_decoded(browser: Browser, page: Pat
         a[swapped], b[swapped] = seeds[3][swapped], seeds[0][swapped]
         for place, code in enumerate((seeds[0], a, b, seeds[3])):
             assert close(pixels(tab, f"#swap figure:nth-of-type({place + 1}) canvas"), decoded(pca, code))
-
-
-def test_a_code_plays_until_it_is_stopped(browser: Browser, page: Path) -> None:
-    with shown(browser, page) as tab:
-        button = ready(tab).get_by_role("button", name=re.compile("^Play")).first
-        slider = tab.get_by_role("slider").first
-        before = slider.input_value()
-        button.click()
-        tab.wait_for_function("(before) => document.querySelector('#slider0').value !== before", arg=before)
-        button.click()
-        assert button.get_attribute("aria-pressed") == "false"
-        stopped = slider.input_value()
-        pixels(tab, "#live canvas")
-        assert slider.input_value() == stopped
-
-
-def test_the_page_fits_and_everything_in_it_has_a_name(browser: Browser, page: Path) -> None:
-    with shown(browser, page, width=360) as tab:
-        ready(tab)
-        assert tab.evaluate("document.documentElement.scrollWidth") == 360
-        tab.set_viewport_size({"width": 1200, "height": 900})
-        assert tab.evaluate("document.documentElement.scrollWidth") == 1200
-        nameless = "[...document.querySelectorAll('input')].filter((each) => !each.labels.length).length"
-        assert tab.evaluate(nameless) == 0
-        assert tab.evaluate("[...document.querySelectorAll('canvas')].filter((e) => !e.ariaLabel).length") == 0
-        assert tab.evaluate("[...document.querySelectorAll('img')].filter((e) => !e.hasAttribute('alt')).length") == 0
-        assert tab.evaluate("[...document.querySelectorAll('img')].every((e) => e.naturalWidth > 0)")
-        assert tab.get_by_role("slider").count() == 4
-        background = "getComputedStyle(document.body).backgroundColor"
-        light = tab.evaluate(background)
-        tab.get_by_role("button", name="Use dark colours").click()
-        assert tab.evaluate(background) != light
 
 
 @pytest.mark.slow
@@ -209,32 +158,6 @@ def test_two_runs_move_together(browser: Browser, pca: Run, vae: Run, tmp_path: 
         assert close(pixels(tab, "[data-view='1'] canvas"), decoded(pca, second))
 
 
-def test_a_code_without_a_partner_says_what_its_own_model_knows_of_it(pca: Run, vae: Run) -> None:
-    assert not (vae.path / "scores.json").exists()
-    one, other = vae.codes(), pca.codes()
-    pairs = matched((one, sliders(one, vae.parts)), (other, sliders(other, pca.parts)))
-    (alone,) = [theirs for mine, theirs, _ in pairs if mine is None and theirs is not None]
-    text = words(run_page(vae, compare=pca, dataset=DATA))
-    variance = other.codes[:, alone.codes[0]].var(dtype=float)
-    assert f"– / code {alone.codes[0]} variance {variance:.3g}" in text
-    assert "None" not in text.partition("Configuration beta")[0].partition("Reconstructions")[0]
-
-
-def test_scores_of_two_runs_are_written_as_on_their_own_pages(vae: Run, tmp_path: Path) -> None:
-    paths = [tmp_path / name for name in "ab"]
-    for path, number in zip(paths, (1.25e-5, -2e-6), strict=True):
-        shutil.copytree(vae.path, path)
-        card = unbraid.score(vae.codes(), metrics=["mig", "factor_leakage"])
-        result = replace(card["mig"], score=number)
-        replace(card, scored={**card.scored, "mig": replace(card.scored["mig"], result=result)}).save(
-            path / "scores.json"
-        )
-    one, other = (open_run(path, device="cpu") for path in paths)
-    text = words(run_page(one, compare=other, dataset=DATA))
-    assert "mig higher 1.25e−05 −2.00e−06" in text
-    assert "factor_leakage area under the curve, best code left out lower" in text
-
-
 @pytest.mark.lengthy
 def test_images_made_beforehand_stand_in_for_a_decoder_that_a_page_cannot_run(
     browser: Browser, pca: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -276,32 +199,6 @@ def test_names_show_as_text(browser: Browser, tmp_path: Path) -> None:
         assert tab.locator("img[src=x]").count() == 0
 
 
-def test_the_page_is_whole_and_says_everything(page: Path, pca: Run) -> None:
-    html = page.read_text(encoding="utf-8")
-    reader = Reader(html)
-    assert len(reader.ids) == len(set(reader.ids))
-    targets = {attrs["href"] for _, attrs in reader.tags if (attrs.get("href") or "").startswith("#")}
-    sections = ("live", "swap", "reconstructions", "traversals", "scores", "matrices", "scatter", "latents", "symmetry")
-    assert targets >= {f"#{name}" for name in (*sections, "configuration", "reproduce")}
-    assert {target[1:] for target in targets} <= set(reader.ids)
-    text = words(html)
-    assert "Principal component analysis" in text
-    assert "position_x: its plane" in text
-    for name, value in pca.config["hyperparameters"].items():
-        assert f"{name} {value}" in text
-    assert json.dumps(dict(pca.config), indent=2) in html_text.unescape(html)
-    for address in re.findall(r'(?:src|href)="([^"#][^"]*)"', html):
-        assert address.startswith("data:"), address[:80]
-
-
-def test_without_its_dataset_a_run_shows_what_it_decodes(vae: Run) -> None:
-    text = words(run_page(vae))
-    assert "The dataset cannot be opened here" in text
-    assert "This run has not been scored" in text
-    assert "loss/vae" in text
-    assert "3 uninformative codes" in text or "informative" in text
-
-
 def test_images_that_are_not_at_hand_are_named_without_their_folder(vae: Run, tmp_path: Path) -> None:
     assert str(vae.path.parent) not in words(run_page(vae))
     path = str(tmp_path / "scans.npy")
@@ -312,36 +209,10 @@ def test_images_that_are_not_at_hand_are_named_without_their_folder(vae: Run, tm
     assert "The dataset cannot be opened here (scans.npy: no such file" in words(run_page(trusted))
 
 
-def test_a_diverged_run_says_when_and_why(vae: Run, tmp_path: Path) -> None:
-    shutil.copytree(vae.path, tmp_path / "run")
-    (tmp_path / "run" / "codes.safetensors").unlink()
-    status = {**vae.status, "state": "diverged", "step": 1234, "reason": "loss/vae is <nan>"}
-    (tmp_path / "run" / "status.json").write_text(json.dumps(status))
-    text = words(run_page(open_run(tmp_path / "run"), dataset=DATA))
-    assert "At step 1,234: loss/vae is <nan>." in text
-    assert "Live traversals" not in text
-    assert "learning_rate 0.01" in text
-
-
 def test_runs_of_other_images_are_not_compared(pca: Run, vae: Run) -> None:
     other = replace(vae, config={**vae.config, "dataset": {**vae.config["dataset"], "content": "0"}})
     with pytest.raises(ValueError, match="trained on other images"):
         run_page(pca, compare=other, dataset=DATA)
-
-
-def test_the_command_and_the_code_find_the_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    np.savez("my images.npz", images=DATA.array, factors=DATA.space.factors(np.arange(len(DATA))))
-    settings = {"beta": 2.5, "latents": 3, "likelihood": "gaussian", "sigma": 0.5}
-    run = unbraid.train(
-        "beta_vae", {"name": "my images.npz", "shrink": 1}, seeds=[3], steps=2, batch_size=4, out="runs", processes=0,
-        **settings,
-    )[0]  # fmt: skip
-    before = sorted(path.name for path in Path("runs").iterdir())
-    told = described(run.path.name, run.config, run.status)
-    app(shlex.split(told["command"])[1:], standalone_mode=False)
-    exec(told["python"], {})
-    assert sorted(path.name for path in Path("runs").iterdir()) == before
 
 
 def test_sliders_come_by_kl_and_a_circle_is_one() -> None:
@@ -387,23 +258,6 @@ def test_matched_sliders_have_the_largest_total_correlation_and_rise_together() 
     assert [theirs.codes[0] for mine, theirs, _ in pairs if mine is None and theirs] == [
         next(k for k in (2, 3) if partners[1].codes != (k,))
     ]
-
-
-def test_a_run_shows_itself_in_a_notebook(pca: Run, vae: Run, tmp_path: Path) -> None:
-    fragment = pca._repr_html_()
-    assert Reader(fragment).tags
-    assert "<script" not in fragment
-    text = words(fragment)
-    assert "Principal component analysis on a dataset in memory, seed 0" in text
-    assert "latents 4" in text
-    assert 'src="data:image/webp;base64,' in fragment
-    shutil.copytree(vae.path, tmp_path / "<b>")
-    status = {**vae.status, "state": "diverged", "step": 7, "reason": "loss is nan"}
-    (tmp_path / "<b>" / "status.json").write_text(json.dumps(status))
-    diverged = open_run(tmp_path / "<b>")._repr_html_()
-    assert "diverged at step 7: loss is nan" in words(diverged)
-    assert "&lt;b&gt;" in diverged
-    assert "<img" not in diverged
 
 
 @pytest.mark.parametrize("way", [1, -1])

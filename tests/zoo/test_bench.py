@@ -1,6 +1,5 @@
 """What `unbraid bench` says of a metric is what SciPy says of its scores."""
 
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -9,10 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from tests.conftest import Cli
 from tests.zoo.drawn import of_sorts
 from unbraid import zoo
-from unbraid.metrics import METRICS
 from unbraid.scoring.correlation import correlation_interval
 from unbraid.zoo.bench import bench_metrics, mean_interval
 from unbraid.zoo.listing import PACKAGED
@@ -75,6 +72,7 @@ def test_two_settings_tell_nothing() -> None:
     assert mean_interval([(0.25, 2)]) == (-1.0, 1.0)
 
 
+@pytest.mark.lengthy
 def test_a_metric_of_the_zoo_agrees_with_itself() -> None:
     for name in ("mig", "snc"):
         (found,) = bench_metrics(name, folder=PACKAGED)
@@ -115,83 +113,3 @@ def test_each_number_of_a_mapping_is_a_value(folder: Path) -> None:
     assert {rank.metric: rank.value for rank in one.ranks} == pytest.approx(
         {rank.metric: -rank.value for rank in minus.ranks}
     )
-
-
-def test_a_model_that_fails_is_left_out_with_the_reason(folder: Path) -> None:
-    def strict(codes: Any, factors: Any) -> float:
-        if first_code(codes, factors) > 0.99999:
-            raise ArithmeticError("too good")
-        return first_code(codes, factors)
-
-    (found,) = bench_metrics(strict, folder=folder)
-    assert found.left_out["one/vae-s0"] == found.left_out["two/vae-s0"] == "ArithmeticError: too good"
-    assert len(found.scores) == 17
-    assert {rank.models for rank in found.ranks} == {17}
-
-
-def test_fewer_models_are_spread_over_all(folder: Path) -> None:
-    (found,) = bench_metrics(first_code, folder=folder, models=7)
-    assert list(found.scores) == [f"one/vae-s{k}" for k in (0, 3, 6, 9)] + [f"two/vae-s{k}" for k in (0, 3, 6)]
-    with pytest.raises(ValueError, match="models must be"):
-        bench_metrics(first_code, folder=folder, models=2)
-
-
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("mig_exact", "mig_exact cannot be tried on a zoo, which holds codes and factors alone: it needs the log-var"),
-        ("zero_shot", "it needs held_out"),
-        ("udr", "compares several models"),
-        ("migg", "did you mean 'mig'"),
-        ("tests.zoo.drawn:KINDS", "metric 'tests.zoo.drawn:KINDS' is tuple, and must be a function of "),
-    ],
-)
-def test_what_cannot_be_tried_says_so(folder: Path, name: str, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        bench_metrics(name, folder=folder)
-
-
-def test_other_versions_are_told(folder: Path) -> None:
-    (found,) = bench_metrics(first_code, folder=folder)
-    version = METRICS["mig"].version
-    assert found.notes == (
-        f"the zoo's scores of mig on one, two are of its version {version - 1}; version {version}, today's, can give "
-        "others",
-    )
-
-
-def test_the_command_writes_what_the_function_says(folder: Path, tmp_path: Path, unbraid_cli: Cli) -> None:
-    files = "--json", tmp_path / "a.json", "--csv", tmp_path / "a.csv"
-    code, printed, _ = unbraid_cli("bench", "med", "--zoo", folder, *files)
-    assert code == 0
-    assert "med: 19 models" in printed
-    assert "left out: c: on two it is constant (1)" in printed
-    content = json.loads((tmp_path / "a.json").read_text())
-    (found,) = bench_metrics("med", folder=folder)
-    (told,) = content["metrics"]
-    assert {**told, "seconds": 0} == json.loads(json.dumps({**found.to_dict(), "seconds": 0}))
-    assert (tmp_path / "a.csv").read_text().startswith("metric,ranks like,correlation,low,high,one,two,models,settings")
-
-
-def test_which_of_the_two_metrics_is_constant_is_said(folder: Path) -> None:
-    def constant(_codes: Any, _factors: Any) -> float:
-        return 0.5
-
-    (found,) = bench_metrics(constant, folder=folder)
-    assert found.left_out["c"] == "on two it is constant (1)"
-    assert set(found.left_out.values()) > {"on two the metric that is tried is constant (0.5)"}
-
-
-def test_the_command_takes_names_with_commas_between_as_score_does(folder: Path, unbraid_cli: Cli) -> None:
-    apart, joined = (
-        unbraid_cli("bench", *names, "--zoo", folder, "--csv", "-") for names in (["med", "sap"], ["med,sap"])
-    )
-    assert apart == joined
-    assert apart[0] == 0
-    assert "\nsap," in apart[1]
-
-
-def test_the_command_refuses_what_the_zoo_cannot_tell(folder: Path, unbraid_cli: Cli) -> None:
-    code, _, said = unbraid_cli("bench", "mig_exact", "--zoo", folder)
-    assert code == 2
-    assert said.count("\n") == 1

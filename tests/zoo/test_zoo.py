@@ -1,7 +1,6 @@
 """A zoo says of its models what their studies say, and gives their codes back."""
 
 import json
-import re
 import sys
 import zipfile
 from collections import Counter
@@ -149,23 +148,6 @@ def test_constant_codes_stay_constant_and_infinite_ones_are_refused() -> None:
         packed(np.array([[1.0], [np.inf]]))
 
 
-def test_a_model_that_is_not_there(built: Path) -> None:
-    with pytest.raises(
-        ValueError, match=r"no model 'square/beta_vae-l3-b1-s7' in the zoo; did you mean 'square/beta_vae"
-    ):
-        zoo.load("square/beta_vae-l3-b1-s7", built)
-    with pytest.raises(ValueError, match=r"no model 'x' in the zoo \(the package holds a few; UNBRAID_ZOO names"):
-        zoo.load("x")
-    with pytest.raises(ValueError, match=r"a model of the zoo is named, such as 'sprites/vae-s0'; got 0"):
-        zoo.load(0)  # pyright: ignore[reportArgumentType]
-
-
-def test_what_keeps_models_is_a_function(tmp_path: Path) -> None:
-    for given in (3, ["square/beta_vae-s0"]):
-        with pytest.raises(TypeError, match="keep must be a function from the name of a model to whether it is kept"):
-            building.build([], tmp_path, keep=given)  # pyright: ignore[reportArgumentType]
-
-
 def test_the_variable_names_the_folder(built: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("UNBRAID_ZOO", str(built))
     assert set(zoo.list()["dataset"]) == {"square"}
@@ -239,17 +221,6 @@ def test_the_zoo_inside_the_package() -> None:
         card = unbraid.score(zoo.load(name, PACKAGED), metrics=["mig", "sap", "mcc", "r2"], on_error="raise")
         for metric in card:
             assert models.loc[name, metric] == pytest.approx(card.scored[metric].headline, abs=1e-9)
-
-
-def test_the_code_of_the_guide_runs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("UNBRAID_ZOO", raising=False)
-    page = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
-    (block,) = (text for text in re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL) if "unbraid.zoo" in text)
-    names: dict = {"__name__": "__main__"}
-    exec(compile(block, "extending.md", "exec"), names)
-    assert len(names["found"].scores) == len(names["models"])
-    assert "mig" in capsys.readouterr().out
-    assert all(f"| `{defect}` |" in page for defect in defects.DEFECTS)
 
 
 def test_models_inside_the_package_differ() -> None:
