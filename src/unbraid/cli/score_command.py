@@ -54,6 +54,7 @@ MOST = 4  # models that a note names
 PER_CODE = 999  # shuffles of groups for the table of codes, where --null names none
 WITHIN = 0.05  # up to which the corrected p of a code is counted
 READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
+DIAGNOSIS = "factors"  # column of the answer in short
 SHOWN = 6  # columns of configs beside the scores
 
 
@@ -143,6 +144,12 @@ def score(
     how_many: Annotated[
         float | None, typer.Option(rich_help_panel=HOW_SURE, help="Rows needed for an interval of ± this value.")
     ] = None,
+    details: Annotated[
+        bool,
+        typer.Option(
+            "--details", rich_help_panel=OUTPUT, help="Also the other values of each metric, and all notes on them."
+        ),
+    ] = False,
     dense: Annotated[
         bool,
         typer.Option(
@@ -203,7 +210,10 @@ def score(
     trust_code: TrustCode = None,
     trust_data: TrustData = None,
 ) -> None:
-    """Score codes against factors by published metrics.
+    """Say which factors are in the codes, and score codes against factors by published metrics.
+
+    First the answer: which codes hold each factor, and what is wrong. Then one line per metric; --details adds their
+    other values and notes, --metrics none leaves them out.
 
     Several models make a table with a row for each, the best first.
 
@@ -289,7 +299,7 @@ def score(
     )
     if alone:
         card = next(iter(cards.values()))
-        _show_one(card, to, how_many)
+        _show_one(card, to, how_many, details=details)
         if per_code is not None:
             _write_codes(card, per_code, options["null"])
     else:
@@ -340,6 +350,7 @@ def _score_models(
         with metric_progress(f"scoring {next(numbers)}/{len(models)}" if len(models) > 1 else "scoring") as progress:
             card = score_path(source, labels, progress=progress, **options)
         card = replace(card, path=name or str(path), options=words)
+        _ = card.diagnosis  # while the codes are at hand
         if keep and labels.in_codes_file and not labels.row_columns and kind_of(path) == "run":
             notes.append(_keep_scores(path, card))
         return card if alone else without_samples(card)
@@ -385,14 +396,14 @@ def _column(key: str) -> str:
     return f"config.{key}" if key in {"model", "models", *METRICS} else key
 
 
-def _show_one(card: "ScoreCard", to: Files, half_width: float | None) -> None:
-    from unbraid.cli._card import print_card
+def _show_one(card: "ScoreCard", to: Files, half_width: float | None, *, details: bool) -> None:
     from unbraid.scoring.card_tables import score_rows, score_table
+    from unbraid.scoring.card_text import card_text
 
     cards = by_short_name({card.path or "": card})
     html = card.text("page.html") if to.html else None
     if not to.printed:
-        print_card(card, half_width)
+        say(f"{card.path}\n{card_text(card, details=details, half_width=half_width)}")
     show([], to, content=card.to_dict(), rows=score_rows(cards), paper=score_table(cards), html=html)
 
 
@@ -421,9 +432,12 @@ def _show_several(
     lacking = sort and not any(sort in card for card in cards.values())
     unsorted = [f"note: no model has {sort}, and so it sorts none"] if lacking else []
     named, how = by_short_name(cards), {"by": _column(by or ""), "sort": None if unsorted else sort}
-    columns = {name: configs.get(path, {}) for name, path in zip(named, cards, strict=True)}
+    columns = {name: dict(configs.get(path, {})) for name, path in zip(named, cards, strict=True)}
     varied = varying(list(columns.values()))
     shown = {name: {key: own[key] for key in varied[:SHOWN] if key in own} for name, own in columns.items()}
+    for name, card in named.items():
+        if card.diagnosis is not None:
+            shown[name][DIAGNOSIS] = columns[name][DIAGNOSIS] = card.diagnosis.column
     tables = [score_table(named, groups, extra_columns=shown, **how)]
     rows = score_rows(named, groups, extra_columns=columns, **how)
     notes = [*unsorted, *_notes(cards)]

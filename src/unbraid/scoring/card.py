@@ -38,6 +38,7 @@ from unbraid.metrics._shared.metric_arguments import find_metric
 from unbraid.metrics._shared.provenance import of_another_version
 from unbraid.metrics._shared.resampling import UNCHECKED, Resampling
 from unbraid.scoring.baselines import baseline_notes
+from unbraid.scoring.card_text import card_text
 from unbraid.scoring.diagnosis import Diagnosis, diagnosis_of
 from unbraid.scoring.interval import Interval, Intervals, rows_needed
 from unbraid.scoring.null import Null
@@ -139,6 +140,15 @@ class Scored:
         own = {UNCHECKED, *baseline_notes(self.metric.higher_is_better, self.headline, self.baselines)}
         own |= set() if self.null is None else {self.null.note}
         return tuple(note for note in self.notes if note not in own and not note.startswith(UNREADABLE))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Those of the notes that change how the number is read."""
+        missing = ("no interval: ", "no null: ", "no score of the baseline ")
+        return tuple(
+            note for note in self.notes
+            if UNREADABLE in note or note in (UNCHECKED, self.other_version) or note.startswith(missing)
+        )  # fmt: skip
 
     @property
     def mean_over(self) -> str:
@@ -539,19 +549,12 @@ class ScoreCard(Mapping[str, Any]):
         return names_by_reason
 
     def __str__(self) -> str:
-        """One line per metric: headline, direction and range, and below it its notes; then what was skipped and why."""
-        lines, notes = [], self.row_notes()
-        for name, scored in self.scored.items():
-            low, high = scored.metric.range
-            direction = "higher" if scored.metric.higher_is_better else "lower"
-            interval = None if scored.intervals is None else scored.intervals.values[scored.metric.headline]
-            between = "" if interval is None else f"{interval.low:z.3f} to {interval.high:z.3f}   "
-            lines.append(f"{name:<22}{scored.headline:>z8.3f}   {between}{direction} is better, {low:g} to {high:g}")
-            lines += [f"    {note}" for note in notes[name]]
-        lines += [f"{', '.join(names):<22}       -   {reason}" for reason, names in self.skipped_by_reason().items()]
-        lines += [f"{name:<22}       -   failed: {each.reason}" for name, each in self.failed.items()]
-        lines += [f"note: {note}" for note in self.note_lines()]
-        return "\n".join(lines)
+        """The diagnosis, one line per metric, and what changes how a number is read; `details` has the rest."""
+        return card_text(self)
+
+    def details(self) -> str:
+        """As `str`, with the other values and all notes of each metric."""
+        return card_text(self, details=True)
 
     def _repr_html_(self) -> str:
         from unbraid.scoring.score_page import table

@@ -165,6 +165,8 @@ def _metrics(cards: "Mapping[str, ScoreCard]") -> "dict[str, Metric]":
 
 
 def _best_first(cards: "Mapping[str, ScoreCard]", sort: str | None) -> list[str]:
+    if sort is None and not _metrics(cards):
+        return list(cards)
     first = _sorted_by(cards, sort)
     upward = _metrics(cards)[first].higher_is_better
     numbers = {name: card.scored[first].headline if first in card else None for name, card in cards.items()}

@@ -33,8 +33,8 @@ def note_on_neighbours(representation: Representation, *, null: bool, confidence
 
 
 def neighbours_alike(representation: Representation) -> bool:
-    """Whether rows without groups depend on their neighbours, as those of a time series."""
-    return _strongest_neighbours(representation) is not None
+    """Whether rows without groups depend on their neighbours, as those of a time series, and not as sorted rows do."""
+    return not in_order(representation.factors) and _strongest_neighbours(representation) is not None
 
 
 def _strongest_neighbours(representation: Representation) -> str | None:

@@ -16,12 +16,10 @@ from unbraid.files.score_file import FactorKind
 from unbraid.scoring.dependence import neighbours_alike, with_repeats_as_groups
 from unbraid.scoring.diagnosis import (
     LIKELY,
-    SURE,
     CodeDiagnosis,
     Diagnosis,
     FactorDiagnosis,
-    code_words,
-    joined_words,
+    either_words,
 )
 from unbraid.scoring.held_out import (
     HeldOut,
@@ -57,7 +55,7 @@ ALL = -1  # in place of a split: all rows
 RESAMPLES = 200
 SPREADS = 3  # standard errors that a code must tell more of a factor than next to nothing, to be about it
 SHUFFLES = 4_000  # of labels, where two approximations of p disagree
-STRETCHES = 10  # of each part, where neighbouring rows are alike
+STRETCHES = 5  # parts, where neighbouring rows are alike: each predicted from the others, and shifted in itself
 AVERAGED = 0.75  # of what copies with noise of their own would still miss together, from which on they are copies
 AGREEING = 0.8  # correlation of what two codes predict, of the most that two copies could have
 LINE = 0.9  # of a set's strength, from which on a linear regression is enough
@@ -199,7 +197,7 @@ def _parts(sample: _Sample, rng: np.random.Generator) -> IntArray:
     n_rows = len(sample.representation)
     n_parts = PARTS_OF_FEW if n_rows < FEW_ROWS else PARTS
     if sample.in_time:
-        return np.arange(n_rows) * (STRETCHES * n_parts) // n_rows % n_parts
+        return np.arange(n_rows) * STRETCHES // n_rows
     if sample.groups is None:
         return rng.permutation(np.arange(n_rows) % n_parts)
     sizes = np.bincount(sample.groups)
@@ -272,6 +270,8 @@ class _Study:
         self.all_rows = np.arange(len(parts))
         row_sets = [*(np.flatnonzero(parts != part) for part in range(int(parts.max()) + 1)), self.all_rows]
         self.related = relatedness(sample.matrix[:, live], targets, row_sets)
+        # Of codes that tell nothing, the one most related to a factor seldom reaches this.
+        self.by_chance = 4.0 * np.log(3.0 * len(live)) / len(parts) if len(live) > MOST_CODES else 0.0
         if len(live) > WIDE:
             first = np.argsort(-self.related, axis=2, kind="stable")[:, :, :SCREENED]
             chosen = np.unique(first)
@@ -370,12 +370,7 @@ class _Study:
         for _, test in self.held_out.splits:
             predicted[test] -= predicted[test].mean(axis=0)
         if self.sample.in_time:
-            true = true - true.mean(axis=0)
-            spectrum = np.fft.rfft(predicted, axis=0).conj() * np.fft.rfft(true, axis=0)
-            sums = np.fft.irfft(spectrum.sum(axis=1), len(true))
-            shifted = sums[len(sums) // 10 : -(len(sums) // 10)]
-            z = (sums[0] - shifted.mean()) / max(float(shifted.std()), 1e-300)
-            return float(stdtr(1e6, -z))
+            return self._shifted(predicted, true)
         true = true.copy()
         for _, test in self.held_out.splits:
             true[test] -= true[test].mean(axis=0)
@@ -392,6 +387,23 @@ class _Study:
         if max(by_products, by_orders) < LEVEL / 100 or min(by_products, by_orders) > 5 * LEVEL:
             return max(by_products, by_orders)
         return self._shuffled(predicted, true, total)
+
+    def _shifted(self, predicted: FloatArray, true: FloatArray) -> float:
+        """By the sums of products when labels are shifted against predictions, within each part."""
+        from scipy.special import stdtr
+
+        shortest = min(len(test) for _, test in self.held_out.splits)
+        sums = np.zeros(shortest)
+        for _, test in self.held_out.splits:
+            part = test[:shortest]
+            known, answer = predicted[part], true[part] - true[part].mean(axis=0)
+            spectrum = np.fft.rfft(known - known.mean(axis=0), axis=0).conj() * np.fft.rfft(answer, axis=0)
+            sums += np.fft.irfft(spectrum.sum(axis=1), shortest)
+        margin = shortest // 10
+        shifted = sums[margin : shortest - margin]
+        by_rank = float((1 + (shifted >= sums[0]).sum()) / (1 + len(shifted)))
+        by_spread = float(stdtr(1e6, -(sums[0] - shifted.mean()) / max(float(shifted.std()), 1e-300)))
+        return by_spread if by_rank <= LEVEL else max(by_rank, by_spread)
 
     def _shuffled(self, predicted: FloatArray, true: FloatArray, total: float) -> float:
         """Share of orders of the labels, within parts, in which the products sum to as much."""
@@ -418,6 +430,10 @@ class _Study:
         linear = max(line.score, evidence.together[0].score) >= LINE * together.score
         if linear and self.n_codes > MOST_CODES:
             candidates = self._screened(target, ALL, SCREENED_LINE, SCREENED_LINE)
+        related = self.related[ALL, self.number[id(target)]]
+        candidates = [code for code in candidates if related[code] > self.by_chance]
+        if len(candidates) < 2:
+            return
         sets = [smallest_set(held_out, target, candidates, NEARLY_ALL, pieces=not linear)]
         sets += [list(pair) for pair in best_pairs(self.ranks, target, self.all_rows, candidates, 2)]
         readings = {tuple(sorted(each)): self._of_set(sorted(each), target) for each in sets if len(each) > 1}
@@ -476,7 +492,8 @@ class _Study:
                     unwanted=names[place] in unwanted,
                 )
         verdicts = {
-            name: replace(verdict, text=_text(verdict, representation.code_names)) for name, verdict in verdicts.items()
+            name: replace(verdict, text=", ".join(filter(None, verdict.columns(representation.code_names))))
+            for name, verdict in verdicts.items()
         }
         return Diagnosis(
             verdicts,
@@ -575,11 +592,9 @@ class _Study:
         )  # fmt: skip
         if stability >= LIKELY:
             return verdict
-        names = self.sample.representation.code_names
-        either = [
-            _where(kind, [int(self.live[code]) for code in codes], names) for (kind, codes), _ in drawn.most_common(2)
-        ]
-        return replace(verdict, kind="unclear", codes=(), mixture="", others=(), detail=" or ".join(either))
+        alternatives = [(kind, [int(self.live[code]) for code in codes]) for (kind, codes), _ in drawn.most_common(2)]
+        detail = either_words(alternatives, self.sample.representation.code_names)
+        return replace(verdict, kind="unclear", codes=(), mixture="", others=(), detail=detail)
 
     def _own_copies(self, evidence: _Evidence, place: int, shares: FloatArray, between: FloatArray) -> frozenset[int]:
         """Codes that may be copies: what they tell of the factor does not merely follow from another factor."""
@@ -712,46 +727,14 @@ def _holm(p_values: Sequence[float]) -> BoolArray:
     return refused
 
 
-def _text(verdict: FactorDiagnosis, code_names: Sequence[str]) -> str:
-    """Where, how, and how strong, in three columns."""
-    value = f"{verdict.strength:.2f}".replace("0.", ".", 1)
-    strength = f"R² {value}"
-    if verdict.measure == "accuracy":
-        strength = f"accuracy {value} (chance {verdict.chance:.2f})".replace("0.", ".")
-    percent = f"{100 * verdict.share:.0f} %"
-    if verdict.kind == "absent":
-        p = "< .001" if verdict.p < 0.001 else f"= {verdict.p:.2f}".replace("0.", ".", 1)
-        return _columns("not in the codes", "no better than shuffled", f"p {p}")
-    if verdict.kind == "unclear":
-        return _columns("unclear", verdict.detail, strength)
-    how = {
-        "own code": f"{percent} of what all codes tell of it",
-        "shared code": f"which is about {joined_words(verdict.others)} as well",
-        "copied": "copies of each other",
-        "circle": "as a circle; neither alone",
-        "spread": f"a {verdict.mixture} mixture; best alone {percent}",
-    }[verdict.kind]
-    how += f", {verdict.detail}" if verdict.detail else ""
-    where = _where(verdict.kind, verdict.codes, code_names)
-    return _columns(f"probably {where}" if verdict.stability < SURE else where, how, strength)
-
-
-def _where(kind: FactorKind, codes: Sequence[int], code_names: Sequence[str]) -> str:
-    words = code_words(codes, code_names)
-    by_kind = {"copied": f"{words}, each alone", "circle": f"{words} together", "spread": f"spread over {words}"}
-    return by_kind.get(kind, f"{words} alone")
-
-
-def _columns(where: str, how: str, strength: str) -> str:
-    return f"{where:<28}  {how:<34}  {strength}"
-
-
 def _nothing(representation: Representation, dead: IntArray, unwanted: Sequence[str]) -> Diagnosis:
     """Where all codes are dead, or rows are too few for any statement."""
     few = len(dead) < representation.codes.shape[1]
-    kind = "unclear" if few else "absent"
-    verdict = FactorDiagnosis(kind)
-    text = "unclear: fewer than 40 rows" if few else "not in the codes: all of them are dead"
-    factors = {name: replace(verdict, unwanted=name in unwanted, text=text) for name in representation.names}
+    detail = f"fewer than {FEWEST_ROWS} rows" if few else "all codes are dead"
+    verdict = FactorDiagnosis("unclear" if few else "absent", detail=detail)
+    factors = {
+        name: replace(verdict, unwanted=name in unwanted, text=f"{verdict.columns()[0]}, {detail}")
+        for name in representation.names
+    }
     codes = {int(code): CodeDiagnosis("dead") for code in dead}
     return Diagnosis(factors, codes, len(representation), representation.codes.shape[1], representation.code_names)

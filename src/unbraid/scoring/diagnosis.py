@@ -1,5 +1,6 @@
 """What `diagnose` says: of each factor which codes hold it and how, of each code which factors it is about."""
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -9,7 +10,8 @@ from unbraid.base.types import DataFrame
 from unbraid.files.score_file import CodeKind, FactorKind, Mixture, SavedDiagnosis
 
 SURE, LIKELY = 0.9, 0.7  # shares of resamples: from which on no "probably" is said, and below which "unclear"
-MOST_LISTED = 6  # codes or factors in one line
+MOST_LISTED = 6  # codes or factors in one list
+WIDTH, LONGEST = 100, 24  # letters of a line, and of the name of a factor in it
 # What a factor is called in the line that sums up, by its kind.
 IN_SHORT: Mapping[str, str] = {
     "own code": "has a code of its own",
@@ -61,6 +63,28 @@ class FactorDiagnosis:
     unwanted: bool = False
     text: str = ""
 
+    def columns(self, code_names: Sequence[str] = ()) -> tuple[str, str, str]:
+        """Where it is, how, and how strong, in words."""
+        strength = f"{self.measure} {_number(self.strength)}"
+        strength += f" (chance {_number(self.chance)})" if self.measure == "accuracy" else ""
+        if self.kind == "absent":
+            p = "< .001" if self.p < 0.001 else f"= {_number(self.p)}"
+            return "not in the codes", "no better than shuffled", f"p {p}"
+        if self.kind == "unclear":
+            codes, _, either = self.detail.rpartition(": ")
+            return f"unclear, {codes}" if codes else "unclear", either, strength
+        percent = f"{100 * self.share:.0f} %"
+        how = {
+            "own code": f"{percent} of what all codes tell",
+            "shared code": f"which is about {joined_words(self.others)} too",
+            "copied": "copies of each other",
+            "circle": "as a circle; neither alone",
+            "spread": f"{self.mixture} mixture; best {percent}",
+        }[self.kind]
+        where = where_words(self.kind, self.codes, code_names)
+        where = f"probably {where}" if self.stability < SURE else where
+        return where, f"{how}, {self.detail}" if self.detail else how, strength
+
 
 @dataclass(frozen=True)
 class CodeDiagnosis:
@@ -96,30 +120,29 @@ class Diagnosis:
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        width = min(24, max(map(len, self.factors), default=0))
         head = f"{self.n_samples:,} samples, {counted(self.n_codes, 'code')}, {counted(len(self.factors), 'factor')}"
-        lines = [f"{_cut(name, width):<{width}}  {each.text}" for name, each in self.factors.items()]
+        rows = [(_cut(name), *each.columns(self.code_names)) for name, each in self.factors.items()]
+        widths = [max((len(row[column]) for row in rows), default=0) for column in range(3)]
+        widths[0] = max(widths[0], len("codes"))
+        lines = ["  ".join([*map(str.ljust, row, widths), row[3]]) for row in rows]
+        first = widths[0] + 2
         if of_codes := self.codes_text():
-            lines.append(f"{'codes':<{width}}  {of_codes}")
-        return "\n".join(
-            [head, "", *lines, *(f"Note: {note}." for note in self.notes), f"In short: {self.in_short()}."]
-        )
+            lines += wrapped(f"{'codes':<{first}}{of_codes}", first)
+        notes = [line for note in self.notes for line in wrapped(f"note: {note}", 6)]
+        return "\n".join([head, "", *lines, *notes, *wrapped(f"In short: {self.in_short()}.", 4)])
 
     def codes_text(self) -> str:
-        """The codes that are dead, and those that are about several factors, or about none, in words."""
-        by_kind = {
-            kind: [code for code, each in self.codes.items() if each.kind == kind]
-            for kind in ("dead", "none of these factors")
-        }
-        parts = [
-            f"{self._listed(codes)} {'is' if len(codes) == 1 else 'are'} {words}"
-            for (_, codes), words in zip(by_kind.items(), ("dead", "about none of these factors"), strict=True)
-            if codes
-        ]
+        """The codes that are dead, those that are about none of the factors, and those that are about several."""
+        parts = []
+        for kind, words in (("dead", "dead"), ("none of these factors", "about none of these factors")):
+            codes = [code for code, each in self.codes.items() if each.kind == kind]
+            if codes:
+                parts.append(f"{self._listed(codes)} {'is' if len(codes) == 1 else 'are'} {words}")
         mixed = [(code, each) for code, each in self.codes.items() if each.kind == "several factors"]
-        parts += [f"{self._listed([code])} is about {joined_words(list(each.factors))}" for code, each in mixed[:3]]
-        if len(mixed) > 3:
-            parts.append(f"so are {len(mixed) - 3} more about several")
+        several = [f"{self._listed([code])} is about {joined_words(list(each.factors))}" for code, each in mixed[:4]]
+        parts += several
+        if len(mixed) > len(several):
+            parts.append(f"and {len(mixed) - len(several)} more about several")
         return "; ".join(parts)
 
     def in_short(self) -> str:
@@ -164,11 +187,11 @@ class Diagnosis:
             "notes": list(self.notes),
         }
 
+    def _listed(self, codes: Sequence[int]) -> str:
+        return joined_words([self.code_names[code] if self.code_names else str(code) for code in codes])
+
     def _names(self, codes: Sequence[int]) -> str:
         return " ".join(self.code_names[code] if self.code_names else str(code) for code in codes)
-
-    def _listed(self, codes: Sequence[int]) -> str:
-        return code_words(codes, self.code_names)
 
 
 def diagnosis_of(saved: SavedDiagnosis) -> Diagnosis:
@@ -196,8 +219,33 @@ def joined_words(words: Sequence[str]) -> str:
     return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else "".join(shown)
 
 
-def _cut(name: str, width: int) -> str:
-    return name if len(name) <= width else f"{name[: width - 1]}…"
+def where_words(kind: FactorKind, codes: Sequence[int], code_names: Sequence[str]) -> str:
+    """In which codes a factor is, in words."""
+    words = code_words(codes, code_names)
+    by_kind = {"copied": f"{words}, each alone", "circle": f"{words} together", "spread": f"spread over {words}"}
+    return by_kind.get(kind, f"{words} alone")
+
+
+def either_words(alternatives: Sequence[tuple[FactorKind, Sequence[int]]], code_names: Sequence[str]) -> str:
+    """Two statements between which the rows do not decide."""
+    kinds = {"own code": "alone", "copied": "copies", "circle": "a circle", "spread": "spread"}
+    if len({tuple(codes) for _, codes in alternatives}) == 1:
+        words = " or ".join(dict.fromkeys(kinds[kind] for kind, _ in alternatives))
+        return f"{code_words(alternatives[0][1], code_names)}: {words}"
+    return " or ".join(where_words(kind, codes, code_names) for kind, codes in alternatives)
+
+
+def wrapped(text: str, indent: int) -> list[str]:
+    """Lines of at most 100 letters; all but the first are indented."""
+    return textwrap.wrap(text, WIDTH, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}".replace("0.", ".", 1) if value < 1 else f"{value:.2f}"
 
 
 def _its(count: int) -> str:
