@@ -22,7 +22,7 @@ import unbraid
 from unbraid.metrics.udr import rotation
 
 NOISES = (0.05, 0.1, 0.2, 0.35, 0.5)  # standard deviation of what is added to each code, of codes of variance 1
-FEW, MANY = (300,), (2_000, 5_000, 20_000)
+ROWS = (300, 2_000, 20_000)
 RECORD = Path(__file__).with_suffix(".json")
 ONE = frozenset({"own code"})
 SPREAD = frozenset({"spread"})
@@ -359,7 +359,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--times", type=int, default=10)
-    parser.add_argument("--rows", default=",".join(map(str, (*FEW, *MANY))))
+    parser.add_argument("--rows", default=",".join(map(str, ROWS)))
     parser.add_argument("--cases", default=";".join(CASES))
     parser.add_argument("--record", action="store_true", help=f"write {RECORD.name}")
     options = parser.parse_args()

@@ -100,7 +100,7 @@ class HeldOut:
     def __init__(self, codes: FloatArray, parts: IntArray) -> None:
         self.codes = np.clip(codes, -FARTHEST, FARTHEST)
         self.full_codes = codes
-        self.parts = parts
+        self._by_neighbours: dict[tuple[int, ...], dict[int, Reading]] = {}
         self.splits: list[tuple[IntArray, IntArray]] = [
             (np.flatnonzero(parts != part), np.flatnonzero(parts == part)) for part in range(int(parts.max()) + 1)
         ]
@@ -110,7 +110,13 @@ class HeldOut:
         return curve_readings(self.full_codes[:, code], targets, self.splits, (code,))
 
     def by_neighbours(self, codes: Sequence[int], target: Target) -> Reading:
-        """The means over the rows nearest in all of these codes."""
+        """The means over the rows nearest in all of these codes; computed once."""
+        of_codes = self._by_neighbours.setdefault(tuple(sorted(codes)), {})
+        if id(target) not in of_codes:
+            of_codes[id(target)] = self._nearest(sorted(codes), target)
+        return of_codes[id(target)]
+
+    def _nearest(self, codes: Sequence[int], target: Target) -> Reading:
         from scipy.spatial import cKDTree
 
         counts = [k for k in NEIGHBOURS[:3] if k <= min(len(train) for train, _ in self.splits)]
