@@ -42,7 +42,8 @@ PARTS_OF_FEW, PARTS = 5, 3  # of which each is predicted from the others
 FEW_ROWS = 1_500
 NEARLY_ALL = 0.9  # of what all codes tell of a factor
 AS_MUCH = 0.9  # of what the best code holds alone, from which on another is a copy
-ABOUT = 0.15  # of what all codes tell of a factor, from which on a code is about it
+ABOUT, LEAST = 0.3, 0.05  # of what all codes tell of a factor, and of all of it, from which on a code is about it
+HARDLY = 0.02  # strength above chance below which a factor is hardly in the codes, sure as it may be
 MOST_CODES = 24  # that are fitted together by pieces and products
 SCREENED, SCREENED_LINE = 16, 64  # codes of each factor among more than these
 MOST_SINGLE = 6  # codes of each factor that are tried alone, where they are many
@@ -54,8 +55,10 @@ LEVEL = 0.01  # of the test that a factor is present, over all factors
 ALL = -1  # in place of a split: all rows
 RESAMPLES = 200
 SPREADS = 3  # standard errors that a code must tell more of a factor than next to nothing, to be about it
+CHOICES = 3  # by which p is multiplied, since each learner chose its penalty by the rows that it predicts
 SHUFFLES = 4_000  # of labels, where two approximations of p disagree
 STRETCHES = 5  # parts, where neighbouring rows are alike: each predicted from the others, and shifted in itself
+GOOD = 0.8  # of what the best code holds alone, from which on another may be a copy with noise of its own
 AVERAGED = 0.75  # of what copies with noise of their own would still miss together, from which on they are copies
 AGREEING = 0.8  # correlation of what two codes predict, of the most that two copies could have
 LINE = 0.9  # of a set's strength, from which on a linear regression is enough
@@ -332,7 +335,7 @@ class _Study:
             ]
             if len(pairs) == len(held_out.splits):
                 together.append(self._joined(target, pairs))
-        p = min(1.0, len(together) * min(self._p(target, each) for each in together))
+        p = min(1.0, CHOICES * len(together) * min(self._p(target, each) for each in together))
         return _Evidence(words, target, alone, together, p)
 
     def _screened(self, target: Target, split: int, most: int, few: int) -> list[int]:
@@ -459,17 +462,10 @@ class _Study:
 
     def _noisy_copies(self, evidence: _Evidence) -> tuple[int, ...]:
         """Codes that hold about as much as the best, and whose predictions agree as those of copies would."""
-        alone, columns = evidence.alone, evidence.target.columns
+        alone = evidence.alone
         first = max(alone, key=lambda code: alone[code].score)
-        reached = _explained(alone[first], columns)
-        copies = [first]
-        for code, each in alone.items():
-            own = _explained(each, columns)
-            if code == first or each.score < 0.8 * alone[first].score or min(own, reached) <= 0:
-                continue
-            agreement = _agreement(alone[first].predictions, each.predictions)
-            if agreement >= AGREEING * np.sqrt(reached * own):
-                copies.append(code)
+        good = [code for code, each in alone.items() if each.score >= GOOD * alone[first].score]
+        copies = [code for code in good if code == first or _agree(evidence, first, code)]
         return tuple(sorted(copies)) if len(copies) > 1 else ()
 
     def diagnosis(self, dead: IntArray, n_samples: int, n_codes: int, unwanted: Sequence[str]) -> Diagnosis:
@@ -478,10 +474,11 @@ class _Study:
         present = _holm([each.p for each in self.evidence])
         between = self._between_factors()
         strengths = np.where(present, [max(each.strength, 1e-9) if each.alone else 0.0 for each in self.evidence], 0.0)
+        self.least = np.maximum(ABOUT, LEAST / np.maximum(strengths, 1e-9))  # share by which a code is about a factor
         shares = self._shares(strengths)
         verdicts = {}
         for place, evidence in enumerate(self.evidence):
-            if not present[place]:
+            if not present[place] or evidence.strength < HARDLY:
                 verdicts[names[place]] = self._absent(evidence, names[place] in unwanted)
             else:
                 verdict = self._verdict(place, shares, between)
@@ -550,13 +547,15 @@ class _Study:
 
     def _about(self, code: int, shares: FloatArray, between: FloatArray) -> list[int]:
         """Factors that a code is about: it tells of them, and more than follows from a factor that it tells more of."""
-        listed = [int(place) for place in np.argsort(-shares[code], kind="stable") if shares[code, place] >= ABOUT]
+        listed = [
+            int(place) for place in np.argsort(-shares[code], kind="stable") if shares[code, place] >= self.least[place]
+        ]
         about: list[int] = []
         for place in listed:
             evidence = self.evidence[place]
             score = shares[code, place] * evidence.strength
             follows = max((between[other, place] for other in about), default=0.0)
-            if score - follows >= ABOUT * evidence.strength or not about:
+            if score - follows >= ABOUT * evidence.strength or (not about and score > 0):
                 about.append(place)
         return about
 
@@ -598,10 +597,12 @@ class _Study:
 
     def _own_copies(self, evidence: _Evidence, place: int, shares: FloatArray, between: FloatArray) -> frozenset[int]:
         """Codes that may be copies: what they tell of the factor does not merely follow from another factor."""
+        first = max(evidence.alone, key=lambda code: evidence.alone[code].score)
         return frozenset(
-            code for code in evidence.alone
-            if place in self._about(code, shares, between)
-        )  # fmt: skip
+            code
+            for code in evidence.alone
+            if place in self._about(code, shares, between) and (code == first or _agree(evidence, first, code))
+        )
 
     def _absent(self, evidence: _Evidence, unwanted: bool) -> FactorDiagnosis:
         classes = evidence.target.classes is not None
@@ -610,6 +611,7 @@ class _Study:
         return FactorDiagnosis(
             "absent", strength=float(chance + (1 - chance) * max(score, 0.0)) if classes else float(max(score, 0.0)),
             chance=chance, p=evidence.p, measure="accuracy" if classes else "R²", unwanted=unwanted,
+            detail="hardly" if evidence.p < LEVEL else "",
         )  # fmt: skip
 
     def _codes(
@@ -708,6 +710,13 @@ class _Table:
 
 def _explained(reading: Reading, columns: FloatArray) -> float:
     return 1.0 - float(((columns - reading.predictions) ** 2).sum() / (columns**2).sum())
+
+
+def _agree(evidence: _Evidence, first: int, second: int) -> bool:
+    """Whether what two codes predict agrees as it would if each were the factor with noise of its own."""
+    one, other = evidence.alone[first], evidence.alone[second]
+    reached = _explained(one, evidence.target.columns) * _explained(other, evidence.target.columns)
+    return reached > 0 and _agreement(one.predictions, other.predictions) >= AGREEING * np.sqrt(reached)
 
 
 def _agreement(first: FloatArray, second: FloatArray) -> float:

@@ -31,8 +31,8 @@ class FactorDiagnosis:
     Attributes:
         kind: "own code", one code holds nearly all that all codes tell of it; "shared code", likewise, but that code is
             about another factor as well; "copied", several codes hold it, each alone; "circle", a cyclic factor on two
-            codes; "spread", it takes several codes; "absent", no better than shuffled labels; or "unclear", the rows
-            are too few to say which of these.
+            codes; "spread", it takes several codes; "absent", no better than shuffled labels, or hardly better; or
+            "unclear", the rows are too few to say which of these.
         codes: columns of the codes that hold it; of copies all of them; empty where it is absent or unclear.
         strength: held-out R² of numbers (of cosine and sine together of angles), balanced accuracy of classes, by all
             codes. Higher is better, up to 1.
@@ -69,7 +69,9 @@ class FactorDiagnosis:
         strength += f" (chance {_number(self.chance)})" if self.measure == "accuracy" else ""
         if self.kind == "absent":
             p = "< .001" if self.p < 0.001 else f"= {_number(self.p)}"
-            return "not in the codes", "no better than shuffled", f"p {p}"
+            if self.detail == "hardly":
+                return "hardly in the codes", "though better than shuffled", strength
+            return "not in the codes", self.detail or "no better than shuffled", f"p {p}"
         if self.kind == "unclear":
             codes, _, either = self.detail.rpartition(": ")
             return f"unclear, {codes}" if codes else "unclear", either, strength
@@ -139,10 +141,10 @@ class Diagnosis:
             if codes:
                 parts.append(f"{self._listed(codes)} {'is' if len(codes) == 1 else 'are'} {words}")
         mixed = [(code, each) for code, each in self.codes.items() if each.kind == "several factors"]
-        several = [f"{self._listed([code])} is about {joined_words(list(each.factors))}" for code, each in mixed[:4]]
-        parts += several
-        if len(mixed) > len(several):
-            parts.append(f"and {len(mixed) - len(several)} more about several")
+        shown = mixed if len(mixed) < 4 else mixed[:2]
+        parts += [f"{self._listed([code])} is about {joined_words(list(each.factors))}" for code, each in shown]
+        if len(mixed) > len(shown):
+            parts.append(f"{len(mixed) - len(shown)} more are about several factors")
         return "; ".join(parts)
 
     def in_short(self) -> str:
