@@ -181,7 +181,10 @@ def test_shifts_are_compared_with_the_middle_half(tmp_path: Path) -> None:
     assert kept is not None
     assert kept.score == alone["mig"].score
     held.save(tmp_path / "walks.npz")
-    shown = CliRunner().invoke(app, ["score", str(tmp_path / "walks.npz"), "--metrics", "mig", "--null", "shift:5"])
+    command = ["score", str(tmp_path / "walks.npz"), "--metrics", "mig", "--null", "shift:5", "--details"]
+    shown = CliRunner().invoke(app, command)
+        app, ["score", str(tmp_path / "walks.npz"), "--metrics", "mig", "--null", "shift:5", "--details"]
+    )
     assert f"which shifts are compared with, {kept.score:.3f}" in " ".join(shown.output.split())  # lines wrap
 
 
@@ -449,7 +452,7 @@ def test_the_command_takes_a_column_for_groups(tmp_path: Path) -> None:
     words = ["score", str(tmp_path / "codes.npy"), "--labels", str(tmp_path / "labels.csv"), "--metrics", "mig,sap"]
     done = CliRunner().invoke(app, [*words, "--groups", "mouse", "--null", "5"])
     assert done.exit_code == 0, done.output
-    assert "factors: shape (ordinal, 3)" in done.output
+    assert "3 codes, 1 factor" in done.output
     assert "rows in 20 groups, which are never parted" in done.output
     shifted = CliRunner().invoke(app, [*words, "--groups", "mouse", "--null", "shift:5"])
     assert shifted.exit_code == 0, shifted.output

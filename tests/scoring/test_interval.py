@@ -368,7 +368,7 @@ def test_every_view_has_the_interval_and_the_file_gives_it_back(tmp_path: Path) 
     assert row[["low", "high", "deviation", "degrees"]].tolist() == [low, high, deviation, degrees]
     share = (known.by_seed or {})["score"]
     assert row["by_seed"] == share
-    assert f"{100 * share:.0f} % of its variance comes from the metric's seed" in str(card)
+    assert f"{100 * share:.0f} % of its variance comes from the metric's seed" in card.details()
     assert np.isfinite(frame["low"].to_numpy()).all()
     card.save(tmp_path / "card.json")
     card.save(tmp_path / "card.html")

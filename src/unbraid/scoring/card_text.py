@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from unbraid.base.repr import WITHIN, p_text
 from unbraid.metrics import by_question
-from unbraid.scoring.baselines import baseline_notes, no_better
+from unbraid.scoring.baselines import NO_BETTER, baseline_notes, no_better
 from unbraid.scoring.diagnosis import wrapped
 
 if TYPE_CHECKING:
@@ -29,8 +29,11 @@ def card_text(card: "ScoreCard", *, details: bool = False, half_width: float | N
     for name, count in needed.items():
         rows[name][-1] += f"  {count:,} rows for ± {half_width:g}"
     lines = [] if card.diagnosis is None else [str(card.diagnosis), ""]
+    if details:
+        factors = zip(card.representation.names, card.representation.kinds, strict=True)
+        lines = [*wrapped(f"factors: {', '.join(f'{name} ({kind})' for name, kind in factors)}", 4), *lines]
     lines += _table(card, rows, details=details) if rows else []
-    lines += _without_score(card)
+    lines += [*_marks(card), *_without_score(card)]
     if not details:
         lines += [line for number, note in enumerate(marks[0], 1) for line in wrapped(f"[{number}] {note}", 4)]
     lines += [line for note in (card.note_lines() if details else card.notes) for line in wrapped(f"note: {note}", 6)]
@@ -56,6 +59,17 @@ def _cells(card: "ScoreCard", scored: "Scored") -> list[str]:
         cells.append("" if score is None else f"{score:z.3f}{mark}")
     span = "{:g} to {:g}".format(*metric.range).replace("inf", "∞")
     return [*cells, "higher" if metric.higher_is_better else "lower", span]
+
+
+def _marks(card: "ScoreCard") -> list[str]:
+    """What "!" means, where a line has one."""
+    scored = card.scored.values()
+    lines = []
+    if any(each.null is not None and each.null.p > WITHIN for each in scored):
+        lines.append(f"! after p: not significant (p > {WITHIN:g})")
+    if any(no_better(each.metric.higher_is_better, each.headline, each.baselines) for each in scored):
+        lines.append(f"! after a baseline: {NO_BETTER}")
+    return lines
 
 
 def _baselines(card: "ScoreCard") -> list[str]:
