@@ -183,8 +183,6 @@ def test_shifts_are_compared_with_the_middle_half(tmp_path: Path) -> None:
     held.save(tmp_path / "walks.npz")
     command = ["score", str(tmp_path / "walks.npz"), "--metrics", "mig", "--null", "shift:5", "--details"]
     shown = CliRunner().invoke(app, command)
-        app, ["score", str(tmp_path / "walks.npz"), "--metrics", "mig", "--null", "shift:5", "--details"]
-    )
     assert f"which shifts are compared with, {kept.score:.3f}" in " ".join(shown.output.split())  # lines wrap
 
 
