@@ -1,5 +1,6 @@
 """Images as people have them, in one array on disk."""
 
+import io
 import json
 import os
 import struct
@@ -22,13 +23,21 @@ def pixels(height: int = 20, width: int = 20) -> np.ndarray:
     return RNG.integers(0, 256, (height, width, 3), dtype=np.uint8)
 
 
+@pytest.fixture(scope="module")
+def grey_pictures() -> list[bytes]:
+    files = [io.BytesIO() for _ in range(FEWEST)]
+    for file in files:
+        Image.fromarray(pixels()[..., 0]).save(file, "png")
+    return [file.getvalue() for file in files]
+
+
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(grey_pictures: list[bytes], tmp_path: Path) -> Path:
     """Enough grey PNGs for everything else to be an exception."""
     home = tmp_path / "pictures"
     home.mkdir()
-    for number in range(FEWEST):
-        Image.fromarray(pixels()[..., 0]).save(home / f"{number:04}.png")
+    for number, content in enumerate(grey_pictures):
+        (home / f"{number:04}.png").write_bytes(content)
     return home
 
 
@@ -87,13 +96,13 @@ def test_exif_turns_a_picture_upright(folder: Path, tmp_path: Path):
 
 @pytest.mark.parametrize("turn", range(1, 9))
 @pytest.mark.parametrize("name", ["turned.png", "turned.tif"])
-def test_each_orientation_is_turned_as_pillow_turns_it(folder: Path, name: str, turn: int):
+def test_each_orientation_is_turned_as_pillow_turns_it(tmp_path: Path, name: str, turn: int):
     exif = Image.Exif()
     exif[0x0112] = turn
-    Image.fromarray(pixels(16, 16)).save(folder / name, exif=exif)
-    with Image.open(folder / name) as picture:
+    Image.fromarray(pixels(16, 16)).save(tmp_path / name, exif=exif)
+    with Image.open(tmp_path / name) as picture:
         upright = np.asarray(ImageOps.exif_transpose(picture))
-    np.testing.assert_array_equal(read_picture(folder / name, (16, 16, 3))[0], upright)
+    np.testing.assert_array_equal(read_picture(tmp_path / name, (16, 16, 3))[0], upright)
 
 
 def test_odd_exif_data_neither_stop_it_nor_keep_a_picture_from_its_turn(folder: Path, tmp_path: Path):
@@ -128,26 +137,6 @@ def test_a_picture_is_read_as_those_of_the_folder_were(folder: Path, tmp_path: P
     assert read_picture(folder / "red.png", (20, 20, 3)).flags.writeable, "torch warns of others"
     with pytest.raises(ValueError, match="it is no file"):
         read_picture(folder, (16, 16, 1))
-
-
-def test_what_is_not_read_is_told(folder: Path, tmp_path: Path):
-    assert prepare(folder, tmp_path / "pure", 16).remarks == ()
-    (folder / "labels.csv").touch()
-    assert prepare(folder, tmp_path / "labelled", 16).remarks == ()
-    for number in range(3):
-        (folder / f"photo{number}.HEIC").touch()
-    (folder / ".hidden.mov").touch()
-    (folder / "more.txt").mkdir()
-    frames = [Image.fromarray(pixels()[..., 0]) for _ in range(4)]
-    frames[0].save(folder / "000.tif", save_all=True, append_images=frames[1:])
-    others = "4 files of other kinds left out: 3 .heic, 1 .csv"
-    found = prepare(folder, tmp_path / "cache", 16)
-    assert found.notes()[1:] == ["only the first frame of each file is read: 000.tif has 4 frames", others]
-    assert read_pictures(tmp_path / "cache") == found
-    for number in range(10):
-        (folder / f"{number:04}.png").unlink()
-    with pytest.raises(ValueError, match=f": 491 images; .* 500 or more; only the first frame .*; {others}"):
-        prepare(folder, tmp_path / "few", 16)
 
 
 @pytest.mark.parametrize(("most", "told"), [(4095, "hardly a pixel above 16 of 255"), (65535, "")])
@@ -270,43 +259,6 @@ def test_arrays_and_datasets_are_taken_as_they_are(tmp_path: Path):
     np.testing.assert_array_equal(floats.array(), images[..., :1])
 
 
-@pytest.mark.parametrize(
-    ("made", "words"),
-    [
-        (
-            {"study.yaml": "name: s"},
-            "it is a study, which `unbraid rank` takes; `unbraid fit` takes a folder of images",
-        ),
-        ({"status.json": "{}"}, "it is a trained model, which `unbraid score` and `unbraid report` take"),
-        ({"m/codes.csv": "code_0\n1\n"}, "it holds codes of models, which `unbraid score` and `unbraid rank` take"),
-        (
-            {"plan.yaml": "", "search/study.yaml": "", "images/images.npy": ""},
-            "it is what `unbraid fit` made; its pictures are elsewhere; `unbraid fit` takes a folder of images",
-        ),
-        ({"notes.txt": "nothing"}, r"given: no pictures in it or in its subfolders \(\.bmp, .*\.webp\)$"),
-        (
-            {"a/1.HEIC": "", "2.heic": "", "3.mov": ""},
-            "no pictures .*; 3 files of other kinds left out: 2 .heic, 1 .mov$",
-        ),
-    ],
-)
-def test_a_folder_of_something_else_is_told_what_takes_it(made: dict[str, str], words: str, tmp_path: Path) -> None:
-    folder = tmp_path / "given"
-    for name, text in made.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text, encoding="utf-8")
-    with pytest.raises(ValueError, match=words):
-        prepare(folder, tmp_path / "images", 16)
-
-
-def test_a_table_of_labels_has_no_images(tmp_path: Path) -> None:
-    (tmp_path / "labels.csv").write_text("shape\n" + "box\n" * 600, encoding="utf-8")
-    with pytest.raises(ValueError, match="these are rows of a table"):
-        prepare(tmp_path / "labels.csv", tmp_path / "images", 16)
-    with pytest.raises(ValueError, match="labels without images, so nothing can be trained"):
-        unbraid.train("vae", tmp_path / "labels.csv", steps=1, out=tmp_path / "runs")
-
-
 @pytest.mark.parametrize(("side", "size"), [(9, 16), (20, 16), (28, 32), (45, 32), (46, 64), (90, 64)])
 def test_unasked_images_are_as_large_as_the_nearest_size(folder: Path, tmp_path: Path, side: int, size: int):
     for number, path in enumerate(sorted(folder.glob("*.png"))):
@@ -379,34 +331,6 @@ def test_what_lies_here_comes_before_a_dataset_of_its_name(tmp_path: Path, monke
     np.testing.assert_array_equal(prepare("square", tmp_path / "cache", 16).array(), images)
 
 
-@pytest.mark.parametrize("name", ["", "picturs"])
-def test_a_name_of_nothing_is_neither_a_dataset_nor_the_current_folder(
-    name: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.chdir(folder)
-    with pytest.raises(
-        ValueError,
-        match=f"^'{name}': there is no such file or folder, and no dataset of that name; ",
-    ):
-        prepare(name, tmp_path / "cache", 16)
-
-
-def test_links_to_nothing_and_in_circles_are_named_and_left_out(folder: Path, tmp_path: Path):
-    (folder / "gone.png").symlink_to(tmp_path / "nowhere.png")
-    (folder / "round.png").symlink_to(folder / "round.png")
-    found = prepare(folder, tmp_path / "cache", 16)
-    assert found.skipped == dict.fromkeys(("gone.png", "round.png"), "it is a link to no file")
-    assert prepare(folder, tmp_path / "cache", 16) == found
-
-
-def test_floats_and_more_than_16_bits_are_left_out_with_a_reason(folder: Path, tmp_path: Path):
-    Image.fromarray(np.full((16, 16), 0.5, dtype=np.float32)).save(folder / "real.tif")
-    Image.fromarray(np.full((16, 16), 70_000, dtype=np.int32)).save(folder / "deep.tif")
-    skipped = prepare(folder, tmp_path / "cache", 16).skipped
-    assert sorted(skipped) == ["deep.tif", "real.tif"]
-    assert all("pixels of 8 or 16 bits were expected" in reason for reason in skipped.values())
-
-
 def test_models_find_the_images_of_their_fit_wherever_its_folder_is_moved(tmp_path: Path):
     (tmp_path / "images").mkdir()
     pictures = np.random.default_rng(0).integers(0, 256, (8, 16, 16, 1), dtype=np.uint8)
@@ -463,21 +387,3 @@ def test_a_subfolder_that_cannot_be_listed_is_an_error(folder: Path, tmp_path: P
     with pytest.raises(PermissionError, match="Permission denied: '.*closed'"):
         prepare(folder, tmp_path / "cache", 16)
     assert not (tmp_path / "cache").exists()
-
-
-def test_why_a_file_cannot_be_opened_is_said_in_words(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    opened = Image.open
-
-    def refusing(path: Path, *more: object) -> Any:
-        if Path(path).name == "0003.png":
-            raise PermissionError(13, "Permission denied", str(path))
-        return opened(path, *more)  # pyright: ignore[reportArgumentType]
-
-    monkeypatch.setattr(Image, "open", refusing)
-    assert prepare(folder, tmp_path / "cache", 16).skipped == {"0003.png": "Permission denied"}
-
-
-def test_numbers_of_images_are_written_with_commas(tmp_path: Path):
-    some = RNG.integers(0, 256, (600, 16, 16, 1), dtype=np.uint8)
-    found = prepare(np.tile(some, (3, 1, 1, 1)), tmp_path / "cache", 16)
-    assert found.notes() == ["1,800 images, 16 x 16, grey", "images that equal an earlier one: 1,200"]

@@ -11,7 +11,6 @@ from torch import nn
 
 from unbraid import load_run, train
 from unbraid.data import FactorSpace, FactorTable
-from unbraid.families.dictionaries import train_dictionary
 from unbraid.families.own_family import objective_family
 from unbraid.families.pca import principal_components
 
@@ -30,6 +29,7 @@ class Given:
 
 
 LEVELS = FactorTable(("a",), ("ordinal",), (np.arange(200) % 5)[:, None])
+SQUARE = {"name": "square", "positions": 4}
 LEVELS_OF_4 = FactorTable(("a",), ("ordinal",), np.arange(4)[:, None])
 
 
@@ -82,23 +82,6 @@ def test_rows_as_wide_as_a_run_may_hold_are_trained_on_and_wider_ones_refused(tm
         train("pca", Given(wider, FactorTable(("a",), ("ordinal",), np.zeros((1, 1), int))), latents=1, out=tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"processes": -1}, "processes must be a whole number, 0 or more; got -1"),
-        ({"processes": 1.5}, "processes must be a whole number, 0 or more; got 1.5"),
-        ({"out": Path(__file__)}, "test_refused.py is a file; out must be a folder"),
-        ({"device": None}, "device 'None' cannot be used here"),
-        ({"device": torch.device("cuda", 1)}, "device 'cuda:1': write cuda, and CUDA_VISIBLE_DEVICES=1"),
-    ],
-)
-def test_no_number_of_processes_no_folder_and_no_device_are_refused(tmp_path: Path, given: dict, message: str) -> None:
-    """Without a process to do it, a training would wait for ever."""
-    with pytest.raises(ValueError, match=message):
-        train("vae", "square", **{"network": "dense", "steps": 2, "out": tmp_path, **given})
-    assert not [*tmp_path.iterdir()]
-
-
 def with_norm(shape: tuple[int, ...], n_outputs: int, n_latents: int) -> tuple[nn.Module, nn.Module]:
     size = math.prod(shape)
     encoder = nn.Sequential(nn.Flatten(), nn.BatchNorm1d(size), nn.Linear(size, n_outputs))
@@ -114,9 +97,9 @@ def with_norm(shape: tuple[int, ...], n_outputs: int, n_latents: int) -> tuple[n
 )
 def test_batch_norm_takes_no_batch_of_one(tmp_path: Path, network: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        train("vae", "square", network=network, batch_size=1, steps=2, out=tmp_path, processes=0)
+        train("vae", SQUARE, network=network, batch_size=1, steps=2, out=tmp_path, processes=0)
     assert not [*tmp_path.iterdir()]
-    (run,) = train("vae", "square", network=network, batch_size=2, steps=2, out=tmp_path, processes=0)
+    (run,) = train("vae", SQUARE, network=network, batch_size=2, steps=2, out=tmp_path, processes=0)
     assert run.status["state"] == "finished"
 
 
@@ -132,13 +115,3 @@ def test_images_of_which_none_differs_have_no_variance() -> None:
     _, components, variances = principal_components(lambda: [torch.full((50, 1600), 7.0)], 2)
     assert variances.tolist() == [0, 0]
     assert torch.isfinite(components).all()
-
-
-def test_what_an_autoencoder_has_no_use_for_is_not_checked() -> None:
-    rows = np.random.default_rng(0).standard_normal((50, 6))
-    assert train_dictionary(rows, 4, sparsity="jump_relu", steps=3).W_dec.shape == (4, 6)
-
-
-def test_a_family_without_a_name_is_refused() -> None:
-    with pytest.raises(ValueError, match="a family is named, such as 'beta_vae'; got None"):
-        train(None, "square")  # pyright: ignore[reportArgumentType]
