@@ -1,6 +1,5 @@
 """Free memory as Linux and its control groups tell it, and what needs more."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import unbraid.base.memory
 import unbraid.scoring.card_memory
 from unbraid import Representation, compare, rank, score
 from unbraid.base.memory import free_memory
-from unbraid.cli.app import main
 
 
 def system(root: Path, own: str, **files: str) -> tuple[Path, Path]:
@@ -109,19 +107,3 @@ def test_sparse_codes_are_ranked_in_what_is_stored(monkeypatch: pytest.MonkeyPat
     assert len(rank(held, top=2).scores) == 2
     with pytest.raises(ValueError, match="are free"):
         rank([each.toarray() for each in held], top=2)
-
-
-@pytest.mark.parametrize("command", [["rank"], ["compare", "--metrics", "mig"]])
-def test_commands_say_it_in_one_line_and_end_with_2(
-    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    files = [str(tmp_path / f"{place}.npz") for place in range(2)]
-    for path, each in zip(files, CODES, strict=False):
-        Representation.of(each, FACTORS).save(path)
-    free(monkeypatch, MATRIX)
-    monkeypatch.setattr(sys, "argv", ["unbraid", command[0], *files, *command[1:]])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 2
-    told = capsys.readouterr().err.splitlines()[-1]
-    assert "needs about 0.0 GB and 0.0 GB are free: give fewer rows" in told

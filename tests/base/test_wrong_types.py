@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import unbraid
 from unbraid import Representation, score
 from unbraid.metrics import mig
 
@@ -61,27 +60,6 @@ def test_codes_of_a_wrong_type_are_refused_at_once(name: str) -> None:
         with pytest.raises(ValueError, match=said) as error:
             take()
         assert "\n" not in str(error.value)
-
-
-def test_so_are_labels_weights_baselines_and_models() -> None:
-    codes = np.eye(30, 4)
-    wrong: Any = AnnData()
-    asked: Any
-    for asked in (
-        lambda: score(codes, wrong),
-        lambda: score(codes, {"a": wrong}),
-        lambda: score(codes, FACTORS, weights=wrong),
-        lambda: score(codes, FACTORS, baselines={"PCA": wrong}),
-        lambda: score(codes, FACTORS, log_variances=wrong),
-        lambda: unbraid.rank(wrong),
-        lambda: unbraid.rank([wrong, wrong]),
-        lambda: unbraid.compare(wrong),
-        lambda: unbraid.compare({"a": wrong, "b": wrong}),
-    ):
-        with pytest.raises(ValueError, match=r"AnnData"):
-            asked()
-    with pytest.raises(ValueError, match="real numbers"):
-        score(np.array([[1, "a"]] * 30, dtype=object), FACTORS)
 
 
 def test_what_becomes_an_array_is_taken() -> None:

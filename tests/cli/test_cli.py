@@ -19,7 +19,7 @@ import pytest
 import unbraid.cli.app
 from tests.processes import forked
 from unbraid.data import Representation
-from unbraid.metrics import MEASURES, METRICS, PRESETS
+from unbraid.metrics import METRICS
 from unbraid.metrics._shared.metric_arguments import full_name
 
 
@@ -98,14 +98,6 @@ def test_python_runs_the_command_as_a_module(monkeypatch: pytest.MonkeyPatch, ca
 def test_the_help_waits_for_no_library_that_computes() -> None:
     code = "import sys, unbraid.cli.app; print({'numpy', 'yaml', 'importlib.metadata', 'torch'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "set()\n"
-
-
-def test_metrics_lists_the_table(unbraid_cli) -> None:
-    code, printed, _ = unbraid_cli("metrics")
-    assert code == 0
-    assert all(name in printed for name in [*MEASURES, *PRESETS])
-    code, printed, _ = unbraid_cli("metrics", "--json", "-")
-    assert json.loads(printed).keys() == MEASURES.keys()
 
 
 @pytest.mark.parametrize("name", METRICS)

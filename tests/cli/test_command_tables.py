@@ -200,13 +200,6 @@ def test_a_folder_of_codes_whose_suffixes_are_capitals_is_read(tmp_path: Path) -
     assert is_path("no such.NPZ", ())
 
 
-@pytest.mark.parametrize(("by", "groups"), [("folder", {"models"}), ("(low|mid|high)", {"low", "mid", "high"})])
-def test_models_are_grouped_by_folders_and_patterns(unbraid_cli, nine: Path, by: str, groups: set[str]) -> None:
-    code, printed, error = unbraid_cli("score", str(nine), "--metrics", "mig", "--by", by, "--csv", "-")
-    assert code == 0, error
-    assert {row[by] for row in csv.DictReader(printed.splitlines())} == groups
-
-
 def test_a_score_that_is_worse_than_its_bound_is_a_line_and_code_3(unbraid_cli, nine: Path) -> None:
     file = str(nine / "low-0.npz")
     given = ["score", file, "--metrics", "mig,factor_leakage"]

@@ -1,7 +1,6 @@
 """`unbraid data` as a user meets it."""
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -19,7 +18,6 @@ from tests.conftest import Cli
 from tests.processes import started
 from unbraid import datasets
 from unbraid.datasets import DATASETS
-from unbraid.datasets.dataset_description import missing_files, state
 from unbraid.datasets.official import mpi3d
 
 
@@ -128,22 +126,6 @@ def test_another_checksum_is_a_warning_that_can_be_silenced(
     assert len(error.splitlines()) == 1
     np.testing.assert_array_equal(np.load(tmp_path / "a" / "images.npy"), images)
     assert re.search(r"^rendered +false", run("info", str(tmp_path / "a"))[1], re.MULTILINE)
-
-
-def test_the_state_says_which_files_are_missing(root: Path) -> None:
-    (root / "official").mkdir(parents=True)
-    assert state("celeba", root) == "needs its file"
-    (root / "official" / "list_attr_celeba.txt").write_bytes(bytes(10))
-    assert state("celeba", root) == "needs img_align_celeba.zip"
-    assert [file.name for file in missing_files("celeba", root)] == ["img_align_celeba.zip"]
-    (root / "official" / "img_align_celeba.zip").write_bytes(bytes(10))
-    assert state("celeba", root) == "file is incomplete"
-    (root / "official" / "img_align_celeba.zip").unlink()
-    (root / "official" / "img_align_celeba").mkdir()
-    os.truncate(root / "official" / "list_attr_celeba.txt", 26_721_026)
-    assert state("celeba", root) == "file is there"
-    (root / "official" / "list_attr_celeba.txt").unlink()
-    assert state("celeba", root) == "needs list_attr_celeba.txt"
 
 
 @pytest.mark.lengthy

@@ -75,15 +75,6 @@ def test_an_index_of_one_table_alone_is_no_factor_and_it_is_said(frames: Frames,
     assert any("a column without a name was left out" in note for note in notes)
 
 
-def test_an_index_that_counts_is_matched_with_one_that_does_so_in_another_order(frames: Frames, tmp_path: Path) -> None:
-    """As after `labels.sample(frac=1)`: both files have the index of pandas, and one of them is in order."""
-    for suffix in (".csv", ".parquet"):
-        codes, labels = frames
-        score, notes = scored(written(tmp_path, codes, labels, suffix, index=True), tmp_path)
-        assert score == pytest.approx(mig(CODES, FACTORS).score), suffix
-        assert any("stood in another order" in note for note in notes)
-
-
 @pytest.mark.parametrize("header", ["", "Unnamed: 0"])
 def test_an_index_of_the_codes_alone_is_no_code(header: str, frames: Frames, tmp_path: Path) -> None:
     codes, labels = frames

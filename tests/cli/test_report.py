@@ -1,6 +1,5 @@
 """`unbraid report` and `unbraid export`, as a user meets them."""
 
-import json
 import shutil
 from pathlib import Path
 
@@ -33,18 +32,6 @@ def test_the_page_of_a_run_lies_in_its_folder(unbraid_cli, scored: Path) -> None
     assert (code, printed) == (0, f"wrote {page}\n")
     assert 'id="live"' in page.read_text(encoding="utf-8")
     assert (scored / "scores.json").read_bytes() == before
-
-
-def test_a_run_without_scores_is_scored_by_the_standard_metrics_first(
-    unbraid_cli, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("unbraid.scoring.score.PRESETS", {"standard": ("mig", "sap")})
-    copy = tmp_path / "run"
-    shutil.copytree(run.path, copy)
-    (copy / "scores.json").unlink(missing_ok=True)
-    assert unbraid_cli("report", str(copy), "--out", str(tmp_path / "page.html"))[0] == 0
-    assert set(json.loads((copy / "scores.json").read_text())["metrics"]) == {"mig", "sap"}
-    assert 'id="score-sap"' in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
 def test_watching_writes_the_page_again_only_when_the_folder_changes(

@@ -174,17 +174,6 @@ def test_a_dry_run_tells_what_is_only_scored_and_tries_again_what_failed(run, tm
     assert "1 of 3 runs to do, 6 steps" in run(one, "--dry-run", "--retry", "failed")[1]
 
 
-@pytest.mark.lengthy
-def test_a_dry_run_scores_where_the_first_images_share_a_level(run) -> None:
-    """The first 1 024 images are squares of one size."""
-    sprites = "{name: sprites, shrink: 8, without: 'orientation > 0 or scale > 1'}"
-    study = SMALL.replace("{name: square, positions: 8, shrink: 4}", sprites)
-    assert study != SMALL
-    code, printed, error = run(study, "--dry-run")
-    assert (code, error) == (0, "")
-    assert "6 of 6 runs to do" in printed
-
-
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [

@@ -63,18 +63,3 @@ def test_a_models_own_seed_and_steps_are_those_of_its_config(
     assert unbraid_cli("score", "runs/beta=0.5", "--metrics", "mig", "--track", "tensorboard")[0] == 0
     expected = {"codes": "runs/beta=0.5", "rows": 200, "seed": 0, "config.rows": 9, "config.seed": 7, "steps": 300}
     assert (told[0].settings, told[0].name, told[0].end) == (expected, "beta=0.5 seed 0", 0)
-
-
-def test_a_tracker_that_fails_is_told_in_one_line(
-    models: Path, monkeypatch: pytest.MonkeyPatch, unbraid_cli: Cli
-) -> None:
-    def refuse(*_: object) -> None:
-        raise RuntimeError("the tracker\nis away")
-
-    monkeypatch.setattr(cards, "TRACKERS", {"tensorboard": Tracker(refuse, ())})
-    code, _, said = unbraid_cli("score", "runs/m0", "--metrics", "mig", "--track", "tensorboard", "--json", "s.json")
-    assert (code, said.splitlines()[-1]) == (
-        2,
-        "unbraid: tensorboard was not told of runs/m0 (RuntimeError: the tracker is away)",
-    )
-    assert (models / "s.json").is_file()

@@ -67,36 +67,6 @@ def test_train_score_and_traverse_by_the_commands_of_the_manual(unbraid_cli, tmp
     assert (folder / "scores.json").exists()
 
 
-def test_a_dry_run_says_what_training_takes_and_writes_nothing(
-    unbraid_cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("unbraid.studies.estimate.MORE_STEPS", {"cpu": (1,), "cuda": (1,)})
-    out = tmp_path / "not yet" / "runs"
-    command = ("train", "beta_vae", "square", "--data", "positions=8", "--out", str(out), *DENSE)
-    code, printed, error = unbraid_cli(*command, "--set", "beta=1,4", "--seeds", "2", "--steps", "5", "--dry-run")
-    assert (code, error) == (0, "")
-    assert [line.split()[:5] for line in printed.splitlines() if line.startswith(" beta_vae")] == [
-        ["beta_vae", f"beta={beta}", "2", "2", "5"] for beta in (1, 4)
-    ]
-    assert "4 of 4 runs to do, 20 steps" in printed
-    assert not list(tmp_path.iterdir())
-    assert unbraid_cli(*command, "--set", "beta=4", "--steps", "5")[0] == 0
-    there = sorted(out.rglob("*"))
-    code, printed, _ = unbraid_cli(*command, "--set", "beta=4", "--seeds", "2", "--steps", "5", "--dry-run")
-    assert "1 of 2 runs to do, 5 steps" in printed
-    assert "assumed: 1 core that nothing else uses" in printed
-    assert "random codes" not in printed  # nothing is scored
-    assert sorted(out.rglob("*")) == there
-    disk = int(printed.split("disk      about ")[1].split()[0])
-    taken = sum(path.stat().st_size for path in there if path.is_file()) / 1e6
-    assert taken - 0.5 <= disk <= 2 * taken + 1  # on the way there are two checkpoints
-    code, printed, error = unbraid_cli(*(__file__ if each == str(out) else each for each in command), "--dry-run")
-    assert (code, printed, error) == (2, "", f"unbraid: {__file__} is a file; out must be a folder\n")
-    code, printed, error = unbraid_cli(*command, "--set", "betta=4", "--dry-run")
-    assert (code, printed) == (2, "")
-    assert error.startswith("unbraid: beta_vae has no hyperparameter 'betta'")
-
-
 def test_estimates_that_are_biased_in_a_batch_stay_in_the_curves(unbraid_cli, tmp_path: Path) -> None:
     """Of beta-TCVAE: by log n_train for each latent, up to -135 nats for a KL. FactorVAE's discriminator has none."""
     options = ("square", "--data", "positions=8", "--data", "shrink=4", "--steps", "3", "--out", str(tmp_path), *DENSE)

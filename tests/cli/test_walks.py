@@ -8,10 +8,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from unbraid.data import Representation
-from unbraid.figures import draw
-from unbraid.files.table_formats import comma_separated
-
 
 def activations(folder: Path, n: int, neurons: int) -> None:
     """Neurons 0 to 5 are tuned to orientation, 6 to 11 to phase, 12 to x and 13 to y; the others are noise."""
@@ -69,21 +65,6 @@ def test_a_neuroscientist_with_angles_sees_which_neurons(
     assert best["x"] == 12
     assert best["y"] == 13
     assert best["orientation"] < 6 <= best["phase"] < 12
-
-
-def test_a_figure_of_labelled_codes_is_that_of_the_representation(unbraid_cli, tmp_path: Path) -> None:
-    activations(tmp_path, 60, 14)
-    table = np.loadtxt(tmp_path / "stimuli.csv", delimiter=",", skiprows=1)
-    names = ("orientation", "phase", "x", "y")
-    held = Representation.of(
-        np.load(tmp_path / "activations.npy"), table, names=names, period={"orientation": np.pi, "phase": 2 * np.pi}
-    )
-    code, _, error = unbraid_cli(
-        "figure", "important-codes", str(tmp_path / "activations.npy"), "--labels", str(tmp_path / "stimuli.csv"),
-        "--period", "orientation=pi,phase=2pi", "--out", str(tmp_path / "f.svg"), "--data", str(tmp_path / "f.csv"),
-    )  # fmt: skip
-    assert code == 0, error
-    assert (tmp_path / "f.csv").read_text() == comma_separated(draw("important-codes", held).table)
 
 
 def test_an_engineer_without_labels_ranks_forty_files_in_three_groups(

@@ -201,16 +201,6 @@ def test_generated_images_are_decoded_from_the_codes_that_are_listed(
         np.testing.assert_allclose(shown, images[place], atol=1e-5)
 
 
-def test_images_of_the_dataset_stand_at_both_ends(sources: dict[str, Source]) -> None:
-    drawn = draw("object-interpolation", sources["objects"], {"pairs": 1, "rows": 2})
-    one, other = (int(text.split()[1]) for text in table(drawn)["way"][0].split(" to "))
-    for strip, number in ((0, one), (2, other)):
-        sheet = np.asarray(drawn.figure.axes[strip].images[0].get_array())
-        images = sources["objects"].run.dataset().images([72 * number, 72 * number + 36]) / 255
-        np.testing.assert_allclose(sheet[:48:3, :48:3, :3], images[0])
-        np.testing.assert_allclose(sheet[50::3, :48:3, :3], images[1])
-
-
 def test_reconstructions_list_their_errors(sources: dict[str, Source]) -> None:
     drawn = draw("reconstructions", sources["run"], {"images": 7, "columns": 4})
     run = sources["run"].run

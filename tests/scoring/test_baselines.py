@@ -9,17 +9,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from sklearn.decomposition import PCA
-from typer.testing import CliRunner
 
 import unbraid
 from unbraid import Representation, ScoreCard
-from unbraid.cli.app import app
 from unbraid.data import FactorSpace, whole_objects
 from unbraid.data.image_dataset import ArrayDataset
 from unbraid.metrics import METRICS, d_lsbd, mig, mig_exact, sap
 from unbraid.scoring.baselines import Baseline, no_better
 from unbraid.scoring.card_tables import footnote, score_table
-from unbraid.scoring.pixels import MOST_ROWS, baselines_of, principal_components, random_projection
+from unbraid.scoring.pixels import MOST_ROWS, principal_components, random_projection
 
 Images = NDArray[np.uint8]
 
@@ -234,35 +232,6 @@ def test_the_untrained_encoder_is_the_network_that_training_begins_with(run: unb
     assert held.log_variances is not None
     assert (held.log_variances == log_variances).all()
     assert not np.allclose(codes, run.codes().codes)
-
-
-def test_the_command_scores_baselines_of_a_run_and_of_its_whole_objects(run: unbraid.Run, tmp_path: Path) -> None:
-    given = ["score", str(run.path), "--metrics", "mig,d_lsbd", "--baselines", "--html", str(tmp_path / "a.html")]
-    shown = CliRunner().invoke(app, given)
-    assert shown.exit_code == 0, shown.output
-    card = ScoreCard.load(run.path / "scores.json")
-    beside = baselines_of(run.dataset(), 4, 10_000, 256, 0, run.untrained().encode)
-    for name, baseline in beside.items():
-        own = mig(baseline.representation.codes, baseline.representation.factors, kinds=("cyclic", "cyclic")).score
-        assert card.scored["mig"].baselines[name] == pytest.approx(own), name
-        assert f"{own:.3f}" in shown.output
-    assert card.scored["d_lsbd"].baselines.keys() == beside.keys()
-    page = (tmp_path / "a.html").read_text()
-    assert f"unbraid score {run.path} --metrics mig,d_lsbd --baselines" in page
-    assert "triangles what baselines score" in page
-    np.savez(tmp_path / "codes.npz", codes=np.eye(3))
-    labels = tmp_path / "labels.csv"
-    labels.write_text("a\n1\n")
-    for wrong, said in (
-        (
-            [str(tmp_path / "codes.npz"), "--baselines"],
-            "--baselines are of images, and this is no folder of a trained run",
-        ),
-        ([str(run.path), "--baselines", "--labels", str(labels)], "--baselines go by the factors of the run"),
-    ):
-        refused = CliRunner().invoke(app, ["score", *wrong])
-        assert refused.exit_code != 0
-        assert said in str(refused.exception)
 
 
 def test_a_family_that_is_fitted_has_no_untrained_encoder_and_pca_scores_as_the_family_does(tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ import unbraid
 from unbraid import Representation
 from unbraid.base.types import FloatArray, IntArray
 from unbraid.cli.app import app
-from unbraid.files.table_formats import Table, comma_separated, latex, markdown
 from unbraid.metrics import med, mig_sup, modularity, r2
 from unbraid.metrics._shared.resampling import Resampling, part_of_rows, permutation
 from unbraid.scoring.compare import Difference, _decided, _difference
@@ -163,23 +162,6 @@ def test_a_metric_that_is_the_same_for_every_model_is_left_out_of_the_table_and_
     assert "Holm over 1 comparison" in found.footnote
     alone = unbraid.compare(models, metrics=[constant], confidence=(0.95, 9))
     assert [each.difference for each in alone.differences] == [0], "nothing else is left"
-
-
-def test_thirty_factors_of_other_names_are_told_in_a_line_that_can_be_read() -> None:
-    levels = np.random.default_rng(0).integers(0, 3, (60, 30))
-    names = [f"measurement_number_{k}" for k in range(30)]
-    models = {
-        name: Representation(levels + 0.0, levels, names=[*map(prefix.__add__, names)])
-        for name, prefix in (("a", ""), ("b", "my_"))
-    }
-    with pytest.raises(
-        ValueError, match=r"only a has measurement_number_0, .* and 20 more; only b has my_.* more$"
-    ) as error:
-        unbraid.compare(models, metrics="mig")
-    assert len(str(error.value)) < 600
-    swapped = {"a": GOOD, "b": GOOD.keep_factors(["y", "x"])}
-    with pytest.raises(ValueError, match="they are in another order, y, x and x, y"):
-        unbraid.compare(swapped, metrics="mig")
 
 
 @pytest.mark.parametrize("paired", [True, False])
@@ -417,15 +399,7 @@ def test_a_class_of_two_rows_is_said_to_be_too_small_to_resample() -> None:
     [
         ({"a": GOOD}, {}, "give two or more models to compare; got 1"),
         ({"a": GOOD, "b": GOOD.keep_factors(["y"])}, {}, "the factors of b are not those of a: only a has x"),
-        ({"a": Representation(GOOD.codes), "b": Representation(BAD.codes)}, {}, "a has no factors to score"),
         ({"a": GOOD, "b": model(0.3, 1, 39)}, {}, "b: intervals need 40 rows or more; there are 39"),
-        ({"a": GOOD, "b": BAD}, {"confidence": 1}, "confidence must be a finite number, above 0 and below 1; got 1"),
-        (
-            {"a": GOOD, "b": BAD},
-            {"confidence": (0.9, 1)},
-            "parts beside confidence must be a whole number",
-        ),
-        ({"a": GOOD, "b": BAD}, {"metrics": "migg"}, "unknown metric 'migg'"),
     ],
 )
 def test_what_cannot_be_compared_is_one_line(given: dict, arguments: dict, message: str) -> None:
@@ -463,49 +437,3 @@ def test_the_command_prints_and_writes_everything(tmp_path: Path) -> None:
     assert f"{low:+.3f} to {high:+.3f}" in page
     frame = unbraid.compare(paths, metrics="mig", confidence=(0.95, 9)).to_frame()
     assert frame[["metric", "better"]].to_numpy().tolist() == [["mig", paths[0]]]
-
-
-def test_the_command_and_the_page_say_of_how_many_rows_scores_are(tmp_path: Path) -> None:
-    for name, each in (("few", sample(60, 1)), ("many", sample(600, 2))):
-        each.save(tmp_path / f"{name}.npz")
-    paths = [str(tmp_path / f"{name}.npz") for name in ("few", "many")]
-    page, table = tmp_path / "page.html", tmp_path / "table.md"
-    options = ["--metrics", "mig", "--resamples", "20", "--html", str(page), "--markdown", str(table)]
-    shown = CliRunner().invoke(app, ["compare", *paths, *options], terminal_width=200)
-    assert shown.exit_code == 0
-    for text in (shown.stdout, page.read_text(), table.read_text()):
-        assert "many (10 × 60 rows)" in text
-    assert "many: mean over 10 disjoint subsets, 60 of its 600 rows each" in shown.stdout
-    assert "note: scores depend on the number of rows: many is scored on 10 disjoint subsets" in shown.stdout
-    assert "scores depend on the number of rows: many is scored" in page.read_text()
-    assert "Scores depend on the number of rows, so each is of as many rows" in page.read_text()
-
-
-def test_bold_cells_and_a_foot_in_every_format() -> None:
-    head, rows = ["m", "a"], [["x_1", "**0.5 ± 0.1**"], ["y", "**"]]
-    assert r"x\_1 & \textbf{0.5 $\pm$ 0.1} \\" in latex(Table(head, rows))
-    noted = latex(Table(head, rows, notes=["5 % & more"]))
-    assert noted.endswith("\\parbox{\\linewidth}{\\raggedright\\footnotesize 5 \\% \\& more}\n")
-    assert "parbox" not in latex(Table(head, rows))
-    assert r"a (10 $\times$ 60 rows)" in latex(Table(["m", "a (10 × 60 rows)"], rows))
-    assert markdown(Table(head, rows, notes=["foot"])).endswith("| y | \\** |\n\nfoot\n")
-    assert comma_separated(Table(head, rows)) == "m,a\nx_1,0.5 ± 0.1\ny,**\n"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["compare", "{a}"], "give two or more models to compare; got 1"),
-        (["compare", "{a}", "absent.npz"], "absent.npz: no such file"),
-        (["compare", "{a}", "{b}", "--confidence", "0"], "confidence must be a finite number, above 0 and below 1"),
-        (["compare", "{a}", "{b}", "--resamples", "0"], "resamples must be a whole number, 2 or more; got 0"),
-        (["compare", "{a}", "{b}", "--paired"], "their factors do not match"),
-    ],
-)
-def test_bad_usage_is_one_line_and_exit_2(unbraid_cli, tmp_path: Path, arguments: list[str], message: str) -> None:
-    GOOD.save(tmp_path / "a.npz")
-    model(0.3, 2, 300).save(tmp_path / "b.npz")
-    code, printed, error = unbraid_cli(*(each.format(a=tmp_path / "a.npz", b=tmp_path / "b.npz") for each in arguments))
-    assert (code, printed) == (2, "")
-    assert message in error
-    assert error.count("\n") == 1

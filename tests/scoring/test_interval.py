@@ -1,6 +1,5 @@
 """Intervals beside scores."""
 
-import io
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -9,14 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from rich.console import Console
-from typer.testing import CliRunner
 
 import unbraid
 from unbraid import Representation
 from unbraid.base.types import FloatArray, IntArray, Kind
-from unbraid.cli._progress import metric_progress
-from unbraid.cli.app import app
 from unbraid.metrics import METRICS
 from unbraid.metrics._shared.inputs import split_rows
 from unbraid.metrics._shared.metric import PAIRS, PAIRS_AND_BIAS
@@ -344,17 +339,6 @@ def test_bias_is_shown_where_it_was_checked_alone(tmp_path: Path) -> None:
     assert (tmp_path / "card.html").read_text().count("; bias ") == 1
 
 
-def test_intervals_say_that_they_are_of_as_many_rows(tmp_path: Path) -> None:
-    plain = unbraid.score(CODES, FACTORS, metrics="mig")
-    card = unbraid.score(CODES, FACTORS, metrics="mig", confidence=(0.9, 9))
-    said = f"intervals are for the mean score of new samples of {len(CODES):,} rows"
-    assert said in str(card)
-    assert said not in str(plain)
-    for suffix in ("json", "html"):
-        card.save(tmp_path / f"card.{suffix}")
-        assert said in (tmp_path / f"card.{suffix}").read_text()
-
-
 def test_every_view_has_the_interval_and_the_file_gives_it_back(tmp_path: Path) -> None:
     card = unbraid.score(CODES, FACTORS, metrics=["mig", "snc", "d_lsbd", "modularity"], confidence=(0.9, 9))
     known = card.scored["snc"].intervals
@@ -429,29 +413,10 @@ def test_a_metric_without_interval_says_why(tmp_path: Path) -> None:
     )
 
 
-def test_the_command_shows_intervals_and_how_many_rows_are_needed(tmp_path: Path) -> None:
-    path = tmp_path / "codes.npz"
-    Representation(CODES, FACTORS).save(path)
-    given = ["score", str(path), "--metrics", "mig,snc", "--resamples", "5", "--json", str(tmp_path / "a.json")]
-    shown = CliRunner().invoke(app, [*given, "--confidence", ".9"]).stdout
-    known = json.loads((tmp_path / "a.json").read_text())["metrics"]["mig"]["intervals"]
-    assert (known["confidence"], known["times"]) == (0.9, 5)
-    own = known["values"]["score"]
-    assert f"{own['low']:.3f} to {own['high']:.3f}" in shown
-    assert "90 % between" in shown
-    shown = CliRunner().invoke(app, [*given, "--how-many", ".02"]).stdout
-    assert "95 % between" in shown
-    assert shown.count(" rows for ± 0.02") == 2
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"confidence": 1.0}, "confidence must be a finite number, above 0 and below 1; got 1.0"),
-        ({"confidence": 0}, "confidence must be a finite number, above 0 and below 1; got 0"),
-        ({"confidence": float("nan")}, "confidence must be a finite number"),
         ({"confidence": 95}, "confidence must be a finite number, above 0 and below 1; got 95"),
-        ({"confidence": (0.9, 0)}, "parts beside confidence must be a whole number, 2 or more; got 0"),
         ({"confidence": (0.9, 1)}, "parts beside confidence must be a whole number, 2 or more; got 1"),
     ],
 )
@@ -477,17 +442,6 @@ def test_an_interval_that_no_simulation_checked_says_so_and_the_others_are_in_th
     compared = unbraid.compare({"a": given, "b": given.keep_rows(np.arange(200))}, metrics=names, confidence=(0.95, 2))
     for foot in (footnote({"a": card}), compared.footnote):
         assert "; intervals not validated: beta_vae_score; seed 0" in foot
-
-
-def test_the_bar_says_how_much_time_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = io.StringIO()
-    monkeypatch.setattr(
-        "unbraid.cli._progress.Console", lambda **_: Console(file=shown, force_terminal=True, width=120)
-    )
-    with metric_progress() as progress:
-        unbraid.score(CODES, FACTORS, metrics="mig", confidence=(0.9, 3), progress=progress)
-    assert "mig, resampled rows" in shown.getvalue()
-    assert " left " in shown.getvalue()
 
 
 def test_intervals_of_other_values_end_at_the_ends_of_their_ranges() -> None:

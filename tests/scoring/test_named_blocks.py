@@ -50,12 +50,6 @@ def test_blocks_are_scored_beside_columns(code_blocks: Any, factor_blocks: Any, 
     assert str(unbraid.ScoreCard.load(tmp_path / "scores.json")) == str(card)
 
 
-def test_the_page_says_the_blocks(tmp_path: Path) -> None:
-    given: Any = {"code_blocks": "0+2,1", "factor_blocks": THEIRS}
-    unbraid.score(CODES, FACTORS, names=NAMES, metrics="block_r2", **given).save(tmp_path / "scores.html")
-    assert "code_blocks=&#39;0+2,1&#39;, factor_blocks=" in (tmp_path / "scores.html").read_text()
-
-
 def test_blocks_know_the_period_of_an_angle() -> None:
     """Of hours of the morning alone, of a period of 24, cosine and sine tell all."""
     hours = np.tile(np.arange(12), 30)
@@ -92,13 +86,9 @@ def test_the_command_line_takes_blocks_and_refuses_wrong_ones_in_a_line(tmp_path
     for options, said in (
         (("--code-blocks", "0,1,2,3"), "code_blocks has 4 blocks for 3 codes"),
         (("--code-blocks", "0-1,1+2"), "code_blocks[1] names column 1 of codes, twice"),
-        (("--code-blocks", "0,7"), "code_blocks[1] names column 7 of codes, and there are columns 0 to 2"),
-        (("--code-blocks", "0,z"), "code_blocks names no code 'z'; there are columns 0 to 2"),
         (("--code-blocks", "0-9999999999,1"), "code_blocks has a block of 10000000000 columns; there are 3"),
         (("--factor-blocks", "where=x+size"), "factor_blocks names no factor 'x'; there are shape, size, hue"),
         (("--factor-blocks", "shape,size+shape"), "factor_blocks[1] names column 0 of factors, twice"),
-        (("--code-blocks", ""), "write blocks as 0-1,2 or position=x+y,shape"),
-        (("--code-blocks", "0,,2"), "write blocks as 0-1,2 or position=x+y,shape"),
     ):
         code, error = ran(*options, "--json", str(out))
         assert code != 0

@@ -11,12 +11,10 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 from scipy.stats import ks_2samp
-from typer.testing import CliRunner
 
 import unbraid
 from unbraid import Representation
 from unbraid.base import threads
-from unbraid.cli.app import app
 from unbraid.data import FactorSpace
 from unbraid.metrics import (
     METRICS,
@@ -290,18 +288,6 @@ def test_the_middle_of_a_series_goes_around_as_far_as_all_of_it() -> None:
     ]
     scores = [[each.score, *each.scores] for each in found if each is not None]
     assert scores[0] == pytest.approx(scores[1], abs=1e-12)
-
-
-def test_the_command_shows_both_and_refuses_nonsense(tmp_path: Path) -> None:
-    path = tmp_path / "codes.npz"
-    Representation(CODES, FACTORS).save(path)
-    shown = CliRunner().invoke(app, ["score", str(path), "--metrics", "mig,med", "--null", "4"]).stdout
-    assert "shuffled" in shown
-    assert "±" in shown
-    assert " above " in shown
-    assert "0.2 !" in shown, "four shuffles cannot show anything"
-    with pytest.raises(ValueError, match="null must be a whole number, 0 or more; got -1"):
-        unbraid.score(CODES, FACTORS, null=-1)
 
 
 def test_a_null_of_too_few_times_says_that_nothing_could_be_significant() -> None:

@@ -112,32 +112,6 @@ def test_a_mask_of_held_out_rows_follows_the_rows_that_stay() -> None:
         assert len(card.representation) == (weights > 0).sum()
 
 
-def test_a_comparison_says_which_rows_lack_a_label_and_of_which_models() -> None:
-    labels = {"x": [None if row < 30 else "abcd"[x] for row, x in enumerate(FACTORS[:, 0])], "y": FACTORS[:, 1]}
-    models = {name: Representation.of(CODES + shift, labels) for name, shift in (("a", 0), ("b", 1))}
-    found = compare(models, metrics="mig", confidence=(0.95, 5))
-    note = "170 of 200 rows are scored, those that lack no label (missing: x 30)"
-    assert found.notes.count(note) == 1
-    whole = Representation(CODES, FACTORS, names=("x", "y"), kinds=("categorical", "ordinal"))
-    assert f"a: {note}" in compare({"a": models["a"], "whole": whole}, metrics="mig", confidence=(0.95, 5)).notes
-
-
-def test_a_column_that_names_the_rows_is_named_where_it_cannot_be_scored() -> None:
-    labels = {"size": FACTORS[:, 0], "id": [f"cell {row}" for row in range(200)]}
-    said = "mig: failed: ValueError: factor id has one sample per value \\(200 values in 200 rows\\).*leave it out"
-    held = Representation.of(CODES, labels, kinds={"id": "categorical"})
-    with pytest.raises(ValueError, match=said):
-        score(held, metrics="mig")
-    with pytest.raises(ValueError, match=said):
-        compare({"a": held, "b": held}, metrics="mig", confidence=(0.95, 5))
-
-
-@pytest.mark.parametrize("metrics", [None, 3])
-def test_metrics_that_name_none_are_refused(metrics: Any) -> None:
-    with pytest.raises(ValueError, match=f"metrics must be a name, a function or a list of such; got {metrics}"):
-        score(CODES, FACTORS, metrics=metrics)
-
-
 def test_a_factor_that_is_constant_is_called_by_its_name() -> None:
     constant, said = FACTORS * [1, 0], "^factor size is constant \\(always 0\\)"
     with pytest.raises(ValueError, match=said):
@@ -153,28 +127,6 @@ def test_a_column_of_a_matrix_that_numbers_the_rows_is_refused_once() -> None:
     with pytest.raises(ValueError, match="^factors column id numbers the rows"):
         score(CODES, numbered, names=["id", "x"])
     assert "mig" in score(CODES, numbered, kinds=["continuous", "ordinal"], metrics="mig")
-
-
-def test_a_column_of_text_among_codes_is_named() -> None:
-    frame = pytest.importorskip("pandas").DataFrame({"first": CODES[:, 0], "cell": "x", "second": CODES[:, 1]})
-    with pytest.raises(ValueError, match="codes must be real numbers; .* in column 'cell'"):
-        score(frame, FACTORS)
-
-
-@pytest.mark.parametrize(
-    ("cell", "said"),
-    [
-        (2.5, r"got dtype object\. All are numbers: codes\.astype\(float\)$"),
-        (None, r"got dtype object: row 3, column 1 is None$"),
-        ("2.5", r"got dtype object: row 3, column 1 is '2\.5'$"),
-    ],
-)
-def test_codes_that_are_objects_of_python_say_what_to_do(cell: Any, said: str) -> None:
-    codes = CODES.astype(object)
-    codes[3, 1] = cell
-    for made in (codes, Representation(codes, FACTORS), pytest.importorskip("pandas").DataFrame(codes)):
-        with pytest.raises(ValueError, match=f"codes must be real numbers; {said}"):
-            score(made, None if isinstance(made, Representation) else FACTORS, metrics="mig")
 
 
 @pytest.mark.parametrize("labels", [lambda factors: factors, lambda factors: {"x": factors[:, 0], "y": factors[:, 1]}])
@@ -204,11 +156,6 @@ def test_a_list_of_models_in_memory_is_compared_by_their_places(tmp_path: Path) 
     assert list(compare([tmp_path / "a.npz", other], metrics="mig", confidence=(0.95, 10)).cards)[1] == "model 1"
     with pytest.raises(ValueError, match="^two of the models are the same file; give each once, or name them by a map"):
         compare([tmp_path / "a.npz", tmp_path / "a.npz"], metrics="mig")
-
-
-def test_names_of_metrics_in_one_text_are_those_of_a_list() -> None:
-    with pytest.raises(ValueError, match=r"^metrics='mig, sap' names several: give a list, \['mig', 'sap'\]$"):
-        score(CODES, FACTORS, metrics="mig, sap")
 
 
 def test_swapped_codes_and_factors_are_refused_where_both_look_it() -> None:

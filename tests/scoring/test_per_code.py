@@ -230,16 +230,3 @@ def test_what_it_refuses(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="holds no codes"):
         unbraid.ScoreCard.load(tmp_path / "card.json").per_code()
     assert card.per_code().equals(per_code(HELD))
-
-
-def test_the_command_writes_it(tmp_path: Path, unbraid_cli: Cli) -> None:
-    HELD.save(tmp_path / "codes.npz")
-    file = str(tmp_path / "codes.npz")
-    told = ("score", file, "--metrics", "mig", "--null", "99")
-    code, _, error = unbraid_cli(*told, "--per-code", str(tmp_path / "codes.csv"))
-    assert code == 0
-    assert "2 of 4 codes have significant information on a factor" in " ".join(error.split())
-    read = pd.read_csv(tmp_path / "codes.csv", keep_default_na=False)
-    pd.testing.assert_frame_equal(read, per_code(HELD, null=99), check_dtype=False)
-    assert unbraid_cli(*told, "--per-code", str(tmp_path / "codes.txt"))[0] == 2
-    assert unbraid_cli("score", file, file, "--per-code", str(tmp_path / "two.csv"))[0] == 2

@@ -11,7 +11,7 @@ import pytest
 from unbraid.files.table_formats import save_frame
 from unbraid.scoring.by_setting import quartiles, setting_means, trend
 from unbraid.scoring.group_comparison import compare_groups
-from unbraid.scoring.result_file import is_table, read_table
+from unbraid.scoring.result_file import read_table
 
 RULES = {"mig": {"version": 2}}
 
@@ -92,34 +92,12 @@ def test_what_differs_is_not_averaged(change: dict[str, Any], said: str) -> None
     assert quartiles(alike, "mig.score").boxes[0].n == 3  # what is missing contradicts nothing
 
 
-def test_what_is_no_table_of_a_study_is_one_line(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("run,family\n1,vae\n")
-    with pytest.raises(ValueError, match=r"a.csv: not the table of a study \(it has no column 'setting'"):
-        read_table(tmp_path / "a.csv")
-    (tmp_path / "b.csv").write_text('a,b\n1,2,3\n"x')
-    with pytest.raises(ValueError, match=r"b.csv: not a readable .csv file"):
-        read_table(tmp_path / "b.csv")
-    (tmp_path / "c.parquet").write_bytes(b"PAR1 no")
-    with pytest.raises(ValueError, match="c.parquet: not a readable .parquet"):
-        read_table(tmp_path / "c.parquet")
-    (tmp_path / "d.txt").touch()
-    with pytest.raises(ValueError, match=r"ends in .csv or .parquet"):
-        read_table(tmp_path / "d.txt")
-    with pytest.raises(FileNotFoundError, match="no such file"):
-        read_table(tmp_path / "e.csv")
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [
         ({"computed_with": "[1]"}, "computed_with must be a JSON object, by metric; got '[1]'"),
-        ({"computed_with": "5"}, "computed_with must be a JSON object, by metric; got '5'"),
-        ({"seed": float("inf")}, "seed must be a whole number, 0 or more; got 'inf'"),
         ({"seed": 0.5}, "seed must be a whole number, 0 or more; got '0.5'"),
         ({"seed": 2**63}, "seed must be a whole number"),
-        ({"n_rows": float("inf")}, "n_rows must be a whole number"),
-        ({"n_rows": "x"}, "n_rows must be a whole number, 0 or more; got 'x'"),
-        ({"run": None}, "run must be a name; it is empty"),
         ({"family": None}, "family must be a name; it is empty"),
     ],
 )
@@ -150,11 +128,3 @@ def test_a_boolean_is_the_same_in_a_file_of_any_kind(suffix: str, tmp_path: Path
     save_frame(given, tmp_path / f"t{suffix}")
     read = read_table(tmp_path / f"t{suffix}").set_index("run")
     assert read[name].dropna().astype(str).to_dict() == {"a": "True", "c": "False"}
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_a_table_may_have_its_suffix_in_capitals(suffix: str, tmp_path: Path) -> None:
-    save_frame(A, tmp_path / f"t{suffix}")
-    shouted = (tmp_path / f"t{suffix}").rename(tmp_path / f"T{suffix.upper()}")
-    assert is_table(shouted)
-    assert read_table(shouted)["run"].tolist() == A["run"].tolist()

@@ -55,29 +55,6 @@ def test_a_metric_in_a_card_equals_the_metric_alone(name: str) -> None:
     assert card.scored[name].headline == getattr(alone, METRICS[name].headline)
 
 
-def test_notes_stand_under_their_number_and_call_factors_by_name(tmp_path: Path) -> None:
-    kinds = ("categorical", "ordinal", "cyclic")
-    card = unbraid.score(CODES, FACTORS, metrics=["mig", "sap"], names=("shape", "size", "hue"), kinds=kinds)
-    lines = card.details().splitlines()
-    at = [line.startswith("sap") for line in lines].index(True)
-    assert lines[at + 1 : at + 3] == [
-        "    factor shape is categorical: balanced accuracy above chance of a linear SVM",
-        "    factor hue is cyclic: squared correlation, treated as linear, not circular",
-    ]
-    card.save(tmp_path / "scores.json")
-    assert str(unbraid.ScoreCard.load(tmp_path / "scores.json")) == str(card)
-    unnamed = unbraid.score(CODES, FACTORS, metrics=["sap"], kinds=kinds)
-    assert "    factor 2 is cyclic: " in unnamed.details()
-    with pytest.raises(ValueError, match="needs two rows with the same level of factor hue"):
-        unbraid.score(
-            CODES[:4],
-            np.column_stack([[0, 1, 0, 1], range(4)]),
-            kinds=["ordinal", "continuous"],
-            names=["size", "hue"],
-            metrics="beta_vae_score",
-        )
-
-
 @pytest.mark.parametrize("name", ["mig(bins=5)", "d_lsbd(norm=axes)", "sap(variant=disentanglement_lib)"])
 def test_a_card_that_is_read_knows_metrics_with_arguments(name: str, tmp_path: Path) -> None:
     kinds = ("categorical", "ordinal", "cyclic")
@@ -349,36 +326,6 @@ def test_skipped_metrics_are_named_with_their_reason() -> None:
     assert "snc" not in card
 
 
-def test_a_card_is_a_table_for_a_paper() -> None:
-    card = unbraid.score(CODES, FACTORS, metrics=["mig", "dci_lasso"], null=19)
-    p = {name: scored.null.p for name, scored in card.scored.items() if scored.null is not None}
-    rows = [f"{name} & {card.scored[name].headline:.3f} & {p[name]:.3f}" for name in card]
-    lines = card.to_latex().replace("\\_", "_").splitlines()
-    assert [line.removesuffix(" \\\\") for line in lines[4:-2]] == rows
-    assert card.to_markdown().splitlines()[2].split()[1:4] == ["mig", "|", f"{card['mig'].score:.3f}"]
-
-
-@pytest.mark.parametrize(("name", "meant"), [("metric", "metrics"), ("kind", "kinds")])
-def test_an_argument_that_there_is_not_is_named_with_the_one_that_is_meant(name: str, meant: str) -> None:
-    options: dict[str, Any] = {name: "mig"}
-    with pytest.raises(TypeError, match=f"no argument '{name}'; did you mean '{meant}'"):
-        unbraid.score(CODES, FACTORS, **options)
-
-
-def test_a_mapping_of_columns_is_no_matrix_of_codes() -> None:
-    codes: Any = {"a": CODES[:, 0], "b": CODES[:, 1]}
-    with pytest.raises(ValueError, match="expected an array, frame, .* list of numbers; got dict"):
-        unbraid.score(codes, FACTORS)
-
-
-def test_saving_under_another_suffix_or_into_no_folder_is_refused(tmp_path: Path) -> None:
-    card = unbraid.score(CODES, FACTORS, metrics=["mig"])
-    with pytest.raises(ValueError, match="saved as .json or .html"):
-        card.save(tmp_path / "scores.csv")
-    with pytest.raises(FileNotFoundError, match="the folder .*absent does not exist"):
-        card.save(tmp_path / "absent" / "scores.json")
-
-
 def test_shared_work_is_done_once_inside_a_card_and_anew_outside() -> None:
     calls = []
 
@@ -473,32 +420,6 @@ def test_an_encoder_returns_codes_or_a_pair() -> None:
     assert (spread == card.representation.codes - 4).all()
     with pytest.raises(ValueError, match=r"or the pair \(codes, log_variances\), .* got \(48, 4\) and \(\) for 48"):
         unbraid.score_encoder(lambda images: (pair(images)[0], 0.5), two_factor_dataset(), metrics=["mig"])
-
-
-def test_an_encoder_returns_as_many_codes_for_all_images() -> None:
-    def encode(images: np.ndarray) -> Any:
-        codes = images[:, 0, :, 0].astype(float)
-        return codes[:, : 1 + len(images) // 20]
-
-    with pytest.raises(ValueError, match=r"as many codes for all images; got \[1\] for images 40 to 47, and \[2\] bef"):
-        unbraid.score_encoder(encode, two_factor_dataset(), batch_size=20)
-    with pytest.raises(ValueError, match=r"got \[1\] for images 40 to 47, and \[2, 2\] before"):
-        unbraid.score_encoder(
-            lambda images: (encode(images),) * (len(images) // 10 or 1), two_factor_dataset(), batch_size=20
-        )
-
-
-def test_score_encoder_opens_a_path_and_refuses_an_array(tmp_path: Path) -> None:
-    def encode(images: np.ndarray) -> np.ndarray:
-        return images[:, 0, :2, 0].astype(float)
-
-    factors = two_factor_dataset().space.grid()
-    np.savez(tmp_path / "mine.npz", images=two_factor_dataset().images(np.arange(48)), factors=factors)
-    for path in (tmp_path / "mine.npz", str(tmp_path / "mine.npz")):
-        assert unbraid.score_encoder(encode, path, metrics=["mig"])["mig"].score == pytest.approx(1.0)
-    images: Any = np.zeros((4, 8, 8), np.uint8)
-    with pytest.raises(ValueError, match="dataset must be the name or path of one, or what .* return; got ndarray"):
-        unbraid.score_encoder(encode, images)
 
 
 def test_ctrl_c_within_a_compiled_metric_is_no_failed_metric(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,14 +1,10 @@
 """Codes of several numbers per unit, scored by the first principal component of each."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA
-from typer.testing import CliRunner
 
 import unbraid
-from unbraid.cli.app import app
 
 RNG = np.random.default_rng(0)
 FACTORS = RNG.integers(0, 4, (600, 3))
@@ -89,30 +85,3 @@ def test_what_cannot_be_is_refused() -> None:
         unbraid.score(TOKENS, FACTORS, units="pca", code_blocks=[[0], [1]])
     with pytest.raises(ValueError, match=r"must be \(n_samples, n_units, size\); got shape \(600, 0, 5\)"):
         unbraid.score(TOKENS[:, :0], FACTORS, units="pca")
-
-
-def test_as_a_command(tmp_path: Path) -> None:
-    np.savez(tmp_path / "tokens.npz", codes=TOKENS, factors=FACTORS)
-    found = CliRunner().invoke(
-        app,
-        [
-            "score",
-            str(tmp_path / "tokens.npz"),
-            "--units",
-            "pca",
-            "--metrics",
-            "mig",
-            "--html",
-            str(tmp_path / "s.html"),
-        ],
-    )
-    assert found.exit_code == 0, found.output
-    score = unbraid.score(TOKENS, FACTORS, metrics="mig", units="pca")["mig"].score
-    assert f"{score:.3f}" in found.output
-    assert "--units pca" in (tmp_path / "s.html").read_text(encoding="utf-8")
-    np.save(tmp_path / "alone.npy", TOKENS)
-    np.savetxt(tmp_path / "labels.csv", FACTORS, "%d", ",", header="a,b,c", comments="")
-    labelled = ["score", str(tmp_path / "alone.npy"), "--labels", str(tmp_path / "labels.csv"), "--units", "pca"]
-    found = CliRunner().invoke(app, [*labelled, "--metrics", "mig"])
-    assert found.exit_code == 0, found.output
-    assert f"{score:.3f}" in found.output

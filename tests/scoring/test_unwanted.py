@@ -12,7 +12,6 @@ import unbraid
 from unbraid import Representation, ScoreCard
 from unbraid.metrics import explicitness, mig, r2
 from unbraid.scoring.baselines import Baseline
-from unbraid.scoring.card_tables import footnote, score_table
 from unbraid.scoring.compare import compare
 
 N = 1200
@@ -46,19 +45,6 @@ def test_nobody_else_sees_it() -> None:
     assert card.representation.names == ("shape", "size")
     assert card.to_dict()["computed_with"]["mig"]["factors"] == ["shape", "size"]
     assert card.to_dict()["computed_with"]["unwanted(batch)"]["factors"] == ["batch"]
-
-
-def test_a_condition_that_compares_it_is_refused_with_the_reason() -> None:
-    with pytest.raises(ValueError, match=r"names a factor that is unwanted \(batch\), which no metric sees"):
-        card_of(LEAKY, held_out="size > 1 and batch == 0")
-    with pytest.raises(ValueError, match="names no factor 'bat'; did you mean 'batch'"):
-        card_of(LEAKY, held_out="bat == 0")
-
-
-def test_columns_that_are_chosen_need_not_name_it() -> None:
-    card = card_of(LEAKY, columns=["size"], kinds=None)
-    assert card.representation.names == ("size",)
-    assert card["unwanted(batch)"].score == score_alone(LEAKY)
 
 
 def test_codes_that_hold_the_batch_score_1_and_others_0() -> None:
@@ -128,17 +114,6 @@ def test_saved_and_read_back_it_is_the_same(tmp_path: Path) -> None:
     assert read.scored["unwanted(batch)"].metric == card.scored["unwanted(batch)"].metric
 
 
-def test_the_page_has_it_below_a_question_of_its_own(tmp_path: Path) -> None:
-    card_of(LEAKY, metrics=["mig", "snc"]).save(tmp_path / "scores.html")
-    text = (tmp_path / "scores.html").read_text()
-    asked, _, below = text.partition("What should not be there?")
-    assert "Explicitness of batch" in below
-    assert "unwanted, read by no other metric: batch" in asked
-    again = "metrics=[&#39;mig&#39;, &#39;snc&#39;], unwanted=[&#39;batch&#39;], seed=0"
-    assert again in text
-    assert "names=[&#39;shape&#39;, &#39;size&#39;, &#39;batch&#39;]" in text
-
-
 def test_blocks_of_factors_are_the_others() -> None:
     blocks: Any = {"code_blocks": [[0], [1]], "factor_blocks": {"first": [0], "last": [2]}}
     card = card_of(LEAKY, **blocks)
@@ -154,14 +129,6 @@ def test_blocks_of_factors_are_the_others() -> None:
         ({"unwanted": 3}, "unwanted must be a name or a list of names; got 3"),
         ({"columns": 3}, "columns must be a name or a list of names; got 3"),
         ({"unwanted": "bach"}, "unwanted names no factor 'bach'; did you mean 'batch'?"),
-        (
-            {"unwanted": ["batch", "size", "shape"]},
-            r"every factor \(batch, size, shape\): give labels .* the metric explicitness \(metrics=, --metrics\)",
-        ),
-        (
-            {"unwanted": "batch", "codes": sparse.csr_matrix((N, 129))},
-            "a full array is needed for unwanted, and codes of shape .*: give dense=True",
-        ),
     ],
 )
 def test_a_mistake_is_one_line(options: dict[str, Any], said: str) -> None:
@@ -239,21 +206,6 @@ def test_the_command_sets_factors_apart(files: list[str], tmp_path: Path, unbrai
     assert "unwanted(batch) is 1, above 0.2" in err
 
 
-def test_folders_of_models_have_a_column_with_an_arrow_down(files: list[str], unbraid_cli: Any) -> None:
-    code, out, err = unbraid_cli(
-        "score", *files, "--metrics", "mig", "--unwanted", "batch", "--sort", "unwanted(batch)", "--markdown", "-"
-    )
-    assert code == 0, err
-    rows = [line for line in out.splitlines() if line.startswith("|")]
-    assert "unwanted(batch) ↓" in rows[0]
-    assert [row.split("|")[1].strip() for row in rows[2:4]] == ["clean", "leaky"]
-    code, out, err = unbraid_cli(
-        "compare", *files, "--metrics", "mig", "--unwanted", "batch", "--resamples", "4", "--markdown", "-"
-    )
-    assert code == 0, err
-    assert "unwanted(batch) ↓" in out
-
-
 def test_a_column_that_groups_rows_is_no_factor(tmp_path: Path, unbraid_cli: Any) -> None:
     said = "makes this column no factor: leave it out of"
     both: list[dict[str, Any]] = [{"unwanted": "batch"}, {"columns": ["shape", "batch"]}]
@@ -265,16 +217,3 @@ def test_a_column_that_groups_rows_is_no_factor(tmp_path: Path, unbraid_cli: Any
     given = ("--labels", tmp_path / "labels.csv", "--factors", "shape", "--unwanted", "batch", "--groups", "batch")
     code, _, error = unbraid_cli("score", tmp_path / "codes.npy", *given)
     assert (code, error) == (2, f"unbraid: --groups batch {said} --factors and --unwanted\n")
-
-
-def test_the_mark_of_a_score_within_its_null_says_that_it_is_wished_of_an_unwanted_factor() -> None:
-    clean, noise = card_of(CLEAN, null=19), card_of(RNG.standard_normal((N, 2)), null=19)
-    of_noise = "° not significantly better than shuffled rows (p > 0.05)"
-    wished = (
-        "° of an unwanted factor: codes tell of it not significantly more than shuffled rows, as it should be "
-        "(p > 0.05)"
-    )
-    (row,) = [cells for cells in score_table({"clean": clean}).texts if cells[0].startswith("unwanted(batch)")]
-    assert row[1].endswith("°")
-    assert f"; {of_noise}; {wished}; seed" in footnote({"noise": noise})
-    assert "unwanted" not in footnote({"mig": unbraid.score(CLEAN, WANTED, metrics="mig", null=19)})

@@ -2,16 +2,13 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-import pandas as pd
 import pytest
 from playwright.sync_api import Browser
 
 from tests.show.browser import shown
-from tests.show.example_study import ExampleStudy, example_results
 from unbraid import score
 from unbraid.scoring.score_page import page
 from unbraid.show.comparison_page import comparison_page
-from unbraid.studies.study_page import study_page
 
 
 @pytest.mark.parametrize(
@@ -39,42 +36,6 @@ def test_a_quiet_page_passes(browser: Browser, tmp_path: Path) -> None:
         assert tab.title() == "quiet"
         assert tab.evaluate("innerWidth") == 360
         assert tab.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
-
-
-@pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    folder = tmp_path_factory.mktemp("pages")
-    study = ExampleStudy(example_results(40), folder)
-    factors = np.stack([np.repeat(np.arange(8), 40), np.tile(np.arange(5), 64)], axis=1)
-    codes = pd.DataFrame(factors + 0.1 * np.random.default_rng(0).standard_normal(factors.shape), columns=["V1", "MT"])
-    card = score(codes, factors, metrics=["mig", "snc", "dci_lasso"])
-    texts = {"study": study_page(study, study.results()), "card": page(card.contents())}  # pyright: ignore[reportArgumentType]
-    for name, text in texts.items():
-        (folder / f"{name}.html").write_text(text, encoding="utf-8")
-    return {name: folder / f"{name}.html" for name in texts}
-
-
-@pytest.mark.parametrize("name", ["study", "card"])
-def test_paper_shows_all_of_a_page_from_its_first_page_on(browser: Browser, pages: dict[str, Path], name: str) -> None:
-    a4 = round((210 - 2 * 13) / 25.4 * 96), round((297 - 2 * 14) / 25.4 * 96)
-    with shown(browser, pages[name], width=a4[0], height=a4[1], dark=True) as tab:
-        tab.emulate_media(media="print")
-        tab.evaluate("dispatchEvent(new Event('beforeprint'))")
-        assert tab.evaluate("document.documentElement.scrollWidth") <= a4[0]
-        cut = """[...document.querySelectorAll('.scroll')].filter((each) => each.checkVisibility()
-            && each.scrollWidth > each.clientWidth + 1).map((each) => each.getAttribute('aria-label'))"""
-        assert tab.evaluate(cut) == []
-        assert tab.evaluate("document.querySelectorAll('details:not([open])').length") == 0
-        first = tab.locator("#ranking-body tr, .ub-scores tbody tr").first.bounding_box()
-        assert first is not None
-        assert first["y"] < a4[1] / 2  # the first table begins on page 1 ...
-        assert (
-            tab.evaluate("getComputedStyle(document.querySelector('section')).breakInside") == "auto"
-        )  # ... and goes on
-        assert tab.evaluate("getComputedStyle(document.querySelector('td, li')).printColorAdjust") == "exact"
-        assert tab.evaluate("getComputedStyle(document.documentElement).colorScheme") == "light"
-        tab.evaluate("dispatchEvent(new Event('afterprint'))")
-        assert tab.evaluate("document.querySelectorAll('details:not([open])').length") > 0
 
 
 @pytest.mark.parametrize(("media", "width"), [("screen", 390), ("screen", 1200), ("print", 695)])

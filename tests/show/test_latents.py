@@ -5,7 +5,6 @@ from matplotlib.colors import to_hex
 from tests.examples import SPACE, entangled_codes, grid_factors
 from unbraid.data import FactorSpace
 from unbraid.show import plot_latents
-from unbraid.show.latents import factor_rows
 from unbraid.show.style import PALETTE
 
 FACTORS = grid_factors(4)
@@ -50,16 +49,3 @@ def test_a_position_is_one_map_with_x_across_and_y_up() -> None:
     low, _, high = image.cmap([0.0, 0.5, 1.0])
     assert low[0] > low[2]  # low is red
     assert high[2] > high[0]  # high is blue
-
-
-@pytest.mark.parametrize(
-    ("names", "kinds", "rows"),
-    [
-        (("a_x", "a_y"), ("ordinal", "ordinal"), [(0, 1)]),
-        (("a_y", "b", "a_x"), ("ordinal", "cyclic", "continuous"), [(1,), (2, 0)]),
-        (("a_x", "a_y"), ("ordinal", "cyclic"), [(0,), (1,)]),
-        (("a_x", "b_y"), ("ordinal", "ordinal"), [(0,), (1,)]),
-    ],
-)
-def test_only_ordered_factors_of_one_stem_share_a_row(names, kinds, rows) -> None:
-    assert factor_rows(names, kinds) == rows

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import to_hex
 
-from unbraid.show import plot_against, plot_box_per_setting, plot_correlations, plot_similarity
+from unbraid.show import plot_against, plot_box_per_setting, plot_correlations
 from unbraid.show.style import INK, MARK, MUTED, PALETTE
 
 
@@ -82,20 +82,6 @@ def test_a_larger_alpha_fades_less_and_no_p_fades_nothing() -> None:
 
 
 # Similarity
-
-
-def test_models_are_framed_by_group_and_empty_where_not_compared() -> None:
-    pairs = np.full((20, 20), 0.5)
-    np.fill_diagonal(pairs, np.nan)
-    ax = plot_similarity(pairs, groups=["beta=1"] * 12 + ["beta=4"] * 8)
-    alpha = np.asarray(ax.images[0].get_alpha())
-    assert alpha.diagonal().tolist() == [0] * 20
-    assert alpha.sum() == 380
-    assert texts(ax) == ["beta=1", "beta=4"]
-    assert {
-        float(np.asarray(line.get_xdata())[0]) for line in ax.lines if len(set(np.asarray(line.get_xdata()))) == 1
-    } == {11.5}
-    assert len(ax.child_axes) == 1  # the key
 
 
 # Against

@@ -21,14 +21,6 @@ def test_arrays_by_name_score_what_udr_gives() -> None:
     assert found.scores == pytest.approx(udr(list(MODELS.values()), similarity="spearman").scores)
 
 
-def test_arrays_files_and_representations_may_be_mixed(tmp_path: Path) -> None:
-    factors = RNG.integers(0, 3, size=(300, 2))
-    Representation(CODES, factors).save(tmp_path / "one.npz")
-    found = rank([tmp_path / "one.npz", Representation(-CODES, factors), MODELS["noise"]], similarity="spearman")
-    assert found.runs == (str(tmp_path / "one.npz"), "model 1", "model 2")
-    assert found.scores == pytest.approx(rank(MODELS, similarity="spearman").scores)
-
-
 @pytest.mark.parametrize("lie", ["{}.npz", "{}/codes.npz"])
 @pytest.mark.parametrize("top", [None, 2])
 def test_rows_of_files_count_whether_they_are_labelled_or_not(tmp_path: Path, top: int | None, lie: str) -> None:
@@ -75,20 +67,6 @@ def test_samples_of_other_rows_are_left_out_and_named() -> None:
     assert list(found.left_out) == ["short"]
     with pytest.raises(NothingToRank, match="no two models can be compared"):
         rank({"one": CODES})
-
-
-@pytest.mark.parametrize(
-    ("models", "groups", "said"),
-    [
-        (MODELS, ["a"], "groups must have one label per model \\(3\\); got 1"),
-        ([CODES[:, 0], CODES], None, "model 0: codes must be \\(n_samples, n_codes\\) numbers"),
-        (["absent.npz", CODES], None, "absent.npz: no such file"),
-        (["a.npz", "a.npz"], None, "the same file; give each once"),
-    ],
-)
-def test_what_cannot_be_ranked_is_named(models, groups, said) -> None:
-    with pytest.raises((ValueError, FileNotFoundError), match=said):
-        rank(models, groups=groups)
 
 
 def turned(codes: np.ndarray, seed: int) -> np.ndarray:
@@ -180,15 +158,6 @@ def test_models_that_never_vary_are_nothing_that_others_are_compared_with(top: i
     assert found.informative.tolist() == [3, 3, 3, 0, 0, 0]
 
 
-def test_copies_of_one_model_are_looked_for_beside_top_too() -> None:
-    models = [CODES, -CODES[:, ::-1], CODES[:, [1, 2, 0]], turned(CODES, 0), turned(CODES, 1)]
-    found = rank(models, groups=["copies"] * 3 + ["seeds"] * 2, top=2)
-    assert found.doubted == ("model 0", "model 1", "model 2")
-    assert any(note.startswith("every seed of copies gives the same codes") for note in found.notes)
-    assert found.likeness("copies") == pytest.approx(1.0)
-    assert found.likeness("seeds") < 0.99
-
-
 @pytest.mark.parametrize(("top", "stored"), [(None, np.array), (2, np.array), (2, sparse.csr_array)])
 def test_models_that_are_the_same_codes_are_named_and_count_once_where_untrained(top: Any, stored: Any) -> None:
     rng = np.random.default_rng(0)
@@ -207,3 +176,17 @@ def test_models_that_are_the_same_codes_are_named_and_count_once_where_untrained
     assert twice == pytest.approx(once)
     with pytest.raises(ValueError, match="of models of different seeds; these are all the same"):
         rank(models, untrained=[third, third.copy()], **how)
+
+
+@pytest.mark.parametrize(
+    ("models", "groups", "said"),
+    [
+        (MODELS, ["a"], "groups must have one label per model \\(3\\); got 1"),
+        ([CODES[:, 0], CODES], None, "model 0: codes must be \\(n_samples, n_codes\\) numbers"),
+        (["absent.npz", CODES], None, "absent.npz: no such file"),
+        (["a.npz", "a.npz"], None, "the same file; give each once"),
+    ],
+)
+def test_what_cannot_be_ranked_is_named(models, groups, said) -> None:
+    with pytest.raises((ValueError, FileNotFoundError), match=said):
+        rank(models, groups=groups)

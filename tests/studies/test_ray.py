@@ -5,7 +5,6 @@ import json
 import logging
 import os
 import shutil
-import socket
 import sys
 import time
 from collections.abc import Iterator
@@ -21,13 +20,11 @@ from torch import nn
 
 from tests.conftest import MEMORY
 from tests.studies import ray_in_process
-from tests.studies.study_examples import SMALL, FailingLater, planned_runs, same_but_for_times, written
+from tests.studies.study_examples import SMALL, FailingLater, same_but_for_times, written
 from unbraid import Study
-from unbraid.cli import main
 from unbraid.families.networks import dense_pair
 from unbraid.files.remote import mirror_of
 from unbraid.files.run_files import CHECKPOINT as FILE
-from unbraid.studies.estimate import estimate
 from unbraid.studies.execution import all_tasks
 from unbraid.studies.executors import Outcome, Task, node
 from unbraid.studies.executors import ray as executor
@@ -105,51 +102,6 @@ def checkpoints(study: Study) -> dict[str, int]:
     return steps
 
 
-def closed_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["--executor", "ray", "--address", f"127.0.0.1:{closed_port()}"], "no Ray cluster answers there"),
-        (["--executor", "ray", "--address", "nonsense"], "write auto, or host:port"),
-        (["--executor", "ray", "--address", "ray://127.0.0.1:1"], "Ray's client is not supported"),
-        (["--executor", "ray", "--gpus-per-run", "1.5"], "more than 0 and at most 1; got 1.5"),
-        (["--address", "auto"], "go with --executor ray"),
-    ],
-)
-def test_what_cannot_be_is_one_line(
-    options: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    line = refused(["--out", str(tmp_path / "study"), *options], tmp_path, monkeypatch, capsys)
-    assert said in line
-    assert [path.name for path in tmp_path.iterdir()] == ["study.yaml"]
-
-
-def test_without_ray_the_extra_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setitem(sys.modules, "ray", None)
-    line = refused(["--out", str(tmp_path / "study"), "--executor", "ray"], tmp_path, monkeypatch, capsys)
-    assert "pip install 'unbraid[ray]'" in line
-    assert not (tmp_path / "study").exists()
-
-
-def refused(
-    options: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> str:
-    """What the command says on its way out with 2."""
-    monkeypatch.setattr(sys, "argv", ["unbraid", "study", "run", str(written(folder)), *options])
-    with pytest.raises(SystemExit) as left:
-        main()
-    assert left.value.code == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    return line
-
-
 def test_a_node_with_another_version_refuses(tmp_path: Path) -> None:
     order = node.Order((Task("a", {}, str(tmp_path)),), "", None, {}, "0.0.1")
     outcome = (node.work(order, {}, lambda _: None).outcomes or {})["a"]
@@ -178,12 +130,6 @@ def test_files_of_a_node_stay_in_the_folder_of_runs(name: str, tmp_path: Path) -
     assert {path.name for path in tmp_path.rglob("*") if path.is_file()} <= {"x", "y", ".y.part"}
     assert not (tmp_path / "x").exists()
     assert not list((tmp_path / "outside").iterdir())
-
-
-def test_a_share_that_no_node_has_is_refused() -> None:
-    executor._check_cores([{"CPU": 8.0}, {"CPU": 1.0, "GPU": 2.0}], "auto", 1.0)
-    with pytest.raises(ValueError, match="no node of the cluster offers one core and 0.5 GPU for a run"):
-        executor._check_cores([{"CPU": 8.0}, {"CPU": 0.0, "GPU": 2.0}], "auto", 0.5)
 
 
 @pytest.mark.slow
@@ -348,26 +294,6 @@ def test_runs_ask_for_their_share_of_a_gpu(tmp_path: Path) -> None:
     study = Study.load(written(tmp_path, text), out=tmp_path / "study")
     (run,) = study.run("ray", gpus_per_run=0.25)
     assert json.loads((run.path / "scores.json").read_text())["metrics"][f"{HERE}:gpus"]["values"] == {"score": 0.25}
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("connected")
-def test_a_dry_run_asks_the_cluster_and_not_the_machine_where_it_starts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def nothing(device: str) -> None:
-        raise ValueError(f"no {device} here")
-
-    monkeypatch.setattr("unbraid.studies.estimate.choose_device", nothing)
-    study = Study.load(written(tmp_path, QUICK), out=tmp_path / "study")
-    found = estimate(study, "ray", gpus_per_run=0.25)
-    assert (found.processes, found.waiting) == (1, len(planned_runs(study)))  # its node has one core
-    assert "1 place of the cluster" in found.assumed
-    assert min(row.seconds for row in found.rows) > 0
-    assert (found.memory_each or 0) > 1 << 20
-    with pytest.raises(ValueError, match="no cpu here"):
-        estimate(study)
-    assert not (tmp_path / "study").exists()
 
 
 @pytest.mark.slow

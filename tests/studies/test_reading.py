@@ -60,6 +60,7 @@ def opened(folder: Path, *arguments: str) -> Counter[str]:
     return Counter(json.loads(printed.splitlines()[-1]))
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_each_file_of_a_study_is_read_once(made: Path, tmp_path: Path, command: tuple[str, ...]) -> None:
     places = {"OUT": str(made / "out"), "YAML": str(made / "study.yaml")}

@@ -195,7 +195,7 @@ class Odd:
         (float("nan"), "every number of a score must be finite"),
         ("a text", "gave str; expected a number"),
         (Odd(1.0, ("\ud800",)), "what it gave cannot be kept"),
-        (Odd(1.0, (1,)), "gave notes that are no list of texts"),  # pyright: ignore[reportArgumentType]
+        (Odd(1.0, (1,)), "gave notes that are no list of texts"),
         (NotDefined("not here"), None),
     ],
 )

@@ -234,6 +234,7 @@ def test_killed_at_any_moment_it_comes_to_the_same_table(whole, tmp_path, proces
     assert not list(tmp_path.glob("out/failed/*"))
 
 
+@pytest.mark.lengthy
 def test_a_full_disk_stops_it_with_one_line_and_nothing_is_lost(whole, tmp_path, processes):
     written(tmp_path)
     process = processes.Process(target=_run_with_small_files, args=(tmp_path,))
@@ -301,6 +302,7 @@ def test_a_run_that_fails_is_kept_with_its_reason_and_stops_no_other(whole, tmp_
     assert json.loads((study.folder / "failed" / f"{runs[6].id}.json").read_text())["attempts"] == 2
 
 
+@pytest.mark.lengthy
 def test_what_failed_and_then_succeeds_is_forgotten(tmp_path, monkeypatch):
     study = here(tmp_path, bad("refusing"))
     assert len(list((study.folder / "failed").iterdir())) == 2
@@ -358,12 +360,6 @@ def test_a_gap_that_changes_gives_new_numbers(tmp_path):
     assert {run.state for run in looked_at.runs()} == {"waiting"}
     assert looked_at.results()["mig.score"].equals(found[0]["mig.score"])
     assert "zero_shot.score" not in looked_at.results()
-
-
-def test_memory_that_is_not_there_is_a_reason(tmp_path):
-    study = here(tmp_path, bad("greedy"))
-    assert study.runs()[-1].state == "failed"
-    assert study.runs()[-1].reason.startswith("out of memory: ")
 
 
 def _run_long(folder: Path) -> None:
@@ -533,25 +529,6 @@ def test_scores_that_are_done_outlast_an_interruption(whole, copy):
     study = here(copy)
     assert same_but_for_times(study.results(), whole.results())
     assert json.loads((run.path / SCORES).read_text())["metrics"]["mig"] == kept["metrics"]["mig"]
-
-
-def test_progress_says_what_runs_do_once_they_are_trained(copy):
-    sent: list[StudyProgress] = []
-    run = Study.load(copy / "out").runs()[0]
-    (run.path / SCORES).unlink()
-    here(copy, progress=sent.append)
-    assert [dict(each.doing) for each in sent] == [
-        {}, {run.id: "scoring mig"}, {run.id: "scoring dci_lasso"}, {},
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize("device", ["CPU", "x y", "", "meta", "cpu "])
-def test_a_device_that_is_none_is_refused_before_any_folder_is_made(device, tmp_path):
-    text = SMALL.replace("device: cpu", f"device: {json.dumps(device)}")
-    study = Study.load(written(tmp_path, text), out=tmp_path / "out")
-    with pytest.raises(ValueError, match=f"^device {device!r}: one of auto, cpu, cuda, mps$"):
-        study.run(processes=0)
-    assert not (tmp_path / "out").exists()
 
 
 def test_the_folder_alone_tells_the_study_where_the_device_differs(whole, monkeypatch):

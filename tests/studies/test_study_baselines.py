@@ -167,6 +167,7 @@ def test_baselines_are_in_no_group_and_no_comparison(study: Study) -> None:
     assert headline_columns(pd.DataFrame(own)) == ["lab.own:fn.score"]
 
 
+@pytest.mark.lengthy
 def test_every_view_of_the_ranking_marks_what_is_no_better(
     study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -199,10 +200,3 @@ def test_every_view_of_the_ranking_marks_what_is_no_better(
     assert "Baselines without training" in render("study.html", content)
     assert table("study", frame).count("†") == 1 + sum(len(runs) for runs in worse.values())
     invoke("export", folder, "--out", tmp_path / "all.csv")
-
-
-def test_a_ranking_says_where_baselines_are_asked_for_and_not_scored(study: Study) -> None:
-    shutil.rmtree(study.require_folder() / "baselines")
-    printed = invoke("rank", study.require_folder(), "--compare", "all")
-    assert "note: the baselines that the YAML asks for are not scored yet; unbraid study run scores them" in printed
-    assert "†" not in printed

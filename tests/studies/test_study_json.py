@@ -144,8 +144,3 @@ def test_what_is_no_object_is_one_line(tmp_path: Path, name: str, text: str) -> 
     (tmp_path / name).write_text(text)
     with pytest.raises((ValueError, UserWarning), match=rf"\A[^\n]*{name} is damaged \([^\n]*\)[^\n]*\Z"):
         READ[name](tmp_path)
-
-
-def test_a_study_of_another_format_says_so(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="a study of format 2; this version of unbraid reads 1. Give another folder"):
-        store.check_folder(written(tmp_path, "study.json", {"format": 2, "new": True}), ReadOnce())

@@ -1,5 +1,3 @@
-import base64
-import io
 import json
 import re
 from collections.abc import Iterator
@@ -12,25 +10,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from PIL import Image
 from playwright.sync_api import Browser, CDPSession, Page
 from scipy.stats import spearmanr
 
 from tests.show.browser import shown
 from tests.show.example_study import YAML, ExampleStudy, example_results, keep_rankings
 from tests.training.training_examples import blocks
-from unbraid import Representation, train
-from unbraid.families import Part
+from unbraid import train
 from unbraid.ranking.cache import read_ranking
-from unbraid.runs.live.small_picture import picture
 from unbraid.runs.run import open_run
 from unbraid.runs.run_pictures import picture_or_reason, pictures
 from unbraid.scoring.agreement import agreement
 from unbraid.scoring.by_setting import quartiles
 from unbraid.show.html import render
-from unbraid.studies.study import Study
-from unbraid.studies.study_page import duel, page_content, study_data, study_page, table
-from unbraid.studies.study_page_columns import columns, settings, values
+from unbraid.studies.study_page import duel, page_content, study_data, study_page
 
 HOSTILE = "<script>alert(1)</script>"
 ENDING = "</script><img src=x onerror=alert(2)>&amp;\"'"
@@ -88,53 +81,11 @@ def best_first(frame: pd.DataFrame, column: str, ascending: bool = False) -> lis
 # What the page is given
 
 
-def test_columns_come_by_group_headlines_first_with_their_direction() -> None:
-    found = {each["id"]: each for each in columns(example_results(60))}
-    assert list(found)[:3] == ["udr.score", "udr.informative", "mig.score"]
-    assert "hyper.latents" in found
-    directions = {
-        name: found[name]["higher"] for name in ("mig.score", "train.reconstruction", "hyper.beta", "train.kl")
-    }
-    assert directions == {"mig.score": True, "train.reconstruction": False, "hyper.beta": None, "train.kl": None}
-    assert not found["hyper.likelihood"]["number"]
-    assert found["hyper.latents"]["whole"]
-    assert not found["dci_lasso.completeness"]["headline"]
-    assert [name for name in found if found[name]["shown"]][:2] == ["udr.score", "mig.score"]
-
-
-def test_values_have_six_digits_and_nothing_is_none() -> None:
-    given = pd.Series([1 / 3, 2.0, np.nan, np.inf, None, "text", "", True, (4, 4), np.int64(3)], dtype=object)
-    assert values(given) == [0.333333, 2, None, None, None, "text", None, "true", "4, 4", 3]
-
-
-def test_settings_count_by_their_numbers() -> None:
-    frame = pd.DataFrame({"family": ["b", "a", "b", "b"], "setting": ["beta=16", "", "beta=0.5", "beta=4"]})
-    assert [(each["family"], each["setting"]) for each in settings(frame)] == [
-        ("b", "beta=0.5"), ("b", "beta=4"), ("b", "beta=16"), ("a", ""),
-    ]  # fmt: skip
-
-
 def test_names_cannot_leave_the_data(file: Path) -> None:
     html = file.read_text(encoding="utf-8")
     assert html.count("<script") == html.count("</script") == 4
     assert "<img src=x" not in html
     assert ENDING in json.loads(re.findall(r'id="study">(.*?)</script>', html)[0])["runs"]["run"]
-
-
-def test_a_picture_is_small_and_names_its_latents(study: ExampleStudy) -> None:
-    made = picture_or_reason(lambda: open_run(study.folder / "runs" / study.frame.loc[1, "run"]))
-    assert len(made["src"]) < 30e6 / 300
-    assert made["width"] < 330
-    assert {each["name"] for each in made["latents"]} <= {"code 0", "code 1", "code 2"}
-
-
-@pytest.mark.parametrize(("pixels", "times"), [(8, 5), (16, 2), (32, 1)])
-def test_images_too_small_to_be_seen_are_shown_enlarged(pixels: int, times: int) -> None:
-    rng = np.random.default_rng(0)
-    representation = Representation(rng.normal(size=(50, 2)), rng.integers(3, size=(50, 1)))
-    made = picture(representation, [Part("z", "gaussian", 2)], lambda codes: np.zeros((len(codes), pixels, pixels, 1)))
-    sheet = Image.open(io.BytesIO(base64.b64decode(made["src"].partition(",")[2])))
-    assert (made["width"], made["height"]) == (times * sheet.width, times * sheet.height)
 
 
 def test_a_damaged_run_says_so_in_place_of_its_picture(study: ExampleStudy, tmp_path: Path) -> None:
@@ -143,13 +94,6 @@ def test_a_damaged_run_says_so_in_place_of_its_picture(study: ExampleStudy, tmp_
         (tmp_path / name).write_bytes((run / name).read_bytes())
     (tmp_path / "weights.safetensors").write_bytes(b"{}")
     assert "weights.safetensors" in picture_or_reason(lambda: open_run(tmp_path))["missing"]
-
-
-def test_links_lead_from_the_page_to_the_runs(study: ExampleStudy, tmp_path: Path) -> None:
-    run = study.frame.loc[1, "run"]
-    assert study_data(study, study.frame, study.folder)["runs"]["folder"][:2] == [None, f"runs/{run}/"]
-    elsewhere = study_data(study, study.frame, tmp_path)["runs"]["folder"][1]
-    assert (tmp_path / elsewhere).resolve() == (study.folder / "runs" / run).resolve()
 
 
 # What a reader meets
@@ -182,16 +126,6 @@ def test_a_head_sorts_and_sorts_back(tab: Page, study: ExampleStudy) -> None:
     assert ranked(tab) == best_first(study.frame, "seed", ascending=True)
 
 
-def test_columns_are_chosen(tab: Page) -> None:
-    assert tab.locator("[data-key='hyper.gamma']").count() == 0
-    tab.get_by_text("Columns", exact=True).click()
-    assert tab.locator("#ranking-columns legend").first.text_content() == "Ranking without labels"
-    tab.get_by_label("gamma", exact=True).check()
-    assert tab.locator("[data-key='hyper.gamma']").count() == 1
-    tab.get_by_label("mig", exact=True).uncheck()
-    assert tab.locator("[data-key='mig.score']").count() == 0
-
-
 def test_filters_leave_the_runs_that_pass_everywhere(tab: Page, study: ExampleStudy) -> None:
     frame = study.frame
     form = tab.locator("#filters")
@@ -214,36 +148,6 @@ def test_filters_leave_the_runs_that_pass_everywhere(tab: Page, study: ExampleSt
     assert sorted(ranked(tab)) == sorted(frame[frame["state"] == "failed"]["run"])
     form.get_by_label("Search").fill("no such run")
     assert tab.locator("#ranking-none").is_visible()
-
-
-def test_the_run_under_the_cursor_is_shown(tab: Page, study: ExampleStudy) -> None:
-    frame = study.frame
-    tab.locator("#filters").get_by_label("Search").fill(frame.loc[1, "run"])
-    tab.locator("#scatter-plot .dot").hover()
-    tip = tab.locator("#tip")
-    said = tip.inner_text()
-    assert frame.loc[1, "run"][:8] in said
-    assert f"{frame.loc[1, 'family']} {frame.loc[1, 'setting']}, seed {frame.loc[1, 'seed']}" in said
-    assert f"{frame.loc[1, 'mig.score']:.3f}" in said
-    assert tip.locator("img").evaluate("image => image.decode().then(() => image.naturalWidth)") == 7 * (32 + 2) - 2
-    tab.mouse.move(5, 5)
-    assert tip.is_hidden()
-
-
-def test_arrow_keys_walk_the_scatter_plot(tab: Page, study: ExampleStudy) -> None:
-    done = study.frame.dropna(subset=["mig.score"]).sort_values("udr.score")
-    tab.locator("#scatter-plot svg").focus()
-    tab.keyboard.press("ArrowRight")
-    tab.keyboard.press("ArrowRight")
-    run = done.iloc[1]
-    assert tab.locator("#scatter-said").text_content() == (
-        f"{run.family} {run.setting}, seed {run.seed}: udr {run['udr.score']:.3f}, mig {run['mig.score']:.3f}"
-    )
-    assert tab.locator("#tip").is_visible()
-    tab.keyboard.press("Enter")
-    assert tab.locator("#run-title").text_content() == run["run"]
-    tab.keyboard.press("Escape")
-    assert tab.locator("#run").is_hidden()
 
 
 def test_any_two_columns_are_drawn_with_their_correlation(tab: Page, study: ExampleStudy) -> None:
@@ -339,42 +243,6 @@ def test_the_map_shows_the_similarity_of_the_pair_under_the_cursor(tab: Page, st
     assert tab.locator("#udr-pair b").text_content() == f"UDR {ranking.pairs[order[0], order[-1]]:.2f}"
 
 
-def test_best_and_worst_follow_the_column(tab: Page, study: ExampleStudy) -> None:
-    tab.locator("#ends-column").select_option("train.reconstruction")  # lower is better
-    done = study.frame.dropna(subset=["mig.score"])
-    numbers = sorted(done["train.reconstruction"])
-    assert tab.locator("#ends-first b").all_text_contents() == [f"{number:.3f}" for number in numbers[:3]]
-    assert tab.locator("#ends-last b").all_text_contents() == [f"{number:.3f}" for number in numbers[:-4:-1]]
-    tab.locator("#ends-best").select_option("high")
-    assert tab.locator("#ends-first b").first.text_content() == f"{numbers[-1]:.3f}"
-
-
-def test_a_long_name_stays_beside_the_mark_of_its_family(tab: Page) -> None:
-    name = tab.locator(".cards h4").first
-    name.locator("button").evaluate("found => { found.textContent = 'beta=4, network=dense, '.repeat(9); }")
-    mark, text = name.locator(".swatch").bounding_box(), name.locator("button").bounding_box()
-    assert mark is not None
-    assert text is not None
-    assert mark["x"] + mark["width"] <= text["x"]
-
-
-def test_best_and_worst_are_moved_by_the_same_sliders(tab: Page, study: ExampleStudy) -> None:
-    modelled = study.frame.loc[[1, 2, 24]].sort_values("udr.score", ascending=False)
-    live = tab.locator("#live[data-ready='yes']")
-    names = [f"{row['family']} {row['setting']}, seed {row['seed']}" for _, row in modelled.iloc[[0, -1]].iterrows()]
-    assert live.locator("figcaption").all_text_contents() == [f"Best by udr: {names[0]}", f"Worst by udr: {names[1]}"]
-    pixels = "views => views.map(view => view.toDataURL())"
-    before = live.locator("canvas").evaluate_all(pixels)
-    live.get_by_role("slider").first.focus()
-    tab.keyboard.press("Home")
-    tab.wait_for_timeout(100)
-    low = live.locator("canvas").evaluate_all(pixels)
-    tab.keyboard.press("End")
-    tab.wait_for_timeout(100)
-    high = live.locator("canvas").evaluate_all(pixels)
-    assert all(len({*images}) > 1 for images in zip(before, low, high, strict=True))
-
-
 def test_generalisation_is_summed_up_by_setting(tab: Page, study: ExampleStudy) -> None:
     own = study.frame[(study.frame["family"] == "beta_vae") & (study.frame["setting"] == "beta=4")]
     column = own["compositional.linear.both"].dropna()
@@ -393,29 +261,6 @@ def test_runs_that_broke_have_their_reasons(tab: Page, study: ExampleStudy) -> N
     ]
 
 
-@pytest.mark.parametrize(("width", "dark"), [(360, True), (1200, False)])
-def test_it_fits_its_window(browser: Browser, file: Path, width: int, dark: bool) -> None:
-    with shown(browser, file, width=width, dark=dark) as tab:
-        assert tab.evaluate("document.documentElement.scrollWidth") == width
-        assert tab.locator("#scatter-plot svg").evaluate("plot => plot.getBoundingClientRect().right") < width
-
-
-UNNAMED = """() => {
-    const acting = "button, select, input, a, [tabindex='0'], dialog, img, svg[role]";
-    const named = (each) => each.getAttribute("aria-label") || each.getAttribute("aria-labelledby")
-        || each.labels?.length || each.textContent.trim() || each.hasAttribute("alt");
-    return [...document.querySelectorAll(acting)].filter((each) => !named(each)).map((each) => each.outerHTML);
-}"""
-
-
-def test_everything_that_acts_has_a_name(tab: Page) -> None:
-    unnamed = tab.evaluate(UNNAMED)
-    assert unnamed == []
-    assert tab.evaluate("[...document.querySelectorAll('th')].filter((each) => !each.scope).length") == 0
-    ids = tab.evaluate("[...document.querySelectorAll('[id]')].map((each) => each.id)")
-    assert len(ids) == len(set(ids))
-
-
 def test_a_study_without_results_still_has_a_page(browser: Browser, tmp_path: Path) -> None:
     study = example(tmp_path, 3)
     kept = study.frame[["run", "family", "setting", "seed", "state", "reason", "dataset", "steps"]]
@@ -432,43 +277,7 @@ def test_a_study_without_results_still_has_a_page(browser: Browser, tmp_path: Pa
 # In a notebook
 
 
-def test_a_notebook_shows_the_first_runs_of_the_ranking(study: ExampleStudy) -> None:
-    fragment = table(study.config.name, study.frame)
-    assert "<script" not in fragment
-    assert "&lt;/script&gt;" in table(study.config.name, study.frame[:3])
-    runs = re.findall(r"<code>([0-9a-f]{16})</code>", fragment)
-    assert runs == best_first(study.frame, "udr.score")[:20]
-    assert f"and {N_RUNS - 20} more" in fragment
-
-
-def test_a_study_shows_itself_by_that_table(
-    study: ExampleStudy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def of(folder: Path | None) -> Study:
-        return Study(study.config, folder, "")
-
-    monkeypatch.setattr(Study, "snapshot", lambda _: study)
-    monkeypatch.setattr("unbraid.studies.study.results", lambda _: study.frame)
-    assert of(study.folder)._repr_html_() == table(study.config.name, study.frame)
-    assert of(None)._repr_html_() == of(tmp_path / "none")._repr_html_() == table(study.config.name, None)
-    assert "not run yet" in table(study.config.name, None)
-
-
 # Sizes
-
-
-def test_a_page_of_very_many_runs_holds_pictures_of_the_best(
-    study: ExampleStudy, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("unbraid.studies.study_page.PICTURED", 2)
-    monkeypatch.setattr("unbraid.studies.study_page.pictures", lambda runs, *_: {run: {"src": run} for run in runs})
-    first = next(each for each in columns(study.frame) if each["shown"])
-    frame = study.frame.assign(**{first["id"]: -study.frame.index.to_numpy(dtype=float)})
-    made = [run for run in frame.loc[[1, 2, 24], "run"]]
-    found = page_content(study, frame, study.folder)["pictures"]
-    said = f"Of 3 models this page has pictures of the best 2 by {first['label']}; unbraid report RUN draws any."
-    best, worst = (made[:2], made[2]) if first["higher"] is not False else (made[:0:-1], made[0])
-    assert found == {run: {"src": run} for run in best} | {worst: {"missing": said}}
 
 
 @pytest.mark.slow

@@ -198,22 +198,6 @@ def test_where_nothing_was_learnt_no_model_is_chosen(study: Study) -> None:
     assert ranking.best is None
 
 
-def test_rank_prints_runs_settings_warnings_and_the_folder_of_the_best(study: Study) -> None:
-    with_learnt_codes(study)
-    shown = invoke("rank", study.require_folder(), "--rows", "3")
-    ranking = rank_study(study.snapshot())
-    lines = [line.split() for line in shown.splitlines() if line.strip()[:2] in {"1 ", "2 ", "3 "}]
-    order = [next(word for word in words if word in ranking.runs) for words in lines]
-    assert order == [ranking.runs[at] for at in ranking.best_first[:3]]
-    assert "note: 3 more; --rows 6 shows all" in shown
-    assert "medians by setting" in shown
-    assert "note: every seed of pca gives the same codes" in shown
-    assert "warning: a note questions the scores of 2 of 2 runs of pca" in shown
-    best = next(ranking.runs[at] for at in ranking.best_first if ranking.families[at] == "beta_vae")
-    assert f"best model, leaving out pca: {study.require_folder() / 'runs' / best}" in shown
-    assert study.rank().best == best, "the same model in Python"
-
-
 def test_the_labels_are_opened_after_the_choice(study: Study) -> None:
     with_learnt_codes(study)
     content = json.loads(invoke("rank", study.require_folder(), "--compare", "all", "--json", "-"))
@@ -254,51 +238,6 @@ def test_rank_as_json_has_paths_metrics_and_no_nan(study: Study) -> None:
     }
     assert content["best_path"].endswith(content["best"])
     assert (study.require_folder() / "udr" / "lasso.npz").is_file()
-
-
-def test_agreement_prints_what_was_asked_for(study: Study, tmp_path: Path) -> None:
-    out = tmp_path / "correlations.csv"
-    shown = invoke(
-        "study", "agreement", study.require_folder(), "--box", "mig.score", "--trend", "elbo,mig.score",
-        "--target", "udr.score", "--csv", out,
-    )  # fmt: skip
-    for part in (
-        "spearman correlation, all", "median", "means by setting",
-        "correlation with udr.score", "other groups, by --group: beta_vae, pca",
-    ):  # fmt: skip
-        assert part in shown
-    frame = pd.read_csv(out)
-    content = json.loads(invoke("study", "agreement", study.require_folder(), "--json", "-", "--box", "mig.score"))
-    # pandas reads a number of a .csv file up to its last digit.
-    assert [row["value"] for row in content["agreement"]["correlations"]] == pytest.approx(frame["value"].tolist())
-    assert np.isfinite(frame["value"]).all()
-    assert ((frame["low"] <= frame["value"]) & (frame["value"] <= frame["high"])).all()
-    listed = invoke("study", "agreement", study.require_folder(), "--pairs", "--confidence", ".9")
-    assert "90 % between" in listed
-    assert "runs of one setting are alike" in listed
-    assert len(content["spread"]["boxes"]) == 3
-    few = invoke("study", "agreement", study.require_folder(), "--over", "settings", "--group", "pca")
-    assert "left out: mig.score (has 1 value; 3 are needed)" in few
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("rank", "--rows", "0"), "--rows must be at least 1"),
-        (("rank", "--metric", "mg.score"), "did you mean 'mig.score'"),
-        (("rank", "--n-comparisons", "0"), "n_comparisons, where not None, must be a whole number, 1 or more; got 0"),
-        (("agreement", "--columns", "mig"), "no column 'mig'; did you mean 'mig.score'"),
-        (("agreement", "--confidence", "1"), "confidence must be a finite number, above 0 and below 1; got 1.0"),
-        (("agreement", "--trend", "mig.score"), "--trend mig.score: give two columns"),
-        (("agreement", "--group", "vae"), "--group vae: there are all, beta_vae, pca"),
-        (("agreement", "--csv", "table.txt"), "the name must end in .csv"),
-    ],
-)
-def test_unsound_options_are_refused_in_one_line(made: Path, arguments: tuple[str, ...], message: str) -> None:
-    group = [] if arguments[0] == "rank" else ["study"]
-    done = CliRunner().invoke(app, [*group, arguments[0], str(made), *arguments[1:]])
-    assert isinstance(done.exception, ValueError)
-    assert message in str(done.exception)
 
 
 def test_compare_prints_means_and_differences_of_groups(
@@ -404,11 +343,3 @@ def test_the_command_the_page_and_python_name_one_best_and_one_median(study: Stu
     assert data["verdict"] == [line, f"best model, leaving out pca: {chosen.run} ({chosen.score:.3f})"]
     assert frame["run"].tolist().index(chosen.run) not in data["not_best"]
     assert json.loads(invoke("rank", study.require_folder(), "--json", "-"))["best"] == chosen.run == ranking.best
-
-
-def test_a_mistyped_metric_is_noticed_before_anything_is_ranked(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("unbraid.studies.study_ranking.rank_study", lambda *_, **__: pytest.fail("ranked first"))
-    for metric, said in (("mg.score", "did you mean 'mig.score'"), ("family", "column 'family' does not hold numbers")):
-        done = CliRunner().invoke(app, ["rank", str(study.require_folder()), "--metric", metric])
-        assert isinstance(done.exception, ValueError)
-        assert said in str(done.exception)

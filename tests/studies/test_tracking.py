@@ -211,17 +211,6 @@ def test_a_run_that_is_trained_again_ends_though_its_scores_are_known(
 
 
 @pytest.mark.lengthy
-@pytest.mark.parametrize("name", TRACKERS)
-def test_names_and_numbers_of_all_sorts(name: str, study: Study, tmp_path: Path) -> None:
-    pytest.importorskip(TRACKERS[name].needs[0])
-    record = tracking.tracked_run("a" * 300, study.runs()[0])
-    if name == "mlflow":  # which takes seconds for a database
-        shutil.copy(study.require_folder() / "tracking" / "mlflow" / "mlflow.db", tmp_path)
-    odd = {"größe (x)": 1, "a//b": "", "c=d": True, "nan": float("nan")}
-    TRACKERS[name].write(replace(record, settings={**record.settings, **odd}), tmp_path)
-
-
-@pytest.mark.lengthy
 def test_damaged_files_are_warnings_and_stop_nothing(
     study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -318,11 +307,3 @@ def test_a_tracker_that_fails_stops_nothing_and_is_asked_again(tmp_path, monkeyp
     monkeypatch.setattr(tracking, "TRACKERS", MappingProxyType({"tensorboard": seen}))
     study.run(processes=0)
     assert [(name.partition(" ")[0], name[-6:]) for name in told] == [("beta_vae", "seed 0"), ("vae", "seed 0")]
-
-
-def test_a_tracker_that_is_not_installed_is_named_before_anything_is_done(tmp_path, monkeypatch):
-    absent = Tracker(TRACKERS["wandb"].write, ("no_such_package",))
-    monkeypatch.setattr(tracking, "TRACKERS", MappingProxyType({**TRACKERS, "wandb": absent}))
-    with pytest.raises(ImportError, match=r"track: wandb needs no_such_package: pip install 'unbraid\[track\]'"):
-        opened(tmp_path).run(processes=0)
-    assert not (tmp_path / "out").exists()

@@ -1,6 +1,5 @@
 """The work of a task, alone or stacked with others."""
 
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -10,10 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from tests.studies import study_examples as examples
 from tests.studies.study_examples import SMALL, written
 from unbraid import Study, load_run
-from unbraid.base.device import visible_devices
 from unbraid.files.run_files import SCORES
 from unbraid.files.whole_files import DiskFull
 from unbraid.studies.estimate import estimate
@@ -21,7 +18,7 @@ from unbraid.studies.execution import all_tasks
 from unbraid.studies.executors import local, ray
 from unbraid.studies.executors.local import packs
 from unbraid.studies.executors.task import Task, TaskProgress
-from unbraid.studies.executors.work import explain, perform
+from unbraid.studies.executors.work import perform
 from unbraid.training.workers import WorkerDied
 
 
@@ -64,22 +61,6 @@ def test_what_is_trained_is_scored_where_its_device_is_not(tasks_of, monkeypatch
     assert (tasks[0].target / SCORES).exists()
     with pytest.raises(ValueError, match="no cuda here"):
         local.run(there, datasets, processes=0)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"processes": -1}, "processes must be a whole number, 0 or more; got -1"),
-        ({"processes": 1.5}, "processes must be a whole number, 0 or more; got 1.5"),
-        ({"pack": 0}, "pack must be a whole number, 1 or more; got 0"),
-    ],
-)
-def test_options_that_cannot_be_are_refused_at_the_call(options, message):
-    with pytest.raises(ValueError, match=message):
-        local.run([], {}, **options)
-    if "pack" in options:
-        with pytest.raises(ValueError, match=message):
-            ray.run([], {}, **options)
 
 
 def test_what_strays_when_stacked_is_trained_alone(tasks_of):
@@ -173,13 +154,6 @@ def test_several_accelerators_share_the_runs(tasks_of, monkeypatch):
     assert all((task.target / SCORES).exists() for task in tasks)
 
 
-def test_devices_are_named_as_another_process_is_told_of_them(monkeypatch):
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    for told, names in (("", ["0", "1"]), ("3, 5", ["3", "5"]), ("GPU-a,GPU-b,GPU-c", ["GPU-a", "GPU-b"])):
-        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", told)
-        assert visible_devices() == names
-
-
 def test_a_full_disk_is_raised_and_is_no_failure_of_the_run(tasks_of, monkeypatch):
     tasks, datasets = tasks_of("a")
 
@@ -193,37 +167,6 @@ def test_a_full_disk_is_raised_and_is_no_failure_of_the_run(tasks_of, monkeypatc
     monkeypatch.setitem(perform.__globals__, "complete_scores", full)
     with pytest.raises(DiskFull, match="no space left"):
         perform(datasets, tasks[:1], lambda _: None)
-
-
-def test_reasons_are_one_line():
-    assert explain(ValueError("two\n lines")) == "two lines"
-    assert explain(KeyError("name")) == "KeyError: 'name'"
-    assert explain(ValueError()) == "ValueError: "
-    with pytest.raises(RuntimeError) as caught:
-        examples._memory()
-    lacking = ImportError("built without Parquet")
-    lacking.__cause__ = ImportError("libparquet.so: failed to map segment from shared object")
-    for error in (caught.value, lacking, OSError(12, "no"), RuntimeError("can't start new thread")):
-        assert explain(error).startswith("out of memory: a smaller batch_size, ")
-
-
-def test_other_work_on_the_cores_is_said_and_changes_no_forecast(tmp_path, monkeypatch):
-    """A training of 2 ms of the processor for each step, that waits three times as long for its turn."""
-
-    def training(plan: Any, members: Sequence[Any], dataset: Any) -> list[Any]:  # noqa: ARG001
-        began = time.process_time()
-        while time.process_time() - began < 0.002 * plan.steps:
-            pass
-        time.sleep(0.006 * plan.steps)
-        return []
-
-    monkeypatch.setattr("unbraid.studies.estimate.train_here", training)
-    monkeypatch.setattr("unbraid.studies.estimate.MORE_STEPS", {"cpu": (40,)})
-    text = SMALL.replace("  - {name: pca, latents: 3}\n", "").replace("[mig, dci_lasso]", "[]")
-    found = estimate(Study.load(written(tmp_path, text), out=tmp_path / "out"), processes=2)
-    assert [row.seconds_per_step for row in found.rows] == pytest.approx([0.002] * 2, rel=0.1)
-    assert found.load > 3
-    assert "2 cores that nothing else uses (other work shares them now: " in found.assumed
 
 
 def test_each_kind_of_run_is_measured_once_however_many_there_are(tmp_path, monkeypatch):

@@ -13,7 +13,6 @@ from tests.training.training_examples import TINY, member
 from unbraid.data.image_dataset import ArrayDataset
 from unbraid.datasets.subset import SubsetDataset
 from unbraid.runs.run import Run
-from unbraid.runs.run_page import run_page
 from unbraid.training.batches import normal, streams
 from unbraid.training.held_out import HoldOut, held_out_rows, is_best, is_over
 from unbraid.training.loop import Plan, Report, train_here
@@ -117,15 +116,6 @@ def test_patience_that_does_not_run_out_keeps_the_best_too(tmp_path) -> None:
     assert not patient.status["held_out"]["stopped"]
 
 
-@pytest.mark.slow
-def test_the_page_shows_them(tmp_path) -> None:
-    page = run_page(trained(tmp_path, patience=2, learning_rate=0.0), dataset=TINY)
-    assert 'id="held_out"' in page
-    assert "Training stopped early, after step 12. The weights are those of step 4, the best." in page
-    assert "hold_out=43, hold_out_every=4, patience=2" in page
-    assert 'id="held_out"' not in run_page(trained(tmp_path, hold_out=0), dataset=TINY)
-
-
 @pytest.mark.parametrize("patience", [0, 2])
 def test_stopped_and_continued_it_is_the_same(tmp_path, monkeypatch, patience) -> None:
     def stop(sent) -> None:
@@ -170,6 +160,7 @@ def test_stacked_members_stop_by_themselves() -> None:
             np.testing.assert_allclose(found.weights[name], value, atol=1e-4)
 
 
+@pytest.mark.lengthy
 def test_a_pack_of_which_one_has_stopped_is_resumed_as_it_was(tmp_path, monkeypatch) -> None:
     members = [member("vae", 0, network="dense", learning_rate=rate) for rate in (0.0, 1e-3)]
     plan = Plan("vae", 24, 8, "cpu", "float32", HoldOut(43, 4, 2), checkpoint_seconds=0)
@@ -219,16 +210,10 @@ def test_ids_stay_without_and_differ_with(tmp_path) -> None:
     ("given", "said"),
     [
         ({"hold_out": -1}, "hold_out must be a fraction of the images \\(below 1\\) or their number; got -1"),
-        ({"hold_out": 1.5}, "hold_out must be a fraction"),
         ({"hold_out": math.nan}, "hold_out must be a fraction"),
-        ({"hold_out": math.inf}, "hold_out must be a fraction .*; got inf"),
-        ({"hold_out": np.float32(-math.inf)}, "hold_out must be a fraction"),
         ({"hold_out": True}, "hold_out must be a fraction"),
         ({"hold_out": 243}, "hold_out=243 leaves none of 243 images to train on"),
-        ({"hold_out": 0.9999}, "hold_out=0.9999 leaves none of 243"),
         ({"hold_out": 0, "patience": 3}, "give hold_out as well"),
-        ({"patience": 1.5}, "patience must be a whole number, 0 or more; got 1.5"),
-        ({"hold_out_every": 0}, "hold_out_every must be a whole number, 1 or more; got 0"),
         ({"hold_out_every": 25}, "hold_out_every must be at most 24, the number of steps"),
     ],
 )
@@ -236,6 +221,17 @@ def test_what_cannot_be_is_refused_before_anything_is_written(tmp_path, given, s
     with pytest.raises(ValueError, match=said):
         trained(tmp_path / "runs", **given)
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("family", ["mtd", "parted_vae", "beta_tcvae"])
+def test_every_elbo_is_one(family) -> None:
+    """Also where the prior is another than the standard normal."""
+    given: dict[str, Any] = {"mtd": {"factors": "shade"}, "beta_tcvae": {"prior": "factorial_flow"}}.get(family, {})
+    plan = Plan(family, 2, 8, "cpu", "float32", HoldOut(20, 2))
+    (found,) = train_here(plan, [member(family, network="dense", **given)], TINY)
+    (elbo,), (reconstruction,), (kl,) = (found.held_out[name] for name in ("elbo", "reconstruction", "kl"))
+    assert elbo == pytest.approx(-reconstruction - kl)
+    assert 0 < kl < reconstruction
 
 
 @pytest.mark.parametrize(
@@ -253,14 +249,3 @@ def test_families_without_an_elbo_are_refused(tmp_path, family, said) -> None:
     with pytest.raises(ValueError, match=said):
         unbraid.train(family, TINY, steps=24, out=tmp_path / "runs", hold_out=9, hold_out_every=4, **dense)
     assert not (tmp_path / "runs").exists()
-
-
-@pytest.mark.parametrize("family", ["mtd", "parted_vae", "beta_tcvae"])
-def test_every_elbo_is_one(family) -> None:
-    """Also where the prior is another than the standard normal."""
-    given: dict[str, Any] = {"mtd": {"factors": "shade"}, "beta_tcvae": {"prior": "factorial_flow"}}.get(family, {})
-    plan = Plan(family, 2, 8, "cpu", "float32", HoldOut(20, 2))
-    (found,) = train_here(plan, [member(family, network="dense", **given)], TINY)
-    (elbo,), (reconstruction,), (kl,) = (found.held_out[name] for name in ("elbo", "reconstruction", "kl"))
-    assert elbo == pytest.approx(-reconstruction - kl)
-    assert 0 < kl < reconstruction

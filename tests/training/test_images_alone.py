@@ -1,6 +1,6 @@
 """Images without factors: an array, a tensor, a torch Dataset, a folder of pictures; trained, looked at and refused."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,20 +8,17 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from torch.utils.data import Dataset, IterableDataset
+from torch.utils.data import Dataset
 
 import unbraid
-from tests.conftest import Cli
 from tests.training.training_examples import TINY
 from unbraid import Representation, Study, train
-from unbraid.datasets import from_array, from_torch, load
+from unbraid.datasets import from_array, load
 from unbraid.datasets.digest import content_digest
-from unbraid.families import FAMILIES
 from unbraid.metrics import PRESETS
 from unbraid.runs.run import load_run
 from unbraid.runs.run_page import run_page
 from unbraid.runs.run_traversals import traverse
-from unbraid.show import plot_latents
 from unbraid.training.train import CopiesWarning
 
 PICTURES = TINY.array[:60]  # (60, 8, 8, 1)
@@ -132,73 +129,6 @@ def test_rows_of_a_table_come_as_a_matrix_of_floats(tmp_path: Path) -> None:
     np.testing.assert_allclose(found / np.linalg.norm(found), expected, atol=1e-4)
 
 
-class Endless(IterableDataset[Any]):
-    def __iter__(self) -> Iterator[Any]:
-        return iter(())
-
-
-def noisy(row: int) -> torch.Tensor:
-    return torch.rand(1, 8, 8) + 0 * row
-
-
-REFUSED = {
-    "bright floats": (
-        lambda: 255.0 * np.ones((4, 8, 8)),
-        "floats must lie between 0 and 1; image 0 has 255. From 0 to 255: images / 255$",
-    ),
-    "around 0": (
-        lambda: np.linspace(-1, 1, 256).reshape(4, 8, 8),
-        r"image 0 has -1. From -1 to 1: \(images \+ 1\) / 2$",
-    ),
-    "other floats": (lambda: np.linspace(-2, 1, 256).reshape(4, 8, 8), "image 0 has -2$"),
-    "a hole": (
-        lambda: np.where(np.arange(4)[:, None, None] == 2, np.nan, np.zeros((4, 8, 8))),
-        "floats must lie between 0 and 1; image 2 has nan$",
-    ),
-    "channels first": (
-        lambda: np.zeros((4, 3, 8, 8), np.uint8),
-        r"1 or 3 channels, last .* got shape \(4, 3, 8, 8\)\. Channels second: np\.moveaxis\(images, 1, -1\)$",
-    ),
-    "four channels": (lambda: np.zeros((4, 8, 8, 4), np.uint8), r"1 or 3 channels, last .* got shape \(4, 8, 8, 4\)$"),
-    "a tensor with channels last": (
-        lambda: torch.zeros((4, 8, 8, 3)),
-        r"second as it is a tensor; got shape \(4, 8, 8, 3\)\. Channels last: images\.permute\(0, 3, 1, 2\)$",
-    ),
-    "integers": (lambda: np.zeros((4, 8, 8), int), "must be uint8, 0 to 255, or floats from 0 to 1; got int64"),
-    "one image": (lambda: np.zeros((8, 8), np.uint8), r"must be \(n, height, width, channels\)"),
-    "none": (lambda: np.zeros((0, 8, 8), np.uint8), r"must be \(n, height, width, channels\).* got \(0, 8, 8, 1\)"),
-    "a list": (
-        lambda: [PICTURES],
-        r"a torch Dataset, .* got list\. Images of one shape make an array: np\.stack\(images\)",
-    ),
-    "no number": (lambda: 3, "an array or tensor of images, a torch Dataset, .* got int"),
-    "a stream": (Endless, "a torch Dataset must be map-style"),
-    "an empty one": (lambda: Items(tensor_of, 0), "the dataset has no images"),
-    "labels": (lambda: Items(lambda row: row), "item 0 of the dataset is no image.* got int"),
-    "a mapping": (lambda: Items(lambda row: {"image": tensor_of(row)}), "item 0 of the dataset is no image.* got dict"),
-    "random": (lambda: Items(noisy), "item 0 of the dataset changes each time .* remove random transforms"),
-    "sizes": (
-        lambda: Items(lambda row: tensor_of(row)[:, : 8 - row // 50]),
-        r"item 50 of the dataset is uint8 \(7, 8, 1\) where uint8 \(8, 8, 1\) was expected",
-    ),
-    "channels last": (lambda: Items(lambda _: torch.zeros(8, 8, 3)), "item 0 of the dataset.* 1 or 3 channels"),
-}
-
-
-@pytest.mark.parametrize("case", REFUSED)
-def test_images_that_are_none_are_refused_before_anything_is_written(case: str, tmp_path: Path) -> None:
-    make, said = REFUSED[case]
-    with pytest.raises(ValueError, match=said):
-        train("vae", make(), out=tmp_path / "runs", **SETTINGS)
-    assert not (tmp_path / "runs").exists()
-
-
-@pytest.mark.parametrize("argument", [{"names": ("a",)}, {"kinds": ("ordinal",)}, {"grid": True}])
-def test_what_describes_factors_goes_with_factors(argument: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=f"{next(iter(argument))} is of factors, and these images have none"):
-        from_array(PICTURES, **argument)
-
-
 def test_a_run_on_an_array_asks_for_it_again_and_refuses_another(tmp_path: Path) -> None:
     (trained,) = train("vae", PICTURES, out=tmp_path, **SETTINGS)
     run = load_run(trained.path)
@@ -211,16 +141,6 @@ def test_a_run_on_an_array_asks_for_it_again_and_refuses_another(tmp_path: Path)
         with pytest.raises(ValueError, match=f"not the 60 of 8 x 8 x 1 that {run.path} was trained on"):
             run.dataset(images)
     assert run.representation(from_array(other)).codes.shape == (60, 3)
-
-
-SUPERVISED = [name for name, row in FAMILIES.items() if row.supervision is not None]
-
-
-@pytest.mark.parametrize("family", [*SUPERVISED, "delta_vae"])
-def test_a_family_that_has_to_be_told_something_refuses_images_alone(family: str, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="cannot be trained on this dataset: its images have no factors"):
-        train(family, PICTURES, out=tmp_path / "runs", steps=1, processes=0)
-    assert not (tmp_path / "runs").exists()
 
 
 def test_what_needs_no_factors_of_a_family_that_may_be_told_some(tmp_path: Path) -> None:
@@ -269,59 +189,6 @@ def test_a_study_of_pictures_is_ranked_and_shown(tmp_path: Path) -> None:
     assert set(study.results()["udr.score"].notna()) == {True}
     page = run_page(load_run(study.runs()[0].path, trust=[str(tmp_path / "pictures")]))
     assert "elbo_terms" in page or "Total correlation" in page
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (("metrics: [elbo_terms]", "metrics: [mig]"), r"metrics\[0\]: mig needs factors; its images have none"),
-        (("udr: {similarity: spearman}", "zero_shot: {held_out: 'a > 1'}"), "names no factor 'a'; there are none"),
-        (("udr: {similarity: spearman}", "compositional: {factors: [a, b]}"), "no factor 'a'; there are none"),
-    ],
-)
-def test_a_study_of_pictures_that_asks_for_factors(change: tuple[str, str], said: str, tmp_path: Path) -> None:
-    text = YAML.format(folder=saved(tmp_path / "pictures"))
-    (tmp_path / "study.yaml").write_text(text.replace(*change))
-    with pytest.raises(ValueError, match=said):
-        Study.load(tmp_path / "study.yaml", out=tmp_path / "study").run()
-    assert not (tmp_path / "study").exists()
-
-
-def test_the_commands_on_a_folder_of_pictures(
-    unbraid_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("unbraid.training.workers.n_cores", lambda: 0)
-    folder = str(saved(tmp_path / "pictures"))
-    settings = ("--set", "network=dense", "--steps", "2", "--batch-size", "8", "--out", str(tmp_path / "runs"))
-    code, printed, error = unbraid_cli("train", "vae", folder, *settings)
-    assert (code, "finished" in printed) == (0, True), error
-    code, _, error = unbraid_cli("train", "vae", folder, "--dataset", folder, *settings)
-    assert (code, "name the dataset once" in error) == (2, True)
-    code, printed, _ = unbraid_cli("data", "info", folder)
-    assert (code, "60 of 8 x 8 x 1" in printed, "no factors are known" in printed) == (0, True, True)
-    assert unbraid_cli("data", "show", folder, "--out", str(tmp_path / "sheet.png"))[0] == 0
-    for more in (("--png",), ()):
-        out = str(tmp_path / f"copy{len(more)}")
-        assert unbraid_cli("data", "render", folder, "--out", out, *more)[0] == 0
-        assert content_digest(load(out)) == content_digest(load(folder))
-
-
-def test_a_figure_over_factors_says_that_there_are_none() -> None:
-    with pytest.raises(ValueError, match="there is nothing to draw the codes over"):
-        plot_latents(np.zeros((5, 2)), np.empty((5, 0)), kinds=[])
-
-
-def test_a_torch_dataset_is_read_when_its_images_are_asked_for() -> None:
-    read: list[int] = []
-
-    def item(row: int) -> torch.Tensor:
-        read.append(row)
-        return tensor_of(row)
-
-    dataset = from_torch(Items(item))
-    read.clear()
-    np.testing.assert_array_equal(dataset.images(np.array([5, 2])), PICTURES[[5, 2]])
-    assert read == [5, 2]
 
 
 @pytest.mark.parametrize(("different", "counted"), [(1, "1 is"), (2, "2 are")])

@@ -123,6 +123,7 @@ def test_curves_are_the_means_of_the_steps_between_their_points(monkeypatch):
     assert coarse.curves["loss/vae"][-1] < 0.9 * coarse.curves["loss/vae"][0]
 
 
+@pytest.mark.lengthy
 @pytest.mark.usefixtures("coarse_curves")
 @pytest.mark.parametrize("second", [12, None])
 def test_a_pack_killed_between_its_checkpoints_goes_on_as_the_pack_that_it_was(tmp_path, monkeypatch, second):
@@ -163,6 +164,7 @@ train_here(plan, MEMBERS[:1], DATASET, folders=[folder])
 """
 
 
+@pytest.mark.lengthy
 def test_killed_at_any_moment_it_continues_to_the_same_weights(tmp_path):
     """A process that saves after every step is killed outright, in the middle of whatever it does."""
     plan = replace(PLAN, steps=150)

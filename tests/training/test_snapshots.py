@@ -6,7 +6,6 @@ import pytest
 import unbraid
 from tests.training.training_examples import TINY, member
 from unbraid.runs.run import Run
-from unbraid.runs.run_page import run_page
 from unbraid.training.loop import Plan, train_here
 from unbraid.training.snapshots import Snapshots
 
@@ -47,13 +46,6 @@ def test_a_metric_of_whole_objects_is_given_them(tmp_path) -> None:
     codes = run.encode(square.images(np.arange(len(square))))
     expected = unbraid.metrics.d_lsbd(codes, square.space.factors(np.arange(len(square))), kinds=square.space.kinds)
     assert run.snapshots()["d_lsbd"][-1] == pytest.approx(expected.score, rel=1e-4)
-
-
-@pytest.mark.slow
-def test_the_page_shows_them(tmp_path) -> None:
-    kept, plain = trained(tmp_path / "kept", snapshots=2), trained(tmp_path / "plain")
-    assert 'id="snapshots"' in run_page(kept, dataset=TINY)
-    assert 'id="snapshots"' not in run_page(plain, dataset=TINY)
 
 
 def test_stopped_and_continued_the_table_is_the_same(tmp_path, monkeypatch) -> None:
@@ -99,10 +91,4 @@ def test_a_prior_is_read_with_every_hyperparameter() -> None:
 def test_what_cannot_be_kept_is_refused(tmp_path, given, said) -> None:
     with pytest.raises(ValueError, match=said):
         trained(tmp_path / "runs", **given)
-    assert not (tmp_path / "runs").exists()
-
-
-def test_images_without_factors_are_refused_before_anything_is_made(tmp_path) -> None:
-    with pytest.raises(ValueError, match="snapshots are scored by metrics, which need factors; these images have none"):
-        unbraid.train("vae", TINY.array, steps=9, out=tmp_path / "runs", snapshots=1, network="dense", processes=0)
     assert not (tmp_path / "runs").exists()

@@ -82,15 +82,6 @@ def test_a_worker_that_is_killed_is_named():
         dict(train_members(replace(PLAN, steps=100_000), MEMBERS[:1], DATASET, report=report, processes=1))
 
 
-def test_an_error_takes_its_traceback_along():
-    def fails(*_: object) -> None:
-        raise ValueError("no good")
-
-    kind, error = workers._answer(fails, None, None, lambda _: None)
-    assert (kind, str(error)) == ("error", "no good")
-    assert "in fails" in pickle.loads(pickle.dumps(error)).__notes__[0]
-
-
 class Unbuildable(Exception):
     """Pickled by its one argument, and built of two."""
 
@@ -122,6 +113,7 @@ def test_an_error_in_a_worker_is_raised_here_with_its_traceback(tmp_path):
     assert "load_checkpoint" in caught.value.__notes__[0]
 
 
+@pytest.mark.lengthy
 def test_what_only_this_process_knows_is_trained_in_it():
     class Local(ArrayDataset):
         """Cannot be pickled: no other process could import it."""
