@@ -240,6 +240,13 @@ class TestData:
         codes = np.column_stack([factor + 0.1 * rng.standard_normal(1000), rng.standard_normal(1000)])
         assert unbraid.diagnose(codes, factor, names=["x"]).factors["x"].kind == "own code"
 
+    def test_rows_in_folders_of_classes_are_no_time_series(self, rng: np.random.Generator) -> None:
+        classes = np.repeat(np.arange(3), 60)
+        factors = np.column_stack([classes, 0.8 * classes + rng.standard_normal(180)])
+        codes = np.column_stack([classes + 0.3 * rng.standard_normal(180), rng.standard_normal(180)])
+        verdict = unbraid.diagnose(codes, factors, names=["class", "x"], kinds=["categorical", "continuous"])
+        assert verdict.factors["class"].kind == "own code"
+
     def test_rows_of_weight_count_as_often(self, rng: np.random.Generator) -> None:
         """A code that tells the factor on half of the rows alone, which have all the weight, or next to none."""
         factor = rng.random(4000)

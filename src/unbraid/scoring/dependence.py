@@ -42,10 +42,10 @@ def _strongest_neighbours(representation: Representation) -> str | None:
     least = max(ALIKE, SPREADS / np.sqrt(max(len(representation), 1)))
     if not representation.names or representation.groups is not None or len(representation) < 3:
         return None
-    of_factors = np.array([_autocorrelation(columns) for columns in _as_columns(representation)])
     equal = (representation.factors[1:] == representation.factors[:-1]).all(axis=1)
-    runs = None
-    if in_order(representation.factors):
+    runs = _runs_of_levels(representation.factors)
+    of_factors = np.array([_autocorrelation(columns, runs) for columns in _as_columns(representation)])
+    if runs is None and in_order(representation.factors):
         if equal.mean() > 0.1:
             runs = np.append(0, np.cumsum(~equal))
         elif len(representation.names) > 1:
@@ -105,6 +105,20 @@ def in_order(factors: FloatArray | IntArray) -> bool:
         tied &= steps[:, next_one] == 0
         left.remove(next_one)
     return True
+
+
+def _runs_of_levels(factors: FloatArray | IntArray) -> IntArray | None:
+    """(n_samples,) the run of each row, where rows are put together by the levels of some factor, as in folders.
+
+    Each level of it then stands in one stretch of rows; None where there is no such factor.
+    """
+    together = [np.append(0, np.cumsum(column[1:] != column[:-1])) for column in factors.T if _in_one_stretch(column)]
+    return np.unique(np.stack(together, axis=1), axis=0, return_inverse=True)[1] if together else None
+
+
+def _in_one_stretch(column: FloatArray | IntArray) -> bool:
+    n_levels = len(np.unique(column))
+    return 1 < n_levels <= len(column) // 10 and int((column[1:] != column[:-1]).sum()) == n_levels - 1
 
 
 def _as_columns(representation: Representation) -> list[FloatArray]:
