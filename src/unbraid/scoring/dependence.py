@@ -43,9 +43,10 @@ def _strongest_neighbours(representation: Representation) -> str | None:
     if not representation.names or representation.groups is not None or len(representation) < 3:
         return None
     equal = (representation.factors[1:] == representation.factors[:-1]).all(axis=1)
-    runs = _runs_of_levels(representation.factors)
+    sorted_rows = in_order(representation.factors)
+    runs = None if sorted_rows else _runs_of_levels(representation.factors)
     of_factors = np.array([_autocorrelation(columns, runs) for columns in _as_columns(representation)])
-    if runs is None and in_order(representation.factors):
+    if sorted_rows:
         if equal.mean() > 0.1:
             runs = np.append(0, np.cumsum(~equal))
         elif len(representation.names) > 1:
