@@ -196,14 +196,14 @@ def read_sparse(path: Path) -> Any:
     Raises:
         ValueError: its parts make no sparse matrix.
     """
-    from scipy import sparse
-
     if (
         path.suffix.lower() != ".npz"
         or not zipfile.is_zipfile(path)
         or not {"format", "data", "shape"} <= {*names_in(path)}
     ):
         return None
+    from scipy import sparse  # a tenth of a second to import
+
     parts = read_npz(path)
     kind, shape = parts["format"], tuple(np.atleast_1d(parts["shape"]).tolist())
     kind = kind.item() if kind.ndim == 0 else ""

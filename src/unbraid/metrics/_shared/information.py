@@ -132,11 +132,14 @@ def information_of_noise(inputs: Inputs, bins: int = 20, binning: Binning = "wid
     """
     n_draws = max(10, -(-100 // inputs.n_codes))
     levels = replace(as_levels(inputs), weights=None)
-    of_code = _of_tables if n_draws * inputs.n_codes * inputs.n_samples > FEW_SHUFFLED else _of_shuffles
-    columns = (column for _, binned in bins_of_codes(inputs, bins, binning) for column in binned.T)
+    columns = enumerate(column for _, binned in bins_of_codes(inputs, bins, binning) for column in binned.T)
     information = np.empty((n_draws, inputs.n_codes, inputs.n_factors))
-    for (code, _), draws in map_ordered(lambda task, _: of_code(*task, levels, n_draws), enumerate(columns)):
-        information[:, code] = draws
+    if n_draws * inputs.n_codes * inputs.n_samples <= FEW_SHUFFLED:
+        for code, column in columns:
+            information[:, code] = _of_shuffles(code, column, levels, n_draws)
+    else:
+        for (code, _), draws in map_ordered(lambda task, _: _of_tables(*task, levels, n_draws), columns):
+            information[:, code] = draws
     return np.maximum(information, 0.0, out=information)
 
 
