@@ -13,6 +13,7 @@ from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics._solvers.vectors import LINE, aligned, widest_vectors
 
 HIDDEN = 256
+AT_ONCE = 128  # rows that are classified together, a multiple of 4
 DECAY_MEAN, DECAY_SQUARE, EPSILON = 0.9, 0.999, 1e-8
 
 # Sums in any order that the compiler fixes, fused products; infinities and NaN keep their meaning.
@@ -77,7 +78,7 @@ def _dot_products(left: FloatArray, right: FloatArray, out: FloatArray) -> None:
             out[i + 3, k], out[i + 3, k + 1], out[i + 3, k + 2], out[i + 3, k + 3] = s30, s31, s32, s33
 
 
-@register_jitable(fastmath=VECTORISED)
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=VECTORISED)
 def _perceptron(
     inputs: FloatArray, first: FloatArray, second: FloatArray, hidden: FloatArray, logits: FloatArray
 ) -> None:
@@ -277,27 +278,22 @@ def _perceptron_epoch(
     return step
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
 def perceptron_classes(inputs: FloatArray, knocked_out: int, n_classes: int, parameters: FloatArray) -> IntArray:
     """Class of the highest logit for each row."""
     n_samples, width = inputs.shape
     classes = (len(parameters) - width * HIDDEN) // (HIDDEN + 1)
     split, end = width * HIDDEN, (width + classes) * HIDDEN
     first, second = parameters[:split].reshape(width, HIDDEN), parameters[split:end].reshape(classes, HIDDEN)
-    chosen, hidden = np.zeros((4, width), dtype=np.float32), np.empty((4, HIDDEN), dtype=np.float32)
-    logits, predicted = np.empty((4, classes), dtype=np.float32), np.empty(n_samples, dtype=np.int64)
-    for start in range(0, n_samples, 4):
-        n_rows = min(4, n_samples - start)
-        for row in range(n_rows):
-            for k in range(width):
-                chosen[row, k] = inputs[start + row, k] if k != knocked_out else ZERO
+    chosen, predicted = np.zeros((AT_ONCE, width), dtype=np.float32), np.empty(n_samples, dtype=np.int64)
+    hidden, logits = aligned(AT_ONCE, HIDDEN), aligned(AT_ONCE, classes)
+    for start in range(0, n_samples, AT_ONCE):
+        rows = inputs[start : start + AT_ONCE]
+        chosen[: len(rows)] = rows
+        if knocked_out >= 0:
+            chosen[:, knocked_out] = 0.0
         _perceptron(chosen, first, second, hidden, logits)
-        for row in range(n_rows):
-            best = 0
-            for c in range(1, n_classes):
-                if logits[row, c] + parameters[end + c] > logits[row, best] + parameters[end + best]:
-                    best = c
-            predicted[start + row] = best
+        answers = logits[: len(rows), :n_classes] + parameters[end : end + n_classes]
+        predicted[start : start + AT_ONCE] = answers.argmax(axis=1)
     return predicted
 
 
