@@ -262,7 +262,6 @@ def _newton(
     return weights, False
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _slope(
     inputs: FloatArray,
     chosen: BoolArray,
@@ -275,35 +274,32 @@ def _slope(
 
     Into `steepness` (n_samples, n_columns) goes what `_bend` reads of these.
     """
-    (n_samples, n_columns), width = chosen.shape, len(weights)
-    gradient, part, unsure = np.empty((width, n_columns)), np.empty((width, n_columns)), np.zeros(n_columns)
-    for k in range(width):
-        for c in range(n_columns):
-            gradient[k, c] = penalty[k, 0] * weights[k, c]
+    n_samples, n_columns = chosen.shape
+    gradient, part, unsure = penalty * weights, np.empty(weights.shape), np.zeros(n_columns)
     block = np.empty((min(BLOCK, n_samples), n_columns))
-    for start in range(0, n_samples, BLOCK):
-        rows = inputs[start : start + BLOCK]
-        chances = block[: len(rows)]
-        np.dot(rows, weights, chances)
-        if joint:
-            _softmax(chances)
-        else:
-            _logistic(chances)
-        for row in range(len(rows)):
-            for c in range(n_columns):
-                chance = chances[row, c]
-                variance = chance * (1.0 - chance)
-                unsure[c] += variance
-                steep = chance if joint else variance
-                steepness[start + row, c] = steep if chance >= NOTHING else 0.0
-                chances[row, c] -= chosen[start + row, c]
-        np.dot(rows.T, chances, part)
-        for k in range(width):
-            for c in range(n_columns):
-                gradient[k, c] += part[k, c] / n_samples
-    for c in range(n_columns):
-        unsure[c] /= n_samples
-    return gradient, unsure
+    for rows in _blocks(n_samples):
+        chances = block[: len(inputs[rows])]
+        np.dot(inputs[rows], weights, out=chances)
+        _errors(chances, chosen[rows], steepness[rows], unsure, joint)
+        gradient += np.dot(inputs[rows].T, chances, out=part) / n_samples
+    return gradient, unsure / n_samples
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _errors(logits: FloatArray, chosen: BoolArray, steepness: FloatArray, unsure: FloatArray, joint: bool) -> None:
+    """Probabilities less the outcomes in the place of logits; sets `steepness`, adds to `unsure`."""
+    if joint:
+        _softmax(logits)
+    else:
+        _logistic(logits)
+    for row in range(len(logits)):
+        for c in range(logits.shape[1]):
+            chance = logits[row, c]
+            variance = chance * (1.0 - chance)
+            unsure[c] += variance
+            steep = chance if joint else variance
+            steepness[row, c] = steep if chance >= NOTHING else 0.0
+            logits[row, c] -= chosen[row, c]
 
 
 @register_jitable
@@ -341,7 +337,6 @@ def _powers(exponents: FloatArray) -> None:
         exponents[place] = exp_down(exponents[place])
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _conjugate_gradients(
     inputs: FloatArray,
     steepness: FloatArray,
@@ -351,96 +346,88 @@ def _conjugate_gradients(
     joint: bool,
 ) -> FloatArray:
     """Solve Hessian @ direction = -gradient, as well as the step is worth; `curvature` is about its diagonal."""
-    (width, n_columns), n_samples = gradient.shape, len(inputs)
-    direction, residual = np.zeros((width, n_columns)), np.empty((width, n_columns))
-    search, scaled, bent = np.empty((width, n_columns)), np.empty((width, n_columns)), np.empty((width, n_columns))
-    norm, enough, resistance = np.empty(n_columns), np.empty(n_columns), np.empty(n_columns)
-    for k in range(width):
-        for c in range(n_columns):
-            residual[k, c] = -gradient[k, c]
-            search[k, c] = residual[k, c] / curvature[k, c]
-    _products(residual, search, joint, norm)
-    _largest(gradient, joint, enough)
-    for c in range(n_columns):
-        enough[c] = min(0.0625, enough[c]) * norm[c]
-    single = np.empty((width, n_columns), dtype=np.float32)
-    sums, part = np.empty((width, n_columns), dtype=np.float32), np.empty((width, n_columns), dtype=np.float32)
+    axis, (n_samples, n_columns) = None if joint else 0, steepness.shape
+    direction, residual = np.zeros(gradient.shape), -gradient
+    search = residual / curvature
+    norm = np.broadcast_to((residual * search).sum(axis=axis), n_columns).copy()
+    enough = np.minimum(0.0625, np.abs(gradient).max(axis=axis)) * norm
+    bent, part = np.empty(gradient.shape), np.empty(gradient.shape, dtype=np.float32)
     block = np.empty((min(BLOCK, n_samples), n_columns), dtype=np.float32)
+    blocks = [
+        (inputs[rows], inputs[rows].T, steepness[rows], block[: len(inputs[rows])]) for rows in _blocks(n_samples)
+    ]
     for _ in range(MAX_INNER_STEPS):
-        for k in range(width):
-            for c in range(n_columns):
-                single[k, c], sums[k, c] = search[k, c], 0.0
-        for start in range(0, n_samples, BLOCK):
-            rows = inputs[start : start + BLOCK]
-            change = block[: len(rows)]
-            np.dot(rows, single, change)
-            _bend(steepness, start, change, joint)
-            np.dot(rows.T, change, part)
-            for k in range(width):
-                for c in range(n_columns):
-                    sums[k, c] += part[k, c]
-        for k in range(width):
-            for c in range(n_columns):
-                bent[k, c] = penalty[k, 0] * search[k, c] + sums[k, c] / n_samples
-        _products(search, bent, joint, resistance)
-        for c in range(n_columns):
-            length = norm[c] / resistance[c] if norm[c] > enough[c] and resistance[c] > 0.0 else 0.0
-            for k in range(width):
-                direction[k, c] += length * search[k, c]
-                residual[k, c] -= length * bent[k, c]
-                scaled[k, c] = residual[k, c] / curvature[k, c]
-            resistance[c] = norm[c]  # that before
-        _products(residual, scaled, joint, norm)
-        solved = True
-        for c in range(n_columns):
-            solved &= not norm[c] > enough[c]
-            share = norm[c] / resistance[c] if resistance[c] > 0.0 else 0.0
-            for k in range(width):
-                search[k, c] = scaled[k, c] + share * search[k, c]
-        if solved:
+        single, sums = search.astype(np.float32), np.zeros(gradient.shape, dtype=np.float32)
+        for rows, across, steep, change in blocks:
+            np.dot(rows, single, out=change)
+            _bend(steep, change, joint)
+            sums += np.dot(across, change, out=part)
+        if _advance(sums, n_samples, penalty, curvature, joint, bent, search, direction, residual, norm, enough):
             break
     return direction
 
 
-@register_jitable(fastmath={"reassoc", "contract", "nsz"})
-def _bend(steepness: FloatArray, start: int, change: FloatArray, joint: bool) -> None:
-    """Change of probabilities in the place of a change of logits, of rows from `start` on."""
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _advance(
+    sums: FloatArray,
+    n_samples: int,
+    penalty: FloatArray,
+    curvature: FloatArray,
+    joint: bool,
+    bent: FloatArray,
+    search: FloatArray,
+    direction: FloatArray,
+    residual: FloatArray,
+    norm: FloatArray,
+    enough: FloatArray,
+) -> bool:
+    """One step along `search`, whose product with the Hessian less the penalty is `sums`; whether all are solved."""
+    width, n_columns = search.shape
+    for k in range(width):
+        for c in range(n_columns):
+            bent[k, c] = penalty[k, 0] * search[k, c] + sums[k, c] / n_samples
+    solved, both = True, 0.0
+    for c in range(n_columns):
+        both += _product(search, bent, c)
+    for c in range(n_columns):
+        resistance = both if joint else _product(search, bent, c)
+        length = norm[c] / resistance if norm[c] > enough[c] and resistance > 0.0 else 0.0
+        for k in range(width):
+            direction[k, c] += length * search[k, c]
+            residual[k, c] -= length * bent[k, c]
+            bent[k, c] = residual[k, c] / curvature[k, c]
+    both = 0.0
+    for c in range(n_columns):
+        both += _product(residual, bent, c)
+    for c in range(n_columns):
+        before = norm[c]
+        norm[c] = both if joint else _product(residual, bent, c)
+        solved &= not norm[c] > enough[c]
+        share = norm[c] / before if before > 0.0 else 0.0
+        for k in range(width):
+            search[k, c] = bent[k, c] + share * search[k, c]
+    return solved
+
+
+@register_jitable
+def _product(one: FloatArray, other: FloatArray, column: int) -> float:
+    total = 0.0
+    for k in range(len(one)):
+        total += one[k, column] * other[k, column]
+    return total
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+def _bend(steepness: FloatArray, change: FloatArray, joint: bool) -> None:
+    """Change of probabilities in the place of a change of logits."""
     n_rows, n_columns = change.shape
     for row in range(n_rows):
         mean = np.float32(0.0)
         if joint:
             for c in range(n_columns):
-                mean += steepness[start + row, c] * change[row, c]
+                mean += steepness[row, c] * change[row, c]
         for c in range(n_columns):
-            change[row, c] = steepness[start + row, c] * (change[row, c] - mean)
-
-
-@register_jitable
-def _products(one: FloatArray, other: FloatArray, joint: bool, sums: FloatArray) -> None:
-    """Into `sums` (n_columns,) those of the products in each column, or of all where columns are one problem."""
-    total = 0.0
-    for c in range(len(sums)):
-        sums[c] = 0.0
-        for k in range(len(one)):
-            sums[c] += one[k, c] * other[k, c]
-        total += sums[c]
-    if joint:
-        for c in range(len(sums)):
-            sums[c] = total
-
-
-@register_jitable
-def _largest(values: FloatArray, joint: bool, largest: FloatArray) -> None:
-    """Into `largest` (n_columns,) the greatest size in each column, or in all where columns are one problem."""
-    greatest = 0.0
-    for c in range(len(largest)):
-        largest[c] = 0.0
-        for k in range(len(values)):
-            largest[c] = max(largest[c], abs(values[k, c]))
-        greatest = max(greatest, largest[c])
-    if joint:
-        for c in range(len(largest)):
-            largest[c] = greatest
+            change[row, c] = steepness[row, c] * (change[row, c] - mean)
 
 
 def _blocks(n_samples: int) -> Iterator[slice]:
