@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from math import gcd
 from typing import Literal
 
-import numba
 import numpy as np
 
 from unbraid.base.arguments import check_choice, check_whole
@@ -132,7 +131,6 @@ def _accuracies(
     return accuracy, chance
 
 
-@numba.njit(cache=True, nogil=True)
 def _hits(
     cuts: FloatArray, owner: IntArray, counts: FloatArray, values: FloatArray, true: IntArray, rounding: float
 ) -> tuple[int, float]:
@@ -140,18 +138,10 @@ def _hits(
 
     Cuts and values ascend. Luck is the accuracy of the training rows' answers, shuffled.
     """
-    answered = np.zeros(counts.shape[1])
-    for interval in range(len(owner)):
-        answered[owner[interval]] += counts[interval].sum()
-    hits, by_luck, lower, higher = 0, 0.0, 0, 0
-    for row in range(len(values)):
-        while lower < len(cuts) and cuts[lower] < values[row] - rounding:
-            lower += 1
-        while higher < len(cuts) and cuts[higher] < values[row] + rounding:
-            higher += 1
-        hits += (owner[lower] == true[row]) + (owner[higher] == true[row])
-        by_luck += answered[true[row]]
-    return hits, float(by_luck) / (float(answered.sum()) * len(values))
+    answered = np.bincount(owner, counts.sum(axis=1), minlength=counts.shape[1])
+    lower, higher = np.searchsorted(cuts, values - rounding), np.searchsorted(cuts, values + rounding)
+    hits = np.count_nonzero(owner[lower] == true) + np.count_nonzero(owner[higher] == true)
+    return hits, float(answered[true].sum()) / (float(answered.sum()) * len(values))
 
 
 def snc_of_noise(inputs: Inputs) -> Noise:
@@ -234,34 +224,21 @@ def _places(counts: IntArray, min_bin_size: int | None) -> IntArray:
     return places
 
 
-@numba.njit(cache=True, nogil=True)
 def _cut(values: FloatArray, classes: IntArray, borders: FloatArray, size: int) -> tuple[FloatArray, FloatArray]:
     """Cuts (n_intervals - 1,), and between them the rows of each class (n_intervals, size).
 
     The counts below cuts come nearest to `borders` without parting equal values. Values and borders ascend.
     """
-    starts, n_starts = np.empty(len(values) + 1, dtype=np.int64), 0  # of equal values
-    for row in range(len(values)):
-        if row == 0 or values[row] != values[row - 1]:
-            starts[n_starts] = row
-            n_starts += 1
-    starts[n_starts] = len(values)
-    starts = starts[: n_starts + 1]
-    cuts, counts, n_cuts, last = np.empty(len(borders)), np.zeros((len(borders) + 1, size)), 0, 0
-    for border in borders:
-        right = min(max(np.searchsorted(starts, border), 1), n_starts)
-        place = right - 1 if border - starts[right - 1] < starts[right] - border else right
-        if last < place < n_starts:
-            low, high = values[starts[place] - 1], values[starts[place]]
-            middle = low + (high - low) / 2
-            # Between neighbouring floats the middle rounds to one of them; a cut belongs to its left side.
-            cuts[n_cuts] = middle if middle < high else low
-            for row in range(starts[last], starts[place]):
-                counts[n_cuts, np.uint64(classes[row])] += 1.0
-            n_cuts, last = n_cuts + 1, place
-    for row in range(starts[last], len(values)):
-        counts[n_cuts, np.uint64(classes[row])] += 1.0
-    return cuts[:n_cuts], counts[: n_cuts + 1]
+    starts = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1], [True]]))  # of equal values, and the end
+    right = np.clip(np.searchsorted(starts, borders), 1, len(starts) - 1)
+    places = np.where(borders - starts[right - 1] < starts[right] - borders, right - 1, right)
+    edges = starts[np.unique(places[(places > 0) & (places < len(starts) - 1)])]
+    low, high = values[edges - 1], values[edges]
+    middle = low + (high - low) / 2
+    interval = np.repeat(np.arange(len(edges) + 1), np.diff(edges, prepend=0, append=len(values)))
+    counts = np.bincount(interval * size + classes, minlength=(len(edges) + 1) * size).reshape(-1, size)
+    # Between neighbouring floats the middle rounds to one of them; a cut belongs to its left side.
+    return np.where(middle < high, middle, low), counts.astype(float)
 
 
 def _owners(counts: FloatArray, places: IntArray) -> IntArray:

@@ -146,7 +146,7 @@ def codes_in_order(inputs: Inputs) -> tuple[FloatArray, IntArray]:
     return np.take_along_axis(by_code, order, axis=1), order.astype(np.int32)
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def in_roles(
     ascending: FloatArray, order: IntArray, marks: IntArray, size: int
 ) -> tuple[FloatArray, IntArray, FloatArray, IntArray]:
