@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
-import numba
 import numpy as np
 
 from unbraid.base.arguments import check_choice
@@ -146,7 +145,6 @@ def codes_in_order(inputs: Inputs) -> tuple[FloatArray, IntArray]:
     return np.take_along_axis(by_code, order, axis=1), order.astype(np.int32)
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
 def in_roles(
     ascending: FloatArray, order: IntArray, marks: IntArray, size: int
 ) -> tuple[FloatArray, IntArray, FloatArray, IntArray]:
@@ -159,18 +157,9 @@ def in_roles(
             else -1.
         size: number of levels.
     """
-    # Room for all, and every row is written to both sides, of which one at most keeps it: branches would be guessed
-    # wrongly half of the time.
-    train, test = np.empty(len(order) + 1), np.empty(len(order) + 1)
-    learnt, true = np.empty(len(order) + 1, dtype=np.int64), np.empty(len(order) + 1, dtype=np.int64)
-    n_train, n_test = 0, 0
-    for place in range(len(order)):
-        mark, value = marks[np.uint64(order[place])], ascending[place]
-        train[n_train], learnt[n_train] = value, mark
-        test[n_test], true[n_test] = value, mark - size
-        n_train += (mark >= 0) & (mark < size)
-        n_test += mark >= size
-    return train[:n_train], learnt[:n_train], test[:n_test], true[:n_test]
+    in_order = marks[order].astype(np.int64)
+    train, test = np.flatnonzero((in_order >= 0) & (in_order < size)), np.flatnonzero(in_order >= size)
+    return ascending[train], in_order[train], ascending[test], in_order[test] - size
 
 
 @of_codes
