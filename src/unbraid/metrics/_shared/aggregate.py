@@ -25,6 +25,7 @@ TABLE = 4_000_000  # numbers in such a table at most
 SHARPEST = 1e-8  # narrower posteriors, against the spread of the means, are widened to this
 NARROWEST = 1e-100  # posteriors are widened to this where the means do not differ
 MOST_LOG_VARIANCE = 460  # of a deviation of 1e100
+DEPTH, SIDE, FROM, TO = range(4)  # of a panel that is waiting: halvings, left or right half, rows that it looks at
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,27 +81,13 @@ def panels(means: FloatArray, scales: FloatArray, slices: IntArray, n_slices: in
     sizes[0] = len(means)
     low, high = float((means - REACH * scales).min()), float((means + REACH * scales).max())
     bare = np.empty((0, 0, 0))
-    spans = np.empty(
-        (_walk(means, scales, slices, low, high, low, high, np.empty((0, 2)), bare, _halves(), _legendre()[0]), 2)
-    )
-    _walk(means, scales, slices, low, high, low, high, spans, bare, _halves(), _legendre()[0])
+    spans = np.empty((_walk(means, scales, slices, low, high, low, high, np.empty((0, 2)), bare), 2))
+    _walk(means, scales, slices, low, high, low, high, spans, bare)
     step = max(1, TABLE // (n_slices * (SUBSTEPS + 1)))
     for first in range(0, len(spans), step):
         part = spans[first : first + step]
         densities = np.zeros((n_slices, len(part), NODES))
-        _walk(
-            means,
-            scales,
-            slices,
-            low,
-            high,
-            part[0, 0],
-            part[-1, 1],
-            np.empty((0, 2)),
-            densities,
-            _halves(),
-            _legendre()[0],
-        )
+        _walk(means, scales, slices, low, high, part[0, 0], part[-1, 1], np.empty((0, 2)), densities)
         yield DensityPanels(
             part[:, 0].copy(),
             part[:, 1] - part[:, 0],
@@ -110,12 +97,16 @@ def panels(means: FloatArray, scales: FloatArray, slices: IntArray, n_slices: in
 
 def log_ratio_moments(part: DensityPanels) -> FloatArray:
     """(n_slices, 2) integrals of p_v log(p_v / p) and p_v log(p_v / p)^2 over these panels; for slice 0, with log p."""
-    return _log_ratio_moments(part.densities, part.widths, _legendre()[1])
+    totals = np.zeros((len(part.densities), 2))
+    _log_ratio_moments(part.densities, part.widths, _legendre()[1], totals)
+    return totals
 
 
 def log_ratio_table(part: DensityPanels, largest: FloatArray) -> FloatArray:
     """(n_slices, n_panels, SUBSTEPS + 1) log(p_v / p), at most `largest`, at even steps; for slice 0, log p."""
-    return _log_table(part.densities, _refinement(), largest)
+    table = np.zeros((*part.densities.shape[:2], SUBSTEPS + 1))
+    _log_table(part.densities, _refinement(), largest, table, np.empty(SUBSTEPS + 1))
+    return table
 
 
 def look_up(values: FloatArray, part: DensityPanels, table: FloatArray) -> FloatArray:
@@ -127,7 +118,11 @@ def look_up(values: FloatArray, part: DensityPanels, table: FloatArray) -> Float
 
 def sum_up(values: FloatArray, part: DensityPanels, table: FloatArray) -> FloatArray:
     """(n_slices, 2) sums of interpolated table entries and of their squares at `values` (n_slices, n_samples)."""
-    return _sum_up(values, part.lefts, part.widths, _guide(part), table)
+    guide, sums, interpolated = _guide(part), np.empty((len(table), 2)), np.empty(values.shape[1])
+    for piece in range(len(table)):
+        _look_up(values[piece], part.lefts, part.widths, guide, table[piece], interpolated)
+        sums[piece] = interpolated.sum(), np.square(interpolated).sum()
+    return sums
 
 
 @cache
@@ -166,7 +161,6 @@ def _guide(part: DensityPanels) -> IntArray:
     return np.clip(np.searchsorted(part.lefts, middles, side="right") - 1, 0, len(part.lefts) - 1)
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _walk(
     means: FloatArray,
     scales: FloatArray,
@@ -177,50 +171,62 @@ def _walk(
     stop: float,
     spans: FloatArray,
     densities: FloatArray,
-    halves: FloatArray,
-    nodes: FloatArray,
 ) -> int:
     """Visit the final panels within [start, stop] in order, note their ends and densities, and count them."""
-    n_rows = len(slices)
+    deepest = 4 + int(np.ceil(np.log2(max((high - low) / (PANEL * scales.min()), 1.0))))
+    n_slices = max(len(densities), 1)
+    ends, stack = np.zeros((2, 2 * deepest)), np.zeros((4, 2 * deepest), dtype=np.int64)
+    ends[:, 0], stack[TO, 0] = (low, high), len(slices)
+    waiting = np.arange(2 * len(slices), dtype=np.int32)
+    values, present = np.zeros((deepest, n_slices, NODES)), np.zeros((deepest, n_slices), dtype=bool)
+    return _visit(
+        means, scales, slices, start, stop, spans, densities, _halves(), _legendre()[0],
+        ends, stack, waiting, values, present, np.zeros(deepest, dtype=bool), np.empty(NODES),
+    )  # fmt: skip
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _visit(
+    means: FloatArray,
+    scales: FloatArray,
+    slices: IntArray,
+    start: float,
+    stop: float,
+    spans: FloatArray,
+    densities: FloatArray,
+    halves: FloatArray,
+    nodes: FloatArray,
+    ends: FloatArray,
+    stack: IntArray,
+    waiting: IntArray,
+    values: FloatArray,
+    present: BoolArray,
+    reached: BoolArray,
+    bump: FloatArray,
+) -> int:
+    """`_walk`, with room for the panels that are begun.
+
+    `waiting` are rows not yet wide against the panel: those of a panel lie behind those of its parent.
+    """
     n_slices = len(densities)
     with_densities = n_slices > 0
-    narrowest = scales[0]
-    for row in range(n_rows):
-        narrowest = min(narrowest, scales[row])
-    deepest = 4 + int(np.ceil(np.log2(max((high - low) / (PANEL * narrowest), 1.0))))
-
-    values = np.zeros((deepest, max(n_slices, 1), NODES))
-    present = np.zeros((deepest, max(n_slices, 1)), dtype=np.bool_)
-    reached = np.zeros(deepest, dtype=np.bool_)
-    # Rows not yet wide against the panel: those of a panel lie behind those of its parent.
-    waiting = np.empty(2 * n_rows, dtype=np.int32)
-    for row in range(n_rows):
-        waiting[row] = row
-    bump = np.empty(NODES)
-
-    lefts, rights = np.empty(2 * deepest), np.empty(2 * deepest)
-    depths, sides = np.zeros(2 * deepest, dtype=np.int64), np.zeros(2 * deepest, dtype=np.int64)
-    froms, tos = np.zeros(2 * deepest, dtype=np.int64), np.zeros(2 * deepest, dtype=np.int64)
-    lefts[0], rights[0], tos[0] = low, high, n_rows
     height, n_panels = 1, 0
     while height > 0:
         height -= 1
-        left, right, depth = lefts[height], rights[height], depths[height]
+        left, right, depth = ends[0, height], ends[1, height], stack[DEPTH, height]
         if right <= start or left >= stop:
             continue
         width, middle = right - left, 0.5 * (left + right)
         reached[depth] = depth > 0 and reached[depth - 1]
         if with_densities:
-            _inherit(values, present, depth, halves[sides[height]])
-        # Views of arrays are counted, which takes longer than what is added: none is made for each row.
-        into, filled = values[depth], present[depth]
-        first = last = tos[height]
-        if last + (tos[height] - froms[height]) > len(waiting):
+            _inherit(values, present, depth, halves, stack[SIDE, height])
+        first = last = stack[TO, height]
+        if last + (first - stack[FROM, height]) > len(waiting):
             longer = np.empty(2 * len(waiting), dtype=np.int32)
             for position in range(last):
                 longer[position] = waiting[position]
             waiting = longer
-        for position in range(froms[height], tos[height]):
+        for position in range(stack[FROM, height], first):
             row = waiting[position]
             mean, scale = means[row], scales[row]
             if mean + REACH * scale <= left or mean - REACH * scale >= right:
@@ -232,7 +238,7 @@ def _walk(
             reached[depth] = True
             if with_densities:
                 _bump((middle - mean) / scale, 0.5 * width / scale, 1.0 / float(scale), nodes, bump)
-                _add(into, filled, bump, slices, row)
+                _add(values, present, depth, bump, slices, row)
         if last == first and reached[depth]:
             if len(spans) > 0:
                 spans[n_panels, 0], spans[n_panels, 1] = left, right
@@ -245,10 +251,10 @@ def _walk(
         if last == first:
             continue
         for side in (1, 0):
-            lefts[height] = middle if side else left
-            rights[height] = right if side else middle
-            depths[height], sides[height] = depth + 1, side
-            froms[height], tos[height] = first, last
+            ends[0, height] = middle if side else left
+            ends[1, height] = right if side else middle
+            stack[DEPTH, height], stack[SIDE, height] = depth + 1, side
+            stack[FROM, height], stack[TO, height] = first, last
             height += 1
     return n_panels
 
@@ -275,35 +281,34 @@ def _bump(centre: float, half_width: float, height: float, nodes: FloatArray, bu
 
 
 @register_jitable
-def _inherit(values: FloatArray, present: BoolArray, depth: int, half: FloatArray) -> None:
+def _inherit(values: FloatArray, present: BoolArray, depth: int, halves: FloatArray, side: int) -> None:
     for piece in range(values.shape[1]):
         present[depth, piece] = depth > 0 and present[depth - 1, piece]
         if present[depth, piece]:
-            values[depth, piece] = 0.0
+            for target in range(NODES):
+                values[depth, piece, target] = 0.0
             for node in range(NODES):
                 value = values[depth - 1, piece, node]
                 for target in range(NODES):
-                    values[depth, piece, target] += value * half[node, target]
+                    values[depth, piece, target] += value * halves[side, node, target]
 
 
 @register_jitable
-def _add(values: FloatArray, present: BoolArray, bump: FloatArray, slices: IntArray, row: int) -> None:
+def _add(values: FloatArray, present: BoolArray, depth: int, bump: FloatArray, slices: IntArray, row: int) -> None:
     """Add to slice 0 and to each of those of the row that is not -1."""
     for group in range(-1, slices.shape[1]):
         piece = slices[row, group] if group >= 0 else 0
         if piece < 0:
             continue
-        if not present[piece]:
-            present[piece] = True
-            values[piece] = 0.0
+        kept = 1.0 if present[depth, piece] else 0.0
+        present[depth, piece] = True
         for node in range(NODES):
-            values[piece, node] += bump[node]
+            values[depth, piece, node] = kept * values[depth, piece, node] + bump[node]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _log_ratio_moments(densities: FloatArray, widths: FloatArray, weights: FloatArray) -> FloatArray:
+def _log_ratio_moments(densities: FloatArray, widths: FloatArray, weights: FloatArray, totals: FloatArray) -> None:
     n_slices, n_panels, n_nodes = densities.shape
-    totals = np.zeros((n_slices, 2))
     for panel in range(n_panels):
         for node in range(n_nodes):
             whole = densities[0, panel, node]
@@ -318,20 +323,20 @@ def _log_ratio_moments(densities: FloatArray, widths: FloatArray, weights: Float
                     log_ratio = np.log(density) - log_whole
                     totals[piece, 0] += weight * density * log_ratio
                     totals[piece, 1] += weight * density * log_ratio * log_ratio
-    return totals
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _log_table(densities: FloatArray, refinement: FloatArray, largest: FloatArray) -> FloatArray:
+def _log_table(
+    densities: FloatArray, refinement: FloatArray, largest: FloatArray, table: FloatArray, fine: FloatArray
+) -> None:
     n_slices, n_panels, n_nodes = densities.shape
     n_points = refinement.shape[1]
-    table = np.zeros((n_slices, n_panels, n_points))
-    fine = np.empty(n_points)
     for panel in range(n_panels):
         for piece in range(n_slices):
             if _highest(densities, piece, panel) <= 0.0:
                 continue
-            fine[:] = 0.0
+            for point in range(n_points):
+                fine[point] = 0.0
             for node in range(n_nodes):
                 density = densities[piece, panel, node]
                 for point in range(n_points):
@@ -343,7 +348,6 @@ def _log_table(densities: FloatArray, refinement: FloatArray, largest: FloatArra
                 for point in range(n_points):
                     ratio = table[piece, panel, point] - table[0, panel, point]
                     table[piece, panel, point] = min(ratio, largest[piece])
-    return table
 
 
 @register_jitable
@@ -382,17 +386,3 @@ def _look_up(
         outer = x * a * b * table[panel, cell + 3] - a * b * c * table[panel, cell]
         inner = b * c * table[panel, cell + 1] - a * c * table[panel, cell + 2]
         out[index] = (outer + 3.0 * x * inner) / 6.0
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _sum_up(
-    values: FloatArray, lefts: FloatArray, widths: FloatArray, guide: IntArray, table: FloatArray
-) -> FloatArray:
-    sums = np.zeros((len(table), 2))
-    interpolated = np.empty(values.shape[1])
-    for piece in range(len(table)):
-        _look_up(values[piece], lefts, widths, guide, table[piece], interpolated)
-        for value in interpolated:
-            sums[piece, 0] += value
-            sums[piece, 1] += value * value
-    return sums
