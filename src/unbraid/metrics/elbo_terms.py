@@ -252,7 +252,9 @@ def _log_aggregate(samples: FloatArray, log_own: FloatArray, means: FloatArray, 
 
     def of_part(first: int, _: threading.Event) -> FloatArray:
         part = slice(first, first + AT_ONCE)
-        return _log_sum(samples[part], own[part], centres, precisions, heights, bounds, tops)
+        part_logs = np.empty(len(samples[part]))
+        _log_sum(samples[part], own[part], centres, precisions, heights, bounds, tops, np.empty(BLOCK), part_logs)
+        return part_logs
 
     for first, part_logs in map_ordered(of_part, range(0, len(samples), AT_ONCE)):
         logs[first : first + AT_ONCE] = part_logs
@@ -283,11 +285,11 @@ def _log_sum(
     heights: FloatArray,
     bounds: FloatArray,
     tops: FloatArray,
-) -> FloatArray:
-    """(len(samples),) log of the sum of the Gaussians of all rows, without their factor (2 pi)^(-n_codes / 2)."""
-    n_blocks, n_codes, n_rows = centres.shape
-    logs = np.empty(len(samples))
-    terms = np.empty(n_rows)
+    terms: FloatArray,
+    logs: FloatArray,
+) -> None:
+    """Into `logs` go those of the sum of the Gaussians of all rows, without their factor (2 pi)^(-n_codes / 2)."""
+    n_blocks, n_codes, _ = centres.shape
     for index in range(len(samples)):
         largest, total, negligible = log_own[index], 0.0, log_own[index] - NEGLIGIBLE
         for block in range(n_blocks):
@@ -306,7 +308,6 @@ def _log_sum(
                 largest = highest
             total += _sum_of_powers(terms, largest)
         logs[index] = largest + np.log(total)
-    return logs
 
 
 # Whole arrays and which part of them: views of parts are counted, which takes longer than the arithmetic.

@@ -126,64 +126,50 @@ def irs_of_noise(inputs: Inputs) -> Noise:
 
 def _by_level(active: FloatArray, groups: IntArray, quantile: float) -> FloatArray:
     """(n_codes, n_factors) quantile of the deviation at one level of a factor, averaged over levels."""
-    by_code, by_factor = np.ascontiguousarray(active.T), np.ascontiguousarray(groups.T, dtype=np.int64)
-    return _deviations(by_code, by_factor, quantile)
+    by_code, deviations = np.ascontiguousarray(active.T), np.empty((active.shape[1], groups.shape[1]))
+    for factor, column in enumerate(groups.T):
+        counts = np.bincount(column)
+        ends = np.cumsum(counts[counts > 0])
+        order, heap = np.argsort(column, kind="stable"), np.empty(len(column))
+        _deviations(by_code, order, ends, quantile, heap, deviations[:, factor])
+    return deviations
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _deviations(by_code: FloatArray, by_factor: IntArray, quantile: float) -> FloatArray:
-    """`_by_level` of codes and factors that lie in rows; of each level a heap keeps the largest deviations."""
-    (n_codes, n_samples), n_factors = by_code.shape, len(by_factor)
-    deviations, order = np.zeros((n_codes, n_factors)), np.empty(n_samples, dtype=np.int64)
-    for factor in range(n_factors):
-        groups = by_factor[factor]
-        last, n_groups = 0, 0
-        for row in range(n_samples):
-            last = max(last, groups[row])
-        ends, place = np.zeros(last + 2, dtype=np.int64), np.empty(last + 1, dtype=np.int64)
-        for row in range(n_samples):
-            ends[groups[row] + 1] += 1
-        for group in range(last + 1):
-            n_groups += ends[group + 1] > 0
-            place[group] = ends[group]
-            ends[group + 1] += ends[group]
-        for row in range(n_samples):
-            order[place[groups[row]]] = row
-            place[groups[row]] += 1
-        most = 2
-        for group in range(len(ends) - 1):
-            count = ends[group + 1] - ends[group]
-            most = max(most, count - int(quantile * (count - 1)))
-        heap = np.empty(most)
-        for code in range(n_codes):
-            values, total = by_code[code], 0.0
-            for group in range(len(ends) - 1):
-                first, count = ends[group], ends[group + 1] - ends[group]
-                if count == 0:
-                    continue
-                mean = 0.0
-                for k in range(first, first + count):
-                    mean += values[order[k]]
-                mean /= count
-                at = quantile * (count - 1)
-                low = min(int(at), count - 1)
-                n_largest = count - low  # the largest, of which the least is wanted and the one above
-                for k in range(n_largest):
-                    heap[k] = abs(values[order[first + k]] - mean)
-                for k in range(n_largest // 2 - 1, -1, -1):
-                    _sift(heap, k, n_largest)
-                for k in range(first + n_largest, first + count):
-                    away = abs(values[order[k]] - mean)
-                    if away > heap[0]:
-                        heap[0] = away
-                        _sift(heap, 0, n_largest)
-                least = heap[0]
-                above = least
-                if n_largest > 1:
-                    above = heap[1] if n_largest == 2 else min(heap[1], heap[2])
-                total += least + (at - low) * (above - least)
-            deviations[code, factor] = total / n_groups
-    return deviations
+def _deviations(
+    by_code: FloatArray, order: IntArray, ends: IntArray, quantile: float, heap: FloatArray, deviations: FloatArray
+) -> None:
+    """`_by_level` of one factor, whose rows, level by level in `order`, end at `ends`.
+
+    Of each level a heap keeps the largest deviations.
+    """
+    for code in range(len(by_code)):
+        total, first = 0.0, 0
+        for group in range(len(ends)):
+            count = ends[group] - first
+            mean = 0.0
+            for k in range(first, first + count):
+                mean += by_code[code, order[k]]
+            mean /= count
+            at = quantile * (count - 1)
+            low = min(int(at), count - 1)
+            n_largest = count - low  # the largest, of which the least is wanted and the one above
+            for k in range(n_largest):
+                heap[k] = abs(by_code[code, order[first + k]] - mean)
+            for k in range(n_largest // 2 - 1, -1, -1):
+                _sift(heap, k, n_largest)
+            for k in range(first + n_largest, first + count):
+                away = abs(by_code[code, order[k]] - mean)
+                if away > heap[0]:
+                    heap[0] = away
+                    _sift(heap, 0, n_largest)
+            least = heap[0]
+            above = least
+            if n_largest > 1:
+                above = heap[1] if n_largest == 2 else min(heap[1], heap[2])
+            total += least + (at - low) * (above - least)
+            first = ends[group]
+        deviations[code] = total / len(ends)
 
 
 @register_jitable

@@ -9,7 +9,7 @@ import numpy as np
 from numba.extending import register_jitable
 
 from unbraid.base.types import FloatArray
-from unbraid.metrics._solvers.lasso import CONVERGED, lasso_path
+from unbraid.metrics._solvers.lasso import CONVERGED, State, fill_path
 
 N_PENALTIES = 100
 SMALLEST_PENALTY = 1e-3  # of the one at which all weights vanish
@@ -280,9 +280,16 @@ def _solve(system: FloatArray, right: FloatArray) -> bool:
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def separate(gram: FloatArray, cross: FloatArray, penalty: float) -> tuple[FloatArray, bool]:
     """Weights (n_inputs, n_targets) of one lasso per target, and whether all have converged."""
-    weights, penalties, converged = np.zeros(cross.shape), np.array([penalty]), True
-    for target in range(cross.shape[1]):
-        path, missed = lasso_path(gram, cross[:, target].copy(), penalties)
-        weights[:, target] = path[0]
+    n_inputs, n_targets = cross.shape
+    weights, penalties, converged = np.zeros((n_inputs, n_targets)), np.full(1, penalty), True
+    for target in range(n_targets):
+        state = State(
+            np.zeros(n_inputs), np.zeros(n_inputs), np.zeros(n_inputs, dtype=np.bool_),
+            np.zeros(n_inputs, dtype=np.int64), np.zeros((n_inputs, n_inputs)), np.zeros(n_inputs), np.zeros(n_inputs),
+        )  # fmt: skip
+        path, missed = np.zeros((1, n_inputs)), np.zeros(1)
+        fill_path(gram, cross[:, target].copy(), penalties, state, np.zeros(n_inputs), path, missed)
+        for one in range(n_inputs):
+            weights[one, target] = path[0, one]
         converged &= missed[0] <= CONVERGED
     return weights, converged

@@ -20,7 +20,7 @@ CONVERGED = 1e-9  # of the greatest moment: what misses them by more has not con
 SINGULAR = 1e-12  # share of a code's variance that the others leave unexplained, below which it is their combination
 
 
-class _State(NamedTuple):
+class State(NamedTuple):
     weights: FloatArray  # (n_codes,)
     signs: FloatArray  # (n_codes,) of the weights; 0 outside
     inside: BoolArray  # (n_codes,)
@@ -30,7 +30,6 @@ class _State(NamedTuple):
     rest: FloatArray  # (n_codes,) the same
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
 def lasso_path(gram: FloatArray, moments: FloatArray, penalties: FloatArray) -> tuple[FloatArray, FloatArray]:
     """(n_penalties, n_codes) minimisers of mean squared error / 2 + penalty * sum of absolute weights.
 
@@ -41,15 +40,29 @@ def lasso_path(gram: FloatArray, moments: FloatArray, penalties: FloatArray) -> 
     """
     n_codes = len(moments)
     path, missed = np.zeros((len(penalties), n_codes)), np.zeros(len(penalties))
-    state = _State(
-        np.zeros(n_codes), np.zeros(n_codes), np.zeros(n_codes, dtype=np.bool_), np.zeros(n_codes, dtype=np.int64),
-        np.zeros((n_codes, n_codes)), np.zeros(n_codes), np.zeros(n_codes),
-    )  # fmt: skip
-    slopes, size, greatest = np.empty(n_codes), START, 0.0
+    weights, signs, solved, rest, slopes = np.zeros((5, n_codes))
+    members, inside = np.zeros(n_codes, dtype=np.int64), np.zeros(n_codes, dtype=np.bool_)
+    state = State(weights, signs, inside, members, np.zeros((n_codes, n_codes)), solved, rest)
+    fill_path(gram, moments, penalties, state, slopes, path, missed)
+    return path, missed
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def fill_path(
+    gram: FloatArray,
+    moments: FloatArray,
+    penalties: FloatArray,
+    state: State,
+    slopes: FloatArray,
+    path: FloatArray,
+    missed: FloatArray,
+) -> None:
+    """`lasso_path` into its two arrays, which hold 0 before, as does the state."""
+    n_codes, size, greatest = len(moments), START, 0.0
     for code in range(n_codes):
         greatest = max(greatest, abs(moments[code]))
     if greatest == 0.0:
-        return path, missed
+        return
     for index in range(len(penalties)):
         penalty = penalties[index]
         entrant, known = -1, False
@@ -74,7 +87,6 @@ def lasso_path(gram: FloatArray, moments: FloatArray, penalties: FloatArray) -> 
             off = slopes[code] - penalty * state.signs[code]
             missed[index] = max(missed[index], abs(off) if state.inside[code] else abs(off) - penalty)
         missed[index] /= greatest
-    return path, missed
 
 
 def lasso_paths(gram: FloatArray, moments: FloatArray, penalties: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -87,7 +99,7 @@ def lasso_paths(gram: FloatArray, moments: FloatArray, penalties: FloatArray) ->
 
 
 @register_jitable
-def _towards_optimum(gram: FloatArray, moments: FloatArray, penalty: float, state: _State, size: int) -> int:
+def _towards_optimum(gram: FloatArray, moments: FloatArray, penalty: float, state: State, size: int) -> int:
     """Move the members to their optimum, or until the first of them reaches 0: its place, else -1."""
     members, solved, rest = state.members, state.solved, state.rest
     for place in range(size):
@@ -118,7 +130,7 @@ def _towards_optimum(gram: FloatArray, moments: FloatArray, penalty: float, stat
 
 
 @register_jitable
-def _steepest(gram: FloatArray, moments: FloatArray, state: _State, size: int, slopes: FloatArray, least: float) -> int:
+def _steepest(gram: FloatArray, moments: FloatArray, state: State, size: int, slopes: FloatArray, least: float) -> int:
     """The code outside of greatest slope, if this is above `least`, else -1; `slopes` is brought up to date."""
     for code in range(len(slopes)):
         slopes[code] = moments[code]
@@ -134,7 +146,7 @@ def _steepest(gram: FloatArray, moments: FloatArray, state: _State, size: int, s
 
 
 @register_jitable
-def _enter(gram: FloatArray, state: _State, size: int, code: int, sign: float) -> int:
+def _enter(gram: FloatArray, state: State, size: int, code: int, sign: float) -> int:
     """Make a code a member; where it is a combination of the members, one of them makes room. The new size."""
     combination, spare = state.solved, _combine(gram, state, size, code)
     if spare <= SINGULAR * gram[code, code]:
@@ -164,7 +176,7 @@ def _enter(gram: FloatArray, state: _State, size: int, code: int, sign: float) -
 
 
 @register_jitable
-def _combine(gram: FloatArray, state: _State, size: int, code: int) -> float:
+def _combine(gram: FloatArray, state: State, size: int, code: int) -> float:
     """Into `solved` the weights by which the members come nearest to a code; the variance that this leaves."""
     spare = gram[code, code]
     for place in range(size):
@@ -176,8 +188,8 @@ def _combine(gram: FloatArray, state: _State, size: int, code: int) -> float:
     return spare
 
 
-@register_jitable
-def _leave(state: _State, size: int, place: int) -> int:
+@numba.njit(nogil=True, error_model="numpy")  # of its own, for it is called at two depths
+def _leave(state: State, size: int, place: int) -> int:
     """Take out the member at this place, of weight 0. The new size."""
     code, last, column = state.members[place], size - 1, state.rest
     state.weights[code] = state.signs[code] = 0.0
