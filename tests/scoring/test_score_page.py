@@ -21,8 +21,9 @@ from unbraid.metrics._shared.chance import Noise
 from unbraid.metrics.d_lsbd import d_lsbd
 from unbraid.scoring import score_page as card_page
 from unbraid.scoring.card import Scored, load_beside
+from unbraid.scoring.diagnosis import CodeDiagnosis, Diagnosis, FactorDiagnosis
 from unbraid.scoring.score_page_content import MOST_CODES, dead_codes, description, number_text
-from unbraid.scoring.score_page_figures import hinton_figures, latents_figure
+from unbraid.scoring.score_page_figures import PICTURED_FACTORS, answer_figures, hinton_figures, latents_figure
 from unbraid.show.html import render
 
 FACTORS = grid_factors(6)
@@ -88,9 +89,11 @@ def own(**changes: object) -> Metric:
 
 def card_of(codes: FloatArray, factors: FloatArray, **arguments: object) -> ScoreCard:
     card = score(codes, factors, metrics="mig", **arguments)  # pyright: ignore[reportArgumentType]
-    result = trees(card.representation.codes, card.representation.factors)
+    result, diagnosis = trees(card.representation.codes, card.representation.factors), card.diagnosis
+    assert diagnosis is not None
     return replace(
         card,
+        diagnosing=lambda: diagnosis,
         scored={**card.scored, "my:trees": Scored(own(), result, 0.1, chance=Noise(0.1))},
         skipped={"x": "no <grid> here"},
     )
@@ -109,8 +112,8 @@ def html(card: ScoreCard) -> str:
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """For what is about words and numbers alone: figures take most of a page's time."""
-    for name in ("hinton_figures", "scatter_figures"):
-        monkeypatch.setattr(card_page, name, lambda *_: [])
+    for name in ("hinton_figures", "answer_figures"):
+        monkeypatch.setattr(card_page, name, lambda *_: {})
     monkeypatch.setattr(card_page, "latents_figure", lambda *_: None)
 
 
@@ -181,7 +184,7 @@ def test_every_score_is_there_with_direction_range_meaning_and_blind_spot(html: 
         assert f"Limitations: {scored.metric.limitations}" in text
         assert scored.metric.source in text
     assert "↑ higher 0 to 1" in text
-    assert "± 0.062 disentanglement" in text
+    assert "my:trees disentanglement 0.500 ± 0.062" in text
     assert "completeness 0.125" in text
     assert "factor value accuracy shape left out 0.500 size 0.250 0.500 hue 0.250 0.500" in text
     assert "factor <0> left out & noted" in text
@@ -201,7 +204,7 @@ def test_metrics_that_are_skipped_for_one_reason_share_its_row(card: ScoreCard) 
 @pytest.mark.parametrize("name", sorted(METRICS))
 def test_any_metric_of_the_table_may_be_skipped(name: str, card: ScoreCard) -> None:
     text = words(table(replace(card, skipped={name: "because"})))
-    assert f"{name} {METRICS[name].title} – not defined here: because" in text
+    assert f"{name} {METRICS[name].title} not defined here: because" in text
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -231,16 +234,6 @@ def test_the_bar_runs_from_nought_or_the_low_end_to_the_score(card, value, span,
     scored = Scored(own(range=span), result, 0.0)
     content = page_content(replace(card, scored={"t": scored}))
     assert content["groups"][0]["rows"][0]["bar"] == expected
-
-
-@pytest.mark.usefixtures("undrawn")
-def test_the_alignment_table_names_codes_shares_and_disagreement(card: ScoreCard) -> None:
-    rows = page_content(card)["alignment"]["rows"]
-    importance = card["my:trees"].importance
-    assert [row["own"][0]["text"] for row in rows] == ["code 1", "code 2", "none"]
-    last = rows[0]["choices"][-1]
-    assert (last["text"], last["differs"]) == ("code 3", True)
-    assert last["share"] == f"{100 * importance[3, 0] / importance[:, 0].sum():.0f} %"
 
 
 def test_equal_matrices_are_drawn_once_and_named_together(card: ScoreCard) -> None:
@@ -273,7 +266,9 @@ def test_the_codes_table_has_the_value_of_each_code(card: ScoreCard) -> None:
     content = page_content(card)
     assert content["code_metrics"] == ["my:trees"]
     assert [code["scores"] for code in content["codes"]] == [["0.000"], ["0.125"], ["0.250"], ["0.375"]]
-    assert [code["factors"] for code in content["codes"]] == [[], ["shape"], ["size"], []]
+    diagnosis = card.diagnosis
+    assert diagnosis is not None
+    assert [code["factors"] for code in content["codes"]] == [list(each.factors) for each in diagnosis.codes.values()]
 
 
 def test_the_same_card_gives_the_same_page(card: ScoreCard, html: str) -> None:
@@ -329,20 +324,6 @@ def test_codes_are_called_by_their_names_in_the_card_its_file_and_its_page(tmp_p
     text = words(page(card))
     assert "unit a" in text
     assert not re.search(r"\bcode \d", text)
-
-
-@pytest.mark.usefixtures("undrawn")
-def test_without_matrices_the_page_says_nothing_about_alignment(card: ScoreCard) -> None:
-    bare = replace(card, scored={"n": Scored(own(headline="score"), _Score(0.5), 0.0)})
-    html = page(bare)
-    Reader(html)
-    assert 'id="alignment"' not in html
-    assert "Hinton" not in html
-
-
-@dataclass(frozen=True)
-class _Score:
-    score: float
 
 
 def test_many_samples_do_not_make_a_large_page() -> None:
@@ -466,6 +447,7 @@ def test_a_saved_card_has_the_page_that_it_had(tmp_path: Path) -> None:
     card = replace(made, scored=scored, path="x.npz", held_out="hue > 3", chosen_factors=("shape", "size", "hue"))
     card.save(tmp_path / "scores.json")
     kept = ScoreCard.load(tmp_path / "scores.json", card.representation)
+    assert kept.diagnosis == card.diagnosis
     assert kept.to_dict() == card.to_dict()
     content = page_content(kept)
     assert _same(content, page_content(card))
@@ -534,7 +516,7 @@ def test_saved_scores_alone_have_a_page_without_figures_of_samples(finite: Score
     assert number_text(finite.scored["mig"].headline) in text
     assert "my:trees" in text
     assert html.count("Hinton diagram of the") == 2
-    assert f"samples {len(FACTORS)}" in text
+    assert f"{len(FACTORS)} samples, 4 codes, 3 factors" in text
     for absent in ("scatter", "latents", "codes", "symmetry"):
         assert f'id="{absent}"' not in html
 
@@ -641,3 +623,60 @@ def test_entries_far_below_the_largest_of_a_matrix_are_zero() -> None:
     assert [numbers[0] for _, numbers in rows[:3]] == ["0.541", "0.000", "0.000"]
     small = [{**found[0], "matrix": np.full(shape, 8.37e-5)}]
     assert hinton_figures(card.contents(), small, [], np.array([], dtype=int))[0]["rows"][0][1][0] == "8.37e−05"
+
+
+def test_the_picture_of_a_factor_is_that_of_its_kind() -> None:
+    rng = np.random.default_rng(0)
+    factors = np.column_stack([rng.integers(0, 5, (200, 7)), rng.random(200) * 2 * np.pi])
+    codes = rng.standard_normal((200, 6))
+    codes[:, 5] = 0.3 * factors[:, 6]
+    names = ("own", "shared", "copied", "linear", "curved", "shape", "absent", "angle")
+    kinds = ("ordinal",) * 5 + ("categorical", "ordinal", "cyclic")
+    said = (
+        FactorDiagnosis("own code", (2,)), FactorDiagnosis("shared code", (2,)), FactorDiagnosis("copied", (0, 3)),
+        FactorDiagnosis("spread", (0, 1, 4), mixture="linear"), FactorDiagnosis("spread", (0, 1, 4), mixture="curved"),
+        FactorDiagnosis("spread", (0, 1), mixture="linear"), FactorDiagnosis("absent"),
+        FactorDiagnosis("circle", (1, 4)),
+    )  # fmt: skip
+    shares = {0: {"curved": 0.2}, 1: {"curved": 0.3}, 4: {"curved": 0.6}}
+    known = {code: CodeDiagnosis("several factors", shares.get(code, {})) for code in range(6)}
+    card = {
+        "representation": Representation(codes, factors, kinds=kinds, names=names),
+        "diagnosis": Diagnosis(dict(zip(names, said, strict=True)), known, 200, 6),
+    }
+    labels = {
+        name: re.findall('aria-label="([^"]*)"', picture)
+        for name, picture in answer_figures(card, np.array([3])).items()
+    }
+    assert labels == {
+        "own": ["code 2 against own"],
+        "shared": ["code 2 against shared"],
+        "copied": ["code 0 against code 3, coloured by copied"],
+        "linear": ["linear fit against linear"],
+        "curved": ["code 4 against code 1, coloured by curved"],
+        "shape": ["code 0 against code 1, coloured by shape"],
+        "absent": ["code 5 against absent"],
+        "angle": ["code 1 against code 4, coloured by angle"],
+    }
+    all_dead = answer_figures(card, np.arange(6))
+    assert all_dead == {}
+
+
+def test_the_page_begins_with_which_factors_are_in_the_codes() -> None:
+    rng = np.random.default_rng(0)
+    factors = rng.integers(0, 4, (400, 18))
+    codes = factors[:, [0, 1, 1, 17]] + 0.05 * rng.standard_normal((400, 4))
+    card = score(codes, factors, metrics="mig")
+    diagnosis = card.diagnosis
+    assert diagnosis is not None
+    text = words(html := page(card))
+    assert html.index('id="answer"') < html.index('id="scores"')
+    assert html.count('class="answer"') == 1
+    assert len(re.findall(r'<li class="[a-z-]*"><svg', html)) == PICTURED_FACTORS
+    assert f"{diagnosis.in_short()}." in text
+    for name, factor in diagnosis.factors.items():
+        assert f"{name} ordinal, 4 levels {' '.join(factor.text.split())}" in text
+    content = page_content(replace(card, diagnosing=lambda: None))  # of a file of an older version
+    assert content["answer"] is None
+    assert [code["factors"] for code in content["codes"]] == [[]] * 4
+    assert 'id="answer"' not in render("page.html", content)

@@ -2,8 +2,8 @@
 
 A card comes as a plain dictionary, so that nothing here needs to know who made it: `unbraid`, the version;
 `representation`; `scored`, by metric its row (`metric`), `result`, `headline`, `values`, `arrays`, `notes`, `chance`,
-`seconds` and `objects`; `skipped`, `seed`, `held_out`, `path`, `chosen_factors`; `unwanted`, factors by the
-name of their row; and `input`, as in the JSON.
+`seconds` and `objects`; `diagnosis`, or None; `skipped`, `seed`, `held_out`, `path`, `chosen_factors`; `unwanted`,
+factors by the name of their row; and `input`, as in the JSON.
 """
 
 from typing import Any
@@ -13,21 +13,20 @@ import numpy as np
 from unbraid.scoring.score_page_content import (
     Card,
     alignments,
+    answer,
     code_scores,
     code_table,
     dead_codes,
     description,
-    factor_table,
     matrices,
     score_table,
 )
 from unbraid.scoring.score_page_figures import (
     DOTS,
     LARGEST_SAMPLE,
-    SCATTERED_FACTORS,
+    answer_figures,
     hinton_figures,
     latents_figure,
-    scatter_figures,
     symmetry_figures,
 )
 from unbraid.show.html import render
@@ -57,21 +56,18 @@ def page_content(card: Card) -> dict[str, Any]:
     dead = dead_codes(card["representation"]) if sampled else np.array([], dtype=int)
     described = description(card, dead)
     drawn, aligned = matrices(card), alignments(card)
-    first = drawn[0]["matrix"] if drawn and sampled else None
     return {
         "card": described,
         **score_table(card),
-        "alignment": factor_table(card, drawn, aligned, dead) if drawn or aligned else None,
+        "answer": answer(card, answer_figures(card, dead) if sampled else {}),
+        "aligned": " and ".join(aligned[0]["metrics"][:2]) if aligned else "",
         "hintons": hinton_figures(card, drawn, aligned, dead),
-        "scatters": scatter_figures(card, first, dead),
-        "scatter_source": drawn[0] if drawn else None,
         "symmetry": symmetry_figures(card) if sampled else [],
         "latents": latents_figure(card, aligned, dead) if sampled else None,
         "codes": code_table(card, aligned, dead) if sampled else [],
         "code_metrics": list(code_scores(card)),
         "limits": {
             "dots": min(DOTS, described["n_samples"]),
-            "scattered": SCATTERED_FACTORS,
             "sample": min(LARGEST_SAMPLE, described["n_samples"]),
         },
     }

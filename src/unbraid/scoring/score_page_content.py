@@ -1,5 +1,6 @@
 """What a score card's page says, as plain text, numbers and lists; how it looks is the templates' affair."""
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
@@ -7,13 +8,14 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from unbraid.base.comma_lists import joined
-from unbraid.base.repr import WITHIN, p_equals
+from unbraid.base.repr import WITHIN, p_text
 from unbraid.base.types import FloatArray, IntArray
 from unbraid.data import Representation
 from unbraid.data.units import REDUCED
 from unbraid.metrics import BLOCKED, METRICS, PRESETS, Metric, by_question
 from unbraid.metrics._shared.chance import Noise
-from unbraid.scoring.baselines import NO_BETTER, no_better
+from unbraid.scoring.baselines import no_better
+from unbraid.scoring.diagnosis import Diagnosis, code_words
 from unbraid.scoring.interval import Interval, Intervals
 from unbraid.scoring.null import IN_WORDS, Null
 from unbraid.show.words import in_words
@@ -23,6 +25,7 @@ DEAD_KL = 0.01  # nats; UDR's threshold for an informative latent
 MOST_CODES = 400  # rows of the table of codes
 FIRST = 3  # codes of each factor in a matrix that are shown in any case
 LARGEST_TABLE = 400  # entries of a matrix that are printed below its diagram
+MINUS = "\N{MINUS SIGN}"
 NONE: Mapping[str, float] = {}
 FACTOR_FIELDS = ("accuracy", "chance", "errors", "baseline")  # (n_factors,) of some Results, shown beside `per_factor`
 
@@ -37,11 +40,19 @@ def score_table(card: Card) -> dict[str, Any]:
         for title, explanation, own in chosen
     ]
     options = _again(card)
+    baselines = dict.fromkeys(name for scored in card["scored"].values() for name in scored.get("baselines", {}))
+    moved = next((IN_WORDS[scored["null"].moved] for scored in card["scored"].values() if scored.get("null")), "")
+    confidence = f"{100 * float(options['confidence']):g} %" if "confidence" in options else None
+    columns = {
+        **({"interval": f"{confidence} confidence interval"} if confidence else {}),
+        **({"null": f"Rows {moved}", "p": "p"} if moved else {}),
+        **{f"baseline {name}": name for name in baselines},
+    }
     return {
         "groups": groups,
+        "columns": columns,
         "skipped": _without_score(card["skipped"]),
         "failed": _without_score(card["failed"]),
-        "confidence": f"{100 * float(options['confidence']):g} %" if "confidence" in options else None,
     }
 
 
@@ -81,7 +92,7 @@ def dead_codes(representation: Representation) -> IntArray:
 
 
 def code_table(card: Card, aligned: Sequence[Mapping[str, Any]], dead: IntArray) -> list[dict[str, Any]]:
-    """One row per code: its spread, its KL, what metrics say of it, whether it is dead, and its own factor.
+    """One row per code: its spread, its KL, what metrics say of it, whether it is dead, and the factors in it.
 
     Of more than `MOST_CODES` those that matter: own codes of factors, those that matrices put first, and of others
     those of the largest spread.
@@ -92,9 +103,7 @@ def code_table(card: Card, aligned: Sequence[Mapping[str, Any]], dead: IntArray)
     spread = [column.std(dtype=float) for column in representation.codes.T]
     scores = code_scores(card).values()
     labels = representation.code_labels()
-    owners: dict[int, list[str]] = {}
-    for factor, code in zip(representation.names, aligned[0]["codes"] if aligned else (), strict=False):
-        owners.setdefault(code, []).append(factor)
+    about = {column: card["diagnosis"].codes[code].factors for code, column in diagnosed_columns(card).items()}
     return [
         {
             "code": code,
@@ -103,10 +112,20 @@ def code_table(card: Card, aligned: Sequence[Mapping[str, Any]], dead: IntArray)
             "kl": None if kl is None else number_text(kl[code]),
             "scores": [number_text(float(each[code])) if np.isfinite(each[code]) else "–" for each in scores],
             "dead": code in dead,
-            "factors": owners.get(code, []),
+            "factors": list(about.get(code, ())),
         }
         for code in _that_matter(card, aligned, np.array(spread))
     ]
+
+
+def diagnosed_columns(card: Card) -> dict[int, int]:
+    """Of each code in the diagnosis its column in the representation, which may hold only those that matter."""
+    diagnosis: Diagnosis | None = card["diagnosis"]
+    if diagnosis is None:
+        return {}
+    columns = {label: column for column, label in enumerate(card["representation"].code_labels())}
+    labels = {code: code_words([code], diagnosis.code_names) for code in diagnosis.codes}
+    return {code: columns[label] for code, label in labels.items() if label in columns}
 
 
 def _that_matter(card: Card, aligned: Sequence[Mapping[str, Any]], spread: FloatArray) -> list[int]:
@@ -160,30 +179,39 @@ def matrices(card: Card) -> list[dict[str, Any]]:
     return distinct
 
 
-def factor_table(
-    card: Card, matrix_entries: Sequence[Mapping[str, Any]], aligned: Sequence[Mapping[str, Any]], dead: IntArray
-) -> dict[str, Any]:
-    """For each factor the code it was aligned with, and the code that each matrix puts first with its share."""
-    first = [(each["metrics"], _first_codes(each["matrix"])) for each in matrix_entries]
-    labels = card["representation"].code_labels()
-    rows = []
-    for k, factor in enumerate(card["representation"].names):
-        own = [each["codes"][k] for each in aligned]
-        choices = [(code, share) for _, codes in first for code, share in [codes[k]]]
-        reference = own[0] if own else next((code for code, _ in choices if code is not None), None)
-        rows.append(
-            {
-                "factor": factor,
-                "kind": card["representation"].kinds[k],
-                "own": [_code_cell(code, labels, reference, dead) for code in own],
-                "choices": [_code_cell(code, labels, reference, dead, share) for code, share in choices],
-            }
-        )
+def answer(card: Card, pictures: Mapping[str, str]) -> dict[str, Any] | None:
+    """The panel that says which factors are in the codes; None of a card without a diagnosis."""
+    diagnosis: Diagnosis | None = card["diagnosis"]
+    if diagnosis is None:
+        return None
+    described = {each["name"]: each for each in card["input"]["factors"]}
     return {
-        "own": [each["metrics"] for each in aligned],
-        "choices": [{"metrics": each["metrics"], "quantity": each["quantity"]} for each in matrix_entries],
-        "rows": rows,
+        "short": diagnosis.in_short(),
+        "factors": [
+            {
+                "name": name,
+                "kind": each.kind,
+                "about": _about(described.get(name, {}), each.unwanted),
+                "levels": described.get(name, {}).get("levels", ()),
+                "picture": pictures.get(name),
+                **_statement(each.text),
+            }
+            for name, each in diagnosis.factors.items()
+        ],
+        "codes": diagnosis.codes_text(),
+        "notes": diagnosis.notes,
     }
+
+
+def _about(factor: Mapping[str, Any], unwanted: bool) -> list[str]:
+    levels = [f"{factor['size']} levels"] if factor.get("size") else []
+    return [*([factor["kind"]] if factor else []), *levels, *(["unwanted"] if unwanted else [])]
+
+
+def _statement(text: str) -> dict[str, str]:
+    """Where a factor is, how, and how strong, of the columns of the line that says it."""
+    where, *rest = [part for part in re.split(r"\s{2,}", text) if part]
+    return {"where": where, "how": " ".join(rest[:-1]), "strength": "".join(rest[-1:])}
 
 
 def number_text(number: float) -> str:
@@ -195,7 +223,7 @@ def number_text(number: float) -> str:
         text = f"{number:.1f}"
     else:
         text = f"{number:z.3f}"
-    return text.replace("-", "\N{MINUS SIGN}")
+    return text.replace("-", MINUS)
 
 
 def _row(name: str, scored: Mapping[str, Any], factor_names: Sequence[str]) -> dict[str, Any]:
@@ -215,9 +243,16 @@ def _row(name: str, scored: Mapping[str, Any], factor_names: Sequence[str]) -> d
         "higher": metric.higher_is_better,
         "range": None if np.isinf([low, high]).all() else (_end_text(low), _end_text(high)),
         "bar": _bar(scored["headline"], metric, noise, between.get(metric.headline), scored.get("baselines", {})),
-        "interval": None if intervals is None else _interval(intervals, metric.headline),
-        "null": None if null is None else _null(null),
-        "baselines": _baselines(scored),
+        "interval": None if intervals is None else _ends(intervals.values[metric.headline]),
+        "beside": {
+            "interval": _ends(between.get(metric.headline)),
+            "null": "" if null is None else f"{null.mean:z.3f} ± {null.spread:.3f}".replace("-", MINUS),
+            "p": "" if null is None else p_text(null.p),
+            **{f"baseline {name}": number_text(score) for name, score in scored.get("baselines", {}).items()},
+        },
+        "baselines": bool(scored.get("baselines")),
+        "within": null is not None and null.p > WITHIN,
+        "no_better": no_better(metric.higher_is_better, scored["headline"], scored.get("baselines", {})),
         "summary": metric.summary,
         "limitations": metric.limitations,
         "values": [
@@ -226,37 +261,18 @@ def _row(name: str, scored: Mapping[str, Any], factor_names: Sequence[str]) -> d
             if key not in known
         ],
         "per_factor": _per_factor(scored, factor_names),
-        "notes": list(scored["notes"]),
-        "seconds": f"{scored['seconds']:.2g}" if scored["seconds"] < 10 else f"{scored['seconds']:.0f}",
-        "seeded": metric.stochastic,
+        "notes": [*_on_the_number(null, between.get(metric.headline)), *scored["notes"]],
     }
 
 
-def _null(null: Null) -> dict[str, Any]:
-    """What stands below the bar."""
-    above = "" if null.above is None else f", {null.above:.2f} of the way from it to the best"
-    middle = f"middle half of the rows {number_text(null.score)}, " if null.moved == "shift" else ""
-    moved = f"{IN_WORDS[null.moved]} {number_text(null.mean)} ± {number_text(null.spread)}"
-    return {"text": f"{middle}{moved}{above}, {p_equals(null.p)}", "within": null.p > WITHIN}
-
-
-def _baselines(scored: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What stands below the bar; None without any."""
-    scores: Mapping[str, float] = scored.get("baselines", {})
-    if not scores:
-        return None
-    listed = [(name, number_text(score)) for name, score in scores.items()]
-    return {
-        "scores": listed,
-        "no_better": NO_BETTER if no_better(scored["metric"].higher_is_better, scored["headline"], scores) else "",
-    }
-
-
-def _interval(intervals: Intervals, headline: str) -> str:
-    """What stands below the bar."""
-    own = intervals.values[headline]
-    bias = "" if own.bias is None else f"; bias {number_text(own.bias)}"
-    return f"{_ends(own)}{bias}"
+def _on_the_number(null: Null | None, interval: Interval | None) -> list[str]:
+    """What there is to say of the headline beside the columns of the table."""
+    notes = []
+    if interval is not None and interval.bias is not None:
+        notes.append(f"bias {number_text(interval.bias)}")
+    if null is not None and null.above is not None:
+        notes.append(f"{null.above:.2f} of the way from the mean of {null.of_what} to the best")
+    return notes
 
 
 def _ends(interval: Interval | None) -> str:
@@ -321,29 +337,7 @@ def _bar(
 
 
 def _end_text(number: float) -> str:
-    return f"{number:g}".replace("inf", "∞").replace("-", "\N{MINUS SIGN}")
-
-
-def _first_codes(matrix: FloatArray) -> list[tuple[int | None, float]]:
-    """The first code of each column and its share of the column; None where the column is empty."""
-    totals = np.abs(matrix).sum(axis=0)
-    leaders = np.abs(matrix).argmax(axis=0)
-    return [
-        (int(code), abs(matrix[code, k]) / totals[k]) if totals[k] > 0 else (None, 0.0)
-        for k, code in enumerate(leaders)
-    ]
-
-
-def _code_cell(
-    code: int | None, labels: Sequence[str], reference: int | None, dead: IntArray, share: float | None = None
-) -> dict[str, Any]:
-    text = labels[code] if code is not None and code >= 0 else None
-    return {
-        "text": text or "none",
-        "share": None if share is None or text is None else f"{100 * share:.0f} %",
-        "differs": code != reference,
-        "dead": text is not None and code in dead,
-    }
+    return f"{number:g}".replace("inf", "∞").replace("-", MINUS)
 
 
 def _reproduce(card: Card) -> dict[str, str | None]:

@@ -9,17 +9,19 @@ from matplotlib.axes import Axes
 
 from unbraid.base.types import FloatArray, IntArray, Kind
 from unbraid.data import Representation
-from unbraid.scoring.score_page_content import LARGEST_TABLE, Card, number_text
+from unbraid.scoring.diagnosis import Diagnosis, FactorDiagnosis
+from unbraid.scoring.held_out import class_target, number_target, relatedness
+from unbraid.scoring.score_page_content import LARGEST_TABLE, Card, diagnosed_columns, number_text
 from unbraid.show import plot_code_plane, plot_dispersion, plot_factor_code, plot_hinton, plot_latents, plot_symmetry
 from unbraid.show.latents import colouring_factor, factor_rows, new_grid
 from unbraid.show.scatter import level_name
-from unbraid.show.style import PALETTE, thinned
+from unbraid.show.style import PALETTE, new_axes, thinned
 from unbraid.show.svg import inline_svg
 
 LARGEST_SAMPLE = 20_000  # rows that any figure looks at
 DOTS = 2_000
 HINTON_ROWS, HINTON_COLUMNS = 40, 24
-SCATTERED_FACTORS = 16
+PICTURED_FACTORS, PICTURE, LONGEST_LABEL = 16, (1.45, 0.8), 16  # their size in inches, letters of an axis
 SUBGROUPS = 8
 LATENT_ROWS, LATENT_COLUMNS = 10, 10
 LATENT_WIDTH, WIDEST_PANEL = 9.0, 1.6  # inches
@@ -72,36 +74,61 @@ def hinton_figures(
     return figures
 
 
-def scatter_figures(card: Card, matrix: FloatArray | None, dead: IntArray) -> list[dict[str, Any]]:
-    """Each factor against the code that `matrix` puts first; a cyclic one also over the plane of its first two."""
-    if matrix is None:
-        return []
+def answer_figures(card: Card, dead: IntArray) -> dict[str, Markup]:
+    """A small picture for each of the first factors that shows what the diagnosis says of it."""
+    diagnosis: Diagnosis | None = card["diagnosis"]
+    live = np.setdiff1d(np.arange(card["representation"].codes.shape[1]), dead)
+    if diagnosis is None or not len(live):
+        return {}
     codes, factors = _sample(card)
-    representation = card["representation"]
-    levels, periods, labels = representation.levels, representation.periods, representation.code_labels()
-    figures = []
-    for k, (name, kind) in enumerate(zip(representation.names[:SCATTERED_FACTORS], representation.kinds, strict=False)):
-        related = [int(code) for code in np.argsort(-np.abs(matrix[:, k]), kind="stable")[:2] if matrix[code, k] != 0]
-        if not related:
-            figures.append({"title": name, "svg": None, "text": "No code is related to this factor."})
-            continue
-        size = None if representation.sizes is None else representation.sizes[k]
-        how: dict[str, Any] = {"kind": kind, "size": size, "max_points": DOTS}
-        code, buried = related[0], related[0] in dead
-        axes = plot_factor_code(
-            codes[:, code], factors[:, k], greyed=buried, code_name=short(labels[code]), factor_name=short(name),
-            levels=levels[k] if levels else (), period=periods[k] if periods else 0.0, **how,
-        )  # fmt: skip
-        title, text = f"{name} in {labels[code]}", f"{kind.capitalize()}{'; this code is dead' if buried else ''}."
-        svg = _svg(axes, f"scatter{k}", f"Scatter plot of {labels[code]} against {name}", crop=False)
-        figures.append({"title": title, "svg": svg, "text": text})
-        if kind == "cyclic" and len(related) == 2:
-            first, second = (short(labels[code]) for code in related)
-            axes = plot_code_plane(codes[:, related], factors[:, k], code_names=(first, second), **how)
-            label = f"Scatter plot of {first} against {second}, coloured by {name}"
-            svg, text = _svg(axes, f"plane{k}", label, crop=False), f"Colours as in {title}."
-            figures.append({"title": f"{name} over {first} and {second}", "svg": svg, "text": text})
-    return figures
+    columns = diagnosed_columns(card)
+    pictures = {}
+    for k, name in enumerate(card["representation"].names[:PICTURED_FACTORS]):
+        factor = diagnosis.factors[name]
+        shares = {code: diagnosis.codes[code].factors.get(name, 0.0) for code in factor.codes if code in columns}
+        own = [columns[code] for code in sorted(shares, key=lambda code: -shares[code])]
+        if not own:
+            own = [int(live[_most_related(codes[:, live], factors[:, k], card["representation"], k)])]
+        axes, label = _picture(card["representation"], k, factor, own, codes, factors[:, k])
+        pictures[name] = _svg(axes, f"answer{k}", label, crop=False)
+    return pictures
+
+
+def _picture(
+    representation: Representation, k: int, factor: FactorDiagnosis, own: Sequence[int], codes: FloatArray,
+    values: FloatArray,
+) -> tuple[Axes, str]:  # fmt: skip
+    """Factor k against its code or a linear fit of its codes, or two of these coloured by it; and what it shows."""
+    name, kind, labels = representation.names[k], representation.kinds[k], representation.code_labels()
+    size = None if representation.sizes is None else representation.sizes[k]
+    how: dict[str, Any] = {"kind": kind, "size": size, "max_points": DOTS, "ax": new_axes(*PICTURE)}
+    fitted = factor.mixture == "linear" and not factor.detail and kind in {"ordinal", "continuous"}
+    if len(own) > 1 and not fitted:
+        first, second = (short(labels[code], LONGEST_LABEL) for code in own[:2])
+        axes = plot_code_plane(codes[:, own[:2]], values, code_names=(first, second), **how)
+        if factor.kind != "circle":
+            axes.set_aspect("auto")
+        return axes, f"{labels[own[0]]} against {labels[own[1]]}, coloured by {name}"
+    code, words = codes[:, own[0]], labels[own[0]]
+    if fitted:
+        inputs = np.column_stack([codes[:, own], np.ones(len(codes))])
+        code, words = inputs @ np.linalg.lstsq(inputs, values, rcond=None)[0], "linear fit"
+    axes = plot_factor_code(
+        code, values, code_name=short(words, LONGEST_LABEL), factor_name=short(name),
+        levels=representation.levels[k] if representation.levels else (),
+        period=representation.periods[k] if representation.periods else 0.0, **how,
+    )  # fmt: skip
+    return axes, f"{words} against {name}"
+
+
+def _most_related(codes: FloatArray, values: FloatArray, representation: Representation, k: int) -> int:
+    """The code of which a line or a curve explains most of factor k."""
+    target = class_target(values) if representation.kinds[k] == "categorical" else number_target(values)
+    if representation.kinds[k] == "cyclic":
+        size = representation.sizes[k] if representation.sizes is not None else 0
+        angles = 2 * np.pi * values / (size or np.ptp(values) + 1) if (values == np.rint(values)).all() else values
+        target = number_target(np.column_stack([np.cos(angles), np.sin(angles)]))
+    return int(relatedness(codes, [target], [np.arange(len(codes))])[0, 0].argmax())
 
 
 def latents_figure(card: Card, aligned: Sequence[Mapping[str, Any]], dead: IntArray) -> dict[str, Any] | None:

@@ -1,5 +1,5 @@
 "use strict";
-const scores = document.querySelector(".ub-scores");
+const scores = document.querySelector(".ub-scores") ?? document.createElement("table");
 for (const head of scores.querySelectorAll("th[data-sort]")) {
   const button = document.createElement("button");
   button.textContent = head.textContent;
