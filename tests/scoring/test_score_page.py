@@ -644,10 +644,8 @@ def test_the_picture_of_a_factor_is_that_of_its_kind() -> None:
         "representation": Representation(codes, factors, kinds=kinds, names=names),
         "diagnosis": Diagnosis(dict(zip(names, said, strict=True)), known, 200, 6),
     }
-    labels = {
-        name: re.findall('aria-label="([^"]*)"', picture)
-        for name, picture in answer_figures(card, np.array([3])).items()
-    }
+    pictures = answer_figures(card, np.array([3]))
+    labels = {name: re.findall('aria-label="([^"]*)"', picture) for name, picture in pictures.items()}
     assert labels == {
         "own": ["code 2 against own"],
         "shared": ["code 2 against shared"],

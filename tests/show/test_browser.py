@@ -61,6 +61,7 @@ def test_long_names_and_small_numbers_stay_in_their_places(
             tab.emulate_media(media=media)
             tab.evaluate("dispatchEvent(new Event('beforeprint'))")
             assert tab.evaluate("document.documentElement.scrollWidth") <= width, name
-            spilling = """[...document.querySelectorAll('.plain th, .plain td, .answer div, .ub-beside, figcaption')].filter((each) =>
-                each.checkVisibility() && each.scrollWidth > each.clientWidth + 1).map((each) => each.textContent)"""
+            spilling = """[...document.querySelectorAll('.plain th, .plain td, .answer div, .ub-beside, figcaption')]
+                .filter((each) => each.checkVisibility() && each.scrollWidth > each.clientWidth + 1)
+                .map((each) => each.textContent)"""
             assert tab.evaluate(spilling) == [], name
