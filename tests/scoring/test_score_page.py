@@ -673,7 +673,7 @@ def test_the_page_begins_with_which_factors_are_in_the_codes() -> None:
     assert len(re.findall(r'<li class="[a-z-]*"><svg', html)) == PICTURED_FACTORS
     assert f"{diagnosis.in_short()}." in text
     for name, factor in diagnosis.factors.items():
-        assert f"{name} ordinal, 4 levels {' '.join(factor.text.split())}" in text
+        assert f"{name} ordinal, 4 levels {' '.join(factor.columns())}" in text
     content = page_content(replace(card, diagnosing=lambda: None))  # of a file of an older version
     assert content["answer"] is None
     assert [code["factors"] for code in content["codes"]] == [[]] * 4

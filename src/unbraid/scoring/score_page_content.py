@@ -1,6 +1,5 @@
 """What a score card's page says, as plain text, numbers and lists; how it looks is the templates' affair."""
 
-import re
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
@@ -194,7 +193,7 @@ def answer(card: Card, pictures: Mapping[str, str]) -> dict[str, Any] | None:
                 "about": _about(described.get(name, {}), each.unwanted),
                 "levels": described.get(name, {}).get("levels", ()),
                 "picture": pictures.get(name),
-                **_statement(each.text),
+                **dict(zip(("where", "how", "strength"), each.columns(diagnosis.code_names), strict=True)),
             }
             for name, each in diagnosis.factors.items()
         ],
@@ -206,12 +205,6 @@ def answer(card: Card, pictures: Mapping[str, str]) -> dict[str, Any] | None:
 def _about(factor: Mapping[str, Any], unwanted: bool) -> list[str]:
     levels = [f"{factor['size']} levels"] if factor.get("size") else []
     return [*([factor["kind"]] if factor else []), *levels, *(["unwanted"] if unwanted else [])]
-
-
-def _statement(text: str) -> dict[str, str]:
-    """Where a factor is, how, and how strong, of the columns of the line that says it."""
-    where, *rest = [part for part in re.split(r"\s{2,}", text) if part]
-    return {"where": where, "how": " ".join(rest[:-1]), "strength": "".join(rest[-1:])}
 
 
 def number_text(number: float) -> str:
