@@ -93,7 +93,7 @@ def dead_codes(representation: Representation) -> IntArray:
 def code_table(card: Card, aligned: Sequence[Mapping[str, Any]], dead: IntArray) -> list[dict[str, Any]]:
     """One row per code: its spread, its KL, what metrics say of it, whether it is dead, and the factors in it.
 
-    Of more than `MOST_CODES` those that matter: own codes of factors, those that matrices put first, and of others
+    Of more than `MOST_CODES` those that matter: codes of factors, those that matrices put first, and of others
     those of the largest spread.
     """
     representation = card["representation"]
@@ -102,7 +102,7 @@ def code_table(card: Card, aligned: Sequence[Mapping[str, Any]], dead: IntArray)
     spread = [column.std(dtype=float) for column in representation.codes.T]
     scores = code_scores(card).values()
     labels = representation.code_labels()
-    about = {column: card["diagnosis"].codes[code].factors for code, column in diagnosed_columns(card).items()}
+    factors = {column: card["diagnosis"].codes[code].factors for code, column in diagnosed_columns(card).items()}
     return [
         {
             "code": code,
@@ -111,7 +111,7 @@ def code_table(card: Card, aligned: Sequence[Mapping[str, Any]], dead: IntArray)
             "kl": None if kl is None else number_text(kl[code]),
             "scores": [number_text(float(each[code])) if np.isfinite(each[code]) else "–" for each in scores],
             "dead": code in dead,
-            "factors": list(about.get(code, ())),
+            "factors": list(factors.get(code, ())),
         }
         for code in _that_matter(card, aligned, np.array(spread))
     ]
@@ -131,6 +131,7 @@ def _that_matter(card: Card, aligned: Sequence[Mapping[str, Any]], spread: Float
     if len(spread) <= MOST_CODES:
         return list(range(len(spread)))
     own = [code for each in aligned for code in each["codes"] if code >= 0]
+    own += [column for code, column in diagnosed_columns(card).items() if card["diagnosis"].codes[code].factors]
     first = [int(code) for each in matrices(card) for code in np.argsort(-each["matrix"], axis=0)[:FIRST].T.ravel()]
     wide = np.argsort(-spread, kind="stable").tolist()
     return sorted(list(dict.fromkeys([*own, *first, *wide]))[: max(MOST_CODES, len(set(own)))])

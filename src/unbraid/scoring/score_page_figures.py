@@ -86,37 +86,37 @@ def answer_figures(card: Card, dead: IntArray) -> dict[str, Markup]:
     for k, name in enumerate(card["representation"].names[:PICTURED_FACTORS]):
         factor = diagnosis.factors[name]
         shares = {code: diagnosis.codes[code].factors.get(name, 0.0) for code in factor.codes if code in columns}
-        own = [columns[code] for code in sorted(shares, key=lambda code: -shares[code])]
-        if not own:
-            own = [int(live[_most_related(codes[:, live], factors[:, k], card["representation"], k)])]
-        axes, label = _picture(card["representation"], k, factor, own, codes, factors[:, k])
+        related = [columns[code] for code in sorted(shares, key=lambda code: -shares[code])]
+        if not related:
+            related = [int(live[_most_related(codes[:, live], factors[:, k], card["representation"], k)])]
+        axes, label = _picture(card["representation"], k, factor, related, codes, factors[:, k])
         pictures[name] = _svg(axes, f"answer{k}", label, crop=False)
     return pictures
 
 
 def _picture(
-    representation: Representation, k: int, factor: FactorDiagnosis, own: Sequence[int], codes: FloatArray,
+    representation: Representation, k: int, factor: FactorDiagnosis, related: Sequence[int], codes: FloatArray,
     values: FloatArray,
 ) -> tuple[Axes, str]:  # fmt: skip
     """Factor k against its code or a linear fit of its codes, or two of these coloured by it; and what it shows."""
     name, kind, labels = representation.names[k], representation.kinds[k], representation.code_labels()
     size = None if representation.sizes is None else representation.sizes[k]
-    how: dict[str, Any] = {"kind": kind, "size": size, "max_points": DOTS, "ax": new_axes(*PICTURE)}
+    style: dict[str, Any] = {"kind": kind, "size": size, "max_points": DOTS, "ax": new_axes(*PICTURE)}
     fitted = factor.mixture == "linear" and not factor.detail and kind in {"ordinal", "continuous"}
-    if len(own) > 1 and not fitted:
-        first, second = (short(labels[code], LONGEST_LABEL) for code in own[:2])
-        axes = plot_code_plane(codes[:, own[:2]], values, code_names=(first, second), **how)
+    if len(related) > 1 and not fitted:
+        first, second = (short(labels[code], LONGEST_LABEL) for code in related[:2])
+        axes = plot_code_plane(codes[:, related[:2]], values, code_names=(first, second), **style)
         if factor.kind != "circle":
             axes.set_aspect("auto")
-        return axes, f"{labels[own[0]]} against {labels[own[1]]}, coloured by {name}"
-    code, words = codes[:, own[0]], labels[own[0]]
+        return axes, f"{labels[related[0]]} against {labels[related[1]]}, coloured by {name}"
+    code, words = codes[:, related[0]], labels[related[0]]
     if fitted:
-        inputs = np.column_stack([codes[:, own], np.ones(len(codes))])
+        inputs = np.column_stack([codes[:, related], np.ones(len(codes))])
         code, words = inputs @ np.linalg.lstsq(inputs, values, rcond=None)[0], "linear fit"
     axes = plot_factor_code(
         code, values, code_name=short(words, LONGEST_LABEL), factor_name=short(name),
         levels=representation.levels[k] if representation.levels else (),
-        period=representation.periods[k] if representation.periods else 0.0, **how,
+        period=representation.periods[k] if representation.periods else 0.0, **style,
     )  # fmt: skip
     return axes, f"{words} against {name}"
 
