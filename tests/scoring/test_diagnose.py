@@ -11,7 +11,7 @@ from sklearn.metrics import balanced_accuracy_score, r2_score
 
 import unbraid
 from unbraid.scoring.diagnose import _holm
-from unbraid.scoring.held_out import (
+from unbraid.scoring.readings import (
     HeldOut,
     best_pairs,
     class_target,

@@ -204,6 +204,7 @@ class SavedCodeDiagnosis(_Part):
 class SavedDiagnosis(_Part):
     """Which factors are in the codes, and where."""
 
+    in_short: Text
     n_samples: Count
     n_codes: Count
     code_names: Annotated[list[Text], Field(max_length=1_000_000)]

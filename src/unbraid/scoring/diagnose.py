@@ -21,7 +21,7 @@ from unbraid.scoring.diagnosis import (
     FactorDiagnosis,
     either_words,
 )
-from unbraid.scoring.held_out import (
+from unbraid.scoring.readings import (
     HeldOut,
     Reading,
     Target,
