@@ -94,11 +94,11 @@ def coverage() -> str:
     unmeasured = ", ".join(
         f"`{name}`" for name, row in METRICS.items() if name not in known and not isinstance(row.interval, str)
     )
-    versions = {name: min(row["version"] for row in measured if row["metric"] == name) for name in sorted(known)}
     earlier = ", ".join(
-        f"`{name}` (version {versions[name]}, now {row.version})"
-        for name, row in METRICS.items()
-        if name in known and versions[name] != row.version
+        f"`{name}` (version {min(row['version'] for row in rows)}, now {METRICS[name].version}; "
+        f"{' and '.join(f'{n:,}' for n in sorted({row['rows'] for row in rows}))} rows)"
+        for name in METRICS
+        if (rows := [row for row in measured if row["metric"] == name and row["version"] != METRICS[name].version])
     )
     without = "; ".join(f"`{name}`: {row.interval}" for name, row in METRICS.items() if isinstance(row.interval, str))
     return "\n\n".join(
@@ -107,9 +107,9 @@ def coverage() -> str:
             note,
             *(
                 [
-                    f"*Measured with an earlier version* of the metric, at least in part: {earlier}. "
+                    f"*Measured with an earlier version* of the metric, at least in part, at these numbers of rows: {earlier}. "
                     "In November 2026 the present versions had the same means and deviations on 500 rows to all digits "
-                    "kept, but for `snc` and `dcimig` of *trained*, which were then measured anew."
+                    "kept, but for `snc`, `dcimig` and `dci_lasso` of *trained*, which were measured anew."
                 ]
                 if earlier
                 else []
