@@ -181,7 +181,7 @@ class TestVerdicts:
         codes = np.column_stack([z[:, 1] + z[:, 2], z[:, 0], rng.standard_normal(N)])
         diagnosis = diagnose(codes, factors)
         assert kinds(diagnosis)[1:3] == [("shared code", (0,))] * 2
-        assert diagnosis.factors["x"].others == ("size",)
+        assert diagnosis.factors["x"].shared_with == ("size",)
         assert set(diagnosis.codes[0].factors) == {"size", "x"}
 
     def test_no_code_is_blamed_for_factors_that_follow_from_each_other(self, rng: np.random.Generator) -> None:

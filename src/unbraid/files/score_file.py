@@ -189,7 +189,7 @@ class SavedFactorDiagnosis(_Part):
     share: Share
     stability: Share
     mixture: Mixture
-    others: Annotated[list[Text], Field(max_length=100_000)]
+    shared_with: Annotated[list[Text], Field(max_length=100_000)]
     measure: Text
     detail: Text
     unwanted: bool

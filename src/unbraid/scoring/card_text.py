@@ -1,18 +1,18 @@
 """A score card as text: the answer, then one line per metric, and below them what changes how a number is read."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any, TypeAlias
 
 from unbraid.base.repr import WITHIN, p_text
 from unbraid.metrics import by_question
 from unbraid.scoring.baselines import NO_BETTER, baseline_notes, no_better
 from unbraid.scoring.diagnosis import wrapped
 
-if TYPE_CHECKING:
-    from unbraid.scoring.card import ScoreCard, Scored
+ScoreCard: TypeAlias = Any  # `unbraid.scoring.card` imports this file
+Scored: TypeAlias = Any
 
 
-def card_text(card: "ScoreCard", *, details: bool = False, half_width: float | None = None) -> str:
+def card_text(card: ScoreCard, *, details: bool = False, half_width: float | None = None) -> str:
     """The diagnosis, the table of metrics and numbered footnotes.
 
     Args:
@@ -22,10 +22,9 @@ def card_text(card: "ScoreCard", *, details: bool = False, half_width: float | N
     """
     needed = {} if half_width is None else card.rows_needed(half_width)
     rows = {name: _cells(card, scored) for name, scored in card.scored.items()}
-    if not details:
-        marks = _footnotes(card)
-        for name, numbers in marks[1].items():
-            rows[name][-1] += "  " + " ".join(f"[{number}]" for number in numbers)
+    footnotes, numbers_of = ([], {}) if details else _footnotes(card)
+    for name, numbers in numbers_of.items():
+        rows[name][-1] += "  " + " ".join(f"[{number}]" for number in numbers)
     for name, count in needed.items():
         rows[name][-1] += f"  {count:,} rows for ± {half_width:g}"
     lines = [] if card.diagnosis is None else [str(card.diagnosis), ""]
@@ -34,13 +33,12 @@ def card_text(card: "ScoreCard", *, details: bool = False, half_width: float | N
         lines = [*wrapped(f"factors: {', '.join(f'{name} ({kind})' for name, kind in factors)}", 4), *lines]
     lines += _table(card, rows, details=details) if rows else []
     lines += [*_marks(card), *_without_score(card)]
-    if not details:
-        lines += [line for number, note in enumerate(marks[0], 1) for line in wrapped(f"[{number}] {note}", 4)]
+    lines += [line for number, note in enumerate(footnotes, 1) for line in wrapped(f"[{number}] {note}", 4)]
     lines += [line for note in (card.note_lines() if details else card.notes) for line in wrapped(f"note: {note}", 6)]
     return "\n".join(lines)
 
 
-def _cells(card: "ScoreCard", scored: "Scored") -> list[str]:
+def _cells(card: ScoreCard, scored: Scored) -> list[str]:
     """One line of the table, cell by cell."""
     metric, interval, null = scored.metric, None, scored.null
     if scored.intervals is not None:
@@ -61,7 +59,7 @@ def _cells(card: "ScoreCard", scored: "Scored") -> list[str]:
     return [*cells, "higher" if metric.higher_is_better else "lower", span]
 
 
-def _marks(card: "ScoreCard") -> list[str]:
+def _marks(card: ScoreCard) -> list[str]:
     """What "!" means, where a line has one."""
     scored = card.scored.values()
     lines = []
@@ -72,11 +70,11 @@ def _marks(card: "ScoreCard") -> list[str]:
     return lines
 
 
-def _baselines(card: "ScoreCard") -> list[str]:
+def _baselines(card: ScoreCard) -> list[str]:
     return list(dict.fromkeys(name for scored in card.scored.values() for name in scored.baselines))
 
 
-def _heads(card: "ScoreCard") -> list[str]:
+def _heads(card: ScoreCard) -> list[str]:
     heads = ["score"]
     confidences = [each.intervals.confidence for each in card.scored.values() if each.intervals is not None]
     nulls = [each.null for each in card.scored.values() if each.null is not None]
@@ -85,7 +83,7 @@ def _heads(card: "ScoreCard") -> list[str]:
     return [*heads, *_baselines(card), "better", "range"]
 
 
-def _table(card: "ScoreCard", rows: dict[str, list[str]], *, details: bool) -> list[str]:
+def _table(card: ScoreCard, rows: dict[str, list[str]], *, details: bool) -> list[str]:
     heads = _heads(card)
     widths = [
         max(len(cells[column].split("  [")[0]) for cells in [heads, *rows.values()]) for column in range(len(heads))
@@ -105,7 +103,7 @@ def _table(card: "ScoreCard", rows: dict[str, list[str]], *, details: bool) -> l
     return lines
 
 
-def _details(scored: "Scored", notes: Sequence[str]) -> list[str]:
+def _details(scored: Scored, notes: Sequence[str]) -> list[str]:
     """Its other values and notes, indented; what stands in columns of its own is left out."""
     intervals = {} if scored.intervals is None else scored.intervals.values
     values = []
@@ -121,7 +119,7 @@ def _details(scored: "Scored", notes: Sequence[str]) -> list[str]:
     return [line for text in texts for line in wrapped(f"    {text}", 4)]
 
 
-def _footnotes(card: "ScoreCard") -> tuple[list[str], dict[str, list[int]]]:
+def _footnotes(card: ScoreCard) -> tuple[list[str], dict[str, list[int]]]:
     """What changes how a number is read, once each, and the numbers of those of each metric."""
     notes: dict[str, list[str]] = {}
     for name, scored in card.scored.items():
@@ -134,7 +132,7 @@ def _footnotes(card: "ScoreCard") -> tuple[list[str], dict[str, list[int]]]:
     return list(notes), {name: own for name, own in numbers.items() if own}
 
 
-def _without_score(card: "ScoreCard") -> list[str]:
+def _without_score(card: ScoreCard) -> list[str]:
     lines = []
     for reason, names in card.skipped_by_reason().items():
         lines += wrapped(f"{', '.join(names)}: not defined here, {reason}", 4)

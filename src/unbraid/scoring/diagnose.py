@@ -66,7 +66,7 @@ RING = 0.85  # likewise of a circle
 FOLLOWS = 0.5  # strength by another factor from which on a factor follows from it
 
 
-def diagnose(codes: ArrayLike | Representation, factors: Any = None, *, seed: int = 0, **about: Any) -> Diagnosis:
+def diagnose(codes: ArrayLike | Representation, factors: Any = None, *, seed: int = 0, **description: Any) -> Diagnosis:
     """Say which factors are in the codes, where, and what is wrong.
 
     Every statement rests on held-out predictions. All codes together, and small sets of them, predict each factor: by
@@ -79,14 +79,14 @@ def diagnose(codes: ArrayLike | Representation, factors: Any = None, *, seed: in
         codes: (n_samples, n_codes) real, or a Representation, as `score` takes them. At most 5 000 rows are looked at.
         factors: (n_samples, n_factors), as `score` takes them.
         seed: of the parts of the rows and of their resamples; same seed, same answer.
-        **about: what describes the data, as `score` takes it: names, kinds, groups, weights, unwanted, units, ...
+        **description: what describes the data, as `score` takes it: names, kinds, groups, weights, unwanted, units, ...
 
     Returns:
         Diagnosis. `print` shows it; `factors[name]` has `kind`, `codes`, `strength`, `p`, `mixture`, `stability` and
         `text`, `codes[column]` what each code is about.
 
     Raises:
-        TypeError: `about` has a name that `score` does not.
+        TypeError: `description` has a name that `score` does not.
         ValueError: unsound input, or no factors.
 
     Example:
@@ -97,7 +97,7 @@ def diagnose(codes: ArrayLike | Representation, factors: Any = None, *, seed: in
         >>> diagnosis.factors["x"].kind, diagnosis.factors["x"].codes, diagnosis.factors["y"].kind
         ('own code', (0,), 'absent')
     """
-    rows = align_rows(codes, factors, None, None, about)
+    rows = align_rows(codes, factors, None, None, description)
     full = full_codes(rows, 0, None)
     if full is None:
         return diagnose_columns(rows.codes, rows.factors, seed=seed, **rows.description)
@@ -230,10 +230,10 @@ def _targets(representation: Representation) -> list[list[tuple[str, Target]]]:
             )
         else:
             levels = values if kind == "continuous" else np.unique(values, return_inverse=True)[1].astype(float)
-            ways = [("", number_target(levels))]
+            views = [("", number_target(levels))]
             if len(np.unique(levels)) > 2:
-                ways.append(("as its distance from the middle", number_target(np.abs(levels - np.median(levels)))))
-            targets.append(ways)
+                views.append(("as its distance from the middle", number_target(np.abs(levels - np.median(levels)))))
+            targets.append(views)
     return targets
 
 
@@ -267,8 +267,8 @@ class _Study:
     def __init__(self, sample: _Sample, live: IntArray, seed: int) -> None:
         rng = np.random.default_rng(seed)
         representation, parts = sample.representation, _parts(sample, rng)
-        self.kinds, self.ways = representation.kinds, _targets(representation)
-        targets = [target for ways in self.ways for _, target in ways]
+        self.kinds, self.views = representation.kinds, _targets(representation)
+        targets = [target for views in self.views for _, target in views]
         self.number = {id(target): place for place, target in enumerate(targets)}
         self.all_rows = np.arange(len(parts))
         row_sets = [*(np.flatnonzero(parts != part) for part in range(int(parts.max()) + 1)), self.all_rows]
@@ -292,23 +292,24 @@ class _Study:
         draws = rng.multinomial(n_groups, np.full(n_groups, 1 / n_groups), RESAMPLES)
         self.resamples = draws[:, groups].astype(np.float32)  # (RESAMPLES, n_rows) how often each row is drawn
         self.groups = groups
-        self.evidence = [self._best_way(ways) for ways in self.ways]
+        self.evidence = [self._best_view(views) for views in self.views]
 
-    def _best_way(self, ways: Sequence[tuple[str, Target]]) -> _Evidence:
+    def _best_view(self, views: Sequence[tuple[str, Target]]) -> _Evidence:
         """What is known in the first way to read a factor, unless another is much better."""
-        if np.ptp(ways[0][1].columns, axis=0).max() == 0:
-            return _Evidence("", ways[0][1], {}, [], 1.0)
-        first = self._look(*ways[0])
-        evidence = [first, *([] if first.p < LEVEL and first.strength > ENOUGH else map(self._look_again, ways[1:]))]
-        others = [each for each in evidence[1:] if each.p < LEVEL and each.strength > 0.1 + max(first.strength, 0.0)]
-        chosen = max(others, key=lambda each: each.strength) if others else first
+        if np.ptp(views[0][1].columns, axis=0).max() == 0:
+            return _Evidence("", views[0][1], {}, [], 1.0)
+        first = self._look(*views[0])
+        evidence = [first, *([] if first.p < LEVEL and first.strength > ENOUGH else map(self._look_again, views[1:]))]
+        least = 0.1 + max(first.strength, 0.0)
+        better = [each for each in evidence[1:] if each.p < LEVEL and each.strength > least]
+        chosen = max(better, key=lambda evidence: evidence.strength) if better else first
         if chosen is not first and first.p < LEVEL and first.strength > 0.5 * chosen.strength:
             chosen = first
         self._choose(chosen)
         return chosen
 
-    def _look_again(self, way: tuple[str, Target]) -> _Evidence:
-        return self._look(*way)
+    def _look_again(self, view: tuple[str, Target]) -> _Evidence:
+        return self._look(*view)
 
     def _look(self, words: str, target: Target) -> _Evidence:
         held_out = self.held_out
@@ -429,7 +430,7 @@ class _Study:
             return
         candidates = self._screened(target, ALL, SCREENED, MOST_CODES)
         line = held_out.by_line([candidates] * len(held_out.splits), target)
-        together = max(evidence.together, key=lambda each: each.score)
+        together = max(evidence.together, key=lambda reading: reading.score)
         linear = max(line.score, evidence.together[0].score) >= LINE * together.score
         if linear and self.n_codes > MOST_CODES:
             candidates = self._screened(target, ALL, SCREENED_LINE, SCREENED_LINE)
@@ -485,7 +486,7 @@ class _Study:
                 verdicts[names[place]] = replace(
                     verdict,
                     codes=tuple(int(self.live[code]) for code in verdict.codes),
-                    others=tuple(names[int(other)] for other in verdict.others),
+                    shared_with=tuple(names[int(other)] for other in verdict.shared_with),
                     unwanted=names[place] in unwanted,
                 )
         verdicts = {
@@ -545,19 +546,19 @@ class _Study:
         ranked = sorted(evidence.alone, key=lambda code: -evidence.alone[code].score)
         return [*ranked[:3], *evidence.chosen, *evidence.copies]
 
-    def _about(self, code: int, shares: FloatArray, between: FloatArray) -> list[int]:
+    def _factors_of(self, code: int, shares: FloatArray, between: FloatArray) -> list[int]:
         """Factors that a code is about: it tells of them, and more than follows from a factor that it tells more of."""
         listed = [
             int(place) for place in np.argsort(-shares[code], kind="stable") if shares[code, place] >= self.least[place]
         ]
-        about: list[int] = []
+        factors: list[int] = []
         for place in listed:
             evidence = self.evidence[place]
             score = shares[code, place] * evidence.strength
-            follows = max((between[other, place] for other in about), default=0.0)
-            if score - follows >= ABOUT * evidence.strength or (not about and score > 0):
-                about.append(place)
-        return about
+            follows = max((between[other, place] for other in factors), default=0.0)
+            if score - follows >= ABOUT * evidence.strength or (not factors and score > 0):
+                factors.append(place)
+        return factors
 
     def _verdict(self, place: int, shares: FloatArray, between: FloatArray) -> FactorDiagnosis:
         evidence = self.evidence[place]
@@ -568,15 +569,15 @@ class _Study:
         drawn = Counter(table.decide(resampled, draw, may_copy, self.kinds[place]) for draw in range(RESAMPLES))
         stability = drawn[statement] / RESAMPLES
         kind, codes = statement
-        others: list[int] = []
+        shared_with: list[int] = []
         if kind == "own code":
-            others = [
+            shared_with = [
                 other
-                for other in self._about(codes[0], shares, between)
+                for other in self._factors_of(codes[0], shares, between)
                 if other != place and shares[codes[0], other] * self.evidence[other].strength - between[place, other]
                 >= ABOUT * self.evidence[other].strength
             ]  # fmt: skip
-            kind = "shared code" if others else kind
+            kind = "shared code" if shared_with else kind
         best_alone = max(each.score for each in evidence.alone.values())
         mixture = ""
         if kind == "spread" and evidence.of_chosen is not None and evidence.line_of_chosen is not None:
@@ -586,14 +587,14 @@ class _Study:
         strength = chance + (1 - chance) * evidence.strength if classes else evidence.strength
         verdict = FactorDiagnosis(
             kind, codes, float(min(strength, 1.0)), chance, evidence.p,
-            float(np.clip(best_alone / evidence.strength, 0, 1)), stability, mixture, tuple(map(str, others)),
+            float(np.clip(best_alone / evidence.strength, 0, 1)), stability, mixture, tuple(map(str, shared_with)),
             "accuracy" if classes else "R²", evidence.words,
         )  # fmt: skip
         if stability >= LIKELY:
             return verdict
         alternatives = [(kind, [int(self.live[code]) for code in codes]) for (kind, codes), _ in drawn.most_common(2)]
         detail = either_words(alternatives, self.sample.representation.code_names)
-        return replace(verdict, kind="unclear", codes=(), mixture="", others=(), detail=detail)
+        return replace(verdict, kind="unclear", codes=(), mixture="", shared_with=(), detail=detail)
 
     def _own_copies(self, evidence: _Evidence, place: int, shares: FloatArray, between: FloatArray) -> frozenset[int]:
         """Codes that may be copies: what they tell of the factor does not merely follow from another factor."""
@@ -601,7 +602,7 @@ class _Study:
         return frozenset(
             code
             for code in evidence.alone
-            if place in self._about(code, shares, between) and (code == first or _agree(evidence, first, code))
+            if place in self._factors_of(code, shares, between) and (code == first or _agree(evidence, first, code))
         )
 
     def _absent(self, evidence: _Evidence, unwanted: bool) -> FactorDiagnosis:
@@ -621,14 +622,14 @@ class _Study:
         names = self.sample.representation.names
         codes = {int(code): CodeDiagnosis("dead") for code in dead}
         for place, column in enumerate(self.live):
-            about = {names[k]: float(min(shares[place, k], 1.0)) for k in self._about(place, shares, between)}
+            factors = {names[k]: float(min(shares[place, k], 1.0)) for k in self._factors_of(place, shares, between)}
             for name, verdict in verdicts.items():
-                if int(column) in verdict.codes and name not in about and verdict.kind in ("spread", "circle"):
-                    about[name] = float(min(shares[place, names.index(name)], 1.0))
-            if not about and n_codes > WIDE:
+                if int(column) in verdict.codes and name not in factors and verdict.kind in ("spread", "circle"):
+                    factors[name] = float(min(shares[place, names.index(name)], 1.0))
+            if not factors and n_codes > WIDE:
                 continue
-            kind = "none of these factors" if not about else "one factor" if len(about) == 1 else "several factors"
-            codes[int(column)] = CodeDiagnosis(kind, about)
+            kind = "none of these factors" if not factors else "one factor" if len(factors) == 1 else "several factors"
+            codes[int(column)] = CodeDiagnosis(kind, factors)
         return dict(sorted(codes.items()))
 
     def _notes(self, n_samples: int, n_codes: int, between: FloatArray) -> tuple[str, ...]:
@@ -652,7 +653,7 @@ class _Table:
         ranked = sorted(evidence.alone, key=lambda code: -evidence.alone[code].score)[:MOST_SINGLE]
         self.codes, self.evidence = ranked, evidence
         readings = [evidence.alone[code] for code in ranked]
-        readings.append(max(evidence.together, key=lambda each: each.score))
+        readings.append(max(evidence.together, key=lambda reading: reading.score))
         self.chosen = self.copies = None
         if evidence.of_chosen is not None and evidence.line_of_chosen is not None:
             self.chosen = len(readings)

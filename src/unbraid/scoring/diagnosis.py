@@ -42,7 +42,7 @@ class FactorDiagnosis:
         stability: share of resamples of the rows in which the same is said; 0 to 1.
         mixture: of a "spread" factor "linear", where a linear regression on these codes does nearly as well as any
             other; else "curved". "" of other kinds.
-        others: factors that a shared code is about as well.
+        shared_with: factors that a shared code is about as well.
         measure: "R²" or "accuracy".
         detail: what else there is to say, such as "wound twice".
         unwanted: whether codes should not tell of it.
@@ -57,7 +57,7 @@ class FactorDiagnosis:
     share: float = 0.0
     stability: float = 1.0
     mixture: Mixture = ""
-    others: tuple[str, ...] = ()
+    shared_with: tuple[str, ...] = ()
     measure: str = "R²"
     detail: str = ""
     unwanted: bool = False
@@ -78,7 +78,7 @@ class FactorDiagnosis:
         percent = f"{100 * self.share:.0f} %"
         how = {
             "own code": f"{percent} of what all codes tell",
-            "shared code": f"which is about {joined_words(self.others)} too",
+            "shared code": f"which is about {joined_words(self.shared_with)} too",
             "copied": "copies of each other",
             "circle": "as a circle; neither alone",
             "spread": f"{self.mixture} mixture; best {percent}",
@@ -149,12 +149,12 @@ class Diagnosis:
 
     def in_short(self) -> str:
         """One sentence: how many factors have a code of their own, and what became of the others."""
-        wanted = [each for each in self.factors.values() if not each.unwanted]
-        total = len(wanted)
-        own = sum(each.kind == "own code" for each in wanted)
+        judged = [each for each in self.factors.values() if not each.unwanted]
+        total = len(judged)
+        own = sum(each.kind == "own code" for each in judged)
         parts = [f"{own} of {counted(total, 'factor')} {'has' if own == 1 else 'have'} a code of {_its(own)} own"]
         for kind, words in IN_SHORT.items():
-            count = sum(each.kind == kind for each in wanted)
+            count = sum(each.kind == kind for each in judged)
             if count and kind != "own code":
                 verb, _, rest = words.partition(" ")
                 parts.append(f"{count} {verb if count == 1 else {'is': 'are', 'shares': 'share'}[verb]} {rest}")
@@ -166,9 +166,9 @@ class Diagnosis:
     @property
     def column(self) -> str:
         """The answer in a cell of a table: "2 of 6 alone, 1 missing"."""
-        wanted = [each.kind for each in self.factors.values() if not each.unwanted]
-        missing = wanted.count("absent")
-        return f"{wanted.count('own code')} of {len(wanted)} alone" + (f", {missing} missing" if missing else "")
+        judged = [each.kind for each in self.factors.values() if not each.unwanted]
+        missing = judged.count("absent")
+        return f"{judged.count('own code')} of {len(judged)} alone" + (f", {missing} missing" if missing else "")
 
     def to_frame(self) -> DataFrame:
         """A row per factor as a pandas DataFrame: factor, kind, codes and the other attributes."""
@@ -199,7 +199,7 @@ class Diagnosis:
 def diagnosis_of(saved: SavedDiagnosis) -> Diagnosis:
     """What `Diagnosis.to_dict` wrote, read again."""
     factors = {
-        name: FactorDiagnosis(**{**dict(each), "codes": tuple(each.codes), "others": tuple(each.others)})
+        name: FactorDiagnosis(**{**dict(each), "codes": tuple(each.codes), "shared_with": tuple(each.shared_with)})
         for name, each in saved.factors.items()
     }
     codes = {int(code): CodeDiagnosis(each.kind, dict(each.factors)) for code, each in saved.codes.items()}
@@ -228,7 +228,7 @@ def where_words(kind: FactorKind, codes: Sequence[int], code_names: Sequence[str
     return by_kind.get(kind, f"{words} alone")
 
 
-def either_words(alternatives: Sequence[tuple[FactorKind, Sequence[int]]], code_names: Sequence[str]) -> str:
+def either_words(alternatives: Sequence[tuple[FactorKind, list[int]]], code_names: Sequence[str]) -> str:
     """Two statements between which the rows do not decide."""
     kinds = {"own code": "alone", "copied": "copies", "circle": "a circle", "spread": "spread"}
     if len({tuple(codes) for _, codes in alternatives}) == 1:

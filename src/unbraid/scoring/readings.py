@@ -117,18 +117,18 @@ class HeldOut:
         return of_codes[id(target)]
 
     def _nearest(self, codes: Sequence[int], target: Target) -> Reading:
-        from scipy.spatial import cKDTree
+        from scipy.spatial import KDTree
 
         counts = [k for k in NEIGHBOURS[:3] if k <= min(len(train) for train, _ in self.splits)]
         predictions = np.empty((len(counts), *target.columns.shape))
         chosen = self.codes[:, list(codes)]
         for train, test in self.splits:
-            _, nearest = cKDTree(chosen[train]).query(chosen[test], k=counts[-1])
+            nearest = np.asarray(KDTree(chosen[train]).query(chosen[test], k=counts[-1])[1])
             known, total, low = target.columns[train], 0.0, 0
             for place, count in enumerate(counts):
                 total = total + known[nearest[:, low:count]].sum(axis=1)
                 predictions[place, test], low = total / count, count
-        return best([reading(target, each, codes) for each in predictions])
+        return best([reading(target, predictions[place], codes) for place in range(len(counts))])
 
     def by_line(self, codes: Sequence[Sequence[int]], target: Target) -> Reading:
         """A ridge regression on the codes; `codes` are those of each split."""
@@ -144,21 +144,21 @@ class HeldOut:
         fitted = np.empty((len(PENALTIES), *target.columns.shape))
         predicted = None if target.classes is None else np.empty((len(PENALTIES), len(target.classes)), dtype=int)
         for (train, test), columns in zip(self.splits, features, strict=True):
-            known, asked = columns[train], columns[test]
+            known, tested = columns[train], columns[test]
             mean, answer = known.mean(axis=0), target.columns[train].mean(axis=0)
-            known, asked = known - mean, asked - mean
+            known, tested = known - mean, tested - mean
             values, vectors = np.linalg.eigh(known.T @ known)
             turned = vectors.T @ (known.T @ (target.columns[train] - answer))
             for place, penalty in enumerate(PENALTIES):
                 slopes = vectors @ (turned / (np.maximum(values, 0.0) + penalty * len(train))[:, None])
-                fitted[place, test] = asked @ slopes + answer
+                fitted[place, test] = tested @ slopes + answer
                 if predicted is not None and target.classes is not None:
                     classes, of_test = target.classes[train], fitted[place, test]
                     predicted[place, test] = nearest_class(known @ slopes + answer, classes, of_test)
         return best(
             [
-                reading(target, each, codes, None if predicted is None else predicted[place])
-                for place, each in enumerate(fitted)
+                reading(target, fitted[place], codes, None if predicted is None else predicted[place])
+                for place in range(len(PENALTIES))
             ]
         )
 
@@ -181,7 +181,7 @@ def curve_readings(
             predictions[place, test] = (sums[start + count] - sums[start]) / count
     bounds = np.cumsum([0, *(target.columns.shape[1] for target in targets)])
     return [
-        best([reading(target, each[:, low:high], codes) for each in predictions])
+        best([reading(target, predictions[place, :, low:high], codes) for place in range(len(counts))])
         for target, low, high in zip(targets, bounds[:-1], bounds[1:], strict=True)
     ]
 
@@ -198,7 +198,7 @@ def pieces_of(codes: FloatArray) -> FloatArray:
     return features / np.where(spread > 1e-9, spread, 1.0)
 
 
-def nearest_class(known: FloatArray, classes: IntArray, asked: FloatArray) -> IntArray:
+def nearest_class(known: FloatArray, classes: IntArray, tested: FloatArray) -> IntArray:
     """The class whose mean is nearest, in units of the spread within classes; all classes equally likely."""
     counts = np.bincount(classes, minlength=known.shape[1])
     means = np.stack([np.bincount(classes, weights=column, minlength=len(counts)) for column in known.T], axis=1)
@@ -206,7 +206,7 @@ def nearest_class(known: FloatArray, classes: IntArray, asked: FloatArray) -> In
     within = known - means[classes]
     spread = within.T @ within / len(known)
     inverse = np.linalg.pinv(spread, rcond=1e-6, hermitian=True)
-    distance = -2.0 * (asked @ inverse) @ means.T + ((means @ inverse) * means).sum(axis=1)
+    distance = -2.0 * (tested @ inverse) @ means.T + ((means @ inverse) * means).sum(axis=1)
     return np.where(counts > 0, distance, np.inf).argmin(axis=1)
 
 
@@ -272,7 +272,7 @@ def best_pairs(
     """
     if len(codes) < 2:
         return []
-    bins = np.minimum((ranks[np.ix_(rows, list(codes))] * CELLS).astype(int), CELLS - 1)
+    bins = np.minimum((ranks[rows][:, list(codes)] * CELLS).astype(int), CELLS - 1)
     cells = np.zeros((len(rows), len(codes), CELLS), dtype=np.float32)
     np.put_along_axis(cells, bins[:, :, None], 1.0, axis=2)
     flat = cells.reshape(len(rows), -1)
@@ -289,7 +289,7 @@ def best_pairs(
     gain = adjusted - np.maximum(alone[:, None], alone)
     first, second = np.triu_indices(len(codes), 1)
     order = np.argsort(-np.where(gain > 0.01, adjusted, adjusted - 2.0)[first, second], kind="stable")[:most]
-    return [(codes[first[place]], codes[second[place]]) for place in order]
+    return [(codes[int(first[place])], codes[int(second[place])]) for place in order]
 
 
 def smallest_set(
@@ -302,7 +302,7 @@ def smallest_set(
     """
     columns = held_out.codes[:, list(candidates)]
     features, owners = (pieces_of(columns), _owners(len(candidates))) if pieces else (columns, _alone(len(candidates)))
-    moments = [_Moments.of(features, target.columns, train, test) for train, test in held_out.splits]
+    moments = [_Moments.sums(features, target.columns, train, test) for train, test in held_out.splits]
 
     def explained(codes: Sequence[int]) -> float:
         chosen = np.flatnonzero(~owners[:, np.setdiff1d(np.arange(len(candidates)), codes)].any(axis=1))
@@ -334,12 +334,12 @@ class _Moments(NamedTuple):
     n_rows: int
 
     @classmethod
-    def of(cls, features: FloatArray, columns: FloatArray, train: IntArray, test: IntArray) -> "_Moments":
+    def sums(cls, features: FloatArray, columns: FloatArray, train: IntArray, test: IntArray) -> "_Moments":
         mean, answer = features[train].mean(axis=0), columns[train].mean(axis=0)
-        known, asked = features[train] - mean, features[test] - mean
+        known, tested = features[train] - mean, features[test] - mean
         learnt, true = columns[train] - answer, columns[test] - answer
         return cls(
-            known.T @ known, known.T @ learnt, asked.T @ asked, asked.T @ true, float((true**2).sum()), len(train)
+            known.T @ known, known.T @ learnt, tested.T @ tested, tested.T @ true, float((true**2).sum()), len(train)
         )
 
     def error(self, chosen: IntArray) -> float:

@@ -300,10 +300,10 @@ def _add(values: FloatArray, present: BoolArray, depth: int, bump: FloatArray, s
         piece = slices[row, group] if group >= 0 else 0
         if piece < 0:
             continue
-        kept = 1.0 if present[depth, piece] else 0.0
+        weight = 1.0 if present[depth, piece] else 0.0
         present[depth, piece] = True
         for node in range(NODES):
-            values[depth, piece, node] = kept * values[depth, piece, node] + bump[node]
+            values[depth, piece, node] = weight * values[depth, piece, node] + bump[node]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
