@@ -359,6 +359,8 @@ def test_the_way_to_reproduce_names_path_metrics_and_seed(card: ScoreCard) -> No
     told = command(replace(example, path="the shipped example"))
     assert told == "unbraid score --example --metrics mig,udr --seed 3 --html scores.html"
     assert str(command(replace(example, path="my codes.npz"))).startswith("unbraid score 'my codes.npz' ")
+    alone = replace(example, scored={}, skipped={}, path="a.npz")
+    assert command(alone) == "unbraid score a.npz --metrics none --seed 3 --html scores.html"
     assert page_content(card)["card"]["reproduce"]["command"] is command(card) is None
 
 
@@ -677,4 +679,5 @@ def test_the_page_begins_with_which_factors_are_in_the_codes() -> None:
     content = page_content(replace(card, diagnosing=lambda: None))  # of a file of an older version
     assert content["answer"] is None
     assert [code["factors"] for code in content["codes"]] == [[]] * 4
+    assert {each["verdict"] for each in page_content(card)["answer"]["factors"]} == {"well", "wrong"}
     assert 'id="answer"' not in render("page.html", content)

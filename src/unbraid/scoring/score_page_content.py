@@ -14,7 +14,7 @@ from unbraid.data.units import REDUCED
 from unbraid.metrics import BLOCKED, METRICS, PRESETS, Metric, by_question
 from unbraid.metrics._shared.chance import Noise
 from unbraid.scoring.baselines import no_better
-from unbraid.scoring.diagnosis import Diagnosis, code_words
+from unbraid.scoring.diagnosis import Diagnosis, FactorDiagnosis, code_words
 from unbraid.scoring.interval import Interval, Intervals
 from unbraid.scoring.null import IN_WORDS, Null
 from unbraid.show.words import in_words
@@ -190,8 +190,8 @@ def answer(card: Card, pictures: Mapping[str, str]) -> dict[str, Any] | None:
         "factors": [
             {
                 "name": name,
-                "kind": each.kind,
-                "about": _about(described.get(name, {}), each.unwanted),
+                "verdict": _verdict(each),
+                "about": _kind_words(described.get(name, {}), each.unwanted),
                 "levels": described.get(name, {}).get("levels", ()),
                 "picture": pictures.get(name),
                 **dict(zip(("where", "how", "strength"), each.columns(diagnosis.code_names), strict=True)),
@@ -203,7 +203,15 @@ def answer(card: Card, pictures: Mapping[str, str]) -> dict[str, Any] | None:
     }
 
 
-def _about(factor: Mapping[str, Any], unwanted: bool) -> list[str]:
+def _verdict(factor: FactorDiagnosis) -> str:
+    """What the colour of its line says."""
+    if factor.kind == "unclear":
+        return "unclear"
+    well = {"absent"} if factor.unwanted else {"own code", "circle"}
+    return "well" if factor.kind in well else "wrong"
+
+
+def _kind_words(factor: Mapping[str, Any], unwanted: bool) -> list[str]:
     levels = [f"{factor['size']} levels"] if factor.get("size") else []
     return [*([factor["kind"]] if factor else []), *levels, *(["unwanted"] if unwanted else [])]
 
@@ -342,7 +350,7 @@ def _reproduce(card: Card) -> dict[str, str | None]:
     rows = (*card["scored"], *card["skipped"], *card["failed"])
     chosen = [name for name in rows if name not in BLOCKED and name not in unwanted_rows]
     every = set(chosen) == set(PRESETS["standard"])
-    only = "" if every else f"metrics={chosen!r}, "
+    only = "" if every else f"metrics={chosen or 'none'!r}, "
     only += f"unwanted={unwanted!r}, " if unwanted else ""
     only += "" if card["held_out"] is None else f"held_out={card['held_out']!r}, "
     only += "".join(f"{name}={text!r}, " for name, text in blocks.items())
@@ -371,7 +379,7 @@ def _reproduce(card: Card) -> dict[str, str | None]:
         }
     example = card["path"] == "the shipped example"
     words = ["unbraid", "score", "--example" if example else card["path"]]
-    words += [] if every else ["--metrics", ",".join(chosen)]
+    words += [] if every else ["--metrics", ",".join(chosen) or "none"]
     words += ["--factors", joined(card["chosen_factors"])] if card["chosen_factors"] else []
     words += ["--unwanted", joined(unwanted)] if unwanted else []
     words += ["--units", "pca"] if units else []
