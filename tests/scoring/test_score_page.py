@@ -439,7 +439,9 @@ def test_notes_name_the_factors_that_they_count() -> None:
     ]
     assert page_content(card)["groups"][0]["rows"][0]["notes"] == notes
     assert card.to_dict()["metrics"]["t"]["notes"] == notes
-    assert str(card).splitlines()[1:] == [f"    {note}" for note in notes]
+    assert [line for line in card.details().splitlines() if line.startswith("    fact")] == [
+        f"    {note}" for note in notes
+    ]
 
 
 @pytest.mark.lengthy
@@ -482,12 +484,12 @@ def test_a_number_of_another_version_of_its_metric_says_so(tmp_path: Path) -> No
     ]
     assert re.findall("computed by version [^<]*", saved_page(tmp_path / "then.json")) == told
     then = ScoreCard.load(tmp_path / "then.json")
-    assert re.findall("    (computed by version .*)", str(then)) == told
+    assert re.findall("    (computed by version .*)", then.details()) == told
     then.to_hf(tmp_path / "README.md", model="lab/beta", dataset="sprites")
     assert re.findall("- (computed by version .*)", (tmp_path / "README.md").read_text(encoding="utf-8")) == told
     now = ScoreCard.load(tmp_path / "now.json")
     now.to_hf(tmp_path / "NOW.md", model="lab/beta", dataset="sprites")
-    for text in (saved_page(tmp_path / "now.json"), str(now), (tmp_path / "NOW.md").read_text(encoding="utf-8")):
+    for text in (saved_page(tmp_path / "now.json"), now.details(), (tmp_path / "NOW.md").read_text(encoding="utf-8")):
         assert "computed by version" not in text
 
 
@@ -502,11 +504,11 @@ def test_what_is_said_of_another_version_is_not_kept_in_the_file(tmp_path: Path)
 def test_an_unwanted_factor_has_the_version_of_explicitness(tmp_path: Path) -> None:
     score(CODES, FACTORS, metrics=["mig"], unwanted="factor_0").save(tmp_path / "now.json")
     saved = json.loads((tmp_path / "now.json").read_text(encoding="utf-8"))
-    assert "computed by" not in str(ScoreCard.load(tmp_path / "now.json"))
+    assert "computed by" not in ScoreCard.load(tmp_path / "now.json").details()
     version = METRICS["explicitness"].version
     saved["metrics"]["unwanted(factor_0)"]["version"] = version + 1
     (tmp_path / "then.json").write_text(json.dumps(saved), encoding="utf-8")
-    (note,) = re.findall("computed by .*", str(ScoreCard.load(tmp_path / "then.json")))
+    (note,) = re.findall("computed by .*", ScoreCard.load(tmp_path / "then.json").details())
     assert note == (f"computed by version {version + 1} of unwanted(factor_0); unbraid {VERSION} has version {version}")
 
 
