@@ -416,8 +416,8 @@ class _Study:
             order = np.empty((100, len(true)), dtype=int)
             for _, test in self.held_out.splits:
                 order[:, test] = rng.permuted(np.tile(test, (100, 1)), axis=1)
-            sums = sum((column[order] * answer).sum(axis=1) for column, answer in zip(predicted.T, true.T, strict=True))
-            at_least += int((sums >= total * (1 - 1e-9)).sum())
+            products = [column[order] @ answer for column, answer in zip(predicted.T, true.T, strict=True)]
+            at_least += np.count_nonzero(np.sum(products, axis=0) >= total * (1 - 1e-9))
         return (1 + at_least) / (1 + SHUFFLES)
 
     def _choose(self, evidence: _Evidence) -> None:
@@ -592,7 +592,9 @@ class _Study:
         )  # fmt: skip
         if stability >= LIKELY:
             return verdict
-        alternatives = [(kind, [int(self.live[code]) for code in codes]) for (kind, codes), _ in drawn.most_common(2)]
+        alternatives: list[tuple[FactorKind, list[int]]] = [
+            (kind, [int(self.live[code]) for code in codes]) for (kind, codes), _ in drawn.most_common(2)
+        ]
         detail = either_words(alternatives, self.sample.representation.code_names)
         return replace(verdict, kind="unclear", codes=(), mixture="", shared_with=(), detail=detail)
 
