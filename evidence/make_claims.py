@@ -169,7 +169,7 @@ def gathered(folder: Path) -> pd.DataFrame:
         "udr.score_family_spearman": {**PAPER, "compare": "same-family", "similarity": "spearman"},
         **{f"udr.score_{number}": {"n_comparisons": number} for number in (2, 5, 10, 20, 45)},
     }
-    snapshot = study.snapshot()
+    (snapshot,) = study.snapshots()
     candidates, left_out = candidates_of(snapshot.runs)
     for column, options in rules.items():
         chosen = replace(ranking_options(study.config), **options)

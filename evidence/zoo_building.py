@@ -163,12 +163,12 @@ def named_runs(studies: Sequence[str | Path]) -> dict[str, list[NamedRun]]:
     runs: dict[str, dict[str, tuple[str, RunView]]] = {}  # by content of the images, then by id
     names_by_content: dict[str, str] = {}
     for folder in list_of("studies", studies):
-        snapshot = Study.load(folder).snapshot()
-        images = snapshot.environment.dataset
-        for run in snapshot.runs:
-            if run.status.get("state") == "finished" and run.state != "failed":
-                names_by_content.setdefault(images["content"], str(images["name"]))
-                runs.setdefault(images["content"], {}).setdefault(run.id, (snapshot.config.name, run))
+        for snapshot in Study.load(folder).snapshots():
+            images = snapshot.environment.dataset
+            for run in snapshot.runs:
+                if run.status.get("state") == "finished" and run.state != "failed" and not run.is_added:
+                    names_by_content.setdefault(images["content"], str(images["name"]))
+                    runs.setdefault(images["content"], {}).setdefault(run.id, (snapshot.config.name, run))
     names = _datasets(names_by_content)
     return {names[content]: list(_named(own.values())) for content, own in runs.items()}
 

@@ -49,12 +49,13 @@ from unbraid.files.tables import read_columns
 from unbraid.ranking.cache import read_ranking
 from unbraid.runs.folder import read_folder
 from unbraid.runs.run import open_run
-from unbraid.scoring.result_file import read_table
+from unbraid.scoring.merged_tables import read_table
 from unbraid.studies import index, store
 from unbraid.studies.holdout.answers import read_answers
 from unbraid.studies.index import remembered
-from unbraid.studies.schema import read_study
 from unbraid.studies.score_status import read_scores
+from unbraid.studies.several_datasets import read as read_study
+from unbraid.studies.snapshot import read_added
 from unbraid.studies.status import keep_index, study_status
 from unbraid.training.checkpoints import load_checkpoint
 from unbraid.zoo.zoo_files import open_file
@@ -297,9 +298,9 @@ def _of_runs_and_studies(home: Path, found: dict[str, Reader]) -> None:
         told = remembered(without)
         if told is None:
             snapshot = Study.load(without).snapshot()
-            keep_index(snapshot)
-            told = study_status(snapshot)
-        return [run.state for run in told.runs]
+            keep_index(without, [snapshot])
+            told = [study_status(snapshot)]
+        return [[run.state for run in each.runs] for each in told]
 
     without = Path(shutil.copytree(out, home / "without"))
     (without / "study.yaml").write_text(YAML.replace("zero_shot: {held_out: x > 2}\n", ""))
@@ -336,6 +337,12 @@ def _of_runs_and_studies(home: Path, found: dict[str, Reader]) -> None:
     failure = out / "failed" / f"{'0' * 16}.json"
     _without_checksum(failure)
     found["failure"] = Reader(failure, lambda: store.read_failure(out, "0" * 16, ReadOnce()), text=True)
+    added = out / "added" / "mine"
+    added.mkdir(parents=True)
+    (added / "config.json").write_text(
+        '{"family": "mine", "setting": "", "seed": 0, "hyperparameters": {}, "source": ""}'
+    )
+    found["added, config.json"] = Reader(added / "config.json", lambda: read_added(out, {}, ReadOnce()), text=True)
     kept_ranking = next((out / "udr").glob("*.npz"))
     found["ranking"] = Reader(kept_ranking, lambda: read_ranking(kept_ranking).scores.tobytes())
     record = home / "mirror" / ".remote" / "files.json"

@@ -233,6 +233,15 @@ def _score(folder: Path) -> object:
     return Representation.load(folder / "mine.npz").save(folder / "again.parquet")
 
 
+def _add(folder: Path) -> object:
+    taken = (folder / "study" / "added" / "mine" / "config.json").is_file()
+    return (
+        _study(folder)
+        if taken
+        else _command("study", "add", str(folder / "study"), str(folder / "mine.npz"), "--family", "m")
+    )
+
+
 def _cache(folder: Path) -> object:
     images = load("square", positions=4, shrink=8)
     stored = _store.cached(folder / "cache" / "square-v1", lambda: _store.content_of(images))
@@ -267,6 +276,7 @@ WORKS: dict[str, Work] = {
     "ranking": Work(_studied, _rank),
     "report": Work(_studied, _report),
     "export": Work(_studied, _export),
+    "added codes": Work(_studied, _add),
     "scores and codes": Work(_studied, _score),
     "dataset cache": Work(lambda _: None, _cache, _cache),
 }

@@ -9,7 +9,7 @@ import pytest
 
 from tests.injected import DAMAGE, WORKS, Bench, Tally, little_memory
 
-QUICK = {"run": 17, "dataset cache": 5, "ranking": 4}  # every which write point
+QUICK = {"run": 17, "dataset cache": 5, "ranking": 4, "added codes": 13}  # every which write point
 
 
 @pytest.mark.lengthy

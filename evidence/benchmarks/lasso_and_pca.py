@@ -132,7 +132,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("study", type=Path)
     study = unbraid.Study.load(parser.parse_args().study)
-    snapshot = study.snapshot()
+    (snapshot,) = study.snapshots()
     runs = [run for run in snapshot.runs if run.state == "finished"]
     groups: dict[str, list[Representation]] = {}
     for run in runs:

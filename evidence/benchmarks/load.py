@@ -96,7 +96,7 @@ def many_runs(count: int, home: Path) -> None:
     yaml.write_text(YAML.format(seeds=count // 4))
     study = Study.load(yaml, out=home / "study")
     first = made[0].path
-    for planned in study.planned():
+    for planned in study.part().planned():
         assert run_id(planned.config) == planned.id
         target = home / "study" / "runs" / planned.id
         if not target.exists():

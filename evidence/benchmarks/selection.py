@@ -169,7 +169,7 @@ RULES: dict[str, Sign] = SIGNS | {
 def gathered(folder: Path) -> Population:
     """What is known of the models of a study."""
     study = unbraid.Study.load(folder)
-    snapshot = study.snapshot()
+    (snapshot,) = study.snapshots()
     candidates, _ = candidates_of(snapshot.runs)
     table = study.results().set_index("run")
     measured(table, snapshot)

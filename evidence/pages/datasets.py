@@ -64,7 +64,7 @@ the `.json` file to have the table read by itself.
 
 A run or a study on images at a path names this path in its files. Someone else may have made those
 files, so the path is read only if you give it as well: `--trust-data my-images/` with `figure`,
-`report`, `score` and `continue`, or `load_run(path, trust=["my-images/"])`
+`report`, `score`, `continue` and `study add`, or `load_run(path, trust=["my-images/"])`
 and `Study.load(folder, trust=["my-images/"])`. The YAML that you give to `study run` is yours: its
 path is read, and so are the images that the folder of `unbraid fit` keeps for the models in it,
 wherever you move that folder. `root`, `file` and `verify` take effect only where you write them: a

@@ -196,8 +196,8 @@ def test_a_folder_of_codes_whose_suffixes_are_capitals_is_read(tmp_path: Path) -
     for path in (*files, tmp_path / "notes.txt"):
         path.touch()
     assert Models([tmp_path]).paths == files
-    assert not is_path("no such.npzx", ())
-    assert is_path("no such.NPZ", ())
+    assert not is_path("no such.csvx", ())
+    assert is_path("no such.CSV", ())
 
 
 def test_a_score_that_is_worse_than_its_bound_is_a_line_and_code_3(unbraid_cli, nine: Path) -> None:

@@ -66,6 +66,11 @@ def home(theirs: Path, tmp_path: Path) -> Path:
     for name in ("study", "run", "codes.npz", "study.yaml"):
         copied = shutil.copytree if (theirs / name).is_dir() else shutil.copy
         copied(theirs / name, tmp_path / name)
+    (tmp_path / "wide").mkdir()
+    (tmp_path / "wide" / "study.yaml").write_text(
+        YAML.replace("dataset: {", "datasets: [{label: own, ").replace("4}", "4}]", 1)
+    )
+    (tmp_path / "wide" / "own").symlink_to(tmp_path / "study")
     forget(theirs)
     return tmp_path
 
@@ -85,12 +90,12 @@ WALK: dict[str, list[tuple[str, int]]] = {
         ("run --metrics mig", 0), ("codes.npz --metrics mig", 0), ("run --metrics mig --baselines", 2),
     ],
     "compare": [
-        ("codes.npz run --metrics mig --resamples 2", 0), ("study --by seed", 2),
+        ("codes.npz run --metrics mig --resamples 2", 0), ("study --by seed", 2), ("wide --by seed", 2),
     ],
     "metrics": [("", 0)],
     "stress": [("mig", 3)],
     "bench": [("mig --models 4", 0), ("mig --zoo study", 2)],
-    "rank": [("codes.npz run/codes.safetensors", 0), ("study --compare all", 0)],
+    "rank": [("codes.npz run/codes.safetensors", 0), ("study --compare all", 0), ("wide", 0)],
     "families": [("", 0)],
     "fit": [("codes.npz --plan study.yaml --out fitted", 2)],
     "train": [("vae --dataset square --data positions=8 --set network=nets:pair --steps 1 --out study/runs", 2)],
@@ -100,9 +105,9 @@ WALK: dict[str, list[tuple[str, int]]] = {
         ("reconstructions run --out a.png", 2), ("curves run --out a.png", 0),
         ("information run --out a.png", 0), ("boxes study --out a.png", 0),
     ],
-    "report": [("run", 2), ("run --compare run", 2), ("study", 0), ("run/scores.json", 0)],
+    "report": [("run", 2), ("run --compare run", 2), ("study", 0), ("wide", 2), ("run/scores.json", 0)],
     "export": [
-        ("run --out a.onnx", 2), ("study --out a.csv", 0), ("study --out a.parquet", 0),
+        ("run --out a.onnx", 2), ("study --out a.csv", 0), ("study --out a.parquet", 0), ("wide --out a.csv", 0),
         ("codes.npz --out a.parquet", 0),
     ],
     "cite": [("mig", 0)],
@@ -112,10 +117,12 @@ WALK: dict[str, list[tuple[str, int]]] = {
     "data get": [("run", 2)],
     "data path": [("run", 2)],
     "data show": [("run --out a.png", 2)],
-    "study run": [("study --out other", 2), ("study --out other --dry-run", 2)],
-    "study status": [("study", 0), ("study --json -", 0), ("study --again", 0)],
-    "study agreement": [("study", 0)],
-    "study generalisation": [("study", 0), ("study --json -", 0)],
+    "study run": [("study --out other", 2), ("study --out other --dry-run", 2), ("wide --out other", 2)],
+    "study status": [("study", 0), ("study --json -", 0), ("study --again", 0), ("wide", 0)],
+    "study add": [("study codes.npz --family mine", 2), ("study run --name mine", 2), ("wide run", 2)],
+    "study agreement": [("study", 0), ("wide", 0)],
+    "study merge": [("study --out a.csv", 0), ("study study/results.parquet --out a.csv", 2)],
+    "study generalisation": [("study", 0), ("study --json -", 0), ("wide", 0)],
 }  # fmt: skip
 
 
@@ -167,7 +174,7 @@ def test_the_line_says_what_would_be_executed_and_how_to_allow_it(
         assert executed(theirs)
 
 
-def test_a_study_is_drawn_by_who_trusts_it(
+def test_a_study_is_drawn_and_added_to_by_who_trusts_it(
     unbraid_cli, theirs: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(home)
@@ -176,6 +183,14 @@ def test_a_study_is_drawn_by_who_trusts_it(
     assert not executed(theirs)
     assert unbraid_cli("report", "study", "--trust-code", NETWORK)[0] == 0
     assert page_says(home / "study" / "report.html", "would execute it") == 0
+    code, _, error = unbraid_cli("study", "add", "study", "codes.npz", "--family", "mine", "--trust-code", NETWORK)
+    assert code == 2
+    assert error == (
+        f"unbraid: study/study.yaml names code of its own, '{METRIC}', and this would execute it: if you trust it, "
+        f"add --trust-code {METRIC}\n"
+    )
+    both = ("--trust-code", NETWORK, "--trust-code", METRIC)
+    assert unbraid_cli("study", "add", "study", "codes.npz", "--family", "mine", *both)[0] == 0
 
 
 def page_says(page: Path, text: str) -> int:

@@ -89,7 +89,9 @@ WALK: Mapping[str, list[str]] = {
     "data show": ["square --out a.png"],
     "study run": ["tracked.yaml --out other --processes 1", "tracked.yaml --out other --dry-run"],
     "study status": ["study"],
+    "study add": ["study run --name mine"],
     "study agreement": ["study"],
+    "study merge": ["study --out a.csv"],
     "study generalisation": ["study"],
 }
 # No checkpoint, nothing to download, one seed of each.

@@ -38,7 +38,7 @@ class Session:
 
 def tasks_in(folder: Path, text: str = SMALL) -> tuple[list[Task], dict[str, FactorDataset]]:
     study = Study.load(written(folder, text), out=folder)
-    tasks, datasets, _ = all_tasks(study, *study.resolve_environment())
+    tasks, datasets, _ = all_tasks(study.part(), *study.part().resolve_environment())
     (folder / "runs").mkdir()
     return tasks, datasets
 

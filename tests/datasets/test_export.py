@@ -18,6 +18,7 @@ from unbraid.datasets import image_store as _store
 from unbraid.datasets.dataset_export import export
 from unbraid.datasets.own_images import open_path
 from unbraid.files.whole_files import DiskFull
+from unbraid.show import plot_factors
 
 SPACE = FactorSpace(("shape", "hue"), (2, 3), ("categorical", "cyclic"), (("box", "disc"), (0.0, 180.0, 360.0)))
 
@@ -99,3 +100,17 @@ def test_what_a_killed_export_left_is_removed_by_the_next(tmp_path: Path, pictur
     (tmp_path / ".out.0a1b2c3d.part" / "images").mkdir(parents=True)
     export(dataset(), tmp_path / "out", pictures=pictures)
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_labels_without_images_are_not_written_or_shown(tmp_path: Path) -> None:
+    (tmp_path / "labels.csv").write_text("size,shape\n1,box\n2,disc\n")
+    labels = load(str(tmp_path / "labels.csv"))
+    message = "images are needed; this dataset holds labels without images"
+    for pictures in (True, False):
+        with pytest.raises(ValueError, match=message):
+            export(labels, tmp_path / "out", pictures=pictures)
+    with pytest.raises(ValueError, match=message):
+        plot_factors(labels)
+    with pytest.raises(ValueError, match=message):
+        load(str(tmp_path / "labels.csv"), shrink=2)
+    assert not (tmp_path / "out").exists()

@@ -13,6 +13,7 @@ from unbraid import Representation
 from unbraid.data import FactorSpace, FactorTable
 from unbraid.datasets import from_array, load
 from unbraid.datasets.dataset_description import describe_content
+from unbraid.datasets.dataset_text import summary_of
 from unbraid.datasets.factor_table import read_table
 from unbraid.datasets.subset import SubsetDataset, left_out
 from unbraid.show import plot_factors
@@ -49,15 +50,16 @@ def test_values_of_a_part_are_those_of_the_whole_and_text_is_asked_for_by_level(
 
 def test_a_table_of_numbers_alone_loses_no_row_to_a_heading(tmp_path: Path) -> None:
     (tmp_path / "labels.csv").write_text("3,7\n4,8\n4,7\n")
-    labelled = from_array(black(3), tmp_path / "labels.csv")
-    assert labelled.space.names == ("factor_0", "factor_1")
-    assert labelled.space.factors(np.arange(3)).tolist() == [[0, 0], [1, 1], [1, 0]]
+    labels = load(str(tmp_path / "labels.csv"))
+    assert labels.space.names == ("factor_0", "factor_1")
+    assert labels.space.factors(np.arange(3)).tolist() == [[0, 0], [1, 1], [1, 0]]
+    assert len(from_array(black(3), tmp_path / "labels.csv")) == 3
 
 
 @pytest.mark.parametrize("text", ["\na,b\n1,2\n3,4\n", "a,b\n\n1,2\n\n3,4\n\n"])
 def test_empty_lines_of_a_table_are_no_rows(tmp_path: Path, text: str) -> None:
     (tmp_path / "labels.csv").write_text(text)
-    assert from_array(black(2), tmp_path / "labels.csv", grid=False).space.values == ((1, 3), (2, 4))
+    assert load(str(tmp_path / "labels.csv")).space.values == ((1, 3), (2, 4))
 
 
 @pytest.mark.parametrize("word", ["NA", "NULL", "None"])
@@ -66,7 +68,7 @@ def test_a_word_that_stands_for_no_value_is_no_class(tmp_path: Path, word: str) 
     table = tmp_path / "labels.csv"
     table.write_text(f"hat,size\nred,1\n{word},2\nred,3\n")
     with pytest.raises(ValueError, match="line 3, column 'hat' is empty .NA, NaN, None and NULL count as empty"):
-        from_array(black(3), table)
+        load(str(table))
     assert from_array(black(2), {"hat": ["red", word]}).space.values == ((word, "red"),)  # in memory None says so
 
 
@@ -264,3 +266,11 @@ def test_cells_of_a_table_are_read_as_they_are_meant(tmp_path: Path) -> None:
     assert from_array(images, {"shape": words, "size": [1, 1, 2, 2]}).space.levels[0] == ("box", "heart")
     with pytest.raises(ValueError, match="row 0, column 'way' is 'north', which is no number"):
         from_array(images, {"way": np.array(["north", "east"] * 2)}, kinds={"way": "cyclic"})
+
+
+def test_labels_without_images_are_described_as_such(tmp_path: Path) -> None:
+    pd.DataFrame({"size": [1, 2, 2]}).to_csv(tmp_path / "LABELS.CSV", index=False)
+    dataset = load(str(tmp_path / "LABELS.CSV"))
+    content = describe_content(dataset.space, len(dataset), dataset.image_shape)
+    described = [*summary_of({"name": "LABELS.CSV", "rendered": False, **content})]
+    assert "labels    3 rows without images; samples, no grid" in described

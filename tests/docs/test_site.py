@@ -191,6 +191,7 @@ def public() -> Iterator[tuple[str, object]]:
         *packages,
         "unbraid.ranking.ranking",
         "unbraid.runs.run_traversals",
+        "unbraid.studies.added",
     ]:
         if "._" not in name and name != "unbraid.cli":
             module = import_module(name)

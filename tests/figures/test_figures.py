@@ -287,9 +287,9 @@ def test_paths_are_told_apart(sources: dict[str, Source], tmp_path: Path) -> Non
     assert len(open_source(None).representation) == 10_000
     (tmp_path / "study.yaml").touch()
     assert open_source(tmp_path).kind == "study"
-    (tmp_path / "baselines" / "pca").mkdir(parents=True)
-    representation().save(tmp_path / "baselines" / "pca" / "codes.npz")
-    assert open_source(tmp_path / "baselines" / "pca").kind == "codes"
+    (tmp_path / "added" / "mine").mkdir(parents=True)
+    representation().save(tmp_path / "added" / "mine" / "codes.npz")
+    assert open_source(tmp_path / "added" / "mine").kind == "codes"
     with pytest.raises(FileNotFoundError, match="no such file or folder"):
         open_source(tmp_path / "nothing.npz")
     (tmp_path / "empty").mkdir()

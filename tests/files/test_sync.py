@@ -129,12 +129,11 @@ def test_only_what_is_discarded_leaves_the_store(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["runs/a", "runs/a/weights.safetensors", "runs", "baselines/m", "failed", "study.yaml", "runs/../x", "../x", ""],
+    "name", ["runs/a", "runs/a/weights.safetensors", "runs", "added/m", "failed", "study.yaml", "runs/../x", "../x", ""]
 )
 def test_what_is_never_discarded(name: str, tmp_path: Path) -> None:
     one, _ = machines(tmp_path)
-    put(one.folder, {f"runs/a/{each}": each for each in RUN} | {"study.yaml": "y", "failed/a": "1", "baselines/m": "2"})
+    put(one.folder, {f"runs/a/{each}": each for each in RUN} | {"study.yaml": "y", "failed/a": "1", "added/m": "2"})
     (tmp_path / "x").write_text("outside")
     push(one)
     before = stored()
@@ -434,7 +433,7 @@ def test_a_damaged_mirror_harms_nothing_and_is_mended(
 
 
 COMMANDS = [
-    "study status {url}", "study run {yaml} --out {url} --processes 0",
+    "study status {url}", "study run {yaml} --out {url} --processes 0", "study add {url} codes.npz --family mine",
     "rank {url} --similarity spearman", "export {url} --out a.csv", "study agreement {url}",
     "compare {url} --by seed", "study generalisation {url}", "report {url}", "figure boxes {url} --out a.png",
 ]  # fmt: skip

@@ -18,7 +18,7 @@ from unbraid.runs.folder import damage_of, damaged, read_folder
 from unbraid.runs.run import Run
 from unbraid.studies import store
 from unbraid.studies.holdout.answers import read_answers
-from unbraid.studies.snapshot import other_failures
+from unbraid.studies.snapshot import other_failures, read_added
 from unbraid.studies.store import StudyEnvironment
 from unbraid.training.checkpoints import load_checkpoint
 from unbraid.training.training_versions import commit
@@ -120,6 +120,7 @@ RECORDS: dict[str, tuple[Callable[[Path], object], str]] = {
         "delete it, and unbraid study run writes it again",
     ),
     "failed/0f.json": (lambda folder: other_failures(folder, [], ReadOnce()), "delete it"),
+    "added/mine/config.json": (lambda folder: read_added(folder, {}, ReadOnce()), ""),
     "runs/0f/held_out.json": (lambda folder: read_answers(folder / "runs" / "0f"), "study run computes it again"),
 }
 
@@ -128,9 +129,12 @@ RECORDS: dict[str, tuple[Callable[[Path], object], str]] = {
 def study_of(run: Run, tmp_path: Path) -> Path:
     """A folder with one of each record of a study."""
     shutil.copytree(run.path, tmp_path / "runs" / "0f")
+    (tmp_path / "added" / "mine").mkdir(parents=True)
     (tmp_path / "study.yaml").touch()
     store.write_environment(tmp_path, {}, StudyEnvironment(run.config["dataset"], "cpu", "float32"))
     store.write_failure(tmp_path, store.Failure("0f", "vae", "", 0, "it broke", 1))
+    about = {"family": "mine", "setting": "", "seed": 0, "run": dict(run.config), "status": dict(run.status)}
+    store.write_json(tmp_path / "added" / "mine" / "config.json", about)
     store.write_json(tmp_path / "runs" / "0f" / "held_out.json", {})
     return tmp_path
 

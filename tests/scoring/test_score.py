@@ -422,6 +422,12 @@ def test_an_encoder_returns_codes_or_a_pair() -> None:
         unbraid.score_encoder(lambda images: (pair(images)[0], 0.5), two_factor_dataset(), metrics=["mig"])
 
 
+def test_labels_without_images_are_not_encoded(tmp_path: Path) -> None:
+    (tmp_path / "labels.csv").write_text("size\n1\n2\n")
+    with pytest.raises(ValueError, match="images are needed; this dataset holds labels without images"):
+        unbraid.score_encoder(lambda images: images[:, 0, :2, 0], tmp_path / "labels.csv")
+
+
 def test_ctrl_c_within_a_compiled_metric_is_no_failed_metric(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> None:
         raise SystemError("returned a result with an exception set") from KeyboardInterrupt()

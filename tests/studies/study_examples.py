@@ -16,7 +16,7 @@ from unbraid.families.networks import dense_pair
 from unbraid.studies.expand import expand
 from unbraid.studies.schema import StudyConfig, checked, mapping
 from unbraid.studies.snapshot import Planned
-from unbraid.studies.study_record import StudyRecord
+from unbraid.studies.study_record import StudyPart
 
 SMALL = """
 name: small
@@ -38,7 +38,7 @@ def parse(text: str, where: str = "study.yaml") -> StudyConfig:
     return checked(StudyConfig, mapping(text, where), where)
 
 
-def planned_runs(part: StudyRecord) -> list[Planned]:
+def planned_runs(part: StudyPart) -> list[Planned]:
     """The runs of the YAML, done or not."""
     return expand(part.config, part.environment())
 

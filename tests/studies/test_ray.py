@@ -197,7 +197,7 @@ def test_packs_are_as_large_as_the_share_of_each_gpu_of_the_cluster(tmp_path: Pa
     study = Study.load(written(tmp_path, text), out=tmp_path / "study")
     tasks = [
         replace(task, config={**task.config, "device": "cuda"})  # of which this machine need have none
-        for task in all_tasks(study, *study.resolve_environment())[0]
+        for task in all_tasks(study.part(), *study.part().resolve_environment())[0]
     ]
     shares = dict.fromkeys((task.id for task in tasks), 1.0)
     of = {kind: [task for task in tasks if task.config["family"] == kind] for kind in ("beta_vae", "pca")}

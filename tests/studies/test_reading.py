@@ -5,12 +5,14 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.processes import forked
 from tests.studies.study_examples import SMALL, written
 from unbraid import Study
 from unbraid.files.marks import SETTLED
+from unbraid.studies.added import add, encode_sample
 
 COUNTING = """
 import json, os, sys
@@ -32,6 +34,11 @@ print(json.dumps(opened), file=sys.stderr)
 """
 OF_RUNS = ("config.json", "status.json", "scores.json")
 ONE = SMALL + "baselines: true\n"
+SEVERAL = SMALL.replace(
+    "dataset: {name: square, positions: 8, shrink: 4}",
+    "datasets:\n  - {name: square, positions: 8, shrink: 4, label: a}\n"
+    "  - {name: square, positions: 4, shrink: 8, label: b}",
+)
 COMMANDS = (
     ("study", "status", "OUT", "--again"),
     ("rank", "OUT"),
@@ -44,11 +51,19 @@ COMMANDS = (
 )
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Six finished runs of a dataset, with baselines."""
+@pytest.fixture(scope="module", params=["one dataset", pytest.param("several", marks=pytest.mark.lengthy)])
+def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Six finished runs of a dataset, with baselines and one that was added; or six of each of two datasets."""
     home = tmp_path_factory.mktemp("study")
-    Study.load(written(home, ONE), home / "out").run(processes=0)
+    if request.param == "several":
+        Study.load(written(home, SEVERAL), home / "out").run(processes=0)
+        return home
+    study = Study.load(written(home, ONE), home / "out")
+    study.run(processes=0)
+    encode_sample(lambda images: np.asarray(images, dtype=float).reshape(len(images), -1)[:, :3], study).save(
+        home / "mine.npz"
+    )
+    add(study, [home / "mine.npz"], family="mine")
     return home
 
 

@@ -12,7 +12,7 @@ from unbraid.studies.executors import EXECUTORS
 from unbraid.studies.expand import check_metrics, expand
 from unbraid.studies.schema import OPTIONS, StudyConfig
 from unbraid.studies.store import StudyEnvironment
-from unbraid.studies.study_record import StudyRecord
+from unbraid.studies.study_record import StudyPart
 
 AROUND = StudyEnvironment(
     {"name": "square", "options": {}, "n_images": 64, "image_shape": [64, 64, 1], "content": "0" * 16}, "cpu", "float32"
@@ -167,8 +167,8 @@ def test_networks_of_ones_own_are_found_wherever_they_stand() -> None:
         config = study(families=[{"name": "vae", **section}])
         assert config.own_code == [own.format("refusing")]
         with pytest.raises(ValueError, match="names code of its own"):
-            StudyRecord(config.trusting([]), None, "").check_trust()
-        StudyRecord(config.trusting(), None, "").check_trust()
+            StudyPart(config.trusting([]), None, "").check_trust()
+        StudyPart(config.trusting(), None, "").check_trust()
 
 
 def test_the_id_and_the_setting_of_a_run_do_not_depend_on_what_else_the_study_holds():

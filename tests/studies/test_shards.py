@@ -4,6 +4,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from tests.processes import started
@@ -100,3 +101,20 @@ def test_of_shards_that_end_together_one_does_what_depends_on_all_runs(tmp_path:
     assert "scoring random projection" in told["1/2"]
     assert told["2/2"] == []
     assert study.results()["above_baselines"].notna().to_numpy().all()
+
+
+def test_the_table_of_several_datasets_has_what_other_shards_ended_meanwhile(tmp_path: Path) -> None:
+    square = "name: square, positions: 8, shrink: 4"
+    two = f"datasets: [{{{square}, label: one}}, {{{square}, label: two}}]"
+    text = YAML.replace(f"dataset: {{{square}}}", two)
+    (tmp_path / "study.yaml").write_text(text)
+    study, begun = Study.load(tmp_path / "study.yaml", out=tmp_path / "wide"), []
+
+    def beside(sent: StudyProgress) -> None:
+        if sent.label == "two" and sent.n_done and not begun:
+            begun.append(sent)
+            study.run(processes=0, shard="2/2")
+
+    study.run(processes=0, shard="1/2", progress=beside)
+    states = pd.read_parquet(tmp_path / "wide" / "results.parquet")["state"].tolist()
+    assert states == ["finished"] * 14

@@ -424,7 +424,7 @@ def test_a_folder_without_records_that_the_study_does_not_list_stops_nothing(cop
     study = Study.load(copy / "out")
     shutil.copytree(study.runs()[0].path, copy / "out/runs/0123456789abcdef")
     (copy / "out/runs/0123456789abcdef" / STATUS).unlink()
-    assert study_status(study.snapshot()).left == 0
+    assert study_status(study.snapshots()[0]).left == 0
 
 
 @pytest.mark.parametrize("name", [STATUS, CONFIG])
@@ -485,7 +485,7 @@ def test_a_damaged_run_whose_folder_is_deleted_is_trained_again_by_the_same_comm
     assert here(copy, more).runs()[0].state == "failed"  # a folder that is there waits for --retry failed
     shutil.rmtree(run.path)
     assert Study.load(copy / "out").runs()[0].state == "waiting"
-    assert remembered(copy / "out").runs[0].state == "waiting"
+    assert remembered(copy / "out")[0].runs[0].state == "waiting"
     study = here(copy, more)
     assert {each.state for each in study.runs()} == {"finished"}
     assert {name: when for name, when in times(copy).items() if name != run.id} == {
@@ -536,3 +536,18 @@ def test_the_folder_alone_tells_the_study_where_the_device_differs(whole, monkey
     monkeypatch.setattr("unbraid.studies.study_record.opened_dataset", None)
     monkeypatch.setattr("unbraid.studies.study_record.choose_precision", lambda *_: "bfloat16")
     assert [run.id for run in Study.load(whole.folder).runs()] == [run.id for run in whole.runs()]
+
+
+def test_a_representation_added_is_a_row(copy):
+    folder = copy / "out" / "added" / "mine"
+    folder.mkdir(parents=True)
+    run = Study.load(copy / "out").runs()[0]
+    run_codes = load_run(run.path).codes()
+    run_codes.save(folder / "codes.npz")
+    about = {"family": "mine", "setting": "gamma=2", "seed": 3, "hyperparameters": {"gamma": 2.0}}
+    (folder / "config.json").write_text(json.dumps(about))
+    scores.complete_scores(folder, ["mig"])
+    row = Study.load(copy / "out").results().iloc[-1]
+    assert (row["run"], row["family"], row["setting"], row["seed"]) == ("mine", "mine", "gamma=2", 3)
+    assert row["hyper.gamma"] == 2
+    assert row["mig.score"] == unbraid.score(run_codes, metrics=["mig"])["mig"].score

@@ -16,6 +16,7 @@ from unbraid.cli.app import app
 from unbraid.runs.run import open_run
 from unbraid.scoring.result_columns import agreement_columns, headline_columns, higher_is_better, numbers
 from unbraid.show.html import render
+from unbraid.studies.added import add, encode_sample
 from unbraid.studies.study import Study
 from unbraid.studies.study_baselines import no_better_runs, summaries, untrained_codes
 from unbraid.studies.study_page import page_content, table
@@ -157,7 +158,7 @@ def test_another_metric_costs_that_metric_alone_and_no_key_shows_none(study: Stu
     assert not [name for name in frame.columns if name.startswith("baseline.")]
 
 
-def test_baselines_are_in_no_group_and_no_comparison(study: Study) -> None:
+def test_baselines_are_in_no_group_and_no_comparison_unless_they_are_added(study: Study) -> None:
     frame = study.results()
     assert set(frame["family"]) == {"beta_vae", "vae", "pca"}
     assert {name for name in study.rank(compare="all").runs} == set(frame["run"])
@@ -165,6 +166,28 @@ def test_baselines_are_in_no_group_and_no_comparison(study: Study) -> None:
     assert [higher_is_better(f"{each}factor_leakage.nm_auc") for each in ("", "baseline.")] == [False] * 2
     own = {f"{each}lab.own:fn.score": [1.0] for each in ("", "baseline.")}
     assert headline_columns(pd.DataFrame(own)) == ["lab.own:fn.score"]
+    codes = next((study.require_folder() / "baselines").glob("pca-3-*")) / "codes.npz"
+    [run] = add(study, [codes], family="PCA baseline", names=["components"])
+    added = study.results().set_index("run").loc[run.id]
+    assert added["mig.score"] == added["baseline.mig.score"]
+    assert added["above_baselines"].startswith("no: mig"), "as good as itself"
+    wide = encode_sample(lambda images: images.reshape(len(images), -1)[:, :5] / 255, study)
+    wide.save(study.require_folder().parent / "wide.npz")
+    add(study, [study.require_folder().parent / "wide.npz"], family="mine")
+    rows = study.baselines()
+    assert rows.loc[rows["codes"] == 5, "baseline"].tolist() == TITLES[:2], "it has no network"
+
+
+def test_damaged_codes_that_were_added_stop_no_other_model(study: Study) -> None:
+    before = study.baselines()
+    codes = next((study.require_folder() / "baselines").glob("pca-3-*")) / "codes.npz"
+    [run] = add(study, [codes], family="mine", names=["mine"])
+    (run.path / "codes.npz").write_bytes(b"no zip archive")
+    again(study)
+    frame = study.results()
+    pd.testing.assert_frame_equal(study.baselines(), before)
+    assert frame.loc[frame["above_baselines"].isna(), "run"].tolist() == ["mine"]
+    assert set(study.rank(compare="all").left_out) == {"mine"}
 
 
 @pytest.mark.lengthy

@@ -11,7 +11,8 @@ from tests.runs.test_run_json import fields
 from unbraid.files.marks import ReadOnce
 from unbraid.studies import store
 from unbraid.studies.holdout.answers import read_answers
-from unbraid.studies.study_json import AnswerRecord, EnvironmentRecord, FailureRecord
+from unbraid.studies.snapshot import read_added
+from unbraid.studies.study_json import AddedRecord, AnswerRecord, EnvironmentRecord, FailureRecord
 
 QUESTION = {
     "kind": "compositional", "of": "0f", "split": "combination", "number": 0, "name": "", "without": [], "terms": {},
@@ -32,6 +33,9 @@ SOUND: dict[str, Any] = {
     "failed/0f.json": {
         "id": "0f", "family": "vae", "setting": "", "seed": 0, "reason": "no", "attempts": 1, "details": "",
     },
+    "added/mine/config.json": {
+        "family": "mine", "setting": "", "seed": 0, "hyperparameters": {"beta": 1.0}, "source": "mine.npz",
+    },
     "held_out.json": {
         "0f": {
             "question": QUESTION, "accuracy": {"mlp": THIRDS, "linear": THIRDS}, "chance": THIRDS, "n_train": 9,
@@ -43,6 +47,7 @@ SOUND: dict[str, Any] = {
 READ: dict[str, Callable[[Path], Any]] = {
     "study.json": lambda folder: store.check_folder(folder, ReadOnce()),
     "failed/0f.json": lambda folder: store.read_failure(folder, "0f", ReadOnce()),
+    "added/mine/config.json": lambda folder: read_added(folder, {}, ReadOnce()),
     "held_out.json": read_answers,
 }
 INTEGER, TEXT, DICTIONARY = "should be a valid integer", "should be a valid string", "should be a mapping"
@@ -68,6 +73,14 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     "failed/0f.json attempts": [(0, "greater than or equal to 1")],
     "failed/0f.json details": [(3, TEXT)],
     "failed/0f.json trained": [(1, "boolean")],
+    "added/mine/config.json family": [(3, TEXT)],
+    "added/mine/config.json setting": [(3, TEXT)],
+    "added/mine/config.json seed": [(0.5, INTEGER), (2**63, "less than or equal to")],
+    "added/mine/config.json run": [([], DICTIONARY), (3, DICTIONARY)],
+    "added/mine/config.json status": [([], DICTIONARY), ("x", DICTIONARY)],
+    "added/mine/config.json hyperparameters": [([], DICTIONARY), ("beta", DICTIONARY)],
+    "added/mine/config.json hyperparameters.beta": [([1], "a finite number or a text"), (None, "a finite number")],
+    "added/mine/config.json source": [(3, TEXT)],
     "held_out.json 0f": [([], "mapping"), ({"question": QUESTION}, "the answer to a question of its kind")],
     "held_out.json 0f.question": [({**QUESTION, "split": "gap"}, ""), (None, "mapping")],
     "held_out.json 0f.question.kind": [("other", "'compositional' or 'zero_shot'")],
@@ -91,6 +104,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
 def test_every_field_is_in_the_table() -> None:
     assert {
         *fields(EnvironmentRecord, "study.json "), *fields(FailureRecord, "failed/0f.json "),
+        *(f"added/mine/config.json {name}" for name in AddedRecord.model_fields),  # a run's are in its own table
     } <= WRONG.keys()  # fmt: skip
     known = set(AnswerRecord.model_fields)
     assert known == {key.split(".")[2] for key in WRONG if key.startswith("held_out.json 0") and key.count(".") > 1}

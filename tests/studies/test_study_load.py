@@ -117,7 +117,7 @@ def test_status_reads_again_what_changed_and_sees_its_damage(tmp_path: Path, mon
     monkeypatch.setattr(marks, "SETTLED", 0.0)
     # Nothing is believed of another YAML or dataset, of another unbraid, or of a file that a hand changed.
     os.utime(other / "config.json")
-    keep_index(study.snapshot())
+    keep_index(folder, [study.snapshot()])
     for name, old, new in (
         ("study.yaml", b"seeds: 2", b"seeds: 3"), ("study.json", b"float32", b"float64"),
         (index.FILE, b'"finished"', b'"diverged"'), (index.FILE, b"unbraid-sha256", b"sha256"),
@@ -128,7 +128,7 @@ def test_status_reads_again_what_changed_and_sees_its_damage(tmp_path: Path, mon
         (folder / name).write_bytes(kept.replace(old, new))
         assert asked()[0] is None
         (folder / name).write_bytes(kept)
-        keep_index(study.snapshot())
+        keep_index(folder, [study.snapshot()])
     with monkeypatch.context() as patch:
         patch.setattr(index, "_own_mark", lambda: "0" * 32)
         assert asked()[0] is None
@@ -144,7 +144,7 @@ def test_what_is_kept_of_a_run_is_what_its_folder_holds(tmp_path: Path) -> None:
         precision="float32", device="cpu", out=tmp_path / "runs", processes=0, checkpoint_every=1e6, **settings,
     )  # fmt: skip
     assert all(torch.equal(value, weights[name]) for name, value in alone.modules.state_dict().items())
-    images = study.dataset().images(np.array([0, 5]))
+    images = study.part().dataset().images(np.array([0, 5]))
     assert alone.encode(images).tolist() == load_run(first.path).encode(images).tolist()
     # What can be continued keeps its last checkpoint, however short it was; a run of a study keeps none.
     assert (alone.path / CHECKPOINT).is_file()

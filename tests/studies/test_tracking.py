@@ -166,7 +166,7 @@ def test_wandb_is_told_while_a_run_trains(study: Study, tmp_path: Path, online: 
     said = online
     run = study.runs()[0]
     told = opened(tmp_path, YAML.replace("[tensorboard, wandb, mlflow]", "[wandb]"))
-    part = told
+    part = told.part()
     planned = {each.id: each for each in planned_runs(part)}
     with tracking.tracked(part, planned, told.runs()) as listener:
         listener.watch(run.id, 0, {})  # nothing to say yet
@@ -202,9 +202,9 @@ def test_a_run_that_is_trained_again_ends_though_its_scores_are_known(
     study: Study, tmp_path: Path, online: list[tuple[str, Any]]
 ) -> None:
     told, run = opened(tmp_path, YAML.replace("[tensorboard, wandb, mlflow]", "[wandb]")), study.runs()[0]
-    planned = {each.id: each for each in planned_runs(told)}
+    planned = {each.id: each for each in planned_runs(told.part())}
     for _ in range(2):
-        with tracking.tracked(told, planned, []) as listener:
+        with tracking.tracked(told.part(), planned, []) as listener:
             listener.watch(run.id, 20, {"kl": 1.0})
             listener(run)
     assert [each for each in online if each[0] == "finish"] == [("finish", 0)] * 2
@@ -221,7 +221,7 @@ def test_damaged_files_are_warnings_and_stop_nothing(
     (tmp_path / "out" / "tracking" / "tensorboard.json").write_text('{"a')
     shutil.copytree(runs[0].path, tmp_path / "run")
     (tmp_path / "run" / "curves.parquet").write_bytes(b"")
-    part, seen = copy, Tracker(lambda record, _: told.append(record.run.id), ())
+    part, seen = copy.part(), Tracker(lambda record, _: told.append(record.run.id), ())
     planned = {each.id: each for each in planned_runs(part)}
     monkeypatch.setattr(tracking, "TRACKERS", MappingProxyType({"tensorboard": seen}))
     listener = tracking.Tracking(part, planned)

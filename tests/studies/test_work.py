@@ -28,7 +28,7 @@ def tasks_of(tmp_path):
         folder = tmp_path / name
         (folder / "runs").mkdir(parents=True)
         study = Study.load(written(tmp_path, text), out=folder / "study")
-        return all_tasks(study, *study.resolve_environment())[:2]
+        return all_tasks(study.part(), *study.part().resolve_environment())[:2]
 
     return tasks
 
@@ -178,7 +178,7 @@ def test_each_kind_of_run_is_measured_once_however_many_there_are(tmp_path, monk
 
     monkeypatch.setattr("unbraid.studies.estimate._cost", cost)
     text = SMALL.replace("seeds: 2", "seeds: 70").replace("[mig, dci_lasso]", "[]")
-    found = estimate(Study.load(written(tmp_path, text), out=tmp_path / "out"), processes=2)
+    found = estimate(Study.load(written(tmp_path, text), out=tmp_path / "out").part(), processes=2)
     assert asked == [["beta_vae"], ["pca"]]
     assert [(row.runs, row.seconds) for row in found.rows] == [(70, 70 * 4.0)] * 3
     assert found.processes == 2
@@ -194,6 +194,6 @@ def test_each_kind_of_run_is_measured_once_however_many_there_are(tmp_path, monk
         asked.clear()
         monkeypatch.setattr("unbraid.studies.estimate.probe_cluster", asking)
         monkeypatch.setattr("unbraid.studies.estimate._memory", lambda _: 1 << 20)
-        found = estimate(Study.load(tmp_path / "study.yaml", out=tmp_path / "out"), "ray", pack=pack)
+        found = estimate(Study.load(tmp_path / "study.yaml", out=tmp_path / "out").part(), "ray", pack=pack)
         assert asked == [["beta_vae"] * stacked, ["pca"]]
         assert found.processes == 3

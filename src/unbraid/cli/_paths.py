@@ -14,7 +14,7 @@ def kind_of(path: Path) -> PathKind:
     A file need not exist.
     """
     from unbraid.runs.foreign_models import is_run
-    from unbraid.scoring.result_file import is_table
+    from unbraid.scoring.merged_tables import is_table
     from unbraid.studies.store import is_study
 
     if is_study(path):

@@ -29,9 +29,11 @@ from unbraid.cli.rank_command import rank
 from unbraid.cli.report_command import report
 from unbraid.cli.score_command import score
 from unbraid.cli.stress_command import stress
+from unbraid.cli.study_add_command import add
 from unbraid.cli.study_agreement_command import agreement
 from unbraid.cli.study_command import study_app
 from unbraid.cli.study_generalisation_command import generalisation
+from unbraid.cli.study_merge_command import merge
 from unbraid.cli.train_command import train
 from unbraid.files.trust import Untrusted
 
@@ -63,8 +65,10 @@ app.command("rank", cls=UnderHeadings, rich_help_panel=SELECT)(rank)
 app.command("figure", rich_help_panel=SELECT)(figure)
 app.command("report", rich_help_panel=SELECT)(report)
 app.command("export", rich_help_panel=SELECT)(export)
+study_app.command("add")(add)
 study_app.command("agreement")(agreement)
 study_app.command("generalisation")(generalisation)
+study_app.command("merge")(merge)
 app.add_typer(study_app, name="study", rich_help_panel=SELECT)
 
 

@@ -1,6 +1,7 @@
 """`unbraid compare`: is one of several models, or one group of the runs of a study, better than another?"""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
@@ -99,7 +100,8 @@ Within: TypeAlias = Annotated[
     typer.Option(
         metavar="COLUMN",
         rich_help_panel=STUDY,
-        help="Compare only groups with the same value of this column, such as dataset in a table of several studies.",
+        help="Compare only groups with the same value of this column; default label in a study of several datasets, "
+        "unless --by tells these apart.",
     ),
 ]
 
@@ -157,7 +159,7 @@ def compare(
 
       unbraid compare study/ --by hyper.beta --columns mig.score,dci_lasso.disentanglement --csv differences.csv
 
-      unbraid compare all-studies.csv --within dataset --over settings
+      unbraid compare several-datasets/ --by dataset --over settings
     """
     to = Files(csv, latex, markdown, json, html)
     if len(paths) == 1 and (kind := kind_of(paths[0])) in ("study", "table"):
@@ -215,15 +217,18 @@ def _show_groups(path: Path, kind: PathKind, to: Files, options: dict[str, Any],
     from unbraid.studies.snapshot import check_runs, check_some_left, failed_runs
     from unbraid.studies.study_comparison import compare_runs
 
-    snapshot = None
-    if kind == "table":
-        comparison = compare(path, **options)
-    else:
-        with opened(path, trust=trust or ()) as study, stage_progress("scoring as many rows") as progress:
-            snapshot = study.snapshot()
-            check_some_left(snapshot)
-            comparison = compare_runs(snapshot, progress=progress, **options)
-    failures = [{"path": path, "reason": reason} for path, reason in failed_runs(snapshot).items()]
+    with (
+        nullcontext(path) if kind == "table" else opened(path, trust=trust or ()) as study,
+        stage_progress("scoring as many rows") as progress,
+    ):
+        snapshots = [] if isinstance(study, Path) else study.snapshots()
+        check_some_left(snapshots)
+        comparison = (
+            compare(study, progress=progress, **options)
+            if isinstance(study, Path)
+            else compare_runs(snapshots, progress=progress, **options)
+        )
+    failures = [{"path": path, "reason": reason} for path, reason in failed_runs(snapshots).items()]
     rows = [(shift.column, shift, shift.shift) for shift in comparison.shifts]
     notes = [f"note: {note}" for note in comparison.notes]
     show(
@@ -231,7 +236,7 @@ def _show_groups(path: Path, kind: PathKind, to: Files, options: dict[str, Any],
         content={**comparison.to_dict(), "failed": failures}, rows=table_of(comparison.to_frame()),
         paper=Table(*comparison.table(), notes=(comparison.footnote,)),
     )  # fmt: skip
-    check_runs(snapshot)
+    check_runs(snapshots)
 
 
 def _means(comparison: "Comparison") -> Table:

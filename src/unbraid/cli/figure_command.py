@@ -123,7 +123,7 @@ def figure(
             source = open_source(read_labelled(local, description)[0])
         else:
             source = open_source(local, trusted(trust_code, trust_data))
-        check_some_left(source.study)
+        check_some_left(source.snapshots)
         drawn = draw(name, source, options, width=width, codes=listed(codes), factors=shown or [], top=top)
     drawn.save(out, theme=theme)
     if data is not None:
@@ -132,7 +132,7 @@ def figure(
         say(f"wrote {written}")
     if drawn.caption:
         say(drawn.caption, err=True)
-    check_runs(source.study)
+    check_runs(source.snapshots)
     return None
 
 

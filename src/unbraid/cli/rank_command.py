@@ -222,18 +222,23 @@ def _rank_study(
     folder: Path, options: dict[str, Any], metric: str | None, n_rows: int, to: Files, trust: list[str] | None
 ) -> None:
     from unbraid.cli.study_command import opened
-    from unbraid.studies.ranked_study import ranked_study, setting_medians
+    from unbraid.scoring.result_columns import together
+    from unbraid.studies.ranked_study import rank_parts, setting_medians
     from unbraid.studies.snapshot import check_runs, check_some_left
 
     with opened(folder, trust=trust or ()) as study, stage_progress("reading codes") as progress:
-        snapshot = study.snapshot()
-        check_some_left(snapshot)
-        ranked = ranked_study(snapshot, options, metric, progress=progress)
-    show(
-        [*ranked.tables(n_rows), *ranked.lines()], to, content=ranked.content() if to.json else None,
-        rows=table_of(ranked.table), paper=setting_medians(ranked.table),
-    )  # fmt: skip
-    check_runs(snapshot, ranked.failed)
+        snapshots = study.snapshots()
+        check_some_left(snapshots)
+        rankings, left_out = rank_parts(snapshots, options, metric, progress=progress)
+    for label, reason in left_out.items():
+        say(f"{label}: {reason}", err=True)
+    table = together({label: ranking.table for label, ranking in rankings.items()})
+    content = {label: ranking.content() for label, ranking in rankings.items()} if to.json else {}
+    shown: list[Table | str] = []
+    for label, ranking in rankings.items():
+        shown += [*([label] if label else []), *ranking.tables(n_rows), *ranking.lines()]
+    show(shown, to, content=content.get("", content), rows=table_of(table), paper=setting_medians(table))
+    check_runs(snapshots, {path: reason for ranking in rankings.values() for path, reason in ranking.failed.items()})
 
 
 def penalty(text: str) -> float | Literal["cv"]:

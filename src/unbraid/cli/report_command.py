@@ -1,7 +1,7 @@
 """`unbraid report`: one standalone page of a study, a run, or saved scores."""
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -61,9 +61,9 @@ def report(
     if not watch:
         from unbraid.studies.snapshot import check_runs
 
-        page, _, study = _write(path, out, compare, trust)
+        page, _, snapshots = _write(path, out, compare, trust)
         say(f"wrote {page}")
-        check_runs(study)
+        check_runs(snapshots)
         return
     written, files = None, None
     try:
@@ -84,7 +84,7 @@ def report(
 
 def _write(
     path: Path, out: Path | None, compare: Path | None, trust: Collection[str], *, reload: bool = False
-) -> "tuple[Path, str, StudySnapshot | None]":
+) -> "tuple[Path, str, Sequence[StudySnapshot]]":
     """The file that was written, the page as it is when it does not reload itself, and the study that it is of."""
     from unbraid.files.remote import at_hand
 
@@ -94,10 +94,10 @@ def _write(
         from unbraid.studies.study_report import report_page
 
         with stage_progress("reading") as progress:
-            html, study = report_page(local, out.parent, compare=compare, trust=trust, progress=progress)
+            html, snapshots = report_page(local, out.parent, compare=compare, trust=trust, progress=progress)
         again = f'<head>\n<meta http-equiv="refresh" content="{LOOK_EVERY}">'
         write_text(out, html.replace("<head>", again, 1) if reload else html)
-    return out, html, study
+    return out, html, snapshots
 
 
 def _files(path: Path) -> dict[Path, tuple[int, int]]:

@@ -1,5 +1,6 @@
 """`unbraid study agreement`: do metrics agree with each other, with UDR, with generalisation?"""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -8,7 +9,7 @@ import typer
 from unbraid.cli._options import Csv, Json, Latex, Markdown, listed
 from unbraid.cli._trust import TrustCode
 from unbraid.cli.show_command import Files, show
-from unbraid.files.table_formats import table_of
+from unbraid.files.table_formats import Table, table_of
 
 Folder: TypeAlias = Annotated[Path, typer.Argument(metavar="STUDY", help="Folder of a study, or a table of results.")]
 Columns: TypeAlias = Annotated[
@@ -80,28 +81,38 @@ def agreement(
     from unbraid.scoring import agreement_tables as tables
     from unbraid.scoring.by_setting import quartiles, setting_means, with_elbo
     from unbraid.scoring.by_setting import trend as means
+    from unbraid.scoring.result_columns import by_label, together
     from unbraid.scoring.setting_names import with_brief_settings
 
-    frame, group = results_of(folder, trust_code or ()), group or compared.EVERYTHING
-    table = setting_means(frame) if over == "settings" else frame
-    frame = frame if json else with_brief_settings(frame)
-    chosen = listed(columns) or None
-    parts: dict[str, Any] = {"agreement": compared.agreement(table, chosen, method=method, confidence=confidence)}
-    if group not in (groups := parts["agreement"].groups):
-        raise ValueError(f"--group {group}: there are {', '.join(groups)}")
-    shown = [*tables.of_agreement(parts["agreement"], group, over)]
-    if target is not None:
-        parts["predictors"] = compared.predictors(table, target, chosen, method=method, test=test)
-        shown += tables.of_predictors(parts["predictors"], over=over)
-    if box is not None:
-        parts["spread"] = quartiles(frame, box)
-        shown += tables.of_quartiles(parts["spread"])
-    if trend is not None:
-        if len(listed(trend)) != 2:
-            raise ValueError(f"--trend {trend}: give two columns with a comma between them")
-        x, y = listed(trend)
-        parts["trend"] = means(with_elbo(frame) if "elbo" in (x, y) else frame, x, y)
-        shown += tables.of_trend(parts["trend"])
-    shown += tables.of_pairs(parts["agreement"], group, confidence) if pairs else []
-    content = {name: part.to_dict() for name, part in parts.items()}
-    show(shown, to, content=content, rows=table_of(parts["agreement"].to_frame()))
+    chosen, group = listed(columns) or None, group or compared.EVERYTHING
+    parts_by_label: dict[str, dict[str, Any]] = {}
+    for label, frame in by_label(results_of(folder, trust_code or ())).items():
+        table = setting_means(frame) if over == "settings" else frame
+        frame = frame if json else with_brief_settings(frame)
+        parts = parts_by_label[label] = {}
+        parts["agreement"] = compared.agreement(table, chosen, method=method, confidence=confidence)
+        if group not in (groups := parts["agreement"].groups):
+            raise ValueError(f"--group {group}: there are {', '.join(groups)}")
+        if target is not None:
+            parts["predictors"] = compared.predictors(table, target, chosen, method=method, test=test)
+        if box is not None:
+            parts["spread"] = quartiles(frame, box)
+        if trend is not None:
+            if len(listed(trend)) != 2:
+                raise ValueError(f"--trend {trend}: give two columns with a comma between them")
+            x, y = listed(trend)
+            parts["trend"] = means(with_elbo(frame) if "elbo" in (x, y) else frame, x, y)
+    further = {
+        "predictors": partial(tables.of_predictors, over=over), "spread": tables.of_quartiles, "trend": tables.of_trend,
+    }  # fmt: skip
+    shown: list[Table | str] = []
+    for label, parts in parts_by_label.items():
+        shown += [] if list(parts_by_label) == [""] else [label or "without a label"]
+        shown += tables.of_agreement(parts["agreement"], group, over)
+        shown += [
+            table_or_line for name, part in parts.items() if name in further for table_or_line in further[name](part)
+        ]
+        shown += tables.of_pairs(parts["agreement"], group, confidence) if pairs else []
+    content = {label: {name: part.to_dict() for name, part in parts.items()} for label, parts in parts_by_label.items()}
+    rows = table_of(together({label: parts["agreement"].to_frame() for label, parts in parts_by_label.items()}))
+    show(shown, to, content=content.get("", content), rows=rows)

@@ -15,7 +15,7 @@ from unbraid.cli._paths import kind_of
 from unbraid.cli._progress import Pace, Show, continuing, metric_progress, progress_bar, stage_progress
 from unbraid.cli._trust import TrustCode
 from unbraid.cli.show_command import Files, say, show
-from unbraid.studies.study_text import counts, described, estimated, status_of, summary
+from unbraid.studies.study_text import counts, described, estimated, in_all, status_of, summary
 
 if TYPE_CHECKING:
     from unbraid.base.types import DataFrame
@@ -95,12 +95,16 @@ def run(
 
 def _estimate(study: "Study", executor: str | None, shard: str | None, options: Mapping[str, Any]) -> None:
     from unbraid.studies.estimate import estimate
+    from unbraid.studies.several_datasets import naming
     from unbraid.studies.shards import parse_shard
 
-    only_shard = None if shard is None else parse_shard(shard)
-    with metric_progress("measuring") as progress:
-        cost = estimate(study, executor, shard=only_shard, progress=progress, **options)
-    show([*estimated(cost)], Files())
+    estimates, only_shard = [], None if shard is None else parse_shard(shard)
+    for number, (label, part) in enumerate(study.parts.items()):
+        with naming(number, label), metric_progress(f"measuring {label}".strip()) as progress:
+            estimates.append(estimate(part, executor, shard=only_shard, progress=progress, **options))
+        show([*estimated(estimates[-1], part.config.name if label else "")], Files())
+    if len(estimates) > 1:
+        say(in_all(estimates))
 
 
 def study_report(name: str, bar: Show) -> "Callable[[StudyProgress], None]":
@@ -110,11 +114,12 @@ def study_report(name: str, bar: Show) -> "Callable[[StudyProgress], None]":
     def report(sent: "StudyProgress") -> None:
         if sent.after is not None:
             what, done, total = sent.after
-            bar(what, done, total, f"{done}/{total}")
+            bar(f"{sent.label} {what}".strip(), done, total, f"{done}/{total}")
             return
         failed = f" ({sent.n_failed} failed)" if sent.n_failed else ""
         line = pace.line(sent.done_steps, sent.steps, sent.steps_taken, sent.logs, sorted(set(sent.doing.values())))
-        bar(f"{name} {sent.n_done}/{sent.n_runs} runs{failed}", pace.done, sent.steps, line)
+        title = f"{name} {sent.label}".strip()
+        bar(f"{title} {sent.n_done}/{sent.n_runs} runs{failed}", pace.done, sent.steps, line)
 
     return report
 
@@ -147,23 +152,25 @@ def status(
     to = Files(csv, latex, markdown, json)
     from unbraid.studies.index import remembered
 
-    state = None if again or trust_code else remembered(folder)
-    if state is None:
+    statuses = None if again or trust_code else remembered(folder)
+    if statuses is None:
         from unbraid.studies.status import compared, keep_index, study_status
 
         with opened(folder, trust=trust_code or ()) as study, stage_progress("reading") as progress:
-            snapshot = study.snapshot()
-            snapshot = compared(snapshot, progress) if again else snapshot
-            keep_index(snapshot)
-        state = study_status(snapshot)
-    *rows, _ = (table := counts("", state)).rows
+            snapshots = [compared(snapshot, progress) if again else snapshot for snapshot in study.snapshots()]
+            keep_index(study.require_folder(), snapshots)
+        statuses = [study_status(snapshot) for snapshot in snapshots]
+    named = [
+        described(run) | ({"label": status.label} if status.label else {}) for status in statuses for run in status.runs
+    ]
+    *rows, _ = (table := counts("", statuses)).rows
     table = replace(table, rows=rows)  # without the sum
-    show([*status_of(state)], to, content=[described(run) for run in state.runs], rows=table, paper=table)
+    show([part for status in statuses for part in status_of(status)], to, content=named, rows=table, paper=table)
 
 
 def results_of(path: Path, trust: Collection[str] = ()) -> "DataFrame":
     """The results of a study, or of a table that was exported."""
-    from unbraid.scoring.result_file import read_table
+    from unbraid.scoring.merged_tables import read_table
 
     if kind_of(path) == "table":
         return read_table(path)

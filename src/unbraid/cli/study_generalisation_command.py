@@ -38,14 +38,16 @@ def generalisation(
     from unbraid.studies.holdout.holdout_table import answered, contents
 
     with opened(folder, trust=trust_code or ()) as study:
-        snapshot = study.snapshot()
-    if not (content := contents(snapshot)):
+        snapshots = {snapshot.label: snapshot for snapshot in study.snapshots()}
+    contents_by_label = {label: content for label, snapshot in snapshots.items() if (content := contents(snapshot))}
+    if not contents_by_label:
         raise ValueError(f"{folder}: the study has no hold-outs; add a section compositional or zero_shot to its YAML")
     shown: list[Table | str] = []
-    for kind, (done, expected) in answered(snapshot).items():
-        shown.append(_table(kind, content[kind]))
-        shown.append(f"scored {done} of {counted(expected, 'run')} trained without some images")
-    show(shown, to, content=content)
+    for label, content in contents_by_label.items():
+        for kind, (done, expected) in answered(snapshots[label]).items():
+            shown.append(_table(kind, content[kind], label))
+            shown.append(f"scored {done} of {counted(expected, 'run')} trained without some images")
+    show(shown, to, content=contents_by_label.get("", contents_by_label))
 
 
 # What is shown of each setting, and how the columns of the results begin that say it.
@@ -56,7 +58,7 @@ _ACCURACIES = {
 _ERRORS = {"lasso": "lasso.", "forest": "forest."}
 
 
-def _table(kind: str, content: Mapping[str, Any]) -> Table:
+def _table(kind: str, content: Mapping[str, Any], label: str) -> Table:
     terms = content["terms"]
     if kind == "zero_shot":
         title, names, lines = f"zero-shot: {terms['held_out']}", ["gap", "ordinary", "cost"], _ERRORS
@@ -73,7 +75,7 @@ def _table(kind: str, content: Mapping[str, Any]) -> Table:
             first = named if place == 0 else tuple(Cell("", text) for text in named)  # once for readers
             rows.append([*first, line, *map(_short, values)])
     heads = ["family", "setting", "asked", *names]
-    return Table(heads, rows, "lll" + "r" * len(names), title=title, keys=3)
+    return Table(heads, rows, "lll" + "r" * len(names), title=f"{label} {title}".strip(), keys=3)
 
 
 def _groups(runs: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], list[Mapping[str, Any]]]:

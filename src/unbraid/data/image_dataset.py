@@ -10,6 +10,7 @@ from unbraid.base.types import IntArray, UInt8Array
 from unbraid.data.space import Space
 
 ImageShape: TypeAlias = tuple[int, int, int]  # height, width, channels
+NO_IMAGES: ImageShape = (0, 0, 0)  # of labels alone
 ReadingProgress: TypeAlias = Callable[[int, int], None]  # images done, images in all
 
 
@@ -45,10 +46,12 @@ class FactorDataset(Protocol):
 
 
 def check_images(dataset: FactorDataset) -> None:
-    """Raises ValueError for a table: there are no pixels to be shown or written."""
+    """Raises ValueError for labels alone, and for a table: there are no pixels to be shown or written."""
     shape: tuple[int, ...] = tuple(dataset.image_shape)
     if len(shape) != 3:
         raise ValueError(f"images are needed; this dataset is a table of shape {(len(dataset), *shape)}")
+    if 0 in shape:
+        raise ValueError("images are needed; this dataset holds labels without images")
 
 
 @dataclass(frozen=True, eq=False)

@@ -67,6 +67,8 @@ def summary_of(described: Mapping[str, Any]) -> Iterator[str]:
 def _content(n_images: int, shape: Sequence[int], grid: str) -> tuple[str, str]:
     if len(shape) != 3:
         return "table", f"{n_images:,} rows of {' x '.join(map(str, shape))} numbers; {grid}"
+    if 0 in shape:
+        return "labels", f"{n_images:,} rows without images; {grid}"
     return "images", f"{n_images:,} of {' x '.join(map(str, shape))} (height, width, channels); {grid}"
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from unbraid.base.suggest import one_line, suggestion
 from unbraid.base.types import KIND_WORDS, KINDS, ArrayLike, IntArray, Kind, UInt8Array
 from unbraid.data import FactorSpace, FactorTable, Space
-from unbraid.data.image_dataset import FactorDataset, ImageShape, check_index
+from unbraid.data.image_dataset import NO_IMAGES, FactorDataset, ImageShape, check_index
 from unbraid.data.labels import columns_of
 from unbraid.data.space import Values, named_levels, spans_a_turn
 from unbraid.datasets.containers import paths_below
@@ -39,6 +39,7 @@ KNOWN = ("images", "factors", "factor_names", "factor_kinds")  # arrays of an .n
 LIKE_DSPRITES = {"images": "imgs", "factors": "latents_classes"}  # what files in the format of dSprites call them
 NAMES_OF_DSPRITES = ("color", "shape", "scale", "orientation", "position_x", "position_y")
 TABLES = ("factors.csv", "factors.parquet")
+LABELS = (".csv", ".parquet")  # tables of labels without images
 PICTURES = {".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp"}
 ARCHIVES = {".7z", ".bz2", ".gz", ".rar", ".tar", ".tgz", ".xz", ".zip", ".zst"}
 META, STORED_KEYS = "meta.json", {"format", "image_shape"}
@@ -183,7 +184,7 @@ def is_path(name: str, names: Iterable[str]) -> bool:
     return (
         bool(name)
         and name not in names
-        and (name.lower().endswith((".npz", ".npy")) or "/" in name or os.sep in name or Path(name).exists())
+        and (name.lower().endswith((".npz", ".npy", *LABELS)) or "/" in name or os.sep in name or Path(name).exists())
     )
 
 
@@ -194,7 +195,8 @@ def open_path(path: str | Path, *, kinds: Kinds = None, grid: bool | None = None
     and factors.json with kinds and values where it was exported; an .npz file holds `images` and `factors`, and may
     hold `factor_names` and `factor_kinds`; or `imgs` and `latents_classes` (or `latents_values`), as that of dSprites
     does, of any size. Images without factors are a folder with images.npy or with pictures, also those of folders in
-    it, in the order of their paths; an .npz file with `images` alone; or an .npy file.
+    it, in the order of their paths; an .npz file with `images` alone; or an .npy file. A .csv or .parquet file is a
+    dataset of labels without images, of which codes can be scored and ranked, and nothing can be trained.
 
     Args:
         path: of the folder or file.
@@ -282,11 +284,16 @@ def _open_file(path: Path, kinds: Kinds, grid: bool | None) -> FactorDataset:
     suffix = path.suffix.lower()
     if suffix == ".npy":
         return from_array(path, kinds=kinds, grid=grid)
+    if suffix in LABELS:
+        columns = read_table(path)
+        none = np.empty((len(columns[0]), *NO_IMAGES), dtype=np.uint8)  # which nobody can encode
+        return _dataset(ArrayRows(none), columns, kinds, False if grid is None else grid)
     if suffix in ARCHIVES:
         raise ValueError(f"{path}: an archive is not read; unpack it, and give the folder")
     if suffix != ".npz":
         raise ValueError(
-            f"{path}: a dataset is a folder, an .npz file with images and factors, or an .npy file of images"
+            f"{path}: a dataset is a folder, an .npz file with images and factors, an .npy file of images, or a .csv "
+            "or .parquet file of labels"
         )
     members = names_in(path)
     member_names = {name: name for name in KNOWN}

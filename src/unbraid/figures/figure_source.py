@@ -11,14 +11,14 @@ from unbraid.base.types import DataFrame
 from unbraid.data import Representation
 from unbraid.data.representation import example_path
 from unbraid.figures.figure_choices import Chosen
-from unbraid.files.run_files import BASELINE_CODES, CODES, CONFIG, WORKING
+from unbraid.files.run_files import ADDED_CODES, CODES, CONFIG, WORKING
 from unbraid.runs.folder import read_codes, read_folder
 from unbraid.runs.foreign_models import check_not_fitted
 from unbraid.scoring.setting_names import with_brief_settings
 from unbraid.show.paper import COLUMN
 
 Kind = Literal["codes", "run", "study"]
-STUDY_FILES = ("study.yaml", "runs")
+STUDY_FILES = ("study.yaml", "runs", "added")
 KIND_IN_WORDS = {"codes": "a file of codes", "run": "the folder of a run", "study": "the folder of a study"}
 
 
@@ -46,7 +46,7 @@ class Source:
 
     @cached_property
     def snapshot(self) -> Any:
-        """The study as its folder holds it."""
+        """The study, which is of one dataset, as its folder holds it."""
         from unbraid.studies.study import open_study
 
         with open_study(self.path, trust=self.trust) as study:
@@ -67,9 +67,9 @@ class Source:
         return with_brief_settings(frame)
 
     @property
-    def study(self) -> Any:
-        """`snapshot`, or None where it is no study."""
-        return self.snapshot if self.kind == "study" else None
+    def snapshots(self) -> list[Any]:
+        """The study alone, or nothing where it is none."""
+        return [self.snapshot] if self.kind == "study" else []
 
     @property
     def description(self) -> str:
@@ -99,8 +99,8 @@ def open_source(path: str | Path | Representation | None, trust: Collection[str]
     path = Path(path)
     if path.is_dir():
         check_not_fitted(path)
-        if (path / BASELINE_CODES).is_file():
-            return Source(path / BASELINE_CODES, "codes")
+        if (path / ADDED_CODES).is_file():
+            return Source(path / ADDED_CODES, "codes")
         if (path / CONFIG).is_file() or (path / CODES).is_file():
             return Source(path, "run", trust)
         if any((path / name).exists() for name in STUDY_FILES):

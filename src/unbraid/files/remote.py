@@ -65,15 +65,18 @@ def address(path: str | Path) -> str | None:
 
 
 def mirror_of(folder: Path) -> Mirror | None:
-    """The store that the folder of a study mirrors; None for other folders."""
-    folder = folder.absolute()
-    return Mirror(unquote(folder.name), folder) if folder.parent == _mirrors().absolute() else None
+    """The store that the folder of a study mirrors; of one of several datasets that of all; None for other folders."""
+    folder, mirrors = folder.absolute(), _mirrors().absolute()
+    for whole in (folder, folder.parent):
+        if whole.parent == mirrors:
+            return Mirror(unquote(whole.name), whole)
+    return None
 
 
 def address_of(folder: Path) -> str | None:
     """Where the study is that the folder mirrors, such as s3://bucket/prefix; None for other folders."""
     mirror = mirror_of(folder)
-    return mirror.url if mirror else None
+    return "/".join([mirror.url, *_label(mirror, folder)]) if mirror else None
 
 
 def stored_at(path: Path) -> str | None:
@@ -85,6 +88,11 @@ def stored_at(path: Path) -> str | None:
     return "/".join([unquote(name), *parts])
 
 
+def _label(mirror: Mirror, folder: Path) -> tuple[str, ...]:
+    """What of the mirror is in a folder of a study: all, or what is in that of one dataset."""
+    return folder.absolute().relative_to(mirror.folder).parts
+
+
 def publish(folder: Path) -> None:
     """Upload what changed in the folder, where it mirrors a store.
 
@@ -93,7 +101,7 @@ def publish(folder: Path) -> None:
     """
     if mirror := mirror_of(folder):
         begin_changes(mirror.folder)
-        push(mirror)
+        push(mirror, *_label(mirror, folder))
         if not _at_work(mirror.folder):
             all_sent(mirror.folder)
 
@@ -152,7 +160,7 @@ def carried(mirror: Mirror, *within: str, every: float = EVERY) -> Iterator[Call
         due.set()
         thread.join()
         push(mirror, *within)
-        if not within or not _at_work(mirror.folder):
+        if not within or not _is_held(mirror.folder):  # else who runs the studies of all datasets says it
             all_sent(mirror.folder)
 
 
@@ -167,8 +175,9 @@ def carried_study(folder: Path) -> Iterator[Callable[[object], None]]:
     if mirror is None:
         yield lambda _: None
         return
-    push(mirror)
-    with carried(mirror) as soon:
+    within = _label(mirror, folder)
+    push(mirror, *within)
+    with carried(mirror, *within) as soon:
         yield lambda _: soon()
 
 
@@ -178,4 +187,10 @@ def _mirrors() -> Path:
 
 def _at_work(folder: Path) -> bool:
     """Whether this process or another works on the folder: then it is as it should be, and not to be touched."""
-    return any(map(is_held, folder.glob(f"{LOCK}*")))  # of the study, or of a shard of it
+    parts = [path.parent for path in folder.glob("*/study.yaml")]  # of several datasets
+    return any(map(_is_held, [folder, *parts]))
+
+
+def _is_held(folder: Path) -> bool:
+    """Whether somebody works on this study or on a shard of it."""
+    return any(map(is_held, folder.glob(f"{LOCK}*")))

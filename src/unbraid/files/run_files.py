@@ -5,5 +5,5 @@ WEIGHTS, CODES, CURVES = "weights.safetensors", "codes.safetensors", "curves.par
 CHECKPOINT = "checkpoint.safetensors"
 SNAPSHOTS, HELD_OUT = "snapshots.parquet", "held_out.parquet"
 LASTING = (WEIGHTS, CODES, CURVES, SNAPSHOTS, HELD_OUT)  # written once, and guarded
-BASELINE_CODES = "codes.npz"  # of a baseline without training
+ADDED_CODES = "codes.npz"  # of a representation that was added to a study
 WORKING = ".part"  # ends the name of a folder whose run is not finished

@@ -5,7 +5,7 @@ is never of a finished run. What differs is as the store has it, but for changes
 any more, and but for files that are damaged in the store and whole here by their checksum: those go up again. The files
 of a finished run that never change (FIXED) go up once and are otherwise replaced by nothing.
 
-A folder beneath `runs/` or `baselines/` counts in the store once its config.json is there, which is uploaded
+A folder beneath `runs/`, `added/` or `baselines/` counts in the store once its config.json is there, which is uploaded
 last: one that is still on its way up is never taken for whole.
 """
 
@@ -26,12 +26,12 @@ from unbraid.base.optional import require
 from unbraid.files import manifest
 from unbraid.files.checksum import is_whole
 from unbraid.files.manifest import may_have_changed
-from unbraid.files.run_files import BASELINE_CODES, CHECKPOINT, CODES, CONFIG, CURVES, STATUS, WEIGHTS, WORKING
+from unbraid.files.run_files import ADDED_CODES, CHECKPOINT, CODES, CONFIG, CURVES, STATUS, WEIGHTS, WORKING
 from unbraid.files.whole_files import below, remove, remove_with_folder
 
 INCOMING = ".incoming"
-WHOLE = ("runs", "baselines")  # their folders appear whole or not at all
-FIXED = {CONFIG, STATUS, WEIGHTS, CODES, BASELINE_CODES, CURVES}
+WHOLE = ("runs", "added", "baselines")  # their folders appear whole or not at all
+FIXED = {CONFIG, STATUS, WEIGHTS, CODES, ADDED_CODES, CURVES}
 OPENED = {"study.yaml", "study.json"}  # what changes in them goes up before anything is trained
 PASSING = ("failed", "tracking")  # beside folders of runs at work, what a study may remove
 TOKENS = ("ETag", "etag", "md5Hash", "mtime", "LastModified", "last_modified", "created")  # of one store or another
@@ -68,7 +68,7 @@ def pull(mirror: Mirror, *within: str) -> None:
         in_store = {name: token for name, token in listed.items() if not _beneath(name, ours)}
         known = manifest.load(mirror.folder, within)
         fixed = _fixed(known)
-        opened = {name for name in known if name in OPENED}
+        opened = {name for name in known if in_study(PurePosixPath(name)).as_posix() in OPENED}
         may_change = known.keys() - fixed - opened if may_have_changed(mirror.folder) else set()
         new = [
             name
@@ -161,6 +161,13 @@ def _reached(url: str) -> Iterator[tuple[Any, str]]:
         raise OSError(f"{url}: {' '.join(str(error).split()) or type(error).__name__}") from error
 
 
+def in_study(path: PurePosixPath) -> PurePosixPath:
+    """Of a file or folder in a study of several datasets, where it lies in that of its own, without the label."""
+    first, *rest = path.parts or ("",)
+    unlabelled = first in (*WHOLE, *PASSING) or not rest or rest[0] not in (*WHOLE, *PASSING, *OPENED)
+    return path if unlabelled else PurePosixPath(*rest)
+
+
 def _listed(store: Any, root: str, folder: Path, within: Iterable[str]) -> dict[str, str]:
     """What the store says of each file, by its name beneath the prefix.
 
@@ -198,7 +205,8 @@ def _token(entry: Mapping[str, Any]) -> str:
 
 def _whole(tokens: Mapping[str, str]) -> dict[str, str]:
     def whole(folder: PurePosixPath) -> bool:
-        must = len(folder.parts) == 2 and folder.parts[0] in WHOLE and folder.suffix != WORKING
+        within = in_study(folder)
+        must = len(within.parts) == 2 and within.parts[0] in WHOLE and folder.suffix != WORKING
         return not must or str(folder / CONFIG) in tokens
 
     return {name: token for name, token in tokens.items() if whole(PurePosixPath(name).parent)}
@@ -224,7 +232,7 @@ def _marks_whole(name: str) -> bool:
 
 
 def _passing(name: str) -> bool:
-    first, *rest = PurePosixPath(name).parts
+    first, *rest = in_study(PurePosixPath(name)).parts
     return bool(rest) and (first in PASSING or (first in WHOLE and rest[0].endswith(WORKING)))
 
 

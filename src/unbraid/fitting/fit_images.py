@@ -21,7 +21,7 @@ from unbraid.base.optional import require
 from unbraid.base.threads import n_cores
 from unbraid.base.types import Progress, UInt8Array
 from unbraid.data import FactorTable
-from unbraid.data.image_dataset import FactorDataset
+from unbraid.data.image_dataset import NO_IMAGES, FactorDataset
 from unbraid.datasets import load
 from unbraid.datasets.containers import paths_below
 from unbraid.datasets.digest import content_digest
@@ -242,7 +242,7 @@ def _images(source: Any) -> _Source:
         dataset = _in_order(open_dataset(str(path.resolve() if in_files else source)))
     else:
         dataset = images_of(source)
-    if len(dataset.image_shape) != 3:
+    if len(dataset.image_shape) != 3 or dataset.image_shape == NO_IMAGES:
         raise ValueError("these are rows of a table; `unbraid fit` takes images (codes are scored by `unbraid score`)")
     side = min(dataset.image_shape[:2])
     return _Source(len(dataset), partial(_read_dataset, dataset), content_digest(dataset, None), side)

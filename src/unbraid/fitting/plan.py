@@ -360,7 +360,7 @@ def measured(
     with TemporaryDirectory() as folder:
         file = Path(folder) / "study.yaml"
         file.write_text(text, encoding="utf-8")
-        estimated = estimate(Study.load(file, Path(folder) / "study"), progress=progress)
+        estimated = estimate(Study.load(file, Path(folder) / "study").part(), progress=progress)
     # The minutes are those of the clock, also where other work shares the cores.
     per_step = {row.family: estimated.load * row.seconds_per_step for row in estimated.rows}
     once = {

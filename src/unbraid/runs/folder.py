@@ -14,7 +14,7 @@ from unbraid.files.checksum import KEY
 from unbraid.files.json_records import check_record, read_object
 from unbraid.files.remote import stored_at
 from unbraid.files.run_files import (
-    BASELINE_CODES,
+    ADDED_CODES,
     CHECKPOINT,
     CODES,
     CONFIG,
@@ -76,7 +76,7 @@ def _no_run(place: str) -> Exception:
 
 
 def find_codes(path: Path, status: Mapping[str, Any] | None = None) -> Path:
-    """The file of codes for a path: the file itself, or that in the folder of a run, a foreign model or a baseline.
+    """The file of codes for a path: the file itself, or that in the folder of a run, a foreign model or an added one.
 
     Args:
         path: of the file or folder.
@@ -87,8 +87,8 @@ def find_codes(path: Path, status: Mapping[str, Any] | None = None) -> Path:
     """
     if path.is_file() or path.suffix.lower() in READABLE:
         return path
-    if (path / BASELINE_CODES).is_file():
-        return path / BASELINE_CODES
+    if (path / ADDED_CODES).is_file():
+        return path / ADDED_CODES
     if status is None:
         if path.is_dir() and not is_run(path):
             return require_codes(path)

@@ -10,7 +10,7 @@ from typing import Any
 
 from unbraid.data import READABLE
 from unbraid.files.json_records import LARGEST, LONGEST, read_object
-from unbraid.files.run_files import CONFIG, CURVES, SNAPSHOTS, STATUS, WORKING
+from unbraid.files.run_files import ADDED_CODES, CONFIG, CURVES, SNAPSHOTS, STATUS, WORKING
 from unbraid.files.tables import TABLES
 from unbraid.files.whole_files import read_whole
 from unbraid.files.yaml_files import parse_yaml
@@ -29,7 +29,7 @@ DEEPEST, MOST_COLUMNS = 4, 1_000
 
 
 def is_run(path: Path) -> bool:
-    """Whether a folder is that of a run of `unbraid.train`, finished or not."""
+    """Whether a folder is that of a run of `unbraid.train`, finished or not, or of codes added to a study."""
     if path.name.endswith(WORKING) or any((path / name).exists() for name in (STATUS, CURVES, SNAPSHOTS)):
         return True
     config = path / CONFIG
@@ -39,7 +39,7 @@ def is_run(path: Path) -> bool:
         known = read_object(config).keys()
     except ValueError:
         return not foreign_files(path, CODES)  # damaged
-    return known >= OURS
+    return known >= OURS or ({"family", "setting", "seed"} <= known and (path / ADDED_CODES).is_file())
 
 
 def is_fitted(folder: Path) -> bool:

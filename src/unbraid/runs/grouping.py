@@ -8,6 +8,8 @@ from typing import Any
 
 from unbraid.base.comma_lists import separated
 from unbraid.base.suggest import suggestion
+from unbraid.files.json_records import read_object
+from unbraid.files.run_files import ADDED_CODES, CONFIG
 from unbraid.runs.folder import read_folder
 from unbraid.runs.foreign_models import config_columns, is_run
 
@@ -50,6 +52,10 @@ def run_columns(path: Path) -> dict[str, Any]:
     """
     if not is_run(path):
         return config_columns(path)
+    if (path / ADDED_CODES).is_file():
+        record = read_object(path / CONFIG)
+        own = {name: record[name] for name in ("family", "setting", "seed")}
+        return own | {f"hyper.{name}": value for name, value in record.get("hyperparameters", {}).items()}
     config, _ = read_folder(path)
     hyper = config["hyperparameters"]
     return {

@@ -47,6 +47,18 @@ class DatasetRecord(Record):
     content: Text
 
 
+def _or_none(sizes: list[int]) -> list[int]:
+    if sizes != [0, 0, 0] and 0 in sizes:  # NO_IMAGES of unbraid.data.image_dataset, which is slow to import
+        raise PydanticCustomError("shape", "Input should be greater than or equal to 1")
+    return _image_shape(sizes)
+
+
+class StudyDatasetRecord(DatasetRecord):
+    """The dataset of a study: images, or labels without images, on which nothing is trained."""
+
+    image_shape: Annotated[list[Side], AfterValidator(_or_none)]
+
+
 class PartRecord(Record):
     """`unbraid.families.Part`."""
 

@@ -8,7 +8,7 @@ import numpy as np
 from unbraid.base.arrays import as_array
 from unbraid.base.types import FloatArray, IntArray
 from unbraid.data import POSTERIOR, FactorSpace, Representation, whole_objects
-from unbraid.data.image_dataset import FactorDataset
+from unbraid.data.image_dataset import FactorDataset, check_images
 from unbraid.data.space import level_names
 from unbraid.metrics import NotDefined
 
@@ -46,8 +46,11 @@ def encoded_by(
     """What each of several encoders makes of the images at these positions, which are read once.
 
     Raises:
-        ValueError: an encoder returns no codes for each image, or others in number than for the first images.
+        ValueError: the dataset holds labels without images; or an encoder returns no codes for each image, or others in
+            number than for the first images.
     """
+    if 0 in dataset.image_shape:
+        check_images(dataset)
     parts: dict[str, list[list[FloatArray]]] = {name: [] for name in encoders}
     for start in range(0, len(index), batch_size):
         rows = index[start : start + batch_size]

@@ -29,7 +29,7 @@ from unbraid.scoring.result_columns import (
 __all__ = ["Comparison", "GroupOfRuns", "Shift", "compare_groups", "holm", "rank_test", "shift_interval"]
 
 LEAST = 2  # runs of a group
-IMAGES = ("dataset", "content", "dataset_options")  # columns by which different images may be compared
+IMAGES = ("label", "dataset", "content", "dataset_options")  # columns by which different images may be compared
 EXACT = 2500  # pairs of runs up to which the distribution of ranks is counted out
 TIED = 100  # values of both groups, some of them equal, up to which all choices are counted
 ROUNDING = 1e-12  # 1 - .9 is less than the .1 of a p value
@@ -151,8 +151,8 @@ def compare_groups(
         by: column whose values make the groups, such as "family" or "hyper.beta".
         columns: names of what is compared, or one; default the metrics' headlines.
         over: "runs", or "settings" to compare means of settings over their runs, as `setting_means` gives them.
-        within: column of which a group has one value, such as "dataset"; only groups of the same value are
-            compared, and named by it: "sprites beta_vae".
+        within: column of which a group has one value, such as "label" of several datasets; only groups of the same
+            value are compared, and named by it: "sprites beta_vae".
         confidence: of the intervals, in (0, 1).
 
     Returns:
@@ -224,6 +224,11 @@ def compare_groups(
     if unscored:
         notes += (f"{over} without a score are in no mean: {', '.join(unscored)}",)
     return Comparison(by, over, confidence, tuple(groups), tuple(decided), notes, n_seeds)
+
+
+def usual_within(frame: DataFrame, by: str) -> str | None:
+    """`within` where none is given: in a table of several datasets their labels, unless `by` tells these apart."""
+    return "label" if "label" in frame.columns and by not in IMAGES else None
 
 
 def rank_test(first: ArrayLike, second: ArrayLike) -> float:

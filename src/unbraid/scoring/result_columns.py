@@ -1,6 +1,6 @@
 """What the columns of a study's results are, and which way is better."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -136,6 +136,24 @@ def check_columns(frame: DataFrame, columns: Iterable[str]) -> None:
             own = [name for name in names if name.startswith(f"{column}.")]  # "mig" means "mig.score"
             hint = f"did you mean {own[0]!r}?" if own else suggestion(column, names)
             raise ValueError(f"the results have no column {column!r}; {hint}")
+
+
+def by_label(frame: DataFrame) -> dict[str, DataFrame]:
+    """The rows of each dataset of a joined table; of any other table all rows, under ""."""
+    if "label" not in frame.columns:
+        return {"": frame}
+    labels = frame["label"].fillna("")
+    return {str(label): frame.loc[labels == label] for label in dict.fromkeys(labels.tolist())}
+
+
+def together(tables: Mapping[str, DataFrame]) -> DataFrame:
+    """Tables of several datasets as one, with a first column `label`; one that stands alone under "" as it is."""
+    import pandas
+
+    if list(tables) == [""]:
+        return tables[""]
+    rows = [{"label": label, **row} for label, table in tables.items() for row in table.to_dict("records")]
+    return pandas.DataFrame(rows)
 
 
 def _carried_over(column: str) -> bool:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, overload
 
 from unbraid.scoring.compare import ModelComparison, Models
 from unbraid.scoring.compare import compare as compare_models
-from unbraid.scoring.group_comparison import Comparison, compare_groups
-from unbraid.scoring.result_file import is_table, read_table
+from unbraid.scoring.group_comparison import Comparison, compare_groups, usual_within
+from unbraid.scoring.merged_tables import is_table, read_table
 from unbraid.studies.opening import is_opened, study_at
 
 if TYPE_CHECKING:
@@ -46,6 +46,14 @@ def compare(models: Any, **options: Any) -> Comparison | ModelComparison:
         return opened.compare(**options) if is_opened(opened) else compare_models(opened, **options)
 
 
-def _of_table(path: Path, by: str = "family", columns: str | Sequence[str] | None = None, **options: Any) -> Comparison:
+def _of_table(
+    path: Path,
+    by: str = "family",
+    columns: str | Sequence[str] | None = None,
+    *,
+    within: str | None = None,
+    **options: Any,
+) -> Comparison:
+    frame = read_table(path)
     options.pop("progress", None)  # nothing is scored, so there is no progress to report
-    return compare_groups(read_table(path), by, columns, **options)
+    return compare_groups(frame, by, columns, within=within or usual_within(frame, by), **options)

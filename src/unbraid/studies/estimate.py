@@ -33,7 +33,7 @@ from unbraid.studies.executors.local import PACK, kinds, spread
 from unbraid.studies.executors.ray import probe_cluster
 from unbraid.studies.expand import setting_of
 from unbraid.studies.shards import Shard
-from unbraid.studies.study_record import StudyProgress, StudyRecord
+from unbraid.studies.study_record import StudyPart, StudyProgress
 from unbraid.training.loop import train_here
 from unbraid.training.train import (
     Prepared,
@@ -108,7 +108,7 @@ class Estimate:
 
 
 def estimate(
-    study: StudyRecord,
+    study: StudyPart,
     executor: str | None = None,
     *,
     retry: str | None = None,

@@ -1,8 +1,8 @@
 """One `study run`: tasks that are not done go to an executor, their results into the folder."""
 
 import inspect
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -12,26 +12,30 @@ from unbraid.base.signals import terminable
 from unbraid.base.suggest import suggestion
 from unbraid.base.threads import n_cores
 from unbraid.base.types import Progress
-from unbraid.data.image_dataset import FactorDataset
+from unbraid.data.image_dataset import NO_IMAGES, FactorDataset
 from unbraid.families.family_table import FAMILIES, find_family
 from unbraid.files.marks import ReadOnce
 from unbraid.files.remote import LOCK, carried_study, discard, mirror_of
+from unbraid.files.table_formats import save_frame
 from unbraid.files.whole_files import write_text
 from unbraid.runs.folder import tidy
 from unbraid.scoring.score import choose
 from unbraid.studies import store
+from unbraid.studies.added_scores import score_added
 from unbraid.studies.executors import EXECUTORS, Outcome, Task, TaskProgress
 from unbraid.studies.expand import StudyEnvironment, check_metrics, check_snapshots, expand, metric_names
 from unbraid.studies.holdout.answers import ANSWERS, missing_answers, read_answers
 from unbraid.studies.holdout.holdout_table import write_generalisation
 from unbraid.studies.holdout.tasks import held_out_tasks
 from unbraid.studies.run_scores import score_requirements
+from unbraid.studies.schema import StudyConfig
+from unbraid.studies.several_datasets import all_results, naming
 from unbraid.studies.shards import Shard, claimed_shard, last_of_shards
 from unbraid.studies.snapshot import Planned, RunView, StudySnapshot, read_run
 from unbraid.studies.status import keep_index
 from unbraid.studies.study_baselines import score_baselines
 from unbraid.studies.study_ranking import rank_when_done
-from unbraid.studies.study_record import StudyProgress, StudyRecord
+from unbraid.studies.study_record import StudyPart, StudyProgress
 from unbraid.studies.study_table import write_results
 from unbraid.studies.tracking import Tracking, check_names, tracked
 from unbraid.training.train import check_disk, check_images, check_members, needed_space, training_of
@@ -43,8 +47,8 @@ Listener: TypeAlias = Callable[[RunView], None]  # called with every run as it e
 
 # Run after all tasks, on their runs, some of which may have failed. Each returns whether it computed anything; slow
 # ones report (what is done, done, all).
-FINISHING: tuple[Callable[[StudyRecord, StudySnapshot, Progress], bool], ...] = (
-    write_generalisation, score_baselines, rank_when_done,
+FINISHING: tuple[Callable[[StudyPart, StudySnapshot, Progress], bool], ...] = (
+    write_generalisation, score_added, score_baselines, rank_when_done,
 )  # fmt: skip
 
 
@@ -52,7 +56,7 @@ FINISHING: tuple[Callable[[StudyRecord, StudySnapshot, Progress], bool], ...] = 
 class Ready:
     """A study and its tasks, checked as far as that is possible before it begins."""
 
-    study: StudyRecord
+    study: StudyPart
     around: StudyEnvironment
     tasks: Sequence[Task]  # done or not
     datasets: Mapping[str, FactorDataset]
@@ -60,7 +64,9 @@ class Ready:
 
 
 def run_study(
-    study: StudyRecord,
+    folder: Path,
+    text: str,
+    parts: Mapping[str, StudyPart],
     executor: str,
     *,
     retry: str | None,
@@ -68,17 +74,50 @@ def run_study(
     shard: Shard | None = None,
     progress: Callable[[StudyProgress], None] | None,
     options: Mapping[str, Any],
-) -> StudySnapshot:
-    """`Study.run`; everything is checked before anything is written.
+) -> list[RunView]:
+    """`Study.run`, dataset by dataset; all datasets are checked before anything is written.
 
-    Returns:
-        The study as it is then.
+    Args:
+        folder, text: of the study, the text being its YAML.
+        parts: by label, "" of a study of one dataset, which lies in the folder itself.
+        executor, retry, retrain, shard, progress, options: as there.
     """
-    prepared = ready(study, executor, retrain=retrain, progress=progress, options=options)
-    with terminable():
-        snapshot = _run_ready(prepared, executor, retry=retry, shard=shard, progress=progress, options=options)
-    keep_index(snapshot)
-    return snapshot
+    reports = {label: progress and _of_dataset(progress, label) for label in parts}
+    prepared: dict[str, Ready] = {}
+    for number, (label, part) in enumerate(parts.items()):
+        with naming(number, label):
+            prepared[label] = ready(part, executor, retrain=retrain, progress=reports[label], options=options)
+    with ExitStack() as stack:
+        stack.enter_context(terminable())
+        if "" not in parts:
+            for part_ready in prepared.values():
+                needed_disk(part_ready.tasks, part_ready.datasets)
+            stack.enter_context(_home(folder, text, shard))
+        snapshots = [
+            run_ready(part_ready, executor, retry=retry, shard=shard, progress=reports[label], options=options)
+            for label, part_ready in prepared.items()
+        ]
+        if "" not in parts:
+            with last_of_shards(folder / LOCK, shard):
+                if shard:  # other shards may have finished runs since
+                    snapshots = [part.snapshot() for part in parts.values()]
+                save_frame(all_results(snapshots), folder / store.RESULTS)
+    keep_index(folder, snapshots)
+    return [run for part_ready in snapshots for run in part_ready.runs]
+
+
+def _of_dataset(progress: Callable[[StudyProgress], None], label: str) -> Callable[[StudyProgress], None]:
+    return lambda sent: progress(replace(sent, label=label))
+
+
+@contextmanager
+def _home(folder: Path, text: str, shard: Shard | None) -> Iterator[None]:
+    """The folder around those of several datasets, while they are run."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with claim(folder, shard):
+        write_text(folder / store.YAML, text)
+        with carried_study(folder):
+            yield
 
 
 def check_executor(executor: str, options: Mapping[str, Any]) -> None:
@@ -93,14 +132,14 @@ def check_executor(executor: str, options: Mapping[str, Any]) -> None:
 
 
 def ready(
-    study: StudyRecord,
+    study: StudyPart,
     executor: str,
     *,
     retrain: bool,
     progress: Callable[[StudyProgress], None] | None,
     options: Mapping[str, Any],
 ) -> Ready:
-    """The first half of running a study, which writes nothing."""
+    """The first half of running one dataset, which writes nothing."""
     check_executor(executor, options)
     study.require_folder()
 
@@ -115,7 +154,7 @@ def ready(
     return Ready(study, around, tasks, datasets, planned)
 
 
-def _run_ready(
+def run_ready(
     prepared: Ready,
     executor: str,
     *,
@@ -124,7 +163,11 @@ def _run_ready(
     progress: Callable[[StudyProgress], None] | None,
     options: Mapping[str, Any],
 ) -> StudySnapshot:
-    """The second half of running a study."""
+    """The second half of running one dataset.
+
+    Returns:
+        The study as it is then.
+    """
     study, planned = prepared.study, prepared.planned
     folder, files = study.require_folder(), ReadOnce()
     code = {name: digest for planned_run in planned for name, digest in planned_run.config.get("code", {}).items()}
@@ -166,7 +209,7 @@ def claim(folder: Path, shard: Shard | None) -> AbstractContextManager[None]:
     return claimed_shard(folder / LOCK, shard) if shard else store.claimed(folder)
 
 
-def _of_this_version(study: StudyRecord, around: StudyEnvironment, *, retrain: bool) -> StudyEnvironment:
+def _of_this_version(study: StudyPart, around: StudyEnvironment, *, retrain: bool) -> StudyEnvironment:
     """Raises ValueError where a family's training version has changed since the study began, unless it is retrained."""
     present: dict[str, int] = {}
     for name in dict.fromkeys(section.name for section in study.config.families if section.name in FAMILIES):
@@ -180,7 +223,7 @@ def _of_this_version(study: StudyRecord, around: StudyEnvironment, *, retrain: b
     return replace(around, training=present)
 
 
-def _keep(study: StudyRecord, around: StudyEnvironment) -> None:
+def _keep(study: StudyPart, around: StudyEnvironment) -> None:
     folder = study.require_folder()
     write_text(folder / store.YAML, study.text)
     store.write_environment(folder, study.source, around)
@@ -188,7 +231,7 @@ def _keep(study: StudyRecord, around: StudyEnvironment) -> None:
 
 
 def all_tasks(
-    study: StudyRecord, dataset: FactorDataset, around: StudyEnvironment
+    study: StudyPart, dataset: FactorDataset, around: StudyEnvironment
 ) -> tuple[list[Task], dict[str, FactorDataset], list[Planned]]:
     """The tasks of a study, done or not; the images of each; and which of them are the runs of the YAML.
 
@@ -198,11 +241,25 @@ def all_tasks(
     """
     study.check_trust()
     planned = expand(study.config, around)
+    check_what_is_trained(study.config, dataset)
     check_metrics(study.config, dataset.space.kinds, dataset.space.names)
     check_snapshots(study.config, dataset.space.kinds)
     held_out, parts = held_out_tasks(study, dataset, around)
     tasks = [*(_task(study, run) for run in planned), *held_out]
     return tasks, {around.dataset["content"]: dataset, **parts}, planned
+
+
+def check_what_is_trained(config: StudyConfig, dataset: FactorDataset) -> None:
+    """Raises ValueError for models to train without images, or for images without models to train."""
+    alone = dataset.image_shape == NO_IMAGES
+    if alone and (config.families or config.baselines):
+        section = "families" if config.families else "baselines"
+        raise ValueError(
+            f"{config.dataset.name} holds labels without images, so nothing can be trained on it: leave `{section}` "
+            "out, and add codes by unbraid study add"
+        )
+    if not alone and not config.families:
+        raise ValueError("families: needs at least one; only a study of labels without images has none")
 
 
 def untrained_of(tasks: Sequence[Task]) -> list[Task]:
@@ -232,7 +289,7 @@ def needed_disk(tasks: Sequence[Task], datasets: Mapping[str, FactorDataset]) ->
     return needed + CHECKPOINTS * heaviest * min(n_cores(), len(tasks))
 
 
-def _task(study: StudyRecord, planned: Planned) -> Task:
+def _task(study: StudyPart, planned: Planned) -> Task:
     folder = str(study.require_folder().absolute() / store.RUNS)
     return Task(
         planned.id, planned.config, folder, metric_names(study.config), study.config.held_out,
@@ -257,7 +314,7 @@ class TaskLedger:
 
     def __init__(
         self,
-        study: StudyRecord,
+        study: StudyPart,
         planned: Sequence[Planned],
         tasks: Sequence[Task],
         *,

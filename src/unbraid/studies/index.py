@@ -20,7 +20,7 @@ from unbraid.files.checksum import checksummed_json
 from unbraid.files.json_records import Natural, Record, Text, read_record
 from unbraid.files.marks import ReadOnce, facts, mark, mark_of
 from unbraid.files.score_file import Decision
-from unbraid.files.whole_files import atomic_write
+from unbraid.files.whole_files import atomic_write, below
 from unbraid.studies import store
 from unbraid.studies.snapshot import (
     Planned,
@@ -28,12 +28,13 @@ from unbraid.studies.snapshot import (
     RunView,
     no_longer_planned,
     other_failures,
+    read_added,
     read_run,
 )
 from unbraid.studies.store import Failure
 
 FILE = ".index.json"
-FORMAT = 2
+FORMAT = 1
 
 Mark: TypeAlias = Annotated[str, Field(pattern="^([0-9a-f]{32})?$")]  # "": there is nothing
 Id: TypeAlias = Annotated[str, Field(pattern="^[0-9a-f]{16}$")]
@@ -41,8 +42,9 @@ Id: TypeAlias = Annotated[str, Field(pattern="^[0-9a-f]{16}$")]
 
 @dataclass(frozen=True)
 class StudyStatus:
-    """How far a study is, as `unbraid study status` prints it."""
+    """How far a study of one dataset is, as `unbraid study status` prints it."""
 
+    label: str  # in a study of several datasets
     name: str
     runs: Sequence[RunView]
     other_failures: Sequence[
@@ -73,12 +75,10 @@ class SettingEntry(Record):
     runs: list[RunEntry]
 
 
-class IndexRecord(Record):
-    """What FILE holds."""
+class PartEntry(Record):
+    """The study of one dataset."""
 
-    format: Annotated[int, Field(ge=FORMAT, le=FORMAT)]
-    code: Mark  # of unbraid itself
-    study: Mark  # of study.yaml
+    label: Text
     name: str
     environment: Mark  # of study.json
     content: Text  # digest of the dataset
@@ -86,10 +86,20 @@ class IndexRecord(Record):
     settings: list[SettingEntry]
 
 
-@dataclass(frozen=True)
-class Indexed:
-    """What FILE keeps of a study; `marks` were taken before its runs were read."""
+class IndexRecord(Record):
+    """What FILE holds."""
 
+    format: Annotated[int, Field(ge=FORMAT, le=FORMAT)]
+    code: Mark  # of unbraid itself
+    study: Mark  # of study.yaml
+    parts: list[PartEntry]
+
+
+@dataclass(frozen=True)
+class Part:
+    """What FILE keeps of the study of one dataset; `marks` were taken before its runs were read."""
+
+    label: str
     name: str
     folder: Path
     content: str
@@ -98,55 +108,68 @@ class Indexed:
     marks: Mapping[str, str]  # by run
 
 
-def remembered(folder: Path) -> StudyStatus | None:
+def remembered(folder: Path) -> list[StudyStatus] | None:
     """How far the study in a folder is, reading only what changed; None if the index or a file is not valid."""
     try:
         index = read_record(folder / FILE, IndexRecord, checksummed=True)
+        places = [below(folder, part["label"]) if part["label"] else folder for part in index["parts"]]
     except ValueError:  # absent, damaged, of another version: a cache that is made anew
         return None
     if index["code"] != _own_mark() or index["study"] != mark_of(folder / store.YAML):
         return None
-    if mark_of(folder / store.ABOUT) != index["environment"]:
+    entries = list(zip(places, index["parts"], strict=True))
+    if any(mark_of(place / store.ABOUT) != entry["environment"] for place, entry in entries):
         return None
-    anew, files, failed = False, ReadOnce(), set(_names(folder / store.FAILED))
-    runs, marks = [], {}
-    for setting in index["settings"]:
-        for row in setting["runs"]:
-            planned = Planned(row["id"], setting["family"], setting["setting"], row["seed"], setting)
-            marks[row["id"]] = _run_mark(folder, row["id"], failed)
-            if marks[row["id"]] == row["mark"]:
-                runs.append(_as_kept(folder, planned, row))
-                continue
-            runs.append(read_run(folder, planned, index["requirements"], files))
-            anew |= bool(marks[row["id"]])
-    indexed = Indexed(index["name"], folder, index["content"], index["requirements"], runs, marks)
+    parts, anew, files = [], False, ReadOnce()
+    for place, entry in entries:
+        failed = set(_names(place / store.FAILED))
+        runs, marks = [], {}
+        for setting in entry["settings"]:
+            for row in setting["runs"]:
+                planned = Planned(row["id"], setting["family"], setting["setting"], row["seed"], setting)
+                marks[row["id"]] = _run_mark(place, row["id"], failed)
+                if marks[row["id"]] == row["mark"]:
+                    runs.append(_as_kept(place, planned, row))
+                    continue
+                runs.append(read_run(place, planned, entry["requirements"], files))
+                anew |= bool(marks[row["id"]])
+        parts.append(Part(entry["label"], entry["name"], place, entry["content"], entry["requirements"], runs, marks))
     if anew:
-        remember(indexed)
-    return status_of(indexed, files, runs, {})
+        remember(folder, parts)
+    return [
+        status_of(part, files, [*part.runs, *read_added(part.folder, part.requirements, files, part.runs)], {})
+        for part in parts
+    ]
 
 
-def remember(indexed: Indexed) -> None:
+def remember(folder: Path, parts: Sequence[Part]) -> None:
     """Write the state of the runs to FILE, if the folder is writable."""
     content = {
         "format": FORMAT,
         "code": _own_mark(),
-        "study": mark_of(indexed.folder / store.YAML),
-        "name": indexed.name,
-        "environment": mark_of(indexed.folder / store.ABOUT),
-        "content": indexed.content,
-        "requirements": indexed.requirements,
-        "settings": list(_settings(indexed)),
+        "study": mark_of(folder / store.YAML),
+        "parts": [
+            {
+                "label": part.label,
+                "name": part.name,
+                "environment": mark_of(part.folder / store.ABOUT),
+                "content": part.content,
+                "requirements": part.requirements,
+                "settings": list(_settings(part)),
+            }
+            for part in parts
+        ],
     }
-    with suppress(OSError), atomic_write(indexed.folder / FILE) as temporary:  # without it all runs are read again
+    with suppress(OSError), atomic_write(folder / FILE) as temporary:  # without it all runs are read again
         temporary.write_bytes(checksummed_json(content))
 
 
 def status_of(
-    indexed: Indexed, files: ReadOnce, runs: Sequence[RunView], answered: Mapping[str, tuple[int, int]]
+    part: Part, files: ReadOnce, runs: Sequence[RunView], answered: Mapping[str, tuple[int, int]]
 ) -> StudyStatus:
     """How far a study is, from its runs, and from other files of its folder, read now if they changed."""
-    left = no_longer_planned(indexed.folder, {run.id for run in runs}, indexed.content, files)
-    return StudyStatus(indexed.name, runs, other_failures(indexed.folder, runs, files), answered, len(left))
+    left = no_longer_planned(part.folder, {run.id for run in runs}, part.content, files)
+    return StudyStatus(part.label, part.name, runs, other_failures(part.folder, runs, files), answered, len(left))
 
 
 def run_marks(folder: Path) -> dict[str, str]:
@@ -177,15 +200,16 @@ def _names(folder: Path) -> list[str]:
     return os.listdir(folder) if folder.is_dir() else []
 
 
-def _settings(indexed: Indexed) -> Iterator[dict[str, object]]:
-    for _, group in groupby(indexed.runs, lambda run: (run.family, run.setting, repr(run.hyperparameters))):
+def _settings(part: Part) -> Iterator[dict[str, object]]:
+    planned = [run for run in part.runs if not run.is_added]
+    for _, group in groupby(planned, lambda run: (run.family, run.setting, repr(run.hyperparameters))):
         runs = list(group)
         yield {
             "family": runs[0].family,
             "setting": runs[0].setting,
             "hyperparameters": dict(runs[0].hyperparameters),
             "runs": [
-                {"id": run.id, "seed": run.seed, "mark": indexed.marks.get(run.id, ""), "state": run.state}
+                {"id": run.id, "seed": run.seed, "mark": part.marks.get(run.id, ""), "state": run.state}
                 | ({"reason": run.reason} if run.reason else {})
                 | ({"failed": dict(run.failed_metrics)} if run.failed_metrics else {})
                 for run in runs

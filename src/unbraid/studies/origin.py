@@ -28,17 +28,20 @@ def origin_of(run: str | Path, *, trust: Collection[str] = ()) -> str | None:
     if run.parent.name != RUNS or not is_study(run.parent.parent):
         return None
     with open_study(run.parent.parent, trust=trust) as study:
-        snapshot = study.snapshot()
-    return _origin_text(snapshot, run.name) if any(view.id == run.name for view in snapshot.runs) else None
+        for snapshot in study.snapshots():
+            if any(view.id == run.name for view in snapshot.runs):
+                return _origin_text(snapshot, run.name)
+    return None
 
 
 def _origin_text(snapshot: StudySnapshot, run: str) -> str:
     frame = results(snapshot)
     finished = [row for row in frame.to_dict("records") if row["state"] == "finished"]
     settings = {(row["family"], row["setting"]) for row in finished}
+    label = f", dataset {in_markdown(snapshot.label)}" if snapshot.label else ""
     one = (
         f"It is one of {counted(len(finished), 'finished run')} of {counted(len(settings), 'setting')} in the "
-        f"study *{in_markdown(snapshot.config.name)}*. The study does not say by which rule it was picked."
+        f"study *{in_markdown(snapshot.config.name)}*{label}. The study does not say by which rule it was picked."
     )
     columns = [name for name in frame.columns if name == UDR] + [
         name for name in headline_columns(frame) if name != UDR

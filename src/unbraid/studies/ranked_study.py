@@ -9,11 +9,11 @@ from typing import Any
 from unbraid.base.natural_order import natural
 from unbraid.base.types import DataFrame, Progress
 from unbraid.files.table_formats import Cell, Table
-from unbraid.ranking.ranking import Ranking
+from unbraid.ranking.ranking import NothingToRank, Ranking
 from unbraid.ranking.suitability import PUBLISHED, Suitability, suitability
 from unbraid.ranking.verdicts import study_verdict
 from unbraid.scoring.baselines import ABOVE, MARK
-from unbraid.scoring.result_columns import headline_columns, higher_is_better, numbers
+from unbraid.scoring.result_columns import headline_columns, higher_is_better, numbers, together
 from unbraid.scoring.setting_names import brief_settings, with_brief_settings
 from unbraid.studies.snapshot import StudySnapshot, failed_runs
 from unbraid.studies.study_baselines import no_better_runs, scored_baselines, summaries
@@ -21,42 +21,62 @@ from unbraid.studies.study_ranking import rank_study, ranking_options
 from unbraid.studies.study_table import results
 
 # Columns of the table beside the metrics.
-FIXED = {"rank", "run", "family", "setting", "udr.score", "udr.informative", "seed", ABOVE}
+FIXED = {"label", "rank", "run", "family", "setting", "udr.score", "udr.informative", "seed", ABOVE}
 
 
-def ranked_study(
-    snapshot: StudySnapshot,
+def rank_parts(
+    snapshots: Sequence[StudySnapshot],
     options: Mapping[str, Any],
     metric: str | None = None,
     *,
     progress: Progress | None = None,
-) -> "RankedStudy":
-    """Rank the models of a study.
+) -> "tuple[dict[str, RankedPart], dict[str, str]]":
+    """Rank the models of each dataset of a study.
 
     Args:
-        snapshot: of the study.
+        snapshots: of each dataset.
         options: of `RankingOptions`, in place of what the YAML says.
-        metric: column by which to check that seeds matter.
+        metric: column by which to check that seeds matter; datasets without it are ranked without this check.
         progress: called as progress(what is done, done, all).
 
+    Returns:
+        The ranked models by label of the dataset, and by label why other datasets have no two models to compare.
+
     Raises:
-        NothingToRank: no two runs can be compared.
-        ValueError: there is no such column, or it does not hold numbers.
+        ValueError: no dataset has such a column, or it does not hold numbers; or no dataset has two models that can be
+            compared.
     """
-    frame = results(snapshot)
     if metric is not None:
-        numbers(frame, metric)
-    ranking = rank_study(snapshot, replace(ranking_options(snapshot.config), **options), progress=progress)
-    return RankedStudy(
-        ranking, _ranked_table(frame, ranking), _checks(frame, ranking, metric),
-        {run.id: run.path for run in snapshot.runs}, snapshot.config.baselines, scored_baselines(snapshot),
-        no_better_runs(frame), failed_runs(snapshot) | _unreadable(snapshot, ranking),
-    )  # fmt: skip
+        tables = {snapshot.label: results(snapshot) for snapshot in snapshots}
+        holding = [frame for frame in tables.values() if metric in frame.columns]
+        for frame in holding or [together(tables)]:
+            numbers(frame, metric)
+    parts, left_out = {}, {}
+    for snapshot in snapshots:
+        chosen = replace(ranking_options(snapshot.config), **options)
+        try:
+            ranking = rank_study(snapshot, chosen, progress=progress)
+        except NothingToRank as error:
+            if not snapshot.label:
+                raise
+            left_out[snapshot.label] = str(error)
+            continue
+        frame = results(snapshot)
+        paths = {run.id: run.path for run in snapshot.runs}
+        parts[snapshot.label] = RankedPart(
+            ranking, _ranked_table(frame, ranking), _checks(frame, ranking, metric), paths,
+            snapshot.config.baselines, scored_baselines(snapshot), no_better_runs(frame),
+            failed_runs([snapshot]) | _unreadable(snapshot, ranking),
+            None if metric in {None, *frame.columns} else metric,
+        )  # fmt: skip
+    if not parts:
+        raise ValueError(f"{snapshots[0].folder.parent}: no dataset has two runs that can be compared")
+    return parts, left_out
 
 
 @dataclass(frozen=True)
-class RankedStudy:
-    """The models of a study, ranked."""
+class RankedPart:
+    """The models of one dataset."""
 
     ranking: Ranking
     table: DataFrame
@@ -66,6 +86,7 @@ class RankedStudy:
     baselines: Sequence[Mapping[str, Any]]  # with their scores
     worse: Mapping[str, Collection[str]]  # by column, runs that are no better than their best baseline
     failed: Mapping[str, str]  # reasons by path
+    lacking: str | None = None  # the column by which to check that seeds matter, where this dataset has none
 
     def tables(self, n_rows: int) -> list[Table]:
         """Runs, the best first, medians by setting, and baselines."""
@@ -89,6 +110,8 @@ class RankedStudy:
             lines.append(f"{MARK} no better than its best baseline")
         named = brief_settings(zip(self.table["family"], self.table["setting"], strict=True))
         lines += [*_notes(self.ranking), *filter(None, map(_check, self.checks))]
+        if self.lacking is not None:
+            lines.append(f"note: there are no scores by {self.lacking}, so whether seeds matter is not checked")
         lines += study_verdict(self.ranking, named, self.paths)
         if chosen is not None:
             lines += _labels(self.table, chosen.run)
@@ -157,7 +180,7 @@ def _marked(number: float, worse: bool) -> Cell | float:
 def setting_medians(table: DataFrame) -> Table:
     """Medians of UDR and of each metric by setting."""
     metrics, brief = ["udr.score", *_metrics(table)], with_brief_settings(table)
-    keys = ["family", "setting"]
+    keys = [name for name in ("label", "family", "setting") if name in table.columns]
     groups: Any = brief.groupby(keys, sort=False)
     ordered = sorted(groups, key=lambda group: (*group[0][:-1], natural(group[0][-1])))
     rows = [[*key, len(rows), *rows[metrics].median().tolist()] for key, rows in ordered]

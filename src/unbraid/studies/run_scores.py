@@ -50,7 +50,7 @@ def complete_scores(
     that are done are kept. Returns whether there was anything to compute.
 
     Args:
-        folder: of a run.
+        folder: of a run, or of a representation that was added to a study.
         metrics: by name.
         held_out, seed, progress: as for `unbraid.score`.
         retry: try again what failed.

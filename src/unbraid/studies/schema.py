@@ -1,7 +1,6 @@
 """The YAML of a study: its keys and values, and errors that name the key."""
 
 from collections.abc import Collection, Mapping
-from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import (
@@ -21,7 +20,7 @@ from unbraid.datasets.recorded import of_everywhere
 from unbraid.files.json_records import MOST
 from unbraid.files.json_records import explain as first_fault
 from unbraid.files.trust import Trusted, code_of, is_code, trusting
-from unbraid.files.yaml_files import parse_yaml, read_text
+from unbraid.files.yaml_files import parse_yaml
 
 Count: TypeAlias = Annotated[int, Field(ge=1, le=MOST, strict=True)]
 Whole: TypeAlias = Annotated[int, Field(ge=0, le=MOST, strict=True)]
@@ -161,7 +160,7 @@ class StudyConfig(Section):
 
     name: Annotated[str, Field(min_length=1)]
     dataset: DatasetSection
-    families: Annotated[list[FamilySection], Field(min_length=1)]
+    families: list[FamilySection]  # none where models are only added
     seeds: Seeds = 1
     steps: Count = 30_000
     batch_size: Count = 64
@@ -238,17 +237,6 @@ class StudyConfig(Section):
                 {"name": family} if isinstance(family, str) else family for family in content["families"]
             ]
         return content
-
-
-def read_study(path: Path) -> tuple[StudyConfig, str]:
-    """The study in a YAML file, and the text of the file.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: as `mapping` and `checked`.
-    """
-    text, where = read_text(path), str(path)
-    return checked(StudyConfig, mapping(text, where), where), text
 
 
 def mapping(text: str, where: str) -> dict[str, Any]:

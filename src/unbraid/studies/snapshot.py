@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from unbraid.base.errors import ModelsFailed
 from unbraid.data import Representation
+from unbraid.files.json_records import read_record
 from unbraid.files.marks import ReadOnce
 from unbraid.files.run_files import CONFIG, SCORES, STATUS, WORKING
 from unbraid.files.score_file import Decision, SavedScores
@@ -16,6 +17,7 @@ from unbraid.runs.folder import damage_of, damaged, read_codes, read_folder
 from unbraid.studies import store
 from unbraid.studies.score_status import NONE, failed_metrics, missing_metrics, read_scores
 from unbraid.studies.store import Failure, StudyEnvironment
+from unbraid.studies.study_json import AddedRecord
 
 if TYPE_CHECKING:
     from unbraid.studies.schema import StudyConfig
@@ -36,7 +38,7 @@ class Planned:
 
 @dataclass(frozen=True)
 class RunView:
-    """One run of a study, as its files describe it.
+    """One run of a study, or a representation that was added to it, as its files describe it.
 
     `state`: "finished"; "diverged", "failed", both with a `reason`; "waiting" for what is not done yet. A metric that
     could not be computed leaves the run finished: `failed_metrics` says why, and `reason` with it.
@@ -51,10 +53,15 @@ class RunView:
     path: Path  # of its folder, there or not yet
     hyperparameters: Mapping[str, Any]
     failed_metrics: Mapping[str, str] = field(default_factory=dict)  # by metric, one line
-    # As config.json holds it, or will.
+    # As config.json holds it, or will; {} of an added representation that `unbraid.train` did not make.
     config: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     status: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)  # {} before it ended
     scores: SavedScores = field(default=NONE, repr=False, compare=False)
+
+    @property
+    def is_added(self) -> bool:
+        """Whether it is a representation that was added to the study."""
+        return self.path.parent.name == store.ADDED
 
     def codes(self) -> Representation:
         """Its codes, read now.
@@ -75,15 +82,16 @@ class RunView:
 
 @dataclass(frozen=True, eq=False)
 class StudySnapshot:
-    """A study at one moment, from its files. Only codes and rankings are read on demand."""
+    """A study of one dataset at one moment, from its files. Only codes and rankings are read on demand."""
 
+    label: str  # in a study of several datasets
     config: "StudyConfig"
     text: str  # the YAML
     folder: Path
     trusted: Sequence[Trusted]  # its own networks, metrics and images that the user trusts
     environment: StudyEnvironment
     requirements: Mapping[str, Decision]  # what the score of each metric must have been computed with
-    runs: Sequence[RunView]  # of the YAML
+    runs: Sequence[RunView]  # of the YAML, then those that were added
     marks: Mapping[str, str]  # of the files of each run, taken before they were read
     baselines: Mapping[str, SavedScores] = field(default_factory=dict)  # scores by id
     answers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # held_out.json by the name of its folder
@@ -118,28 +126,28 @@ def read_run(folder: Path, planned: Planned, requirements: Mapping[str, Decision
     ).judged(requirements)  # fmt: skip
 
 
-def failed_runs(snapshot: StudySnapshot | None) -> dict[str, str]:
-    """Reasons of the runs that failed, by the paths of their folders; none where there is no study."""
-    runs = snapshot.runs if snapshot else ()
+def failed_runs(snapshots: Collection[StudySnapshot]) -> dict[str, str]:
+    """Reasons of the runs that failed, by the paths of their folders."""
+    runs = [run for snapshot in snapshots for run in snapshot.runs]
     return {str(run.path): run.reason or "" for run in runs if run.state == "failed"}
 
 
-def check_some_left(snapshot: StudySnapshot | None) -> None:
+def check_some_left(snapshots: Collection[StudySnapshot]) -> None:
     """Raises ModelsFailed where every run of the study failed."""
-    failed = failed_runs(snapshot)
-    if snapshot and failed and len(failed) == len(snapshot.runs):
+    failed = failed_runs(snapshots)
+    if failed and len(failed) == sum(len(each.runs) for each in snapshots):
         raise ModelsFailed(failed, every=True)
 
 
-def check_runs(snapshot: StudySnapshot | None, unreadable: Mapping[str, str] | None = None) -> None:
+def check_runs(snapshots: Collection[StudySnapshot], unreadable: Mapping[str, str] | None = None) -> None:
     """Raises ModelsFailed where runs of the study failed, once the others have been used.
 
     Args:
-        snapshot: of the study; None: there is none.
+        snapshots: of each dataset.
         unreadable: reasons of others that cannot be read, by path.
     """
-    check_some_left(snapshot)
-    if failed := {**failed_runs(snapshot), **(unreadable or {})}:
+    check_some_left(snapshots)
+    if failed := {**failed_runs(snapshots), **(unreadable or {})}:
         raise ModelsFailed(failed, every=False)
 
 
@@ -169,11 +177,35 @@ def _content_of_dataset(path: str | Path) -> str | None:
         return None
 
 
+def read_added(
+    folder: Path, requirements: Mapping[str, Decision], files: ReadOnce, runs: Iterable[RunView] = ()
+) -> list[RunView]:
+    """The representations that were added to a study, but for those among its `runs`: the YAML may list them by now."""
+    ids, added = {run.id for run in runs}, []
+    for path in sorted((folder / store.ADDED).glob("[!.]*/")):  # hidden ones are not added yet, or were cut off
+        if path.name not in ids and (path / CONFIG).is_file():
+            record = files(_read_added_record, path / CONFIG)
+            failure, scores = store.read_failure(folder, path.name, files), files(read_scores, path, SCORES)
+            failed = failed_metrics(scores, requirements)
+            added.append(
+                RunView(
+                    path.name, record["family"], record["setting"], record["seed"], "failed" if failure else "finished",
+                    failure.reason if failure else _reasons(failed), path, record.get("hyperparameters", {}), failed,
+                    record.get("run") or {}, record.get("status") or {}, scores,
+                )
+            )  # fmt: skip
+    return added
+
+
 def other_failures(folder: Path, runs: Iterable[RunView], files: ReadOnce) -> list[Failure]:
     """Failures of runs that are not in `runs`, such as those that see fewer images."""
     listed = {run.id for run in runs}
     names = sorted(path.stem for path in (folder / store.FAILED).glob("*.json") if path.stem not in listed)
     return [failure for name in names if (failure := store.read_failure(folder, name, files))]
+
+
+def _read_added_record(path: str) -> dict[str, Any]:
+    return read_record(path, AddedRecord)
 
 
 def _reasons(failed: Mapping[str, str]) -> str | None:

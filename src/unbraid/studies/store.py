@@ -18,7 +18,7 @@ from unbraid.studies.shards import claimed_study
 from unbraid.studies.study_json import FORMAT, EnvironmentRecord, FailureRecord
 
 YAML, ABOUT, RESULTS = "study.yaml", "study.json", "results.parquet"
-RUNS, FAILED, BASELINES = "runs", "failed", "baselines"
+RUNS, FAILED, ADDED, BASELINES = "runs", "failed", "added", "baselines"
 
 
 def is_study(path: str | Path) -> bool:

@@ -18,7 +18,7 @@ from unbraid.base.types import DataFrame, FloatArray, Progress
 from unbraid.data import Representation
 from unbraid.data.image_dataset import FactorDataset
 from unbraid.families.family_table import FAMILIES
-from unbraid.files.run_files import BASELINE_CODES, CONFIG, WORKING
+from unbraid.files.run_files import ADDED_CODES, CONFIG, WORKING
 from unbraid.files.score_file import Decision, SavedScores
 from unbraid.ranking.ranking import different
 from unbraid.runs.folder import read_codes
@@ -32,7 +32,7 @@ from unbraid.studies.expand import metric_names
 from unbraid.studies.run_scores import complete_scores, current_metrics
 from unbraid.studies.score_status import NONE, missing_metrics
 from unbraid.studies.snapshot import RunView, StudySnapshot
-from unbraid.studies.study_record import StudyRecord
+from unbraid.studies.study_record import StudyPart
 
 FOLDERS = {PROJECTION: "projection", COMPONENTS: "pca", UNTRAINED: "untrained"}
 
@@ -54,15 +54,24 @@ class StudyBaseline:
 
 
 def baselines_of(run: RunView, content: str) -> list[StudyBaseline]:
-    """The baselines of a finished run.
+    """The baselines of a finished run; an added representation has no untrained network.
+
+    Empty for an added representation with damaged codes, which is left out of the ranking, too.
 
     Args:
         run: of the study.
         content: digest of the images of the study.
     """
     images = {"content": content}
-    parts = run.config.get("codes") or [{"size": run.config["hyperparameters"]["latents"]}]
-    width, networks = sum(part["size"] for part in parts), _networks(run.config)
+    if run.is_added:
+        try:
+            width, networks = run.codes().codes.shape[1], None
+        except (OSError, ValueError):
+            return []
+    else:
+        config = run.config
+        parts = config.get("codes") or [{"size": config["hyperparameters"]["latents"]}]
+        width, networks = sum(part["size"] for part in parts), _networks(config)
     baselines = [StudyBaseline(title, width, images) for title in (PROJECTION, COMPONENTS)]
     return baselines if networks is None else [*baselines, StudyBaseline(UNTRAINED, width, images | networks)]
 
@@ -81,7 +90,7 @@ def _networks(config: Mapping[str, Any]) -> dict[str, Any] | None:
     return {"networks": made_by, "settings": dict(settings), "seed": config["seed"], **provenance}
 
 
-def score_baselines(study: StudyRecord, snapshot: StudySnapshot, progress: Progress | None = None) -> bool:
+def score_baselines(study: StudyPart, snapshot: StudySnapshot, progress: Progress | None = None) -> bool:
     """Compute the missing scores of the baselines of finished runs.
 
     False if there was nothing to do: the YAML does not ask for baselines, or all are scored.
@@ -110,7 +119,7 @@ def _of_study(snapshot: StudySnapshot) -> Iterator[tuple[RunView, StudyBaseline]
                 yield run, baseline
 
 
-def _score(study: StudyRecord, baseline: StudyBaseline, run: RunView, dataset: FactorDataset) -> None:
+def _score(study: StudyPart, baseline: StudyBaseline, run: RunView, dataset: FactorDataset) -> None:
     """Write the codes of a baseline, if they are missing, and its missing scores."""
     encode, objects = _encoders(study, baseline, run, dataset)
     folder = study.require_folder() / store.BASELINES / baseline.id
@@ -118,15 +127,13 @@ def _score(study: StudyRecord, baseline: StudyBaseline, run: RunView, dataset: F
         part = folder.with_name(f".{folder.name}{WORKING}")
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)
-        encode().save(part / BASELINE_CODES)
+        encode().save(part / ADDED_CODES)
         store.write_json(part / CONFIG, asdict(baseline))
         part.rename(folder)
     complete_scores(folder, metric_names(study.config), held_out=study.config.held_out, retry=True, objects=objects)
 
 
-def _encoders(
-    study: StudyRecord, baseline: StudyBaseline, run: RunView, dataset: FactorDataset
-) -> tuple[Encode, Encode]:
+def _encoders(study: StudyPart, baseline: StudyBaseline, run: RunView, dataset: FactorDataset) -> tuple[Encode, Encode]:
     """Encoders of a baseline: of the images on which runs are scored, and of whole objects."""
     if baseline.title == UNTRAINED:
         untrained = open_run(run.path, trust=study.trusted).untrained()
@@ -162,7 +169,7 @@ def untrained_codes(snapshot: StudySnapshot) -> list[FloatArray]:
     """Codes of the untrained networks that the study keeps, each once; none where these are fewer than two."""
     names = dict.fromkeys(baseline.id for _, baseline in _of_study(snapshot) if baseline.title == UNTRAINED)
     folders = [snapshot.folder / store.BASELINES / name for name in names]
-    codes = different([read_codes(folder).codes for folder in folders if (folder / BASELINE_CODES).is_file()])
+    codes = different([read_codes(folder).codes for folder in folders if (folder / ADDED_CODES).is_file()])
     return codes if len(codes) > 1 else []
 
 

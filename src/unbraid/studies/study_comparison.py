@@ -1,6 +1,6 @@
 """Comparison of groups of a study's runs, on equally many rows of each run."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import Literal
@@ -14,19 +14,19 @@ from unbraid.scoring.card import Scored
 from unbraid.scoring.comparable_runs import AS_MANY, unequal_rows
 from unbraid.scoring.engine import score_each
 from unbraid.scoring.equal_rows import subsets
-from unbraid.scoring.group_comparison import Comparison, compare_groups
+from unbraid.scoring.group_comparison import Comparison, compare_groups, usual_within
 from unbraid.scoring.result_columns import N_ROWS, check_columns, depends_on_rows, headline_columns
 from unbraid.scoring.score import choose
 from unbraid.studies.expand import metric_names
 from unbraid.studies.schema import StudyConfig
+from unbraid.studies.several_datasets import all_results
 from unbraid.studies.snapshot import RunView, StudySnapshot
-from unbraid.studies.study_table import results
 
 SEED = 0  # of the metrics, as in a study, and of the subsets
 
 
 def compare_runs(
-    snapshot: StudySnapshot,
+    snapshots: Sequence[StudySnapshot],
     by: str,
     columns: str | Sequence[str] | None = None,
     *,
@@ -41,14 +41,15 @@ def compare_runs(
     disjoint subsets of as many rows are scored, 10 at most, and the mean of their scores is compared; notes say so.
 
     Args:
-        snapshot: of the study.
+        snapshots: of each dataset of the study.
         by, columns, over, confidence: as for `compare_groups`.
         within, progress: as for `Study.compare`.
 
     Raises:
         ValueError: as `compare_groups`; or a column cannot be computed from the codes of a run alone.
     """
-    frame, notes = results(snapshot), []
+    frame, notes = all_results(snapshots), []
+    within = usual_within(frame, by) if within is None else within
     chosen = list(list_of("columns", columns or headline_columns(frame), single=True))
     check_columns(frame, [by, *chosen, *(() if within is None else [within])])
     unequal = [
@@ -58,8 +59,9 @@ def compare_runs(
     ]
     if unequal:
         scores = [name for name in chosen if depends_on_rows(name)]
+        runs = {(snapshot.label, run.id): (run, snapshot.config) for snapshot in snapshots for run in snapshot.runs}
         for rows in unequal:
-            notes += _on_equal_rows(frame, rows, scores, snapshot, progress)
+            notes += _on_equal_rows(frame, rows, scores, runs, progress)
     comparison = compare_groups(frame, by, chosen, over=over, within=within, confidence=confidence)
     return replace(comparison, notes=(*comparison.notes, *notes))
 
@@ -68,7 +70,7 @@ def _on_equal_rows(
     frame: DataFrame,
     rows: DataFrame,
     columns: Sequence[str],
-    snapshot: StudySnapshot,
+    runs: Mapping[tuple[str, str], tuple[RunView, StudyConfig]],
     progress: Progress | None,
 ) -> list[str]:
     """Replace scores in the frame by those on equally many rows of each run; return notes on them.
@@ -77,19 +79,19 @@ def _on_equal_rows(
         frame: all results.
         rows: those that are compared with each other.
         columns: scores.
-        snapshot: of the study.
+        runs: by label of the dataset and id, each with what the study says.
         progress: called as progress("scoring as many rows", done, all), in runs.
     """
     scored = rows.loc[rows[list(columns)].notna().any(axis=1)]
     fewest = int(scored[N_ROWS].min())
     larger = scored.loc[scored[N_ROWS] > AS_MANY * fewest]
-    runs = {run.id: run for run in snapshot.runs}
     unable: dict[str, str] = {}
     for done, (place, row) in enumerate(larger.iterrows()):
         if progress is not None:
             progress("scoring as many rows", done, len(larger))
+        run, config = runs[str(row.get("label", "")), str(row["run"])]
         names = [name for name in columns if row[name] == row[name]]  # not NaN
-        values, reasons = _scores(runs[str(row["run"])], snapshot.config, names, fewest)
+        values, reasons = _scores(run, config, names, fewest)
         unable |= reasons
         for name in names:
             frame.loc[place, name] = values.get(name, np.nan)

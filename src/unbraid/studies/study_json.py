@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, Field, FiniteFloat, RootModel
 from pydantic_core import PydanticCustomError
 
-from unbraid.files.json_records import Count, Natural, Record, Text
-from unbraid.runs.run_json import DatasetRecord, Device, Precision
+from unbraid.files.json_records import Count, Natural, Record, Setting, Text
+from unbraid.runs.run_json import Device, Precision, RunRecord, StatusRecord, StudyDatasetRecord
 
 FORMAT = 1
 
@@ -21,7 +21,7 @@ class EnvironmentRecord(Record):
     format: Annotated[int, Field(ge=FORMAT, le=FORMAT)]
     unbraid: Text
     source: dict[str, Any]
-    dataset: DatasetRecord
+    dataset: StudyDatasetRecord
     device: Device
     precision: Precision
     training: dict[Text, Count] | None = None
@@ -39,6 +39,18 @@ class FailureRecord(Record):
     attempts: Count
     details: str = ""
     trained: bool = False
+
+
+class AddedRecord(Record):
+    """config.json of a representation that was added."""
+
+    family: Text
+    setting: str
+    seed: Natural
+    hyperparameters: dict[Text, Setting] = {}
+    source: Text = ""
+    run: RunRecord | None = None  # of what `unbraid.train` made
+    status: StatusRecord | None = None
 
 
 class QuestionRecord(Record):

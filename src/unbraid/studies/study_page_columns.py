@@ -10,8 +10,8 @@ from unbraid.base.printable import printable
 from unbraid.base.types import DataFrame
 from unbraid.metrics._shared.metric_arguments import find_metric
 from unbraid.scoring.baselines import ABOVE
+from unbraid.scoring.merged_tables import TEXTS
 from unbraid.scoring.result_columns import headline_columns, higher_is_better
-from unbraid.scoring.result_file import TEXTS
 from unbraid.show.words import WORDS
 
 GIVEN = {*TEXTS, "seed", "training_version"} - {ABOVE}  # no scores; the page shows the first of them apart

@@ -1,4 +1,4 @@
-"""A study: its YAML, its folder, and the folder's content."""
+"""A study of one dataset: its YAML, its folder, and the folder's content."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ from unbraid.studies.index import run_marks
 from unbraid.studies.run_scores import score_requirements
 from unbraid.studies.schema import StudyConfig
 from unbraid.studies.score_status import read_scores
-from unbraid.studies.snapshot import StudySnapshot, read_run
+from unbraid.studies.snapshot import StudySnapshot, read_added, read_run
 from unbraid.studies.store import StudyEnvironment
 from unbraid.training.source import open_dataset, opened_dataset
 
@@ -44,16 +44,13 @@ class StudyProgress:
     doing: Mapping[str, str] = field(default_factory=dict)  # by run, of those that are trained: "scoring mig"
     # What follows once all runs are done: ("comparing models", 3, 42). Before them: ("reading images", 4096, 737280).
     after: tuple[str, int, int] | None = None
+    label: str = ""  # of the dataset, in a study of several
 
 
-@dataclass(frozen=True)
-class StudyRecord:
-    """A study as its YAML and its folder describe it."""
+class InFolder:
+    """A study that may have a folder."""
 
-    config: StudyConfig
     folder: Path | None
-    text: str  # the YAML
-    files: ReadOnce = field(default_factory=ReadOnce, repr=False, compare=False)  # study.json alone
 
     def require_folder(self) -> Path:
         """The folder.
@@ -65,6 +62,17 @@ class StudyRecord:
             made = "give the folder that unbraid study run --out made, or Study.load(yaml, out=folder)"
             raise ValueError(f"the study has no folder yet; {made}")
         return self.folder
+
+
+@dataclass(frozen=True)
+class StudyPart(InFolder):
+    """The part of a study for one dataset: an ordinary study in its own folder, which can be opened alone."""
+
+    config: StudyConfig
+    folder: Path | None
+    text: str  # the YAML
+    label: str = ""  # in a study of several datasets
+    files: ReadOnce = field(default_factory=ReadOnce, repr=False, compare=False)  # study.json alone
 
     @property
     def trusted(self) -> list[Trusted]:
@@ -157,8 +165,9 @@ class StudyRecord:
         around, files = around or self.environment(), ReadOnce() if files is None else files
         marks = run_marks(folder)  # before the runs are read: what is written meanwhile is read again
         runs = [read_run(folder, planned, requirements, files) for planned in expand(self.config, around)]
+        runs += read_added(folder, requirements, files, runs)
         return StudySnapshot(
-            self.config, self.text, folder, self.trusted, around, requirements, runs, marks,
+            self.label, self.config, self.text, folder, self.trusted, around, requirements, runs, marks,
             self._baselines(files), self._answers(files), files,
         )  # fmt: skip
 

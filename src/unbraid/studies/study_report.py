@@ -1,13 +1,16 @@
 """The page of whatever a path holds: a study, a run, saved scores, or codes."""
 
-from collections.abc import Collection
+import os
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import quote
 
 from unbraid.base.optional import require
 from unbraid.base.types import Progress
 from unbraid.data import READABLE
 from unbraid.files.run_files import CONFIG, SCORES, STATUS
+from unbraid.files.whole_files import below, write_text
 from unbraid.runs.folder import read_folder
 from unbraid.runs.foreign_models import check_not_fitted
 from unbraid.runs.labelled_codes import Labels
@@ -27,14 +30,14 @@ def report_page(
     compare: Path | None = None,
     trust: Collection[str] = (),
     progress: Progress | None = None,
-) -> tuple[str, StudySnapshot | None]:
-    """A whole HTML document, and the study, where it is of one.
+) -> tuple[str, Sequence[StudySnapshot]]:
+    """A whole HTML document, and what it was made of where it is of a study, by dataset.
 
     Codes and runs without scores are scored first, by the standard metrics.
 
     Args:
         path: folder of a study or of a run, .json file of scores, or file of codes.
-        home: folder that the page will lie in.
+        home: folder that the page will lie in. The pages of each dataset of a study of several are written now.
         compare: a second run on the same images.
         trust: names of the user's own code, and images, that the folder may use.
         progress: called as progress(what is done, done, all).
@@ -51,11 +54,11 @@ def report_page(
     if path.is_dir() and (path / YAML).is_file():
         return _of_study(path, home, trust, progress)
     if run:
-        return _of_run(path, compare, trust, progress), None
+        return _of_run(path, compare, trust, progress), ()
     if path.suffix.lower() in READABLE:
-        return replace(score_path(path, Labels(), progress=progress), path=str(path)).text("page.html"), None
+        return replace(score_path(path, Labels(), progress=progress), path=str(path)).text("page.html"), ()
     if path.is_file() or (path / SCORES).is_file():
-        return page(load_beside(path if path.is_file() else path / SCORES).contents()), None
+        return page(load_beside(path if path.is_file() else path / SCORES).contents()), ()
     if (path / CONFIG).is_file():
         raise FileNotFoundError(f"{path}: not the folder of a run; there is no {STATUS}")
     check_not_fitted(path)
@@ -65,14 +68,31 @@ def report_page(
     )
 
 
-def _of_study(path: Path, home: Path, trust: Collection[str], progress: Progress | None) -> tuple[str, StudySnapshot]:
+def _of_study(
+    path: Path, home: Path, trust: Collection[str], progress: Progress | None
+) -> tuple[str, Sequence[StudySnapshot]]:
+    """The page of a study; of several datasets that of them all, with those of each written into their folders."""
+    from unbraid.studies.several_datasets import joined
+    from unbraid.studies.several_datasets_page import studies_page
     from unbraid.studies.study import open_study
     from unbraid.studies.study_page import study_page
     from unbraid.studies.study_table import results
 
     with open_study(path, trust=trust) as study:
-        snapshot = study.snapshot()
-    return study_page(snapshot, results(snapshot), base=home, progress=progress), snapshot
+        snapshots = {part.label: part for part in study.snapshots()}
+    tables = {label: results(part) for label, part in snapshots.items()}
+    pages = {
+        label: study_page(part, tables[label], base=home if not label else None, progress=progress)
+        for label, part in snapshots.items()
+    }
+    if "" in pages:
+        return pages[""], [*snapshots.values()]
+    addresses = {}
+    for label, html in pages.items():
+        own = below(path, label) / "report.html"
+        write_text(own, html)
+        addresses[label] = quote(Path(os.path.relpath(own, home)).as_posix())
+    return studies_page(study.config.name, study.text, path, joined(tables), addresses), [*snapshots.values()]
 
 
 def _of_run(path: Path, compare: Path | None, trust: Collection[str], progress: Progress | None) -> str:

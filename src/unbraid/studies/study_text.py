@@ -27,8 +27,12 @@ def summary(study: "Study", runs: "Sequence[RunView]", folder: Path) -> str:
     counts = Counter(run.state for run in runs)
     line = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state]) + f": {folder}"
     failed = {run.id: run.reason for run in runs if run.state == "failed"}
-    records = other_failures(study.require_folder(), runs, ReadOnce())
-    failures = {failure.id: failure.reason for failure in records}
+    folders = [part.require_folder() for part in study.parts.values()]
+    failures = {
+        failure.id: failure.reason
+        for part_folder in folders
+        for failure in other_failures(part_folder, runs, ReadOnce())
+    }
     if failures:
         line += f"\n{len(failures)} more failed, of those that see fewer images"
     if failed or failures:
@@ -71,7 +75,7 @@ def described(run: "RunView") -> dict[str, Any]:
 def status_of(status: "StudyStatus") -> "Iterator[Table | str]":
     """Counts by family and setting, then what failed or diverged, and how far hold-outs are."""
     runs = status.runs
-    yield counts(status.name, status)
+    yield counts(status.name, [status])
     for state in ("failed", "diverged"):
         yield from (_why(state, run) for run in runs if run.state == state)
     yield from (_why("failed", failure) for failure in status.other_failures)
@@ -87,23 +91,41 @@ def _why(state: str, run: "RunView | Failure") -> str:
     return f"{state} {run.id} ({where}): {run.reason}"
 
 
-def counts(title: str, status: "StudyStatus") -> Table:
+def counts(title: str, statuses: "Sequence[StudyStatus]") -> Table:
     """How many runs of each family and setting are in each state."""
-    groups: dict[tuple[str, str], Counter[str]] = {}
-    for run in status.runs:
-        groups.setdefault((run.family, run.setting), Counter())[run.state] += 1
-    brief = brief_settings(groups)
-    rows = [[family, brief[family, setting], *_cells(states)] for (family, setting), states in groups.items()]
+    groups: dict[tuple[str, str, str], Counter[str]] = {}
+    for status in statuses:
+        for run in status.runs:
+            groups.setdefault((status.label, run.family, run.setting), Counter())[run.state] += 1
+    brief = brief_settings(key[1:] for key in groups)
+    labels = ["label"] if any(status.label for status in statuses) and len(statuses) > 1 else []
+    rows = [
+        [*([label] if labels else []), family, brief[family, setting], *_cells(states)]
+        for (label, family, setting), states in groups.items()
+    ]
     whole = sum(groups.values(), Counter[str]())
-    total = ["all", "", *(whole[state] for state in STATES)]
-    return Table(["family", "setting", *STATES], [*rows, total], "llrrrr", title=title, keys=2)
+    total = ["all", *[""] * (1 + len(labels)), *(whole[state] for state in STATES)]
+    heads = [*labels, "family", "setting", *STATES]
+    return Table(heads, [*rows, total], "l" * (len(heads) - 4) + "rrrr", title=title, keys=len(heads) - 4)
 
 
 def _cells(states: "Counter[str]") -> list[Cell]:
     return [Cell(str(states[state] or "-"), states[state]) for state in STATES]
 
 
-def estimated(estimate: "Estimate") -> "Iterator[Table | str]":
+def in_all(estimates: "Sequence[Estimate]") -> str:
+    """What a study of several datasets will cost, one after the other."""
+    to_do, runs, steps = (
+        sum(getattr(estimate, name) for estimate in estimates) for name in ("waiting", "runs", "steps")
+    )
+    seconds, disk = sum(estimate.seconds for estimate in estimates), sum(estimate.disk for estimate in estimates)
+    return (
+        f"in all {to_do} of {counted(runs, 'run')} to do, {steps:,} steps: about {duration(seconds)} and "
+        f"{disk / 1e6:,.0f} MB of disk for {len(estimates)} datasets"
+    )
+
+
+def estimated(estimate: "Estimate", title: str = "") -> "Iterator[Table | str]":
     """What a study will cost."""
     brief = brief_settings((row.family, row.setting) for row in estimate.rows)
     rows = [
@@ -115,7 +137,7 @@ def estimated(estimate: "Estimate") -> "Iterator[Table | str]":
         for row in estimate.rows
     ]  # fmt: skip
     heads = ["family", "setting", "runs", "to do", "steps", "ms/step", "core hours"]
-    yield Table(heads, rows, "llrrrrr", keys=2)
+    yield Table(heads, rows, "llrrrrr", title=title, keys=2)
     yield from sentences(estimate)
 
 

@@ -19,7 +19,7 @@ from unbraid.base.device import memory_advice, out_of_memory, reproducible
 from unbraid.base.signals import terminable
 from unbraid.base.suggest import error_line, suggestion
 from unbraid.base.threads import n_cores
-from unbraid.data.image_dataset import FactorDataset
+from unbraid.data.image_dataset import NO_IMAGES, FactorDataset
 from unbraid.families.building import (
     Member,
     build_member,
@@ -305,6 +305,8 @@ def check_out(folder: Path) -> None:
 def check_images(row: Family, dataset: FactorDataset, members: Sequence[Member]) -> None:
     """Raises ValueError if images contradict the dataset's description, or do not suit the family."""
     shape = tuple(dataset.image_shape)
+    if shape == NO_IMAGES:
+        raise ValueError("the dataset holds labels without images, so nothing can be trained on it")
     images = dataset.images(np.arange(min(64, len(dataset))))
     if len(shape) not in (1, 3) or images.shape[1:] != shape:
         raise ValueError(f"the dataset says its images are {shape}, which is not what it gives: {images.shape[1:]}")

@@ -87,7 +87,7 @@ def test_a_run_opens_what_it_was_trained_on(study):
     left = set()
     for path in held_out(study):
         without = json.loads((path / "config.json").read_text())["dataset"]["options"]["without"]
-        dataset = load_run(path, trust=study.trusted).dataset()
+        dataset = load_run(path, trust=study.part().trusted).dataset()
         left.add(len(dataset))
         if isinstance(without, dict) and "x" in without:
             kept = {tuple(row[:2]) for row in dataset.space.factors(np.arange(len(dataset)))}
@@ -109,7 +109,7 @@ def test_a_run_differs_from_the_one_it_belongs_to_in_its_images_alone(study):
 
 
 def test_the_estimate_counts_runs_without_some_images(data, tmp_path):
-    found = estimate(opened(tmp_path, YAML, data))
+    found = estimate(opened(tmp_path, YAML, data).part())
     assert [(row.setting, row.runs, row.waiting) for row in found.rows] == [
         (f"latents={latents}, steps=1{kind}", number, number)
         for kinds in ([""], [", compositional", ", zero_shot"])
@@ -142,7 +142,7 @@ metrics: [d_lsbd]
 """
     taken = iter([9.0, 5.0, 5.1, 5.9, 8.0, 7.0, 7.6])  # cold, 2 steps, 5, 14; cold, 2 steps, 5
     on_a_clock(monkeypatch, taken)
-    rows = estimate(opened(tmp_path, text)).rows
+    rows = estimate(opened(tmp_path, text).part()).rows
     assert [row.seconds_per_step for row in rows] == pytest.approx([0.075, 0.2])
     assert [row.seconds for row in rows] == pytest.approx([4.85 + 75, 6.6 + 200], abs=1)  # and scoring
     assert next(taken, None) is None
@@ -162,7 +162,7 @@ def test_the_estimate_counts_what_is_compiled_once_and_not_for_each_run(tmp_path
     trained = chain([9.0], repeat(0.5))
     monkeypatch.setattr("unbraid.studies.estimate.score_each", scored)
     on_a_clock(monkeypatch, trained)
-    (row,) = estimate(opened(tmp_path, text)).rows
+    (row,) = estimate(opened(tmp_path, text).part()).rows
     assert calls[0] == 500 < calls[1]
     assert row.seconds == pytest.approx(4 * 0.5, abs=0.2)
 
@@ -281,7 +281,7 @@ def test_killed_between_training_and_answering_only_answers_are_missing(tmp_path
 def test_a_missing_answer_leaves_the_columns_out_until_it_is_there(tmp_path, study):
     folder = tmp_path / "copy"
     shutil.copytree(study.require_folder(), folder)
-    copy = Study.load(folder, trust=study.trusted)
+    copy = Study.load(folder, trust=study.part().trusted)
     path = next(p for p in held_out(copy) if '"random"' not in (p / "config.json").read_text())
     (path / ANSWERS).unlink()
     table, lost = copy.results().set_index("run"), "compositional.mlp.both"
@@ -302,7 +302,7 @@ def test_a_missing_answer_leaves_the_columns_out_until_it_is_there(tmp_path, stu
 def test_answers_that_lack_a_head_are_given_again_and_hold_the_others_until_then(tmp_path, study):
     folder = tmp_path / "copy"
     shutil.copytree(study.require_folder(), folder)
-    copy = Study.load(folder, trust=study.trusted)
+    copy = Study.load(folder, trust=study.part().trusted)
     for path in held_out(copy):
         answers = read_answers(path)
         for answer in answers.values():

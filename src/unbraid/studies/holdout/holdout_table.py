@@ -53,6 +53,7 @@ def answers_by_run(snapshot: StudySnapshot) -> dict[str, dict[str, RunAnswers]]:
                 },
             )
             for run in snapshot.runs
+            if not run.is_added
         }
         for kind, (_, expected) in question_sets.items()
     }

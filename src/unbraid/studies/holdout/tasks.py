@@ -21,12 +21,12 @@ from unbraid.studies.expand import StudyEnvironment, expand
 from unbraid.studies.holdout.splits import Holdout, compositional_holdouts, zero_shot_holdout
 from unbraid.studies.schema import CompositionalSection, StudyConfig, ZeroShotSection
 from unbraid.studies.snapshot import Planned
-from unbraid.studies.study_record import StudyRecord
+from unbraid.studies.study_record import StudyPart
 from unbraid.training.train import check_members, training_of
 
 
 def held_out_tasks(
-    study: StudyRecord, dataset: FactorDataset, around: StudyEnvironment
+    study: StudyPart, dataset: FactorDataset, around: StudyEnvironment
 ) -> tuple[list[Task], dict[str, FactorDataset]]:
     """The runs without some images that the sections `compositional` and `zero_shot` ask for, and their images.
 

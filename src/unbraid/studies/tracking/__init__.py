@@ -22,7 +22,7 @@ from unbraid.base.suggest import error_line, suggestion
 from unbraid.files.json_records import read_object
 from unbraid.studies import store
 from unbraid.studies.snapshot import Planned, RunView
-from unbraid.studies.study_record import StudyRecord
+from unbraid.studies.study_record import StudyPart
 from unbraid.studies.tracking import mlflow, tensorboard, wandb
 from unbraid.studies.tracking.tracked_run import TrackedRun, tracked_run
 
@@ -67,7 +67,7 @@ def check_names(names: Iterable[str]) -> None:
 class Tracking:
     """Records every run that ends in the study's trackers, and running ones where the tracker supports it."""
 
-    def __init__(self, study: StudyRecord, planned: Mapping[str, Planned]) -> None:
+    def __init__(self, study: StudyPart, planned: Mapping[str, Planned]) -> None:
         self.study, self.folder = study, study.require_folder() / FOLDER
         self.planned = planned if study.config.track else {}
         self.live: dict[str, wandb.Live | None] = {}  # None where the tracker failed
@@ -135,7 +135,7 @@ class Tracking:
 
 
 @contextmanager
-def tracked(study: StudyRecord, planned: Mapping[str, Planned], runs: Iterable[RunView]) -> Iterator[Tracking]:
+def tracked(study: StudyPart, planned: Mapping[str, Planned], runs: Iterable[RunView]) -> Iterator[Tracking]:
     """Records runs in the study's trackers; first those that ended and are not recorded yet."""
     tracking = Tracking(study, planned)
     for run in runs if study.config.track else ():

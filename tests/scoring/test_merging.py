@@ -1,4 +1,4 @@
-"""Tables of results read from files."""
+"""Tables of several studies as one."""
 
 import json
 import re
@@ -11,7 +11,7 @@ import pytest
 from unbraid.files.table_formats import save_frame
 from unbraid.scoring.by_setting import quartiles, setting_means, trend
 from unbraid.scoring.group_comparison import compare_groups
-from unbraid.scoring.result_file import read_table
+from unbraid.scoring.merged_tables import merge_tables, read_table
 
 RULES = {"mig": {"version": 2}}
 
@@ -38,17 +38,20 @@ B = table(
 )  # fmt: skip
 
 
-def merged(*tables: pd.DataFrame) -> pd.DataFrame:
-    """The rows of several studies below each other."""
-    return pd.concat(tables, ignore_index=True)
-
-
-def test_a_table_is_read_as_it_was_saved(tmp_path: Path) -> None:
-    both = merged(A, B)
-    assert both["run"].tolist() == ["00000e12", "b", "waits", "nan", "z"]
+def test_rows_stand_below_each_other_and_say_where_they_come_from(tmp_path: Path) -> None:
+    merged = merge_tables({"A": A, "B": B})
+    assert merged["run"].tolist() == ["00000e12", "b", "waits", "nan", "z"]
+    assert merged["table"].tolist() == ["A", "A", "A", "B", "B"]
+    assert merged["seed"].tolist() == [2, 0, 0, 0, 0]
+    assert pd.isna(merged["train.kl"][0])
     for name in ("t.csv", "t.parquet"):  # ids that look like numbers, names like missing ones
-        save_frame(both, tmp_path / name)
-        pd.testing.assert_frame_equal(read_table(tmp_path / name), both, check_exact=True, check_dtype=False)
+        save_frame(merged, tmp_path / name)
+        pd.testing.assert_frame_equal(read_table(tmp_path / name), merged, check_exact=True, check_dtype=False)
+
+
+def test_a_run_in_two_tables_is_refused() -> None:
+    with pytest.raises(ValueError, match="run b is in A and in C; leave it out of one of them"):
+        merge_tables({"A": A, "B": B, "C": table(row("c"), row("b"))})
 
 
 def test_rankings_among_different_models_are_not_mixed() -> None:
@@ -56,7 +59,7 @@ def test_rankings_among_different_models_are_not_mixed() -> None:
         table(row(f"b{n}", seed=n, ranked_by=json.dumps({"among": n}), **{"udr.score": n / 8})) for n in (1, 2)
     )
     with pytest.raises(ValueError, match=r"udr.score: the models were ranked among different others"):
-        quartiles(merged(one, other), "udr.score")
+        quartiles(merge_tables({"A": one, "B": other}), "udr.score")
 
 
 @pytest.mark.parametrize(
@@ -74,7 +77,7 @@ def test_rankings_among_different_models_are_not_mixed() -> None:
     ],
 )
 def test_what_differs_is_not_averaged(change: dict[str, Any], said: str) -> None:
-    frame = merged(table(row("a"), row("b", seed=1)), table({**row("c", seed=2), **change}))
+    frame = merge_tables({"A": table(row("a"), row("b", seed=1)), "B": table({**row("c", seed=2), **change})})
     for averaged in (lambda: quartiles(frame, "mig.score"), lambda: trend(frame, "mig.score", "seconds")):
         with pytest.raises(ValueError) as caught:
             averaged()
@@ -88,7 +91,7 @@ def test_what_differs_is_not_averaged(change: dict[str, Any], said: str) -> None
         with pytest.raises(ValueError) as caught:
             setting_means(frame)
         assert said in str(caught.value)
-    alike = merged(A, table(row("d", seed=7, device="cuda", steps=None, content=None)))
+    alike = merge_tables({"A": A, "D": table(row("d", seed=7, device="cuda", steps=None, content=None))})
     assert quartiles(alike, "mig.score").boxes[0].n == 3  # what is missing contradicts nothing
 
 
@@ -106,6 +109,8 @@ def test_a_cell_that_no_table_has_is_named_with_its_row(change: dict[str, Any], 
     table(*rows).to_csv(tmp_path / "t.csv", index=False)
     with pytest.raises(ValueError, match=rf"t\.csv: row 3: {re.escape(said)}"):
         read_table(tmp_path / "t.csv")
+    with pytest.raises(ValueError, match=rf"mine: row 2: {re.escape(said)}"):
+        merge_tables({"mine": table(*rows)})
 
 
 def test_a_flipped_bit_of_a_table_is_never_another_number(tmp_path: Path) -> None:
@@ -121,6 +126,15 @@ def test_a_flipped_bit_of_a_table_is_never_another_number(tmp_path: Path) -> Non
             read_table(path)
 
 
+def test_a_column_with_numbers_and_text_is_text(tmp_path: Path) -> None:
+    name = "hyper.width"
+    numbers = table(row("a", **{name: 10.0}), row("b", **{name: 0.5}))
+    merged = merge_tables({"1": numbers, "2": table(row("c", **{name: "wide"}), row("d", **{name: "10"}))})
+    assert merged.set_index("run")[name].to_dict() == {"a": "10", "b": "0.5", "c": "wide", "d": "10"}
+    save_frame(merged, tmp_path / "t.parquet")
+    assert read_table(tmp_path / "t.parquet")[name].tolist() == ["10", "0.5", "wide", "10"]
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_a_boolean_is_the_same_in_a_file_of_any_kind(suffix: str, tmp_path: Path) -> None:
     name = "hyper.whiten"
@@ -128,3 +142,4 @@ def test_a_boolean_is_the_same_in_a_file_of_any_kind(suffix: str, tmp_path: Path
     save_frame(given, tmp_path / f"t{suffix}")
     read = read_table(tmp_path / f"t{suffix}").set_index("run")
     assert read[name].dropna().astype(str).to_dict() == {"a": "True", "c": "False"}
+    save_frame(merge_tables({"1": given, "2": table(row("d", **{name: 4.0}))}), tmp_path / "mixed.parquet")

@@ -1,21 +1,26 @@
-"""The table of a study's results, read from a file."""
+"""Tables of results read, and several of them as one."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from unbraid.base.types import DataFrame
 from unbraid.files.json_records import MOST
 from unbraid.files.tables import csv_columns, numbers_of, read_parquet
 from unbraid.files.whole_files import check_file
-from unbraid.scoring.result_columns import N_ROWS
+from unbraid.scoring.result_columns import N_ROWS, in_words
 
+__all__ = ["is_table", "merge_tables", "read_table"]
+
+TABLE = "table"  # of merged tables, where a row comes from
 NEEDED = ("run", "family", "setting", "seed", "state", "content")
 TEXTS = (
-    "run", "family", "setting", "state", "reason", "dataset", "dataset_options", "content", "hold_out",
+    "run", "family", "setting", "state", "reason", "label", "dataset", "dataset_options", "content", "hold_out",
     "device", "precision", "unbraid", "commit", "torch", "numpy", "processor", "accelerator", "computed_with",
-    "ranked_by", "above_baselines",
+    "ranked_by", "above_baselines", TABLE,
 )  # fmt: skip
 COUNTS = ("seed", "steps", "batch_size", "training_version", N_ROWS)
 NAMES = ("run", "family")  # that every row has
@@ -93,6 +98,41 @@ def _read_csv(path: Path) -> dict[str, Any]:
     cells, _ = csv_columns(path, no_value={""})
     numbers = {name: None if name in TEXTS else numbers_of(column) for name, column in cells.items()}
     return {name: column if numbers[name] is None else numbers[name] for name, column in cells.items()}
+
+
+def merge_tables(tables: Mapping[str, DataFrame]) -> DataFrame:
+    """The rows of several tables of results below each other, with a column `table` that says where each comes from.
+
+    A column that holds numbers in one table and text or truth values in another holds text.
+
+    Args:
+        tables: by name, such as that of the file.
+
+    Raises:
+        ValueError: a run is there twice, which would count as two trainings; or a cell holds what none does.
+    """
+    import pandas
+
+    for table, frame in tables.items():
+        _check_cells(frame, table)
+    merged = pandas.concat([frame.assign(**{TABLE: name}) for name, frame in tables.items()], ignore_index=True)
+    homes: dict[str, str] = {}
+    for run, table in zip(map(str, merged["run"]), merged[TABLE], strict=True):
+        if run in homes:
+            raise ValueError(f"run {run} is in {homes[run]} and in {table}; leave it out of one of them")
+        homes[run] = table
+    for name in merged.columns:
+        cells = merged[name].tolist()
+        if len({_kind(cell) for cell in cells if _is_present(cell)}) > 1:
+            merged[name] = [in_words(cell) if _is_present(cell) else None for cell in cells]
+        elif name in COUNTS and all(map(_is_present, cells)):
+            merged[name] = [int(cell) for cell in cells]
+    merged.insert(0, TABLE, merged.pop(TABLE))
+    return merged
+
+
+def _kind(cell: Any) -> str:
+    return "text" if isinstance(cell, str) else "truth" if isinstance(cell, bool | np.bool_) else "number"
 
 
 def _is_present(value: Any) -> bool:

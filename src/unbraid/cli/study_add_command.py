@@ -1,0 +1,121 @@
+"""`unbraid study add`: representations of one's own among the runs of a study."""
+
+from pathlib import Path
+from shutil import rmtree
+from typing import Annotated
+
+import typer
+
+from unbraid.cli._options import Kinds, LabelTable, StudyFolder, labels_of, listed, settings_of
+from unbraid.cli._progress import stage_progress
+from unbraid.cli._trust import TrustCode, TrustData, trusted
+from unbraid.cli.show_command import say
+from unbraid.studies.study_text import failed_metrics
+
+
+def add(
+    folder: StudyFolder,
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            help="Representation files, run folders of `unbraid train`, or folders of models of other frameworks.",
+        ),
+    ],
+    family: Annotated[str | None, typer.Option(help="Family named in the results; a run folder knows its own.")] = None,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="A hyperparameter of all of them; may be repeated."),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            help="Seed of the first; the others count up. Default the next that is free, or a run folder's own."
+        ),
+    ] = None,
+    name: Annotated[
+        list[str] | None,
+        typer.Option(help="Name of each run in the results, in order; default the file name without its suffix."),
+    ] = None,
+    labels: LabelTable = None,
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            help="With --labels: comma-separated metrics of the new study.",
+            show_default="mig,dci_lasso,sap,modularity,mcc",
+        ),
+    ] = None,
+    kinds: Kinds = None,
+    trust_code: TrustCode = None,
+    trust_data: TrustData = None,
+) -> None:
+    """Add models that were trained elsewhere to a study.
+
+    They are scored, ranked and compared like the study's own. A file holds codes of the images of the study, in their
+    order: all images, or the 10,000 that the study's runs are encoded on (docs/studies.md says how to encode them).
+    Pictures of a folder are in the order of their names. Several files are several seeds of one setting. Folders of
+    other frameworks' models hold one file of codes each, and their configs give settings and seeds.
+
+    If the study does not exist yet, --labels begins one of codes alone, without images, scored by --metrics.
+
+    Examples:
+
+      unbraid study add study/ mine-0.npz mine-1.npz --family mine --setting beta=4
+
+      unbraid study add study/ runs/1f0c3a5be2d94c77
+
+      unbraid study add study/ their_runs/ --family theirs
+
+      unbraid study add new_study/ their_runs/ --labels labels.csv --metrics mig,dci_lasso
+    """
+    from unbraid.cli.study_command import opened
+    from unbraid.files.whole_files import with_home
+    from unbraid.runs.model_list import Models
+    from unbraid.scoring.score import without_presets
+    from unbraid.studies.added import METRICS, begin
+    from unbraid.studies.added import add as add_files
+    from unbraid.studies.store import ADDED, is_study
+
+    trust = trusted(trust_code, trust_data)
+    if labels is None and (metrics or kinds):
+        raise ValueError("--metrics and --kinds are for a study that begins with --labels; others have theirs")
+    if labels is None and not is_study(folder) and not folder.exists():
+        raise FileNotFoundError(f"{folder}: no such study; --labels begins one of codes alone, without images")
+    new, fresh = labels is not None and not is_study(folder), not folder.exists()
+    chosen, table = dict[str, object](), None
+    if labels is not None:
+        table = with_home(labels)
+        trust = [*trust, str(table.absolute()), str(table.resolve())]
+        named, known = list(without_presets(listed(metrics) or METRICS)), labels_of(labels, kinds=kinds).kinds
+        chosen = {"--metrics": metrics and named, "--kinds": kinds and known}
+        if new:
+            begin(folder, labels, metrics=named, kinds=known)
+    try:
+        with opened(folder, trust=trust) as study, stage_progress("reading") as progress:
+            begun = study.config.dataset
+            if table is not None and table.resolve() != Path(begun.name).resolve():
+                raise ValueError(f"--labels is of a study that begins; {folder} has begun with {begun.name}")
+            own = {"--metrics": study.config.metrics, "--kinds": begun.options.get("kinds")}
+            for option, value in chosen.items():
+                if value and value != own[option]:
+                    raise ValueError(f"{option} is of a study that begins; {folder} has begun with {own[option]}")
+            models = Models(files)
+            runs = add_files(
+                study,
+                models,
+                family=family,
+                setting=settings_of("--setting", setting) or None,
+                seed=seed,
+                names=name,
+                progress=progress,
+            )
+    except BaseException:
+        # A study that nothing could be added to is none; what lay there before stays.
+        if new and fresh and not any((folder / ADDED).glob("*/")):
+            rmtree(folder, ignore_errors=True)
+        raise
+    for run in runs:
+        say(f"added {' '.join(filter(None, (run.family, run.setting, f'seed {run.seed}')))}: {run.path}")
+    for line in failed_metrics(runs):
+        say(line)
+    models.check()
