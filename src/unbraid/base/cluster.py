@@ -1,16 +1,49 @@
-"""A Ray cluster: to join one and to leave it."""
+"""A Ray cluster: to join one, and to share work out among its cores."""
 
 import logging
 import os
 import socket
 import tempfile
-from collections.abc import Iterable
+import threading
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from unbraid.base.current_folder import importable
+from unbraid.base.optional import require
+from unbraid.base.threads import Work, one_blas_thread, sharing, worker_variables
+from unbraid.base.version import VERSION
 
 ANSWER_SECONDS = 5.0  # for the cluster to accept a connection
+TRIES = 3  # of a task whose node or process dies
+AHEAD = 1.25  # tasks that are given to the cluster for each of its cores, so that none waits for the next
+
+
+@contextmanager
+def on_cluster(address: str = "auto") -> Iterator[None]:
+    """While the block runs, `shared_out` gives its tasks to the cores of a Ray cluster, one each, in one thread.
+
+    So results have the same bits as on this machine, if processors are of the same kind.
+
+    Args:
+        address: of the cluster: "auto" for the one that this machine is part of, or host:port.
+
+    Raises:
+        ValueError: no cluster answers at the address, or it has no core.
+        ImportError: ray is not installed.
+        ChildProcessError: a task's node or process died again and again.
+    """
+    ray = require("ray", "ray", "the executor ray")
+    joined = join(ray, address)
+    try:
+        if _n_cores(ray) < 1:
+            raise ValueError(f"address {address}: no node of the cluster offers a core; see `ray status`")
+        with sharing(partial(_shared_out, ray)):
+            yield
+    finally:
+        leave(ray, joined)
 
 
 def join(ray: Any, address: str) -> bool:
@@ -69,3 +102,50 @@ def _recorded(address: str) -> str:
         return address
     record = Path(os.environ.get("RAY_TMPDIR", tempfile.gettempdir())) / "ray" / "ray_current_cluster"
     return os.environ.get("RAY_ADDRESS") or (record.read_text(encoding="utf-8") if record.is_file() else "")
+
+
+def _n_cores(ray: Any) -> int:
+    return int(sum(node["Resources"].get("CPU", 0) // 1 for node in ray.nodes() if node["Alive"]))
+
+
+def _shared_out(
+    ray: Any, work: Work, tasks: Iterable[tuple[Any, ...]]
+) -> Generator[tuple[tuple[Any, ...], Any], None, None]:
+    remote = ray.remote(num_cpus=1, max_retries=TRIES, runtime_env={"env_vars": worker_variables()})(_on_node)
+    running: dict[Any, tuple[Any, ...]] = {}
+    sent: list[tuple[Any, Any]] = []
+    try:
+        for task in tasks:
+            # What the task before had too is sent once.
+            before = {id(part): reference for part, reference in sent}
+            sent = [(part, before.get(id(part)) or ray.put(part)) for part in task]
+            running[remote.remote(work, VERSION, *(reference for _, reference in sent))] = task
+            while len(running) > AHEAD * _n_cores(ray):
+                yield from _done(ray, running)
+        while running:
+            yield from _done(ray, running)
+    finally:
+        for reference in running:
+            ray.cancel(reference, force=True)
+
+
+def _done(ray: Any, running: dict[Any, tuple[Any, ...]]) -> Generator[tuple[tuple[Any, ...], Any], None, None]:
+    for reference in ray.wait(list(running))[0]:
+        task = running.pop(reference)
+        try:
+            result = ray.get(reference)
+        except ray.exceptions.RayTaskError as error:
+            raise error.cause from None
+        except ray.exceptions.RayError as error:
+            reason = str(error).partition(". ")[0].strip()
+            raise ChildProcessError(f"a node or process of the cluster died {TRIES + 1} times ({reason})") from None
+        yield task, result
+
+
+def _on_node(work: Callable[[Any, threading.Event], Any], version: str, *parts: Any) -> Any:
+    if version != VERSION:
+        raise ValueError(
+            f"{socket.gethostname()} has unbraid {VERSION}, the machine that asks has {version}; all need the same"
+        )
+    with one_blas_thread():
+        return work(parts, threading.Event())

@@ -1,4 +1,4 @@
-"""The cores of this machine, and work that is shared out among them."""
+"""The cores of this machine, and work that is shared out among them, or among those of others."""
 
 import os
 import threading
@@ -7,13 +7,15 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, closing, contextmanager
 from contextvars import ContextVar, copy_context
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 Value = TypeVar("Value")
+Work: TypeAlias = Callable[[Any, threading.Event], Any]
+Sharing: TypeAlias = Callable[[Work, Iterable[Any]], Generator[tuple[Any, Any], None, None]]
 
 
 def n_cores() -> int:
@@ -126,6 +128,13 @@ def go_on(stopped: threading.Event) -> None:
         raise Stopped
 
 
+def shared_out(
+    work: Callable[[Task, threading.Event], Result], tasks: Iterable[Task]
+) -> Generator[tuple[Task, Result], None, None]:
+    """As `in_threads`, unless `sharing` says how else; `work` is a function of a module, and tasks are tuples."""
+    return _SHARING.get()(work, tasks)
+
+
 @contextmanager
 def within(variable: ContextVar[Value], value: Value) -> Iterator[None]:
     """While the block runs, the variable has this value."""
@@ -136,7 +145,13 @@ def within(variable: ContextVar[Value], value: Value) -> Iterator[None]:
         variable.reset(before)
 
 
+def sharing(share_out: Sharing) -> AbstractContextManager[None]:
+    """While the block runs, `shared_out` shares work out in this way, such as among the nodes of a cluster."""
+    return within(_SHARING, share_out)
+
+
 _WITHIN: ContextVar[threading.Event | None] = ContextVar("stops_work_in_threads", default=None)
+_SHARING: ContextVar[Sharing] = ContextVar("sharing", default=in_threads)
 
 
 def _done(running: dict[Future[Result], Task]) -> Generator[tuple[Task, Result], None, None]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from unbraid.runs.model_list import Models
 
 # Headings of options.
-UDR, FILES, STUDY = "How models are compared", "Files and models", "A study"
+UDR, FILES, STUDY, MACHINES = "How models are compared", "Files and models", "A study", "Where"
 
 
 Paths: TypeAlias = Annotated[
@@ -110,6 +110,14 @@ MetricColumn: TypeAlias = Annotated[
         help="Column by which to check that seeds matter, such as mig.score. It changes no rank.",
     ),
 ]
+Executor: TypeAlias = Annotated[
+    Literal["local", "ray"],
+    typer.Option(rich_help_panel=MACHINES, help="Where models are compared: on this machine, or on a Ray cluster."),
+]
+Address: TypeAlias = Annotated[
+    str | None,
+    typer.Option(rich_help_panel=MACHINES, help="With --executor ray: of the cluster, auto (default) or host:port."),
+]
 Rows: TypeAlias = Annotated[
     int | None,
     typer.Option(rich_help_panel=OUTPUT, help="Number of models in the table; default all files, or 20 of a study."),
@@ -130,6 +138,8 @@ def rank(
     seed: Seed = None,
     untrained: Untrained = None,
     metric: MetricColumn = None,
+    executor: Executor = "local",
+    address: Address = None,
     rows: Rows = None,
     csv: Csv = None,
     latex: Latex = None,
@@ -164,14 +174,17 @@ def rank(
       unbraid rank runs/*.npz --alpha cv --informative kl --json ranking.json
 
       unbraid rank activations/*.npz --similarity pearson --top 10
+
+      unbraid rank study/ --executor ray --address auto
     """
     from unbraid.runs.foreign_models import check_not_fitted
     from unbraid.runs.model_list import Models
+    from unbraid.studies.rank_models import executed
     from unbraid.studies.store import is_study
 
     if rows is not None and rows < 1:
         raise ValueError(f"--rows must be at least 1; got {rows}")
-    to = Files(csv, latex, markdown, json, html)
+    to, where = Files(csv, latex, markdown, json, html), executed(executor, address, top)
     options = {
         "similarity": similarity, "alpha": None if alpha is None else penalty(alpha), "informative": informative,
         "kl_threshold": kl_threshold, "n_comparisons": n_comparisons, "seed": seed,
@@ -181,7 +194,8 @@ def rank(
     if study is None:
         files = Models(paths, codes, needed=2)
         refuse({"compare": compare, "metric": metric, "trust-code": trust_code}, "is for a study; these are files")
-        _rank_files(files, codes, by, top, untrained or [], options, rows, to)
+        with where:
+            _rank_files(files, codes, by, top, untrained or [], options, rows, to)
         return
     if len(paths) > 1:
         check_not_fitted(study)
@@ -192,7 +206,8 @@ def rank(
     if similarity == "pearson":
         raise ValueError(f"--similarity pearson needs --top, which is for files; {study} is a study")
     options |= {} if compare is None else {"compare": compare}
-    _rank_study(study, options, metric, rows or 20, to, trust_code)
+    with where:
+        _rank_study(study, options, metric, rows or 20, to, trust_code)
 
 
 def _rank_files(

@@ -2,14 +2,16 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 
-from unbraid.base.arguments import list_of
+from unbraid.base.arguments import check_choice, list_of
 from unbraid.base.arrays import as_array
+from unbraid.base.cluster import on_cluster
 from unbraid.base.types import ArrayLike
 from unbraid.data import Representation
 from unbraid.data.representation import load_codes
@@ -50,6 +52,7 @@ OF_MODELS = {  # options that a study does not have, and what it has instead
 }
 NOT_ROTATED = "by top, scores are not compared with those of randomly rotated codes"
 
+Executor = Literal["local", "ray"]
 Model: TypeAlias = "ArrayLike | Representation | Run | Candidate | _WideFile | str | Path"
 
 
@@ -67,6 +70,8 @@ def rank(
     n_comparisons: int | None = None,
     seed: int | None = None,
     untrained: Sequence[Model] | Mapping[str, Model] = (),
+    executor: Executor = "local",
+    address: str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Ranking:
     """Rank models without labels, by how well their latents match those of the other models (UDR).
@@ -86,6 +91,9 @@ def rank(
         untrained: codes of the same samples by two or more untrained models of the same architectures and different
             seeds, as for `models`: no model that scores as low as they do among each other is `best`. Of a study,
             `baselines: true` in its YAML keeps them.
+        executor: "local": on all cores of this machine. "ray": on those of a Ray cluster, with the same bits where the
+            processors are of the same kind; not with top.
+        address: of that cluster, "auto" (default) for the one that this machine is part of, or host:port.
         progress: called as progress(done, total), in models; with `top` in pairs of them.
 
     Returns:
@@ -96,8 +104,9 @@ def rank(
 
     Raises:
         NothingToRank: no two models can be compared; the message gives the reasons.
-        ValueError: an option is out of range, or there are not as many groups as models.
+        ValueError: an option is out of range, there are not as many groups as models, or no cluster answers.
         FileNotFoundError: there is no such file or folder.
+        ImportError: executor "ray" without Ray.
 
     Reference:
         Duan et al. 2020, "Unsupervised Model Selection for Variational Disentangled Representation Learning".
@@ -116,10 +125,12 @@ def rank(
     if similarity == "pearson" and top is None:
         raise ValueError("similarity 'pearson' compares codes that are thousands wide; give top, such as 10")
     untrained = list(untrained.values()) if isinstance(untrained, Mapping) else untrained  # by name, as models are
+    where = executed(executor, address, top)
     with study_at(models) as study:
         if is_opened(study):
             of_models = {"groups": groups, "top": top, "untrained": untrained or None}
-            return _rank_study(study, chosen, of_models, progress)
+            with where:
+                return _rank_study(study, chosen, of_models, progress)
     named, row_notes = match_rows(models if isinstance(models, Mapping) else _named(models))  # pyright: ignore[reportArgumentType]
     if groups is not None and len(groups := list_of("groups", groups)) != len(named):
         raise ValueError(f"groups must have one label per model ({len(named)}); got {len(groups)}")
@@ -131,10 +142,11 @@ def rank(
     if groups is not None:
         candidates = [replace(model, family=str(group)) for model, group in zip(candidates, groups, strict=True)]
     default = "all" if groups is None else "same-family"
-    ranking = rank_models(
-        candidates, RankingOptions(**{"compare": default, **chosen}), progress=progress,
-        untrained=[_candidate(f"untrained[{place}]", model).matrix() for place, model in enumerate(untrained)],
-    )  # fmt: skip
+    with where:
+        ranking = rank_models(
+            candidates, RankingOptions(**{"compare": default, **chosen}), progress=progress,
+            untrained=[_candidate(f"untrained[{place}]", model).matrix() for place, model in enumerate(untrained)],
+        )  # fmt: skip
     alone = not untrained and all(model.kl is None and not model.family for model in candidates)
     return replace(ranking, notes=(*ranking.notes, *row_notes, *((CODES_ALONE,) if alone else ())))
 
@@ -145,6 +157,21 @@ class _WideFile:
 
     path: Path
     codes: Any  # an array, or sparse
+
+
+def executed(executor: str, address: str | None, top: int | None = None) -> AbstractContextManager[None]:
+    """A block in which models are compared by this executor.
+
+    Raises:
+        ValueError: these do not go together; or, once it is entered, no cluster answers.
+        ImportError: once it is entered, ray is not installed.
+    """
+    check_choice("executor", executor, get_args(Executor))
+    if executor == "ray" and top is not None:
+        raise ValueError("executor 'ray' and top do not go together; without top it shares out pairs of models")
+    if executor == "local" and address is not None:
+        raise ValueError("address (--address) goes with executor ray (--executor ray)")
+    return on_cluster(address or "auto") if executor == "ray" else nullcontext()
 
 
 def _rank_wide(

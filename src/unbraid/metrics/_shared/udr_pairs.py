@@ -1,4 +1,4 @@
-"""UDR_ij of all pairs of models: block by block on all cores, from columns that need
+"""UDR_ij of all pairs of models: block by block on all cores, of this machine or of a cluster, from columns that need
 not fit into memory.
 """
 
@@ -14,7 +14,7 @@ from typing import IO, NamedTuple, TypeAlias
 import numba
 import numpy as np
 
-from unbraid.base.threads import in_threads, n_cores
+from unbraid.base.threads import n_cores, shared_out
 from unbraid.base.types import BoolArray, FloatArray, IntArray
 from unbraid.metrics._solvers.group_lasso import cross_validated, separate
 
@@ -151,7 +151,7 @@ def compare_pairs(
     total, done, symmetric = int(needed.sum()), 0, comparison.kind == SPEARMAN
     todo = np.triu(needed | needed.T) if symmetric else needed
 
-    with closing(in_threads(_compare, _blocks(columns, todo, comparison))) as results:
+    with closing(shared_out(_compare, _blocks(columns, todo, comparison))) as results:
         for (targets, sources, *_), part in results:
             block, mirror = np.ix_(targets.models, sources.models), np.ix_(sources.models, targets.models)
             new = todo[block] & needed[block]
