@@ -63,7 +63,7 @@ def test_status_reads_again_what_changed_and_sees_its_damage(tmp_path: Path, mon
     path, other = runs[0].path, runs[1].path
     config = path / "config.json"
 
-    def asked() -> tuple[index.StudyStatus | None, Counter[str]]:
+    def asked() -> tuple[list[index.StudyStatus] | None, Counter[str]]:
         with monkeypatch.context() as patch:
             read = counting(patch, json_records, "read_whole", lambda path: "/".join(Path(path).parts[-2:]))
             scores = counting(patch, score_file, "read_whole", lambda path: "/".join(Path(path).parts[-2:]))
@@ -72,10 +72,10 @@ def test_status_reads_again_what_changed_and_sees_its_damage(tmp_path: Path, mon
     def first() -> tuple[str, str | None]:
         found, _ = asked()
         assert found is not None
-        assert [run.state for run in found.runs[1:]] == ["finished"] * 5
-        return found.runs[0].state, found.runs[0].reason
+        assert [run.state for run in found[0].runs[1:]] == ["finished"] * 5
+        return found[0].runs[0].state, found[0].runs[0].reason
 
-    assert asked() == (index.StudyStatus("small", runs, []), {"study/.index.json": 1})
+    assert asked() == ([index.StudyStatus("", "small", runs, [])], {"study/.index.json": 1})
     # A flipped bit, the length as it was and the time set back.
     whole, about = config.read_bytes(), config.stat()
     config.write_bytes(whole.replace(b'"steps": 6', b'"steps": 7'))
