@@ -115,15 +115,15 @@ def test_over_settings_the_sample_are_means_of_settings() -> None:
 
 
 def test_scores_of_unequal_numbers_of_rows_are_not_compared() -> None:
-    frame = study().assign(n_rows=[300] * 6 + [3000] * 6, **{"train.kl": range(12), "dataset": ["x"] * 6 + ["y"] * 6})
+    frame = study().assign(n_rows=[300] * 6 + [3000] * 6, **{"train.kl": range(12), "label": ["x"] * 6 + ["y"] * 6})
     with pytest.raises(ValueError, match="mig.score: scores are of 300 to 3,000 rows, and scores depend on how many"):
         compare_groups(frame, "family")
     assert compare_groups(frame, "family", ["train.kl"]).shifts[0].better == ""
     both = pd.concat([frame.assign(family="c"), frame])
-    assert compare_groups(both, "family", within="dataset").shifts, "each is compared with those of as many rows"
+    assert compare_groups(both, "family", within="label").shifts, "each is compared with those of as many rows"
     assert compare_groups(frame.assign(n_rows=[300] * 6 + [306] * 6), "family").shifts, "2 % more are as many"
     with pytest.raises(ValueError, match="the table has no n_rows, .*; export it again, or compare the folder"):
-        compare_groups(frame.drop(columns="n_rows"), "dataset")
+        compare_groups(frame.drop(columns="n_rows"), "label")
 
 
 def test_the_better_group_is_named_where_there_is_no_doubt() -> None:
@@ -176,10 +176,9 @@ def test_what_cannot_be_compared_is_refused(
 
 
 def test_groups_within_a_column_are_compared_as_they_are_alone() -> None:
-    first = study(1.0).assign(dataset_options="x", content="0")
-    second = study(0.02).assign(dataset_options="y", content="1")
+    first, second = study(1.0).assign(label="x", content="0"), study(0.02).assign(label="y", content="1")
     both = pd.concat([first, second], ignore_index=True)
-    found = compare_groups(both, "family", within="dataset_options")
+    found = compare_groups(both, "family", within="label")
     alone = [compare_groups(frame, "family") for frame in (first, second)]
     for column in ("mig.score", "factor_leakage.nm_auc"):
         for label, one in zip("xy", alone, strict=True):
@@ -201,7 +200,7 @@ def test_groups_within_a_column_are_compared_as_they_are_alone() -> None:
     one_name = both.assign(dataset="square", n_rows=100)
     with pytest.raises(ValueError, match="square: runs of different content"):
         compare_groups(pd.concat([one_name, one_name.assign(dataset="other", content="2")]), "dataset")
-    by_label = compare_groups(one_name, "dataset_options")
+    by_label = compare_groups(one_name, "label")
     assert len(by_label.shifts) == 2
     assert by_label.notes[0] == "groups are of different images; their scores are of as many rows each"
     assert not any("how many" in note for note in found.notes)

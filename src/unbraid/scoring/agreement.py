@@ -34,7 +34,7 @@ from unbraid.scoring.result_columns import (
 __all__ = ["Agreement", "Correlation", "LeftOut", "Prediction", "Predictors", "agreement", "predictors"]
 
 EVERYTHING = "all"
-SETTINGS_OF = ("dataset", "content", "family")  # what settings of one name may be of
+SETTINGS_OF = ("label", "dataset", "content", "family")  # what settings of one name may be of
 
 
 @dataclass(frozen=True)

@@ -190,7 +190,7 @@ def means_with(frame: DataFrame, columns: Sequence[str]) -> DataFrame:
 
 def _keys(frame: DataFrame) -> tuple[list[str], list[str]]:
     """The columns that tell images apart, and those that tell settings apart."""
-    images = [name for name in ("dataset", "content") if name in frame.columns]
+    images = [name for name in ("label", "dataset", "content") if name in frame.columns]
     return images, [*images, "family", "setting"]
 
 
