@@ -4,6 +4,7 @@ import inspect
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.studies.study_examples import SMALL, parse
@@ -140,11 +141,24 @@ def test_zero_has_no_sign() -> None:
     assert len(settings(beta=[0, -0.0])) == len(settings(beta=0))
 
 
-def test_values_are_taken_together_or_left_out() -> None:
+def test_values_are_taken_together_left_out_or_drawn() -> None:
     grid = settings(beta=[1, 2], zip={"latents": [3, 5], "learning_rate": [1e-3, 1e-4]})
     assert sorted(grid) == [(beta, *pair) for beta in (1, 2) for pair in ((3, 1e-3), (5, 1e-4))]
     left = settings(beta=[1, 2], latents=[3, 5], exclude=[{"beta": 2.0, "latents": 5}])
     assert sorted(left) == [(1, 3, 1e-4), (1, 5, 1e-4), (2, 3, 1e-4)]
+    ranges = {"beta": {"log_uniform": [1, 1000]}, "latents": {"integers": [2, 4]}}
+    few, many = settings(random={"n": 3, **ranges}), settings(random={"n": 300, **ranges})
+    assert set(few) <= set(many)  # more of them leave those that are there
+    betas = np.array([beta for beta, *_ in many])
+    assert {latents for _, latents, _ in many} == {2, 3, 4}
+    assert betas.min() >= 1
+    assert betas.max() <= 1000
+    assert abs(np.log10(betas).mean() - 1.5) < 0.2
+    assert all(float(f"{beta:.4g}") == beta for beta in betas)
+    wider = settings(random={"n": 3, **ranges, "learning_rate": {"uniform": [1e-5, 1e-4]}})
+    assert [each[:2] for each in wider] == [each[:2] for each in few]
+    assert settings(random={"n": 3, "seed": 1, **ranges}) != few
+    assert {beta for beta, *_ in settings(random={"n": 50, "beta": [2, 3]})} == {2, 3}
 
 
 @pytest.mark.parametrize(
@@ -152,6 +166,14 @@ def test_values_are_taken_together_or_left_out() -> None:
     [
         ({"zip": {"latents": [3, 5], "beta": [1]}}, r"families\[0\].zip: lists that are .* latents has 2, beta has 1"),
         ({"zip": {"beta": [3]}, "beta": 4}, r"families\[0\]: beta is given twice"),
+        ({"random": {"beta": [1, 2]}}, r"families\[0\].random.n: is missing"),
+        ({"random": {"n": 2}}, r"families\[0\].random: names no hyperparameter"),
+        ({"random": {"n": 2, "betta": [1]}}, r"families\[0\].random.betta: unknown; did you mean 'beta'"),
+        ({"random": {"n": 2, "beta": {"log_uniform": [0, 1]}}}, r"families\[0\].random.beta: write a list"),
+        ({"random": {"n": 2, "beta": {"uniform": [2, 1]}}}, r"families\[0\].random.beta: write a list"),
+        ({"random": {"n": 2, "latents": {"integers": [1.5, 3]}}}, r"families\[0\].random.latents: write a list"),
+        ({"random": {"n": 2, "beta": 3}}, r"families\[0\].random.beta: write a list"),
+        ({"random": {"n": 2, "beta": {"uniform": [-5, -1]}}}, r"families\[0\].beta must lie between 0 and"),
         ({"exclude": [{"beta": 9}]}, r"families\[0\].exclude\[0\]: no run has beta=9"),
         ({"exclude": [{"beta": 4}]}, r"families\[0\].exclude: no run is left"),
     ],
@@ -163,7 +185,10 @@ def test_a_search_that_cannot_be_names_its_key(section: dict[str, Any], said: st
 
 def test_networks_of_ones_own_are_found_wherever_they_stand() -> None:
     own = "tests.studies.study_examples:{}"
-    for section in ({"network": own.format("refusing")}, {"zip": {"network": [own.format("refusing"), "dense"]}}):
+    for section in (
+        {"zip": {"network": [own.format("refusing"), "dense"]}},
+        {"random": {"n": 4, "network": [own.format("refusing")]}},
+    ):
         config = study(families=[{"name": "vae", **section}])
         assert config.own_code == [own.format("refusing")]
         with pytest.raises(ValueError, match="names code of its own"):

@@ -88,7 +88,8 @@ def family_members(section: FamilySection, study: StudyConfig, path: str) -> lis
     settings = settings_of(section, path)
     for name in settings[0]:
         if name not in row.hyperparameters:
-            raise ValueError(f"{path}.zip.{name}: unknown; {suggestion(name, row.hyperparameters)}")
+            where = "zip" if name in (section.zip or {}) else "random"
+            raise ValueError(f"{path}.{where}.{name}: unknown; {suggestion(name, row.hyperparameters)}")
     lists = [len(values) for values in section.hyperparameters.values() if isinstance(values, list)]
     if (count := prod(lists) * len(settings) * (seeds if isinstance(seeds, int) else len(seeds))) > MOST_RUNS:
         raise ValueError(f"{path}: {count} runs; a study holds {MOST_RUNS} at most")

@@ -68,6 +68,14 @@ class DatasetSection(Section):
         return dict(self.model_extra or {})
 
 
+class RandomSection(Section):
+    """How many settings are drawn, and of which values; see `unbraid.studies.searching`."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    n: Annotated[int, Field(ge=1, le=100_000, strict=True)]
+    seed: Seed = 0
+
+
 class FamilySection(Section):
     """A family with its settings and any of its hyperparameters, each a value or a list of values."""
 
@@ -78,6 +86,7 @@ class FamilySection(Section):
     steps: Count | None = None
     batch_size: Count | None = None
     zip: Annotated[dict[str, Annotated[list[Value], Field(min_length=1)]], Field(min_length=1)] | None = None
+    random: RandomSection | None = None
     exclude: list[Annotated[dict[str, Value], Field(min_length=1)]] = []
 
     @property
@@ -86,13 +95,15 @@ class FamilySection(Section):
 
     @property
     def networks(self) -> list[Any]:
-        """Values of `network` in the section itself and in `zip`: names, or lists of names."""
-        return [part["network"] for part in (self.hyperparameters, self.zip or {}) if "network" in part]
+        """Values of `network` in the section itself, in `zip` and in `random`: names, or lists of names."""
+        drawn = (self.random.model_extra or {}) if self.random else {}
+        return [part["network"] for part in (self.hyperparameters, self.zip or {}, drawn) if "network" in part]
 
     def trusting(self, names: Collection[str] | None) -> "FamilySection":
         """The same section with the user's trust in its own code, all or that in `names`."""
-        zipped = {"zip": trusting(self.zip, names)}
-        return self.model_copy(update=trusting({"name": self.name, **self.hyperparameters}, names) | zipped)
+        drawn = self.random and self.random.model_copy(update=trusting(dict(self.random.model_extra or {}), names))
+        searched = {"zip": trusting(self.zip, names), "random": drawn}
+        return self.model_copy(update=trusting({"name": self.name, **self.hyperparameters}, names) | searched)
 
 
 class UDRSection(Section):
