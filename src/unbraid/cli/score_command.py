@@ -435,6 +435,7 @@ def _show_several(
     columns = {name: dict(configs.get(path, {})) for name, path in zip(named, cards, strict=True)}
     varied = varying(list(columns.values()))
     shown = {name: {key: own[key] for key in varied[:SHOWN] if key in own} for name, own in columns.items()}
+    paper = score_table(named, groups, extra_columns=shown, **how)
     for name, card in named.items():
         if card.diagnosis is not None:
             shown[name][DIAGNOSIS] = columns[name][DIAGNOSIS] = card.diagnosis.column
@@ -452,10 +453,11 @@ def _show_several(
             notes.append(f"note: in no group, without {by}: {', '.join(ungrouped)}")
         members = members or dict.fromkeys(named, UNGROUPED)
         grouped = {name: named[name] for name in members}
-        tables = [replace(tables[0], notes=()), group_table(grouped, list(members.values()), **how)]
+        paper = group_table(grouped, list(members.values()), **how)
+        tables = [replace(tables[0], notes=()), paper]
         content["means"] = group_rows(grouped, list(members.values()), **how).records
     content["cards"] = {name: card.to_dict() for name, card in named.items()}
-    show([*tables, *notes], to, content=content, rows=rows, paper=tables[-1])
+    show([*tables, *notes], to, content=content, rows=rows, paper=paper)
 
 
 def _notes(cards: "Mapping[str, ScoreCard]") -> list[str]:
