@@ -60,14 +60,14 @@ def test_a_metric_that_fails_is_one_line_and_an_exit_code_where_that_is_asked_fo
 def test_score_prints_a_table_and_writes_the_json_of_the_contract(unbraid_cli, codes_file: Path) -> None:
     out = codes_file.with_name("scores.json")
     code, printed, _ = unbraid_cli(
-        "score", str(codes_file), "--metrics", "mig,d_lsbd", "--seed", "7", "--json", str(out)
+        "score", str(codes_file), "--metrics", "mig,d_lsbd", "--details", "--seed", "7", "--json", str(out)
     )
     assert code == 0
     assert "mig" in printed
     assert "not defined here: needs at least one cyclic factor" in printed
     assert "    ceiling 1.000\n" in printed
     content, given = json.loads(out.read_text()), Representation.load(codes_file)
-    assert content.keys() == {"unbraid", "seed", "input", "metrics", "skipped", "computed_with"}
+    assert content.keys() == {"unbraid", "seed", "input", "metrics", "skipped", "computed_with", "diagnosis"}
     assert content["computed_with"] == {name: {"version": METRICS[name].version} for name in ("mig", "d_lsbd")}
     assert content["seed"] == 7
     assert content["unbraid"] == unbraid.__version__

@@ -57,7 +57,7 @@ def test_the_range_is_that_of_the_arguments() -> None:
     grid = np.stack(np.unravel_index(np.arange(25), (5, 5)), 1)
     card = score(RNG.standard_normal((25, 4)), grid, kinds=["cyclic"] * 2, metrics=["d_lsbd", "d_lsbd(norm=axes)"])
     assert card["d_lsbd(norm=axes)"].score > 1 > card["d_lsbd"].score
-    assert "lower is better, 0 to 2" in str(card)
+    assert "lower    0 to 2" in str(card)
     assert METRICS["d_lsbd"].range == (0.0, 1.0)
 
 

@@ -38,7 +38,7 @@ def test_scores_are_those_of_the_arrays_and_configs_are_columns(runs: Path, unbr
     code, _, error = unbraid_cli("score", str(runs), "--metrics", "mig", "--csv", str(runs.parent / "table.csv"))
     assert code == 0, error
     table = pd.read_csv(runs.parent / "table.csv").set_index("model")
-    assert table.columns.tolist() == ["model.beta", "model.name", "seed", "lr", "mig"]
+    assert table.columns.tolist() == ["model.beta", "model.name", "seed", "lr", "factors", "mig"]
     for name, row in table.iterrows():
         beta, seed = int(row["model.beta"]), int(row["seed"])
         assert name == f"beta{beta}_seed{seed}"

@@ -44,7 +44,7 @@ def test_it_costs_its_own_row() -> None:
     assert card.failed[NAME].reason == REASON
     assert "1 / 0" in card.failed[NAME].details
     assert card["mig"].score == unbraid.metrics.mig(CODES, FACTORS).score
-    assert f"{NAME}: failed, {REASON}" in str(card)
+    assert f"{NAME}   failed: {REASON}" in str(card)
     with pytest.raises(KeyError, match=f"{NAME} failed: {REASON}"):
         card[NAME]
 

@@ -43,8 +43,8 @@ def custom_metric(
         ...     return float(codes.std())
         >>> grid = np.repeat(FactorSpace(("a", "b"), (2, 2), ("ordinal", "ordinal")).grid(), 2, axis=0)
         >>> metric = custom_metric(spread, direction="lower", range=(0, np.inf))
-        >>> print(score(grid, grid, metrics=[metric], kinds=["ordinal"] * 2))
-        spread                   0.500   lower is better, 0 to inf
+        >>> score(grid, grid, metrics=[metric], kinds=["ordinal"] * 2)["spread"].score
+        0.5
     """
     if not callable(function):
         raise TypeError(f"a metric of your own is a function of codes and factors; got {type(function).__name__}")

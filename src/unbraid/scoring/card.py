@@ -308,8 +308,8 @@ class ScoreCard(Mapping[str, Any]):
         }
 
     def _known_diagnosis(self) -> Diagnosis | None:
-        """The diagnosis, where it was asked for before."""
-        return self.__dict__.get("diagnosis")
+        """The diagnosis, where it was asked for before or comes from a file."""
+        return self.diagnosis if self.described is not None else self.__dict__.get("diagnosis")
 
     def contents(self) -> dict[str, Any]:
         """What a page shows of the card, as a plain dictionary; see `unbraid.scoring.score_page`."""

@@ -135,7 +135,7 @@ def _footnotes(card: ScoreCard) -> tuple[list[str], dict[str, list[int]]]:
 def _without_score(card: ScoreCard) -> list[str]:
     lines = []
     for reason, names in card.skipped_by_reason().items():
-        lines += wrapped(f"{', '.join(names)}: not defined here, {reason}", 4)
+        lines += wrapped(f"{', '.join(names)}   not defined here: {reason}", 4)
     for name, failure in card.failed.items():
-        lines += wrapped(f"{name}: failed, {failure.reason}", 4)
+        lines += wrapped(f"{name}   failed: {failure.reason}", 4)
     return lines

@@ -93,7 +93,7 @@ def diagnose(codes: ArrayLike | Representation, factors: Any = None, *, seed: in
         >>> rng = np.random.default_rng(0)
         >>> factors = rng.random((2000, 2))
         >>> codes = np.column_stack([factors[:, 0], rng.standard_normal(2000)])
-        >>> diagnosis = unbraid.diagnose(codes, factors, names=["x", "y"])
+        >>> diagnosis = diagnose(codes, factors, names=["x", "y"])
         >>> diagnosis.factors["x"].kind, diagnosis.factors["x"].codes, diagnosis.factors["y"].kind
         ('own code', (0,), 'absent')
     """

@@ -74,7 +74,7 @@ class FactorDiagnosis:
             return "not in the codes", self.detail or "no better than shuffled", f"p {p}"
         if self.kind == "unclear":
             codes, _, either = self.detail.rpartition(": ")
-            return f"unclear, {codes}" if codes else "unclear", either, strength
+            return f"unclear, {codes}" if codes else "unclear", either, strength if self.strength else ""
         percent = f"{100 * self.share:.0f} %"
         how = {
             "own code": f"{percent} of what all codes tell",
@@ -126,7 +126,7 @@ class Diagnosis:
         rows = [(_cut(name), *each.columns(self.code_names)) for name, each in self.factors.items()]
         widths = [max((len(row[column]) for row in rows), default=0) for column in range(3)]
         widths[0] = max(widths[0], len("codes"))
-        lines = ["  ".join([*map(str.ljust, row, widths), row[3]]) for row in rows]
+        lines = ["  ".join([*map(str.ljust, row, widths), row[3]]).rstrip() for row in rows]
         first = widths[0] + 2
         if of_codes := self.codes_text():
             lines += wrapped(f"{'codes':<{first}}{of_codes}", first)

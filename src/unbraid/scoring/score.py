@@ -114,8 +114,15 @@ def score(
     Example:
         >>> grid = np.repeat(FactorSpace(("a", "b"), (4, 3), ("ordinal", "ordinal")).grid(), 2, axis=0)
         >>> print(score(grid, grid, metrics=["mig", "d_lsbd"]))
-        mig                      1.000   higher is better, 0 to 1
-        d_lsbd                       -   needs at least one cyclic factor
+        24 samples, 2 codes, 2 factors
+        <BLANKLINE>
+        factor_0  unclear  fewer than 40 rows
+        factor_1  unclear  fewer than 40 rows
+        In short: 0 of 2 factors have a code of their own, 2 are unclear.
+        <BLANKLINE>
+        metric   score   better   range
+        mig      1.000   higher   0 to 1
+        d_lsbd   not defined here: needs at least one cyclic factor
         note: kinds guessed: factor_0 ordinal, factor_1 ordinal; pass kinds= (--kinds) to change
     """
     _check_arguments(seed, null, baselines, on_error)
