@@ -141,7 +141,7 @@ def _hits(
     answered = np.bincount(owner, counts.sum(axis=1), minlength=counts.shape[1])
     lower, higher = np.searchsorted(cuts, values - rounding), np.searchsorted(cuts, values + rounding)
     hits = np.count_nonzero(owner[lower] == true) + np.count_nonzero(owner[higher] == true)
-    return hits, float(answered[true].sum()) / (float(answered.sum()) * len(values))
+    return int(hits), float(answered[true].sum()) / (float(answered.sum()) * len(values))
 
 
 def snc_of_noise(inputs: Inputs) -> Noise:

@@ -107,7 +107,7 @@ def _by_tables(binned: IntArray, levels: Levels, n_bins: int) -> FloatArray:
     return information
 
 
-def _n_log_n(counts: FloatArray) -> FloatArray:
+def _n_log_n(counts: FloatArray | IntArray) -> FloatArray:
     return counts * np.log(np.where(counts > 0, counts, 1.0))
 
 
