@@ -108,7 +108,7 @@ def _by_tables(binned: IntArray, levels: Levels, n_bins: int) -> FloatArray:
 
 
 def _n_log_n(counts: FloatArray | IntArray) -> FloatArray:
-    return counts * np.log(np.where(counts > 0, counts, 1.0))
+    return np.asarray(counts * np.log(np.where(counts > 0, counts, 1.0)), dtype=float)
 
 
 def _compiled(binned: IntArray, levels: Levels, n_bins: int) -> FloatArray:
