@@ -22,7 +22,7 @@ TREES: Mapping[str, list[str]] = {
     "index": ["quickstart", "tutorials/index", "guides", "reference", "gallery", "reproductions/index", "Take part <extending>"],
     "tutorials/index": ["own-codes", "own-images", "which-model"],
     "guides": [
-        "scoring", "which-metric", "how-sure", "is-this-number-right", "audit", "fit", "training",
+        "diagnosis", "scoring", "which-metric", "how-sure", "is-this-number-right", "audit", "fit", "training",
         "studies", "scaling-out", "generalisation", "ranking", "paper", "sharing", "libraries",
     ],
     "reference": ["glossary", "metrics", "families", "datasets", "figures", "reported", "commands", "reference/index"],
