@@ -202,6 +202,7 @@ def _show_models(files: "Models", description: "Labels", to: Files, options: dic
     paper = Table(*comparison.table(), notes=(comparison.footnote,))
     rows = [(difference.metric, difference, difference.difference) for difference in comparison.differences]
     notes = [f"note: {note}" for note in (comparison.footnote, *comparison.notes)]
+    notes.insert(0, f"factors with a code of their own: {comparison.diagnosis}")
     show(
         [scores, _differences("metric", "models", comparison.confidence, rows), *notes], to,
         content={**comparison.to_dict(), "failed": files.failures},

@@ -138,6 +138,12 @@ class ModelComparison:
         return ["metric", *(f"{name} ({self._rows_of(name)})" if self._thinned else name for name in names)], rows
 
     @property
+    def diagnosis(self) -> str:
+        """Which factors are in the codes of each model, in short; `cards[name].diagnosis` has all of it."""
+        known = {name: card.diagnosis for name, card in self.cards.items()}
+        return "; ".join(f"{name}: {each.column}" for name, each in known.items() if each is not None)
+
+    @property
     def _thinned(self) -> list[str]:
         """Models of which not all rows are compared at once."""
         return [name for name, each in self.compared.items() if each.n_rows < len(self.cards[name].representation)]
@@ -201,7 +207,8 @@ class ModelComparison:
             scores.append({**shown, "cells": cells})
         return {
             "unbraid": VERSION, "confidence": self.confidence, "paired": self.paired,
-            "notes": self.notes, "footnote": self.footnote, "models": list(self.cards), "columns": head[1:],
+            "notes": (f"Factors with a code of their own: {self.diagnosis}", *self.notes), "footnote": self.footnote,
+            "models": list(self.cards), "columns": head[1:],
             "scores": scores, "differences": [asdict(each) for each in self.differences],
         }  # fmt: skip
 
