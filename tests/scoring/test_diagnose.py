@@ -282,6 +282,15 @@ class TestData:
         codes = z + 0.4 * rng.standard_normal(z.shape)
         assert diagnose(codes, factors, seed=3) == diagnose(codes, factors, seed=3)
 
+    def test_groups_too_few_or_too_unequal_to_be_parted(self, rng: np.random.Generator) -> None:
+        factors, z = planted(rng, 120)
+        for groups in (np.zeros(120), np.arange(120) % 2, np.r_[np.zeros(116), 1, 2, 3, 4]):
+            diagnosis = diagnose(z, factors, groups=groups.astype(int))
+            assert {each.kind for each in diagnosis.factors.values()} == {"unclear"}
+            assert "too few groups of rows" in str(diagnosis)
+        sparse = scipy.sparse.csr_matrix(z[:30])
+        assert {each.kind for each in diagnose(sparse, factors[:30]).factors.values()} == {"unclear"}
+
     def test_too_few_rows_and_no_factors(self, rng: np.random.Generator) -> None:
         factors, z = planted(rng, 30)
         assert {each.kind for each in diagnose(z, factors).factors.values()} == {"unclear"}

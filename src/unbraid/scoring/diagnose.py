@@ -38,6 +38,7 @@ from unbraid.scoring.score_data import align_rows, full_codes, read_data
 
 MOST_ROWS = 5_000  # that are looked at, drawn at random
 FEWEST_ROWS = 40
+FEWEST_GROUPS = 5  # of rows
 PARTS_OF_FEW, PARTS = 5, 3  # of which each is predicted from the others
 FEW_ROWS = 1_500
 NEARLY_ALL = 0.9  # of what all codes tell of a factor
@@ -115,13 +116,8 @@ def diagnose_representation(
     """
     if not representation.names:
         raise ValueError("these codes have no factors to look for: give labels")
-    sample = _sample(representation, seed)
     dead = _dead(representation)
-    n_codes = representation.codes.shape[1]
-    if len(sample.representation) < FEWEST_ROWS or len(dead) == n_codes:
-        return _nothing(representation, dead, unwanted)
-    live = np.setdiff1d(np.arange(n_codes), dead)
-    return _Study(sample, live, seed).diagnosis(dead, len(representation), n_codes, unwanted)
+    return _diagnosis(_sample(representation, seed), dead, len(representation), unwanted, seed)
 
 
 def diagnose_columns(codes: Any, labels: Any, *, seed: int = 0, **description: Any) -> Diagnosis:
@@ -151,8 +147,23 @@ def diagnose_columns(codes: Any, labels: Any, *, seed: int = 0, **description: A
     representation = Representation(
         np.empty((len(rows), 0)), read.factors[drawn], names=read.names, kinds=read.kinds, sizes=read.sizes
     )
-    study = _Study(_Sample(representation, matrix, None, in_time=False), np.arange(codes.shape[1]), seed)
-    return study.diagnosis(np.array([], dtype=int), len(used), codes.shape[1], ())
+    sample = _Sample(representation, matrix, None, in_time=False)
+    return _diagnosis(sample, np.array([], dtype=int), len(used), (), seed)
+
+
+def _diagnosis(sample: "_Sample", dead: IntArray, n_samples: int, unwanted: Sequence[str], seed: int) -> Diagnosis:
+    n_rows, n_codes = sample.matrix.shape
+    if len(dead) == n_codes:
+        return _nothing(sample, dead, n_samples, unwanted, "absent", "all codes are dead")
+    if n_rows < FEWEST_ROWS:
+        return _nothing(sample, dead, n_samples, unwanted, "unclear", f"fewer than {FEWEST_ROWS} rows")
+    rng = np.random.default_rng(seed)
+    parts = _parts(sample, rng)
+    few = sample.groups is not None and sample.groups.max() + 1 < FEWEST_GROUPS
+    if few or n_rows - np.bincount(parts).max() < FEWEST_ROWS // 2:
+        return _nothing(sample, dead, n_samples, unwanted, "unclear", "too few groups of rows")
+    live = np.setdiff1d(np.arange(n_codes), dead)
+    return _Study(sample, live, parts, rng).diagnosis(dead, n_samples, n_codes, unwanted)
 
 
 def _most_rows(n_factors: int) -> int:
@@ -264,9 +275,8 @@ class _Evidence:
 class _Study:
     """One look at codes and factors."""
 
-    def __init__(self, sample: _Sample, live: IntArray, seed: int) -> None:
-        rng = np.random.default_rng(seed)
-        representation, parts = sample.representation, _parts(sample, rng)
+    def __init__(self, sample: _Sample, live: IntArray, parts: IntArray, rng: np.random.Generator) -> None:
+        representation = sample.representation
         self.kinds, self.views = representation.kinds, _targets(representation)
         targets = [target for views in self.views for _, target in views]
         self.number = {id(target): place for place, target in enumerate(targets)}
@@ -739,14 +749,12 @@ def _holm(p_values: Sequence[float]) -> BoolArray:
     return refused
 
 
-def _nothing(representation: Representation, dead: IntArray, unwanted: Sequence[str]) -> Diagnosis:
-    """Where all codes are dead, or rows are too few for any statement."""
-    few = len(dead) < representation.codes.shape[1]
-    detail = f"fewer than {FEWEST_ROWS} rows" if few else "all codes are dead"
-    verdict = FactorDiagnosis("unclear" if few else "absent", detail=detail)
-    factors = {
-        name: replace(verdict, unwanted=name in unwanted, text=f"{verdict.columns()[0]}, {detail}")
-        for name in representation.names
-    }
+def _nothing(
+    sample: _Sample, dead: IntArray, n_samples: int, unwanted: Sequence[str], kind: FactorKind, detail: str
+) -> Diagnosis:
+    """The same of all factors, where nothing can be predicted."""
+    verdict = FactorDiagnosis(kind, detail=detail)
+    text = f"{verdict.columns()[0]}, {detail}"
+    factors = {name: replace(verdict, unwanted=name in unwanted, text=text) for name in sample.representation.names}
     codes = {int(code): CodeDiagnosis("dead") for code in dead}
-    return Diagnosis(factors, codes, len(representation), representation.codes.shape[1], representation.code_names)
+    return Diagnosis(factors, codes, n_samples, sample.matrix.shape[1], sample.representation.code_names)
