@@ -166,6 +166,13 @@ class TestVerdicts:
         assert found[0] == ("own code", (4,))
         assert found[2] == ("copied", (2, 3))
 
+    def test_halves_of_a_range_are_no_copies(self, rng: np.random.Generator) -> None:
+        """Each half holds R² .875 alone, nearly as copies would, and together they miss less than copies could."""
+        factors, z = planted(rng)
+        codes = np.column_stack([np.minimum(factors[:, 2], 0.5), z[:, 1], np.maximum(factors[:, 2], 0.5)])
+        diagnosis = diagnose(codes + 0.1 * codes.std(axis=0) * rng.standard_normal(codes.shape), factors)
+        assert kinds(diagnosis)[2] == ("spread", (0, 2))
+
     def test_what_two_codes_tell_only_together(self, rng: np.random.Generator) -> None:
         factors, z = planted(rng)
         first = rng.integers(0, 2, N)
@@ -190,6 +197,7 @@ class TestVerdicts:
         codes = factors + 0.1 * rng.standard_normal((N, 2))
         diagnosis = unbraid.diagnose(codes, factors, names=["a", "b"])
         assert kinds(diagnosis) == [("own code", (0,)), ("own code", (1,))]
+        assert {each.kind for each in diagnosis.codes.values()} == {"one factor"}
         assert any("follows from" in note for note in diagnosis.notes)
 
     @pytest.mark.parametrize(("n", "times"), [(300, 8), (2500, 2)])
