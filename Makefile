@@ -12,7 +12,7 @@ PYTEST := -m pytest -n 2 --max-worker-restart 0 --no-loadscope-reorder
 OLDEST := .venv/oldest
 BARE := .venv/bare
 
-.PHONY: lint types test test-all mutants check check-slow check-kernel check-oldest check-wheel demo reproduce zoo docs release browser clean
+.PHONY: lint types test test-all mutants check check-slow check-kernel check-oldest check-wheel demo reproduce published zoo docs release browser clean
 
 test: $(INSTALLED) browser
 	@# The kernels of the metrics are compiled once, for both processes that test.
@@ -89,6 +89,13 @@ reproduce: $(TRAINS)
 	$(BIN)/python evidence/join_results.py
 	$(BIN)/python evidence/generate.py
 	@echo "Open reproduced/$(STUDY)/report.html in a browser."
+
+# A slice of the papers' studies, most looked-for first, such as MINUTES=25 OUT=/somewhere; stops and goes on anywhere. Commit the
+# tables of docs/reproductions/results after each; a study's page and claims are made by its `reproduce`, once it has ended.
+MINUTES := 25
+OUT := reproduced
+published: $(TRAINS)
+	$(BIN)/python evidence/run_published.py --minutes $(MINUTES) --out $(OUT)
 
 # The zoo of a release from studies, such as STUDIES="reproduced/udr-2020-laptop reproduced/dci-2018-laptop"; chooses anew what
 # of it lies inside the package. Upload zoo.zip with the release.

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -26,6 +26,7 @@ RESULTS = ROOT / "docs" / "reproductions" / "results"
 FILE = ROOT / "evidence" / "claims.json"
 PAPER = {"compare": "same-hyperparameters", "alpha": "cv", "informative": "kl"}  # the rule of Duan et al.
 NOT_ENDED = ("waiting", "running")
+Key: TypeAlias = tuple[str, str, int]  # family, setting and seed of a run
 UNITS_IN_WORDS = {"family": "families"}
 
 
@@ -181,12 +182,33 @@ def gathered(folder: Path) -> pd.DataFrame:
     return frame
 
 
+def with_earlier(runs: pd.DataFrame, table: Path) -> pd.DataFrame:
+    """The runs of a study, with those of the table that ended on an earlier machine and not here."""
+    if not table.is_file():
+        return runs
+    earlier = pd.read_csv(table)
+    earlier = earlier[
+        ~earlier["state"].isin(NOT_ENDED) & ~keys(earlier).isin(keys(runs[~runs["state"].isin(NOT_ENDED)]))
+    ]
+    return pd.concat([earlier, runs[~keys(runs).isin(keys(earlier))]], ignore_index=True)
+
+
+def ended(runs: pd.DataFrame) -> set[Key]:
+    """Which runs have ended."""
+    return {key for key, state in zip(keys(runs), runs["state"], strict=True) if state not in NOT_ENDED}
+
+
+def keys(runs: pd.DataFrame) -> pd.MultiIndex:
+    """Family, setting and seed, by which a run is known on every machine."""
+    return pd.MultiIndex.from_arrays([runs[name] for name in ("family", "setting", "seed")])
+
+
 def main() -> None:
     """Judge claims, or gather the table of a study."""
     if sys.argv[1:2] == ["--gather"]:
         for folder in map(Path, sys.argv[2:]):
             name = Study.load(folder).config.name
-            gathered(folder).to_csv(RESULTS / f"{name}.csv", index=False)
+            with_earlier(gathered(folder), RESULTS / f"{name}.csv").to_csv(RESULTS / f"{name}.csv", index=False)
             print(f"wrote {RESULTS / name}.csv")
         return
     rows: dict[str, list[dict[str, Any]]] = {"claims": [], "observations": []}

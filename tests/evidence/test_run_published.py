@@ -1,0 +1,35 @@
+"""The papers' studies in slices: what has ended on one machine is not run again on the next."""
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+make_claims: Any = import_module("make_claims")
+run_published: Any = import_module("run_published")
+
+STUDY = {
+    "name": "slices",
+    "dataset": {"name": "sprites", "shrink": 4},
+    "families": [{"name": "vae"}, {"name": "beta_vae", "beta": [2, 4], "seeds": [7]}],
+    "seeds": [0, 1],
+    "steps": 30,
+    "metrics": ["mig"],
+}
+
+
+def test_runs_that_have_ended_leave_the_study() -> None:
+    ended = {("vae", "steps=30", 1), ("beta_vae", "beta=2, steps=30", 7)}
+    entries = run_published.unfinished(STUDY, ended)["families"]
+    assert entries == [{"name": "vae", "seeds": [0]}, {"name": "beta_vae", "beta": 4, "seeds": [7]}]
+
+
+def test_a_table_keeps_what_ended_on_an_earlier_machine(tmp_path: Path) -> None:
+    table = tmp_path / "slices.csv"
+    earlier = pd.DataFrame({"family": "vae", "setting": "steps=30", "seed": [0, 1], "state": ["finished", "waiting"]})
+    earlier.assign(score=[0.25, None]).to_csv(table, index=False)
+    here = earlier.assign(seed=[0, 1], state=["waiting", "finished"], score=[None, 0.5])
+    joined = make_claims.with_earlier(here, table).sort_values("seed")
+    assert joined["state"].tolist() == ["finished", "finished"]
+    assert joined["score"].tolist() == [0.25, 0.5]
