@@ -36,7 +36,9 @@ if __name__ == "__main__":
 
 from tests.mutations import Mutation, mutations, sources  # noqa: E402
 
-ROOMS = tuple(f"src/unbraid/{room}" for room in ("metrics", "scoring", "families"))
+NUMBERS = ("metrics", "scoring", "ranking", "families", "training")  # folders that decide a number
+TRUTHS = ("data", "datasets", "files", "runs", "studies")  # or whether a file says what is true
+ROOMS = tuple(f"src/unbraid/{room}" for room in NUMBERS + TRUTHS)
 JUDGED = ROOT / "tests" / "mutants.yaml"
 COPIED = ("src", "tests", "docs", "evidence", "examples", "conftest.py", "pyproject.toml", "README.md")
 HEAVY = (  # what tests import that is not ours: once, before a process is forked for each change
@@ -283,7 +285,7 @@ def _lines(out: Path) -> Iterator[dict[str, Any]]:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("files", nargs="*", help="modules; without, all that compute scores and losses")
+    parser.add_argument("files", nargs="*", help="modules; without, all that decide a number or the truth of a file")
     parser.add_argument("--sample", type=int, default=400)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--timeout", type=float, default=120, help="seconds of computing for one change's tests")

@@ -23,7 +23,7 @@ TREES: Mapping[str, list[str]] = {
     "tutorials/index": ["own-codes", "own-images", "which-model"],
     "guides": [
         "diagnosis", "scoring", "which-metric", "how-sure", "is-this-number-right", "audit", "fit", "training",
-        "studies", "scaling-out", "generalisation", "ranking", "paper", "sharing", "libraries",
+        "studies", "scaling-out", "generalisation", "ranking", "paper", "sharing", "libraries", "how-we-know",
     ],
     "reference": ["glossary", "metrics", "families", "datasets", "figures", "reported", "commands", "reference/index"],
     "reference/index": [f"{name.removeprefix('unbraid.')} <{name}>" for name in reference.modules()],
