@@ -50,13 +50,11 @@ from unbraid.ranking.cache import read_ranking
 from unbraid.runs.folder import read_folder
 from unbraid.runs.run import open_run
 from unbraid.scoring.merged_tables import read_table
-from unbraid.studies import index, store
+from unbraid.studies import store
 from unbraid.studies.holdout.answers import read_answers
-from unbraid.studies.index import remembered
-from unbraid.studies.score_status import read_scores
 from unbraid.studies.several_datasets import read as read_study
-from unbraid.studies.snapshot import read_added
-from unbraid.studies.status import keep_index, study_status
+from unbraid.studies.snapshot import read_added, read_scores
+from unbraid.studies.status import keep_index, remembered, study_status
 from unbraid.training.checkpoints import load_checkpoint
 from unbraid.zoo.zoo_files import open_file
 
@@ -305,7 +303,7 @@ def _of_runs_and_studies(home: Path, found: dict[str, Reader]) -> None:
     without = Path(shutil.copytree(out, home / "without"))
     (without / "study.yaml").write_text(YAML.replace("zero_shot: {held_out: x > 2}\n", ""))
     status()
-    found["index of a study"] = Reader(without / index.FILE, status, text=True)
+    found["index of a study"] = Reader(without / ".index.json", status, text=True)
     for path in (out / "study.json", run.path / "config.json"):
         _without_checksum(path)
     for name in ("study.json", "study.yaml"):

@@ -175,7 +175,7 @@ def test_neither_the_package_nor_the_command_line_brings_a_heavy_package() -> No
         "'anndata', 'torchmetrics', 'lightning');"
         "import unbraid; print('package', *[name for name in heavy if name in sys.modules]);"
         "import unbraid.cli.app; print('commands', *[name for name in heavy if name in sys.modules]);"
-        "import unbraid.studies.index; print('status', *[name for name in heavy if name in sys.modules])"
+        "import unbraid.studies.status; print('status', *[name for name in heavy if name in sys.modules])"
     )
     done = run(code)
     assert done.returncode == 0, done.stderr

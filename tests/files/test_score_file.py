@@ -16,7 +16,7 @@ from unbraid.data import FactorSpace
 from unbraid.files import score_file
 from unbraid.files.score_file import SavedScores, read_scores_file
 from unbraid.scoring.card import load_beside
-from unbraid.studies.score_status import read_scores
+from unbraid.studies.snapshot import read_scores
 
 GRID = FactorSpace(("a", "b"), (4, 3), ("ordinal", "ordinal")).grid()
 ROWS = np.tile(GRID, (6, 1))

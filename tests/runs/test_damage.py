@@ -12,14 +12,16 @@ import pytest
 from tests.training.training_examples import blocks
 from unbraid import Representation, load_run, train
 from unbraid.files.checksum import MARK
+from unbraid.files.json_records import read_record
 from unbraid.files.marks import ReadOnce
 from unbraid.files.run_files import CHECKPOINT, CODES, CURVES, HELD_OUT, LASTING, SNAPSHOTS, WEIGHTS
 from unbraid.runs.folder import damage_of, damaged, read_folder
 from unbraid.runs.run import Run
 from unbraid.studies import store
 from unbraid.studies.holdout.answers import read_answers
-from unbraid.studies.snapshot import other_failures, read_added
+from unbraid.studies.snapshot import other_failures
 from unbraid.studies.store import StudyEnvironment
+from unbraid.studies.study_json import AddedRecord
 from unbraid.training.checkpoints import load_checkpoint
 from unbraid.training.training_versions import commit
 
@@ -120,7 +122,7 @@ RECORDS: dict[str, tuple[Callable[[Path], object], str]] = {
         "delete it, and unbraid study run writes it again",
     ),
     "failed/0f.json": (lambda folder: other_failures(folder, [], ReadOnce()), "delete it"),
-    "added/mine/config.json": (lambda folder: read_added(folder, {}, ReadOnce()), ""),
+    "added/mine/config.json": (lambda folder: read_record(folder / "added/mine/config.json", AddedRecord), ""),
     "runs/0f/held_out.json": (lambda folder: read_answers(folder / "runs" / "0f"), "study run computes it again"),
 }
 

@@ -18,7 +18,7 @@ from unbraid.runs.folder import read_codes
 from unbraid.runs.run import N_CODES
 from unbraid.runs.score_encoder import score_encoder
 from unbraid.scoring.encoding import drawn
-from unbraid.studies import index
+from unbraid.studies import status
 from unbraid.studies.added import _checked, add, encode_sample, names_of, sample_of
 from unbraid.studies.study import Study
 from unbraid.studies.study_ranking import rank_study
@@ -152,12 +152,12 @@ def test_a_run_folder_brings_its_family_setting_and_seed(study, tmp_path):
     table = study.results().set_index("run")
     own = table.iloc[0]
     for run in runs:
-        row, status = table.loc[run.path.name], run.status
+        row, ended = table.loc[run.path.name], run.status
         assert row[["dataset", "dataset_options", "content"]].equals(own[["dataset", "dataset_options", "content"]])
         assert [row["steps"], row["batch_size"], row["device"], row["precision"], row["unbraid"]] == [
-            2, 8, "cpu", run.config["precision"], status["unbraid"],
+            2, 8, "cpu", run.config["precision"], ended["unbraid"],
         ]  # fmt: skip
-        assert (row["train.kl"], row["seconds"]) == (status["last"]["kl"], status["seconds"])
+        assert (row["train.kl"], row["seconds"]) == (ended["last"]["kl"], ended["seconds"])
         expected = score(run.codes(), metrics=["mig"])["mig"].score
         assert table.loc[run.path.name, "mig.score"] == expected
         assert table.loc[run.path.name, "hyper.beta"] == load_run(run.path).config["hyperparameters"]["beta"]
@@ -190,7 +190,7 @@ def test_what_was_added_and_is_planned_later_counts_once(study, tmp_path, unbrai
     for _ in range(2):  # the second time from what was remembered
         _, printed, _ = unbraid_cli("study", "status", str(study.require_folder()), "--json", "-")
         assert sorted(run["run"] for run in json.loads(printed)) == sorted(run.id for run in runs)
-    assert index.remembered(study.require_folder()) is not None
+    assert status.remembered(study.require_folder()) is not None
 
 
 def test_seeds_count_on_within_a_family_and_setting(study, tmp_path):

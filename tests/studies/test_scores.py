@@ -18,7 +18,7 @@ from unbraid.files.trust import Trusted, UntrustedCode
 from unbraid.metrics import METRICS, Metric, NotDefined
 from unbraid.metrics._shared import provenance
 from unbraid.studies.run_scores import complete_scores, keep_by_hand, score_requirements
-from unbraid.studies.score_status import missing_metrics, read_scores
+from unbraid.studies.snapshot import missing_metrics, read_scores
 
 SQUARE = {"name": "square", "positions": 8, "shrink": 4}
 METRIC = "number"

@@ -25,6 +25,7 @@ from unbraid.scoring.group_comparison import compare_groups
 from unbraid.studies import store
 from unbraid.studies.added import sample_of
 from unbraid.studies.several_datasets import OWN, read
+from unbraid.studies.shards import claimed
 from unbraid.studies.study import open_study
 from unbraid.studies.study_record import StudyProgress
 from unbraid.studies.study_table import results
@@ -360,7 +361,7 @@ def test_of_one_dataset_in_a_store_it_is_a_study_by_itself(
     store.forget_failure(part.require_folder(), "a")
     publish(part.require_folder())
     assert "part/failed/a.json" not in stored()
-    with store.claimed(part.require_folder()), monkeypatch.context() as patch:
+    with claimed(part.require_folder()), monkeypatch.context() as patch:
         patch.setattr(remote, "pull", lambda *_: pytest.fail("brought up to date while somebody is at work"))
         local_folder(URL)
     machine("two")

@@ -9,8 +9,7 @@ import pytest
 
 from tests.processes import started
 from tests.studies.study_examples import same_but_for_times
-from unbraid.studies import store
-from unbraid.studies.shards import Shard, claimed_shard, parse_shard
+from unbraid.studies.shards import Shard, claimed, parse_shard
 from unbraid.studies.study import Study
 from unbraid.studies.study_record import StudyProgress
 
@@ -27,8 +26,8 @@ udr: {similarity: spearman}
 HOLDS = """
 import sys
 from pathlib import Path
-from unbraid.studies.shards import claimed_shard, parse_shard
-with claimed_shard(Path(sys.argv[1]), parse_shard(sys.argv[2])):
+from unbraid.studies.shards import claimed, parse_shard
+with claimed(Path(sys.argv[1]), parse_shard(sys.argv[2])):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -61,21 +60,20 @@ def test_the_shards_of_a_study_together_are_the_study(tmp_path: Path) -> None:
 
 
 def test_a_shard_is_run_once_at_a_time_beside_its_siblings_alone(tmp_path: Path) -> None:
-    lock = tmp_path / ".lock"
-    with started("-c", HOLDS, str(lock), "2/3", stdin=-1, stdout=-1) as process:
+    with started("-c", HOLDS, str(tmp_path), "2/3", stdin=-1, stdout=-1) as process:
         assert process.stdout
         assert process.stdout.readline() == "held\n"
-        with claimed_shard(lock, parse_shard("1/3")):
+        with claimed(tmp_path, parse_shard("1/3")):
             pass
         with pytest.raises(ValueError, match="another process is at work on shard 2/3"):
-            claimed_shard(lock, parse_shard("2/3")).__enter__()
+            claimed(tmp_path, parse_shard("2/3")).__enter__()
         for other in ("2/4", "1/2", "1/1", "5/1048576"):
             with pytest.raises(ValueError, match="divided otherwise than by"):
-                claimed_shard(lock, parse_shard(other)).__enter__()
+                claimed(tmp_path, parse_shard(other)).__enter__()
         with pytest.raises(ValueError, match="another process is at work on this study"):
-            store.claimed(tmp_path).__enter__()
+            claimed(tmp_path).__enter__()
         process.communicate()
-    with store.claimed(tmp_path):
+    with claimed(tmp_path):
         pass
 
 

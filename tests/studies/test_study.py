@@ -30,8 +30,8 @@ from unbraid.files.whole_files import DiskFull
 from unbraid.metrics import METRICS
 from unbraid.studies import run_scores as scores
 from unbraid.studies import store
-from unbraid.studies.index import remembered
-from unbraid.studies.status import study_status
+from unbraid.studies.shards import claimed
+from unbraid.studies.status import remembered, study_status
 from unbraid.studies.study_record import StudyProgress
 
 
@@ -198,7 +198,7 @@ def _run_with_small_files(folder: Path) -> None:
 
 
 def _hold(folder: Path, held: object) -> None:
-    with store.claimed(folder):
+    with claimed(folder):
         held.set()  # pyright: ignore[reportAttributeAccessIssue]
         time.sleep(60)
 
@@ -407,7 +407,7 @@ def test_a_run_without_one_of_its_records_is_a_failed_one_among_the_others(whole
     said = f"{run.path / name} is damaged (it is missing); delete the folder and train again"
     for _ in ("read", "remembered"):
         done = CliRunner().invoke(app, ["study", "status", str(copy / "out"), "--json", "-"])
-        assert done.exit_code == 0
+        assert done.exit_code == 3
         assert [(each["state"], each["reason"]) for each in json.loads(done.stdout)] == [
             ("failed", said), *[("finished", None)] * 5,
         ]  # fmt: skip
@@ -438,7 +438,7 @@ def test_a_damaged_record_costs_its_own_run(whole, copy, name):
     for _ in ("read", "remembered"):
         done = CliRunner().invoke(app, ["study", "status", out, "--json", "-"])
         rows = [(each["state"], (each["reason"] or "")[: len(said)]) for each in json.loads(done.stdout)]
-        assert (done.exit_code, rows) == (0, [("finished", ""), ("failed", said), *[("finished", "")] * 4])
+        assert (done.exit_code, rows) == (3, [("finished", ""), ("failed", said), *[("finished", "")] * 4])
     frame, before = Study.load(out).results(), whole.results()
     assert frame["mig.score"].drop(1).tolist() == before["mig.score"].drop(1).tolist()
     for command in (["rank", out, "--json", "-"], ["compare", out, "--json", "-"], ["report", out],
@@ -503,7 +503,7 @@ def test_status_again_compares_checksums(copy, name, monkeypatch):
     told = []
     for options in ([], ["--again"], []):
         done = CliRunner().invoke(app, ["study", "status", str(copy / "out"), "--json", "-", *options])
-        assert done.exit_code == 0
+        assert done.exit_code == (3 if told else 0)
         told.append([(each["state"], each["reason"]) for each in json.loads(done.stdout)])
     assert told[0] == [("finished", None)] * 6
     assert told[1] == told[2]  # and it is remembered
@@ -551,3 +551,14 @@ def test_a_representation_added_is_a_row(copy):
     assert (row["run"], row["family"], row["setting"], row["seed"]) == ("mine", "mine", "gamma=2", 3)
     assert row["hyper.gamma"] == 2
     assert row["mig.score"] == unbraid.score(run_codes, metrics=["mig"])["mig"].score
+    (folder / "config.json").write_text("{")
+    for _ in ("read", "remembered"):
+        done = CliRunner().invoke(app, ["study", "status", str(copy / "out"), "--json", "-"])
+        assert done.exit_code == 3
+        (failed,) = [each for each in json.loads(done.stdout) if each["state"] == "failed"]
+        assert failed["run"] == "mine"
+        assert failed["reason"].startswith(f"{folder / 'config.json'} is damaged (")
+    ranked = CliRunner().invoke(app, ["rank", str(copy / "out"), "--json", "-"])
+    assert isinstance(ranked.exception, ModelsFailed)
+    assert list(json.loads(ranked.stdout)["left_out"]) == ["mine"]
+    assert [run.state for run in here(copy).runs()] == ["finished"] * 6 + ["failed"]

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tests.runs.test_run_json import fields
+from unbraid.files.json_records import read_record
 from unbraid.files.marks import ReadOnce
 from unbraid.studies import store
 from unbraid.studies.holdout.answers import read_answers
-from unbraid.studies.snapshot import read_added
 from unbraid.studies.study_json import AddedRecord, AnswerRecord, EnvironmentRecord, FailureRecord
 
 QUESTION = {
@@ -47,7 +47,7 @@ SOUND: dict[str, Any] = {
 READ: dict[str, Callable[[Path], Any]] = {
     "study.json": lambda folder: store.check_folder(folder, ReadOnce()),
     "failed/0f.json": lambda folder: store.read_failure(folder, "0f", ReadOnce()),
-    "added/mine/config.json": lambda folder: read_added(folder, {}, ReadOnce()),
+    "added/mine/config.json": lambda folder: read_record(folder / "added/mine/config.json", AddedRecord),
     "held_out.json": read_answers,
 }
 INTEGER, TEXT, DICTIONARY = "should be a valid integer", "should be a valid string", "should be a mapping"

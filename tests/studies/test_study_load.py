@@ -3,6 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from tests.studies.study_examples import SMALL, written
 from unbraid import Study, load_run, train
 from unbraid.files import json_records, marks, score_file
 from unbraid.files.run_files import CHECKPOINT, LASTING
-from unbraid.studies import index, store
+from unbraid.studies import status, store
 from unbraid.studies.status import keep_index
 
 FILES = ("config.json", "status.json", "scores.json")
@@ -63,11 +64,11 @@ def test_status_reads_again_what_changed_and_sees_its_damage(tmp_path: Path, mon
     path, other = runs[0].path, runs[1].path
     config = path / "config.json"
 
-    def asked() -> tuple[list[index.StudyStatus] | None, Counter[str]]:
+    def asked() -> tuple[list[status.StudyStatus] | None, Counter[str]]:
         with monkeypatch.context() as patch:
             read = counting(patch, json_records, "read_whole", lambda path: "/".join(Path(path).parts[-2:]))
             scores = counting(patch, score_file, "read_whole", lambda path: "/".join(Path(path).parts[-2:]))
-            return index.remembered(folder), read + scores
+            return status.remembered(folder), read + scores
 
     def first() -> tuple[str, str | None]:
         found, _ = asked()
@@ -75,7 +76,8 @@ def test_status_reads_again_what_changed_and_sees_its_damage(tmp_path: Path, mon
         assert [run.state for run in found[0].runs[1:]] == ["finished"] * 5
         return found[0].runs[0].state, found[0].runs[0].reason
 
-    assert asked() == ([index.StudyStatus("", "small", runs, [])], {"study/.index.json": 1})
+    unchanged = [replace(run, hyperparameters={}) for run in runs]
+    assert asked() == ([status.StudyStatus("", "small", unchanged, [])], {"study/.index.json": 1})
     # A flipped bit, the length as it was and the time set back.
     whole, about = config.read_bytes(), config.stat()
     config.write_bytes(whole.replace(b'"steps": 6', b'"steps": 7'))
@@ -120,7 +122,7 @@ def test_status_reads_again_what_changed_and_sees_its_damage(tmp_path: Path, mon
     keep_index(folder, [study.snapshot()])
     for name, old, new in (
         ("study.yaml", b"seeds: 2", b"seeds: 3"), ("study.json", b"float32", b"float64"),
-        (index.FILE, b'"finished"', b'"diverged"'), (index.FILE, b"unbraid-sha256", b"sha256"),
+        (status.FILE, b'"finished"', b'"diverged"'), (status.FILE, b"unbraid-sha256", b"sha256"),
     ):  # fmt: skip
         assert asked()[0]
         kept = (folder / name).read_bytes()
@@ -130,7 +132,7 @@ def test_status_reads_again_what_changed_and_sees_its_damage(tmp_path: Path, mon
         (folder / name).write_bytes(kept)
         keep_index(folder, [study.snapshot()])
     with monkeypatch.context() as patch:
-        patch.setattr(index, "_own_mark", lambda: "0" * 32)
+        patch.setattr(status, "_own_mark", lambda: "0" * 32)
         assert asked()[0] is None
 
 

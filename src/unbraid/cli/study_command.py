@@ -139,7 +139,8 @@ def status(
 ) -> None:
     """Count the runs by their state, and say why some failed.
 
-    Runs whose files have not changed since they were last read are not read again. --json has every run.
+    Runs whose files have not changed since they were last read are not read again. --json has every run. The exit code
+    is 3 if a run failed or its files are damaged.
 
     Examples:
 
@@ -150,7 +151,7 @@ def status(
       unbraid study status study/ --again
     """
     to = Files(csv, latex, markdown, json)
-    from unbraid.studies.index import remembered
+    from unbraid.studies.status import remembered
 
     statuses = None if again or trust_code else remembered(folder)
     if statuses is None:
@@ -166,6 +167,8 @@ def status(
     *rows, _ = (table := counts("", statuses)).rows
     table = replace(table, rows=rows)  # without the sum
     show([part for status in statuses for part in status_of(status)], to, content=named, rows=table, paper=table)
+    if any(run.state == "failed" for status in statuses for run in status.runs):
+        raise typer.Exit(3)
 
 
 def results_of(path: Path, trust: Collection[str] = ()) -> "DataFrame":

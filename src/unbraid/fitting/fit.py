@@ -19,6 +19,7 @@ from unbraid.datasets.digest import content_digest
 from unbraid.datasets.image_file import brightness, square
 from unbraid.files.json_records import read_object
 from unbraid.files.locks import Held, locked
+from unbraid.files.remote import LOCK
 from unbraid.files.whole_files import write_text
 from unbraid.files.yaml_files import read_text
 from unbraid.fitting.choose import Candidate, Choice, best_settings, choose
@@ -46,7 +47,6 @@ from unbraid.runs.run import Run, load_run
 from unbraid.studies.execution import check_executor
 from unbraid.studies.schema import mapping
 from unbraid.studies.store import ABOUT as STUDY_ABOUT
-from unbraid.studies.store import LOCK
 from unbraid.studies.study import Study
 from unbraid.studies.study_record import StudyProgress
 

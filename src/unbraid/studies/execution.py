@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -15,22 +15,21 @@ from unbraid.base.types import Progress
 from unbraid.data.image_dataset import NO_IMAGES, FactorDataset
 from unbraid.families.family_table import FAMILIES, find_family
 from unbraid.files.marks import ReadOnce
-from unbraid.files.remote import LOCK, carried_study, discard, mirror_of
+from unbraid.files.remote import carried_study, discard, mirror_of
 from unbraid.files.table_formats import save_frame
 from unbraid.files.whole_files import write_text
 from unbraid.runs.folder import tidy
 from unbraid.scoring.score import choose
 from unbraid.studies import store
-from unbraid.studies.added_scores import score_added
 from unbraid.studies.executors import EXECUTORS, Outcome, Task, TaskProgress
 from unbraid.studies.expand import StudyEnvironment, check_metrics, check_snapshots, expand, metric_names
 from unbraid.studies.holdout.answers import ANSWERS, missing_answers, read_answers
 from unbraid.studies.holdout.holdout_table import write_generalisation
 from unbraid.studies.holdout.tasks import held_out_tasks
-from unbraid.studies.run_scores import score_requirements
+from unbraid.studies.run_scores import complete_scores, score_requirements
 from unbraid.studies.schema import StudyConfig
 from unbraid.studies.several_datasets import all_results, naming
-from unbraid.studies.shards import Shard, claimed_shard, last_of_shards
+from unbraid.studies.shards import Shard, claimed, last_of_shards
 from unbraid.studies.snapshot import Planned, RunView, StudySnapshot, read_run
 from unbraid.studies.status import keep_index
 from unbraid.studies.study_baselines import score_baselines
@@ -44,6 +43,31 @@ CHECKPOINTS = 6  # weights and two moments, and for a moment two of each
 
 
 Listener: TypeAlias = Callable[[RunView], None]  # called with every run as it ends
+
+
+def score_added(study: StudyPart, snapshot: StudySnapshot, progress: Progress) -> bool:
+    """Compute the scores that added representations still lack; failures are recorded.
+
+    Returns:
+        Whether anything was computed.
+    """
+    unreadable = {run.id for run in snapshot.runs if run.state == "failed" and not run.family}
+    runs, computed = [run for run in snapshot.runs if run.is_added and run.id not in unreadable], False
+    for number, run in enumerate(runs):
+        progress(f"scoring {run.id}", number, len(runs))
+        try:
+            computed |= complete_scores(
+                run.path, metric_names(study.config), held_out=study.config.held_out, retry=True, saved=run.scores
+            )
+        except ValueError as error:
+            failure = store.Failure(run.id, run.family, run.setting, run.seed, str(error), 1)
+            store.write_failure(snapshot.folder, failure)
+            computed = True
+        else:
+            store.forget_failure(snapshot.folder, run.id)
+            computed |= run.state == "failed"
+    return computed
+
 
 # Run after all tasks, on their runs, some of which may have failed. Each returns whether it computed anything; slow
 # ones report (what is done, done, all).
@@ -98,7 +122,7 @@ def run_study(
             for label, part_ready in prepared.items()
         ]
         if "" not in parts:
-            with last_of_shards(folder / LOCK, shard):
+            with last_of_shards(folder, shard):
                 if shard:  # other shards may have finished runs since
                     snapshots = [part.snapshot() for part in parts.values()]
                 save_frame(all_results(snapshots), folder / store.RESULTS)
@@ -114,7 +138,7 @@ def _of_dataset(progress: Callable[[StudyProgress], None], label: str) -> Callab
 def _home(folder: Path, text: str, shard: Shard | None) -> Iterator[None]:
     """The folder around those of several datasets, while they are run."""
     folder.mkdir(parents=True, exist_ok=True)
-    with claim(folder, shard):
+    with claimed(folder, shard):
         write_text(folder / store.YAML, text)
         with carried_study(folder):
             yield
@@ -176,7 +200,7 @@ def run_ready(
     with ExitStack() as stack:
         begun = (folder / store.ABOUT).exists()
         if begun:
-            stack.enter_context(claim(folder, shard))
+            stack.enter_context(claimed(folder, shard))
             _clean(tasks)
         ledger = TaskLedger(study, planned, tasks, retry=retry, progress=progress, files=files)
         untrained = untrained_of(ledger.waiting)
@@ -185,7 +209,7 @@ def run_ready(
         # The study has passed all checks: from here on files are written.
         if not begun:
             folder.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(claim(folder, shard))
+            stack.enter_context(claimed(folder, shard))
         _keep(study, around)
         listeners: list[Listener] = [stack.enter_context(carried_study(folder))]
         if not shard:  # shards must not write into one tracker at once; a run of the whole study reports all runs
@@ -194,7 +218,7 @@ def run_ready(
         with closing(cast(Generator[Outcome, None, None], working)) as outcomes:
             for outcome in outcomes:
                 ledger.end(outcome)
-        with last_of_shards(folder / LOCK, shard):
+        with last_of_shards(folder, shard):
             snapshot = study.snapshot(around=around, files=files)
             write_results(snapshot)  # before slower work that may be interrupted
             done = not shard or all(run.state != "waiting" for run in snapshot.runs)
@@ -202,11 +226,6 @@ def run_ready(
                 snapshot = study.snapshot(around=around, files=files)
                 write_results(snapshot)
     return snapshot
-
-
-def claim(folder: Path, shard: Shard | None) -> AbstractContextManager[None]:
-    """Locks the study, or this shard of it; ValueError where another process works on it."""
-    return claimed_shard(folder / LOCK, shard) if shard else store.claimed(folder)
 
 
 def _of_this_version(study: StudyPart, around: StudyEnvironment, *, retrain: bool) -> StudyEnvironment:

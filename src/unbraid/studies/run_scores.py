@@ -28,7 +28,7 @@ from unbraid.scoring.card import FailedMetric, ScoreCard, Scored, metric_entry
 from unbraid.scoring.engine import Objects, score_each
 from unbraid.scoring.score import choose
 from unbraid.scoring.unwanted import factor_of
-from unbraid.studies.score_status import NONE, missing_metrics, read_scores
+from unbraid.studies.snapshot import NONE, missing_metrics, read_scores
 
 
 def complete_scores(

@@ -69,7 +69,7 @@ class DatasetSection(Section):
 
 
 class RandomSection(Section):
-    """How many settings are drawn, and of which values; see `unbraid.studies.searching`."""
+    """How many settings are drawn, and of which values; see `unbraid.studies.expand`."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
     n: Annotated[int, Field(ge=1, le=100_000, strict=True)]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from unbraid.files.locks import Held, is_held, locked
+from unbraid.files.remote import LOCK
 
 MOST = 1 << 20  # shards of a study
 
@@ -47,56 +48,33 @@ def parse_shard(text: str) -> Shard:
 
 
 @contextmanager
-def claimed_study(lock: Path) -> Iterator[None]:
-    """Locks the study and all its shards.
+def claimed(folder: Path, shard: Shard | None = None) -> Iterator[None]:
+    """Locks a study and all its shards; or a shard, other divisions into shards, and the study as a whole.
 
-    Raises:
-        ValueError: another process works on it.
-    """
-    with ExitStack() as stack:
-        try:
-            with locked(_deciding(lock), wait="always"):
-                if any(is_held(path) for path in _shard_locks(lock)):
-                    raise ValueError(f"{lock.parent}: another process is at work on this study, a shard of it")
-                stack.enter_context(locked(lock))
-        except Held as error:
-            raise ValueError(f"{lock.parent}: {error.by} is at work on this study") from None
-        yield
-
-
-@contextmanager
-def claimed_shard(lock: Path, shard: Shard) -> Iterator[None]:
-    """Locks this shard, other divisions into shards, and the study as a whole.
+    The lock ends with this process.
 
     Raises:
         ValueError: another process works on any of these.
     """
+    lock = folder / LOCK
+    own = lock if shard is None else lock.with_name(f"{LOCK}-{shard.number}-of-{shard.of}")
     with ExitStack() as stack:
         try:
-            with locked(_deciding(lock), wait="always"):
-                other_locks = [path for path, of in _shard_locks(lock).items() if of != shard.of]
-                if any(map(is_held, [lock, *other_locks])):
-                    raise ValueError(
-                        f"{lock.parent}: another process is at work on this study, all of it or divided otherwise than "
-                        f"by {shard.of}"
-                    )
-                stack.enter_context(locked(lock.with_name(f"{lock.name}-{shard.number}-of-{shard.of}"), remove=True))
+            with locked(lock.with_name(f"{LOCK}-begin"), wait="always"):  # under it, the others are checked first
+                excluded = [] if shard is None else [lock]
+                for path in folder.glob(f"{LOCK}-*-of-*"):
+                    if shard is None or not path.name.endswith(f"-of-{shard.of}"):
+                        excluded.append(path)
+                if any(map(is_held, excluded)):
+                    part = "a shard of it" if shard is None else f"all of it or divided otherwise than by {shard.of}"
+                    raise ValueError(f"{folder}: another process is at work on this study, {part}")
+                stack.enter_context(locked(own, remove=shard is not None))
         except Held as error:
-            raise ValueError(f"{lock.parent}: {error.by} is at work on shard {shard}") from None
+            part = "this study" if shard is None else f"shard {shard}"
+            raise ValueError(f"{folder}: {error.by} is at work on {part}") from None
         yield
 
 
-def last_of_shards(lock: Path, shard: Shard | None) -> AbstractContextManager[object]:
+def last_of_shards(folder: Path, shard: Shard | None) -> AbstractContextManager[object]:
     """Lock for work that depends on all runs: shards do it one after the other, each from the latest state."""
-    return locked(lock.with_name(f"{lock.name}-end"), wait="always") if shard else nullcontext()
-
-
-def _deciding(lock: Path) -> Path:
-    """The lock under which a process checks the other locks and takes its own."""
-    return lock.with_name(f"{lock.name}-begin")
-
-
-def _shard_locks(lock: Path) -> dict[Path, int]:
-    """The locks of all shards that have one, with the number of shards of their division."""
-    matches = {path: re.fullmatch(r".*-\d+-of-(\d+)", path.name) for path in lock.parent.glob(f"{lock.name}-*")}
-    return {path: int(match[1]) for path, match in matches.items() if match}
+    return locked(folder / f"{LOCK}-end", wait="always") if shard else nullcontext()

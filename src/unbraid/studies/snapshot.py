@@ -1,7 +1,9 @@
 """The state of a study, read from its folder: each JSON file once, and without torch."""
 
 import os
+import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -9,13 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from unbraid.base.errors import ModelsFailed
 from unbraid.data import Representation
 from unbraid.files.json_records import read_record
-from unbraid.files.marks import ReadOnce
+from unbraid.files.marks import ReadOnce, facts, mark
 from unbraid.files.run_files import CONFIG, SCORES, STATUS, WORKING
-from unbraid.files.score_file import Decision, SavedScores
+from unbraid.files.score_file import Decision, SavedInput, SavedScores, read_scores_file, same
 from unbraid.files.trust import Trusted
 from unbraid.runs.folder import damage_of, damaged, read_codes, read_folder
 from unbraid.studies import store
-from unbraid.studies.score_status import NONE, failed_metrics, missing_metrics, read_scores
 from unbraid.studies.store import Failure, StudyEnvironment
 from unbraid.studies.study_json import AddedRecord
 
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from unbraid.studies.schema import StudyConfig
 
 RunState: TypeAlias = Literal["finished", "diverged", "failed", "waiting"]
+
+NONE = SavedScores.model_construct(
+    seed=0, input=SavedInput.model_construct(), metrics={}, skipped={}, failed={}, computed_with={}
+)
 
 
 @dataclass(frozen=True)
@@ -126,6 +131,28 @@ def read_run(folder: Path, planned: Planned, requirements: Mapping[str, Decision
     ).judged(requirements)  # fmt: skip
 
 
+def run_marks(folder: Path) -> dict[str, str]:
+    """The mark of each run that has files."""
+    failed = set(names_in(folder / store.FAILED))
+    ids = {*names_in(folder / store.RUNS), *(name.removesuffix(".json") for name in failed)}
+    return {run: mark_of_run(folder, run, failed) for run in ids}
+
+
+def mark_of_run(folder: Path, run: str, failed: Collection[str]) -> str:
+    """`mark_of` of all that decides the state of a run; `failed` are the names of the files of failures."""
+    files = []
+    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(f"{folder}/{store.RUNS}/{run}") as entries:
+        files = sorted(facts(entry.name, entry.stat()) for entry in entries)
+    if (name := f"{run}.json") in failed:
+        files.append(facts(name, os.stat(f"{folder}/{store.FAILED}/{name}")))
+    return mark(files)
+
+
+def names_in(folder: Path) -> list[str]:
+    """Names of the files in a folder; none where there is no such folder."""
+    return os.listdir(folder) if folder.is_dir() else []
+
+
 def failed_runs(snapshots: Collection[StudySnapshot]) -> dict[str, str]:
     """Reasons of the runs that failed, by the paths of their folders."""
     runs = [run for snapshot in snapshots for run in snapshot.runs]
@@ -161,7 +188,7 @@ def no_longer_planned(folder: Path, planned: Collection[str], content: str, file
         files: what was read already.
     """
     runs = folder / store.RUNS
-    names = sorted(set(os.listdir(runs)) - set(planned)) if runs.is_dir() else []
+    names = sorted(set(names_in(runs)) - set(planned))
     return [
         runs / name
         for name in names
@@ -180,11 +207,18 @@ def _content_of_dataset(path: str | Path) -> str | None:
 def read_added(
     folder: Path, requirements: Mapping[str, Decision], files: ReadOnce, runs: Iterable[RunView] = ()
 ) -> list[RunView]:
-    """The representations that were added to a study, but for those among its `runs`: the YAML may list them by now."""
+    """The representations that were added to a study, but for those among its `runs`: the YAML may list them by now.
+
+    One whose config.json is damaged has failed; its family, setting and seed are not known.
+    """
     ids, added = {run.id for run in runs}, []
     for path in sorted((folder / store.ADDED).glob("[!.]*/")):  # hidden ones are not added yet, or were cut off
         if path.name not in ids and (path / CONFIG).is_file():
-            record = files(_read_added_record, path / CONFIG)
+            try:
+                record = files(_read_added_record, path / CONFIG)
+            except ValueError as error:
+                added.append(RunView(path.name, "", "", 0, "failed", str(error), path, {}))
+                continue
             failure, scores = store.read_failure(folder, path.name, files), files(read_scores, path, SCORES)
             failed = failed_metrics(scores, requirements)
             added.append(
@@ -210,3 +244,37 @@ def _read_added_record(path: str) -> dict[str, Any]:
 
 def _reasons(failed: Mapping[str, str]) -> str | None:
     return "; ".join(f"metric {name}: {reason}" for name, reason in failed.items()) or None
+
+
+def missing_metrics(scores: SavedScores, requirements: Mapping[str, Decision], *, retry: bool = False) -> list[str]:
+    """Required metrics that scores.json lacks or holds on other terms; with `retry` also those that failed."""
+    decisions = scores.decisions()
+    entries = {*scores.metrics, *scores.skipped, *(() if retry else scores.failed)}
+    return [
+        name
+        for name, decision in requirements.items()
+        if name not in entries or not same(decisions.get(name, {}), decision)
+    ]
+
+
+def failed_metrics(scores: SavedScores, requirements: Mapping[str, Decision]) -> dict[str, str]:
+    """By metric that failed on the required terms, the reason."""
+    decisions = scores.decisions()
+    return {
+        name: scores.failed[name].reason
+        for name in requirements
+        if name in scores.failed and same(decisions.get(name, {}), requirements[name])
+    }
+
+
+def read_scores(folder: str | Path, *, warn: bool = True) -> SavedScores:
+    """The content of scores.json, checked; empty if it is missing or, with a warning, damaged."""
+    path = f"{folder}/{SCORES}"
+    try:
+        return read_scores_file(path)
+    except FileNotFoundError:
+        return NONE
+    except ValueError as error:
+        if warn:
+            warnings.warn(f"{error}; it counts as missing, and the next scoring replaces it", stacklevel=2)
+        return NONE

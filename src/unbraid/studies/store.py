@@ -2,8 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,8 @@ from unbraid.base.version import VERSION
 from unbraid.files.checksum import checksummed_json
 from unbraid.files.json_records import check_record, read_object, read_record
 from unbraid.files.marks import ReadOnce
-from unbraid.files.remote import LOCK, address, discard
+from unbraid.files.remote import address, discard
 from unbraid.files.whole_files import atomic_write
-from unbraid.studies.shards import claimed_study
 from unbraid.studies.study_json import FORMAT, EnvironmentRecord, FailureRecord
 
 YAML, ABOUT, RESULTS = "study.yaml", "study.json", "results.parquet"
@@ -141,14 +139,3 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
     """Write an object with its checksum, whole or not at all."""
     with atomic_write(path) as temporary:
         temporary.write_bytes(checksummed_json(content))
-
-
-@contextmanager
-def claimed(folder: Path) -> Iterator[None]:
-    """Locks the study and all its shards; the lock ends with this process.
-
-    Raises:
-        ValueError: another process works on it.
-    """
-    with claimed_study(folder / LOCK):
-        yield

@@ -30,8 +30,7 @@ from unbraid.scoring.result_columns import BASELINE, headline_columns, higher_is
 from unbraid.studies import store
 from unbraid.studies.expand import metric_names
 from unbraid.studies.run_scores import complete_scores, current_metrics
-from unbraid.studies.score_status import NONE, missing_metrics
-from unbraid.studies.snapshot import RunView, StudySnapshot
+from unbraid.studies.snapshot import NONE, RunView, StudySnapshot, missing_metrics
 from unbraid.studies.study_record import StudyPart
 
 FOLDERS = {PROJECTION: "projection", COMPONENTS: "pca", UNTRAINED: "untrained"}

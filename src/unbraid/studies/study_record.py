@@ -19,11 +19,9 @@ from unbraid.files.trust import Trusted, UntrustedCode, UntrustedData, trusted_i
 from unbraid.studies import store
 from unbraid.studies.expand import expand, metric_names
 from unbraid.studies.holdout.answers import ANSWERS, read_answers
-from unbraid.studies.index import run_marks
 from unbraid.studies.run_scores import score_requirements
 from unbraid.studies.schema import StudyConfig
-from unbraid.studies.score_status import read_scores
-from unbraid.studies.snapshot import StudySnapshot, read_added, read_run
+from unbraid.studies.snapshot import StudySnapshot, read_added, read_run, read_scores, run_marks
 from unbraid.studies.store import StudyEnvironment
 from unbraid.training.source import open_dataset, opened_dataset
 

@@ -37,8 +37,7 @@ from unbraid.scoring.result_columns import HELD_OUT, N_ROWS
 from unbraid.studies import store
 from unbraid.studies.holdout.holdout_table import columns as generalisation_columns
 from unbraid.studies.run_scores import current_metrics
-from unbraid.studies.score_status import NONE
-from unbraid.studies.snapshot import RunView, StudySnapshot
+from unbraid.studies.snapshot import NONE, RunView, StudySnapshot
 from unbraid.studies.study_baselines import baseline_columns
 from unbraid.studies.study_ranking import udr_columns
 

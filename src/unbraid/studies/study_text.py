@@ -11,8 +11,8 @@ from unbraid.scoring.setting_names import brief_settings
 
 if TYPE_CHECKING:
     from unbraid.studies.estimate import Estimate
-    from unbraid.studies.index import StudyStatus
     from unbraid.studies.snapshot import RunView
+    from unbraid.studies.status import StudyStatus
     from unbraid.studies.store import Failure
     from unbraid.studies.study import Study
 
