@@ -84,6 +84,13 @@ def close(drawn: FloatArray, expected: FloatArray) -> bool:
     return float(np.abs(drawn - expected).max()) < 0.5 / 255 + 1e-3
 
 
+def test_the_scores_begin_with_the_diagnosis(page: Path, pca: Run) -> None:
+    diagnosis = unbraid.diagnose(pca.codes())
+    text = words(page.read_text(encoding="utf-8"))
+    assert f"{diagnosis.in_short()}." in text
+    assert all(words(factor.columns()[0]) in text for factor in diagnosis.factors.values())
+
+
 def test_a_slider_draws_what_pytorch_decodes(browser: Browser, page: Path, pca: Run) -> None:
     ways, seeds = sliders(pca.codes(), pca.parts), seed_codes(pca)
     with shown(browser, page) as tab:

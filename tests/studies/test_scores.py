@@ -84,6 +84,32 @@ def test_what_is_asked_again_is_not_computed_again(run: Path) -> None:
     assert (run / SCORES).stat().st_mtime_ns == before
 
 
+def test_the_diagnosis_is_kept_and_made_once(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    complete_scores(run, ["mig"])
+    diagnosis = saved(run)["diagnosis"]
+    assert diagnosis == json.loads(json.dumps(unbraid.diagnose(codes(run)).to_dict()))
+    monkeypatch.delattr("unbraid.studies.run_scores.diagnose_representation")
+    complete_scores(run, ["mig", "sap"])
+    assert saved(run)["diagnosis"] == diagnosis
+    assert read_scores(run).diagnosis is not None
+
+
+def test_scores_from_before_it_was_kept_get_a_diagnosis_with_the_next_metric(run: Path) -> None:
+    complete_scores(run, ["mig"])
+    content = saved(run)
+    diagnosis = content.pop("diagnosis")
+    del content["checksum"]
+    (run / SCORES).write_text(json.dumps(content))
+    assert read_scores(run).diagnosis is None
+    assert not complete_scores(run, ["mig"])
+    card = unbraid.score(codes(run), metrics="sap", seed=3)
+    assert card.diagnosis is not None
+    keep_by_hand(run, card)
+    assert "diagnosis" not in saved(run)
+    complete_scores(run, ["mig", "sap", "med"])
+    assert saved(run)["diagnosis"] == diagnosis
+
+
 def test_numbers_without_their_terms_are_computed_again(run: Path) -> None:
     """As in files of before: the gap beside them may be that of another metric's number."""
     complete_scores(run, ["mig", "sap"])

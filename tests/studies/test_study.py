@@ -82,6 +82,7 @@ def test_every_run_is_a_row_of_what_its_folder_holds(whole):
         card = unbraid.score(loaded.codes(), metrics=["mig", "dci_lasso"])
         assert row["mig.score"] == card["mig"].score
         assert row["dci_lasso.informativeness"] == card["dci_lasso"].informativeness
+        assert row["factors"] == card.diagnosis.column
         assert row["hyper.latents"] == 3
         config = loaded.config
         assert json.loads(row["dataset_options"]) == config["dataset"]["options"] == {"positions": 8, "shrink": 4}

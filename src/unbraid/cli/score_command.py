@@ -54,7 +54,6 @@ MOST = 4  # models that a note names
 PER_CODE = 999  # shuffles of groups for the table of codes, where --null names none
 WITHIN = 0.05  # up to which the corrected p of a code is counted
 READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
-DIAGNOSIS = "factors"  # column of the answer in short
 SHOWN = 6  # columns of configs beside the scores
 
 
@@ -427,6 +426,7 @@ def _show_several(
     from unbraid.base.version import VERSION
     from unbraid.runs.grouping import UNGROUPED, is_seed, varying
     from unbraid.scoring.card_tables import group_rows, group_table, score_rows, score_table
+    from unbraid.scoring.result_columns import DIAGNOSIS
 
     # Scores are not thrown away because no model has one of them.
     lacking = sort and not any(sort in card for card in cards.values())

@@ -58,6 +58,7 @@ RESAMPLES = 200
 SPREADS = 3  # standard errors that a code must tell more of a factor than next to nothing, to be about it
 CHOICES = 3  # by which p is multiplied, since each learner chose its penalty by the rows that it predicts
 SHUFFLES = 4_000  # of labels, where two approximations of p disagree
+ENOUGH_SHUFFLED = 20  # of which so many do as well
 STRETCHES = 5  # parts, where neighbouring rows are alike: each predicted from the others, and shifted in itself
 GOOD = 0.8  # of what the best code holds alone, from which on another may be a copy with noise of its own
 AVERAGED = 0.75  # of what copies with noise of their own would still miss together, from which on they are copies
@@ -420,14 +421,20 @@ class _Study:
         return by_spread if by_rank <= LEVEL else max(by_rank, by_spread)
 
     def _shuffled(self, predicted: FloatArray, true: FloatArray, total: float) -> float:
-        """Share of orders of the labels, within parts, in which the products sum to as much."""
+        """Share of orders of the labels, within parts, in which the products sum to as much.
+
+        No more are drawn once it is plain that the share is above `LEVEL` / 2 (Besag and Clifford 1991, "Sequential
+        Monte Carlo p-values").
+        """
         rng, at_least = np.random.default_rng(0), 0
-        for _ in range(SHUFFLES // 100):
+        for batch in range(SHUFFLES // 100):
             order = np.empty((100, len(true)), dtype=int)
             for _, test in self.held_out.splits:
                 order[:, test] = rng.permuted(np.tile(test, (100, 1)), axis=1)
             products = [column[order] @ answer for column, answer in zip(predicted.T, true.T, strict=True)]
             at_least += np.count_nonzero(np.sum(products, axis=0) >= total * (1 - 1e-9))
+            if at_least >= ENOUGH_SHUFFLED:
+                return at_least / (100 * (batch + 1))
         return (1 + at_least) / (1 + SHUFFLES)
 
     def _choose(self, evidence: _Evidence) -> None:

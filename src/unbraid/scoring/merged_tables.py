@@ -11,7 +11,7 @@ from unbraid.base.types import DataFrame
 from unbraid.files.json_records import MOST
 from unbraid.files.tables import csv_columns, numbers_of, read_parquet
 from unbraid.files.whole_files import check_file
-from unbraid.scoring.result_columns import N_ROWS, in_words
+from unbraid.scoring.result_columns import DIAGNOSIS, N_ROWS, in_words
 
 __all__ = ["is_table", "merge_tables", "read_table"]
 
@@ -20,7 +20,7 @@ NEEDED = ("run", "family", "setting", "seed", "state", "content")
 TEXTS = (
     "run", "family", "setting", "state", "reason", "label", "dataset", "dataset_options", "content", "hold_out",
     "device", "precision", "unbraid", "commit", "torch", "numpy", "processor", "accelerator", "computed_with",
-    "ranked_by", "above_baselines", TABLE,
+    "ranked_by", "above_baselines", DIAGNOSIS, TABLE,
 )  # fmt: skip
 COUNTS = ("seed", "steps", "batch_size", "training_version", N_ROWS)
 NAMES = ("run", "family")  # that every row has

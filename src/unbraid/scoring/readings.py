@@ -8,7 +8,7 @@ discriminant analysis by optimal scoring"), all of them equally likely beforehan
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ MOST_NEIGHBOURED = 3  # codes of which local means are taken together
 PENALTIES = (1e-4, 1e-2, 1e-1, 1.0)  # of ridge regressions, times the number of rows
 KNOTS = (0.2, 0.4, 0.6, 0.8)  # quantiles between which a code has pieces
 FARTHEST = 4.0  # standard deviations beyond which a code is cut off
+MOST_NEAREST = 32  # sets of codes whose neighbours are kept, for the next factor
 AT_ONCE = 256  # columns of wide codes
 CELLS = 6  # bins of each code of a pair that is screened
 
@@ -32,6 +33,7 @@ class Target(NamedTuple):
     classes: IntArray | None  # (n_rows,) of a categorical factor
     weights: FloatArray  # (n_rows,) of an error: of classes all classes weigh the same
     chance: float  # error without codes, of a row of weight 1 on average
+    baseline: FloatArray  # (n_rows,) error without codes
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,14 +63,20 @@ def number_target(values: FloatArray) -> Target:
     columns = values.reshape(len(values), -1).astype(float)
     columns = columns - columns.mean(axis=0)
     columns = columns / max(float(np.sqrt((columns**2).sum(axis=1).mean())), 1e-300)
-    return Target(columns, None, np.ones(len(columns)), 1.0)
+    return Target(columns, None, np.ones(len(columns)), 1.0, squares(columns))
 
 
 def class_target(levels: FloatArray | IntArray) -> Target:
     present, classes = np.unique(levels, return_inverse=True)
     shares = np.bincount(classes) / len(classes)
     columns = (classes[:, None] == np.arange(len(present))) - shares
-    return Target(columns, classes, 1.0 / (len(present) * shares[classes]), 1.0 - 1.0 / len(present))
+    weights, chance = 1.0 / (len(present) * shares[classes]), 1.0 - 1.0 / len(present)
+    return Target(columns, classes, weights, chance, chance * weights)
+
+
+def squares(columns: FloatArray) -> FloatArray:
+    """(n_rows,) sum of the squares of each row."""
+    return np.einsum("ij,ij->i", columns, columns)
 
 
 def reading(
@@ -76,13 +84,12 @@ def reading(
 ) -> Reading:
     """What these predictions miss; `predicted` are classes, where these are not the likeliest by the predictions."""
     if target.classes is None:
-        errors, baseline = ((target.columns - predictions) ** 2).sum(axis=1), (target.columns**2).sum(axis=1)
-        return Reading(tuple(codes), predictions, errors, baseline)
+        return Reading(tuple(codes), predictions, squares(target.columns - predictions), target.baseline)
     if predicted is None:
         shares = np.bincount(target.classes) / len(target.classes)
         predicted = ((predictions + shares) / shares).argmax(axis=1)
     errors = (predicted != target.classes) * target.weights
-    return Reading(tuple(codes), predictions, errors, target.chance * target.weights)
+    return Reading(tuple(codes), predictions, errors, target.baseline)
 
 
 def best(readings: Sequence[Reading]) -> Reading:
@@ -100,7 +107,7 @@ class HeldOut:
     def __init__(self, codes: FloatArray, parts: IntArray) -> None:
         self.codes = np.clip(codes, -FARTHEST, FARTHEST)
         self.full_codes = codes
-        self._by_neighbours: dict[tuple[int, ...], dict[int, Reading]] = {}
+        self._nearest = lru_cache(MOST_NEAREST)(self._nearest_rows)
         self.splits: list[tuple[IntArray, IntArray]] = [
             (np.flatnonzero(parts != part), np.flatnonzero(parts == part)) for part in range(int(parts.max()) + 1)
         ]
@@ -110,25 +117,25 @@ class HeldOut:
         return curve_readings(self.full_codes[:, code], targets, self.splits, (code,))
 
     def by_neighbours(self, codes: Sequence[int], target: Target) -> Reading:
-        """The means over the rows nearest in all of these codes; computed once."""
-        of_codes = self._by_neighbours.setdefault(tuple(sorted(codes)), {})
-        if id(target) not in of_codes:
-            of_codes[id(target)] = self._nearest(sorted(codes), target)
-        return of_codes[id(target)]
+        """The means over the rows nearest in all of these codes."""
+        nearest = self._nearest(tuple(sorted(codes)))
+        counts = [k for k in NEIGHBOURS[:3] if k <= nearest.shape[1]]
+        predictions, total, low = np.empty((len(counts), *target.columns.shape)), 0.0, 0
+        for place, count in enumerate(counts):
+            total = total + target.columns[nearest[:, low:count]].sum(axis=1)
+            predictions[place], low = total / count, count
+        return best([reading(target, predictions[place], sorted(codes)) for place in range(len(counts))])
 
-    def _nearest(self, codes: Sequence[int], target: Target) -> Reading:
+    def _nearest_rows(self, codes: tuple[int, ...]) -> IntArray:
+        """(n_rows, n_neighbours) of each row the nearest ones in the other parts, the nearest first."""
         from scipy.spatial import KDTree
 
-        counts = [k for k in NEIGHBOURS[:3] if k <= min(len(train) for train, _ in self.splits)]
-        predictions = np.empty((len(counts), *target.columns.shape))
-        chosen = self.codes[:, list(codes)]
+        fewest = min(len(train) for train, _ in self.splits)
+        n_nearest = max(k for k in NEIGHBOURS[:3] if k <= fewest)
+        chosen, nearest = self.codes[:, list(codes)], np.empty((len(self.codes), n_nearest), dtype=np.int32)
         for train, test in self.splits:
-            nearest = np.asarray(KDTree(chosen[train]).query(chosen[test], k=counts[-1])[1])
-            known, total, low = target.columns[train], 0.0, 0
-            for place, count in enumerate(counts):
-                total = total + known[nearest[:, low:count]].sum(axis=1)
-                predictions[place, test], low = total / count, count
-        return best([reading(target, predictions[place], codes) for place in range(len(counts))])
+            nearest[test] = train[KDTree(chosen[train]).query(chosen[test], k=n_nearest)[1]]
+        return nearest
 
     def by_line(self, codes: Sequence[Sequence[int]], target: Target) -> Reading:
         """A ridge regression on the codes; `codes` are those of each split."""

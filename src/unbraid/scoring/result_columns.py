@@ -14,6 +14,7 @@ from unbraid.metrics._shared.metric_arguments import find_metric, lower_is_bette
 HIGHER, LOWER = ("udr.score", "compositional."), ("zero_shot.",)
 BASELINE = "baseline."  # before a column: of the best baseline
 HELD_OUT = "held_out"  # of a metric: of the factors of held-out combinations alone
+DIAGNOSIS = "factors"  # the diagnosis in short
 N_ROWS = "n_rows"  # that the scores of a run are of
 LEAST_RUNS = 3  # of a correlation
 ROUNDING = 1e-9  # by which a score may lie beyond the range of its metric

@@ -13,7 +13,7 @@ from unbraid.ranking.ranking import NothingToRank, Ranking
 from unbraid.ranking.suitability import PUBLISHED, Suitability, suitability
 from unbraid.ranking.verdicts import study_verdict
 from unbraid.scoring.baselines import ABOVE, MARK
-from unbraid.scoring.result_columns import headline_columns, higher_is_better, numbers, together
+from unbraid.scoring.result_columns import DIAGNOSIS, headline_columns, higher_is_better, numbers, together
 from unbraid.scoring.setting_names import brief_settings, with_brief_settings
 from unbraid.studies.snapshot import StudySnapshot, failed_runs
 from unbraid.studies.study_baselines import no_better_runs, scored_baselines, summaries
@@ -21,7 +21,7 @@ from unbraid.studies.study_ranking import rank_study, ranking_options
 from unbraid.studies.study_table import results
 
 # Columns of the table beside the metrics.
-FIXED = {"label", "rank", "run", "family", "setting", "udr.score", "udr.informative", "seed", ABOVE}
+FIXED = {"label", "rank", "run", "family", "setting", "udr.score", "udr.informative", "seed", ABOVE, DIAGNOSIS}
 
 
 def rank_parts(
@@ -145,7 +145,7 @@ def _unreadable(snapshot: StudySnapshot, ranking: Ranking) -> dict[str, str]:
 
 def _ranked_table(frame: DataFrame, ranking: Ranking) -> DataFrame:
     """The ranking with seeds and the headline of each metric beside it, the best first."""
-    judged = [ABOVE] if frame[ABOVE].notna().to_numpy().any() else []
+    judged = [name for name in (ABOVE, DIAGNOSIS) if name in frame and frame[name].notna().any()]
     return ranking.to_frame().merge(frame[["run", "seed", *judged, *headline_columns(frame)]], on="run", how="left")
 
 
@@ -161,16 +161,17 @@ def _metrics(table: DataFrame) -> list[str]:
 
 
 def _runs(table: DataFrame, worse: Mapping[str, Collection[str]]) -> Table:
-    metrics = _metrics(table)
+    metrics, diagnosis = _metrics(table), [DIAGNOSIS] if DIAGNOSIS in table else []
+    keys = ("rank", "udr.score", "udr.informative", "family", "setting", "seed", "run", *diagnosis)
     rows = [
         [
-            *(row[name] for name in ("rank", "udr.score", "udr.informative", "family", "setting", "seed", "run")),
+            *(row[name] for name in keys),
             *(_marked(row[name], row["run"] in worse.get(name, ())) for name in metrics),
         ]
         for row in table.to_dict("records")
     ]
-    heads = ["", "UDR", "latents", "family", "setting", "seed", "run", *map(_short, metrics)]
-    return Table(heads, rows, "rrrllrl" + "r" * len(metrics), keys=7, all_columns=False)
+    heads = ["", "UDR", "latents", "family", "setting", "seed", "run", *diagnosis, *map(_short, metrics)]
+    return Table(heads, rows, "rrrllrl" + "l" * len(diagnosis) + "r" * len(metrics), keys=7, all_columns=False)
 
 
 def _marked(number: float, worse: bool) -> Cell | float:

@@ -25,6 +25,7 @@ from unbraid.metrics._shared.provenance import decision
 from unbraid.runs.folder import read_codes
 from unbraid.runs.whole_objects import objects_of
 from unbraid.scoring.card import FailedMetric, ScoreCard, Scored, metric_entry
+from unbraid.scoring.diagnose import diagnose_representation
 from unbraid.scoring.engine import Objects, score_each
 from unbraid.scoring.score import choose
 from unbraid.scoring.unwanted import factor_of
@@ -46,6 +47,7 @@ def complete_scores(
 ) -> bool:
     """Compute the scores that scores.json lacks, or holds on other terms, and add them.
 
+    With them comes the diagnosis, where it has none yet: which factors are in the codes, and where.
     A metric that cannot be computed is stored with the reason, and does not stop the others. If interrupted, the scores
     that are done are kept. Returns whether there was anything to compute.
 
@@ -65,7 +67,8 @@ def complete_scores(
     """
     rows, errors = _rows(metrics)
     requirements = score_requirements(metrics, held_out=held_out, seed=seed, rows=rows)
-    missing = missing_metrics(read_scores(folder, warn=False) if saved is None else saved, requirements, retry=retry)
+    saved = read_scores(folder, warn=False) if saved is None else saved
+    missing = missing_metrics(saved, requirements, retry=retry)
     if not missing:
         return False
     representation = read_codes(folder)
@@ -75,6 +78,7 @@ def complete_scores(
     if objects is None and (folder / WEIGHTS).is_file():
         objects = objects_of(folder, dataset, trust)
     chosen = {name: rows[name] for name in missing if name in rows}
+    diagnosis = diagnose_representation(representation) if saved.diagnosis is None and representation.names else None
     working = score_each(representation, chosen, seed=seed, held_out=held_out, objects=objects, progress=progress)
     try:
         with closing(working) as results:
@@ -100,7 +104,7 @@ def complete_scores(
                 failed=failed,
                 computed_with=decided,
             )
-            _keep(folder, card.to_dict())
+            _keep(folder, card.to_dict() | ({} if diagnosis is None else {"diagnosis": diagnosis.to_dict()}))
     return True
 
 
@@ -125,6 +129,8 @@ def keep_by_hand(folder: Path, card: ScoreCard) -> list[str]:
         if content["computed_with"][name] == plain[name]
         and (name not in decisions or _terms(decisions[name]) == _terms(plain[name]))
     ]
+    if card.seed:
+        content.pop("diagnosis", None)
     if names:
         parts = {
             part: {name: entry for name, entry in content.get(part, {}).items() if name in names} for part in _PARTS
@@ -163,7 +169,7 @@ def _keep(folder: Path, content: dict[str, Any], *, stay: bool = False) -> None:
     saved = read_scores(folder, warn=False)  # again: another process may have added to it meanwhile
     old = {} if saved is NONE else saved.model_dump(exclude_unset=True)
     new = content["computed_with"]
-    merged = {**content, **(old if stay else {})}
+    merged = {**content, **(old if stay else {"diagnosis": old["diagnosis"]} if "diagnosis" in old else {})}
     for part in _PARTS:
         unchanged = {name: entry for name, entry in old.get(part, {}).items() if name not in new}
         merged[part] = {**unchanged, **content.get(part, {})}

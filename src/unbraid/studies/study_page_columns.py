@@ -11,10 +11,10 @@ from unbraid.base.types import DataFrame
 from unbraid.metrics._shared.metric_arguments import find_metric
 from unbraid.scoring.baselines import ABOVE
 from unbraid.scoring.merged_tables import TEXTS
-from unbraid.scoring.result_columns import headline_columns, higher_is_better
+from unbraid.scoring.result_columns import DIAGNOSIS, headline_columns, higher_is_better
 from unbraid.show.words import WORDS
 
-GIVEN = {*TEXTS, "seed", "training_version"} - {ABOVE}  # no scores; the page shows the first of them apart
+GIVEN = {*TEXTS, "seed", "training_version"} - {ABOVE, DIAGNOSIS}  # no scores; the page shows the first of them apart
 GROUPS: Mapping[str, str] = {
     "udr": "Ranking without labels",
     "metric": "Metrics",
@@ -30,6 +30,7 @@ TOLD: Mapping[str, Mapping[str, Any]] = {  # of columns that are no numbers, and
         "label": "above baselines", "about": "Whether the run is better than its best baseline, by every metric",
         "shown": True,
     },
+    DIAGNOSIS: {"about": "How many factors have a code of their own, and how many are in no code", "shown": True},
     "collapsed": {
         "about": "All latents together have less than one bit of information, whatever metrics score", "shown": True,
     },

@@ -14,6 +14,7 @@ Columns, in this order:
     n_rows                         that were scored, on which scores depend
     collapsed                      "yes" where all latents of a run together tell less than one bit of a sample, which a
                                    metric may score all the same; there where any run is so
+    factors                        the diagnosis in short, as "2 of 6 alone, 1 missing"; missing in older scores
     hyper.<name>                   every hyperparameter; NaN where the family has none of that name
     train.<log>                    last point of the curves: train.reconstruction, train.kl, ...
     <metric id>.<value name>       mig.score, dci_lasso.disentanglement, ...; NaN where it is not defined, where it
@@ -33,7 +34,8 @@ from unbraid.files.score_file import Decision
 from unbraid.files.table_formats import save_frame
 from unbraid.metrics._shared.metric_arguments import find_metric
 from unbraid.scoring.baselines import ABOVE
-from unbraid.scoring.result_columns import HELD_OUT, N_ROWS
+from unbraid.scoring.diagnosis import diagnosis_of
+from unbraid.scoring.result_columns import DIAGNOSIS, HELD_OUT, N_ROWS
 from unbraid.studies import store
 from unbraid.studies.holdout.holdout_table import columns as generalisation_columns
 from unbraid.studies.run_scores import current_metrics
@@ -125,6 +127,7 @@ def _numbers(run: RunView, requirements: Mapping[str, Decision], held_out: Seque
         return {}
     numbers: dict[str, Any] = {N_ROWS: scores.input.n_samples}
     numbers |= {"collapsed": "yes"} if scores.input.collapsed else {}
+    numbers |= {} if scores.diagnosis is None else {DIAGNOSIS: diagnosis_of(scores.diagnosis).column}
     numbers |= {f"{name}.{_headline(name)}": math.nan for name in run.failed_metrics}
     current = current_metrics(scores, requirements)
     for metric, entry in current.items():
