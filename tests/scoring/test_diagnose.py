@@ -248,6 +248,28 @@ class TestData:
         codes = np.column_stack([factor + 0.1 * rng.standard_normal(1000), rng.standard_normal(1000)])
         assert unbraid.diagnose(codes, factor, names=["x"]).factors["x"].kind == "own code"
 
+    def test_grids_one_after_the_other_are_no_time_series(self, rng: np.random.Generator) -> None:
+        grid = np.stack(np.indices((3, 4, 5)), axis=-1).reshape(-1, 3)
+        repeated = np.tile(grid, (12, 1))
+        splits = [np.sort(part) for part in np.split(rng.permutation(4000), [3000])]
+        split = np.stack(np.indices((10, 20, 20)), axis=-1).reshape(-1, 3)[np.concatenate(splits)]
+        for factors in (repeated, split):
+            codes = np.column_stack([factors + 0.2 * rng.standard_normal(factors.shape), rng.random(len(factors))])
+            diagnosis = unbraid.diagnose(codes, factors, kinds=["ordinal"] * 3)
+            assert kinds(diagnosis) == [("own code", (k,)) for k in range(3)]
+
+    def test_trials_of_one_after_the_other_are_a_time_series(self) -> None:
+        """A stimulus for each of 40 trials of 50 steps, and codes that drift slowly."""
+        verdicts = []
+        for seed in range(5):
+            rng = np.random.default_rng(seed)
+            stimulus = rng.integers(0, 4, 40).repeat(50)
+            factors = np.column_stack([stimulus, np.tile(np.arange(50), 40)])
+            drift = rng.standard_normal((2000, 3)).cumsum(axis=0)
+            diagnosis = unbraid.diagnose(drift, factors, kinds=["categorical", "ordinal"], names=["stimulus", "step"])
+            verdicts += [each.kind for each in diagnosis.factors.values()]
+        assert verdicts.count("absent") >= 9
+
     def test_rows_in_folders_of_classes_are_no_time_series(self, rng: np.random.Generator) -> None:
         classes = np.repeat(np.arange(3), 60)
         factors = np.column_stack([classes, 0.8 * classes + rng.standard_normal(180)])

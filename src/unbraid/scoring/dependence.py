@@ -10,6 +10,7 @@ from unbraid.metrics._shared.inputs import column_slices
 
 ALIKE = 0.3  # autocorrelation of codes and of factors from which on: both widen what a correlation strays by 1.1
 REPEATED = 0.1  # share of the rows from which on it matters that they repeat others
+FEW_STRETCHES, IN_STRETCH = 10, 20  # stretches of rows in order, and else rows of each, of equal ones elsewhere
 FEWEST_UNEQUAL = 20  # rows, of which codes are told to be continuous
 SPREADS = 5.0  # and how many of its standard deviations, 1 / sqrt(n_samples), it must be from 0
 
@@ -18,7 +19,8 @@ def note_on_neighbours(representation: Representation, *, null: bool, confidence
     """That rows hang together, of p-values by rows that were shuffled each by itself and of intervals by such parts.
 
     Of codes and of factors the largest first-order autocorrelation counts. Rows in the order of their factors, as of
-    a grid, are alike for that reason alone: then codes count by what is left of them among rows of equal factors.
+    a grid or of several, are alike for that reason alone: then codes count by what is left of them among rows of equal
+    factors.
     """
     affected = [word for word, applies in (("p-values", null), ("intervals", confidence)) if applies]
     strongest = _strongest_neighbours(representation) if affected else None
@@ -50,6 +52,12 @@ def _strongest_neighbours(representation: Representation) -> str | None:
         if equal.mean() > 0.1:
             runs = np.append(0, np.cumsum(~equal))
         elif len(representation.names) > 1:
+            return None
+    elif equal.mean() < 0.1 and (n_stretches := _stretches_in_order(representation.factors)):
+        levels = np.unique(representation.factors, axis=0, return_inverse=True)[1]
+        if levels.max() < len(levels) // 2 and n_stretches <= len(levels) // IN_STRETCH:
+            representation = replace(representation, codes=_less_means(representation.codes, levels))
+        elif n_stretches <= FEW_STRETCHES:
             return None
     of_codes = _of_codes(representation, runs)
     if of_factors.max() < least or of_codes.max(initial=0.0) < least:
@@ -108,6 +116,23 @@ def in_order(factors: FloatArray | IntArray) -> bool:
     return True
 
 
+def _stretches_in_order(factors: FloatArray | IntArray) -> int:
+    """How many stretches of ascending rows there are, as of a grid that is repeated; 0 where no factor varies slowly."""
+    steps = np.diff(factors, axis=0)
+    steps = steps[:, np.lexsort(((steps != 0).sum(axis=0), (steps < 0).sum(axis=0)))]
+    if steps.shape[1] < 2 or (steps[:, 0] == 0).mean() < 0.5:
+        return 0
+    first = (steps != 0).argmax(axis=1)
+    return 1 + int((steps[np.arange(len(steps)), first] < 0).sum())
+
+
+def _less_means(codes: FloatArray, levels: IntArray) -> FloatArray:
+    """What is left of the codes among rows of equal factors."""
+    counts = np.bincount(levels)
+    means = np.stack([np.bincount(levels, weights=column) / counts for column in codes.T], axis=1)
+    return codes - means[levels]
+
+
 def _runs_of_levels(factors: FloatArray | IntArray) -> IntArray | None:
     """(n_samples,) the run of each row, where rows are put together by the levels of some factor, as in folders.
 
@@ -152,8 +177,6 @@ def _autocorrelation(columns: FloatArray, runs: IntArray | None = None) -> float
     if runs is None:
         centred, within = columns - columns.mean(axis=0), np.ones(len(columns) - 1, dtype=bool)
     else:
-        counts = np.bincount(runs)
-        means = np.stack([np.bincount(runs, weights=column) / counts for column in columns.T], axis=1)
-        centred, within = columns - means[runs], runs[1:] == runs[:-1]
+        centred, within = _less_means(columns, runs), runs[1:] == runs[:-1]
     squares = float((centred**2).sum())
     return float((centred[1:] * centred[:-1])[within].sum()) / squares if squares > 0 else 0.0
