@@ -117,7 +117,7 @@ def in_order(factors: FloatArray | IntArray) -> bool:
 
 
 def _stretches_in_order(factors: FloatArray | IntArray) -> int:
-    """How many stretches of ascending rows there are, as of a grid that is repeated; 0 where no factor varies slowly."""
+    """How many stretches of ascending rows there are, as in a grid that is repeated; 0 where no factor is slow."""
     steps = np.diff(factors, axis=0)
     steps = steps[:, np.lexsort(((steps != 0).sum(axis=0), (steps < 0).sum(axis=0)))]
     if steps.shape[1] < 2 or (steps[:, 0] == 0).mean() < 0.5:
