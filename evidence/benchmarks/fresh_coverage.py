@@ -53,9 +53,9 @@ from scipy.special import ndtr
 from unbraid import Representation
 from unbraid.base.types import FloatArray, IntArray, Kind
 from unbraid.metrics import METRICS
-from unbraid.scoring.engine import score_each
+from unbraid.scoring.engine import ScoreSettings, score_each
 from unbraid.scoring.score import choose
-from unbraid.scoring.uncertainty import ScoreSettings, with_intervals
+from unbraid.scoring.uncertainty import with_intervals
 
 OUT = Path(__file__).with_suffix(".json")
 EIGHT = ("mig", "sap", "modularity", "dci_lasso", "mcc", "r2", "snc", "irs")

@@ -30,9 +30,9 @@ from unbraid import Representation
 from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics import METRICS
 from unbraid.scoring.card import Scored
-from unbraid.scoring.engine import score_each
+from unbraid.scoring.engine import ScoreSettings, score_each
 from unbraid.scoring.score import choose
-from unbraid.scoring.uncertainty import ScoreSettings, with_intervals
+from unbraid.scoring.uncertainty import with_intervals
 
 OUT = Path(__file__).parents[1] / "coverage.json"
 SIZES = np.array([3, 5, 8])

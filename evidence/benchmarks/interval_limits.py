@@ -21,9 +21,9 @@ import numpy as np
 
 from unbraid import Representation
 from unbraid.base.types import FloatArray
-from unbraid.scoring.engine import score_each
+from unbraid.scoring.engine import ScoreSettings, score_each
 from unbraid.scoring.score import choose
-from unbraid.scoring.uncertainty import ScoreSettings, with_intervals
+from unbraid.scoring.uncertainty import with_intervals
 
 MORE = 3  # samples without interval for each with one, for the mean
 LIGHT = ("normal", "uniform", "levels", "t10")

@@ -23,7 +23,8 @@ import numpy as np
 from unbraid import Representation, score
 from unbraid.metrics import METRICS
 from unbraid.metrics._shared.resampling import Resampling, draw_part
-from unbraid.scoring.uncertainty import ScoreSettings, scores_of_parts
+from unbraid.scoring.engine import ScoreSettings
+from unbraid.scoring.uncertainty import scores_of_parts
 
 CHOSEN = "mig,med,sap,modularity,snc,factor_leakage,dci_lasso,irs,amari,mcc,r2"
 

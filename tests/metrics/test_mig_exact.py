@@ -12,7 +12,7 @@ from unbraid.metrics._shared import aggregate
 from unbraid.metrics._shared.inputs import Part, check_inputs
 from unbraid.metrics._shared.resampling import Numbers
 from unbraid.metrics.mig_exact import mig_exact_of_parts
-from unbraid.scoring.resampled import part_scorer
+from unbraid.scoring.uncertainty import part_scorer
 
 FACTORS = grid_factors(repeats=4)
 METHODS = ["quadrature", "monte_carlo"]

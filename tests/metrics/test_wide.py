@@ -236,7 +236,7 @@ def test_a_number_of_sparse_codes_that_is_not_finite_costs_its_own_row(monkeypat
 
 
 def test_labels_of_other_rows_are_refused_with_the_shape_of_the_codes() -> None:
-    said = rf"got codes \({len(FACTORS)}, 60\) and labels of 69 rows"
+    said = rf"got \({len(FACTORS)}, 60\) and \(69, 3\)"
     with pytest.raises(ValueError, match=said):
         score(sparse.csr_array(wide()), FACTORS[::7], metrics="mig")
 

@@ -17,11 +17,11 @@ from unbraid.metrics._shared.inputs import split_rows
 from unbraid.metrics._shared.resampling import Resampling, draw_part
 from unbraid.scoring.card_tables import group_rows
 from unbraid.scoring.dependence import in_order, note_on_neighbours, with_repeats_as_groups
-from unbraid.scoring.equal_groups import subsets_of_groups
+from unbraid.scoring.engine import ScoreSettings
+from unbraid.scoring.equal_rows import subsets_of_groups
 from unbraid.scoring.null import Shuffle, parse_null
-from unbraid.scoring.resampled import part_scorer
 from unbraid.scoring.score import choose
-from unbraid.scoring.uncertainty import ScoreSettings, scores_of_parts
+from unbraid.scoring.uncertainty import part_scorer, scores_of_parts
 
 RNG = np.random.default_rng(0)
 SIZES = RNG.integers(8, 30, 20)
@@ -333,14 +333,13 @@ def test_compare_is_fair_to_models_of_unequal_numbers_of_groups() -> None:
         found = unbraid.compare(models, metrics="mig", confidence=(0.95, 10))
         low += found.differences[0].p <= 0.05
         n_subsets.add(found.compared["many"].n_subsets)
-        assert any("many is scored on 4 disjoint subsets of 10 of its 40 groups (200 r" in note for note in found.notes)
+        assert any("on 4 disjoint subsets of 10 of its 40 groups, 200 of" in note for note in found.notes)
     assert n_subsets == {4}
     assert low <= 5
     rng = np.random.default_rng(0)
     better = {"few": of_groups(12, 30, rng, 0.1), "many": of_groups(40, 50, rng, 1.5)}
     decided = unbraid.compare(better, metrics="mig", confidence=(0.95, 10))
     assert decided.differences[0].better == "few"
-    assert any("some rows of each group" in note for note in decided.notes)
 
 
 def test_compare_parts_by_groups_and_refuses_others() -> None:

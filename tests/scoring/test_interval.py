@@ -20,7 +20,7 @@ from unbraid.metrics._shared.resampling import Resampling, all_but_a_block, draw
 from unbraid.scoring.card_tables import footnote
 from unbraid.scoring.engine import score_each
 from unbraid.scoring.interval import intervals, rows_needed, student
-from unbraid.scoring.resampled import numbers_of, part_scorer
+from unbraid.scoring.uncertainty import numbers_of, part_scorer
 
 RNG = np.random.default_rng(0)
 FACTORS = np.stack([RNG.integers(0, size, 400) for size in (3, 4)], axis=1)

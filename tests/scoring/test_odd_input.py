@@ -122,7 +122,7 @@ def test_a_factor_that_is_constant_is_called_by_its_name() -> None:
 
 def test_a_column_of_a_matrix_that_numbers_the_rows_is_refused_once() -> None:
     numbered = np.column_stack([np.arange(200), FACTORS[:, 0]])
-    with pytest.raises(ValueError, match="^factors column 0 numbers the rows: leave it out, or give its kind"):
+    with pytest.raises(ValueError, match="^factors column factor_0 numbers the rows: leave it out, or give its kind"):
         score(CODES, numbered)
     with pytest.raises(ValueError, match="^factors column id numbers the rows"):
         score(CODES, numbered, names=["id", "x"])

@@ -177,24 +177,31 @@ class FailedMetric:
         return cls(storable(f"{type(error).__name__}: {error}"), storable(details[-LONGEST_TEXT:], lines=True))
 
 
-def keep_failure(_name: str, error: Exception) -> FailedMetric:
-    """Records the error in place of the metric's score."""
-    return FailedMetric.from_error(error)
+Outcome: TypeAlias = Scored | FailedMetric | str  # of a metric; the last says why it has no meaning here
 
 
-def raise_failure(name: str, error: Exception) -> FailedMetric:
-    """Raises ValueError with the name of the metric and its error."""
-    raise ValueError(f"metric {name} failed: {FailedMetric.from_error(error).reason}") from error
+def card_of(
+    representation: Representation, outcomes: Mapping[str, Outcome], metrics: Mapping[str, Metric], seed: int,
+    **more: Any,
+) -> "ScoreCard":  # fmt: skip
+    """The card of what came of each metric, whose rows are to be shown so; `more` are further fields of the card.
 
-
-def none_computed(skipped: Mapping[str, str], failed: Mapping[str, FailedMetric]) -> ValueError:
-    """The error where no metric gave a number, with the reason of each."""
-    reasons = {**skipped, **{name: f"failed: {failure.reason}" for name, failure in failed.items()}}
-    return ValueError(f"none of the metrics could be computed: {'; '.join(f'{n}: {r}' for n, r in reasons.items())}")
-
-
-OnError: TypeAlias = Callable[[str, Exception], FailedMetric]
-ON_ERROR: Mapping[str, OnError] = {"keep": keep_failure, "raise": raise_failure}
+    Raises:
+        ValueError: no metric gave a number, with the reason of each.
+    """
+    scored = {name: replace(each, metric=metrics[name]) for name, each in outcomes.items() if isinstance(each, Scored)}
+    skipped = {name: each for name, each in outcomes.items() if isinstance(each, str)}
+    failed = {name: each for name, each in outcomes.items() if isinstance(each, FailedMetric)}
+    if not scored and not representation.names:
+        how = "`unbraid score` takes --labels, and --html for a page"
+        labels = f"give labels ({how}); `rank` compares models without them"
+        raise ValueError(f"these codes have no factors to score against: {labels}")
+    if outcomes and not scored:
+        reasons = skipped | {name: f"failed: {failure.reason}" for name, failure in failed.items()}
+        raise ValueError(
+            f"none of the metrics could be computed: {'; '.join(f'{name}: {why}' for name, why in reasons.items())}"
+        )
+    return ScoreCard(representation, scored, skipped, seed, failed=failed, **more)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

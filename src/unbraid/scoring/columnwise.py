@@ -3,10 +3,12 @@
 import math
 import time
 from collections.abc import Collection, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from unbraid.base.arguments import check_same_rows
 from unbraid.base.arrays import CELLS, finite_sparse, is_sparse, memory_of, n_stored
 from unbraid.base.counted import counted
 from unbraid.base.memory import check_memory
@@ -16,9 +18,11 @@ from unbraid.data.labels import Labels, read_labels
 from unbraid.metrics import Metric, NotDefined
 from unbraid.metrics._shared.provenance import decision
 from unbraid.metrics.wide import WIDE, WINDOW, one_pass
-from unbraid.scoring.card import FailedMetric, OnError, ScoreCard, Scored, none_computed
+from unbraid.scoring.card import Outcome, ScoreCard, Scored, card_of
 from unbraid.scoring.card_memory import FACTOR
-from unbraid.scoring.engine import of_no_metric, validate
+from unbraid.scoring.diagnose import diagnose_columns
+from unbraid.scoring.engine import ScoreSettings, of_no_metric, validate
+from unbraid.scoring.score_data import Rows
 
 AT_ONCE = 128  # columns in memory, of few rows
 ONE_DIRECTION = ("snc", "mcc", "sap")  # metrics that read codes by a line or in order
@@ -40,40 +44,34 @@ def notes_on_signs(codes: Any, metrics: Collection[str]) -> tuple[str, ...]:
     )
 
 
-def score_wide(
-    codes: Any, labels: Any, chosen: Mapping[str, Metric], *, seed: int, failing: OnError, **description: Any
-) -> ScoreCard:
+def score_wide(rows: Rows, chosen: Mapping[str, Metric], settings: ScoreSettings) -> ScoreCard:
     """The card of wide codes, by the metrics that read codes column by column.
 
+    Those that need all codes at once are skipped, with what they would take as the reason.
+
     Args:
-        codes: (n_samples, n_codes) sparse, SciPy's or a torch tensor; or numbers that lie on the disk (numpy.memmap).
-        labels: as `Representation.of` takes them.
-        chosen: rows by name. Those that need all codes at once are skipped, with what they would take as the reason.
-        seed: of the metrics.
-        failing: what becomes of a metric that raises an error.
-        **description: of the labels, as `Representation.of` takes it.
+        rows: whose codes (n_samples, n_codes) are sparse, SciPy's or a torch tensor; or lie on the disk (numpy.memmap).
+        chosen: rows by name.
+        settings: of the scoring.
 
     Raises:
         ValueError: unsound input, or none of the metrics reads codes by columns; rows lack labels of codes on the disk.
     """
+    codes = rows.codes
     size = memory_of(codes.shape)
     why = f"needs all codes at once as a full array, which takes {size} here and is made by dense=True (--dense)"
-    skipped = {name: why for name in chosen if name not in WIDE}
-    if len(skipped) == len(chosen):
-        raise ValueError(f"{', '.join(skipped)} {why}; {', '.join(WIDE)} read sparse codes by columns")
-    if labels is None:
+    by_metric: dict[str, Outcome] = {name: why for name in chosen if name not in WIDE}
+    if len(by_metric) == len(chosen):
+        raise ValueError(f"{', '.join(by_metric)} {why}; {', '.join(WIDE)} read sparse codes by columns")
+    if rows.factors is None:
         raise ValueError("these codes have no factors to score against: give labels")
-    read = read_labels(labels, **description)
-    if len(read.used) != codes.shape[0]:
-        raise ValueError(
-            f"codes and labels must have the same rows; got codes {tuple(codes.shape)} and labels of "
-            f"{len(read.used)} rows"
-        )
-    rows = np.flatnonzero(read.used)
-    n_unlabelled = codes.shape[0] - len(rows)
+    read = read_labels(rows.factors, **rows.description)
+    check_same_rows(codes.shape, (len(read.used), len(read.names)))
+    labelled = np.flatnonzero(read.used)
+    n_unlabelled = codes.shape[0] - len(labelled)
     stored = STORED * n_stored(codes) * _copies(codes, n_unlabelled > 0) if is_sparse(codes) else 0
     at_once = min(AT_ONCE, max(2, CELLS // max(1, codes.shape[0])))
-    check_memory(len(rows) * (COLUMN * at_once + FACTOR * read.factors.shape[1]) + stored, "give fewer rows")
+    check_memory(len(labelled) * (COLUMN * at_once + FACTOR * read.factors.shape[1]) + stored, "give fewer rows")
     used = finite_sparse(codes, read.used) if is_sparse(codes) else codes
     if n_unlabelled:
         if not is_sparse(used):
@@ -81,10 +79,10 @@ def score_wide(
                 f"{counted(n_unlabelled, 'row')} without a label: leave such rows out of codes that are read from the "
                 "disk"
             )
-        used = used.tocsr()[rows]
+        used = used.tocsr()[labelled]
     started = time.perf_counter()
-    summary = one_pass(used, read.factors, kinds=read.kinds, seed=seed, sizes=read.sizes, at_once=at_once)
-    shared = (time.perf_counter() - started) / (len(chosen) - len(skipped))
+    summary = one_pass(used, read.factors, kinds=read.kinds, seed=settings.seed, sizes=read.sizes, at_once=at_once)
+    shared = (time.perf_counter() - started) / (len(chosen) - len(by_metric))
     names = tuple(f"code {code}" for code in summary.leading)
     notes = (
         f"{used.shape[1]:,} codes were scored; the card shows the {len(names)} that matter: the best of each factor, "
@@ -93,39 +91,29 @@ def score_wide(
     notes += notes_on_signs(used, chosen) if is_sparse(used) else ()
     representation = Representation(
         summary.codes, read.factors, names=read.names, kinds=read.kinds, sizes=read.sizes, levels=read.levels,
-        notes=(*read.notes, *notes), code_names=names, periods=read.periods,
+        notes=(*rows.notes, *read.notes, *notes), code_names=names, periods=read.periods,
     )  # fmt: skip
-    scored: dict[str, Scored] = {}
-    failed: dict[str, FailedMetric] = {}
-    for name in [name for name in chosen if name not in skipped]:
+    for name in [name for name in chosen if name not in by_metric]:
         started = time.perf_counter()
         try:
             result = WIDE[name](summary)
             seconds = shared + time.perf_counter() - started
-            outcome = Scored(chosen[name], result, seconds, factors=representation.names, codes=names)
-            validate(name, outcome, len(representation.names))
+            scored = Scored(chosen[name], result, seconds, factors=representation.names, codes=names)
+            validate(name, scored, len(representation.names))
+            by_metric[name] = scored
         except NotDefined as reason:
             hint = _hint_on_booleans(read) if name == "sap" else ""
-            skipped[name] = with_names(str(reason), representation.names, names) + hint
+            by_metric[name] = with_names(str(reason), representation.names, names) + hint
         except Exception as error:
             if of_no_metric(error):
                 raise
-            failed[name] = failing(name, error)
-        else:
-            scored[name] = outcome
-    if not scored:
-        raise none_computed(skipped, failed)
-    computed_with = {name: decision(name, metric, seed=seed, held_out=None) for name, metric in chosen.items()}
-    return ScoreCard(
-        representation,
-        scored,
-        skipped,
-        seed,
-        failed=failed,
-        computed_with=computed_with,
-        of_codes=used.shape[1],
-        wide_codes=used,
-    )
+            by_metric[name] = settings.failure(name, error)
+    return card_of(
+        representation, by_metric, chosen, settings.seed,
+        computed_with={name: decision(name, metric, seed=settings.seed) for name, metric in chosen.items()},
+        of_codes=used.shape[1], wide_codes=used,
+        diagnosing=partial(diagnose_columns, codes, rows.factors, seed=settings.seed, **rows.description),
+    )  # fmt: skip
 
 
 def _hint_on_booleans(read: Labels) -> str:

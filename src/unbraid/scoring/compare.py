@@ -1,7 +1,6 @@
 """Is one model better than another on these images, or did it draw a luckier sample?"""
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
@@ -24,15 +23,13 @@ from unbraid.scoring.card import ScoreCard
 from unbraid.scoring.card_memory import check_memory_of_scores
 from unbraid.scoring.card_tables import unchecked
 from unbraid.scoring.dependence import note_on_neighbours, with_repeats_as_groups
-from unbraid.scoring.engine import Gap
-from unbraid.scoring.equal_groups import subsets_of_groups, why_fewer_groups
-from unbraid.scoring.equal_rows import Sampled, sampled, subsets_of, why_fewer
+from unbraid.scoring.engine import Gap, ScoreSettings
+from unbraid.scoring.equal_rows import Sampled, notes_on_subsets, sampled, subsets_of, subsets_of_groups
 from unbraid.scoring.group_comparison import holm
 from unbraid.scoring.interval import student
 from unbraid.scoring.named_blocks import blocks_of
 from unbraid.scoring.score import Named, check_enough, choose, parse_confidence, score
 from unbraid.scoring.score_data import Confidence
-from unbraid.scoring.uncertainty import ScoreSettings
 from unbraid.scoring.unwanted import split_unwanted
 
 Models = Mapping[str, Representation | str | Path] | Sequence[str | Path]
@@ -265,14 +262,14 @@ def compare(
     n_bytes = sum(model.codes.nbytes + model.factors.nbytes for model in representations.values())
     named = choose(trusting(metrics), blocks_of(largest))
     check_memory_of_scores(named, largest.codes, len(largest.names), n_bytes)
-    matched = _matched(representations)
+    matched, notes = _matched(representations), []
     representations = _around_alike(representations)
-    together, notes = paired is not False and not isinstance(matched, str), []
-    if paired is not False and isinstance(matched, str):
-        if paired:
-            raise ValueError(matched)
+    together = paired is not False and not isinstance(matched, str)
+    if paired and isinstance(matched, str):
+        raise ValueError(matched)
+    if paired is None and isinstance(matched, str):
         notes = [f"unpaired: {matched}"]
-    elif not isinstance(matched, str) and together:
+    elif together:
         representations = {name: model.keep_rows(matched[name]) for name, model in representations.items()}
     representations = _with_repeats(representations, together)
     for name in ("weights", "groups"):
@@ -281,24 +278,22 @@ def compare(
     notes += next(([note] for own_notes in neighbour_notes for note in own_notes), [])
     grouped = next(iter(representations.values())).groups is not None
     subsets = (subsets_of_groups if grouped else subsets_of)(representations, seed)
-    notes += (why_fewer_groups if grouped else why_fewer)(representations, subsets)
-    cards, models, settings = {}, {}, ScoreSettings(seed, held_out, progress)
+    notes += notes_on_subsets(representations, subsets)
+    cards: dict[str, ScoreCard] = {}
+    models: dict[str, dict[str, Sampled]] = {}
     for name, model in representations.items():
         card = score(model, metrics=metrics, unwanted=unwanted, seed=seed, held_out=held_out, progress=progress)
-        cards[name], models[name] = replace(card, scored={}, path=name), {}
-        remaining, unwanted_views = split_unwanted(model, unwanted)
-        views = [(remaining, card.scored.keys() - unwanted_views.keys(), settings)]
-        views += [
-            (factor_alone, card.scored.keys() & {metric}, replace(settings, held_out=None))
-            for metric, factor_alone in unwanted_views.items()
-        ]
-        for view, own, view_settings in views:
-            scored = {metric: entry for metric, entry in card.scored.items() if metric in own}
-            part_card, samples = sampled(
-                view, replace(card, scored=scored), subsets[name], level, n_parts, view_settings
-            )
-            cards[name] = replace(cards[name], scored={**cards[name].scored, **part_card.scored})
-            models[name] = {**models[name], **samples}
+        remaining, alone = split_unwanted(model, unwanted)
+        views = [(remaining, card.scored.keys() - alone.keys(), held_out)]
+        views += [(factor, card.scored.keys() & {metric}, None) for metric, factor in alone.items()]
+        scored, models[name] = {}, {}
+        for view, names, gap in views:
+            own = {metric: each for metric, each in card.scored.items() if metric in names}
+            settings = ScoreSettings(seed, gap, progress)
+            with_intervals, samples = sampled(view, own, subsets[name], level, n_parts, settings)
+            scored |= with_intervals
+            models[name] |= samples
+        cards[name] = replace(card, scored=scored, path=name)
     everywhere = [metric for metric in next(iter(models.values())) if all(metric in own for own in models.values())]
     notes += _notes_on_missing(cards, models)
     notes += _notes_on_labels(representations)
@@ -341,34 +336,27 @@ def _named(models: Models) -> dict[str, Representation]:
     if not isinstance(models, Mapping | list | tuple):
         expected = "a mapping from names to Representations or paths, or a list of such"
         raise ValueError(f"models must be {expected}; got {type(models).__name__}")
-    for model in models.values() if isinstance(models, Mapping) else models:
-        if not isinstance(model, Representation | str | os.PathLike):
-            made = "unbraid.Representation.of(codes, labels)"
-            raise ValueError(f"a model must be a path or {made}; got {type(model).__name__}")
-    named: Mapping[str, Any] = (
-        models
+    pairs = (
+        list(models.items())
         if isinstance(models, Mapping)
-        else {
-            f"model {place}" if isinstance(model, Representation) else str(model): model
+        else [
+            (f"model {place}" if isinstance(model, Representation) else str(model), model)
             for place, model in enumerate(models)
-        }
+        ]
     )
+    named = {name: model if isinstance(model, Representation) else Representation.load(model) for name, model in pairs}
     if len(named) < len(models):
         raise ValueError("two of the models are the same file; give each once, or name them by a mapping")
     if len(named) < 2:
         raise ValueError(f"give two or more models to compare; got {len(named)}")
-    loaded = {
-        name: model if isinstance(model, Representation) else Representation.load(model)
-        for name, model in named.items()
-    }
     # Without whole objects, which are other images than the rows that are compared.
-    loaded = {name: replace(model, orbits=None).without_idle_rows() for name, model in loaded.items()}
-    for name, model in loaded.items():
+    named = {name: replace(model, orbits=None).without_idle_rows() for name, model in named.items()}
+    for name, model in named.items():
         try:
             check_enough(model)
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
-    return loaded
+    return named
 
 
 def _notes_on_missing(cards: Mapping[str, ScoreCard], models: Mapping[str, Mapping[str, Sampled]]) -> list[str]:
@@ -443,7 +431,10 @@ def _matched(models: Mapping[str, Representation]) -> dict[str, IntArray] | str:
     (name, first), *rest = models.items()
     for other, second in rest:
         if second.names != first.names:
-            raise ValueError(f"the factors of {other} are not those of {name}: {_unlike(name, first, other, second)}")
+            raise ValueError(
+                f"the factors of {other} ({', '.join(second.names)}) are not those of {name} "
+                f"({', '.join(first.names)}): give both the same, in one order"
+            )
         for factor, kind, other_kind in zip(first.names, first.kinds, second.kinds, strict=True):
             if kind != other_kind:
                 raise ValueError(
@@ -464,19 +455,6 @@ def _matched(models: Mapping[str, Representation]) -> dict[str, IntArray] | str:
             return f"the rows of {other} are not those of {name}: their factors do not match"
         orders[other] = order
     return orders
-
-
-def _unlike(name: str, first: Representation, other: str, second: Representation) -> str:
-    """Which factors only one of two models has."""
-    only = [
-        f"only {model} has {listed(names)}"
-        for model, names in (
-            (name, [factor for factor in first.names if factor not in second.names]),
-            (other, [factor for factor in second.names if factor not in first.names]),
-        )
-        if names
-    ]
-    return "; ".join(only) or f"they are in another order, {listed(second.names)} and {listed(first.names)}"
 
 
 def _around_alike(models: Mapping[str, Representation]) -> dict[str, Representation]:

@@ -4,7 +4,7 @@ import inspect
 import time
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, is_dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from unbraid.metrics._shared.compiled import interruptible
 from unbraid.metrics._shared.inputs import TURN, Inputs, check_inputs, check_matrix, finite_matrix, known_as_checked
 from unbraid.metrics._shared.sharing import Store, sharing, without_sharing
 from unbraid.metrics.zero_shot import check_gap
-from unbraid.scoring.card import Scored, fields_of
+from unbraid.scoring.card import FailedMetric, Outcome, Scored, fields_of
 
 Objects: TypeAlias = Callable[[], Representation]
 # Most levels of a factor for metrics that fit a model to each level, or to each class of a categorical factor: 60 000
@@ -30,6 +30,55 @@ PER_CLASS: dict[str, int] = {
 }
 
 Gap: TypeAlias = str | BoolArray | Callable[[FloatArray], BoolArray]
+
+
+@dataclass(frozen=True)
+class ScoreSettings:
+    """Arguments that all scores of a card share."""
+
+    seed: int
+    held_out: Gap | None = None
+    progress: Progress | None = None
+    on_error: Literal["keep", "raise"] = "keep"
+
+    def tell(self, what: str, done: int, total: int) -> None:
+        if self.progress is not None and done < total:
+            self.progress(what, done, total)
+
+    def telling(self, what: str, done: int, total: int) -> Progress | None:
+        """Tells of rounds over all metrics in place of metrics."""
+        tell = self.progress
+        return None if tell is None else lambda name, _, __: tell(f"{name}, {what}", done, total)
+
+    def failure(self, name: str, error: Exception) -> FailedMetric:
+        """The error of a metric as a card keeps it; ValueError with the name of the metric where it is to be raised."""
+        failure = FailedMetric.from_error(error)
+        if self.on_error == "raise":
+            raise ValueError(f"metric {name} failed: {failure.reason}") from error
+        return failure
+
+
+def outcomes(
+    representation: Representation,
+    metrics: Mapping[str, Metric],
+    settings: ScoreSettings,
+    objects: Objects | None = None,
+) -> dict[str, Outcome]:
+    """What comes of each metric: its score, why it has no meaning on these codes and factors, or its error."""
+    results: dict[str, Outcome] = {}
+    for name, result in score_each(
+        representation, metrics, seed=settings.seed, held_out=settings.held_out, objects=objects,
+        progress=settings.progress,
+    ):  # fmt: skip
+        if isinstance(result, Scored):
+            results[name] = result
+        elif isinstance(result, NotDefined):
+            results[name] = with_names(str(result), representation.names, representation.code_names)
+        else:
+            failure = settings.failure(name, result)
+            reason = with_names(failure.reason, representation.names)
+            results[name] = replace(failure, reason=reason) if isinstance(result, ValueError) else failure
+    return results
 
 
 def score_each(

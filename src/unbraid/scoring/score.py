@@ -1,40 +1,36 @@
 """Score codes against factors by many metrics at once."""
 
 import inspect
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from unbraid.base.arguments import check_number, check_whole
 from unbraid.base.arrays import array_digest
-from unbraid.base.repr import with_names
 from unbraid.base.types import ArrayLike, Progress
 from unbraid.data import Representation
 from unbraid.files.json_records import MOST
 from unbraid.files.score_file import Decision
 from unbraid.files.trust import code_of, imported, is_code, trusting
-from unbraid.metrics import BLOCKED, LABEL_FREE, MEASURES, PRESETS, RECONSTRUCTED, Metric, NotDefined
+from unbraid.metrics import BLOCKED, LABEL_FREE, MEASURES, PRESETS, RECONSTRUCTED, Metric
 from unbraid.metrics._shared.metric_arguments import find_metric, full_name, lower_is_better, metric_hint
 from unbraid.metrics._shared.provenance import decision
 from unbraid.metrics.own_metric import custom_metric, row_of
-from unbraid.scoring.card import COLUMNS, ON_ERROR, FailedMetric, ScoreCard, Scored, none_computed
+from unbraid.scoring.card import COLUMNS, Outcome, ScoreCard, Scored, card_of
 from unbraid.scoring.card_memory import check_memory_of_scores
 from unbraid.scoring.columnwise import notes_on_signs, score_wide
 from unbraid.scoring.dependence import note_on_neighbours
-from unbraid.scoring.diagnose import diagnose_columns, diagnose_representation
-from unbraid.scoring.diagnosis import Diagnosis
-from unbraid.scoring.engine import Gap, Objects, score_each
+from unbraid.scoring.diagnose import diagnose_representation
+from unbraid.scoring.engine import Gap, ScoreSettings, outcomes
 from unbraid.scoring.interval import FEWEST_GROUPS, FEWEST_ROWS
 from unbraid.scoring.named_blocks import Blocks
 from unbraid.scoring.null import Shuffle, parse_null, shuffle_of
-from unbraid.scoring.score_data import Baselines, Confidence, Data, Interval, Rows, align_rows, full_codes, read_data
-from unbraid.scoring.uncertainty import ScoreSettings, with_baselines, with_intervals, with_nulls
+from unbraid.scoring.score_data import Baselines, Confidence, Data, Interval, align_rows, full_codes, read_data
+from unbraid.scoring.uncertainty import with_baselines, with_intervals, with_nulls
 from unbraid.scoring.unwanted import row_against_null, row_of_unwanted
 
 Named: TypeAlias = str | Metric | Callable[..., Any]
-Value = TypeVar("Value")
 
 NO_METRICS = "none"  # the diagnosis alone
 UNKEPT = "an array or a function"  # in place of `held_out` that was not given as text
@@ -127,27 +123,14 @@ def score(
     """
     _check_arguments(seed, null, baselines, on_error)
     interval = None if confidence is None else parse_confidence(confidence)
-    settings = ScoreSettings(seed, progress=progress, on_error=ON_ERROR[on_error])
+    settings = ScoreSettings(seed, progress=progress, on_error=on_error)
     rows = align_rows(codes, factors, baselines, held_out, description)
     codes = full_codes(rows, null, confidence)
     if codes is None and rows.codes is not None:
-        return _score_columns(rows, metrics, settings)
+        return score_wide(rows, choose(trusting(metrics)), settings)
     data = read_data(rows._replace(codes=codes), null, interval)
-    plan = _plan_metrics(metrics, data, null, interval)
-    views = _views(data, plan, settings)
-    outcomes = [_compute(view) for view in views]
-    _refuse_nothing(outcomes, plan.representation)
-    outcomes = [_compare(view, outcome, data, plan, interval) for view, outcome in zip(views, outcomes, strict=True)]
-    card = _make_card(data, plan, outcomes, seed)
-    return replace(card, diagnosing=_diagnosing(data, rows, seed))
-
-
-def _diagnosing(data: Data, rows: Rows, seed: int) -> Callable[[], Diagnosis] | None:
-    """What makes the diagnosis of the card, where there are factors."""
-    if not data.every.names:
-        return None
-    every = replace(data.every, orbits=None)
-    return partial(diagnose_representation, every, seed=seed, unwanted=tuple(rows.unwanted))
+    plan = _plan_metrics(metrics, data, null, interval, settings)
+    return _make_card(data, plan, _scores(plan, data, interval), seed)
 
 
 def _check_arguments(seed: int, null: int | str, baselines: Baselines | None, on_error: str) -> None:
@@ -162,30 +145,24 @@ def _check_arguments(seed: int, null: int | str, baselines: Baselines | None, on
         raise ValueError(f"baselines must be {expected}; got {type(baselines).__name__}")
     if columns := sorted({*(baselines or {})} & COLUMNS):
         raise ValueError(f"baselines: {columns[0]!r} is a column of to_frame() already; choose another name")
-    if on_error not in ON_ERROR:
+    if on_error not in ("keep", "raise"):
         raise ValueError(f"on_error must be 'keep' or 'raise'; got {on_error!r}")
-
-
-def _score_columns(rows: Rows, metrics: Named | Sequence[Named], settings: ScoreSettings) -> ScoreCard:
-    """The card of sparse or wide codes, by the metrics that read them by columns."""
-    chosen, failing = choose(trusting(metrics)), settings.on_error
-    card = score_wide(rows.codes, rows.factors, chosen, seed=settings.seed, failing=failing, **rows.description)
-    scored = card.representation
-    diagnosing = partial(diagnose_columns, rows.codes, rows.factors, seed=settings.seed, **rows.description)
-    return replace(card, representation=replace(scored, notes=(*rows.notes, *scored.notes)), diagnosing=diagnosing)
 
 
 class _Plan(NamedTuple):
     """Which metrics are computed, of what, and against which shuffles."""
 
-    metrics: Mapping[str, Metric]
-    unwanted: Mapping[str, Metric]  # rows of the unwanted factors
+    metrics: Mapping[str, Metric]  # as the card shows them, those of the unwanted factors among them
     representation: Representation  # with notes on what was chosen
+    views: Sequence[tuple[Representation, Mapping[str, Metric], ScoreSettings]]  # metrics by what they see
     shuffle: Shuffle | None
 
 
-def _plan_metrics(metrics: Named | Sequence[Named], data: Data, null: int | str, interval: Interval | None) -> _Plan:
-    """
+def _plan_metrics(
+    metrics: Named | Sequence[Named], data: Data, null: int | str, interval: Interval | None, settings: ScoreSettings
+) -> _Plan:
+    """All factors but the unwanted ones, and each of these alone, of which `held_out` knows nothing.
+
     Raises:
         ValueError: a metric is unknown, rows are too few for intervals, or memory is.
     """
@@ -194,159 +171,68 @@ def _plan_metrics(metrics: Named | Sequence[Named], data: Data, null: int | str,
     chosen = choose(trusting(metrics), data.blocks)
     check_memory_of_scores([*chosen, *data.unwanted], data.representation.codes, len(data.every.names))
     shuffle, notes = shuffle_of(null, data.every)
-    notes = (
-        *data.representation.notes,
-        *notes,
-        *_notes_on_neighbours(data, shuffle is not None and shuffle.moved == "rows", interval is not None),
-        *_notes_on_groups(data.representation, chosen),
-        *notes_on_signs(data.representation.codes, chosen),
-        *_left_out(metrics, chosen),
-    )
+    moves_rows = shuffle is not None and shuffle.moved == "rows"
+    notes += note_on_neighbours(data.every, null=moves_rows, confidence=interval is not None)
+    if data.representation.groups is not None:
+        blind = "takes no groups of rows: what it trains may be tested on groups that it was trained on"
+        notes += tuple(f"{name} {blind}" for name, metric in chosen.items() if metric.own and not takes_groups(metric))
+    notes += notes_on_signs(data.representation.codes, chosen)
+    representation = replace(data.representation, notes=(*data.representation.notes, *notes))
+    views = [(representation, chosen, replace(settings, held_out=data.held_out))]
+    views += [(factor, {name: row_against_null(*factor.names)}, settings) for name, factor in data.unwanted.items()]
     unwanted = {name: row_of_unwanted(*factor.names) for name, factor in data.unwanted.items()}
-    return _Plan(chosen, unwanted, replace(data.representation, notes=notes), shuffle)
+    return _Plan({**chosen, **unwanted}, representation, views, shuffle)
 
 
-def _notes_on_neighbours(data: Data, null: bool, confidence: bool) -> tuple[str, ...]:
-    """That rows follow each other, as in a time series.
-
-    Rows in the order of all factors, or of an unwanted one, are similar for that reason alone.
-    """
-    views = (data.every, data.representation, *data.unwanted.values()) if data.unwanted else (data.every,)
-    of_all, *of_some = (note_on_neighbours(view, null=null, confidence=confidence) for view in views)
-    return next((notes for notes in of_some if notes), ()) if of_all and data.unwanted else of_all
-
-
-def _notes_on_groups(representation: Representation, chosen: Mapping[str, Metric]) -> tuple[str, ...]:
-    if representation.groups is None:
-        return ()
-    blind = "takes no groups of rows: what it trains may be tested on groups that it was trained on"
-    return tuple(f"{name} {blind}" for name, metric in chosen.items() if metric.own and not takes_groups(metric))
-
-
-class _View(NamedTuple):
-    """A representation with the metrics that see it."""
-
-    representation: Representation
-    metrics: Mapping[str, Metric]
-    settings: ScoreSettings
-    objects: Objects | None
+def _scores(plan: _Plan, data: Data, interval: Interval | None) -> dict[str, Outcome]:
+    """What came of each metric; scores with their null, those of the baselines and their intervals."""
+    compared: dict[str, Outcome] = {}
+    for representation, metrics, settings in plan.views:
+        objects = data.objects if representation is plan.representation else None
+        uncompared = outcomes(representation, metrics, settings, objects)
+        scored = {name: each for name, each in uncompared.items() if isinstance(each, Scored)}
+        if scored and plan.shuffle is not None:
+            scored = with_nulls(representation, scored, plan.shuffle, settings)
+        if scored and data.baselines:
+            baselines = {name: codes.keep_factors(representation.names) for name, codes in data.baselines.items()}
+            scored = with_baselines(scored, baselines, settings)
+        if scored and interval is not None:
+            scored = with_intervals(representation, scored, *interval, settings)
+        compared |= uncompared | scored
+    return compared
 
 
-def _views(data: Data, plan: _Plan, settings: ScoreSettings) -> list[_View]:
-    """All factors but the unwanted ones, and each of these alone, of which `held_out` knows nothing."""
-    return [
-        _View(plan.representation, plan.metrics, replace(settings, held_out=data.held_out), data.objects),
-        *(
-            _View(data.unwanted[name], {name: row_against_null(*data.unwanted[name].names)}, settings, None)
-            for name in plan.unwanted
-        ),
-    ]
-
-
-class _Outcome(NamedTuple):
-    """What came of each metric of a view: its score, why it has no meaning there, or its error."""
-
-    scored: Mapping[str, Scored]
-    skipped: Mapping[str, str]
-    failed: Mapping[str, FailedMetric]
-
-
-def _compute(view: _View) -> _Outcome:
-    scored: dict[str, Scored] = {}
-    skipped: dict[str, str] = {}
-    failed: dict[str, FailedMetric] = {}
-    representation, settings = view.representation, view.settings
-    results = score_each(
-        representation, view.metrics, seed=settings.seed, held_out=settings.held_out, objects=view.objects,
-        progress=settings.progress,
-    )  # fmt: skip
-    with closing(results):
-        for name, result in results:
-            if isinstance(result, NotDefined):
-                skipped[name] = with_names(str(result), representation.names, representation.code_names)
-            elif isinstance(result, Exception):
-                failure = settings.on_error(name, result)
-                reason = with_names(failure.reason, representation.names)
-                failed[name] = replace(failure, reason=reason) if isinstance(result, ValueError) else failure
-            else:
-                scored[name] = result
-    return _Outcome(scored, skipped, failed)
-
-
-def _refuse_nothing(outcomes: Sequence[_Outcome], representation: Representation) -> None:
-    """
-    Raises:
-        ValueError: no metric has a score.
-    """
-    if any(outcome.scored for outcome in outcomes) or (not any(map(any, outcomes)) and representation.names):
-        return
-    if not representation.names:
-        how = "`unbraid score` takes --labels, and --html for a page"
-        labels = f"give labels ({how}); `rank` compares models without them"
-        raise ValueError(f"these codes have no factors to score against: {labels}")
-    raise none_computed(
-        _joined(outcome.skipped for outcome in outcomes), _joined(outcome.failed for outcome in outcomes)
-    )
-
-
-def _compare(view: _View, outcome: _Outcome, data: Data, plan: _Plan, interval: Interval | None) -> _Outcome:
-    """The same with the null, the scores of baselines and the interval of each metric."""
-    scored, representation = outcome.scored, view.representation
-    if scored and plan.shuffle is not None:
-        scored = with_nulls(representation, scored, plan.shuffle, view.settings)
-    if scored and data.baselines:
-        baselines = {name: codes.keep_factors(representation.names) for name, codes in data.baselines.items()}
-        scored = with_baselines(scored, baselines, view.settings)
-    if scored and interval is not None:
-        scored = with_intervals(representation, scored, *interval, view.settings)
-    return outcome._replace(scored=scored)
-
-
-def _make_card(data: Data, plan: _Plan, outcomes: Sequence[_Outcome], seed: int) -> ScoreCard:
-    scored = _joined(outcome.scored for outcome in outcomes)
-    scored |= {name: replace(scored[name], metric=row) for name, row in plan.unwanted.items() if name in scored}
+def _make_card(data: Data, plan: _Plan, by_metric: Mapping[str, Outcome], seed: int) -> ScoreCard:
     condition = data.held_out if isinstance(data.held_out, str) else None
     in_words = UNKEPT if condition is None and data.held_out is not None else condition
-    computed_with = _computed_with(plan.representation, {**plan.metrics, **plan.unwanted}, data.blocks, seed, in_words)
-    for name, factor in data.unwanted.items():
-        computed_with[name] = {**computed_with[name], "factors": list(factor.names)}
-    return ScoreCard(
-        plan.representation, scored, _joined(outcome.skipped for outcome in outcomes), seed, held_out=condition,
-        failed=_joined(outcome.failed for outcome in outcomes), computed_with=computed_with,
-        chosen_factors=plan.representation.names if data.unwanted else (),
+    every = replace(data.every, orbits=None)
+    unwanted = tuple(name for factor in data.unwanted.values() for name in factor.names)
+    return card_of(
+        plan.representation, by_metric, plan.metrics, seed, held_out=condition,
+        computed_with=_computed_with(plan, data, seed, in_words),
+        chosen_factors=plan.representation.names if unwanted else (),
+        diagnosing=partial(diagnose_representation, every, seed=seed, unwanted=unwanted) if every.names else None,
     )  # fmt: skip
 
 
-def _joined(mappings: Iterable[Mapping[str, Value]]) -> dict[str, Value]:
-    return {name: value for mapping in mappings for name, value in mapping.items()}
-
-
-def _left_out(metrics: Named | Sequence[Named], chosen: Container[str]) -> tuple[str, ...]:
-    """What the preset of quick metrics is without."""
-    requested = metrics if isinstance(metrics, Sequence) and not isinstance(metrics, str) else [metrics]
-    slow = [name for name in PRESETS["standard"] if name not in chosen]
-    return (f"'fast' leaves out {', '.join(slow)}",) if "fast" in requested and slow else ()
-
-
-def _computed_with(
-    representation: Representation, chosen: Mapping[str, Metric], blocks: Blocks | None, seed: int, held_out: str | None
-) -> dict[str, Decision]:
+def _computed_with(plan: _Plan, data: Data, seed: int, held_out: str | None) -> dict[str, Decision]:
     """Of each metric what decides its number beside codes and factors."""
     weights, groups = (
-        {} if (rows := getattr(representation, name)) is None else {name: array_digest(rows)}
+        {} if (rows := getattr(plan.representation, name)) is None else {name: array_digest(rows)}
         for name in ("weights", "groups")
     )
-    of_blocks = {}
-    if blocks is not None:
-        of_blocks = {"code_blocks": blocks.text_of_codes, "factor_blocks": blocks.text_of_factors}
+    blocks = {}
+    if data.blocks is not None:
+        blocks = {"code_blocks": data.blocks.text_of_codes, "factor_blocks": data.blocks.text_of_factors}
     return {
         name: {
             **decision(name, metric, seed=seed, held_out=held_out),
             **weights,
             **(groups if takes_groups(metric) else {}),
-            **(of_blocks if name in BLOCKED else {}),
+            **(blocks if name in BLOCKED else {}),
+            **({"factors": list(data.unwanted[name].names)} if name in data.unwanted else {}),
         }
-        for name, metric in chosen.items()
+        for name, metric in plan.metrics.items()
     }
 
 

@@ -1,9 +1,10 @@
 """Score the rows of a card again: shuffled, for its null distribution, and in parts, for its confidence intervals."""
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
+from functools import cache
 from threading import Event
 from typing import TypeAlias
 
@@ -15,39 +16,31 @@ from unbraid.data import Representation
 from unbraid.files.score_file import storable
 from unbraid.metrics import Metric, NotDefined
 from unbraid.metrics._shared.compiled import interruptible
+from unbraid.metrics._shared.inputs import Inputs, OfParts, Part, levels_by_value
 from unbraid.metrics._shared.resampling import Numbers, Resampling, draw_part
-from unbraid.metrics._shared.sharing import same_codes
+from unbraid.metrics._shared.sharing import Store, notes_unread, same_codes, sharing
 from unbraid.scoring.baselines import Baseline
-from unbraid.scoring.card import OnError, Scored, keep_failure
+from unbraid.scoring.card import Scored
 from unbraid.scoring.card_memory import scores_at_a_time
-from unbraid.scoring.engine import Gap, context_of, gap_of_rows, inputs_of, of_no_metric, score_each
+from unbraid.scoring.engine import (
+    Gap,
+    ScoreSettings,
+    call,
+    context_of,
+    gap_of_rows,
+    inputs_of,
+    of_no_metric,
+    score_each,
+    validate,
+)
 from unbraid.scoring.interval import Intervals, intervals, shares_of_seeds
 from unbraid.scoring.null import IN_WORDS, Null, Shuffle, null_of
-from unbraid.scoring.resampled import numbers_of, part_scorer
 
 ORDERED = 1_000_000  # levels in all orders that `of_shuffles` is given at once
 SEEDS = 5  # under which a metric that draws is scored, to say how much its own luck moves it
 
 
-@dataclass(frozen=True)
-class ScoreSettings:
-    """Arguments that all scores of a card share."""
-
-    seed: int
-    held_out: Gap | None = None
-    progress: Progress | None = None
-    on_error: OnError = keep_failure
-
-    def tell(self, what: str, done: int, total: int) -> None:
-        if self.progress is not None and done < total:
-            self.progress(what, done, total)
-
-    def telling(self, what: str, done: int, total: int) -> Progress | None:
-        """Tells of rounds over all metrics in place of metrics."""
-        tell = self.progress
-        return None if tell is None else lambda name, _, __: tell(f"{name}, {what}", done, total)
-
-
+PartScorer = Callable[[IntArray, Iterable[str]], dict[str, Numbers | Exception]]
 # What is moved, how, for which metrics, and what `zero_shot` holds out of it.
 _Source: TypeAlias = tuple[Representation, Shuffle, list[str], Gap | None]
 
@@ -99,7 +92,7 @@ def with_nulls(
     def collect(results: Mapping[str, Scored | Exception]) -> dict[str, tuple[float, FloatArray]]:
         for name, each in results.items():
             if isinstance(each, Exception) and name not in missing:
-                missing[name] = storable(each) if isinstance(each, NotDefined) else settings.on_error(name, each).reason
+                missing[name] = storable(each) if isinstance(each, NotDefined) else settings.failure(name, each).reason
         return {name: _to_be_moved(each) for name, each in results.items() if isinstance(each, Scored)}
 
     def score_shuffles(sources: list[_Source], at_once: int) -> None:
@@ -132,7 +125,7 @@ def with_nulls(
         rows = {name: scored[name].metric for name in together}
         for name, outcome in _of_shuffles(representation, rows, shuffle, settings, most).items():
             if isinstance(outcome, Exception):
-                missing[name] = settings.on_error(name, outcome).reason
+                missing[name] = settings.failure(name, outcome).reason
             else:
                 held_against[name], *moved = outcome
                 draws[name], of_factors[name] = [each for each, _ in moved], [each for _, each in moved]
@@ -214,7 +207,7 @@ def with_baselines(
             if isinstance(each, Scored):
                 headlines[name][title] = each.headline
             elif not isinstance(each, NotDefined):
-                missing[name][title] = settings.on_error(name, each).reason
+                missing[name][title] = settings.failure(name, each).reason
     return {name: replace(each, baselines=headlines[name], no_baselines=missing[name]) for name, each in scored.items()}
 
 
@@ -313,7 +306,7 @@ def _scores_by(
             for done, results in results_of_parts:
                 for name, each in results.items():
                     if isinstance(each, Exception):
-                        reason = str(each) if isinstance(each, ValueError) else settings.on_error(name, each).reason
+                        reason = str(each) if isinstance(each, ValueError) else settings.failure(name, each).reason
                         missing.setdefault(name, f"part of the rows cannot be scored: {reason}")
                     else:
                         parts[name].append(each)
@@ -363,3 +356,72 @@ def _by_method(scored: Mapping[str, Scored]) -> dict[Resampling | str, list[str]
     for name, each in scored.items():
         names_by_method.setdefault(each.metric.interval, []).append(name)
     return names_by_method
+
+
+def part_scorer(
+    representation: Representation,
+    chosen: Mapping[str, Metric],
+    seed: int,
+    held_out: Gap | None,
+    shared: Store | None = None,
+) -> PartScorer:
+    """A function of rows and names of metrics: the numbers of each on these rows, or why it has none there.
+
+    It raises ValueError where none of them can be scored, since a factor is constant there. Arguments are as for
+    `score_each`; `shared` holds what is computed of all rows, for scorers of the same metrics with other seeds.
+    """
+    context = context_of(representation, seed, held_out)
+    if (sizes := representation.known_sizes()) is not None:
+        context["sizes"] = sizes
+    with sharing(shared):
+        whole = inputs_of(representation)
+        quick = {
+            name: _quick(metric.of_parts, whole, context)
+            for name, metric in chosen.items()
+            if metric.of_parts is not None and representation.weights is None
+        }
+    levels = cache(lambda: levels_by_value(whole))
+    parameters = {name for metric in chosen.values() for name in inspect.signature(metric.function).parameters}
+    by_row = [
+        name for name, value in context.items() if isinstance(value, np.ndarray) and name in parameters - {"groups"}
+    ]
+
+    def scored(rows: IntArray, names: Iterable[str]) -> dict[str, Numbers | Exception]:
+        store: Store = {}
+        part = Part(whole, levels, rows)
+        its_own = context | {name: context[name][rows] for name in by_row}
+        its_own |= {} if part.groups is None else {"groups": part.groups}
+        results: dict[str, Numbers | Exception] = {}
+        for name in names:
+            try:
+                with notes_unread(), sharing(store):
+                    results[name] = quick[name](part) if name in quick else _numbers(name, part.inputs, its_own, store)
+            except Exception as error:
+                results[name] = error
+        return results
+
+    def _numbers(name: str, part: Inputs, context: Mapping[str, object], store: Store) -> Numbers:
+        each = Scored(chosen[name], call(chosen[name], part, context, store), 0.0)
+        validate(name, each, part.n_factors)
+        return numbers_of(each)
+
+    return scored
+
+
+def _quick(of_parts: OfParts, whole: Inputs, context: Mapping[str, object]) -> Callable[[Part], Numbers]:
+    """What the metric says of parts; it raises for each part what it raises for all rows."""
+    parameters = inspect.signature(of_parts).parameters
+    try:
+        return of_parts(whole, **{name: value for name, value in context.items() if name in parameters})
+    except Exception as error:
+        reason = error
+
+        def failing(_part: Part) -> Numbers:
+            raise reason
+
+        return failing
+
+
+def numbers_of(scored: Scored) -> Numbers:
+    """Of a metric on a card."""
+    return Numbers(scored.values, np.asarray(getattr(scored.result, "per_factor", ()), dtype=float))

@@ -12,7 +12,6 @@ from unbraid.base.repr import Shown
 from unbraid.base.suggest import suggestion
 from unbraid.base.types import ArrayLike, Kind
 from unbraid.data import Representation
-from unbraid.data.predicate import predicate
 from unbraid.metrics import METRICS, Metric
 from unbraid.metrics.explicitness import explicitness
 from unbraid.scoring.named_blocks import blocks_of
@@ -68,22 +67,6 @@ def row_of_unwanted(factor: str) -> Metric:
 def row_against_null(factor: str) -> Metric:
     """The same row with higher as better, so that the p-value of its null tests for any trace of the factor."""
     return replace(row_of_unwanted(factor), higher_is_better=True, best=float("nan"))
-
-
-def check_seen(held_out: str, every: Sequence[str], allowed: Sequence[str]) -> None:
-    """
-    Raises:
-        ValueError: the condition cannot be read, or names an unwanted factor.
-    """
-    predicate(held_out, every)
-    try:
-        predicate(held_out, allowed)
-    except ValueError:
-        excluded = ", ".join(name for name in every if name not in allowed)
-        raise ValueError(
-            f"condition {held_out!r} names a factor that is unwanted ({excluded}), which no metric sees: leave it out "
-            "of the condition, or do not call it unwanted"
-        ) from None
 
 
 def named(names: str | Sequence[str], what: str = "unwanted") -> tuple[str, ...]:
