@@ -200,7 +200,7 @@ def test_a_damaged_folder_says_so_in_one_line(tmp_path: Path, damage: object, me
     damage(tmp_path / "set")  # pyright: ignore[reportCallIssue]
     with pytest.raises(ValueError, match=message) as caught:
         cached(tmp_path / "set", lambda: content(pictures(binary=False)))
-    assert "delete this folder and load the dataset again" in str(caught.value)
+    assert "delete it and load the dataset again" in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
@@ -285,10 +285,10 @@ def test_builds_at_once_and_builds_that_are_killed(tmp_path: Path) -> None:
     assert built_by(folder, "die") == [-signal.SIGKILL]
     # The dead build left its temporary folder; nothing takes it for a dataset.
     assert not folder.exists()
-    assert len(list(tmp_path.glob(".set.part.*"))) == 1
+    assert len(list(tmp_path.glob(".set.*.part"))) == 1
     assert built_by(folder, "live", "live") == [0, 0]
     assert (tmp_path / "log.txt").read_text() == "built\n" * 2  # the killed one, and one of the two
-    assert list(tmp_path.glob(".set.part.*")) == []
+    assert list(tmp_path.glob(".set.*.part")) == []
     StoredImages(folder).verify()
 
 
@@ -311,7 +311,7 @@ def test_without_locks_the_first_to_finish_wins(tmp_path: Path, monkeypatch: pyt
     for builder in builders:
         builder.join()
     assert results == [True, True]
-    assert list(tmp_path.glob(".set.part.*")) == []
+    assert list(tmp_path.glob(".set.*.part")) == []
 
 
 def test_a_folder_with_other_things_in_it_is_left_alone(tmp_path: Path) -> None:

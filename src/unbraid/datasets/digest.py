@@ -3,9 +3,7 @@
 import hashlib
 import json
 import re
-from collections import deque
-from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from math import prod
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from unbraid.base.threads import map_ordered
 from unbraid.base.types import FloatArray, IntArray, UInt8Array
 from unbraid.data import FactorSpace
 from unbraid.data.image_dataset import FactorDataset, ReadingProgress
@@ -61,7 +60,8 @@ def content_digest(dataset: FactorDataset, progress: ReadingProgress | None = No
     if type(dataset) is SubGrid:
         return _derived(content_digest(dataset.whole, progress), f"grid of {dataset.space.sizes}")
     if type(dataset) is StoredImages:
-        return _noted(dataset.folder / NOTE, _stamps(dataset.folder), lambda: _of_stored(dataset, progress))
+        dataset_stamps = _stamps(dataset.folder)
+        return _noted(dataset.folder / NOTE, dataset_stamps, lambda: dataset.verify() or _of_all(dataset, progress))
     key = _drawing(dataset)
     if key is None or len(dataset) * prod(dataset.image_shape) < LARGE:
         return _of_all(dataset, progress)
@@ -90,11 +90,6 @@ def _drawing(dataset: FactorDataset) -> str | None:
     return None
 
 
-def _of_stored(dataset: StoredImages, progress: ReadingProgress | None) -> str:
-    dataset.verify()
-    return _of_all(dataset, progress)
-
-
 def _of_all(dataset: FactorDataset, progress: ReadingProgress | None) -> str:
     first = dataset.images(np.arange(min(1, len(dataset))))
     if first.dtype.kind == "f" and first.ndim == 4:
@@ -121,19 +116,17 @@ def _of_chunks(dataset: FactorDataset, progress: ReadingProgress | None, pixels:
     n_images, done = len(dataset), 0
     step = max(1, CHUNK // max(1, prod(dataset.image_shape)))
     digest = hashlib.sha256(_header(dataset, pixels(dataset.images(np.arange(min(1, n_images))))))
-    waiting: deque[Future[bytes]] = deque()
-    with ThreadPoolExecutor(THREADS) as pool:
+
+    def chunks() -> Iterator[tuple[UInt8Array, FloatArray]]:
         for start in range(0, n_images, step):
             index = np.arange(start, min(start + step, n_images))
-            images, factors = pixels(dataset.images(index)), np.asarray(dataset.space.factors(index), dtype="<f8")
-            waiting.append(pool.submit(_of_chunk, images, factors))
-            if len(waiting) > THREADS:
-                digest.update(waiting.popleft().result())
-            done += len(index)
-            if progress is not None:
-                progress(done, n_images)
-        for digest_of_chunk in waiting:
-            digest.update(digest_of_chunk.result())
+            yield pixels(dataset.images(index)), np.asarray(dataset.space.factors(index), dtype="<f8")
+
+    for (images, _), digest_of_chunk in map_ordered(lambda chunk, _: _of_chunk(*chunk), chunks(), THREADS):
+        digest.update(digest_of_chunk)
+        done += len(images)
+        if progress is not None:
+            progress(done, n_images)
     return digest.hexdigest()[:16]
 
 

@@ -8,12 +8,9 @@ import errno
 import hashlib
 import json
 import re
-import secrets
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -30,6 +27,7 @@ from unbraid.datasets.subset import first_of
 from unbraid.files.checksum import check_content, checksummed_json
 from unbraid.files.locks import locked
 from unbraid.files.tables import DAMAGED, read_npy
+from unbraid.files.whole_files import atomic_folder
 
 FORMAT = 1
 SLAB = 4096  # images made, checked and written at a time
@@ -67,18 +65,17 @@ class Content:
 def cached(folder: Path, content: Callable[[], Content], progress: ReadingProgress | None = None) -> "StoredImages":
     """The dataset kept in a folder; where there is none, it is built first.
 
-    Safe when several processes ask at once: one builds and the others wait. What a killed build left behind is
-    never taken for a dataset, and is removed by the next build.
+    Safe when several processes ask at once: one builds and the others wait, where the file system has locks. What a
+    killed build left behind is never taken for a dataset, and is removed by the next build.
 
     Raises:
         ValueError: the folder is damaged, or the content is not what it declares.
         OSError: the disk is full or the folder cannot be written.
     """
     if not folder.exists():
-        with _alone(folder) as leftovers:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with locked(folder.parent / f".{folder.name}.lock", wait="always"):
             if not folder.exists():
-                for leftover in leftovers:
-                    shutil.rmtree(leftover, ignore_errors=True)
                 write(folder, content(), progress)
     return StoredImages(folder)
 
@@ -92,32 +89,22 @@ def write(folder: Path, content: Content, progress: ReadingProgress | None = Non
         OSError: the disk is full or the folder cannot be written; nothing is left behind.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
-    needed = check_room(folder, content)
-    temporary = folder.parent / f"{_part_prefix(folder)}{secrets.token_hex(8)}"
-    temporary.mkdir()
+    check_room(folder, content)
     try:
-        fill(temporary, content, progress)
-        try:
-            temporary.rename(folder)
-        except OSError:
-            if not (folder / "meta.json").exists():
-                raise
-    except OSError as error:
-        if error.errno == errno.ENOSPC:
-            raise OSError(errno.ENOSPC, f"{folder}: the disk is full; {size_in_words(needed)} are needed") from error
-        raise
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        with atomic_folder(folder) as temporary:
+            fill(temporary, content, progress)
+    except OSError:
+        if not (folder / "meta.json").exists():
+            raise
 
 
-def check_room(folder: Path, content: Content) -> int:
-    """The bytes that images take in a folder; OSError where the disk has not as many."""
+def check_room(folder: Path, content: Content) -> None:
+    """Raises OSError where the disk has not the bytes that the images take."""
     needed, free = len(content.space) * prod(_row(content)), shutil.disk_usage(folder.parent).free
     if needed > free:
         raise OSError(
             errno.ENOSPC, f"{folder}: needs {size_in_words(needed)}, but the disk has {size_in_words(free)} left"
         )
-    return needed
 
 
 def fill(folder: Path, content: Content, progress: ReadingProgress | None = None) -> None:
@@ -165,8 +152,7 @@ def content_of(
 class StoredImages:
     """A stored dataset, read where it lies.
 
-    `from_user` says that the folder is the user's and no cache. `description` says where the images come from. Pickling
-    keeps the folder alone; a worker process maps the file anew.
+    `description` says where the images come from. Pickling keeps the folder alone; a worker process maps the file anew.
     Images of few bytes are compared with their checksum when they are opened; others by `verify`, as before a training.
 
     Raises:
@@ -174,14 +160,8 @@ class StoredImages:
         ValueError: the folder is damaged; the message says how and what to do.
     """
 
-    def __init__(self, folder: str | Path, *, again: bool = False, from_user: bool = False) -> None:
-        self.folder, self._from_user = Path(folder), from_user
-        try:
-            self._open(again)
-        except ValueError as error:
-            raise self._with_advice(error) from error
-
-    def _open(self, again: bool) -> None:
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
         meta = _read_meta(self.folder)
         try:
             self.image_shape: ImageShape = tuple(map(int, meta["image_shape"]))  # pyright: ignore[reportAttributeAccessIssue]
@@ -192,8 +172,8 @@ class StoredImages:
         except (*DAMAGED, KeyError, AttributeError) as error:
             raise _damaged(self.folder, f"meta.json or factors.npy cannot be read: {one_line(error)}") from error
         self._rows = _map(self.folder, len(self.space), self.image_shape, self.packed)
-        if self._rows.nbytes <= QUICK and not again:
-            self._compare()
+        if self._rows.nbytes <= QUICK:
+            self.verify()
 
     def __len__(self) -> int:
         return len(self.space)
@@ -214,25 +194,14 @@ class StoredImages:
         Raises:
             ValueError: they differ.
         """
-        try:
-            self._compare()
-        except ValueError as error:
-            raise self._with_advice(error) from error
-
-    def _compare(self) -> None:
         digest = hashlib.sha256()
         for start in range(0, len(self), SLAB):
             digest.update(np.ascontiguousarray(self._rows[start : start + SLAB]).data)
         if digest.hexdigest() != self.sha256:
             raise _damaged(self.folder, "images.npy does not match its checksum")
 
-    def _with_advice(self, error: ValueError) -> ValueError:
-        # What is the user's own cannot be made again: nobody may be told to delete it.
-        advice = "write or copy it again" if self._from_user else "delete this folder and load the dataset again"
-        return ValueError(f"{error}; {advice}")
-
-    def __reduce__(self) -> Any:
-        return partial(StoredImages, again=True, from_user=self._from_user), (self.folder,)
+    def __reduce__(self) -> tuple[type["StoredImages"], tuple[Path]]:
+        return StoredImages, (self.folder,)
 
 
 # Eight pixels of 0 or 255 for each packed byte, highest bit first, as numpy.packbits has it.
@@ -294,8 +263,7 @@ def _read_meta(folder: Path) -> dict[str, Any]:
 
 def _read_space(folder: Path, meta: Mapping[str, Any]) -> Space:
     def table() -> Any:
-        checksum = meta.get("factors_sha256")  # not in sets stored by 0.1
-        if checksum is not None and checksum != _digest_of(folder / "factors.npy"):
+        if meta["factors_sha256"] != _digest_of(folder / "factors.npy"):
             raise ValueError("factors.npy does not match its checksum")
         return read_npy(folder / "factors.npy")
 
@@ -326,23 +294,9 @@ def _digest_of(path: Path) -> str:
 
 
 def _damaged(folder: Path, reason: str) -> ValueError:
-    return ValueError(f"{folder}: not a usable dataset ({reason})")
-
-
-def _part_prefix(folder: Path) -> str:
-    return f".{folder.name}.part."
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[list[Path]]:
-    """Hold the lock on a folder; yields what dead builds of it left behind.
-
-    The lock dies with its process, so a killed build blocks nobody. On file systems without locks, builds race
-    and the first to finish wins; leftovers cannot be told from live builds there, and none are given.
-    """
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with locked(folder.parent / f".{folder.name}.lock", wait="always") as alone:
-        yield sorted(folder.parent.glob(f"{_part_prefix(folder)}*")) if alone else []
+    # What is the user's own cannot be made again: nobody may be told to delete it.
+    advice = "write or copy it again; if it lies in the folder of all caches, delete it and load the dataset again"
+    return ValueError(f"{folder}: not a usable dataset ({reason}); {advice}")
 
 
 def size_in_words(n_bytes: int) -> str:

@@ -29,7 +29,6 @@ from unbraid.datasets.own_image_rows import (
     checked_images,
 )
 from unbraid.datasets.space_json import space_of
-from unbraid.files.cache_folder import cache_root
 from unbraid.files.checksum import check_content
 from unbraid.files.tables import names_in, read_npz
 from unbraid.files.whole_files import below, check_file, with_home
@@ -215,8 +214,7 @@ def open_path(path: str | Path, *, kinds: Kinds = None, grid: bool | None = None
         return _open_file(path, kinds, grid)
     if is_stored(path):
         _check_unchosen(path / META, kinds, grid)
-        # Only what lies in the cache can be made again, and may be advised to be deleted.
-        return StoredImages(path, from_user=not path.resolve().is_relative_to(cache_root().resolve()))
+        return StoredImages(path)
     table = next((path / name for name in TABLES if (path / name).exists()), None)
     if (path / "images.npy").exists():
         return from_array(path / "images.npy", table, kinds=kinds, grid=grid)
