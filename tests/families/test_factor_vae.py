@@ -10,10 +10,10 @@ from torch.nn import functional
 from tests.families.members import Move, Weights, play
 from tests.families.plain import Mover, Terms, check, dense, drawn, gaussian, mean_of, position, vae_terms
 from tests.families.posteriors import normal, outputs_of
+from unbraid.families.common import discriminator_loss
 from unbraid.families.factor_vae import (
     LatentDiscriminator,
     density_ratio,
-    discriminator_loss,
     factor_vae,
     permute_dimensions,
 )
@@ -103,13 +103,13 @@ def test_the_ratio_is_log_d_over_one_minus_d() -> None:
 
 def test_the_discriminator_is_trained_by_cross_entropy_on_both_kinds() -> None:
     own, permuted = normal(9, 2, seed=2), normal(9, 2, seed=3)
-    loss, logs = discriminator_loss(own, permuted)
+    loss, accuracy = discriminator_loss(density_ratio(own), density_ratio(permuted))
     first, second = torch.zeros(9, dtype=torch.int64), torch.ones(9, dtype=torch.int64)
     expected = (functional.cross_entropy(own, first) + functional.cross_entropy(permuted, second)) / 2
     torch.testing.assert_close(loss, expected)
     correct = (own.argmax(1) == 0).sum() + (permuted.argmax(1) == 1).sum()
-    assert float(logs["accuracy"]) == pytest.approx(float(correct) / 18)
-    undecided = torch.zeros(4, 2)
+    assert float(accuracy) == pytest.approx(float(correct) / 18)
+    undecided = torch.zeros(4)
     assert float(discriminator_loss(undecided, undecided)[0]) == pytest.approx(math.log(2))
 
 
@@ -136,9 +136,10 @@ def test_a_trained_discriminator_finds_the_total_correlation_of_a_gaussian() -> 
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(adam, steps)
     for _ in range(steps):
         permutation = torch.rand(256, 3, generator=generator).argsort(0)
-        loss, _ = discriminator_loss(
-            discriminator(draw(256)), discriminator(permute_dimensions(draw(256), permutation))
+        ratios = (
+            density_ratio(discriminator(samples)) for samples in (draw(256), permute_dimensions(draw(256), permutation))
         )
+        loss, _ = discriminator_loss(*ratios)
         adam.zero_grad()
         loss.backward()
         adam.step()

@@ -10,15 +10,15 @@ from tests.families.posteriors import normal, outputs_of, posteriors
 from unbraid.families.ada_vae import Average, share
 from unbraid.families.beta_tcvae import FactorialFlow, beta_tcvae
 from unbraid.families.cci_vae import cci_vae
+from unbraid.families.common import discriminator_loss
 from unbraid.families.delta_vae import CirclePosterior, delta_vae, random_walk, to_circle
 from unbraid.families.dip_vae import dip_vae_i, dip_vae_ii
-from unbraid.families.factor_vae import discriminator_loss, factor_vae, permute_dimensions
+from unbraid.families.factor_vae import density_ratio, factor_vae, permute_dimensions
 from unbraid.families.info_gan import code_information, critic_loss, generator_loss, gradient_penalty
 from unbraid.families.lsbd_vae import lsbd_loss, lsbd_vae
 from unbraid.families.mtd import mtd, swap_loss
 from unbraid.families.parted_vae import PartedPosterior, class_cross_entropy, parted_vae, relaxed_classes
 from unbraid.families.vae import beta_vae
-from unbraid.families.weak_de import discriminator_loss as weak_discriminator
 from unbraid.families.weak_de import generator_loss as weak_generator
 from unbraid.families.weak_de import relation_loss
 
@@ -42,8 +42,8 @@ def of_vae(objective: Callable[..., tuple[Tensor, Logs]]) -> Callable[..., tuple
 
 
 def discriminator(x: Tensor, y: Tensor, weight: Tensor, step: Tensor) -> tuple[Tensor, Logs]:  # noqa: ARG001
-    loss, logs = discriminator_loss(x[:, :2] * weight, permute_dimensions(y, PERMUTATION)[:, :2])
-    return loss, {"discriminator": logs["discriminator"]}
+    ratios = density_ratio(x[:, :2] * weight), density_ratio(permute_dimensions(y, PERMUTATION)[:, :2])
+    return discriminator_loss(*ratios)[0], {}
 
 
 def critic(x: Tensor, y: Tensor, weight: Tensor, step: Tensor) -> tuple[Tensor, Logs]:  # noqa: ARG001
@@ -114,7 +114,6 @@ OBJECTIVES: Mapping[str, Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor
     "parted_vae": parted,
     "mtd": blocks,
     "weak_generator": lambda x, y, w, _: (weak_generator(w * x[:, 0] + y[:, 1]), {}),
-    "weak_discriminator": lambda x, y, w, _: weak_discriminator(w * x[:, 0] + y[:, 1], y[:, 0]),
     "weak_relations": lambda x, y, w, _: (relation_loss(x[:, None].sin(), w * y[:, None]), {}),
     "discriminator": discriminator,
     "critic": critic,

@@ -93,7 +93,7 @@ def log_weights(n_batch: int, n_train: int, estimator: Estimator, *, device: tor
     """Logarithms of the weights of q(z_i | x_j) in the estimate of q(z_i), (n_batch, n_batch): rows i, columns j.
 
     Raises:
-        ValueError: no such estimator; "stratified" with one image a batch or with fewer images than a batch.
+        ValueError: "stratified" with one image a batch or with fewer images than a batch.
 
     Example:
         >>> [round(float(total), 6) for total in log_weights(3, 10, "weighted").exp().sum(1)]
@@ -104,8 +104,6 @@ def log_weights(n_batch: int, n_train: int, estimator: Estimator, *, device: tor
     shape = (n_batch, n_batch)
     if estimator == "weighted":
         return torch.full(shape, -math.log(n_train * n_batch), dtype=torch.float64, device=device)
-    if estimator != "stratified":
-        raise ValueError(f"estimator must be 'weighted' or 'stratified'; got {estimator!r}")
     if not 2 <= n_batch <= n_train:
         raise ValueError(
             f"the stratified estimator needs at least two images a batch and no more than there are to train on; "
@@ -228,7 +226,7 @@ class FactorialFlow(nn.Module):
     def forward(self, values: Tensor) -> Tensor:
         """Log density of each latent, (n, n_latents)."""
         base, log_derivative = self.to_base(values)
-        return log_derivative - 0.5 * (base.square() + math.log(2 * math.pi))
+        return log_derivative + log_standard_normal(base)
 
     @torch.no_grad()
     def from_base(self, base: Tensor) -> Tensor:

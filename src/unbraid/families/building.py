@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +12,6 @@ from unbraid.base.device import GENERATOR
 from unbraid.base.seeds import stream
 from unbraid.data import Space
 from unbraid.families.family import Family, Settings, Supply, Value
-from unbraid.files.trust import is_code
 
 
 @dataclass(frozen=True)
@@ -70,58 +68,21 @@ def weights_of(family: Family, shape: tuple[int, ...], settings: Mapping[str, An
 def filled_member(
     family: Family, shape: tuple[int, ...], settings: Mapping[str, Any], seed: int, weights: Mapping[str, Tensor]
 ) -> nn.ModuleDict:
-    """The modules of a member with these weights, in evaluation mode; no initial values are drawn for them.
-
-    Args:
-        weights: all of them, as `weights_of` names them; copied.
-    """
+    """The modules of a member with copies of these weights, named as by `weights_of`, in evaluation mode."""
     built = _without_memory(family, shape, settings)
     if built is None or len(built.state_dict()) < sum(1 for _ in (*built.parameters(), *built.buffers())):
         built = build_member(family, shape, settings, seed)  # buffers that are not saved have to be computed
-        built.load_state_dict(weights)
-    else:
-        built = _copied(built)
-        built.load_state_dict({name: value.clone() for name, value in weights.items()}, assign=True)
+    built.load_state_dict({name: value.clone() for name, value in weights.items()}, assign=True)
     return built.eval()
 
 
-def _copied(module: nn.Module) -> Any:
-    """A copy of the modules with the same weights, to be replaced by assignment; quicker than `deepcopy`."""
-    twin = copy(module)
-    for weights in ("_parameters", "_buffers"):
-        vars(twin)[weights] = dict(vars(module)[weights])
-    vars(twin)["_modules"] = {name: part and _copied(part) for name, part in vars(module)["_modules"].items()}
-    return twin
-
-
-_EMPTY: dict[str, nn.ModuleDict] = {}  # only networks of this package: a user's may be edited meanwhile
-_MOST_EMPTY = 8
-
-
 def _without_memory(family: Family, shape: tuple[int, ...], settings: Mapping[str, Any]) -> nn.ModuleDict | None:
-    """The modules of any member on the meta device; None of networks whose constructors read values of weights.
-
-    Cached by settings: a page of a study builds thousands of the same networks.
-    """
-    key = repr((family.title, shape, sorted(settings.items()))) if _ours(family, settings) else None
-    with GENERATOR:  # the lock of `build_member`: one thread fills the cache
-        if key not in _EMPTY:
-            try:
-                with torch.device("meta"):
-                    built = build_member(family, shape, settings, 0)
-            except (RuntimeError, TypeError):
-                return None
-            if key is None:
-                return built
-            while len(_EMPTY) >= _MOST_EMPTY:
-                del _EMPTY[next(iter(_EMPTY))]
-            _EMPTY[key] = built
-        return _EMPTY[key]
-
-
-def _ours(family: Family, settings: Mapping[str, Any]) -> bool:
-    ours = family.build.__module__.partition(".")[0] == __name__.partition(".")[0]
-    return ours and not is_code(str(settings.get("network", "")))
+    """The modules of any member on the meta device; None of networks whose constructors read values of weights."""
+    try:
+        with torch.device("meta"):
+            return build_member(family, shape, settings, 0)
+    except (RuntimeError, TypeError):
+        return None
 
 
 def structural_settings(family: Family, members: Sequence[Member], space: Space | None = None) -> dict[str, Any]:

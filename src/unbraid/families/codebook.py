@@ -8,6 +8,20 @@ from unbraid.families.family import Part, Settings
 from unbraid.families.networks import promote
 
 
+def gumbel_softmax(logits: Tensor, uniform: Tensor, temperature: Tensor | float) -> Tensor:
+    """Nearly one-hot samples (..., n_classes) of these logits, through which gradients pass.
+
+    Args:
+        logits: (..., n_classes).
+        uniform: of the same shape, on (0, 1).
+        temperature: above 0; the lower, the nearer to one-hot.
+
+    Reference:
+        Jang et al. 2017, "Categorical Reparameterization with Gumbel-Softmax", eq. 2.
+    """
+    return ((logits - (-uniform.log()).log()) / temperature).softmax(-1)
+
+
 class Codebook(nn.Module):
     """The values that latents can take; learned.
 
@@ -41,12 +55,9 @@ class Codebook(nn.Module):
         Args:
             log_shares: (n, n_latents, n_values), of `log_shares`.
             uniform: of the same shape, on (0, 1).
-            temperature: above 0; the lower, the nearer to a single value.
-
-        Reference:
-            Jang et al. 2017, "Categorical Reparameterization with Gumbel-Softmax", eq. 2.
+            temperature: of `gumbel_softmax`.
         """
-        weights = ((log_shares - (-uniform.log()).log()) / temperature).softmax(-1)
+        weights = gumbel_softmax(log_shares, uniform, temperature)
         return (weights * self.values).sum(-1)  # no matrix product, which autocast would take in half precision
 
 

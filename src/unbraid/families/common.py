@@ -4,16 +4,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from torch import Tensor, nn
+from torch.nn import functional
 
-from unbraid.families.family import (
-    Draw,
-    Hyper,
-    Hyperparameter,
-    Settings,
-    Value,
-    choice,
-    whole,
-)
+from unbraid.families.family import Draw, Hyper, Hyperparameter, Settings, Value, choice, whole
 from unbraid.families.likelihoods import decoded_images, negative_log_likelihood
 from unbraid.families.networks import promote
 
@@ -60,6 +53,24 @@ def reconstruction_term(decoded: Tensor, images: Tensor, hyper: Hyper, settings:
     """Negative log-likelihood per image (n,) in nats, times "reconstruction_weight"."""
     nll = negative_log_likelihood(decoded, images, settings["likelihood"], hyper["sigma"])
     return hyper["reconstruction_weight"] * nll
+
+
+def discriminator_loss(true_logits: Tensor, false_logits: Tensor) -> tuple[Tensor, Tensor]:
+    """Cross-entropy of telling samples of two kinds apart, the mean of both, nats; log 2 when it cannot.
+
+    Args:
+        true_logits: (n,) on samples of the kind for which they should be high.
+        false_logits: (n,) on samples of the other kind.
+
+    Returns:
+        The loss, and the share of samples that are told apart.
+
+    Reference:
+        Goodfellow et al. 2014; Kim and Mnih 2018, algorithm 2; Valenti and Bacciu 2022, as in the authors' code.
+    """
+    loss = 0.5 * (functional.softplus(-true_logits).mean() + functional.softplus(false_logits).mean())
+    right = (true_logits > 0).to(loss.dtype).mean() + (false_logits < 0).to(loss.dtype).mean()
+    return loss, 0.5 * right
 
 
 def always(precision: str, settings: Settings) -> bool:

@@ -3,9 +3,8 @@
 from typing import Any, cast
 
 from torch import Tensor, nn
-from torch.nn import functional
 
-from unbraid.families.common import COMMON, DISENTANGLEMENT_LIB, IMAGES, NOISE
+from unbraid.families.common import COMMON, DISENTANGLEMENT_LIB, IMAGES, NOISE, discriminator_loss
 from unbraid.families.family import (
     Adam,
     Batch,
@@ -70,26 +69,6 @@ def permute_dimensions(sample: Tensor, permutation: Tensor) -> Tensor:
     return sample.gather(0, permutation)
 
 
-def discriminator_loss(logits: Tensor, permuted_logits: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
-    """The discriminator's loss: cross-entropy of telling samples (first logit) from permuted ones (second logit).
-
-    Args:
-        logits: (n, 2) on samples of q(z), which should carry no gradient to the encoder.
-        permuted_logits: (n, 2) on permuted samples, of another batch.
-
-    Returns:
-        The mean of the two cross-entropies, nats (log 2 when it cannot tell), and by name "discriminator" (the same)
-        and "accuracy".
-
-    Reference:
-        Kim and Mnih 2018, algorithm 2.
-    """
-    own, permuted = density_ratio(logits), density_ratio(permuted_logits)
-    loss = 0.5 * (functional.softplus(-own).mean() + functional.softplus(permuted).mean())
-    accuracy = 0.5 * ((own > 0).to(own.dtype).mean() + (permuted < 0).to(own.dtype).mean())
-    return loss, {"discriminator": loss, "accuracy": accuracy}
-
-
 class LatentDiscriminator(nn.Module):
     """Six hidden layers of 1000 with leaky ReLU 0.2, two logits (UDR table 4b, Kim and Mnih 2018 appendix A).
 
@@ -131,8 +110,9 @@ def of_discriminator(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: A
     sample = mean + batch["second noise"] * (0.5 * log_variance).exp()
     permuted = permute_dimensions(sample.detach(), batch["order"])
     discriminator = modules["discriminator"]
-    loss, logs = discriminator_loss(discriminator(batch["sample"]), discriminator(permuted))
-    return loss, {"accuracy": logs["accuracy"]}, {}
+    ratios = density_ratio(discriminator(batch["sample"])), density_ratio(discriminator(permuted))
+    loss, accuracy = discriminator_loss(*ratios)
+    return loss, {"accuracy": accuracy}, {}
 
 
 FACTOR_VAE = Family(

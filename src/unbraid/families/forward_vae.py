@@ -179,8 +179,8 @@ FORWARD_VAE = Family(
         ),
     ),
     hyperparameters={
-        **{name: row for name, row in COMMON.items() if name not in {"likelihood", "sigma", "reconstruction_weight"}},
         "latents": whole(0, "number of latents; 0: two per cyclic factor", 0, 1000),
+        "network": COMMON["network"],
         "learning_rate": Hyperparameter(1e-3, "of Adam", 0.0, 1.0),
         "beta": Hyperparameter(1.0, "weight of the KL at the first step; it falls by 0.5 % a step", 0.0, 1e6),
         "transitions": whole(10_000, "steps of one random walk", 1, 1e8),

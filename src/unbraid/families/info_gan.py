@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from unbraid.families.common import COMMON, IMAGES, always
+from unbraid.families.divergences import log_standard_normal
 from unbraid.families.family import (
     Adam,
     Batch,
@@ -59,8 +60,7 @@ def code_information(mean: Tensor, codes: Tensor, *, code_entropy: float) -> Ten
     Reference:
         Chen et al. 2016, "InfoGAN", eq. 5.
     """
-    log_likelihood = -0.5 * ((codes - mean).square() + math.log(2 * math.pi))
-    return (log_likelihood + code_entropy).sum(-1).mean()
+    return (log_standard_normal(codes - mean) + code_entropy).sum(-1).mean()
 
 
 def critic_loss(

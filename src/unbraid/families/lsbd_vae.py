@@ -1,7 +1,7 @@
 """LSBD-VAE: a Delta-VAE supervised by the transformations between the images of some groups."""
 
 import math
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -45,13 +45,6 @@ from unbraid.families.family import (
 from unbraid.families.supervision import alternating, by_hyperparameters, cyclic_of, grid_of
 
 
-class Anchor(NamedTuple):
-    """Latents of the first image of each group, estimated from all its images."""
-
-    points: Tensor  # (n_groups, 1, n_circles, 2), on circles
-    values: Tensor  # (n_groups, 1, n_euclidean)
-
-
 def rotate(points: Tensor, turns: Tensor) -> Tensor:
     """rho(g) z: points (..., 2) rotated by `turns` (...) full turns, counter-clockwise."""
     angle = 2 * math.pi * turns
@@ -60,16 +53,19 @@ def rotate(points: Tensor, turns: Tensor) -> Tensor:
     return torch.stack([cosine * x - sine * y, sine * x + cosine * y], dim=-1)
 
 
-def anchor_of(points: Tensor, values: Tensor, turns: Tensor) -> Anchor:
-    """The mean of the group's latents after each has been turned back, on the circles again.
+def anchor_of(points: Tensor, values: Tensor, turns: Tensor) -> tuple[Tensor, Tensor]:
+    """Latents of the first image of each group: the mean of all after each has been turned back, on the circles again.
 
     Args:
         points: (n_groups, m, n_circles, 2) z_1 ... z_m.
         values: (n_groups, m, n_euclidean), on which the group acts by leaving them alone.
         turns: (n_groups, m, n_circles) of g_1 ... g_m, where x_m = g_m x_1.
+
+    Returns:
+        Points (n_groups, 1, n_circles, 2) on circles, and values (n_groups, 1, n_euclidean).
     """
     back = rotate(points, -turns)
-    return Anchor(to_circle(back.mean(1, keepdim=True)), values.mean(1, keepdim=True))
+    return to_circle(back.mean(1, keepdim=True)), values.mean(1, keepdim=True)
 
 
 def lsbd_loss(points: Tensor, values: Tensor, turns: Tensor) -> Tensor:
@@ -83,9 +79,9 @@ def lsbd_loss(points: Tensor, values: Tensor, turns: Tensor) -> Tensor:
         circles, clipped, which costs nothing for errors of up to 120 degrees on both of two circles, and sums over
         the group: their gamma is m times this one's.
     """
-    anchor = anchor_of(points, values, turns)
-    off_circle = (rotate(points, -turns) - anchor.points).square().sum((-1, -2))
-    off_line = (values - anchor.values).square().sum(-1)
+    first_points, first_values = anchor_of(points, values, turns)
+    off_circle = (rotate(points, -turns) - first_points).square().sum((-1, -2))
+    off_line = (values - first_values).square().sum(-1)
     return (off_circle + off_line).mean(1)
 
 
@@ -157,9 +153,9 @@ def group_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, co
     posterior = vae.encode(images, *bounds(hyper, context))
     drawn = sample(posterior, batch["group walk"].flatten(0, 1), batch["group noise"].flatten(0, 1))
     points, values = (latents.unflatten(0, turns.shape[:2]) for latents in drawn)
-    anchor = anchor_of(points, values, turns)
-    turned = rotate(anchor.points.expand_as(points), turns)
-    decoded = vae.decode(turned.flatten(0, 1), anchor.values.expand_as(values).flatten(0, 1))
+    first_points, first_values = anchor_of(points, values, turns)
+    turned = rotate(first_points.expand_as(points), turns)
+    decoded = vae.decode(turned.flatten(0, 1), first_values.expand_as(values).flatten(0, 1))
     fit = reconstruction_term(decoded, images, hyper, context.settings)
     if context.settings["anchor"] == "locations":
         located = (posterior.location, posterior.mean)

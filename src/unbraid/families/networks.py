@@ -79,11 +79,7 @@ def dense_pair(shape: Shape, n_outputs: int, n_latents: int) -> Pair:
 
     Args and Returns: as `conv_pair`; for a table the encoder takes and the decoder gives (n, n_features).
     """
-    inner = channels_first(shape)
-    n_inputs = math.prod(inner)
-    encoder = nn.Sequential(nn.Flatten(), *_layers(n_inputs, HIDDEN, HIDDEN), nn.Linear(HIDDEN, n_outputs))
-    decoder = nn.Sequential(*_layers(n_latents, HIDDEN, HIDDEN), nn.Linear(HIDDEN, n_inputs), nn.Unflatten(1, inner))
-    return encoder, decoder
+    return _mirrored(shape, n_outputs, n_latents, (HIDDEN, HIDDEN), normed=False)
 
 
 def dense_norm_pair(shape: Shape, n_outputs: int, n_latents: int) -> Pair:
@@ -91,20 +87,22 @@ def dense_norm_pair(shape: Shape, n_outputs: int, n_latents: int) -> Pair:
 
     Args and Returns: as `dense_pair`.
     """
+    return _mirrored(shape, n_outputs, n_latents, (512, 256), normed=True)
+
+
+def _mirrored(shape: Shape, n_outputs: int, n_latents: int, widths: tuple[int, int], *, normed: bool) -> Pair:
     inner = channels_first(shape)
-    n_inputs = math.prod(inner)
-    encoder = nn.Sequential(nn.Flatten(), *_layers(n_inputs, 512, 256, normed=True), nn.Linear(256, n_outputs))
-    decoder = nn.Sequential(
-        *_layers(n_latents, 256, 512, normed=True), nn.Linear(512, n_inputs), nn.Unflatten(1, inner)
-    )
+    n_inputs, (outer, deep) = math.prod(inner), widths
+
+    def layers(*sizes: int) -> list[nn.Module]:
+        hidden: list[nn.Module] = []
+        for before, after in pairwise(sizes):
+            hidden += [nn.Linear(before, after), nn.ReLU(inplace=True), *([nn.BatchNorm1d(after)] if normed else [])]
+        return hidden
+
+    encoder = nn.Sequential(nn.Flatten(), *layers(n_inputs, outer, deep), nn.Linear(deep, n_outputs))
+    decoder = nn.Sequential(*layers(n_latents, deep, outer), nn.Linear(outer, n_inputs), nn.Unflatten(1, inner))
     return encoder, decoder
-
-
-def _layers(*sizes: int, normed: bool = False) -> list[nn.Module]:
-    layers: list[nn.Module] = []
-    for before, after in pairwise(sizes):
-        layers += [nn.Linear(before, after), nn.ReLU(inplace=True), *([nn.BatchNorm1d(after)] if normed else [])]
-    return layers
 
 
 NETWORKS: Mapping[str, PairBuilder] = MappingProxyType(

@@ -11,6 +11,7 @@ from torch.nn import functional
 from unbraid.data import Space, few_labels
 from unbraid.families.block_prior import draw_blocks, log_blocks
 from unbraid.families.cci_vae import capacity
+from unbraid.families.codebook import gumbel_softmax
 from unbraid.families.common import COMMON, IMAGES, always, decode_plain, reconstruction_term
 from unbraid.families.divergences import gaussian_kl, kl_from
 from unbraid.families.family import (
@@ -99,18 +100,9 @@ class ClassPriors(nn.Module):
 
 
 def relaxed_classes(logits: Tensor, uniform: Tensor, sizes: Sequence[int]) -> Tensor:
-    """Gumbel-softmax: nearly one-hot samples of each categorical, through which gradients pass.
-
-    Args:
-        logits: (n, n_classes).
-        uniform: (n, n_classes) on (0, 1).
-        sizes: classes of each categorical.
-
-    Reference:
-        Jang et al. 2017, "Categorical Reparameterization with Gumbel-Softmax", eq. 2.
-    """
-    noisy = (logits - (-uniform.log()).log()) / TEMPERATURE
-    return torch.cat([part.softmax(-1) for part in noisy.split(tuple(sizes), dim=-1)], dim=-1)
+    """Nearly one-hot samples (n, n_classes) of each categorical; `logits` and `uniform` are of this shape."""
+    parts = zip(logits.split(tuple(sizes), dim=-1), uniform.split(tuple(sizes), dim=-1), strict=True)
+    return torch.cat([gumbel_softmax(part, noise, TEMPERATURE) for part, noise in parts], dim=-1)
 
 
 def likeliest_classes(logits: Tensor, sizes: Sequence[int]) -> Tensor:

@@ -180,8 +180,8 @@ QUESSARD = Family(
         OptimizerStep("model", ("encoder", "decoder", "actions"), quessard_loss, (Draw("trajectories", "given"),)),
     ),
     hyperparameters={
-        **{name: row for name, row in COMMON.items() if name not in {"likelihood", "sigma", "reconstruction_weight"}},
         "latents": whole(4, "dimension of the codes", 2, 100),
+        "network": COMMON["network"],
         "learning_rate": Hyperparameter(1e-3, "of Adam", 0.0, 1.0),
         "angle_speed": Hyperparameter(
             10.0, "the angles learn this many times as fast as the networks", 1e-3, 1e3, structural=True

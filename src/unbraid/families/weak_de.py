@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from unbraid.base.types import IntArray
 from unbraid.data import FactorTable, Space, few_labels
-from unbraid.families.common import COMMON, IMAGES, decode_plain, reconstruction_term
+from unbraid.families.common import COMMON, IMAGES, decode_plain, discriminator_loss, reconstruction_term
 from unbraid.families.family import (
     Adam,
     Batch,
@@ -150,20 +150,6 @@ def generator_loss(logits: Tensor) -> Tensor:
     return functional.softplus(-logits).mean()
 
 
-def discriminator_loss(logits: Tensor, prior_logits: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
-    """Cross-entropy of telling codes (n,) from samples of the prior (n,), the mean of both; log 2 when it cannot.
-
-    Returns:
-        The loss, and by name "accuracy".
-
-    Reference:
-        As `generator_loss`.
-    """
-    loss = 0.5 * (functional.softplus(logits).mean() + functional.softplus(-prior_logits).mean())
-    accuracy = 0.5 * ((logits < 0).to(loss.dtype).mean() + (prior_logits > 0).to(loss.dtype).mean())
-    return loss, {"accuracy": accuracy}
-
-
 def relation_loss(predicted: Tensor, targets: Tensor) -> Tensor:
     """Squared distance of codes (n, n_relations, n_latents) from their targets, mean over samples and relations.
 
@@ -276,7 +262,9 @@ def of_discriminator(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: A
     cube = 2 * batch["prior cube"] - 1
     begun = torch.as_tensor(step, device=cube.device) >= warmup_steps(context)
     samples = torch.where(begun, mixture, cube)
-    return *discriminator_loss(_judged(modules, batch["codes"]), _judged(modules, samples)), {}
+    logits = _judged(modules, batch["codes"])
+    loss, accuracy = discriminator_loss(_judged(modules, samples), logits)
+    return loss, {"accuracy": accuracy}, {}
 
 
 def _judged(modules: nn.ModuleDict, codes: Tensor) -> Tensor:
