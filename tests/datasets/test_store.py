@@ -131,7 +131,6 @@ def test_a_large_set_opens_in_a_blink(tmp_path: Path) -> None:
         (content(pictures(binary=False), binary=True), "0 and 255 alone"),
         (Content(SPACE, (4, 6, 1), [pictures().astype(np.int32)]), r"uint8 \(4, 6, 1\); got int32"),
         (Content(SPACE, (4, 6, 3), [pictures()]), r"uint8 \(4, 6, 3\); got uint8 \(4, 6, 1\)"),
-        (Content(SPACE, (3, 3, 1), [np.zeros((12, 3, 3, 1), np.uint8)], binary=True), "multiple of 8 pixels"),
     ],
 )
 def test_content_that_is_not_what_it_says_leaves_nothing(tmp_path: Path, wrong: Content, message: str) -> None:

@@ -69,10 +69,6 @@ def load(
         FileNotFoundError: there is nothing at the path.
         DatasetMissing: it needs a file that is not there; the message says which, and where to get it.
     """
-    if not isinstance(name, str | Path):
-        raise ValueError(f"name must be that of a dataset, or the path of one; got a {type(name).__name__}")
-    if root is not None and not isinstance(root, str | Path):
-        raise ValueError(f"root must be the path of a folder; got {root!r}")
     check_whole("shrink", shrink, 1)
     # Numbers of NumPy go into JSON files as those of Python.
     options = {option: value.item() if isinstance(value, np.generic) else value for option, value in options.items()}

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numba
@@ -11,7 +10,7 @@ import numpy as np
 from unbraid.base.arguments import check_whole
 from unbraid.base.types import BoolArray, FloatArray, IntArray, UInt8Array
 from unbraid.data import FactorSpace
-from unbraid.data.image_dataset import FactorDataset, ImageShape, ReadingProgress, check_index
+from unbraid.data.image_dataset import ImageShape, check_index
 
 SIZE = 64
 
@@ -21,11 +20,6 @@ _SHAFT = (-24.0, 4.0, 5.25)  # from, to, half its thickness
 _HEAD = (4.0, 25.0, 15.5)  # from, tip, half its width
 
 
-def arrow_space(hues: int = 64, rotations: int = 64) -> FactorSpace:
-    turns = [tuple((np.arange(size) / size).tolist()) for size in (hues, rotations)]
-    return FactorSpace(("hue", "rotation"), (hues, rotations), ("cyclic", "cyclic"), (turns[0], turns[1]))
-
-
 @dataclass(frozen=True)
 class Arrow:
     """After the Arrow of LSBD (Tonnaer et al. 2022, appendix E), 64 x 64 x 3.
@@ -33,6 +27,11 @@ class Arrow:
     Rotation k turns the arrow anticlockwise by k / rotations of a turn, from pointing right; hue k is the fully
     saturated colour at k / hues of the circle, from red. The coordinates are turned and not the pixels, so that
     every step is the same rotation: a quarter turn of the arrow is exactly a quarter turn of the image.
+
+    Args:
+        hues: how many, evenly around the circle of hues, 2 to 256.
+        rotations: how many, evenly around a turn, 2 to 256.
+        antialias: soft borders, from 4 x 4 samples per pixel.
 
     Raises:
         ValueError: too few levels, or hues too close to be told apart.
@@ -48,7 +47,9 @@ class Arrow:
 
     @property
     def space(self) -> FactorSpace:
-        return arrow_space(self.hues, self.rotations)
+        sizes = self.hues, self.rotations
+        hues, rotations = (tuple((np.arange(size) / size).tolist()) for size in sizes)
+        return FactorSpace(("hue", "rotation"), sizes, ("cyclic", "cyclic"), (hues, rotations))
 
     @property
     def image_shape(self) -> ImageShape:
@@ -62,21 +63,6 @@ class Arrow:
         images = np.empty((len(hue), SIZE, SIZE, 3), dtype=np.uint8)
         _paint(_masks(self.rotations, 4 if self.antialias else 1), saturated_colours(self.hues), rotation, hue, images)
         return images
-
-
-def open_arrow(
-    root: Path, *, progress: ReadingProgress | None = None, hues: int = 64, rotations: int = 64, antialias: bool = True
-) -> FactorDataset:
-    """Open the arrow.
-
-    Args:
-        root: unused; nothing is stored.
-        progress: unused.
-        hues: how many, evenly around the circle of hues, 2 to 256.
-        rotations: how many, evenly around a turn, 2 to 256.
-        antialias: soft borders, from 4 x 4 samples per pixel.
-    """
-    return Arrow(hues, rotations, antialias)
 
 
 def saturated_colours(n: int) -> UInt8Array:

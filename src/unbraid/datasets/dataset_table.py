@@ -2,20 +2,22 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, wraps
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from unbraid.base.plugins import Table
 from unbraid.data import FactorTable, Space
-from unbraid.data.image_dataset import FactorDataset, ImageShape
+from unbraid.data.image_dataset import FactorDataset, ImageShape, ReadingProgress
 from unbraid.datasets.airplane import SPACE as AIRPLANE_SPACE
 from unbraid.datasets.airplane import open_airplane
 from unbraid.datasets.airplanes import SPACE as AIRPLANES_SPACE
 from unbraid.datasets.airplanes import open_airplanes
-from unbraid.datasets.arrow import arrow_space, open_arrow
+from unbraid.datasets.arrow import Arrow
 from unbraid.datasets.cars import cars_space, open_cars_rendered
-from unbraid.datasets.flatland import flatland_space, open_flatland
+from unbraid.datasets.flatland import Flatland
 from unbraid.datasets.official import (
     cars3d,
     celeba,
@@ -32,7 +34,7 @@ from unbraid.datasets.official_files import OfficialFile
 from unbraid.datasets.shapes3d_rendered import SPACE as SHAPES3D_SPACE
 from unbraid.datasets.shapes3d_rendered import open_shapes3d_rendered
 from unbraid.datasets.sprites import open_sprites, sprites_space
-from unbraid.datasets.square import open_square, square_space
+from unbraid.datasets.square import Square
 from unbraid.datasets.teapot import EMPTY as TEAPOT_SPACE
 from unbraid.datasets.teapot import open_teapot
 from unbraid.datasets.turntable import SPACE as TURNTABLE_SPACE
@@ -60,6 +62,16 @@ class Dataset:
 
     def __len__(self) -> int:
         return self.n_images if isinstance(self.space, FactorTable) else len(self.space)
+
+
+def on_demand(images: Callable[..., FactorDataset]) -> Callable[..., FactorDataset]:
+    """What opens a set of which nothing is stored: its class, whose docstring describes the options."""
+
+    @wraps(images, updated=())
+    def opener(root: Path, *, progress: ReadingProgress | None = None, **options: Any) -> FactorDataset:  # noqa: ARG001
+        return images(**options)
+
+    return opener
 
 
 OURS = "BSD-3-Clause, as this package"
@@ -90,16 +102,16 @@ DATASETS: Table[Dataset] = Table(
             ),
         ),
         "square": DRAWN(
-            open_square,
+            on_demand(Square),
             title="A white block on a black square with joined edges",
-            space=square_space(),
+            space=Square().space,
             image_shape=(64, 64, 1),
             source="Square of LSBD (Tonnaer et al. 2022, appendix E), which is generated likewise",
         ),
         "arrow": DRAWN(
-            open_arrow,
+            on_demand(Arrow),
             title="An arrow that turns and changes its hue",
-            space=arrow_space(),
+            space=Arrow().space,
             source="follows Arrow of LSBD (Tonnaer et al. 2022, appendix E), with an arrow of our own",
         ),
         "airplane": DRAWN(
@@ -151,9 +163,9 @@ DATASETS: Table[Dataset] = Table(
             notes=("Quote it as rendered shapes, not as 3D Shapes: light, camera and proportions differ.",),
         ),
         "flatland": DRAWN(
-            open_flatland,
+            on_demand(Flatland),
             title="A white ball that an agent moves up, down, left and right",
-            space=flatland_space(),
+            space=Flatland().space,
             image_shape=(64, 64, 1),
             source="Flatland (Caselles-Dupré et al. 2019) on the grid of Quessard et al. 2020",
             notes=(

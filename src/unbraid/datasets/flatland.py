@@ -2,32 +2,16 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 
 from unbraid.base.arguments import check_number, check_whole
 from unbraid.base.types import FloatArray, IntArray, UInt8Array
 from unbraid.data import FactorSpace
-from unbraid.data.image_dataset import FactorDataset, ImageShape, ReadingProgress, check_index
+from unbraid.data.image_dataset import ImageShape, check_index
 
 EDGE = 1e-9  # pixels by which the border is moved outwards, off every sample point: the same bytes everywhere
 ARENA = (12.0, 75.0)  # walls of the world within a frame of 84 pixels
-
-
-def flatland_space(positions: int = 10, radius: float = 15) -> FactorSpace:
-    centres = tuple(_centres(positions, radius).tolist())
-    names = ("position_y", "position_x")
-    return FactorSpace(names, (positions, positions), ("cyclic", "cyclic"), (centres, centres))
-
-
-def _centres(positions: int, radius: float) -> FloatArray:
-    step = (ARENA[1] - ARENA[0] - 2 * radius) / positions
-    return ARENA[0] + radius + step * np.arange(positions)
-
-
-def _visible_centres(positions: int, radius: float, size: int) -> FloatArray:
-    return _centres(positions, radius) - (84 - size) / 2
 
 
 @dataclass(frozen=True)
@@ -41,6 +25,12 @@ class Flatland:
     Caselles-Dupré's own simulation steps by 5 pixels and wraps after about 7 steps, by collisions with the walls;
     its cycle is not exact and is not followed here. Random walks over the ball's positions, with the action between
     consecutive frames, come from `unbraid.data.pairs.walks(dataset.space, ...)`.
+
+    Args:
+        positions: along each axis, at most 64.
+        radius: of the ball, in pixels.
+        size: of the image, 64 or 84 pixels.
+        antialias: a grey border, from 4 x 4 samples per pixel.
 
     Raises:
         ValueError: the ball does not fit, or the size is another.
@@ -63,7 +53,9 @@ class Flatland:
 
     @property
     def space(self) -> FactorSpace:
-        return flatland_space(self.positions, self.radius)
+        centres = tuple(_centres(self.positions, self.radius).tolist())
+        sizes = self.positions, self.positions
+        return FactorSpace(("position_y", "position_x"), sizes, ("cyclic", "cyclic"), (centres, centres))
 
     @property
     def image_shape(self) -> ImageShape:
@@ -77,26 +69,13 @@ class Flatland:
         return _frames(self.positions, self.radius, self.size, samples)[check_index(index, len(self))]
 
 
-def open_flatland(
-    root: Path,
-    *,
-    progress: ReadingProgress | None = None,
-    positions: int = 10,
-    radius: float = 15,
-    size: int = 64,
-    antialias: bool = False,
-) -> FactorDataset:
-    """Open Flatland.
+def _centres(positions: int, radius: float) -> FloatArray:
+    step = (ARENA[1] - ARENA[0] - 2 * radius) / positions
+    return ARENA[0] + radius + step * np.arange(positions)
 
-    Args:
-        root: unused; nothing is stored.
-        progress: unused.
-        positions: along each axis, at most 64.
-        radius: of the ball, in pixels.
-        size: of the image, 64 or 84 pixels.
-        antialias: a grey border, from 4 x 4 samples per pixel.
-    """
-    return Flatland(positions, radius, size, antialias)
+
+def _visible_centres(positions: int, radius: float, size: int) -> FloatArray:
+    return _centres(positions, radius) - (84 - size) / 2
 
 
 @lru_cache(maxsize=4)

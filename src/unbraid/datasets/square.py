@@ -1,21 +1,15 @@
 """A white block that moves over a black square whose opposite edges are joined."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from unbraid.base.arguments import check_whole
 from unbraid.base.types import IntArray, UInt8Array
 from unbraid.data import FactorSpace
-from unbraid.data.image_dataset import FactorDataset, ImageShape, ReadingProgress, check_index
+from unbraid.data.image_dataset import ImageShape, check_index
 
 SIZE = 64
-
-
-def square_space(positions: int = 64) -> FactorSpace:
-    pixels = tuple((SIZE // positions * np.arange(positions)).tolist())
-    return FactorSpace(("y", "x"), (positions, positions), ("cyclic", "cyclic"), (pixels, pixels))
 
 
 @dataclass(frozen=True)
@@ -24,6 +18,10 @@ class Square:
 
     Image (y, x) is image (0, 0) rolled down by y and to the right by x steps; in image (0, 0) the block fills the
     top left corner. One step is 64 / positions pixels.
+
+    Args:
+        side: of the block, 1 to 63 pixels.
+        positions: along each axis, a divisor of 64.
 
     Raises:
         ValueError: the block does not fit, or a step would not be whole pixels.
@@ -39,7 +37,8 @@ class Square:
 
     @property
     def space(self) -> FactorSpace:
-        return square_space(self.positions)
+        pixels = tuple((SIZE // self.positions * np.arange(self.positions)).tolist())
+        return FactorSpace(("y", "x"), (self.positions, self.positions), ("cyclic", "cyclic"), (pixels, pixels))
 
     @property
     def image_shape(self) -> ImageShape:
@@ -55,17 +54,3 @@ class Square:
         strips = np.where((pixels - step * np.arange(self.positions)[:, None]) % SIZE < self.side, 255, 0)
         strips = strips.astype(np.uint8)
         return (strips[y][:, :, None] & strips[x][:, None, :])[..., None]
-
-
-def open_square(
-    root: Path, *, progress: ReadingProgress | None = None, side: int = 16, positions: int = 64
-) -> FactorDataset:
-    """Open the square.
-
-    Args:
-        root: unused; nothing is stored.
-        progress: unused.
-        side: of the block, 1 to 63 pixels.
-        positions: along each axis, a divisor of 64.
-    """
-    return Square(side, positions)

@@ -267,17 +267,3 @@ def test_compose_with_extreme_colours_changes_nothing() -> None:
     assert (grey[0, ..., 0] == layers[0, 0]).all()
     assert (grey[0, ..., 1] == 0).all()
     assert (grey[0, ..., 2] == layers[0, 0]).all(), "colours are clipped to [0, 1]"
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"views": np.eye(3)}, "views must be"),
-        ({"which": 1}, "which must name"),
-        ({"which": -1}, "which must name"),
-        ({"samples": 0}, "samples"),
-    ],
-)
-def test_render_refuses(options: dict[str, object], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        render(**({"meshes": cluttered(), "views": FRONT} | options))  # pyright: ignore[reportArgumentType]

@@ -104,11 +104,9 @@ def unit_radius(vertices: ArrayLike) -> FloatArray:
     """Vertices moved so that their bounding box is centred on the origin and scaled so that the farthest is at 1.
 
     Raises:
-        ValueError: there is no vertex, one is not finite, or all are in one place.
+        ValueError: one is not finite, or all are in one place.
     """
     vertices = np.asarray(vertices, dtype=np.float64)
-    if vertices.ndim != 2 or vertices.shape[1] != 3 or len(vertices) == 0:
-        raise ValueError(f"vertices must be (n_vertices, 3) with at least one row; got shape {vertices.shape}")
     if not np.isfinite(vertices).all():
         row = int(np.argmin(np.isfinite(vertices).all(axis=1)))
         raise ValueError(f"vertices must be finite; row {row} is {vertices[row].tolist()}")

@@ -6,13 +6,13 @@ light becomes a whole number of 16 bits before samples are summed. What is left 
 arithmetic in a fixed order. See `_meshes` for the other half of the promise.
 """
 
-from collections.abc import Iterable, Sequence, Sized
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numba
 import numpy as np
 
-from unbraid.base.types import ArrayLike, FloatArray, IntArray, UInt8Array
+from unbraid.base.types import ArrayLike, FloatArray, UInt8Array
 from unbraid.datasets.rendering.meshes import Mesh, circle, join, length
 
 GRID = 256  # sub-sample positions per sample and axis
@@ -77,22 +77,12 @@ def render(
         reaches the pixel; the last adds white: highlights and background.
 
     Raises:
-        ValueError: an argument is out of range, or a mesh reaches behind the camera.
+        ValueError: a mesh reaches behind the camera.
     """
     scene = Scene() if scene is None else scene
     meshes = [meshes] if isinstance(meshes, Mesh) else list(meshes)
-    if not meshes or any(len(mesh.faces) == 0 for mesh in meshes):
-        raise ValueError("there must be at least one mesh, and each must have a face")
-    if len({mesh.paint.shape[1] for mesh in meshes}) > 1:
-        raise ValueError("meshes drawn together must have equally many paints")
     views = np.ascontiguousarray(views, dtype=np.float64)
-    if views.ndim != 3 or views.shape[1:] != (3, 3):
-        raise ValueError(f"views must be (n, 3, 3); got {views.shape}")
     which = np.array(np.broadcast_to(np.asarray(which, dtype=np.int64), (len(views),)))
-    if len(which) and not 0 <= which.min() <= which.max() < len(meshes):
-        raise ValueError(f"which must name one of {len(meshes)} meshes; got {which.min()}..{which.max()}")
-    if not 1 <= samples <= 8 or not 1 <= size <= 1024:
-        raise ValueError(f"samples must be in 1..8 and size in 1..1024; got {samples} and {size}")
     whole = join(meshes)
     reach = length(whole.vertices).max()
     if not reach < scene.distance * (1 - NEAREST):
@@ -102,9 +92,12 @@ def render(
         )
     arrays = (whole.vertices, whole.faces, whole.normals, whole.paint)
     vertices, faces, normals, paint = (np.ascontiguousarray(array) for array in arrays)
-    starts = _starts(mesh.vertices for mesh in meshes), _starts(mesh.faces for mesh in meshes)
+    # Where the rows of each mesh begin among those of all, and where the last end.
+    vertex_starts = np.cumsum([0, *(len(mesh.vertices) for mesh in meshes)])
+    face_starts = np.cumsum([0, *(len(mesh.faces) for mesh in meshes)])
     lens = _lens(scene, size * samples)
     out = np.empty((len(views), paint.shape[1] + 1, size, size), dtype=np.uint8)
+    starts = vertex_starts, face_starts
     _render_views(vertices, faces, normals, paint, *starts, which, views, lens, size, samples, scene.sharpness, out)
     return out
 
@@ -127,11 +120,6 @@ def compose(layers: UInt8Array, colours: ArrayLike, which: ArrayLike | None = No
     if len(out):
         _compose(layers, which.astype(np.int64), levels.astype(np.uint32), out)
     return out
-
-
-def _starts(parts: Iterable[Sized]) -> IntArray:
-    """Where each part begins among the rows of all, and where the last ends."""
-    return np.cumsum([0, *map(len, parts)])
 
 
 def _lens(scene: Scene, samples_across: int) -> FloatArray:
