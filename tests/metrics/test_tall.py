@@ -90,8 +90,7 @@ def test_memory_beside_tall_codes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inputs, "AT_ONCE", 2 * 4000)
     monkeypatch.setattr(bins, "CELLS", 2 * 4000)
     monkeypatch.setattr(sys.modules["unbraid.metrics.irs"], "NULL_ROWS", 200)
-    for few in ("FEW_CELLS", "FEW_SHUFFLED"):  # up to which some megabytes are taken, however few the rows
-        monkeypatch.setattr(information, few, 0)
+    monkeypatch.setattr(information, "FEW_SHUFFLED", 0)  # up to which some megabytes are taken, however few the rows
     found = {name: beside(name, 4000) for name in BESIDE}
     assert {name: each for name, each in found.items() if each > BESIDE[name]} == {}
 

@@ -10,7 +10,7 @@ from unbraid.base.threads import at_once
 from unbraid.base.types import ArrayLike, IntArray, Kind
 from unbraid.metrics._shared.inputs import as_levels, check_inputs
 from unbraid.metrics._shared.metric import DCI_CLAIMS, DCI_FORMULA, FEW_UNCHECKED_HALVES, Metric
-from unbraid.metrics._shared.sharing import of_codes, shared
+from unbraid.metrics._shared.sharing import shared
 from unbraid.metrics._shared.train_test_split import constant_rates
 from unbraid.metrics._shared.train_valid_test import TrainValidTest, train_valid_test
 from unbraid.metrics._solvers.boosting import Boosted, RankedCodes, boosted_classes, ranked_codes
@@ -109,7 +109,7 @@ def boosted_predicted(split: TrainValidTest, seed: int, booster: Booster) -> Pre
     )
 
 
-@of_codes
+@shared
 def _ranked(split: TrainValidTest) -> tuple[IntArray, RankedCodes]:
     """Which codes vary, and these as ranks."""
     codes = split.inputs.codes

@@ -11,7 +11,7 @@ from unbraid.base.types import ArrayLike, FloatArray, IntArray, Kind
 from unbraid.metrics._shared.factor_forest import factor_forest
 from unbraid.metrics._shared.inputs import check_inputs, note_on
 from unbraid.metrics._shared.metric import DCI_CLAIMS, DCI_FORMULA, FEW_UNCHECKED_HALVES, Metric
-from unbraid.metrics._shared.sharing import of_codes, shared
+from unbraid.metrics._shared.sharing import shared
 from unbraid.metrics._shared.train_test_split import constant_rates
 from unbraid.metrics._shared.train_valid_test import TrainValidTest, train_valid_test
 from unbraid.metrics._solvers.forest import Importance, SortedCodes, sorted_codes
@@ -103,7 +103,7 @@ def forest_predicted(split: TrainValidTest, seed: int, importance: Importance) -
     )
 
 
-@of_codes
+@shared
 def _sorted_codes(split: TrainValidTest) -> tuple[SortedCodes, IntArray]:
     """Sorted codes of the training rows and of the validation and test rows, and the latter rows."""
     codes, judged_rows = split.inputs.codes, np.concatenate([split.valid, split.test])

@@ -184,7 +184,7 @@ def lasso_of_parts(whole: Inputs, seed: int) -> Callable[[Part], tuple[FloatArra
     columns = np.hstack([standardised(whole.codes), standardised(whole.factors), np.ones((whole.n_samples, 1))])
 
     def of_part(part: Part) -> tuple[FloatArray, Callable[[], FloatArray]]:
-        *fitting, test_rows = split_rows(len(part.rows), FRACTIONS, seed, part.groups)
+        *fitting, test_rows = split_rows(len(part.rows), FRACTIONS, seed, part.inputs.groups)
         train, valid = (columns.take(part.rows[each], axis=0) for each in fitting)
         products = train.T @ train / len(train)
         mean = products[-1, :-1]

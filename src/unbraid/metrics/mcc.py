@@ -25,7 +25,6 @@ from unbraid.metrics._shared.regression import (
     notes_on_blocks,
     notes_on_parts,
 )
-from unbraid.metrics._shared.sharing import without_sharing
 from unbraid.metrics._shared.train_valid_test import train_valid_test
 
 NULL_DRAWS = 100
@@ -223,10 +222,8 @@ def _associations(inputs: Inputs, blocks: Blocks, rows: IntArray, correlation: C
 
 def associations(codes: FloatArray, columns: FloatArray, blocks: Blocks) -> FloatArray:
     """(n_codes, n_factors) correlations with single columns, and the root of R^2 of blocks, on the rows given."""
-    # Sums over samples by einsum: those of a matrix product would depend on the number of threads. Nobody else asks for
-    # these rows standardised, so that they are not kept.
-    own = without_sharing(standardised)(codes)
-    return by_shares(np.einsum("nd,nq->dq", own, in_shares(columns, blocks)) / len(codes), blocks)
+    # Sums over samples by einsum: those of a matrix product would depend on the number of threads.
+    return by_shares(np.einsum("nd,nq->dq", standardised(codes), in_shares(columns, blocks)) / len(codes), blocks)
 
 
 def in_shares(columns: FloatArray, blocks: Blocks) -> FloatArray:

@@ -198,7 +198,7 @@ def mig_exact_of_parts(
     variances = check_log_variances(log_variances, whole.stored.shape)
 
     def of_part(part: Part) -> Numbers:
-        inputs, levels = part.inputs, part.levels
+        inputs, levels = part.inputs, as_levels(part.inputs)
         entropies = factor_entropy(levels)
         own = variances.take(part.rows, axis=0)
         information, of_one = _information(inputs, own, levels.levels, levels.sizes, None, n_samples=1)

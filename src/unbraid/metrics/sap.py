@@ -1,6 +1,6 @@
 """Separated attribute predictability (SAP)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,27 +14,9 @@ from unbraid.base.types import ArrayLike, FloatArray, IntArray, Kind
 from unbraid.metrics._shared.alignment import gaps
 from unbraid.metrics._shared.chance import Noise, drawn
 from unbraid.metrics._shared.flags import single_code
-from unbraid.metrics._shared.inputs import (
-    Inputs,
-    NotDefined,
-    Part,
-    as_levels,
-    note_on,
-    of_block,
-    standardised,
-)
+from unbraid.metrics._shared.inputs import Inputs, NotDefined, as_levels, note_on, standardised
 from unbraid.metrics._shared.metric import PAIRS_AND_BIAS, Metric
-from unbraid.metrics._shared.resampling import Numbers
-from unbraid.metrics._shared.train_test_split import (
-    TRAIN_FRACTION,
-    Ascending,
-    TrainTestSplit,
-    ascending,
-    codes_in_order,
-    in_roles,
-    roles,
-    train_test_split,
-)
+from unbraid.metrics._shared.train_test_split import TRAIN_FRACTION, TrainTestSplit, in_order, train_test_split
 
 PENALTY = 0.01  # C of the linear SVM in disentanglement_lib
 NULL_DRAWS = 200
@@ -109,7 +91,7 @@ def sap(
         raise NotDefined(
             f"does not support weighted rows where an SVM predicts a factor, as it does factor {by_svm.index(True)}"
         )
-    worth = _worth(rows, by_svm, plain, lambda code: ascending(rows.rows.code(code)), np.arange(rows.rows.n_samples))
+    worth = _worth(rows, by_svm, plain)
     if plain:
         notes = ("accuracy of a linear SVM for every factor", *rows.notes)
     else:
@@ -157,54 +139,38 @@ def _squared_correlations(rows: TrainTestSplit, columns: IntArray) -> FloatArray
     factors = standardised(rows.inputs.factors, weights)[:, columns]
     parts = []
     for _, values in rows.inputs.column_blocks():
-        codes = of_block(standardised, rows.inputs, values)(values, weights)
+        codes = standardised(values, weights)
         if weights is not None:
             codes = codes * (weights / weights.mean())[:, None]
         parts.append(np.einsum("nd,nk->dk", codes, factors) / len(codes))
     return np.clip(np.concatenate(parts) ** 2, 0.0, 1.0)
 
 
-def sap_of_parts(whole: Inputs, seed: int) -> Callable[[Part], Numbers]:
-    """What `sap` says of parts of the rows, whose codes come in the order that they have among all rows."""
-    by_svm = [kind == "categorical" for kind in whole.kinds]
-    ordered = list(zip(*codes_in_order(whole), strict=True)) if any(by_svm) else []
+def _worth(rows: TrainTestSplit, by_svm: Sequence[bool], plain: bool) -> FloatArray:
+    """(n_codes, n_factors) squared correlation of each code alone or, of the factors `by_svm`, accuracy.
 
-    def of_part(part: Part) -> Numbers:
-        codes, factors = part.inputs.stored, part.inputs.factors
-        rows = train_test_split(codes, factors, whole.kinds, seed, groups=part.inputs.groups)
-        per_factor = gaps(_worth(rows, by_svm, False, ordered.__getitem__, part.rows))
-        return Numbers({"score": float(per_factor.mean())}, per_factor)
-
-    return of_part
-
-
-def _worth(
-    rows: TrainTestSplit, by_svm: Sequence[bool], plain: bool, code_in_order: Ascending, numbers: IntArray
-) -> FloatArray:
-    """(n_codes, n_factors) squared correlation or accuracy of each code alone.
-
-    Args:
-        rows: to train and to test on.
-        by_svm: the factors of which accuracies count.
-        plain: these of codes as they are, dead ones as well, and not above chance.
-        code_in_order: of the number of a code its values in ascending order, and the rows that have them.
-        numbers: (n_rows,) how `code_in_order` numbers the rows.
+    With `plain` accuracies are of codes as they are, dead ones as well, and not above chance.
     """
     worth = np.zeros((rows.inputs.n_codes, rows.inputs.n_factors))
     lines, labels = np.flatnonzero(~np.array(by_svm)), np.flatnonzero(by_svm).tolist()
     if len(lines):
         worth[:, lines] = _squared_correlations(rows, lines)
     for code in range(rows.inputs.n_codes if labels else 0):
-        values, order = code_in_order(code)
+        values = rows.rows.code(code)
+        train, test = in_order(values, rows.train), values[rows.test]
         for factor in labels:
-            marks, size = roles(rows, factor, numbers, len(order)), rows.sizes[factor]
-            worth[code, factor] = _svm_worth(values, order, marks, size, plain)
+            levels, size = rows.levels.levels[:, factor], rows.sizes[factor]
+            worth[code, factor] = _svm_worth(values[train], levels[train], test, levels[rows.test], size, plain)
     return worth
 
 
-def _svm_worth(ascending: FloatArray, order: IntArray, marks: IntArray, size: int, plain: bool) -> float:
-    """Balanced accuracy above chance, on test rows, of a linear SVM on a standardised code; or as it is, accuracy."""
-    train, train_levels, test, test_levels = in_roles(ascending, order, marks, size)
+def _svm_worth(
+    train: FloatArray, train_levels: IntArray, test: FloatArray, test_levels: IntArray, size: int, plain: bool
+) -> float:
+    """Balanced accuracy above chance, on test rows, of a linear SVM on a standardised code; or as it is, accuracy.
+
+    Values to train on ascend.
+    """
     if plain:
         margins = svm_margins(train, train_levels, size, test)
         return float((margins.argmax(axis=1) == test_levels).mean())
@@ -368,7 +334,6 @@ METRIC = Metric(
     version=2,
     stochastic=True,
     interval=PAIRS_AND_BIAS,
-    of_parts=sap_of_parts,
     cites=("kumar2018variational", "mahon2023correcting"),
     formula=(
         r"\mathrm{SAP} = \frac{1}{K} \sum_{k=1}^{K} \left( S_{j_k k} - \max_{j \ne j_k} S_{jk} \right), \qquad "

@@ -20,10 +20,8 @@ from unbraid.metrics._shared.train_test_split import (
     TRAIN_FRACTION,
     TrainTestSplit,
     adjusted,
-    ascending,
     guessing,
-    in_roles,
-    roles,
+    in_order,
     train_test_split,
 )
 
@@ -118,15 +116,15 @@ def _accuracies(
 ) -> tuple[FloatArray, FloatArray]:
     """(n_factors,) each: accuracy on the test rows by each factor's own code, and chance."""
     chance = guessing(rows).copy()
-    accuracy, numbers = chance.copy(), np.arange(rows.rows.n_samples)
+    accuracy, levels = chance.copy(), rows.levels.levels
     for factor in np.flatnonzero(alignment >= 0).tolist():
-        values, order = ascending(_rounded(rows.rows.code(alignment[factor])))
-        size = rows.sizes[factor]
-        known, classes, test, true = in_roles(values, order, roles(rows, factor, numbers, len(order)), size)
+        values = _rounded(rows.rows.code(alignment[factor]))
+        train, true = in_order(values, rows.train), levels[rows.test, factor]
+        known, classes, test = values[train], levels[train, factor], values[rows.test]
         # Where equal values or counts leave a choice, the code and its mirror image choose otherwise: both count half.
-        mirrored = -known[::-1], classes[::-1].copy(), -test[::-1], true[::-1].copy()
-        sides = ((known, classes, test, true), mirrored)
-        accuracy[factor], by_luck = np.mean([_judge(*side, size, bins, min_bin_size) for side in sides], axis=0)
+        sides = (known, classes, test), (-known[::-1], classes[::-1].copy(), -test)
+        judged = [_judge(*side, true, rows.sizes[factor], bins, min_bin_size) for side in sides]
+        accuracy[factor], by_luck = np.mean(judged, axis=0)
         chance[factor] = max(chance[factor], by_luck)
     return accuracy, chance
 
@@ -136,7 +134,7 @@ def _hits(
 ) -> tuple[int, float]:
     """How many test rows get their class, once with values a hair lower and once a hair higher; and how often by luck.
 
-    Cuts and values ascend. Luck is the accuracy of the training rows' answers, shuffled.
+    Cuts ascend. Luck is the accuracy of the training rows' answers, shuffled.
     """
     answered = np.bincount(owner, counts.sum(axis=1), minlength=counts.shape[1])
     lower, higher = np.searchsorted(cuts, values - rounding), np.searchsorted(cuts, values + rounding)
@@ -166,9 +164,11 @@ def single_code_predictions(rows: TrainTestSplit) -> IntArray:
         if code < 0:
             predicted[:, factor] = np.bincount(rows.levels.levels[rows.train, factor]).argmax()
             continue
-        values, levels = _rounded(rows.rows.code(code)), rows.levels.levels[rows.train, factor]
-        known, order = ascending(values[rows.train])
-        cuts, owner, _ = _intervals(known, levels[order], rows.sizes[factor], "classes", None)
+        values = _rounded(rows.rows.code(code))
+        train = in_order(values, rows.train)
+        cuts, owner, _ = _intervals(
+            values[train], rows.levels.levels[train, factor], rows.sizes[factor], "classes", None
+        )
         predicted[:, factor] = owner[np.searchsorted(cuts, values[rows.test])]
     return predicted
 
@@ -182,10 +182,10 @@ def _rounded(values: FloatArray) -> FloatArray:
 def _judge(
     values: FloatArray, classes: IntArray, test: FloatArray, true: IntArray, size: int, bins: str, least: int | None
 ) -> tuple[float, float]:
-    """Accuracy on the test rows, and what the same answers would hit by luck; values of either rows ascend."""
+    """Accuracy on the test rows, and what the same answers would hit by luck; training values ascend."""
     cuts, owner, counts = _intervals(values, classes, size, bins, least)
     # A test value on a cut, which lies midway between training values, goes half to either side.
-    rounding = ROUNDING * max(-values[0], values[-1], -test[0], test[-1])
+    rounding = ROUNDING * max(-values[0], values[-1], -test.min(), test.max())
     hits, by_luck = _hits(cuts, owner, counts, test, true, rounding)
     return hits / (2 * len(test)), by_luck
 

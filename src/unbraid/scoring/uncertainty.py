@@ -2,9 +2,8 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import closing, nullcontext
+from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import cache
 from threading import Event
 from typing import TypeAlias
 
@@ -16,9 +15,9 @@ from unbraid.data import Representation
 from unbraid.files.score_file import storable
 from unbraid.metrics import Metric, NotDefined
 from unbraid.metrics._shared.compiled import interruptible
-from unbraid.metrics._shared.inputs import Inputs, OfParts, Part, levels_by_value
+from unbraid.metrics._shared.inputs import Inputs, OfParts, Part, levels_by_value, part_of
 from unbraid.metrics._shared.resampling import Numbers, Resampling, draw_part
-from unbraid.metrics._shared.sharing import Store, notes_unread, same_codes, sharing
+from unbraid.metrics._shared.sharing import Store, sharing
 from unbraid.scoring.baselines import Baseline
 from unbraid.scoring.card import Scored
 from unbraid.scoring.card_memory import scores_at_a_time
@@ -121,16 +120,15 @@ def with_nulls(
         middle = shuffle.unmoved(representation)
         gap = gap_of_rows(settings.held_out, n_samples, shuffle.labels(groups, n_samples, settings.seed, 0))
         held_against |= collect(again(middle, on_rows, gap, settings.telling("middle half of the rows", 0, 1)))
-    with same_codes() if shuffle.moved == "rows" else nullcontext():
-        rows = {name: scored[name].metric for name in together}
-        for name, outcome in _of_shuffles(representation, rows, shuffle, settings, most).items():
-            if isinstance(outcome, Exception):
-                missing[name] = settings.failure(name, outcome).reason
-            else:
-                held_against[name], *moved = outcome
-                draws[name], of_factors[name] = [each for each, _ in moved], [each for _, each in moved]
-        score_shuffles([(representation, shuffle, builtin, settings.held_out), *objects], most)
-        score_shuffles([(representation, shuffle, own, settings.held_out)], 1)
+    rows = {name: scored[name].metric for name in together}
+    for name, outcome in _of_shuffles(representation, rows, shuffle, settings, most).items():
+        if isinstance(outcome, Exception):
+            missing[name] = settings.failure(name, outcome).reason
+        else:
+            held_against[name], *moved = outcome
+            draws[name], of_factors[name] = [each for each, _ in moved], [each for _, each in moved]
+    score_shuffles([(representation, shuffle, builtin, settings.held_out), *objects], most)
+    score_shuffles([(representation, shuffle, own, settings.held_out)], 1)
     nulls: dict[str, Null] = {}
     for name, each in draws.items():
         if name not in missing:
@@ -380,7 +378,7 @@ def part_scorer(
             for name, metric in chosen.items()
             if metric.of_parts is not None and representation.weights is None
         }
-    levels = cache(lambda: levels_by_value(whole))
+    levels = levels_by_value(whole)
     parameters = {name for metric in chosen.values() for name in inspect.signature(metric.function).parameters}
     by_row = [
         name for name, value in context.items() if isinstance(value, np.ndarray) and name in parameters - {"groups"}
@@ -388,13 +386,14 @@ def part_scorer(
 
     def scored(rows: IntArray, names: Iterable[str]) -> dict[str, Numbers | Exception]:
         store: Store = {}
-        part = Part(whole, levels, rows)
+        with sharing(store):
+            part = part_of(whole, levels, rows)
         its_own = context | {name: context[name][rows] for name in by_row}
-        its_own |= {} if part.groups is None else {"groups": part.groups}
+        its_own |= {} if part.inputs.groups is None else {"groups": part.inputs.groups}
         results: dict[str, Numbers | Exception] = {}
         for name in names:
             try:
-                with notes_unread(), sharing(store):
+                with sharing(store):
                     results[name] = quick[name](part) if name in quick else _numbers(name, part.inputs, its_own, store)
             except Exception as error:
                 results[name] = error

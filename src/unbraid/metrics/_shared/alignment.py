@@ -71,7 +71,7 @@ def content_keys(
         values = table[np.ix_(some_rows, some)].astype(np.float64)
         for place in np.flatnonzero(np.isin(some, classes)):
             values[:, place] = as_seen(but_for_rounding(values[:, place], BITS))[1]
-        own = but_for_rounding(without_sharing(standardised)(places(values) if ranked else values), BITS)
+        own = but_for_rounding(standardised(places(values) if ranked else values), BITS)
         leading = np.take_along_axis(own, (own != 0.0).argmax(axis=0)[None], axis=0)
         return [tuple(column) for column in (own * np.sign(leading) + 0.0).T.tolist()]
 

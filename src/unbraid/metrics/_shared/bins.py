@@ -33,7 +33,6 @@ def bin_codes(values: FloatArray, bins: int, binning: Binning, weights: FloatArr
     return bin_equal_width(values, bins, weights) if binning == "width" else bin_equal_mass(values, bins, weights)
 
 
-@shared
 def bin_equal_width(values: FloatArray, bins: int = 20, weights: FloatArray | None = None) -> IntArray:
     """(n_samples, n_columns) bin of each value, 0, 1, ...
 
@@ -51,7 +50,6 @@ def _rows(values: FloatArray, weights: FloatArray | None) -> int:
     return len(values) if weights is None else int(weights.sum())
 
 
-@shared
 def bin_equal_mass(values: FloatArray, bins: int = 20, weights: FloatArray | None = None) -> IntArray:
     """(n_samples, n_columns) bin of each value such that bins hold about as many rows each; equals are never parted.
 

@@ -7,14 +7,13 @@ from unbraid.metrics._shared.bins import Binning
 from unbraid.metrics._shared.chance import unreadable
 from unbraid.metrics._shared.information import factor_entropy, mutual_information, rows_in_bins
 from unbraid.metrics._shared.inputs import Inputs, Levels, as_levels
-from unbraid.metrics._shared.sharing import optional_notes, shared
+from unbraid.metrics._shared.sharing import shared
 
 CROWDED = 0.9  # share of the rows in one bin from which on the others hardly count
 NAMED = 5  # codes in one note
 DEPENDENT = 0.05  # share of a factor's entropy that another tells, beyond what luck does
 
 
-@optional_notes
 @shared
 def notes_on_bins(inputs: Inputs, bins: int, binning: Binning) -> tuple[str, ...]:
     """Rows too few for the tables of bins and levels, and codes that lie nearly all in one of their bins."""
@@ -53,7 +52,6 @@ def single_factor(inputs: Inputs, so: str) -> tuple[str, ...]:
     return (f"one factor: {so}",) if inputs.n_factors == 1 else ()
 
 
-@optional_notes
 @shared
 def notes_on_dependence(levels: Levels) -> tuple[str, ...]:
     """Factors that tell of each other, so that not even they themselves, as codes, would score best.

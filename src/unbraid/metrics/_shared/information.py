@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import lru_cache
 from typing import NamedTuple
 
 import numba
@@ -12,10 +11,9 @@ from unbraid.base.arguments import check_bins
 from unbraid.base.threads import map_ordered
 from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics._shared.bins import Binning, bin_codes, bin_equal_width
-from unbraid.metrics._shared.inputs import CONTINUOUS_BINS, Inputs, Levels, as_levels, of_block, opened
-from unbraid.metrics._shared.sharing import shared
+from unbraid.metrics._shared.inputs import CONTINUOUS_BINS, Inputs, Levels, as_levels, opened
+from unbraid.metrics._shared.sharing import shared, without_sharing
 
-FEW_CELLS = 2_000_000  # rows or cells of tables, over all codes and factors, up to which nothing need be compiled
 FEW_SHUFFLED = 5_000_000  # bins, over all codes and draws, up to which they are shuffled
 ROUNDING = 1e-13  # nats: sums of logarithms leave less where there is no information at all
 
@@ -28,9 +26,10 @@ def binned_information(inputs: Inputs, bins: int = 20, binning: Binning = "width
 
 
 def bins_of_codes(inputs: Inputs, bins: int, binning: Binning) -> Iterator[tuple[slice, IntArray]]:
-    """Which codes, and the bins of their values: as `Inputs.column_blocks`, and kept for others only if all come."""
+    """Which codes, and the bins of their values: as `Inputs.column_blocks`, and shared only where all come at once."""
     for columns, values in inputs.column_blocks():
-        yield columns, of_block(bin_codes, inputs, values)(values, bins, binning, inputs.weights)
+        step = bin_codes if values.shape[1] == inputs.n_codes else without_sharing(bin_codes)
+        yield columns, step(values, bins, binning, inputs.weights)
 
 
 @shared
@@ -84,43 +83,13 @@ def code_entropy(inputs: Inputs, bins: int = 20, binning: Binning = "width") -> 
 
 def mutual_information(binned: IntArray, levels: Levels) -> FloatArray:
     """(n_codes, n_factors) I(code; factor) from integer bins (n_samples, n_codes) and factor levels."""
-    n_bins = int(binned.max()) + 1
-    cells = max(len(binned), n_bins * max(levels.sizes, default=0)) * binned.shape[1]
-    of_factors = _by_tables if cells * len(levels.sizes) <= FEW_CELLS else _compiled
-    information = of_factors(binned, levels, n_bins)
-    return np.where(information > ROUNDING, information, 0.0)
-
-
-def _by_tables(binned: IntArray, levels: Levels, n_bins: int) -> FloatArray:
-    """As `_compiled` but for rounding, which is as fast where rows and cells are few, and need not be compiled."""
-    (n_samples, n_codes), weights = binned.shape, levels.weights
-    n_rows = n_samples if weights is None else weights.sum()
-    repeated = None if weights is None else np.tile(weights, n_codes)
-    by_code = (binned + n_bins * np.arange(n_codes)).T
-    information = np.empty((n_codes, len(levels.sizes)))
-    for factor, size in enumerate(levels.sizes):
-        cells = (by_code * size + levels.levels[:, factor]).ravel()
-        table = np.bincount(cells, repeated, minlength=n_codes * n_bins * size).reshape(n_codes, n_bins, size)
-        joint = _n_log_n(table).reshape(n_codes, -1).sum(axis=1)
-        margins = _n_log_n(table.sum(axis=2)).sum(axis=1) + _n_log_n(table.sum(axis=1)).sum(axis=1)
-        information[:, factor] = np.log(n_rows) + (joint - margins) / n_rows
-    return information
-
-
-def _n_log_n(counts: FloatArray | IntArray) -> FloatArray:
-    return np.asarray(counts * np.log(np.where(counts > 0, counts, 1.0)), dtype=float)
-
-
-def _compiled(binned: IntArray, levels: Levels, n_bins: int) -> FloatArray:
-    by_code = np.ascontiguousarray(binned.T, dtype=np.int32)
+    n_bins, by_code = int(binned.max()) + 1, np.ascontiguousarray(binned.T, dtype=np.int32)
     information = np.empty((len(by_code), len(levels.sizes)))
-    weights = np.ones(1) if levels.weights is None else levels.weights
-    terms = _terms(len(binned) if levels.weights is None else 0)
-    commonest, rows, edges = _elsewhere(by_code, n_bins) if levels.weights is None else _nowhere(len(by_code))
+    weights = np.ones(len(binned)) if levels.weights is None else levels.weights
     for factor, size in enumerate(levels.sizes):
         column = np.ascontiguousarray(levels.levels[:, factor])
-        information[:, factor] = _information(by_code, column, weights, n_bins, size, commonest, rows, edges, terms)
-    return information
+        information[:, factor] = _information(by_code, column, weights, n_bins, size)
+    return np.where(information > ROUNDING, information, 0.0)
 
 
 @shared
@@ -175,93 +144,36 @@ def _entropy_of(probabilities: FloatArray) -> FloatArray:
     return -(probabilities * logs).sum(axis=-1)
 
 
-@lru_cache(maxsize=4)
-def _terms(n_samples: int) -> FloatArray:
-    """(n_samples + 1,) n log n of each count that a cell may have, to be read alone."""
-    terms = _n_log_n(np.arange(n_samples + 1))
-    terms.flags.writeable = False
-    return terms
-
-
-def _elsewhere(by_code: IntArray, n_bins: int) -> tuple[IntArray, IntArray, IntArray]:
-    """Of each code the bin that most rows are in, or -1; the other rows, code by code; and where each code begins."""
-    commonest, rows, edges = _nowhere(len(by_code))
-    other_rows = [rows]
-    for code, column in enumerate(by_code):
-        counts = np.bincount(column, minlength=n_bins)
-        edges[code + 1] = edges[code]
-        if 2 * counts.max() > len(column):
-            commonest[code] = counts.argmax()
-            other_rows.append(np.flatnonzero(column != commonest[code]).astype(np.int32))
-            edges[code + 1] += len(other_rows[-1])
-    return commonest, np.concatenate(other_rows), edges
-
-
-def _nowhere(n_codes: int) -> tuple[IntArray, IntArray, IntArray]:
-    """What `_elsewhere` gives where all rows are looked at: what is left of a sum of weights is rounding."""
-    return np.full(n_codes, -1), np.empty(0, dtype=np.int32), np.zeros(n_codes + 1, dtype=np.int64)
-
-
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _information(
-    by_code: IntArray,
-    levels: IntArray,
-    weights: FloatArray,
-    n_bins: int,
-    n_levels: int,
-    commonest: IntArray,
-    rows: IntArray,
-    edges: IntArray,
-    terms: FloatArray,
-) -> FloatArray:
+def _information(by_code: IntArray, levels: IntArray, weights: FloatArray, n_bins: int, n_levels: int) -> FloatArray:
     """(n_codes,) log N + (sum of n log n over cells - over bins - over levels) / N; below 0 by rounding."""
     n_codes, n_samples = by_code.shape
-    information, unweighted = np.empty(n_codes), len(weights) == 1
-    n_rows = float(n_samples)
-    if not unweighted:
-        n_rows = 0.0
-        for row in range(n_samples):
-            n_rows += weights[row]
-    table, whole, of_levels = np.empty((n_bins, n_levels)), np.empty(n_levels), np.empty(n_levels)
-    for level in range(n_levels):
-        whole[level] = 0.0
+    information, table, of_levels = np.empty(n_codes), np.empty((n_bins, n_levels)), np.empty(n_levels)
+    n_rows = 0.0
     for row in range(n_samples):
-        whole[np.uint64(levels[row])] += 1.0
-    # One code at a time, so that its table of counts stays in the cache; of sparse codes the few rows alone that differ
-    # from the most, which are what is left of each level. Indices have no sign: of others numba asks each time whether
-    # they count from the end, which takes twice as long.
+        n_rows += weights[row]
+    # One code at a time, so that its table stays in the cache. Indices have no sign: of others numba asks each time
+    # whether they count from the end, which takes twice as long.
     for code in range(n_codes):
-        most = commonest[code]
-        for place in range(n_bins):
-            for level in range(n_levels):
-                table[place, level] = whole[level] if place == most else 0.0
-        if not unweighted:
-            for row in range(n_samples):
-                table[np.uint64(by_code[code, row]), np.uint64(levels[row])] += weights[row]
-        elif most < 0:
-            for row in range(n_samples):
-                table[np.uint64(by_code[code, row]), np.uint64(levels[row])] += 1.0
-        else:
-            for place in range(edges[code], edges[code + 1]):
-                row = rows[np.uint64(place)]
-                table[by_code[code, row], levels[row]] += 1.0
-                table[most, levels[row]] -= 1.0
-        total = 0.0
         for level in range(n_levels):
             of_levels[level] = 0.0
+            for place in range(n_bins):
+                table[place, level] = 0.0
+        for row in range(n_samples):
+            table[np.uint64(by_code[code, row]), np.uint64(levels[row])] += weights[row]
+        total = 0.0
         for place in range(n_bins):
             of_bin = 0.0
             for level in range(n_levels):
                 count = table[place, level]
                 if count:
-                    total += terms[int(count)] if unweighted else count * np.log(count)
+                    total += count * np.log(count)
                     of_bin += count
                     of_levels[level] += count
             if of_bin:
-                total -= terms[int(of_bin)] if unweighted else of_bin * np.log(of_bin)
+                total -= of_bin * np.log(of_bin)
         for level in range(n_levels):
-            count = of_levels[level]
-            if count:
-                total -= terms[int(count)] if unweighted else count * np.log(count)
+            if of_levels[level]:
+                total -= of_levels[level] * np.log(of_levels[level])
         information[code] = np.log(n_rows) + total / n_rows
     return information

@@ -4,28 +4,25 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-import numba
 import numpy as np
 
 from unbraid.base.arguments import check_entries, check_same_rows, check_whole
 from unbraid.base.arrays import CELLS, ROWS, as_array, check_weights, column_names, row_slices
 from unbraid.base.errors import UnbraidError
-from unbraid.base.suggest import one_line, suggestion
+from unbraid.base.suggest import suggestion
 from unbraid.base.types import KIND_WORDS, KINDS, ArrayLike, FloatArray, IntArray, Kind
 from unbraid.data.guessing import guess_kind, ranks_of, refuse_many_levels
 from unbraid.data.labels import TURN, check_groups
 from unbraid.data.row_index import refuse_other_order
 from unbraid.metrics._shared.bins import bin_equal_width
 from unbraid.metrics._shared.resampling import Numbers, permutation
-from unbraid.metrics._shared.sharing import P, R, of_codes, put_cached, shared, without_sharing
+from unbraid.metrics._shared.sharing import put_cached, shared
 
 CONTINUOUS_BINS = 20
-FEW = 64  # rows that seldom hide that a factor varies
 AT_ONCE = CELLS  # numbers of codes that are made float64 at a time, where a metric reads them by columns
 CELL = 8  # bytes of a float64
-LONGEST = 60  # letters of a cell that is no number
 LARGEST, NARROWEST = 1e100, 1e-100  # of values, and of the range of a column: their squares are floats
 ON_EDGE = 1e-5  # of a bin of angles, up to which below its edge a value counts as on it: float32 and arctan2 round
 
@@ -46,11 +43,6 @@ class Inputs:
     def codes(self) -> FloatArray:
         """(n_samples, n_codes) float64: all at once, for metrics that cannot do with `column_blocks`."""
         return self.stored.astype(np.float64, copy=False)
-
-    @property
-    def of_codes(self) -> tuple[FloatArray | IntArray]:
-        """All that steps read that are `of_codes`."""
-        return (self.stored,)
 
     def column_blocks(self) -> Iterator[tuple[slice, FloatArray]]:
         """Which codes, and these as float64; `codes` themselves where they are few."""
@@ -223,17 +215,6 @@ def all_finite(matrix: FloatArray | IntArray) -> bool:
     return all(np.isfinite(matrix[rows]).all() for rows in row_slices(matrix))
 
 
-def _of_objects(matrix: Any, name: str) -> str:
-    """What to do about an array of Python's objects: which is no number, or that all are."""
-    if matrix.dtype.kind != "O":
-        return ""
-    for place, each in np.ndenumerate(matrix):
-        if isinstance(each, bool | np.bool_) or not isinstance(each, int | float | np.integer | np.floating):
-            cell = ", ".join(f"{axis} {at}" for axis, at in zip(("row", "column"), place, strict=False))
-            return f": {cell} is {one_line(repr(each), LONGEST)}"
-    return f". All are numbers: {name}.astype(float)"
-
-
 def real_matrix(values: ArrayLike, name: str, columns: str) -> FloatArray | IntArray:
     """`finite_matrix` that lets NaN and infinity pass."""
     matrix = as_array(values)
@@ -241,15 +222,9 @@ def real_matrix(values: ArrayLike, name: str, columns: str) -> FloatArray | IntA
         frame: Any = values
         not_numeric = [each for each in column_names(frame) if as_array(frame[each]).dtype.kind not in "biuf"]
         of = f" in column {not_numeric[0]!r}" if not_numeric else ""
-        rows = matrix.ndim == 1 and np.ndim(next(iter(matrix), 0)) == 1  # a column of a frame that holds arrays
-        how = f". One array of all rows: numpy.stack({name})" if rows else _of_objects(matrix, name)
-        raise ValueError(f"{name} must be real numbers; got dtype {matrix.dtype}{of}{how}")
+        raise ValueError(f"{name} must be real numbers; got dtype {matrix.dtype}{of}")
     if matrix.ndim != 2:
-        how = ""
-        if matrix.ndim == 1:
-            how = f". One column: {name}.reshape(-1, 1)"
-        elif matrix.ndim == 3 and isinstance(values, list):
-            how = f". One array of all batches: numpy.concatenate({name})"
+        how = f". One column: {name}.reshape(-1, 1)" if matrix.ndim == 1 else ""
         raise ValueError(f"{name} must be a matrix (n_samples, {columns}); got shape {matrix.shape}{how}")
     if matrix.shape[1] == 0:
         raise ValueError(f"{name} has no columns; got shape {matrix.shape}")
@@ -365,11 +340,6 @@ def known_as_checked(inputs: Inputs) -> None:
     put_cached(inputs, _converted, inputs.stored, inputs.factors, inputs.kinds)
 
 
-def of_block(step: Callable[P, R], inputs: Inputs, values: FloatArray) -> Callable[P, R]:
-    """A `@shared` step for what `column_blocks` gives: its result is kept where these are all codes."""
-    return step if values.shape[1] == inputs.n_codes else without_sharing(step)
-
-
 def column_slices(n_samples: int, n_columns: int) -> list[slice]:
     """Columns of a matrix in parts that may be copied at will.
 
@@ -387,51 +357,36 @@ def rows_of(matrix: FloatArray | IntArray, rows: IntArray) -> FloatArray:
     return selected
 
 
-class Part:
-    """Different rows of a sample, in the order of `draw_part`, as metrics take them.
+class Part(NamedTuple):
+    """Different rows of a sample, in the order of `draw_part`, as metrics take them."""
 
-    `inputs` are made where they are asked for, and within `sharing` neither checked nor numbered again. Their levels
-    are those of the sample, where they follow from each value alone (`levels_by_value`).
+    rows: IntArray
+    inputs: Inputs
+
+
+def part_of(whole: Inputs, levels: Levels | None, rows: IntArray) -> Part:
+    """These rows, which within `sharing` are neither checked nor, where all `levels` are among them, numbered again.
+
+    Args:
+        whole: the sample.
+        levels: `levels_by_value` of it.
+        rows: of the part.
 
     Raises:
         ValueError: a factor is constant there.
     """
-
-    def __init__(self, whole: Inputs, levels: Callable[[], Levels | None], rows: IntArray) -> None:
-        self.rows, self._whole, self._levels = rows, whole, levels
-        few = whole.factors[rows[:FEW]]
-        if (few == few[0]).all(axis=0).any():
-            _refuse_constant(whole.factors[rows])
-
-    @cached_property
-    def inputs(self) -> Inputs:
-        whole = self._whole
-        part = Inputs(
-            whole.stored.take(self.rows, axis=0), whole.factors.take(self.rows, axis=0), whole.kinds, groups=self.groups
-        )  # fmt: skip
-        known_as_checked(part)
-        if self._known is not None:
-            put_cached(self._known, as_levels, part)
-        return part
-
-    @cached_property
-    def groups(self) -> IntArray | None:
-        """Groups of these rows, numbered as they come."""
-        if self._whole.groups is None:
-            return None
-        _, first, number = np.unique(self._whole.groups[self.rows], return_index=True, return_inverse=True)
-        return np.argsort(np.argsort(first))[number]
-
-    @cached_property
-    def levels(self) -> Levels:
-        """`as_levels` of the inputs, which need not be made for it where those of the sample will do."""
-        return as_levels(self.inputs) if self._known is None else self._known
-
-    @cached_property
-    def _known(self) -> Levels | None:
-        whole = self._levels()
-        levels = None if whole is None else _levels_of_part(whole, self.rows)
-        return levels if levels is not None and max(levels.sizes) < len(self.rows) else None
+    groups = None
+    if whole.groups is not None:  # numbered as they come
+        _, first, number = np.unique(whole.groups[rows], return_index=True, return_inverse=True)
+        groups = np.argsort(np.argsort(first))[number]
+    inputs = Inputs(whole.stored.take(rows, axis=0), whole.factors.take(rows, axis=0), whole.kinds, groups=groups)
+    _refuse_constant(inputs.factors)
+    known_as_checked(inputs)
+    if levels is not None and max(levels.sizes) < len(rows):
+        own = levels.levels.take(rows, axis=0)
+        if all(np.bincount(column, minlength=size).all() for column, size in zip(own.T, levels.sizes, strict=True)):
+            put_cached(Levels(own, levels.sizes, levels.notes), as_levels, inputs)
+    return Part(rows, inputs)
 
 
 # Of all rows, the seed and those of the metric's arguments that it names: what a metric says of parts of the rows.
@@ -451,31 +406,6 @@ def levels_by_value(inputs: Inputs) -> Levels | None:
         return None
 
 
-def _levels_of_part(whole: Levels, rows: IntArray) -> Levels:
-    levels, sizes = _renumbered(whole.levels, rows, np.array(whole.sizes))
-    return Levels(levels.T, tuple(sizes.tolist()), whole.notes)  # each factor's levels side by side
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _renumbered(levels: IntArray, rows: IntArray, sizes: IntArray) -> tuple[IntArray, IntArray]:
-    """(n_factors, n_rows) levels of some rows, numbered without those that none of them has; and how many are left."""
-    renumbered, left = np.empty((len(sizes), len(rows)), dtype=np.int64), np.zeros_like(sizes)
-    for factor in range(len(sizes)):
-        number = np.full(sizes[factor], -1)
-        for place in range(len(rows)):
-            level = levels[np.uint64(rows[place]), factor]
-            renumbered[factor, place], number[np.uint64(level)] = level, 0
-        for level in range(sizes[factor]):
-            if number[level] == 0:
-                number[level] = left[factor]
-                left[factor] += 1
-        if left[factor] < sizes[factor]:
-            for place in range(len(rows)):
-                renumbered[factor, place] = number[renumbered[factor, place]]
-    return renumbered, left
-
-
-@shared
 def standardised(matrix: FloatArray, weights: FloatArray | None = None) -> FloatArray:
     """Each column less its mean, over its standard deviation; a constant column becomes 0."""
     mean, deviation = _moments(matrix, weights)
@@ -505,7 +435,6 @@ def mean_and_scale(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     return mean, np.where(deviation > 1e-12 * np.maximum(values.max(axis=0), -values.min(axis=0)), deviation, np.inf)
 
 
-@of_codes
 def split_rows(
     n_samples: int, fractions: tuple[float, ...], seed: int, groups: IntArray | None = None
 ) -> tuple[IntArray, ...]:

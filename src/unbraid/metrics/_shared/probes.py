@@ -25,7 +25,7 @@ import numpy as np
 
 from unbraid.base.threads import at_once
 from unbraid.base.types import FloatArray, IntArray
-from unbraid.metrics._shared.sharing import of_codes, shared
+from unbraid.metrics._shared.sharing import shared
 from unbraid.metrics._shared.train_test_split import (
     TrainTestSplit,
     class_shares,
@@ -185,7 +185,7 @@ def _probabilities(inputs: FloatArray, size: int, parameters: FloatArray) -> Flo
     return softmax(logits).astype(np.float64)  # in single precision, which takes a third of the time
 
 
-@of_codes
+@shared
 def padded_inputs(split: TrainTestSplit) -> FloatArray:
     """(n_rows, width) standardised codes, a column of ones for the bias, and zeros up to a multiple of 4."""
     codes = standardised_codes(split)

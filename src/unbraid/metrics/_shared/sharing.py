@@ -10,7 +10,6 @@ from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from functools import wraps
 from inspect import unwrap
-from threading import Lock
 from typing import Any, ParamSpec, TypeVar
 
 from unbraid.base.threads import within
@@ -20,8 +19,6 @@ R = TypeVar("R")
 
 Store = dict[Hashable, tuple[Any, Any]]
 _scope: ContextVar[Store | None] = ContextVar("unbraid_shared_work", default=None)
-_codes: ContextVar[Store | None] = ContextVar("unbraid_work_on_codes", default=None)
-_unread: ContextVar[bool] = ContextVar("unbraid_unread_notes", default=False)
 
 
 def sharing(store: Store | None = None) -> AbstractContextManager[None]:
@@ -32,20 +29,12 @@ def sharing(store: Store | None = None) -> AbstractContextManager[None]:
     return within(_scope, {} if store is None else store)
 
 
-def same_codes() -> AbstractContextManager[None]:
-    """Within the block keep what is `of_codes` from one `sharing` to the next, in which other factors are beside them.
-
-    Arrays count as the same by identity: whoever makes the same codes anew each time keeps all of them.
-    """
-    return within(_codes, {})
-
-
 def without_sharing(function: Callable[P, R]) -> Callable[P, R]:
     """The function with nothing shared within it, as for a user's, which may change its arrays between two calls."""
 
     @wraps(function)
     def unshared(*args: P.args, **kwargs: P.kwargs) -> R:
-        with within(_scope, None), within(_codes, None):
+        with within(_scope, None):
             return function(*args, **kwargs)
 
     return unshared
@@ -68,44 +57,11 @@ def shared(function: Callable[P, R]) -> Callable[P, R]:
     return once
 
 
-def of_codes(function: Callable[P, R]) -> Callable[P, R]:
-    """As `shared`, of a step that reads codes alone: of its arguments no more than their own `of_codes` say, if any."""
-
-    @wraps(function)
-    def once(*args: P.args, **kwargs: P.kwargs) -> R:
-        store = _scope.get() if _codes.get() is None else _codes.get()
-        if store is None:
-            return function(*args, **kwargs)
-        key = (function, *(_identity(getattr(each, "of_codes", each)) for each in (*args, *kwargs.values())))
-        lock, _ = store.setdefault((key, "lock"), (Lock(), None))
-        with lock:  # of several threads one finds it, and the others wait
-            if key not in store:
-                store[key] = (function(*args, **kwargs), (args, kwargs))
-        return store[key][0]
-
-    return once
-
-
 def put_cached(result: R, step: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> None:
     """Within `sharing`, let this call of a `@shared` step give a result that is known without it."""
     store = _scope.get()
     if store is not None:
         store[_key(unwrap(step), args, kwargs)] = (result, (args, kwargs))
-
-
-def notes_unread() -> AbstractContextManager[None]:
-    """Within the block notes of `@optional_notes` are not made."""
-    return within(_unread, True)
-
-
-def optional_notes(function: Callable[P, tuple[str, ...]]) -> Callable[P, tuple[str, ...]]:
-    """Skips a slow note where only numbers are wanted."""
-
-    @wraps(function)
-    def wrapper(*args: P.args, **kwargs: P.kwargs) -> tuple[str, ...]:
-        return () if _unread.get() else function(*args, **kwargs)
-
-    return wrapper
 
 
 def _key(function: object, args: tuple[object, ...], kwargs: Mapping[str, object]) -> Hashable:

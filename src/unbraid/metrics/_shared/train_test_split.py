@@ -1,6 +1,6 @@
 """Rows to learn from and other rows to be judged on: what every trained probe and single-code classifier needs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
@@ -19,7 +19,7 @@ from unbraid.metrics._shared.inputs import (
     check_matrix,
     split_rows,
 )
-from unbraid.metrics._shared.sharing import of_codes, optional_notes, shared
+from unbraid.metrics._shared.sharing import shared
 from unbraid.metrics._solvers.trees import as_seen, order_of
 
 TRAIN_FRACTION = 0.8
@@ -45,11 +45,6 @@ class TrainTestSplit:
     def codes(self) -> FloatArray:
         """(n_rows, n_codes)"""
         return self.rows.codes
-
-    @property
-    def of_codes(self) -> tuple[FloatArray | IntArray, ...]:
-        """All that steps read that are `of_codes`."""
-        return self.rows.stored, self.train, self.test
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -119,50 +114,12 @@ def _split(inputs: Inputs, seed: int) -> TrainTestSplit:
     return TrainTestSplit(inputs, inputs, as_levels(inputs), train, test)
 
 
-# Of the number of a code its values in ascending order, and the rows that have them.
-Ascending: TypeAlias = Callable[[int], tuple[FloatArray, IntArray]]
+def in_order(values: FloatArray, rows: IntArray) -> IntArray:
+    """These rows by ascending value of a code (n_samples,)."""
+    return rows[np.argsort(values[rows], kind="stable")]
 
 
-def ascending(values: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Values of a code in ascending order, and the rows that have them."""
-    order = np.argsort(values, kind="stable")
-    return values[order], order.astype(np.int32)
-
-
-def roles(split: TrainTestSplit, factor: int, numbers: IntArray, n_samples: int) -> IntArray:
-    """The `marks` of `in_roles` for a factor, among `n_samples` rows of which these have the numbers given."""
-    levels, size = split.levels.levels[:, factor], split.sizes[factor]
-    marks = np.full(n_samples, -1, dtype=np.int32)  # small, to stay in the cache
-    marks[numbers[split.train]], marks[numbers[split.test]] = levels[split.train], levels[split.test] + size
-    return marks
-
-
-@of_codes
-def codes_in_order(inputs: Inputs) -> tuple[FloatArray, IntArray]:
-    """(n_codes, n_samples) each: codes by ascending value, and the rows of these values."""
-    by_code = np.ascontiguousarray(inputs.codes.T)
-    order = np.argsort(by_code, axis=1, kind="stable")
-    return np.take_along_axis(by_code, order, axis=1), order.astype(np.int32)
-
-
-def in_roles(
-    ascending: FloatArray, order: IntArray, marks: IntArray, size: int
-) -> tuple[FloatArray, IntArray, FloatArray, IntArray]:
-    """Values and levels of the rows to train on, and of those to test on, by ascending value.
-
-    Args:
-        ascending: (n_samples,) values of all rows.
-        order: (n_samples,) their rows.
-        marks: (n_samples,) of each row its level if it is one to train on, its level + size if it is one to test on,
-            else -1.
-        size: number of levels.
-    """
-    in_order = marks[order].astype(np.int64)
-    train, test = np.flatnonzero((in_order >= 0) & (in_order < size)), np.flatnonzero(in_order >= size)
-    return ascending[train], in_order[train], ascending[test], in_order[test] - size
-
-
-@of_codes
+@shared
 def varying_codes(split: TrainTestSplit) -> IntArray:
     """(n_live,) codes that vary over the training rows, beyond rounding."""
     parts = []
@@ -172,7 +129,7 @@ def varying_codes(split: TrainTestSplit) -> IntArray:
     return np.flatnonzero(np.concatenate(parts))
 
 
-@of_codes
+@shared
 def live_codes(split: TrainTestSplit) -> tuple[IntArray, FloatArray]:
     """(n_live,) `varying_codes`, and a sign for each; see `own_order`."""
     live = varying_codes(split)
@@ -180,7 +137,7 @@ def live_codes(split: TrainTestSplit) -> tuple[IntArray, FloatArray]:
     return live[order], signs
 
 
-@of_codes
+@shared
 def standardised_codes(split: TrainTestSplit) -> FloatArray:
     """(n_rows, n_live) live codes, less the training mean, over the training standard deviation; see `live_codes`."""
     live, signs = live_codes(split)
@@ -243,7 +200,6 @@ def check_chance(chance: str) -> None:
     check_choice("chance", chance, get_args(ChanceRule))
 
 
-@optional_notes
 def notes_on_chance(split: TrainTestSplit, chance: ChanceRule) -> tuple[str, ...]:
     """Factors whose score says little of the codes, since their levels are uneven."""
     return (*(_notes_on_the_commonest(split) if chance == "guessing" else ()), *_notes_on_test_rows(split))

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from unbraid.base.types import ArrayLike, FloatArray, IntArray
+from unbraid.base.types import ArrayLike, IntArray
 from unbraid.data.labels import check_groups
 from unbraid.metrics._shared.inputs import Inputs, split_rows
 from unbraid.metrics._shared.sharing import shared
@@ -23,11 +23,6 @@ class TrainValidTest:
     test: IntArray
     note: str
     n_known: int | None = None  # rows that were not given to test on, which come first; None where none were given
-
-    @property
-    def of_codes(self) -> tuple[FloatArray | IntArray, ...]:
-        """All that steps read that are `of_codes`."""
-        return self.inputs.stored, self.train, self.valid, self.test
 
     @property
     def groups(self) -> IntArray | None:
