@@ -82,14 +82,6 @@ def independence_score(
     return _of_codes(inputs.codes, _all_steps(inputs, sizes))
 
 
-def independence_of_shuffles(
-    inputs: Inputs, orders: IntArray, *, sizes: Sequence[int] | None = None
-) -> list[tuple[float, FloatArray]]:
-    """Scores, row i of the factors beside row `orders[t, i]` of the codes; steps lead where they led."""
-    steps = _all_steps(inputs, sizes)
-    return [(_of_codes(inputs.codes[order], steps).score, np.empty(0)) for order in orders]
-
-
 def _of_codes(codes: FloatArray, steps: dict[int, "_Steps"]) -> IndependenceScore:
     """Of codes beside factors with these steps."""
     centred = codes - codes.mean(axis=0)
@@ -265,7 +257,6 @@ METRIC = Metric(
     linear=False,
     version=5,
     interval=GRID,
-    of_shuffles=independence_of_shuffles,
     cites=("painter2020linear",),
     formula=(
         r"I = 1 - \frac{1}{m (m-1)} \sum_{g \ne h} \mathbb{E}_z \left| \max_{a \in G_g, \, b \in G_h} "

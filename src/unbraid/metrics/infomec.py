@@ -184,11 +184,10 @@ def _classes(codes: FloatArray) -> IntArray:
 
 
 def _active(codes: FloatArray, rule: _Rule, discrete: bool) -> BoolArray:
-    # Halved, since the range of the largest floats has no end.
-    low, high = np.quantile(codes / 2, [0.25, 0.75] if rule.interquartile else [0.0, 1.0], axis=0)
+    low, high = np.quantile(codes, [0.25, 0.75] if rule.interquartile else [0.0, 1.0], axis=0)
     spread = high - low
     if discrete and rule.least_discrete is not None:
-        return spread > rule.least_discrete / 2
+        return spread > rule.least_discrete
     return spread > rule.least_spread * spread.max()
 
 

@@ -110,12 +110,10 @@ class _Held:
 
     def __init__(self, codes: Any, place: int, correlation: Correlation) -> None:
         try:
-            full = not is_sparse(codes)
-            matrix = (
-                check_matrix(as_array(codes), "codes", "n_codes")
-                if full
-                else finite_sparse(codes).tocsc().astype(float)
-            )
+            if is_sparse(codes):
+                matrix = finite_sparse(codes).tocsc().astype(float)
+            else:
+                matrix = check_matrix(as_array(codes), "codes", "n_codes")
         except ValueError as error:
             raise ValueError(str(error).replace("codes", f"codes[{place}]", 1)) from None
         self.n_rows = matrix.shape[0]
@@ -129,21 +127,15 @@ class _Held:
         offset = np.zeros(matrix.shape[1])
         if correlation == "spearman":
             matrix = _ranks(matrix) if isinstance(matrix, np.ndarray) else _sparse_ranks(matrix)
+        elif isinstance(matrix, np.ndarray):
+            offset = matrix.mean(axis=0)
+            matrix = matrix - offset  # of codes far from 0 the squares would leave nothing of their spread
         else:
-            largest = abs(matrix).max(axis=0)
-            largest = largest if isinstance(largest, np.ndarray) else largest.toarray().ravel()
-            unit = 1.0 / np.where(largest > 0, largest, 1.0)  # so that squares stay in range
-            if isinstance(matrix, np.ndarray):
-                matrix = matrix * unit
-                offset = matrix.mean(axis=0)
-                matrix -= offset  # before squares are taken: of codes far from 0 nothing would be left of their spread
-            else:  # its product with a row would be held by cells, of which columns cannot be taken
-                stored = np.diff(matrix.indptr)
-                matrix.data *= np.repeat(unit, stored)
-                full = stored == self.n_rows  # others have zeros, which are as far from the rest as 0 is
-                if full.any():
-                    offset[full] = np.asarray(matrix[:, full].mean(axis=0)).ravel()
-                    matrix.data -= np.repeat(offset, stored)
+            stored = np.diff(matrix.indptr)
+            full = stored == self.n_rows  # others have zeros, which are as far from the rest as 0 is
+            if full.any():
+                offset[full] = np.asarray(matrix[:, full].mean(axis=0)).ravel()
+                matrix.data -= np.repeat(offset, stored)
         mean = np.asarray(matrix.mean(axis=0)).ravel()
         squares = np.asarray((matrix * matrix).mean(axis=0)).ravel()
         deviation = np.sqrt(np.maximum(squares - mean**2, 0.0))

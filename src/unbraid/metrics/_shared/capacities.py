@@ -107,7 +107,7 @@ def _wrong_by_guessing(values: FloatArray) -> float:
 
 def by_perceptrons(split: TrainValidTest, seed: int, widths: Sequence[int]) -> Curves:
     """A perceptron a factor and width; capacity is the log of its parameters, of all factors on average."""
-    codes, targets = _live_codes(split), _targets(split)
+    (_, codes), targets = _live_codes(split), _targets(split)
     known = codes[split.train]
     columns = np.mean([target.learnt.shape[1] for target in targets])
     d = known.shape[1]
@@ -137,7 +137,7 @@ def by_random_features(split: TrainValidTest, seed: int, numbers: Sequence[int])
     """Ridge regression on cosines and sines of random directions; capacity is the log of their number."""
     from scipy.linalg import cho_factor, cho_solve
 
-    codes, targets = _live_codes(split), _targets(split)
+    (_, codes), targets = _live_codes(split), _targets(split)
     known, learnt = codes[split.train], np.concatenate([target.learnt for target in targets], axis=1)
     directions = 2 * np.pi * CYCLES * np.random.default_rng(seed).standard_normal((numbers[-1] // 2, known.shape[1]))
 
@@ -174,33 +174,29 @@ class _Target(NamedTuple):
 
 
 def _targets(split: TrainValidTest) -> list[_Target]:
-    return [_target(split, column) for column in range(split.inputs.n_factors)]
+    targets = []
+    for values, kind in zip(split.inputs.factors.T, split.inputs.kinds, strict=True):
+        learnt, truth = values[split.train], values[split.test]
+        if kind == "categorical":
+            present, classes = as_seen(learnt)
+            targets.append(_Target(np.eye(len(present))[classes], truth, present, _wrong_by_guessing(values)))
+        else:
+            mean, scale = mean_and_scale(learnt[:, None])
+            targets.append(_Target((learnt[:, None] - mean) / scale, (truth - mean) / scale, None, 1.0))
+    return targets
 
 
-def _target(split: TrainValidTest, column: int) -> _Target:
-    values = split.inputs.factors[:, column]
-    learnt, truth = values[split.train], values[split.test]
-    if split.inputs.kinds[column] == "categorical":
-        present, classes = as_seen(learnt)
-        return _Target(np.eye(len(present))[classes], truth, present, _wrong_by_guessing(values))
-    mean, scale = mean_and_scale(learnt[:, None])
-    return _Target((learnt[:, None] - mean) / scale, (truth - mean) / scale, None, 1.0)
-
-
-def _live_codes(split: TrainValidTest) -> FloatArray:
-    """(n_samples, n_live) codes that vary on the training rows, of mean 0 and variance 1 there."""
+def _live_codes(split: TrainValidTest) -> tuple[IntArray, FloatArray]:
+    """Which codes vary on the training rows, and these (n_samples, n_live), of mean 0 and variance 1 there."""
     mean, scale = mean_and_scale(split.inputs.codes[split.train])
-    live = _live(split)
-    return (split.inputs.codes[:, live] - mean[live]) / scale[live]
-
-
-def _live(split: TrainValidTest) -> IntArray:
-    return np.flatnonzero(mean_and_scale(split.inputs.codes[split.train])[1] < np.inf)
+    live = np.flatnonzero(scale < np.inf)
+    return live, (split.inputs.codes[:, live] - mean[live]) / scale[live]
 
 
 def _judged(split: TrainValidTest, seed: int, capacities: FloatArray, probes: Sequence[Probe]) -> Curves:
     """Importance is how much the loss rises when a code is shuffled among the test rows."""
-    test_codes, targets, live = _live_codes(split)[split.test], _targets(split), _live(split)
+    (live, codes), targets = _live_codes(split), _targets(split)
+    test_codes = codes[split.test]
     ends = np.cumsum([target.learnt.shape[1] for target in targets])[:-1]
 
     def losses_of(predicted: FloatArray) -> list[float]:
