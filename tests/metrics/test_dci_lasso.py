@@ -9,7 +9,7 @@ from sklearn.linear_model import Lasso
 
 from tests.examples import entangled_codes, grid_factors, noisy_codes, perfect_codes
 from unbraid.metrics import amari, dci_lasso, zero_shot
-from unbraid.metrics._shared.inputs import Part, check_inputs, split_rows
+from unbraid.metrics._shared.inputs import check_inputs, part_of, split_rows
 from unbraid.metrics._solvers.lasso import lasso_path, lasso_paths
 from unbraid.metrics.dci_lasso import dci_lasso_of_parts
 
@@ -136,7 +136,7 @@ def test_parts_in_which_every_code_varies_score_as_their_rows_do_alone() -> None
     """By products of columns that are standardised once, not by those of each part."""
     codes, rows = noisy_codes(FACTORS), np.random.default_rng(0).permutation(len(FACTORS))[:300]
     whole = check_inputs(codes, FACTORS)
-    found = dci_lasso_of_parts(whole, 3)(Part(whole, lambda: None, rows))
+    found = dci_lasso_of_parts(whole, 3)(part_of(whole, None, rows))
     alone = dci_lasso(codes[rows], FACTORS[rows], seed=3)
     for name in ("disentanglement", "completeness", "informativeness", "nrmse"):
         assert found.values[name] == pytest.approx(getattr(alone, name), abs=1e-9)

@@ -232,14 +232,9 @@ def test_of_the_unit_only_the_distance_from_the_prior_knows(power: int) -> None:
     assert found.kl_sampled == pytest.approx(expected.sum(), abs=5 * found.kl_sampled_error)
 
 
-def test_posteriors_too_far_from_the_prior_are_refused_by_cell_but_measured_from_their_own() -> None:
+def test_posteriors_far_from_the_normal_prior_are_measured_from_their_own() -> None:
     means, log_variances = two_codes(3)
-    vast = 1e90 * means
-    with pytest.raises(ValueError, match="at most 1e\\+140 nats, whose square is a float; row 0, column 0 is "):
-        elbo_terms(vast, log_variances=log_variances)
-    with pytest.raises(ValueError, match=r"row 2, column 1 is 1"):
-        elbo_terms(means, log_variances=np.where(np.arange(16).reshape(8, 2) == 5, 450.0, log_variances))
-    found = elbo_terms(vast, log_variances=log_variances, prior_kl=np.full(means.shape, 3.0), n_samples=80)
+    found = elbo_terms(1e90 * means, log_variances=log_variances, prior_kl=np.full(means.shape, 3.0), n_samples=80)
     assert (found.kl, found.dimension_wise_kl) == pytest.approx((6.0, 6.0 - 2 * np.log(8)), abs=1e-6)
     assert (found.index_code_mi, found.total_correlation) == pytest.approx((np.log(8), np.log(8)), abs=1e-6)
 

@@ -9,7 +9,7 @@ from unbraid import Representation
 from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics import METRICS, NotDefined, mig_exact
 from unbraid.metrics._shared import aggregate
-from unbraid.metrics._shared.inputs import Part, check_inputs
+from unbraid.metrics._shared.inputs import check_inputs, part_of
 from unbraid.metrics._shared.resampling import Numbers
 from unbraid.metrics.mig_exact import mig_exact_of_parts
 from unbraid.scoring.uncertainty import part_scorer
@@ -277,7 +277,7 @@ def test_parts_are_scored_as_if_by_draws() -> None:
     def scored(seed: int, at: FloatArray = codes) -> Numbers:
         inputs = whole if at is codes else check_inputs(at, FACTORS, None, 0)
         of_part = mig_exact_of_parts(inputs, seed, log_variances=log_variances)
-        return of_part(Part(inputs, lambda: None, rows))
+        return of_part(part_of(inputs, None, rows))
 
     parts = [scored(seed) for seed in range(300)]
     assert parts[0].values["standard_error"] == pytest.approx(drawn.standard_error, rel=0.03)
