@@ -11,7 +11,8 @@ from typer.testing import CliRunner
 import unbraid
 from tests.conftest import Cli
 from unbraid.cli.app import app
-from unbraid.studies.tracking import TrackedRun, Tracker, cards
+from unbraid.studies import tracking
+from unbraid.studies.tracking import TrackedRun, Tracker
 
 RNG = np.random.default_rng(0)
 FACTORS = RNG.integers(0, 3, (200, 2))
@@ -59,7 +60,7 @@ def test_a_models_own_seed_and_steps_are_those_of_its_config(
     (models / "runs" / "m0").rename(models / "runs" / "beta=0.5")
     (models / "runs" / "beta=0.5" / "config.yaml").write_text("seed: 7\nsteps: 300\nrows: 9\n")
     told: list[TrackedRun] = []
-    monkeypatch.setattr(cards, "TRACKERS", {"tensorboard": Tracker(lambda record, _: told.append(record), ())})
+    monkeypatch.setattr(tracking, "TRACKERS", {"tensorboard": Tracker(lambda record, _: told.append(record), ())})
     assert unbraid_cli("score", "runs/beta=0.5", "--metrics", "mig", "--track", "tensorboard")[0] == 0
     expected = {"codes": "runs/beta=0.5", "rows": 200, "seed": 0, "config.rows": 9, "config.seed": 7, "steps": 300}
     assert (told[0].settings, told[0].name, told[0].end) == (expected, "beta=0.5 seed 0", 0)

@@ -226,11 +226,15 @@ def test_what_cannot_be_right_is_refused_by_its_key_and_nothing_is_written(unbra
     second = "label: part, steps: 3, metrics: [mig]"
     for old, new, said in (
         ("datasets:", "dataset: square\ndatasets:", "dataset and datasets are both given; write one of them"),
-        ("positions: 4, shrink: 8, without", "shrnk: 8, without", "datasets[1].shrnk: unknown; did you mean 'shrink'?"),
+        (
+            "positions: 4, shrink: 8, without",
+            "shrnk: 8, without",
+            "datasets[1] (part): dataset 'square' has no option 'shrnk'",
+        ),
         (
             "name: square, positions: 4, shrink: 8, label",
             "name: squares, label",
-            "datasets[0].name: 'squares': there",
+            "datasets[0] (whole): 'squares': there",
         ),
         (second, "label: whole", "datasets[1].label: 'whole' is that of datasets[0] as well; give each its own"),
         (second, "label: Whole", "datasets[1].label: 'Whole' is that of datasets[0] as well"),

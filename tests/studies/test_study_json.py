@@ -38,7 +38,8 @@ SOUND: dict[str, Any] = {
     },
     "held_out.json": {
         "0f": {
-            "question": QUESTION, "accuracy": {"mlp": THIRDS, "linear": THIRDS}, "chance": THIRDS, "n_train": 9,
+            "question": QUESTION, "accuracy": {"mlp": THIRDS, "linear": THIRDS, "single": THIRDS},
+            "chance": THIRDS, "n_train": 9,
             "n_test": 3,
         },
         "0a": {"question": {**QUESTION, "kind": "zero_shot", "split": "gap"}, "errors": ERRORS},

@@ -17,8 +17,7 @@ from unbraid.studies.estimate import estimate
 from unbraid.studies.execution import all_tasks
 from unbraid.studies.executors import local, ray
 from unbraid.studies.executors.local import packs
-from unbraid.studies.executors.task import Task, TaskProgress
-from unbraid.studies.executors.work import perform
+from unbraid.studies.executors.work import Task, TaskProgress, perform
 from unbraid.training.workers import WorkerDied
 
 

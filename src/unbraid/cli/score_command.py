@@ -358,7 +358,7 @@ def _score_models(
 
 
 def _track(cards: "Mapping[str, ScoreCard]", trackers: Sequence[str], configs: Mapping[str, Mapping[str, Any]]) -> None:
-    from unbraid.studies.tracking.cards import track_cards
+    from unbraid.studies.tracking import track_cards
 
     for place in track_cards(cards, trackers, configs, Path()):
         say(f"reported to {place}", err=True)

@@ -35,7 +35,7 @@ def generalisation(
     """
     to = Files(csv, latex, markdown, json)
     from unbraid.cli.study_command import opened
-    from unbraid.studies.holdout.holdout_table import answered, contents
+    from unbraid.studies.holdout.held_out_runs import answered, contents
 
     with opened(folder, trust=trust_code or ()) as study:
         snapshots = {snapshot.label: snapshot for snapshot in study.snapshots()}

@@ -185,7 +185,7 @@ def fit(
     Reference:
         Duan et al. 2020, "Unsupervised Model Selection for Variational Disentangled Representation Learning".
     """
-    began, progress, folder = time.monotonic(), report or _silent, Path(out)
+    began, progress, folder = time.monotonic(), report or (lambda *_: None), Path(out)
     with ExitStack() as working:
         pictures, planned = planned_for(
             images, folder, minutes=minutes, size=size, families=families, latents=latents, seed=seed, plan=plan,
@@ -293,10 +293,13 @@ def planned_for(
         lambda what, done, total: report(what, done, total, f"{done}/{total}"), same=(folder / SEARCH).is_dir(),
         claim=claim,
     )  # fmt: skip
-    if known is not None and known != _images_seen(pictures, known):
-        for name in (ABOUT, ARRAY):
-            (pictures.folder / name).unlink()
-        raise ValueError(f"{folder} has models of other images; give another folder with out (--out)")
+    if known is not None:
+        whole, seen, content = known
+        # With another size in the cache they cannot be compared, and count as the same.
+        if pictures.size == whole and content_digest(pictures.at(seen)) != content:
+            for name in (ABOUT, ARRAY):
+                (pictures.folder / name).unlink()
+            raise ValueError(f"{folder} has models of other images; give another folder with out (--out)")
     if fixed_plan is not None:
         return pictures, fixed_plan
     if earlier_plan is not None:
@@ -327,12 +330,6 @@ def _images_of_models(folder: Path) -> tuple[int, int, str] | None:
     record = read_object(folder / SEARCH / STUDY_ABOUT)
     seen = record["dataset"]["image_shape"][0]
     return seen * record["source"].get("shrink", 1), seen, record["dataset"]["content"]
-
-
-def _images_seen(pictures: Pictures, known: tuple[int, int, str]) -> tuple[int, int, str]:
-    """The same facts of these images; with another size in the cache they cannot be compared, and count as the same."""
-    whole, seen, _ = known
-    return known if pictures.size != whole else (whole, seen, content_digest(pictures.at(seen)))
 
 
 def check_out(folder: Path) -> None:
@@ -458,7 +455,3 @@ def _check_earlier_plan(
                 f"{folder / FILE} has {name} {known}, not {requested}; give the same, or another folder with out "
                 "(--out)"
             )
-
-
-def _silent(what: str, done: int, total: int, more: str) -> None:
-    pass

@@ -1,9 +1,8 @@
 """Images from any source, cropped and resized into one array on disk; the source is never changed."""
 
 import json
-import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sized
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
@@ -26,10 +25,8 @@ from unbraid.datasets import load
 from unbraid.datasets.containers import paths_below
 from unbraid.datasets.digest import content_digest
 from unbraid.datasets.image_file import open_picture, square, unreadable
-from unbraid.datasets.own_images import PICTURES, OwnImages, images_of, is_path, is_stored, pictures_below
+from unbraid.datasets.own_images import PICTURES, OwnImages, images_of, is_path, is_stored
 from unbraid.files.whole_files import atomic_write, with_home, write_text
-from unbraid.runs.foreign_models import is_fitted, is_run, models_below
-from unbraid.studies.store import is_study
 from unbraid.training.source import open_dataset
 
 IMAGES, ABOUT = "images.npy", "images.json"
@@ -90,6 +87,7 @@ class Pictures:
 class _Source:
     """Images that are still to be read."""
 
+    described: str  # the path of files, the name of a dataset, or the type of what holds the images in memory
     total: int
     read: Callable[[int], Iterator[Outcome]]  # yields the images, resized to this size
     state: str  # changes with any of them
@@ -121,9 +119,8 @@ def prepare(
             inside their folder.
         OSError: no room for the cache.
     """
-    described = _described(source)
-    _check_apart(source, folder)
-    images = _images(source)
+    images = _images(source, folder)
+    described = images.described
     total, size = images.total, size or min(SIZES, key=lambda side: abs(np.log(side / images.side)))
     if total < FEWEST:
         few = f"{described}: {counted(total, 'image')}; to find factors of variation takes {FEWEST} or more"
@@ -134,10 +131,9 @@ def prepare(
     cached = read_pictures(folder)
     if cached is not None and (cached.state, cached.size) == (images.state, size):
         return cached
-    if same and cached is not None and cached.size != size and cached.source != described:
-        raise _other_images(folder, cached)
-    if (needed := 2 * total * size * size * 3) > (free := shutil.disk_usage(folder).free):
-        raise OSError(f"{folder}: {total} images need {needed / 1e6:.0f} MB of disk, {free / 1e6:.0f} MB are free")
+    earlier = cached if same else None
+    if earlier and earlier.size != size and earlier.source != described:
+        raise _other_images(folder, earlier)
     raw = folder / f".{IMAGES}.raw"
     try:
         names, skipped, seen, blank, grey, brightest = _write_raw(images.read(size), raw, total, progress)
@@ -153,26 +149,23 @@ def prepare(
                 f"variation takes {FEWEST} or more different images"
             )
         shape, channels = (len(names), size, size, 3), 1 if grey else 3
-        if same and cached is not None:  # of another size, the pixels tell nothing
-            digest = _digest(raw, shape, channels)
-            if cached.names != tuple(names) or (cached.size == size and cached.digest != digest):
-                raise _other_images(folder, cached)
-        digest = _write_array(folder / IMAGES, raw, shape, channels)
+        digest = _digest(raw, shape, channels)
+        # Of another size, the pixels tell nothing.
+        if earlier and (earlier.names != tuple(names) or (earlier.size == size and earlier.digest != digest)):
+            raise _other_images(folder, earlier)
+        _write_array(folder / IMAGES, raw, shape, channels)
     finally:
         raw.unlink(missing_ok=True)
+    remarks = images.remarks
+    if brightest < DARK:  # the 99.9 % quantile of pixels, since some may be dead
+        remarks += (
+            f"the images are dark, hardly a pixel above {brightest:.0f} of 255: if they have 12 or 14 bits in files of "
+            "16, scale them first",
+        )
     pictures = Pictures(
-        folder,
-        described,
-        images.state,
-        size,
-        channels,
-        tuple(names),
-        skipped,
-        len(names) - len(seen),
-        blank,
-        digest,
-        images.remarks + _on_dark(brightest),
-    )
+        folder, described, images.state, size, channels, tuple(names), skipped, len(names) - len(seen), blank, digest,
+        remarks,
+    )  # fmt: skip
     write_text(folder / ABOUT, json.dumps({**asdict(pictures), "folder": None}, indent=1))
     return pictures
 
@@ -195,29 +188,6 @@ def as_bytes(images: Any) -> UInt8Array:
     return array if array.dtype == np.uint8 else (np.clip(array, 0, 1) * 255 + 0.5).astype(np.uint8)
 
 
-def _described(source: Any) -> str:
-    """The path of files, the name of a dataset, or what holds the images in memory."""
-    if not isinstance(source, str | Path):
-        return type(source).__name__
-    return str(with_home(source).resolve()) if _lies_in_files(source) else str(source)
-
-
-def _lies_in_files(source: str | Path) -> bool:
-    return is_path(str(source), ()) or (source != "" and with_home(source).exists())
-
-
-def _check_apart(source: Any, folder: Path) -> None:
-    """Raises ValueError if the cache would be written into the folder of the images, or over them."""
-    if not isinstance(source, str | Path) or not _lies_in_files(source):
-        return
-    own, cache = with_home(source).resolve(), with_home(folder).resolve()
-    if own.is_relative_to(cache) or (own.is_dir() and cache.is_relative_to(own)):
-        raise ValueError(
-            f"{source}: what is made of the images would be written among them, to {cache}; give a folder elsewhere "
-            "with out (--out)"
-        )
-
-
 def _other_images(folder: Path, cached: Pictures) -> ValueError:
     return ValueError(
         f"{folder.parent} has models of other images, from {cached.source} as it was then; give another folder with "
@@ -225,63 +195,64 @@ def _other_images(folder: Path, cached: Pictures) -> ValueError:
     )
 
 
-def _images(source: Any) -> _Source:
-    if isinstance(source, str | Path):
-        path = with_home(source)
-        if in_files := _lies_in_files(source):
-            if not path.exists():
-                raise FileNotFoundError(f"{path}: no such file or folder")
-            if path.is_dir() and not is_stored(path) and not (path / IMAGES).exists():
-                remarks = _on_others(path)
-                files = _pictures(path, remarks)
-                side, stacks = _measured(path, files)
-                return _Source(
-                    len(files), partial(_read_files, path, files), _state_of(path, files), side, stacks + remarks
-                )
-        # What lies here comes before a dataset of that name.
-        dataset = _in_order(open_dataset(str(path.resolve() if in_files else source)))
-    else:
-        dataset = images_of(source)
+def _images(source: Any, cache: Path) -> _Source:
+    """The images of a source, which must not lie where the cache is written."""
+    if not isinstance(source, str | Path):
+        return _of_dataset(type(source).__name__, images_of(source))
+    path, cache = with_home(source), with_home(cache).resolve()
+    if not str(source) or not is_path(str(path), ()):
+        return _of_dataset(str(source), open_dataset(str(source)))
+    if not path.exists():
+        raise FileNotFoundError(f"{path}: no such file or folder")
+    own = path.resolve()
+    if own.is_relative_to(cache) or (own.is_dir() and cache.is_relative_to(own)):
+        raise ValueError(
+            f"{source}: what is made of the images would be written among them, to {cache}; give a folder elsewhere "
+            "with out (--out)"
+        )
+    if not own.is_dir() or is_stored(own) or (own / IMAGES).exists():
+        dataset = open_dataset(str(own))
+        if isinstance(dataset, OwnImages) and dataset.rows is not None:  # in the order of a grid; here that of the file
+            dataset = OwnImages(dataset.source, FactorTable((), (), np.empty((len(dataset.source), 0))))
+        return _of_dataset(str(own), dataset)
+    files, remarks = _files_below(path)
+    side, stacks = _measured(path, files)
+    read, state = partial(_read_files, path, files), _state_of(path, files)
+    return _Source(str(own), len(files), read, state, side, stacks + remarks)
+
+
+def _of_dataset(described: str, dataset: FactorDataset) -> _Source:
     if len(dataset.image_shape) != 3 or dataset.image_shape == NO_IMAGES:
         raise ValueError("these are rows of a table; `unbraid fit` takes images (codes are scored by `unbraid score`)")
-    side = min(dataset.image_shape[:2])
-    return _Source(len(dataset), partial(_read_dataset, dataset), content_digest(dataset, None), side)
+    state, side = content_digest(dataset, None), min(dataset.image_shape[:2])
+    return _Source(described, len(dataset), partial(_read_dataset, dataset), state, side)
 
 
-def _in_order(dataset: FactorDataset) -> FactorDataset:
-    """Images in the order of their file, undoing the order of a factor grid."""
-    if not isinstance(dataset, OwnImages) or dataset.rows is None:
-        return dataset
-    return OwnImages(dataset.source, FactorTable((), (), np.empty((len(dataset.source), 0))))
-
-
-def _pictures(folder: Path, remarks: tuple[str, ...]) -> tuple[str, ...]:
-    """The picture files of a folder; `remarks` are on its other files."""
-    try:
-        return pictures_below(folder)
-    except ValueError:
-        if own := _what_it_is(folder):
-            raise ValueError(f"{folder}: {own}; `unbraid fit` takes a folder of images") from None
+def _files_below(folder: Path) -> tuple[list[str], tuple[str, ...]]:
+    """The picture files below a folder, in order; and remarks on other files and on links to folders."""
+    pictures, links, endings = [], [], Counter[str]()
+    for name in sorted(paths_below(folder)):
+        path, ending = folder / name, Path(name).suffix.lower()
+        if path.is_dir():
+            links += [name] if path.is_symlink() else []
+        elif ending in PICTURES:
+            pictures.append(name)
+        elif path.is_file():
+            endings[ending or "without ending"] += 1
+    remarks = []
+    if not endings.keys() <= BESIDE:
+        listed = ", ".join(f"{count} {ending}" for ending, count in endings.most_common(NAMED))
+        more = " ..." * (len(endings) > NAMED)
+        remarks.append(f"{counted(endings.total(), 'file')} of other kinds left out: {listed}{more}")
+    if links:
+        remarks.append(f"links to folders are not followed: {', '.join(links[:NAMED])}{' ...' * (len(links) > NAMED)}")
+    if not pictures:
         none = f"{folder}: no pictures in it or in its subfolders ({', '.join(sorted(PICTURES))})"
-        raise ValueError("; ".join([none, *remarks])) from None
+        raise ValueError("; ".join([none, *remarks]))
+    return pictures, tuple(remarks)
 
 
-def _what_it_is(folder: Path) -> str:
-    """What a folder without images is, and which command takes it."""
-    if is_fitted(folder):
-        return "it is what `unbraid fit` made; its pictures are elsewhere"
-    if is_study(folder):
-        return "it is a study, which `unbraid rank` takes"
-    if is_run(folder):
-        return "it is a trained model, which `unbraid score` and `unbraid report` take"
-    try:
-        models = models_below(folder)
-    except ValueError:
-        models = [folder]
-    return "it holds codes of models, which `unbraid score` and `unbraid rank` take" if models else ""
-
-
-def _state_of(folder: Path, files: tuple[str, ...]) -> str:
+def _state_of(folder: Path, files: list[str]) -> str:
     digest = blake2b(str(folder.resolve()).encode(errors="surrogateescape"), digest_size=16)
     for name in files:
         try:
@@ -293,7 +264,7 @@ def _state_of(folder: Path, files: tuple[str, ...]) -> str:
     return digest.hexdigest()
 
 
-def _measured(folder: Path, files: tuple[str, ...]) -> tuple[float, tuple[str, ...]]:
+def _measured(folder: Path, files: list[str]) -> tuple[float, tuple[str, ...]]:
     """The median of the shorter side over some pictures, the largest size if none can be read; and remarks."""
     images, sides, stack = require("PIL.Image", "data", "reading image files"), [], ""
     for name in files[:: max(1, len(files) // MEASURED)]:
@@ -308,40 +279,7 @@ def _measured(folder: Path, files: tuple[str, ...]) -> tuple[float, tuple[str, .
     return float(np.median(sides)) if sides else float(SIZES[-1]), remarks
 
 
-def _on_others(folder: Path) -> tuple[str, ...]:
-    """Remarks on files other than pictures, by suffix, and on links to folders."""
-    endings: Counter[str] = Counter()
-    links: list[str] = []
-    for name in paths_below(folder):
-        path, ending = folder / name, Path(name).suffix.lower()
-        if path.is_symlink() and path.is_dir():
-            links.append(name)
-        elif ending not in PICTURES and path.is_file():
-            endings[ending or "without ending"] += 1
-    remarks = []
-    if not endings.keys() <= BESIDE:
-        listed = ", ".join(f"{count} {ending}" for ending, count in endings.most_common(NAMED))
-        remarks.append(f"{counted(endings.total(), 'file')} of other kinds left out: {listed}{_more(endings)}")
-    if links:
-        remarks.append(f"links to folders are not followed: {', '.join(sorted(links)[:NAMED])}{_more(links)}")
-    return tuple(remarks)
-
-
-def _more(things: Sized) -> str:
-    return " ..." * (len(things) > NAMED)
-
-
-def _on_dark(brightest: float) -> tuple[str, ...]:
-    """A remark if all images are dark, by the 99.9 % quantile of pixels, since some may be dead."""
-    if brightest >= DARK:
-        return ()
-    return (
-        f"the images are dark, hardly a pixel above {brightest:.0f} of 255: if they have 12 or 14 bits in files of 16, "
-        "scale them first",
-    )
-
-
-def _read_files(folder: Path, files: tuple[str, ...], size: int) -> Iterator[Outcome]:
+def _read_files(folder: Path, files: list[str], size: int) -> Iterator[Outcome]:
     errors = unreadable()
 
     def read(name: str) -> Outcome:
@@ -398,15 +336,14 @@ def _write_raw(
     return names, skipped, seen, blank, grey, brightest
 
 
-def _write_array(path: Path, raw: Path, shape: tuple[int, int, int, int], channels: int) -> str:
-    """Write the raw images as an .npy file with this number of channels; returns the digest of its pixels."""
+def _write_array(path: Path, raw: Path, shape: tuple[int, int, int, int], channels: int) -> None:
+    """Write the raw images as an .npy file with this number of channels."""
     pixels = np.memmap(raw, dtype=np.uint8, mode="r", shape=shape)
     with atomic_write(path) as temporary:
         array = open_memmap(temporary, mode="w+", dtype=np.uint8, shape=(*shape[:3], channels))
         for start in range(0, shape[0], SLAB):
             array[start : start + SLAB] = pixels[start : start + SLAB, ..., :channels]
         array.flush()
-    return _digest(raw, shape, channels)
 
 
 def _digest(raw: Path, shape: tuple[int, int, int, int], channels: int) -> str:

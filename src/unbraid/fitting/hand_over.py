@@ -183,14 +183,6 @@ def _files(where: str, columns: dict[str, Column], pictures: Pictures) -> list[s
         if twice := [name for name, count in Counter(files).items() if count > 1]:
             raise ValueError(f"{where}: {twice[0]!r} stands twice in the column 'file'; a row per image was expected")
         return files
-    known = set(pictures.names) if Path(pictures.names[0]).suffix else set()  # those of an array are numbers
-    near = [
-        name
-        for name, column in columns.items()
-        if name.lower() == FILE_COLUMN or (column.series.dtype == object and column.series.isin(known).any())
-    ]
-    if near:
-        raise ValueError(f"{where}: the column with the names of the images must be called 'file'; got {near[0]!r}")
     return list(pictures.names)
 
 
@@ -230,7 +222,6 @@ def check_model(target: Path) -> None:
 def _handed_over(choice: Choice, target: Path, pictures: Pictures) -> Run:
     """Copy the chosen run into the output folder, whole or not at all."""
     assert choice.chosen is not None
-    check_model(target)
     run, old = choice.chosen.run, target.with_name(f".{target.name}.old")
     working = copied(run.path, target)
     write_text(working / README, _card(choice, {}, pictures))

@@ -20,7 +20,7 @@ from unbraid.data.space import level_names
 from unbraid.datasets.own_images import LABELS
 from unbraid.families.family_table import FAMILIES, find_family
 from unbraid.files.json_records import check_record
-from unbraid.files.remote import address_of, changing
+from unbraid.files.remote import changing
 from unbraid.files.run_files import ADDED_CODES, CONFIG, WORKING
 from unbraid.files.trust import Trusted
 from unbraid.files.whole_files import with_home
@@ -241,9 +241,7 @@ def _check_names(snapshot: StudySnapshot, names: Sequence[str], files: Sequence[
         if name in ids and not (snapshot.folder / store.ADDED / name).exists():
             raise ValueError(f"{file}: the study has {name!r} already, as a run of its own; give another name (--name)")
         if name in ids:
-            place = str(snapshot.folder / store.ADDED / name)
-            if url := address_of(snapshot.folder):  # what is gone on one side comes back from the other
-                place = f"both {place} and {url}/{store.ADDED}/{name}"
+            place = snapshot.folder / store.ADDED / name
             raise ValueError(f"{file}: the study has {name!r} already; give another name, or delete {place}")
 
 

@@ -4,10 +4,9 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from time import perf_counter, process_time
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -51,7 +50,6 @@ from unbraid.training.train import (
 WARM_STEPS = {"cpu": 2, "cuda": 64}
 MORE_STEPS = {"cpu": (3, 12, 48), "cuda": (64, 256, 1024)}
 SECONDS = {"cpu": 0.5, "cuda": 1.0}
-BUSY = 1.5  # ratio of wall-clock to processor time from which on a busy machine is mentioned
 COMPILING = 500  # rows that are scored first, so that compilation is not counted for every run
 
 
@@ -139,14 +137,16 @@ def estimate(
 
     prepared = ready(study, name, retrain=retrain, progress=read, options=options)
     tasks, datasets = prepared.tasks, prepared.datasets
-    own = shard.part(tasks) if shard else tasks
-    whole_of = {task.id: task.questions[0]["of"] for task in own if task.questions}
-    waiting = TaskLedger(study, prepared.planned, own, retry=retry, files=ReadOnce()).waiting
+    shard_tasks = shard.part(tasks) if shard else tasks
+    whole_of = {task.id: task.questions[0]["of"] for task in shard_tasks if task.questions}
+    waiting = TaskLedger(study, prepared.planned, shard_tasks, retry=retry, files=ReadOnce()).waiting
     untrained = untrained_of(waiting)
     disk = check_disk(study.require_folder(), len(untrained), needed_disk(untrained, datasets))
     settings = {run.id: run.setting for run in prepared.planned}
-    work = _Work(tasks, own, waiting, untrained, whole_of, datasets, settings, disk)
-    return _estimate(work, prepared.around.device, name, options, progress)
+    return _estimate(
+        tasks, shard_tasks, waiting, datasets, prepared.around.device, settings=settings, disk=disk, whole_of=whole_of,
+        executor=name, options=options, progress=progress,
+    )  # fmt: skip
 
 
 def estimate_training(planned: Prepared, folder: Path, progress: Progress | None = None) -> Estimate:
@@ -169,35 +169,45 @@ def estimate_training(planned: Prepared, folder: Path, progress: Progress | None
     waiting = untrained_of(tasks)
     disk = check_space(folder, dataset, weights, [configs[task.id][1] for task in waiting], row)
     settings = {name: setting_of(plan.family, member.hyper) for name, (_, member) in configs.items()}
-    work = _Work(tasks, tasks, waiting, waiting, {}, {described["content"]: dataset}, settings, disk)
-    return _estimate(work, plan.device, "local", {}, progress)
-
-
-class _Work(NamedTuple):
-    tasks: Sequence[Task]
-    own: Sequence[Task]  # those of this shard, which the estimate is for
-    waiting: Sequence[Task]  # those of `own` that are not done
-    untrained: Sequence[Task]  # those of `waiting` that have to be trained
-    whole_of: Mapping[str, str]  # by runs without some images, the run that sees all of them
-    datasets: Mapping[str, FactorDataset]
-    settings: Mapping[str, str]  # by run
-    disk: int  # bytes
+    datasets = {described["content"]: dataset}
+    return _estimate(tasks, tasks, waiting, datasets, plan.device, settings=settings, disk=disk, progress=progress)
 
 
 def _estimate(
-    work: _Work, device: str, executor: str, options: Mapping[str, Any], progress: Progress | None
+    tasks: Sequence[Task],
+    shard_tasks: Sequence[Task],
+    waiting: Sequence[Task],
+    datasets: Mapping[str, FactorDataset],
+    device: str,
+    *,
+    settings: Mapping[str, str],
+    disk: int,
+    whole_of: Mapping[str, str] | None = None,
+    executor: str = "local",
+    options: Mapping[str, Any] | None = None,
+    progress: Progress | None,
 ) -> Estimate:
-    tasks, own, _, untrained, whole_of, datasets, settings, disk = work
-    waiting, new = ({task.id for task in per_process} for per_process in (work.waiting, untrained))
-    place = _on_cluster if executor == "ray" and tasks else partial(_on_this_machine, executor)
-    costly = {whole_of.get(task.id, task.id) for task in own}
+    """As `estimate`.
+
+    Args:
+        tasks: of the whole study.
+        shard_tasks: those of this shard, which the estimate is for.
+        waiting: those of `shard_tasks` that are not done.
+        datasets, device, executor, options, progress: as for the executors.
+        settings: by run.
+        disk: bytes.
+        whole_of: by runs without some images, the run that sees all of them.
+    """
+    untrained, whole_of = untrained_of(waiting), whole_of or {}
+    left_ids, new = {task.id for task in waiting}, {task.id for task in untrained}
+    costly = {whole_of.get(task.id, task.id) for task in shard_tasks}
     costly_kinds = [
         kind for kind in kinds([task for task in tasks if not task.questions]) if costly & {t.id for t in kind}
     ]
     costs: dict[str, tuple[float, float, int]] = {}  # as `_cost`, and the runs of the stack that was measured
     used: list[int | None] = []
     clock = processor = 0.0
-    with place(tasks, datasets, device, options) as (on_cpu, room, together, call):
+    with _place(executor, tasks, datasets, device, options or {}) as (on_cpu, room, together, call):
         groups = together(untrained)
         for done, kind in enumerate(costly_kinds):
             if progress:
@@ -215,49 +225,45 @@ def _estimate(
     load = max(1.0, clock / processor) if on_cpu and processor else 1.0
     scoring = _seconds_of_scoring(tasks[0], datasets, on_cpu) if tasks else 0.0
     settled: dict[tuple[str, str, int], list[Task]] = {}
-    for task in own:
+    for task in shard_tasks:
         setting = settings.get(task.id, task.label)
         settled.setdefault((task.config["family"], setting, task.config["steps"]), []).append(task)
     rows = []
     for (family, setting, steps), group in settled.items():
-        left = [task for task in group if task.id in waiting]
+        left = [task for task in group if task.id in left_ids]
         trainings = [costs[task.id] for task in left if task.id in new]
         seconds = sum(once + steps * per_step for once, per_step, _ in trainings) + len(left) * scoring
         counts = len(group), len(left), len(trainings)
         rows.append(Row(family, setting, *counts, steps, *costs[group[0].id][1:], seconds))
-    at_once = max(1, min(room, len(groups) + len(waiting - new)))
+    at_once = max(1, min(room, len(groups) + len(left_ids - new)))
     per_process = max((memory for memory in used if memory is not None), default=None)
     return Estimate(
         rows, at_once, per_process, per_process and per_process * at_once, disk,
-        _assumed(scoring, at_once, on_cpu, executor, load), load,
+        _assumed(at_once, on_cpu, executor), load,
     )  # fmt: skip
 
 
 @contextmanager
-def _on_this_machine(
+def _place(
     executor: str,
     tasks: Sequence[Task],
     datasets: Mapping[str, FactorDataset],
     device: str,
     options: Mapping[str, Any],
 ) -> Iterator[Place]:
+    if executor == "ray" and tasks:
+        with probe_cluster(tasks, datasets, **options) as (room, together, call):
+            yield device == "cpu", room, together, call
+        return
     EXECUTORS[executor](tasks, datasets, **options)  # says what it cannot do, and begins nothing
     on_cpu, processes = choose_device(device).type == "cpu", options.get("processes")
     devices = 1 if processes == 0 else max(1, len(visible_devices()))
     room = (n_cores() if processes is None else processes) if on_cpu else devices
 
-    def together(waiting: Sequence[Task]) -> list[list[Task]]:
+    def grouped(waiting: Sequence[Task]) -> list[list[Task]]:
         return [[task] for task in waiting] if on_cpu else spread(waiting, devices, options.get("pack", PACK))
 
-    yield on_cpu, room, together, lambda function, *arguments: function(*arguments)
-
-
-@contextmanager
-def _on_cluster(
-    tasks: Sequence[Task], datasets: Mapping[str, FactorDataset], device: str, options: Mapping[str, Any]
-) -> Iterator[Place]:
-    with probe_cluster(tasks, datasets, **options) as (room, together, call):
-        yield device == "cpu", room, together, call
+    yield on_cpu, room, grouped, lambda function, *arguments: function(*arguments)
 
 
 def _measured(
@@ -276,16 +282,13 @@ def _measured(
     return cost, memory, seconds
 
 
-def _assumed(scoring: float, processes: int, on_cpu: bool, executor: str, load: float) -> str:
+def _assumed(processes: int, on_cpu: bool, executor: str) -> str:
     where = counted(processes, "core") if on_cpu else "an accelerator"
     if executor == "ray":
         where = f"{counted(processes, 'place')} of the cluster"
-    busy = f" (other work shares them now: {load:.1f} times as long while it does)" if load > BUSY else ""
-    steps = MORE_STEPS["cpu" if on_cpu else "cuda"][-1]
-    scored = f" {scoring:.1f} s to score a run, measured on random codes;" if scoring else ""
     return (
-        f"{where} that nothing else uses{busy}; the speed of up to {steps} steps of each kind of run, measured just "
-        f"now;{scored} what checkpoints hold already is not subtracted"
+        f"{where} that nothing else uses; the speed of a few steps of each kind of run, measured just now; what "
+        "checkpoints hold already is not subtracted"
     )
 
 

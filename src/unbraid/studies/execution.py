@@ -1,8 +1,8 @@
 """One `study run`: tasks that are not done go to an executor, their results into the folder."""
 
 import inspect
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -24,8 +24,7 @@ from unbraid.studies import store
 from unbraid.studies.executors import EXECUTORS, Outcome, Task, TaskProgress
 from unbraid.studies.expand import StudyEnvironment, check_metrics, check_snapshots, expand, metric_names
 from unbraid.studies.holdout.answers import ANSWERS, missing_answers, read_answers
-from unbraid.studies.holdout.holdout_table import write_generalisation
-from unbraid.studies.holdout.tasks import held_out_tasks
+from unbraid.studies.holdout.held_out_runs import held_out_tasks, write_generalisation
 from unbraid.studies.run_scores import complete_scores, score_requirements
 from unbraid.studies.schema import StudyConfig
 from unbraid.studies.several_datasets import all_results, naming
@@ -116,7 +115,10 @@ def run_study(
         if "" not in parts:
             for part_ready in prepared.values():
                 needed_disk(part_ready.tasks, part_ready.datasets)
-            stack.enter_context(_home(folder, text, shard))
+            folder.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(claimed(folder, shard))
+            write_text(folder / store.YAML, text)
+            stack.enter_context(carried_study(folder))
         snapshots = [
             run_ready(part_ready, executor, retry=retry, shard=shard, progress=reports[label], options=options)
             for label, part_ready in prepared.items()
@@ -132,16 +134,6 @@ def run_study(
 
 def _of_dataset(progress: Callable[[StudyProgress], None], label: str) -> Callable[[StudyProgress], None]:
     return lambda sent: progress(replace(sent, label=label))
-
-
-@contextmanager
-def _home(folder: Path, text: str, shard: Shard | None) -> Iterator[None]:
-    """The folder around those of several datasets, while they are run."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with claimed(folder, shard):
-        write_text(folder / store.YAML, text)
-        with carried_study(folder):
-            yield
 
 
 def check_executor(executor: str, options: Mapping[str, Any]) -> None:

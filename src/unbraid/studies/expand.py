@@ -2,7 +2,7 @@
 
 import math
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,25 +52,12 @@ def expand(study: StudyConfig, around: StudyEnvironment) -> list[Planned]:
             code = {name: digest for name, digest in around.code.items() if name in named} | code_of(plan, member)
             config = config_of(plan, member, around.dataset, code, around.version(plan.family))
             runs.setdefault(run_id(config), (plan, member, config))
-    setting_name = _settings()
     return [
-        Planned(name, plan.family, setting_name(plan, member), member.seed, config)
+        Planned(
+            name, plan.family, setting_of(plan.family, member.hyper, plan.steps, plan.batch_size), member.seed, config
+        )
         for name, (plan, member, config) in runs.items()
     ]
-
-
-def _settings() -> Callable[[Plan, Member], str]:
-    """`setting_of`, computed once for all seeds of a setting."""
-    known: dict[tuple[Any, ...], str] = {}
-
-    def setting_name(plan: Plan, member: Member) -> str:
-        kinds = map(type, member.hyper.values())  # 1, 1.0 and True are equal
-        key = (plan.family, plan.steps, plan.batch_size, *member.hyper, *member.hyper.values(), *kinds)
-        if key not in known:
-            known[key] = setting_of(plan.family, member.hyper, plan.steps, plan.batch_size)
-        return known[key]
-
-    return setting_name
 
 
 def family_members(section: FamilySection, study: StudyConfig, path: str) -> list[Member]:

@@ -11,11 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, field_validator
 
-from unbraid.base.suggest import suggestion
 from unbraid.base.types import DataFrame
-from unbraid.datasets import DATASETS, find
-from unbraid.datasets.dataset_description import COMMON_OPTIONS, options_of
-from unbraid.datasets.own_images import is_path, open_path
 from unbraid.files.trust import Untrusted
 from unbraid.files.yaml_files import read_text, written
 from unbraid.scoring.result_columns import together
@@ -97,7 +93,6 @@ def read(path: Path) -> tuple[StudyConfig, str, list[StudyPart]]:
         raise ValueError(f"{where}: dataset and datasets are both given; write one of them")
     sections = checked(PartsSection, content, where).datasets
     _check_labels(sections, where)
-    _check_options(sections, where)
     entries = [_long(entry) for entry in content["datasets"]]
     shared = {name: value for name, value in content.items() if name != "datasets"}
     images = [{name: value for name, value in entry.items() if name not in (*OWN, "label")} for entry in entries]
@@ -127,21 +122,6 @@ def _check_labels(sections: Sequence[PartSection], where: str) -> None:
             raise ValueError(f"{path}: {label!r} is a reserved name in the folder of a study; give another")
         if (first := seen.setdefault(label.casefold(), number)) != number:
             raise ValueError(f"{path}: {label!r} is that of datasets[{first}] as well; give each its own")
-
-
-def _check_options(sections: Sequence[PartSection], where: str) -> None:
-    """Raises ValueError for an unknown dataset or option."""
-    for number, section in enumerate(sections):
-        path = f"{where}: datasets[{number}]"
-        try:
-            opener = open_path if is_path(section.name, DATASETS) else find(section.name).open
-        except ValueError as error:
-            raise ValueError(f"{path}.name: {error}") from None
-        known = {*options_of(opener), *COMMON_OPTIONS, "root"} - {"path"}
-        for option in section.model_extra or {}:
-            if option not in known:
-                near = suggestion(str(option), [*sorted(known), "label", *OWN])
-                raise ValueError(f"{path}.{option}: unknown; {near}")
 
 
 @contextmanager

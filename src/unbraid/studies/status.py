@@ -132,7 +132,7 @@ def study_status(snapshot: StudySnapshot) -> StudyStatus:
     Raises:
         ValueError: a file is damaged.
     """
-    from unbraid.studies.holdout.holdout_table import answered  # brings torch
+    from unbraid.studies.holdout.held_out_runs import answered  # brings torch
 
     content = snapshot.environment.dataset["content"]
     name, folder = snapshot.config.name, snapshot.folder

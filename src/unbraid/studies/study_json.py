@@ -70,7 +70,7 @@ class HeadAccuracies(Record):
 
     mlp: Shares
     linear: Shares
-    single: Shares | None = None  # answers that were given before it came in lack it
+    single: Shares
 
 
 class PartErrors(Record):

@@ -37,7 +37,7 @@ from unbraid.scoring.baselines import ABOVE
 from unbraid.scoring.diagnosis import diagnosis_of
 from unbraid.scoring.result_columns import DIAGNOSIS, HELD_OUT, N_ROWS
 from unbraid.studies import store
-from unbraid.studies.holdout.holdout_table import columns as generalisation_columns
+from unbraid.studies.holdout.held_out_runs import columns as generalisation_columns
 from unbraid.studies.run_scores import current_metrics
 from unbraid.studies.snapshot import NONE, RunView, StudySnapshot
 from unbraid.studies.study_baselines import baseline_columns

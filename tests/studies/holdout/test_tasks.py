@@ -22,10 +22,9 @@ from unbraid.files.checksum import without_checksum
 from unbraid.metrics import mig
 from unbraid.runs.folder import read_codes
 from unbraid.scoring.result_columns import agreement_columns, higher_is_better
-from unbraid.studies import store
 from unbraid.studies.estimate import estimate
 from unbraid.studies.executors import work
-from unbraid.studies.holdout.answers import ANSWERS, read_answers
+from unbraid.studies.holdout.answers import ANSWERS
 from unbraid.studies.holdout.evaluation import evaluate_heads, evaluate_regressors, summary
 from unbraid.studies.study import Study
 from unbraid.studies.study_table import product_from_0
@@ -296,24 +295,6 @@ def test_a_missing_answer_leaves_the_columns_out_until_it_is_there(tmp_path, stu
         assert copy.results().set_index("run")[lost].isna().sum() == 1
     with pytest.warns(UserWarning, match="counts as missing"):
         copy.run(processes=0)
-    assert copy.results().equals(study.results())
-
-
-def test_answers_that_lack_a_head_are_given_again_and_hold_the_others_until_then(tmp_path, study):
-    folder = tmp_path / "copy"
-    shutil.copytree(study.require_folder(), folder)
-    copy = Study.load(folder, trust=study.part().trusted)
-    for path in held_out(copy):
-        answers = read_answers(path)
-        for answer in answers.values():
-            answer.get("accuracy", {}).pop("single", None)
-        store.write_json(path / ANSWERS, answers)
-    table = copy.results()
-    assert table["compositional.mlp.both"].notna().all()
-    assert not any(name.startswith("compositional.single") for name in table)
-    before = times(copy, "weights.safetensors")
-    copy.run(processes=0)
-    assert times(copy, "weights.safetensors") == before
     assert copy.results().equals(study.results())
 
 

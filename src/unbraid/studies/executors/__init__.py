@@ -29,7 +29,7 @@ from typing import TypeAlias
 
 from unbraid.base.plugins import Table
 from unbraid.studies.executors import local, ray
-from unbraid.studies.executors.task import EndState, Outcome, Task, TaskProgress
+from unbraid.studies.executors.work import EndState, Outcome, Task, TaskProgress
 
 __all__ = ["EXECUTORS", "Outcome", "EndState", "TaskProgress", "Task"]
 

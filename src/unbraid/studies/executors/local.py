@@ -17,8 +17,7 @@ from unbraid.data.image_dataset import FactorDataset
 from unbraid.families import Family
 from unbraid.families.building import Member, structural_settings
 from unbraid.families.family_table import find_family
-from unbraid.studies.executors.task import Outcome, Task, TaskProgress
-from unbraid.studies.executors.work import died, out_of_time, perform, train
+from unbraid.studies.executors.work import Outcome, Task, TaskProgress, died, out_of_time, perform, train
 from unbraid.studies.expand import setting_text
 from unbraid.training.train import training_of, weight_bytes
 from unbraid.training.workers import TookTooLong, WorkerDied, can_leave, run_jobs

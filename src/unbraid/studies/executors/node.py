@@ -11,8 +11,7 @@ from unbraid.data.image_dataset import FactorDataset
 from unbraid.files.remote import carried
 from unbraid.files.sync import Mirror, discard, pull
 from unbraid.files.whole_files import below
-from unbraid.studies.executors.task import Outcome, Task, TaskProgress
-from unbraid.studies.executors.work import perform, train
+from unbraid.studies.executors.work import Outcome, Task, TaskProgress, perform, train
 
 MARK = ".driver"  # a file beside the runs; its content tells a node that it sees the same folder as the driver
 

@@ -22,8 +22,7 @@ from unbraid.files.whole_files import atomic_write, below, write_text
 from unbraid.studies.executors.local import PACK, TRIES, check_memory, spread
 from unbraid.studies.executors.node import MARK, Answer, Files, Order, unpack, work
 from unbraid.studies.executors.node import pack as pack_files
-from unbraid.studies.executors.task import Outcome, Task, TaskProgress
-from unbraid.studies.executors.work import DiskFull, died, explain, out_of_time
+from unbraid.studies.executors.work import DiskFull, Outcome, Task, TaskProgress, died, explain, out_of_time
 
 POLL_SECONDS = 0.5
 GRACE_SECONDS = 60.0  # for runs to finish their step and save

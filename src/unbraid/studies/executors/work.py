@@ -1,17 +1,19 @@
-"""The work of a task, wherever it runs: train, write the run folder, score."""
+"""Tasks: what executors are given and give back, and the work of one, wherever it runs."""
 
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from unbraid.base.device import LESS, out_of_memory
 from unbraid.data.image_dataset import FactorDataset
+from unbraid.files.run_files import WORKING
+from unbraid.files.trust import Trusted, trusted_in
 from unbraid.files.whole_files import DiskFull, disk_is_full
 from unbraid.runs.run import open_run
-from unbraid.studies.executors.task import Outcome, Task, TaskProgress
 from unbraid.studies.holdout.answers import complete_answers
 from unbraid.studies.run_scores import complete_scores
 from unbraid.training.loop import Report, train_here
@@ -20,6 +22,67 @@ from unbraid.training.train import training_of
 from unbraid.training.writing import write_run
 
 AGAIN = "--retry failed goes on from its last checkpoint"
+
+EndState: TypeAlias = Literal["finished", "diverged", "failed"]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One run of a study: all that a process needs to train, encode and score it, but for the images.
+
+    Plain data, so that it can be sent anywhere.
+    """
+
+    id: str
+    config: Mapping[str, Any]  # what config.json will hold; `unbraid.training.train.training_of` reads it
+    folder: str  # of the run folders
+    metrics: tuple[str, ...] = ()  # to score, or to give a reason for in scores.json
+    held_out: str | None = None  # option of the metric zero_shot
+    questions: tuple[Mapping[str, Any], ...] = ()  # about images it never saw; see `unbraid.studies.holdout.answers`
+    retry: bool = False  # try again the metrics that failed
+    checkpoint_every: float = 120.0  # seconds
+    time_limit: float | None = None  # seconds; enforced where the task has its own process
+    snapshots: int = 0
+    snapshot_metrics: tuple[str, ...] = ("mig",)
+    label: str = ""  # of the setting, for runs that the study does not list
+
+    @property
+    def dataset(self) -> str:
+        """The key of its images in the mapping that executors get beside the tasks."""
+        return self.config["dataset"]["content"]
+
+    @property
+    def trusted(self) -> list[Trusted]:
+        """A network of the user's own that it is to be trained with."""
+        return trusted_in([self.config["family"], self.config["hyperparameters"]])
+
+    @property
+    def target(self) -> Path:
+        return Path(self.folder) / self.id
+
+    @property
+    def working(self) -> Path:
+        return Path(self.folder) / (self.id + WORKING)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a task ended."""
+
+    id: str
+    state: EndState
+    reason: str | None = None  # of "diverged" and "failed", one line
+    details: str = ""  # the traceback, where there is one
+
+
+@dataclass(frozen=True)
+class TaskProgress:
+    """How far a task at work is; sent now and then."""
+
+    id: str
+    step: int
+    logs: Mapping[str, float] = field(default_factory=dict)  # latest means by name
+    doing: str = ""  # once all steps are taken, such as "scoring mig"
 
 
 def perform(

@@ -13,7 +13,7 @@ from unbraid.files.json_records import read_record
 from unbraid.runs.folder import read_folder
 from unbraid.runs.run import open_run
 from unbraid.studies import store
-from unbraid.studies.holdout.evaluation import HEADS, Encode, evaluate_heads, evaluate_regressors
+from unbraid.studies.holdout.evaluation import Encode, evaluate_heads, evaluate_regressors
 from unbraid.studies.study_json import AnswersRecord
 
 ANSWERS = "held_out.json"
@@ -45,13 +45,8 @@ def complete_answers(
 
 
 def missing_answers(answers: Mapping[str, Any], questions: Iterable[Question]) -> list[Question]:
-    """The questions that held_out.json has no answer to, or one that lacks a head."""
-    return [question for question in questions if not complete(answers.get(question_id(question)))]
-
-
-def complete(answer: Mapping[str, Any] | None) -> bool:
-    """Whether an answer exists and has every head; answers of versions with fewer heads are computed again."""
-    return answer is not None and ("accuracy" not in answer or all(answer["accuracy"].get(head) for head in HEADS))
+    """The questions that held_out.json has no answer to."""
+    return [question for question in questions if question_id(question) not in answers]
 
 
 def question_id(question: Question) -> str:

@@ -1,4 +1,4 @@
-"""Trackers of a study's runs: `track: [tensorboard, wandb, mlflow]` in its YAML.
+"""Trackers: `track: [tensorboard, wandb, mlflow]` in the YAML of a study, and `unbraid score --track`.
 
 Each is one function `write(record, folder)` that puts a run into the tracker's own files beneath `folder`, in place of
 what it wrote of that run before. Everything stays on this machine: none of them is given an address, unless
@@ -8,18 +8,21 @@ WANDB_MODE=online asks Weights & Biases to send. That one is told while runs tra
 import hashlib
 import json
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import numpy as np
 
 from unbraid.base.optional import require
 from unbraid.base.plugins import Table
 from unbraid.base.suggest import error_line, suggestion
 from unbraid.files.json_records import read_object
+from unbraid.scoring.card import ScoreCard
 from unbraid.studies import store
 from unbraid.studies.snapshot import Planned, RunView
 from unbraid.studies.study_record import StudyPart
@@ -27,6 +30,7 @@ from unbraid.studies.tracking import mlflow, tensorboard, wandb
 from unbraid.studies.tracking.tracked_run import TrackedRun, tracked_run
 
 FOLDER = "tracking"
+EXPERIMENT = "unbraid score"  # of score cards
 Answer = TypeVar("Answer")
 
 
@@ -152,3 +156,46 @@ def _known(folder: Path, name: str) -> dict[str, str]:
         return read_object(folder / f"{name}.json")
     except ValueError:
         return {}
+
+
+def track_cards(
+    cards: Mapping[str, ScoreCard], trackers: Sequence[str], configs: Mapping[str, Mapping[str, Any]], folder: Path
+) -> list[Path]:
+    """Record the scores of models in trackers, each as a run that replaces its earlier record.
+
+    Args:
+        cards: by the name of the model, a path.
+        trackers: of `TRACKERS`.
+        configs: settings of models, by name; may be missing.
+        folder: in which `tracking/<tracker>` is made.
+
+    Returns:
+        The folder of each tracker.
+
+    Raises:
+        ImportError: a tracker is not installed.
+        ValueError: there is none of this name, or one failed.
+    """
+    check_names(trackers)
+    places = [folder / FOLDER / name for name in trackers]
+    for name, place in zip(trackers, places, strict=True):
+        place.mkdir(parents=True, exist_ok=True)
+        for model, card in cards.items():
+            try:
+                TRACKERS[name].write(_card_record(model, card, configs.get(model, {})), place)
+            except Exception as error:  # each has exceptions of its own
+                raise ValueError(f"{name} was not told of {model} ({error_line(error)})") from error
+    return places
+
+
+def _card_record(model: str, card: ScoreCard, config: Mapping[str, Any]) -> TrackedRun:
+    path = Path(model)
+    name = hashlib.sha256(str(path.absolute()).encode()).hexdigest()[:16]
+    title = path.name if path.is_dir() else path.stem  # a folder may be called beta=0.5
+    run = RunView(name, title or "codes", "", card.seed, "finished", None, path, {})
+    values = {
+        f"{metric}.{number}": value for metric, scored in card.scored.items() for number, value in scored.values.items()
+    }
+    settings = {"codes": model, "rows": card.n_samples, "seed": card.seed}
+    settings |= {f"config.{key}" if key in settings else key: value for key, value in config.items()}
+    return TrackedRun(EXPERIMENT, run, settings, np.zeros(0, dtype=np.int64), {}, 0, values)
