@@ -5,9 +5,11 @@ import json
 import numpy as np
 import pytest
 import scipy.sparse
+from sklearn.datasets import load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import Ridge
 from sklearn.metrics import balanced_accuracy_score, r2_score
+from sklearn.preprocessing import StandardScaler
 
 import unbraid
 from unbraid.scoring.diagnose import _holm
@@ -198,7 +200,7 @@ class TestVerdicts:
         diagnosis = unbraid.diagnose(codes, factors, names=["a", "b"])
         assert kinds(diagnosis) == [("own code", (0,)), ("own code", (1,))]
         assert {each.kind for each in diagnosis.codes.values()} == {"one factor"}
-        assert any("follows from" in note for note in diagnosis.notes)
+        assert diagnosis.notes == ("a and b follow from each other: a code of one tells of the other",)
 
     @pytest.mark.parametrize(("n", "times"), [(300, 8), (2500, 2)])
     def test_noise_is_absent(self, n: int, times: int) -> None:
@@ -241,6 +243,19 @@ class TestData:
         codes = np.column_stack([factor + 0.3 * rng.standard_normal(3000), rng.standard_normal(3000).cumsum()])
         verdict = unbraid.diagnose(codes, factor, names=["speed"]).factors["speed"]
         assert (verdict.kind, verdict.codes) == ("own code", (0,))
+
+    def test_a_short_time_series_is_not_said_to_lack_a_factor(self) -> None:
+        rng = np.random.default_rng(1)
+        factor = np.sin(np.cumsum(rng.standard_normal(300) * 0.3))
+        codes = (factor + 0.1 * rng.standard_normal(300)).reshape(-1, 1)
+        diagnosis = unbraid.diagnose(codes, factor, names=["speed"])
+        assert diagnosis.factors["speed"].kind == "unclear"
+        assert "shuffle the rows if their order means nothing" in " ".join(str(diagnosis).split())
+
+    def test_tables_sorted_by_class_are_no_time_series(self) -> None:
+        data, classes = load_wine(return_X_y=True)
+        diagnosis = unbraid.diagnose(StandardScaler().fit_transform(data)[:, :6], classes, kinds=["categorical"])
+        assert diagnosis.factors["factor_0"].strength > 0.8
 
     def test_sorted_rows_are_no_time_series(self) -> None:
         rng = np.random.default_rng(1)

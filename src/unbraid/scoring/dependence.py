@@ -9,6 +9,7 @@ from unbraid.data import Representation
 from unbraid.metrics._shared.inputs import column_slices
 
 ALIKE = 0.3  # autocorrelation of codes and of factors from which on: both widen what a correlation strays by 1.1
+SERIES = 0.25  # product of both from which on rows are a time series: what a correlation strays by grows by 1.3
 REPEATED = 0.1  # share of the rows from which on it matters that they repeat others
 FEW_STRETCHES, IN_STRETCH = 10, 20  # stretches of rows in order, and else rows of each, of equal ones elsewhere
 FEWEST_UNEQUAL = 20  # rows, of which codes are told to be continuous
@@ -26,21 +27,23 @@ def note_on_neighbours(representation: Representation, *, null: bool, confidence
     strongest = _strongest_neighbours(representation) if affected else None
     if strongest is None:
         return ()
+    code, of_code, factor, of_factor = strongest
     advice = "give groups= (--groups)"
     advice += ", or of a time series null='shift' (--null shift)" if null else ""
     return (
-        f"neighbouring rows are alike (autocorrelation {strongest}), and {' and '.join(affected)} take rows as "
-        f"independent; {advice}",
+        f"neighbouring rows are alike (autocorrelation {of_code:.2f} of {code}, {of_factor:.2f} of {factor}), and "
+        f"{' and '.join(affected)} take rows as independent; {advice}",
     )
 
 
 def neighbours_alike(representation: Representation) -> bool:
     """Whether rows without groups depend on their neighbours, as those of a time series, and not as sorted rows do."""
-    return not in_order(representation.factors) and _strongest_neighbours(representation) is not None
+    strongest = None if in_order(representation.factors) else _strongest_neighbours(representation)
+    return strongest is not None and strongest[1] * strongest[3] >= SERIES
 
 
-def _strongest_neighbours(representation: Representation) -> str | None:
-    """The largest autocorrelations of codes and of factors, in words, where both matter."""
+def _strongest_neighbours(representation: Representation) -> tuple[str, float, str, float] | None:
+    """The code and the factor of the largest autocorrelations, and these, where both matter."""
     least = max(ALIKE, SPREADS / np.sqrt(max(len(representation), 1)))
     if not representation.names or representation.groups is not None or len(representation) < 3:
         return None
@@ -63,8 +66,8 @@ def _strongest_neighbours(representation: Representation) -> str | None:
     if of_factors.max() < least or of_codes.max(initial=0.0) < least:
         return None
     code, factor = int(of_codes.argmax()), int(of_factors.argmax())
-    name = representation.names[factor]
-    return f"{of_codes[code]:.2f} of {representation.code_labels()[code]}, {of_factors[factor]:.2f} of {name}"
+    names = representation.code_labels()[code], representation.names[factor]
+    return names[0], float(of_codes[code]), names[1], float(of_factors[factor])
 
 
 def with_repeats_as_groups(representation: Representation) -> Representation:

@@ -59,6 +59,11 @@ SPREADS = 3  # standard errors that a code must tell more of a factor than next 
 CHOICES = 3  # by which p is multiplied, since each learner chose its penalty by the rows that it predicts
 SHUFFLES = 4_000  # of labels, where two approximations of p disagree
 ENOUGH_SHUFFLED = 20  # of which so many do as well
+FEWEST_IN_TIME = 700  # rows, whose shifts are enough for a test at `LEVEL`
+IN_TIME = (
+    "neighbouring rows are alike and taken as a time series, which is parted in stretches and tested by shifts; "
+    "shuffle the rows if their order means nothing"
+)
 STRETCHES = 5  # parts, where neighbouring rows are alike: each predicted from the others, and shifted in itself
 GOOD = 0.8  # of what the best code holds alone, from which on another may be a copy with noise of its own
 AVERAGED = 0.75  # of what copies with noise of their own would still miss together, from which on they are copies
@@ -158,6 +163,8 @@ def _diagnosis(sample: "_Sample", dead: IntArray, n_samples: int, unwanted: Sequ
         return _nothing(sample, dead, n_samples, unwanted, "absent", "all codes are dead")
     if n_rows < FEWEST_ROWS:
         return _nothing(sample, dead, n_samples, unwanted, "unclear", f"fewer than {FEWEST_ROWS} rows")
+    if sample.in_time and n_rows < FEWEST_IN_TIME:
+        return _nothing(sample, dead, n_samples, unwanted, "unclear", "too few rows of a time series")
     rng = np.random.default_rng(seed)
     parts = _parts(sample, rng)
     few = sample.groups is not None and sample.groups.max() + 1 < FEWEST_GROUPS
@@ -653,11 +660,17 @@ class _Study:
 
     def _notes(self, n_samples: int, n_codes: int, between: FloatArray) -> tuple[str, ...]:
         names = self.sample.representation.names
-        notes = [
-            f"{names[place]} follows from {names[other]} (strength {between[other, place]:.2f}), so that a code of one "
-            "tells of the other"
-            for other, place in np.argwhere(between >= FOLLOWS)[:4]
+        follows = between >= FOLLOWS
+        pairs = [
+            f"{names[other]} and {names[place]} follow from each other"
+            if follows[place, other]
+            else f"{names[place]} follows from {names[other]}"
+            for other, place in np.argwhere(follows)
+            if other < place or not follows[place, other]
         ]
+        notes = [f"{'; '.join(pairs[:4])}: a code of one tells of the other"] if pairs else []
+        if self.sample.in_time:
+            notes.append(IN_TIME)
         if len(self.all_rows) < n_samples:
             notes.append(f"by {len(self.all_rows):,} of {n_samples:,} rows, drawn at random")
         if n_codes > WIDE:
@@ -764,4 +777,5 @@ def _nothing(
     text = f"{verdict.columns()[0]}, {detail}"
     factors = {name: replace(verdict, unwanted=name in unwanted, text=text) for name in sample.representation.names}
     codes = {int(code): CodeDiagnosis("dead") for code in dead}
-    return Diagnosis(factors, codes, n_samples, sample.matrix.shape[1], sample.representation.code_names)
+    notes = (IN_TIME,) if sample.in_time else ()
+    return Diagnosis(factors, codes, n_samples, sample.matrix.shape[1], sample.representation.code_names, notes)
