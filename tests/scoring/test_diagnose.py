@@ -12,19 +12,15 @@ from sklearn.metrics import balanced_accuracy_score, r2_score
 from sklearn.preprocessing import StandardScaler
 
 import unbraid
-from unbraid.scoring.diagnose import _holm
+from unbraid.scoring.code_choice import best_pairs, ranks_of, relatedness, smallest_set
 from unbraid.scoring.readings import (
     HeldOut,
-    best_pairs,
     class_target,
     curve_readings,
     nearest_class,
     number_target,
     pieces_of,
-    ranks_of,
     reading,
-    relatedness,
-    smallest_set,
 )
 
 N = 900
@@ -134,12 +130,6 @@ class TestReadings:
         assert sorted(smallest_set(held_out, target, range(8), 0.9, pieces=False)) == [1, 6]
         target = number_target(codes[:, 0] * codes[:, 5] + 0.1 * rng.standard_normal(N))
         assert sorted(smallest_set(held_out, target, range(8), 0.9, pieces=True)) == [0, 5]
-
-    def test_holm_by_hand(self) -> None:
-        # Of three at .01: .003 <= .01 / 3, .006 > .01 / 2, so that .0001 and .003 are refused where .003 comes second.
-        assert _holm([0.003, 0.5, 0.0001]).tolist() == [True, False, True]
-        assert _holm([0.006, 0.0001, 0.004]).tolist() == [True, True, True]
-        assert _holm([0.006, 0.007, 0.004]).tolist() == [False, False, False]
 
 
 class TestVerdicts:

@@ -9,8 +9,9 @@ from matplotlib.axes import Axes
 
 from unbraid.base.types import FloatArray, IntArray, Kind
 from unbraid.data import Representation
+from unbraid.scoring.code_choice import relatedness
 from unbraid.scoring.diagnosis import Diagnosis, FactorDiagnosis
-from unbraid.scoring.readings import class_target, number_target, relatedness
+from unbraid.scoring.readings import class_target, number_target
 from unbraid.scoring.score_page_content import LARGEST_TABLE, Card, diagnosed_columns, number_text
 from unbraid.show import plot_code_plane, plot_dispersion, plot_factor_code, plot_hinton, plot_latents, plot_symmetry
 from unbraid.show.latents import colouring_factor, factor_rows, new_grid
