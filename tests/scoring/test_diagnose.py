@@ -312,6 +312,21 @@ class TestData:
             assert kinds(diagnosis)[2] == ("own code", (17,))
             assert kinds(diagnosis)[1] == ("absent", ())
 
+    def test_sparse_codes_without_metrics_have_an_answer(self, rng: np.random.Generator) -> None:
+        factors, z = planted(rng)
+        codes = scipy.sparse.csr_matrix(np.column_stack([z[:, 2], np.zeros((N, 3))]))
+        card = unbraid.score(codes, factors, kinds=KINDS, names=NAMES, metrics="none")
+        assert card.diagnosis is not None
+        assert kinds(card.diagnosis)[2] == ("own code", (0,))
+
+    def test_each_of_many_cells_of_a_ring_is_about_it(self, rng: np.random.Generator) -> None:
+        angle = rng.random(N) * 2 * np.pi
+        preferred = np.linspace(0, 2 * np.pi, 41)[:-1]
+        cells = np.exp(2 * np.cos(angle[:, None] - preferred)) + 0.2 * rng.standard_normal((N, 40))
+        diagnosis = unbraid.diagnose(cells, angle, kinds=["cyclic"], names=["head"])
+        assert diagnosis.factors["head"].kind in ("spread", "circle")
+        assert sum(each.kind == "one factor" for each in diagnosis.codes.values()) >= 36
+
     def test_same_seed_same_answer(self, rng: np.random.Generator) -> None:
         factors, z = planted(rng)
         codes = z + 0.4 * rng.standard_normal(z.shape)

@@ -65,7 +65,7 @@ def score_table(
     ]
     keys = 1 + bool(groups)
     heads = ["model", *([by] if groups else []), *columns, *_heads(metrics)]
-    if not groups:
+    if metrics and not groups:
         rows.append(
             [
                 "mean ± sd",

@@ -61,7 +61,7 @@ def score_wide(rows: Rows, chosen: Mapping[str, Metric], settings: ScoreSettings
     size = memory_of(codes.shape)
     why = f"needs all codes at once as a full array, which takes {size} here and is made by dense=True (--dense)"
     by_metric: dict[str, Outcome] = {name: why for name in chosen if name not in WIDE}
-    if len(by_metric) == len(chosen):
+    if chosen and len(by_metric) == len(chosen):
         raise ValueError(f"{', '.join(by_metric)} {why}; {', '.join(WIDE)} read sparse codes by columns")
     if rows.factors is None:
         raise ValueError("these codes have no factors to score against: give labels")
@@ -82,7 +82,7 @@ def score_wide(rows: Rows, chosen: Mapping[str, Metric], settings: ScoreSettings
         used = used.tocsr()[labelled]
     started = time.perf_counter()
     summary = one_pass(used, read.factors, kinds=read.kinds, seed=settings.seed, sizes=read.sizes, at_once=at_once)
-    shared = (time.perf_counter() - started) / (len(chosen) - len(by_metric))
+    shared = (time.perf_counter() - started) / max(1, len(chosen) - len(by_metric))
     names = tuple(f"code {code}" for code in summary.leading)
     notes = (
         f"{used.shape[1]:,} codes were scored; the card shows the {len(names)} that matter: the best of each factor, "

@@ -70,7 +70,8 @@ class CodeSearch:
         self.related = relatedness(sample.matrix[:, live], targets, row_sets)
         # Of codes that tell nothing, the one most related to a factor seldom reaches this.
         self.by_chance = 4.0 * np.log(3.0 * len(live)) / len(parts) if len(live) > MOST_CODES else 0.0
-        if len(live) > WIDE:
+        self.is_wide = len(live) > WIDE
+        if self.is_wide:
             first = np.argsort(-self.related, axis=2, kind="stable")[:, :, :SCREENED]
             chosen = np.unique(first)
             live, self.related = live[chosen], self.related[:, :, chosen]

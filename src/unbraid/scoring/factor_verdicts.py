@@ -10,18 +10,7 @@ from unbraid.base.types import FloatArray, IntArray
 from unbraid.files.score_file import FactorKind
 from unbraid.scoring.code_choice import relatedness
 from unbraid.scoring.diagnosis import LIKELY, CodeDiagnosis, Diagnosis, FactorDiagnosis, either_words
-from unbraid.scoring.factor_evidence import (
-    ALL,
-    LINE,
-    MOST_CODES,
-    MOST_SINGLE,
-    NEARLY_ALL,
-    RESAMPLES,
-    WIDE,
-    CodeSearch,
-    Evidence,
-    agree,
-)
+from unbraid.scoring.factor_evidence import ALL, LINE, MOST_SINGLE, NEARLY_ALL, RESAMPLES, CodeSearch, Evidence, agree
 from unbraid.scoring.group_comparison import holm
 from unbraid.scoring.presence import LEVEL
 from unbraid.scoring.readings import curve_readings
@@ -72,7 +61,7 @@ class Verdicts:
         }
         return Diagnosis(
             verdicts,
-            self._codes(dead, n_codes, verdicts, shares, between),
+            self._codes(dead, verdicts, shares, between),
             n_samples,
             n_codes,
             representation.code_names,
@@ -96,25 +85,24 @@ class Verdicts:
     def _shares(self, strengths: FloatArray) -> FloatArray:
         """(n_codes, n_factors) of what all codes tell of each factor, how much each code tells alone.
 
-        Where codes are many, only of those that hold some factor.
+        Where codes are very many, only of those that hold some factor.
         """
-        shares = np.zeros((self.search.n_codes, len(strengths)))
-        surely = ABOUT / 3 * strengths
-        if self.search.n_codes <= MOST_CODES:
-            for place, evidence in enumerate(self.evidence):
-                for code, each in evidence.alone.items():
-                    shares[code, place] = each.score if each.score - SPREADS * each.error > surely[place] else 0.0
-        else:
-            for code in {code for evidence in self.evidence for code in self._holding(evidence)}:
-                related = [
-                    place
-                    for place in np.flatnonzero(strengths)
-                    if self.search.related[ALL, self.search.number[id(self.evidence[place].target)], code] > RELATED
-                ]
-                targets = [self.evidence[place].target for place in related]
-                readings = self.search.held_out.by_curve(code, targets) if targets else []
-                for place, each in zip(related, readings, strict=True):
-                    shares[code, place] = each.score if each.score - SPREADS * each.error > surely[place] else 0.0
+        search = self.search
+        shares, surely = np.zeros((search.n_codes, len(strengths))), ABOUT / 3 * strengths
+        holding = {code for evidence in self.evidence for code in self._holding(evidence)}
+        for code in holding if search.is_wide else range(search.n_codes):
+            readings, untried = {}, []
+            for place in np.flatnonzero(strengths):
+                evidence = self.evidence[place]
+                if code in evidence.alone:
+                    readings[place] = evidence.alone[code]
+                elif search.related[ALL, search.number[id(evidence.target)], code] > RELATED:
+                    untried.append(place)
+            if untried:
+                targets = [self.evidence[place].target for place in untried]
+                readings |= zip(untried, search.held_out.by_curve(code, targets), strict=True)
+            for place, each in readings.items():
+                shares[code, place] = each.score if each.score - SPREADS * each.error > surely[place] else 0.0
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(strengths > 0, np.clip(shares, 0.0, None) / strengths, 0.0)
 
@@ -195,7 +183,7 @@ class Verdicts:
         )  # fmt: skip
 
     def _codes(
-        self, dead: IntArray, n_codes: int, verdicts: Mapping[str, FactorDiagnosis], shares: FloatArray,
+        self, dead: IntArray, verdicts: Mapping[str, FactorDiagnosis], shares: FloatArray,
         between: FloatArray,
     ) -> dict[int, CodeDiagnosis]:  # fmt: skip
         names = self.search.sample.representation.names
@@ -205,7 +193,7 @@ class Verdicts:
             for name, verdict in verdicts.items():
                 if int(column) in verdict.codes and name not in factors and verdict.kind in ("spread", "circle"):
                     factors[name] = float(min(shares[place, names.index(name)], 1.0))
-            if not factors and n_codes > WIDE:
+            if not factors and self.search.is_wide:
                 continue
             kind = "none of these factors" if not factors else "one factor" if len(factors) == 1 else "several factors"
             codes[int(column)] = CodeDiagnosis(kind, factors)
@@ -226,7 +214,7 @@ class Verdicts:
             notes.append(IN_TIME)
         if len(self.search.all_rows) < n_samples:
             notes.append(f"by {len(self.search.all_rows):,} of {n_samples:,} rows, drawn at random")
-        if n_codes > WIDE:
+        if self.search.is_wide:
             notes.append(f"of {n_codes:,} codes only those that hold a factor are listed")
         return tuple(notes)
 
