@@ -237,9 +237,7 @@ def test_bad_factors_are_named(table: Any, kinds: Any, grid: bool | None, messag
 @pytest.mark.parametrize(
     ("images", "message"),
     [
-        (np.zeros((2, 4, 4, 1)), r"must be uint8, 0 to 255; got float64. From 0 to 1: \(images \* 255\)"),
-        (np.zeros((2, 4, 4, 1), ">u2"), r"got >u2. From 0 to 65535: \(images // 257\)\.astype\('uint8'\)$"),
-        (np.zeros((2, 4, 4, 1), int), r"got int64. From 0 to 255: images\.astype\('uint8'\)$"),
+        (np.zeros((2, 4, 4, 1)), r"must be uint8, 0 to 255; got float64$"),
         (np.zeros((2, 4), np.uint8), r"must be \(n, height, width, channels\)"),
         (np.zeros((2, 3, 8, 8), np.uint8), "1 or 3 channels, last"),
         (np.zeros((0, 4, 4, 1), np.uint8), r"got \(0, 4, 4, 1\)"),

@@ -16,7 +16,7 @@ from unbraid.base.types import FloatArray, IntArray, UInt8Array
 from unbraid.data import FactorSpace
 from unbraid.data.image_dataset import FactorDataset
 from unbraid.data.predicate import predicate
-from unbraid.datasets import StoredImages, load
+from unbraid.datasets import load
 from unbraid.datasets.airplanes import ELEVATION, airplane_mesh, painted_airplane
 from unbraid.datasets.cars import SCENE, car_mesh
 from unbraid.datasets.rendering import renderer as rendering
@@ -222,19 +222,16 @@ def test_factors_are_made_a_slab_at_a_time_after_the_disk_is_checked(
         asked.append(factors[:, 1].tolist())
         return np.zeros((len(factors), 3, 3))
 
-    def opened() -> StoredImages:
-        return rendering.cached_objects(
-            tmp_path, "turned", 1, rendering.turned_objects(2, 3), views, partial(car_mesh, 0),
-            usual=2, seed=0, follows="nothing", scene=SCENE, progress=None,
-        )  # fmt: skip
-
+    opener = rendering.objects_opener(
+        "turned", 1, lambda n_objects: rendering.turned_objects(n_objects, 3), views, car_mesh, usual=2, follows=""
+    )
     with monkeypatch.context() as full:
         full.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=10))
         with pytest.raises(OSError, match="the disk has"):
-            opened()
+            opener(tmp_path)
     assert asked == []
     with pytest.raises(ValueError, match="images must be uint8"):
-        opened()
+        opener(tmp_path)
     assert asked == [[0, 1, 2, 0]]
 
 

@@ -1,16 +1,17 @@
-"""Many airplanes on a turntable: a rendered substitute for the ModelNet40 airplanes of the LSBD paper."""
+"""Many airplanes on a turntable: a rendered substitute for the ModelNet40 airplanes of the LSBD paper.
+
+Airplanes of different build and livery, each turned once around the vertical axis in 64 steps. Drawn by this package in
+the layout of the ModelNet40 airplanes, never their official images or meshes. Factors: object, rotation. Rotation k is
+k / 64 of a turn.
+"""
 
 import colorsys
-from functools import partial
-from pathlib import Path
 
 import numpy as np
 
-from unbraid.data.image_dataset import ReadingProgress
-from unbraid.datasets.image_store import StoredImages
 from unbraid.datasets.rendering.meshes import Mesh, join, lathe, slab
 from unbraid.datasets.rendering.raster import orbit
-from unbraid.datasets.rendering.renderer import MILD, SeededNumbers, cached_objects, check_count, turned_objects
+from unbraid.datasets.rendering.renderer import SeededNumbers, objects_opener, turned_objects
 
 VERSION = 1
 N_OBJECTS, N_ROTATIONS = 626, 64
@@ -23,43 +24,6 @@ _HULL += ((0.42, 0.96), (0.0, 1.0))
 _ENGINE = ((0.0, -0.5), (0.55, -0.5), (0.9, -0.1), (1.0, 0.3), (0.8, 0.5), (0.0, 0.42))
 _COCKPIT = ((0.0, 0.62), (0.62, 0.68), (0.7, 0.76), (0.45, 0.84), (0.0, 0.88))
 SPACE = turned_objects(N_OBJECTS, N_ROTATIONS)
-
-
-def open_airplanes(
-    root: Path,
-    *,
-    progress: ReadingProgress | None = None,
-    n_objects: int = N_OBJECTS,
-    seed: int = 0,
-) -> StoredImages:
-    """Airplanes of different build and livery, each turned once around the vertical axis in 64 steps.
-
-    Drawn by this package in the layout of the ModelNet40 airplanes, never their official images or meshes.
-    Factors: object, rotation. Rotation k is k / 64 of a turn. With fewer objects the first ones stay the same.
-
-    Args:
-        root: folder of all caches.
-        progress: called as progress(images done, images in all) while the set is drawn.
-        n_objects: how many airplanes.
-        seed: draws their build and colours.
-
-    Raises:
-        ValueError: n_objects or the seed is out of range.
-    """
-    check_count(seed, n_objects=n_objects)
-    return cached_objects(
-        root,
-        "airplanes",
-        VERSION,
-        turned_objects(n_objects, N_ROTATIONS),
-        lambda factors: orbit(factors[:, 1] / N_ROTATIONS, ELEVATION / 360),
-        partial(painted_airplane, seed),
-        usual=N_OBJECTS,
-        seed=seed,
-        follows="ModelNet40 airplanes",
-        scene=MILD,
-        progress=progress,
-    )
 
 
 def painted_airplane(seed: int, number: int) -> Mesh:
@@ -128,3 +92,14 @@ def airplane_mesh(seed: int, number: int) -> Mesh:
             at_the_tail = (-0.34 - 0.2 * pair, side * (radius + 1.1 * engine), 0.55 * radius)
             parts.append(pod.moved(under if on_the_wing else at_the_tail).painted(TRIM))
     return join(parts).of_unit_radius()
+
+
+open_airplanes = objects_opener(
+    "airplanes",
+    VERSION,
+    lambda n_objects: turned_objects(n_objects, N_ROTATIONS),
+    lambda factors: orbit(factors[:, 1] / N_ROTATIONS, ELEVATION / 360),
+    painted_airplane,
+    usual=N_OBJECTS,
+    follows="ModelNet40 airplanes",
+)

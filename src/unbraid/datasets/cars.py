@@ -1,17 +1,18 @@
-"""Cars seen from all sides: a rendered substitute for the 3D Cars set."""
+"""Cars seen from all sides: a rendered substitute for the 3D Cars set.
+
+Cars of different build and colour, from 4 elevations and 24 azimuths, on white. Drawn by this package in the layout of
+3D Cars, never its official images. Factors in the official order: elevation, azimuth (15 degrees a step), object.
+Colour belongs to the object and is no factor.
+"""
 
 import colorsys
-from functools import cache, partial
-from pathlib import Path
 
 import numpy as np
 
 from unbraid.data import FactorSpace
-from unbraid.data.image_dataset import ReadingProgress
-from unbraid.datasets.image_store import StoredImages
 from unbraid.datasets.rendering.meshes import Mesh, box, join, lathe, loft
 from unbraid.datasets.rendering.raster import Scene, orbit
-from unbraid.datasets.rendering.renderer import SeededNumbers, cached_objects, check_count
+from unbraid.datasets.rendering.renderer import SeededNumbers, objects_opener
 
 VERSION = 1
 N_OBJECTS = 183
@@ -22,43 +23,6 @@ SCENE = Scene(distance=4.0, field_of_view=30.0, ambient=0.42, highlight=0.15, ba
 _GLASS, _TYRE, _HUB, _BUMPER = (0.1, 0.13, 0.18), (0.07, 0.07, 0.08), (0.7, 0.7, 0.72), (0.25, 0.25, 0.27)
 _HEADLIGHT, _TAIL_LIGHT, _PLATE = (1.0, 0.95, 0.7), (0.9, 0.05, 0.04), (0.9, 0.9, 0.85)
 _FLOOR = 0.14  # height of the body above the road
-
-
-def open_cars_rendered(
-    root: Path,
-    *,
-    progress: ReadingProgress | None = None,
-    n_objects: int = N_OBJECTS,
-    seed: int = 0,
-) -> StoredImages:
-    """Cars of different build and colour, from 4 elevations and 24 azimuths, on white.
-
-    Drawn by this package in the layout of 3D Cars, never its official images. Factors in the official order:
-    elevation, azimuth (15 degrees a step), object. Colour belongs to the object and is no factor.
-
-    Args:
-        root: folder of all caches.
-        progress: called as progress(images done, images in all) while the set is drawn.
-        n_objects: how many cars.
-        seed: draws their build and colours.
-
-    Raises:
-        ValueError: n_objects or the seed is out of range.
-    """
-    check_count(seed, n_objects=n_objects)
-    return cached_objects(
-        root,
-        "cars_rendered",
-        VERSION,
-        cars_space(n_objects),
-        lambda factors: orbit(factors[:, 1] / N_AZIMUTHS, np.array(ELEVATIONS)[factors[:, 0]] / 360),
-        cache(partial(car_mesh, seed)),  # every slab shows every car
-        usual=N_OBJECTS,
-        seed=seed,
-        follows="3D Cars",
-        scene=SCENE,
-        progress=progress,
-    )
 
 
 def cars_space(n_objects: int = N_OBJECTS) -> FactorSpace:
@@ -145,3 +109,15 @@ def _sheet(back: float, front: float, width: float, z: float) -> list[tuple[floa
 def _block(x: float, y: float, z: float, long: float, wide: float, high: float) -> Mesh:
     """The box around a centre, by its half sides."""
     return box((x - long, y - wide, z - high), (x + long, y + wide, z + high))
+
+
+open_cars_rendered = objects_opener(
+    "cars_rendered",
+    VERSION,
+    cars_space,
+    lambda factors: orbit(factors[:, 1] / N_AZIMUTHS, np.array(ELEVATIONS)[factors[:, 0]] / 360),
+    car_mesh,
+    usual=N_OBJECTS,
+    follows="3D Cars",
+    scene=SCENE,
+)

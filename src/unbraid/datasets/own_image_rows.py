@@ -137,23 +137,13 @@ class TorchRows:
         if hasattr(image, "getbands"):  # of Pillow
             image = np.asarray(flattened(image))
         name = f"item {row} of the dataset, taken for a single image,"
-        return checked_images(channels_last(image[None], name), name, alone=True)[0]
+        return checked_images(channels_last(image[None]), name, alone=True)[0]
 
 
-def channels_last(images: Any, name: str) -> Any:
-    """A torch tensor as an array, its channels last; anything else as it is.
-
-    Raises:
-        ValueError: the tensor has them last already.
-    """
+def channels_last(images: Any) -> Any:
+    """A torch tensor as an array, its channels last; anything else as it is."""
     if not hasattr(images, "detach"):
         return images
-    shape = tuple(images.shape)
-    if len(shape) == 4 and shape[1] not in CHANNELS and shape[3] in CHANNELS:
-        raise ValueError(
-            f"{name} must have 1 or 3 channels, second as it is a tensor; got shape {shape}. "
-            "Channels last: images.permute(0, 3, 1, 2)"
-        )
     tensor = images.detach().cpu()
     array = (tensor.float() if tensor.is_floating_point() and tensor.element_size() < 4 else tensor).numpy()
     return np.moveaxis(array, 1, -1) if array.ndim == 4 else array
@@ -170,9 +160,7 @@ def checked_images(images: Any, name: str, alone: bool = False) -> UInt8Array:
         array = array.astype(np.uint8) * np.uint8(255)
     if array.dtype != np.uint8 and not (alone and array.dtype.kind == "f"):
         expected = "uint8, 0 to 255" + (", or floats from 0 to 1" if alone else "")
-        made = {"f": "From 0 to 1: (images * 255)", "u2": "From 0 to 65535: (images // 257)"}
-        how = made.get(array.dtype.kind) or made.get(array.dtype.str[1:], "From 0 to 255: images")
-        raise ValueError(f"{name} must be {expected}; got {array.dtype}. {how}.astype('uint8')")
+        raise ValueError(f"{name} must be {expected}; got {array.dtype}")
     if alone and array.ndim == 2 and array.dtype.kind == "f" and 0 not in array.shape:
         return array
     if array.ndim == 3:
@@ -193,9 +181,7 @@ def _check_range(images: Any, name: str) -> None:
     for start in range(0, len(images), step):
         part = images[start : start + step]
         if not (inside := (part >= 0) & (part <= 1)).all():
-            place, least, most = np.argwhere(~inside)[0], part.min(), part.max()
-            how = ". From 0 to 255: images / 255" if least >= 0 and most <= 255 else ""
-            how = ". From -1 to 1: (images + 1) / 2" if -1 <= least < 0 and most <= 1 else how
+            place = np.argwhere(~inside)[0]
             raise ValueError(
-                f"{name} in floats must lie between 0 and 1; image {start + place[0]} has {part[tuple(place)]:g}{how}"
+                f"{name} in floats must lie between 0 and 1; image {start + place[0]} has {part[tuple(place)]:g}"
             )

@@ -89,7 +89,7 @@ def from_array(
     if isinstance(images, str | Path):
         source, name = MappedRows(Path(images), alone), f"{images}: images"
     else:
-        source, name = ArrayRows(checked_images(channels_last(images, "images"), "images", alone)), "images"
+        source, name = ArrayRows(checked_images(channels_last(images), "images", alone)), "images"
     _check_white(source.array, name)
     if alone:
         return _without_factors(source, names=names, kinds=kinds, grid=grid)
@@ -470,8 +470,6 @@ def _chosen_kinds(kinds: Kinds, columns: list[Column]) -> dict[str, Kind]:
     names = [column.name for column in columns]
     if kinds is None:
         return {}
-    if isinstance(kinds, str):
-        raise ValueError(f"kinds must be a mapping from name to kind, or a list of them; got {kinds!r}")
     if not isinstance(kinds, Mapping):
         if len(kinds) != len(names):
             raise ValueError(f"kinds must have one entry per factor ({', '.join(names)}); got {list(kinds)}")

@@ -1,60 +1,23 @@
-"""Objects on a turntable: a rendered substitute for COIL-100."""
+"""Objects on a turntable: a rendered substitute for COIL-100.
+
+Vases, jugs and totems of three colours on black, each turned once in 72 steps of 5 degrees. Drawn by this package in
+the layout of COIL-100, never its photographs. Factors: object, rotation. No object looks the same from two sides.
+"""
 
 import colorsys
-from functools import partial
-from pathlib import Path
 
 import numpy as np
 
 from unbraid.base.types import FloatArray
-from unbraid.data.image_dataset import ReadingProgress
-from unbraid.datasets.image_store import StoredImages
 from unbraid.datasets.rendering.meshes import Mesh, circle, join, loft
 from unbraid.datasets.rendering.raster import orbit
-from unbraid.datasets.rendering.renderer import MILD, SeededNumbers, cached_objects, check_count, turned_objects
+from unbraid.datasets.rendering.renderer import SeededNumbers, objects_opener, turned_objects
 
 VERSION = 1
 N_OBJECTS, N_ROTATIONS = 100, 72
 ELEVATION = 15.0  # degrees of the camera above the horizon
 N_AROUND, N_UP = 40, 24  # quadrilaterals of an object's skin
 SPACE = turned_objects(N_OBJECTS, N_ROTATIONS)
-
-
-def open_turntable(
-    root: Path,
-    *,
-    progress: ReadingProgress | None = None,
-    n_objects: int = N_OBJECTS,
-    seed: int = 0,
-) -> StoredImages:
-    """Vases, jugs and totems of three colours on black, each turned once in 72 steps of 5 degrees.
-
-    Drawn by this package in the layout of COIL-100, never its photographs. Factors: object, rotation. No object
-    looks the same from two sides. With fewer objects the first ones stay the same.
-
-    Args:
-        root: folder of all caches.
-        progress: called as progress(images done, images in all) while the set is drawn.
-        n_objects: how many objects.
-        seed: draws their shape and colours.
-
-    Raises:
-        ValueError: n_objects or the seed is out of range.
-    """
-    check_count(seed, n_objects=n_objects)
-    return cached_objects(
-        root,
-        "turntable",
-        VERSION,
-        turned_objects(n_objects, N_ROTATIONS),
-        lambda factors: orbit(factors[:, 1] / N_ROTATIONS, ELEVATION / 360),
-        partial(turntable_mesh, seed),
-        usual=N_OBJECTS,
-        seed=seed,
-        follows="COIL-100",
-        scene=MILD,
-        progress=progress,
-    )
 
 
 def turntable_mesh(seed: int, number: int) -> Mesh:
@@ -121,3 +84,14 @@ def _handle(draw: SeededNumbers, reach: float, height: float) -> Mesh:
         y, z = thickness * upright, lift + size * up + thickness * across * up
         rings.append(np.stack([x * cosine - y * sine, x * sine + y * cosine, z], axis=-1))
     return loft(rings, smooth=True)
+
+
+open_turntable = objects_opener(
+    "turntable",
+    VERSION,
+    lambda n_objects: turned_objects(n_objects, N_ROTATIONS),
+    lambda factors: orbit(factors[:, 1] / N_ROTATIONS, ELEVATION / 360),
+    turntable_mesh,
+    usual=N_OBJECTS,
+    follows="COIL-100",
+)

@@ -19,18 +19,14 @@ per optimizer step (a function as below) and its row; and one line in `family_ta
 `OptimizerStep(name, trains, loss, draws, adam, repeats)`
     Within a step the optimizer steps move in the order given, each `repeats` times in a row, each time on fresh draws:
     the loss is computed, differentiated with respect to the parameters of the modules named in `trains` only, and
-    these take one step of Adam. An optimizer step's Adam is its own (learning rate, betas, moments).
-    FactorVAE: an optimizer step "vae" that trains ("vae",), then "discriminator" that trains ("discriminator",) with
-    Adam("discriminator_learning_rate", 0.5, 0.9) and draws a second batch of images and noise under other names.
-    InfoGAN: an optimizer step "critic" with repeats=5, then "generator". PCA: no optimizer steps; `fit(modules,
+    these take one step of Adam. An optimizer step's Adam is its own (learning rate, betas, moments); two may train the
+    same modules. `factor_vae.py` has two players, `info_gan.py` one that repeats, `pca.py` none: its `fit(modules,
     images, context)` sets the weights in place, once, where `images(positions)` gives float images of any positions 0
     .. n_images - 1.
     `turn(step, context)` is for optimizer steps that do not move at every step: how often it has moved before, or None
-    where it waits. Its epochs through images and items and its Adam count turns, not steps. Two optimizer steps may
-    train the same modules, each with moments of its own: LSBD-VAE's take turns, one pass over labelled groups, one
-    over all images (`alternating` in `supervision`); an optimizer step that begins after a warm-up of w steps has the
-    turn step - w. Curves hold the mean over the steps in which an optimizer step moved, NaN where there was none: give
-    logs of optimizer steps that move at different steps different names.
+    where it waits. Its epochs through images and items and its Adam count turns, not steps; `lsbd_vae.py` takes turns,
+    `weak_de.py` begins one after a warm-up. Curves hold the mean over the steps in which an optimizer step moved, NaN
+    where there was none: give logs of optimizer steps that move at different steps different names.
 
 `loss(modules, batch, hyper, step, context) -> (loss, logs, kept)`
     - `modules`: the member's nn.ModuleDict; call modules as usual, `modules["vae"](images, noise)`. Inside a stack
@@ -65,9 +61,7 @@ per optimizer step (a function as below) and its row; and one line in `family_ta
     ValueError with the reason where the factors do not allow it (`grid_of`, `cyclic_of` in `supervision` do). `used`
     says how much it is and ends in the run's config.json. `amounts` names the structural hyperparameters that say
     how much; where 0 items are allowed, `turn` must keep the optimizer step waiting.
-    Labelled pairs: Items(series.index, {"turns": series.turns}), positions (n, 2), turns (n, 2, n_factors).
-    Labels of some images: Items(positions, {"labels": space.factors(positions)}), positions (n,).
-    Trajectories: Items(walks.index, {"actions": walks.actions}, per_batch=16), positions (n, 6), actions (n, 5).
+    Labelled pairs are Items(series.index, {"turns": series.turns}), positions (n, 2), turns (n, 2, n_factors).
     An optimizer step with Draw("groups", "given") finds "groups", the images (items, 2, c, h, w), and "groups turns"
     (items, 2, n_factors) in its batch; Draw("group noise", "normal", ("latents",), of="groups") is noise for each of
     these images, (items, 2, latents). A batch has as many items as hold batch_size images, one at least and all at

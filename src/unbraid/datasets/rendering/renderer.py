@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -88,38 +89,60 @@ def turned_objects(n_objects: int, n_rotations: int, first: int = 0) -> FactorSp
     return FactorSpace(("object", "rotation"), (n_objects, n_rotations), ("categorical", "cyclic"), (numbers, turns))
 
 
-def cached_objects(
-    root: Path,
+def objects_opener(
     name: str,
     version: int,
-    space: FactorSpace,
+    space: Callable[[int], FactorSpace],
     views: Callable[[IntArray], FloatArray],
-    mesh_of: Callable[[int], Mesh],
+    mesh: Callable[[int, int], Mesh],
     *,
     usual: int,
-    seed: int,
     follows: str,
-    scene: Scene,
-    progress: ReadingProgress | None,
-) -> StoredImages:
-    """The cache of a set with a factor "object"; where there is none, it is drawn first.
+    scene: Scene = MILD,
+) -> Callable[..., StoredImages]:
+    """What opens a set with a factor "object", and draws it where there is no cache of it.
 
-    `views` makes views (n, 3, 3) of the factors (n, n_factors), `usual` is how many objects the set has by default, and
-    `follows` names the set that it is a substitute for.
+    Args:
+        name, version: of the set.
+        space: from the number of objects to the factors.
+        views: from factors (n, n_factors) to views (n, 3, 3).
+        mesh: from the seed and the number of an object to its mesh, with RGB for paints.
+        usual: objects that the set has by default.
+        follows: the published set that it is a substitute for.
+        scene: camera and light.
     """
-    column = space.column("object")
-    options = changed(n_objects=(space.sizes[column], usual), seed=(seed, 0))
 
-    def drawn() -> Iterator[UInt8Array]:
-        for start in range(0, len(space), SLAB):
-            factors = space.factors(np.arange(start, min(start + SLAB, len(space))))
-            yield from slabs(mesh_of, factors[:, column], views(factors), scene)
+    def opener(
+        root: Path, *, progress: ReadingProgress | None = None, n_objects: int = usual, seed: int = 0
+    ) -> StoredImages:
+        """Open the set. With fewer objects the first ones stay the same.
 
-    def content() -> Content:
-        description = {"rendered": True, "follows": follows, "version": version, "seed": seed}
-        return Content(space, (64, 64, 3), drawn(), description)
+        Args:
+            root: folder of all caches.
+            progress: called as progress(images done, images in all) while the set is drawn.
+            n_objects: how many.
+            seed: draws their build and colours.
 
-    return cached(cache_folder(root, name, version, **options), content, progress)
+        Raises:
+            ValueError: n_objects or the seed is out of range.
+        """
+        check_count(seed, n_objects=n_objects)
+        whole, mesh_of = space(n_objects), cache(partial(mesh, seed))  # slabs may show the same objects
+        column = whole.column("object")
+
+        def drawn() -> Iterator[UInt8Array]:
+            for start in range(0, len(whole), SLAB):
+                factors = whole.factors(np.arange(start, min(start + SLAB, len(whole))))
+                yield from slabs(mesh_of, factors[:, column], views(factors), scene)
+
+        def content() -> Content:
+            description = {"rendered": True, "follows": follows, "version": version, "seed": seed}
+            return Content(whole, (64, 64, 3), drawn(), description)
+
+        options = changed(n_objects=(n_objects, usual), seed=(seed, 0))
+        return cached(cache_folder(root, name, version, **options), content, progress)
+
+    return opener
 
 
 def slabs(mesh_of: Callable[[int], Mesh], objects: IntArray, views: FloatArray, scene: Scene) -> Iterator[UInt8Array]:
