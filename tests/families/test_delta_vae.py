@@ -11,9 +11,7 @@ from tests.families.circles import SETTINGS, Image
 from tests.families.members import Move, Weights, play
 from tests.families.plain import Mover, Terms, bernoulli, check, decoder, mean_of
 from tests.families.posteriors import normal
-from unbraid.families.delta_vae import CirclePosterior, DeltaVAE, circle_kl, delta_vae, random_walk, to_circle
-from unbraid.families.divergences import gaussian_kl
-from unbraid.families.networks import network_pair
+from unbraid.families.delta_vae import circle_kl, random_walk, to_circle
 
 
 def loss(weights: Weights, move: Move) -> tuple[Tensor, Terms]:
@@ -75,36 +73,3 @@ def test_a_vector_without_a_direction_is_no_fault() -> None:
     torch.testing.assert_close(points.detach(), torch.tensor([[0.0, 0], [0.6, 0.8], [1, 0]], dtype=torch.float64))
     (gradient,) = torch.autograd.grad(points.sum(), vectors)
     assert torch.isfinite(gradient).all()
-
-
-def test_the_loss_adds_the_spaces_up() -> None:
-    """Two images, two circles and one line: the means over images of sums over spaces."""
-    log_time = torch.tensor([[-9.0, -10.0], [-9.5, -9.0]], dtype=torch.float64)
-    mean, log_variance = torch.tensor([[1.0], [2.0]]).double(), torch.tensor([[0.0], [-1.0]]).double()
-    posterior = CirclePosterior(to_circle(normal(2, 2, 2)), log_time, mean, log_variance)
-    loss, logs = delta_vae(posterior, torch.tensor([100.0, 104.0], dtype=torch.float64))
-    circles = (9 + 10 + 9.5 + 9) / 2 / 2 + (math.log(2 * math.pi) - 1) / 2 * 2
-    line = float(gaussian_kl(mean, log_variance).mean())
-    assert {name: float(value) for name, value in logs.items()} == pytest.approx(
-        {"reconstruction": 102, "kl": circles + line, "kl_circles": circles, "kl_euclidean": line}
-    )
-    assert float(loss) == pytest.approx(102 + circles + line)
-
-
-@pytest.mark.parametrize("network", ["conv", "dense", "dense_norm"])
-@pytest.mark.parametrize(("circles", "lines"), [(2, 0), (1, 5), (0, 3)])
-def test_posteriors_have_their_shapes_and_ranges(network: str, circles: int, lines: int) -> None:
-    pair = network_pair(network, (32, 32, 1), 3 * circles + 2 * lines, 2 * circles + lines)
-    vae = DeltaVAE(*pair, circles, lines)
-    images = torch.rand(6, 1, 32, 32)
-    posterior = vae.encode(images, -10.0, -9.0)
-    assert posterior.location.shape == (6, circles, 2)
-    assert posterior.mean.shape == posterior.log_variance.shape == (6, lines)
-    torch.testing.assert_close(posterior.location.square().sum(-1), torch.ones(6, circles))
-    assert ((posterior.log_time > -10) & (posterior.log_time < -9)).all()
-    assert vae.decode(posterior.location, posterior.mean).shape == images.shape
-
-
-def test_an_interval_of_one_point_fixes_the_time() -> None:
-    vae = DeltaVAE(*network_pair("dense", (4,), 3, 2), 1, 0)
-    assert (vae.encode(torch.rand(3, 4), -7.0, -7.0).log_time == -7).all()

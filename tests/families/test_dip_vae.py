@@ -1,6 +1,5 @@
 """DIP-VAE I and II: a step of each against the papers' equations, and the penalties by hand."""
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -14,9 +13,6 @@ from tests.families.plain import (
     mean_of,
     vae_terms,
 )
-from tests.families.posteriors import normal, outputs_of, posteriors
-from unbraid.families.dip_vae import covariance, covariance_penalty, dip_vae_i, dip_vae_ii
-from unbraid.families.divergences import gaussian_kl
 
 ONE = ["vae"]
 
@@ -46,33 +42,3 @@ def test_a_step_of_the_dip_vae(variant: str) -> None:
 
     played = play(f"dip_vae_{variant}", latents=latents, lambda_od=7.0, lambda_d=3.0)
     check(played, {"vae": Mover(loss, ("vae.",))}, ONE)
-
-
-RECONSTRUCTION = torch.tensor([100.0, 104.0], dtype=torch.float64)
-
-
-def test_covariance_is_that_of_numpy_divided_by_n() -> None:
-    mean, _ = posteriors(9, 4)
-    np.testing.assert_allclose(covariance(mean), np.cov(np.asarray(mean).T, bias=True), rtol=1e-12)
-
-
-def test_penalty_counts_both_triangles() -> None:
-    """[[2, 3], [3, 5]]: off the diagonal 9 + 9, on it 1 + 16."""
-    off_diagonal, diagonal = covariance_penalty(torch.tensor([[2.0, 3.0], [3.0, 5.0]]))
-    assert (float(off_diagonal), float(diagonal)) == (18.0, 17.0)
-
-
-def test_dip_vae_by_hand() -> None:
-    """Means (1, 1) and (-1, -3), variances 1/2 and 3/2 in both latents.
-
-    Covariance of the means [[1, 2], [2, 4]]: off the diagonal 8, on it 0 + 9. Posterior variances add 1 on average:
-    [[2, 2], [2, 5]]: 8, and 1 + 16.
-    """
-    mean = torch.tensor([[1.0, 1.0], [-1.0, -3.0]], dtype=torch.float64)
-    log_variance = torch.tensor([[0.5, 0.5], [1.5, 1.5]], dtype=torch.float64).log()
-    outputs = outputs_of(mean, log_variance, normal(2, 2))
-    kl = float(gaussian_kl(mean, log_variance).sum(1).mean())
-    for objective, diagonal in ((dip_vae_i, 9), (dip_vae_ii, 17)):
-        loss, logs = objective(outputs, RECONSTRUCTION, lambda_od=2.0, lambda_d=20.0)
-        assert float(loss) == pytest.approx(102 + kl + 2 * 8 + 20 * diagonal)
-        assert [float(logs[name]) for name in ("kl", "off_diagonal", "diagonal")] == pytest.approx([kl, 8, diagonal])

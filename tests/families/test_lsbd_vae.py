@@ -11,10 +11,8 @@ from tests.families import test_delta_vae
 from tests.families.circles import SETTINGS, Image, turned, unit
 from tests.families.members import SPACE, Move, Weights, play
 from tests.families.plain import Mover, Terms, bernoulli, check, decoder, levels, mean_of, position
-from tests.families.posteriors import normal
 from unbraid.data import FactorSpace, labelled_pairs, turntables, walks
-from unbraid.families.delta_vae import CirclePosterior, delta_vae, to_circle
-from unbraid.families.lsbd_vae import anchor_of, lsbd_loss, lsbd_vae, rotate
+from unbraid.families.lsbd_vae import anchor_of, lsbd_loss, rotate
 from unbraid.metrics.d_lsbd import d_lsbd
 
 GAMMA = 7.0
@@ -170,36 +168,6 @@ def test_it_is_the_dispersion_that_d_lsbd_measures() -> None:
                            torch.from_numpy(level / 64)[None, :, None]))  # fmt: skip
     assert measured == pytest.approx(1 - (1 - loss / 2) ** 2, rel=1e-12)
     assert 0.05 < measured < 0.5
-
-
-def test_pairs_by_hand() -> None:
-    """Errors of e degrees between two images: each is e / 2 from their mean, a squared chord of 2 (1 - cos(e / 2)).
-
-    On two circles the errors add up. A sum of cosines over both, clipped to 1, would be 0 for two errors of 120.
-    """
-    for first, second in [(0, 120), (120, 120), (90, 30)]:
-        error = torch.tensor([first, second], dtype=torch.float64) / 360
-        points = on_circles(torch.stack([torch.zeros(2).double(), 0.25 + error])[None])
-        turns = torch.tensor([[[0.0, 0.0], [0.25, 0.25]]], dtype=torch.float64)
-        expected = sum(2 * (1 - math.cos(math.radians(each / 2))) for each in (first, second))
-        assert float(lsbd_loss(points, NO_LINES.expand(1, 2, 0), turns)) == pytest.approx(expected)
-
-
-def test_it_is_a_mean_over_the_group_of_squares() -> None:
-    """Values 1 and 5 on a line are 2 from their mean: 4, not 2 and not 8; each image twice changes nothing."""
-    points = on_circles(torch.zeros(1, 2, 1, dtype=torch.float64))
-    values, turns = torch.tensor([[[1.0], [5.0]]], dtype=torch.float64), torch.zeros(1, 2, 1, dtype=torch.float64)
-    assert float(lsbd_loss(points, values, turns)) == pytest.approx(4)
-    twice = (each.repeat_interleave(2, dim=1) for each in (points, values, turns))
-    assert float(lsbd_loss(*twice)) == pytest.approx(4)
-
-
-def test_the_loss_is_that_of_the_delta_vae_and_gamma_times_the_disorder() -> None:
-    posterior = CirclePosterior(to_circle(normal(4, 1, 2)), normal(4, 1) - 9, normal(4, 2), normal(4, 2, seed=3))
-    fit, disorder = normal(4).abs(), torch.tensor([0.25, 0.75], dtype=torch.float64)
-    loss, logs = lsbd_vae(posterior, fit, disorder, gamma=100.0)
-    assert float(loss) == pytest.approx(float(delta_vae(posterior, fit)[0]) + 50)
-    assert float(logs["lsbd"]) == pytest.approx(0.5)
 
 
 def test_opposite_images_are_no_fault() -> None:

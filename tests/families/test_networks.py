@@ -5,7 +5,6 @@ import torch
 from torch import nn
 
 from unbraid.families.networks import conv_pair, dense_pair, network_pair
-from unbraid.families.strided import Halving
 from unbraid.families.vae import GaussianVAE
 from unbraid.files.trust import Trusted
 
@@ -23,29 +22,6 @@ def test_decoded_images_have_the_shape_of_the_images(pair, shape):
     outputs = vae(torch.rand(2, channels, height, width), torch.randn(2, 7))
     assert outputs.decoded.shape == (2, channels, height, width)
     assert outputs.mean.shape == outputs.log_variance.shape == outputs.sample.shape == (2, 7)
-
-
-def test_the_pair_at_64_is_that_of_the_published_studies():
-    """UDR table 2: four convolutions, FC 256, and the mirror image; 764 245 parameters with one channel and 10 latents.
-
-    Encoder: 32 (16 + 1) + 32 (512 + 1) + 64 (512 + 1) + 64 (1024 + 1) + 256 (1024 + 1) + 20 (256 + 1) = 382 932.
-    Decoder: 256 (10 + 1) + 1024 (256 + 1) + 64 (1024 + 1) + 32 (1024 + 1) + 32 (512 + 1) + 512 + 1 = 381 313.
-    """
-    encoder, decoder = conv_pair((64, 64, 1), 20, 10)
-    kinds = [type(layer) for layer in encoder if not isinstance(layer, nn.ReLU)]  # pyright: ignore
-    assert kinds == [Halving] * 4 + [nn.Flatten, nn.Linear, nn.Linear]
-    sizes = [(layer.in_channels, layer.out_channels) for layer in encoder if isinstance(layer, nn.Conv2d)]
-    assert sizes == [(1, 32), (32, 32), (32, 64), (64, 64)]
-    back = [(layer.in_channels, layer.out_channels) for layer in decoder if isinstance(layer, nn.ConvTranspose2d)]
-    assert back == [(64, 64), (64, 32), (32, 32), (32, 1)]
-    counts = [sum(parameter.numel() for parameter in part.parameters()) for part in (encoder, decoder)]
-    assert counts == [382_932, 381_313]
-
-
-def test_dense_pair_takes_rows_of_a_table():
-    encoder, decoder = dense_pair((6,), 4, 2)
-    assert encoder(torch.rand(5, 6)).shape == (5, 4)
-    assert decoder(torch.rand(5, 2)).shape == (5, 6)
 
 
 def test_a_network_of_ones_own_is_named_by_module_and_function():

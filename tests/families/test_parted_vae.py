@@ -9,7 +9,6 @@ import pytest
 import torch
 from scipy import integrate, stats
 from torch import Tensor
-from torch.distributions import Normal, kl_divergence
 
 from tests.families.members import SPACE, Move, Weights, play
 from tests.families.plain import (
@@ -30,19 +29,14 @@ from tests.training.training_examples import SPACE as TINY_SPACE
 from tests.training.training_examples import TINY, member
 from unbraid.data import FactorSpace
 from unbraid.families.building import make_supply
-from unbraid.families.divergences import kl_from
 from unbraid.families.family_table import FAMILIES
 from unbraid.families.parted_vae import (
     ClassPriors,
-    PartedHeads,
     PartedPosterior,
     bhattacharyya,
-    class_cross_entropy,
     likeliest_classes,
     parted_vae,
     relaxed_classes,
-    sharpness,
-    too_close,
 )
 from unbraid.training import loop
 from unbraid.training.loop import Plan, train_here
@@ -183,62 +177,6 @@ def test_the_overlap_is_the_integral_of_the_root_of_the_product() -> None:
             assert found[i, j].item() == pytest.approx(expected, abs=1e-9)
 
 
-def test_only_overlaps_of_different_classes_above_the_threshold_cost_and_once_each() -> None:
-    overlaps = bhattacharyya(MEANS, LOG_VARIANCES).numpy()
-    pairs = np.array([overlaps[0, 1], overlaps[0, 2], overlaps[1, 2]])
-    threshold = float(np.median(pairs))
-    expected = np.maximum(pairs - threshold, 0).sum()
-    assert too_close(MEANS, LOG_VARIANCES, threshold).item() == pytest.approx(expected)
-    assert too_close(MEANS, LOG_VARIANCES, 1.0).item() == 0
-
-
-def test_kl_is_that_of_torch() -> None:
-    mean, log_variance = normal(3, 2), normal(3, 2, seed=5)
-    expected = kl_divergence(Normal(mean, (log_variance / 2).exp()), Normal(MEANS, (LOG_VARIANCES / 2).exp()))
-    torch.testing.assert_close(kl_from(mean, log_variance, MEANS, LOG_VARIANCES), expected)
-
-
-def test_cross_entropy_adds_up_over_categoricals() -> None:
-    logits = torch.tensor([[2.0, 0.0, 1.0, 1.0, 1.0]], dtype=torch.float64)
-    expected = math.log(1 + math.exp(-2)) + math.log(3)
-    assert class_cross_entropy(logits, torch.tensor([[0, 2]]), (2, 3)).item() == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("step", [0, 250, 4000])
-def test_all_terms_of_two_categoricals_by_hand(step: int) -> None:
-    """4 images, categoricals of 2 and 3 classes, u of one number each; every sum a loop."""
-    sizes, prior_means, prior_logs = (2, 3), normal(5, 1, seed=2), normal(5, 1, seed=3)
-    posterior = PartedPosterior(
-        normal(4, 2), normal(4, 2, seed=4), normal(4, 5, seed=5), normal(4, 2, 1, seed=6), normal(4, 2, 1, seed=7)
-    )
-    fit = normal(4, seed=8).abs()
-    loss, logs = parted_vae(
-        posterior, prior_means, prior_logs, fit, sizes,
-        step=step, z_capacity=30.0, u_capacity=5.0, capacity_steps=1000, threshold=0.2, **GAMMAS,
-    )  # fmt: skip
-    kl_z = kl_u = class_kl = entropy = overlap = 0.0
-    for image in range(4):
-        q = Normal(posterior.mean[image], (posterior.log_variance[image] / 2).exp())
-        kl_z += kl_divergence(q, Normal(torch.zeros(2).double(), torch.ones(2).double())).sum().item() / 4
-    for place, (start, size) in enumerate(((0, 2), (2, 3))):
-        chances = posterior.logits[:, start : start + size].softmax(1).numpy()
-        shares = chances.mean(0)
-        class_kl += sum(share * math.log(share * size) for share in shares)
-        entropy += -(chances * np.log(chances)).sum() / 4
-        priors = [Normal(prior_means[start + k], (prior_logs[start + k] / 2).exp()) for k in range(size)]
-        for image in range(4):
-            own = Normal(posterior.class_mean[image, place], (posterior.class_log_variance[image, place] / 2).exp())
-            kl_u += sum(chances[image, k] * kl_divergence(own, priors[k]).item() for k in range(size)) / 4
-        overlaps = bhattacharyya(prior_means[start : start + size], prior_logs[start : start + size])
-        overlap += sum(max(0, overlaps[i, j].item() - 0.2) for j in range(size) for i in range(j))
-    progress = min(1, step / 1000)
-    expected = fit.mean().item() + 2 * abs(30 * progress - kl_z) + 3 * abs(5 * progress - kl_u)
-    expected += 5 * class_kl + 7 * entropy + 11 * overlap
-    assert loss.item() == pytest.approx(expected)
-    found = [logs[name].item() for name in ("kl_z", "kl_u", "class_kl", "class_entropy", "overlap")]
-    assert found == pytest.approx([kl_z, kl_u, class_kl, entropy, overlap])
-
-
 def test_classes_that_no_image_has_leave_gradients_finite() -> None:
     logits = torch.tensor([[900.0, 0.0, 0.0]] * 4, dtype=torch.float64, requires_grad=True)
     posterior = PartedPosterior(normal(4, 2), normal(4, 2), logits, normal(4, 1, 1), normal(4, 1, 1))
@@ -263,45 +201,6 @@ def test_relaxed_classes_are_drawn_as_often_as_their_logits_say() -> None:
     shares = likeliest_classes(drawn, (3, 2)).mean(0)
     expected = torch.cat([logits[:3].softmax(0), logits[3:].softmax(0)])
     assert (shares - expected).abs().max() < 4 * math.sqrt(0.25 / n)
-
-
-def test_the_relaxation_by_hand() -> None:
-    """Equal logits; -log(-log u) is 0 at u = 1 / e and 1 at u = exp(-1 / e): softmax of (0, 1) / .67."""
-    uniform = torch.tensor([[math.exp(-1), math.exp(-math.exp(-1))]], dtype=torch.float64)
-    drawn = relaxed_classes(torch.zeros(1, 2, dtype=torch.float64), uniform, (2,))
-    assert drawn[0, 1].item() == pytest.approx(1 / (1 + math.exp(-1 / 0.67)))
-
-
-def test_each_categorical_has_its_one_likeliest_class() -> None:
-    logits = torch.tensor([[0.0, 2.0, 1.0, 5.0, 6.0]])
-    assert likeliest_classes(logits, (3, 2)).tolist() == [[0, 1, 0, 0, 1]]
-
-
-def test_slope_of_masks_is_a_function_of_the_step() -> None:
-    assert [float(sharpness(step, 1000.0)) for step in (0, 500, 1000, 9000)] == [1, 4.5, 8, 8]
-    assert float(sharpness(torch.tensor(250), 1000.0)) == 2.75
-
-
-@pytest.mark.parametrize("slope", [1.0, 8.0])
-def test_each_part_sees_features_under_the_mask_of_its_own_classes(slope: float) -> None:
-    torch.manual_seed(0)
-    heads: Any = PartedHeads(6, 2, (3, 2), 4)
-    features, logits = torch.randn(5, 6), torch.randn(5, 5)
-    chosen = likeliest_classes(logits, (3, 2))
-    posterior = heads(features, logits, chosen, slope)
-    latents = features @ heads.latents.weight.T + heads.latents.bias
-    torch.testing.assert_close(posterior.mean, latents[:, :2])
-    torch.testing.assert_close(posterior.log_variance, latents[:, 2:])
-    for place, classes in enumerate((chosen[:, :3], chosen[:, 3:])):
-        mask = 1 / (1 + torch.exp(-slope * (classes @ heads.masks[place].weight.T + heads.masks[place].bias)))
-        part = (features * mask) @ heads.parts[place].weight.T + heads.parts[place].bias
-        torch.testing.assert_close(posterior.class_mean[:, place], part[:, :4])
-        torch.testing.assert_close(posterior.class_log_variance[:, place], part[:, 4:])
-    codes = posterior.codes()
-    torch.testing.assert_close(
-        codes, torch.cat([latents[:, :2], posterior.class_mean[:, 0], posterior.class_mean[:, 1]], 1)
-    )
-    assert posterior.log_variances().shape == codes.shape == (5, 10)
 
 
 def test_log_variances_of_priors_stay_between_minus_3_and_1() -> None:

@@ -1,6 +1,5 @@
 """Quessard's model: first steps against the paper, its rotations, and its objective by hand."""
 
-import math
 from itertools import combinations
 
 import pytest
@@ -9,7 +8,7 @@ from torch import Tensor
 
 from tests.families.members import N_PIXELS, Move, Weights, play
 from tests.families.plain import Mover, Terms, action, bernoulli, check, decoder, encoder, mean_of
-from unbraid.families.quessard import ActionRotations, entanglement, quessard, rotation_matrices, unroll
+from unbraid.families.quessard import rotation_matrices
 
 
 def plane_rotation(n: int, i: int, j: int, angle: Tensor) -> Tensor:
@@ -59,32 +58,6 @@ def test_two_steps_of_quessards_model() -> None:
     check(played, {"model": Mover(loss, ("encoder.", "decoder.", "actions."), 1e-3)}, ["model", "model"])
 
 
-def test_entanglement_is_zero_for_actions_of_a_single_plane_and_else_the_other_squares() -> None:
-    assert entanglement(torch.tensor([[0.0, -2.0, 0.0], [0.5, 0.0, 0.0]])) == 0
-    # (1 + 4 + 9) - 9 = 5 and 0: mean 2.5.
-    assert entanglement(torch.tensor([[1.0, -3.0, 2.0], [0.0, 0.0, 1.0]])).item() == pytest.approx(2.5)
-
-
-def test_trajectories_are_unrolled_from_their_first_code_and_keep_its_length() -> None:
-    """Quarter turns up (action 0) and down (action 1): up, up, down ends at one quarter."""
-    matrices = rotation_matrices(torch.tensor([[math.pi / 2], [-math.pi / 2]], dtype=torch.float64), 2)
-    first = torch.tensor([[1.0, 0.0], [0.0, 1.0]], dtype=torch.float64)
-    codes = unroll(first, matrices, torch.tensor([[0, 0, 1], [1, 0, 0]]))
-    assert codes.shape == (2, 4, 2)
-    torch.testing.assert_close(codes[0], torch.tensor([[1.0, 0], [0, -1], [-1, 0], [0, -1]], dtype=torch.float64))
-    torch.testing.assert_close(codes[1], torch.tensor([[0.0, 1], [-1, 0], [0, 1], [1, 0]], dtype=torch.float64))
-    torch.testing.assert_close(codes.norm(dim=-1), torch.ones(2, 4, dtype=torch.float64))
-
-
-def test_the_loss_is_per_pixel_and_divides_all_frames_by_the_number_of_actions() -> None:
-    """Two trajectories of three frames, ten pixels: sum over frames 6 and 12, / (10 * 2) each, mean .45; + .5 * 4."""
-    errors = torch.tensor([[1.0, 2.0, 3.0], [4.0, 4.0, 4.0]])
-    loss, logs = quessard(errors, torch.tensor([[2.0, 3.0]]), n_pixels=10, strength=0.5)
-    assert loss.item() == pytest.approx(0.45 + 2)
-    assert logs["reconstruction"].item() == pytest.approx(3)
-    assert logs["entanglement"].item() == pytest.approx(4)
-
-
 def one_plane(n: int, i: int, j: int, angle: Tensor) -> Tensor:
     matrix = torch.eye(n, dtype=angle.dtype)
     matrix[i, i] = matrix[j, j] = angle.cos()
@@ -102,19 +75,3 @@ def test_matrices_are_the_product_of_their_planes(n: int) -> None:
         torch.testing.assert_close(matrix, expected)
         torch.testing.assert_close(matrix @ matrix.T, torch.eye(n, dtype=torch.float64))
         assert torch.linalg.det(matrix).item() == pytest.approx(1)
-
-
-def test_angles_start_within_the_published_range_whatever_their_speed() -> None:
-    actions = ActionRotations(500, 4, speed=10.0)
-    assert actions.angles.shape == (500, 6)
-    assert 0.75 < actions.angles.abs().max() <= torch.pi / 4
-    assert actions.parameters_of_angles.abs().max() <= torch.pi / 40
-
-
-def test_under_adam_angles_move_by_speed_times_the_learning_rate() -> None:
-    actions = ActionRotations(1, 3, speed=10.0)
-    before = actions.angles.detach().clone()
-    optimiser = torch.optim.Adam(actions.parameters(), lr=1e-3)
-    actions.angles.sum().backward()
-    optimiser.step()
-    torch.testing.assert_close(actions.angles, before - 1e-2, rtol=1e-4, atol=1e-6)

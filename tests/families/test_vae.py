@@ -1,10 +1,7 @@
 """VAE and beta-VAE: first steps against the equations of their papers, and the objective by hand."""
 
-import math
-
 import pytest
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from tests.families.members import Move, Weights, play
 from tests.families.plain import (
@@ -19,8 +16,6 @@ from tests.families.plain import (
     normal_pixels,
     vae_terms,
 )
-from tests.families.posteriors import outputs_of
-from unbraid.families.vae import GaussianVAE, beta_vae
 
 ONE, TWO = ["vae"], ["vae", "vae"]
 
@@ -50,27 +45,3 @@ def test_gaussian_pixels_have_the_standard_deviation_given() -> None:
 
     played = play("vae", latents=2, likelihood="gaussian", sigma=0.7, learning_rate=1e-2)
     check(played, {"vae": Mover(loss, ("vae.",), 1e-2)}, ONE)
-
-
-RECONSTRUCTION = torch.tensor([100.0, 104.0], dtype=torch.float64)
-
-
-ZERO = torch.zeros(2, 1, dtype=torch.float64)
-
-
-def means_of_kl(kl: float) -> Tensor:
-    """Two posteriors of unit variance whose KL is `kl` on average: 0.5 * mean^2, once 0 and once twice `kl`."""
-    return torch.tensor([[0.0], [2 * math.sqrt(kl)]], dtype=torch.float64)
-
-
-def test_beta_vae_by_hand_and_at_beta_one_the_vae() -> None:
-    outputs = outputs_of(means_of_kl(5.0), ZERO, ZERO)
-    assert float(beta_vae(outputs, RECONSTRUCTION, beta=4.0)[0]) == pytest.approx(102 + 4 * 5)
-    assert float(beta_vae(outputs, RECONSTRUCTION)[0]) == pytest.approx(102 + 5)
-
-
-def test_the_sample_is_the_mean_plus_noise_times_the_deviation():
-    encoder, decoder = nn.Identity(), nn.Identity()
-    given = torch.tensor([[1.0, -2.0, 0.0, 2.0]])  # means 1 and -2, log-variances 0 and 2
-    outputs = GaussianVAE(encoder, decoder)(given, torch.tensor([[0.5, -1.0]]))
-    torch.testing.assert_close(outputs.sample, torch.tensor([[1.5, -2.0 - torch.e]]))

@@ -2,27 +2,20 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-import pytest
 import torch
-from scipy.special import expit
 from torch import Tensor
 
 from tests.families.members import DATASET, Move, Weights, play
 from tests.families.plain import Mover, Terms, bernoulli, check, decoder, dense, encoder, mean_of
 from tests.training.training_examples import SPACE, TINY, member
 from unbraid.data import FactorTable
-from unbraid.families.building import build_member, make_supply
-from unbraid.families.common import discriminator_loss
+from unbraid.families.building import make_supply
 from unbraid.families.family_table import FAMILIES
 from unbraid.families.weak_de import (
     ClassPrior,
     class_moves,
-    generator_loss,
-    relation_inputs,
-    relation_loss,
     tanh_layers,
 )
 from unbraid.training.population import make_context, make_population
@@ -173,26 +166,6 @@ def test_the_prior_is_fitted_to_codes_as_they_are_after_training() -> None:
         torch.testing.assert_close(found.weights["prior.means"][shape], codes[shape::3].mean(0))
 
 
-OWN, PRIOR = np.array([-2.0, 0.5, 3.0]), np.array([1.0, -0.25, 4.0])
-
-
-def test_the_discriminator_calls_samples_of_the_prior_true() -> None:
-    loss, accuracy = discriminator_loss(torch.from_numpy(PRIOR), torch.from_numpy(OWN))
-    assert loss.item() == pytest.approx(-(np.log(1 - expit(OWN)).mean() + np.log(expit(PRIOR)).mean()) / 2)
-    assert accuracy.item() == pytest.approx((1 / 3 + 2 / 3) / 2)
-
-
-def test_the_generator_wants_codes_called_true() -> None:
-    assert generator_loss(torch.from_numpy(OWN)).item() == pytest.approx(-np.log(expit(OWN)).mean())
-
-
-def test_relations_by_hand() -> None:
-    """Two samples, two relations: distances 5, 0, 1, 2, squared and averaged."""
-    predicted = torch.tensor([[[3.0, 4.0], [1.0, 1.0]], [[0.0, 1.0], [2.0, 0.0]]])
-    targets = torch.tensor([[[0.0, 0.0], [1.0, 1.0]], [[0.0, 0.0], [0.0, 0.0]]])
-    assert relation_loss(predicted, targets).item() == pytest.approx((25 + 0 + 1 + 4) / 4)
-
-
 SIZES, KINDS = (2, 3, 3), ("categorical", "cyclic", "ordinal")
 
 
@@ -217,14 +190,6 @@ def test_each_class_gets_its_mean_and_a_tenth_of_its_covariance() -> None:
         np.testing.assert_allclose(root @ root.T, 0.1 * covariance + 1e-4 * np.eye(3), atol=1e-12)
 
 
-def test_samples_have_the_mean_and_covariance_of_their_class() -> None:
-    prior, codes, _ = fitted_prior()
-    noise = torch.randn(50_000, 3, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    drawn = prior.sample(torch.ones(50_000, dtype=torch.int64), noise).numpy()
-    np.testing.assert_allclose(drawn.mean(0), codes[:40].mean(0), atol=0.02)
-    np.testing.assert_allclose(np.cov(drawn.T), 0.1 * np.cov(codes[:40].T) + 1e-4 * np.eye(3), atol=0.02)
-
-
 def test_fitted_classes_are_drawn_alike_and_others_never() -> None:
     """The published code draws the first class always."""
     prior, _, _ = fitted_prior()
@@ -245,11 +210,6 @@ def test_relations_lead_to_the_neighbours() -> None:
 def test_nothing_leads_to_a_class_that_was_not_fitted() -> None:
     prior, _, _ = fitted_prior()  # 5 classes in a circle; known are 1, 3, 4
     assert prior.moved(torch.tensor([[3, 3], [4, 4], [1, 1]])).tolist() == [[4, 3], [4, 3], [1, 1]]
-
-
-def test_the_learner_is_told_the_relation() -> None:
-    codes = torch.arange(8.0).reshape(2, 2, 2)
-    assert relation_inputs(codes).tolist() == [[[0, 1, 1, 0], [2, 3, 0, 1]], [[4, 5, 1, 0], [6, 7, 0, 1]]]
 
 
 def test_depth_counts_hidden_layers() -> None:
@@ -284,55 +244,6 @@ def test_combinations_held_out_of_a_dataset_are_no_fault() -> None:
     assert supply
     counts = np.bincount(np.asarray(supply.items["labelled"].known["classes"]), minlength=9)
     assert counts.tolist() == [0, *[5] * 8]
-
-
-def test_the_prior_is_fitted_once_when_the_warm_up_is_over() -> None:
-    """Of 12 steps the first half is warm-up; the encodings are those between steps 6 and 7."""
-    chosen = member("weak_de", 3, network="dense", warmup=0.5, latents=2, learning_rate=1e-2, spread=0.3)
-    context = make_context(ROW, [chosen], TINY, batch_size=8, steps=12)
-    cpu = torch.device("cpu")
-    population = make_population(ROW, [chosen], TINY, context, device=cpu, precision=torch.float64)
-    moved: list[bool] = []
-    for step in range(6):
-        moved.append("loss/relations" in population.advance(step))
-    before = population.state(0)
-    assert not before["model/prior.known"].any()
-    modules: Any = build_member(ROW, TINY.image_shape, context.settings, 3).double()
-    modules.load_state_dict({name[6:]: value for name, value in before.items() if name.startswith("model/")})
-    supply = make_supply(ROW, SPACE, context.settings, 3)
-    assert supply
-    labelled = supply.items["labelled"]
-    images = torch.from_numpy(TINY.images(labelled.positions) / 255).movedim(-1, 1)
-    with torch.no_grad():
-        codes = modules["encoder"](images).numpy()
-    for step in range(6, 12):
-        moved.append("loss/relations" in population.advance(step))
-        after = population.state(0)
-        for number in range(27):
-            own = codes[labelled.known["classes"] == number]
-            np.testing.assert_allclose(after["model/prior.means"][number], own.mean(0), rtol=1e-6, atol=1e-9)
-            root = after["model/prior.roots"][number].numpy()
-            np.testing.assert_allclose(root @ root.T, 0.3 * np.cov(own.T) + 1e-4 * np.eye(2), rtol=1e-6, atol=1e-9)
-    assert moved == [False] * 6 + [True] * 6
-
-
-def test_the_discriminator_is_shown_a_cube_and_then_the_classes() -> None:
-    chosen = member("weak_de", network="dense", warmup=0.5, latents=2)
-    context = make_context(ROW, [chosen], TINY, batch_size=3, steps=10)
-    modules: Any = build_member(ROW, TINY.image_shape, context.settings, 0)
-    far = torch.tensor([[10.0, 0.0], [20.0, 0.0]])
-    modules["prior"].fit(torch.cat([far, far + 1]), torch.tensor([4, 9, 4, 9]), 0.1)
-    shown: list[torch.Tensor] = []
-    modules["discriminator"].register_forward_pre_hook(lambda _, given: shown.append(given[0]))
-    uniform, noise = torch.tensor([[0.0, 0.5], [1.0, 0.25], [0.5, 0.5]]), torch.zeros(3, 2)
-    batch = {
-        "codes": torch.zeros(3, 2), "prior cube": uniform, "prior noise": noise,
-        "prior class": torch.tensor([0.1, 0.9, 0.4]),
-    }  # fmt: skip
-    for step in (4, 5):
-        ROW.optimizer_steps[3].loss(modules, batch, {}, step, context)
-    assert shown[1].tolist() == [[-1, 0], [1, -0.5], [0, 0]]
-    assert shown[3].tolist() == [[10.5, 0.5], [20.5, 0.5], [10.5, 0.5]]
 
 
 def test_codes_too_large_for_their_covariance_stop_the_model_and_not_the_training() -> None:

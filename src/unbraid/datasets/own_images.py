@@ -40,7 +40,6 @@ NAMES_OF_DSPRITES = ("color", "shape", "scale", "orientation", "position_x", "po
 TABLES = ("factors.csv", "factors.parquet")
 LABELS = (".csv", ".parquet")  # tables of labels without images
 PICTURES = {".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp"}
-ARCHIVES = {".7z", ".bz2", ".gz", ".rar", ".tar", ".tgz", ".xz", ".zip", ".zst"}
 META, STORED_KEYS = "meta.json", {"format", "image_shape"}
 SPACE_FILE, SPACE_KEYS = "factors.json", {"format", "kinds"}  # beside factors.csv and pictures that were exported
 EVEN = 1.2  # how much longer a step may be: values may have been rounded
@@ -108,10 +107,9 @@ def images_of(images: Any) -> FactorDataset:
         return from_array(images)
     if any(base.__module__.startswith("torch.utils.data") for base in type(images).__mro__):
         return from_torch(images)
-    how = ". Images of one shape make an array: np.stack(images)" if isinstance(images, list | tuple) else ""
     raise ValueError(
         'a dataset is its name or path, {"name": ..., options}, an array or tensor of images, a torch Dataset, or an '
-        f"object with space and images; got {type(images).__name__}{how}"
+        f"object with space and images; got {type(images).__name__}"
     )
 
 
@@ -286,8 +284,6 @@ def _open_file(path: Path, kinds: Kinds, grid: bool | None) -> FactorDataset:
         columns = read_table(path)
         none = np.empty((len(columns[0]), *NO_IMAGES), dtype=np.uint8)  # which nobody can encode
         return _dataset(ArrayRows(none), columns, kinds, False if grid is None else grid)
-    if suffix in ARCHIVES:
-        raise ValueError(f"{path}: an archive is not read; unpack it, and give the folder")
     if suffix != ".npz":
         raise ValueError(
             f"{path}: a dataset is a folder, an .npz file with images and factors, an .npy file of images, or a .csv "

@@ -19,12 +19,6 @@ def covariance(mean: Tensor) -> Tensor:
         return centred.T @ centred / len(mean)
 
 
-def covariance_penalty(matrix: Tensor) -> tuple[Tensor, Tensor]:
-    """Sums of the squares of a covariance matrix off the diagonal, and of its diagonal's distances from 1."""
-    diagonal = matrix.diagonal()
-    return matrix.square().sum() - diagonal.square().sum(), (diagonal - 1).square().sum()
-
-
 def dip_vae_i(
     outputs: VAEOutputs, reconstruction: Tensor, *, lambda_od: Tensor | float, lambda_d: Tensor | float
 ) -> tuple[Tensor, dict[str, Tensor]]:
@@ -63,7 +57,9 @@ def _with_penalty(
     outputs: VAEOutputs, reconstruction: Tensor, matrix: Tensor, lambda_od: Tensor | float, lambda_d: Tensor | float
 ) -> tuple[Tensor, dict[str, Tensor]]:
     loss, logs = beta_vae(outputs, reconstruction)
-    off_diagonal, diagonal = covariance_penalty(matrix)
+    variances = matrix.diagonal()
+    off_diagonal = matrix.square().sum() - variances.square().sum()
+    diagonal = (variances - 1).square().sum()
     loss = loss + lambda_od * off_diagonal + lambda_d * diagonal
     return loss, {**logs, "off_diagonal": off_diagonal, "diagonal": diagonal}
 

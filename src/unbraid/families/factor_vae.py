@@ -60,15 +60,6 @@ def factor_vae(
     return loss + gamma * correlation, {**logs, "total_correlation": correlation}
 
 
-def permute_dimensions(sample: Tensor, permutation: Tensor) -> Tensor:
-    """Samples of the product of marginals: each latent (column) of `sample` (n, n_latents) in an order of its own.
-
-    Args:
-        permutation: (n, n_latents) whole numbers, each column a shuffle of 0 .. n - 1.
-    """
-    return sample.gather(0, permutation)
-
-
 class LatentDiscriminator(nn.Module):
     """Six hidden layers of 1000 with leaky ReLU 0.2, two logits (UDR table 4b, Kim and Mnih 2018 appendix A).
 
@@ -108,7 +99,7 @@ def of_discriminator(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: A
     """Samples of the VAE's step against permuted samples of a second batch, encoded after that step."""
     mean, log_variance = cast(GaussianVAE, modules["vae"]).encode(batch["second images"])
     sample = mean + batch["second noise"] * (0.5 * log_variance).exp()
-    permuted = permute_dimensions(sample.detach(), batch["order"])
+    permuted = sample.detach().gather(0, batch["order"])  # each latent in an order of its own
     discriminator = modules["discriminator"]
     ratios = density_ratio(discriminator(batch["sample"])), density_ratio(discriminator(permuted))
     loss, accuracy = discriminator_loss(*ratios)

@@ -63,48 +63,6 @@ def code_information(mean: Tensor, codes: Tensor, *, code_entropy: float) -> Ten
     return (log_standard_normal(codes - mean) + code_entropy).sum(-1).mean()
 
 
-def critic_loss(
-    real_scores: Tensor,
-    fake_scores: Tensor,
-    penalty: Tensor,
-    information: Tensor,
-    *,
-    gradient_weight: Tensor | float = 10.0,
-    information_weight: Tensor | float = 6.0,
-) -> tuple[Tensor, dict[str, Tensor]]:
-    """The critic's loss, which trains Q too because they share layers.
-
-    Args:
-        real_scores, fake_scores: (n,) of images of the data and of made ones.
-        penalty: of `gradient_penalty`.
-        information: of `code_information` on the made images.
-        gradient_weight: of the penalty.
-        information_weight: of the information, lambda in DCI 2018.
-
-    Returns:
-        The loss, and by name "wasserstein" (the estimated distance, real minus made), "gradient_penalty" and
-        "code_information".
-
-    Reference:
-        Gulrajani et al. 2017, eq. 3, with Chen et al. 2016's bound; DCI 2018 appendix A.
-    """
-    distance = real_scores.mean() - fake_scores.mean()
-    loss = gradient_weight * penalty - distance - information_weight * information
-    return loss, {"wasserstein": distance, "gradient_penalty": penalty, "code_information": information}
-
-
-def generator_loss(
-    fake_scores: Tensor, information: Tensor, *, information_weight: Tensor | float = 6.0
-) -> tuple[Tensor, dict[str, Tensor]]:
-    """The generator's loss: minus the score of its images, minus the weighted information about their codes.
-
-    Returns:
-        The loss, and "generator_score" by name.
-    """
-    score = fake_scores.mean()
-    return -score - information_weight * information, {"generator_score": score}
-
-
 ENTROPY = {"uniform": math.log(2), "normal": 0.5 * math.log(2 * math.pi * math.e)}  # of one code, nats
 
 
@@ -144,26 +102,29 @@ def encode_info_gan(modules: nn.ModuleDict, images: Tensor, settings: Settings) 
 
 
 def of_critic(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
+    """The critic's loss, which trains Q too because they share layers; "wasserstein" is real minus made scores.
+
+    Reference:
+        Gulrajani et al. 2017, eq. 3, with Chen et al. 2016's bound; DCI 2018 appendix A.
+    """
     codes = _codes("critic", batch, context.settings)
     real = _spread(batch["images"])
     fake = _spread(decode_info_gan(modules, codes, context.settings)).detach()
     fake_scores, means = _judged(modules, fake)
     penalty = gradient_penalty(lambda images: _judged(modules, images)[0], real, fake, batch["mix"])
-    return *critic_loss(
-        _judged(modules, real)[0],
-        fake_scores,
-        penalty,
-        code_information(means, codes, code_entropy=ENTROPY[context.settings["code_prior"]]),
-        gradient_weight=hyper["gradient_weight"],
-        information_weight=hyper["information_weight"],
-    ), {}
+    distance = _judged(modules, real)[0].mean() - fake_scores.mean()
+    information = code_information(means, codes, code_entropy=ENTROPY[context.settings["code_prior"]])
+    loss = hyper["gradient_weight"] * penalty - distance - hyper["information_weight"] * information
+    return loss, {"wasserstein": distance, "gradient_penalty": penalty, "code_information": information}, {}
 
 
 def of_generator(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
+    """Minus the score of the generator's images, minus the weighted information about their codes."""
     codes = _codes("generator", batch, context.settings)
     scores, means = _judged(modules, _spread(decode_info_gan(modules, codes, context.settings)))
     information = code_information(means, codes, code_entropy=ENTROPY[context.settings["code_prior"]])
-    return *generator_loss(scores, information, information_weight=hyper["information_weight"]), {}
+    score = scores.mean()
+    return -score - hyper["information_weight"] * information, {"generator_score": score}, {}
 
 
 def _judged(modules: nn.ModuleDict, images: Tensor) -> tuple[Tensor, Tensor]:

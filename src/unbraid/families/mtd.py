@@ -10,9 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from unbraid.data import Space, few_labels
-from unbraid.families.block_prior import draw_blocks, log_blocks
 from unbraid.families.common import COMMON
-from unbraid.families.divergences import gaussian_kl, kl_from
+from unbraid.families.divergences import draw_blocks, gaussian_kl, kl_from, log_blocks
 from unbraid.families.family import (
     Batch,
     Context,
@@ -85,11 +84,6 @@ def cross_covariance(blocks: Sequence[Tensor]) -> Tensor:
     return torch.stack(pairs).sum()
 
 
-def swap_loss(again: Tensor, target: Tensor) -> Tensor:
-    """Squared distance of what is encoded again (n, d) from the codes that were decoded (n, d), mean over images."""
-    return (again - target).square().sum(-1).mean()
-
-
 def mtd(
     mean: Tensor,
     log_variance: Tensor,
@@ -115,7 +109,7 @@ def mtd(
         levels: (n, n_factors) true levels, whole numbers.
         value_means: (n_values, d) of each factor.
         reconstruction: (n,) negative log-likelihoods of the images, nats.
-        swap: of `swap_loss`; 0 without.
+        swap: squared distance of what is encoded again from the codes that were decoded, mean over images; 0 without.
         content: size of the content's block.
         value_sigma: standard deviation of the Gaussian of each value.
         distance: that the means of a factor's values should be apart.
@@ -219,7 +213,7 @@ def mtd_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, cont
         vae = cast(GaussianVAE, modules["vae"])
         target = swapped(outputs.mean, value_means, batch["swap factor"], batch["swap value"], settings["content"])
         again, _ = vae.encode(decoded_images(vae.decode(target), settings["likelihood"]))
-        swap = swap_loss(again, target)
+        swap = (again - target).square().sum(-1).mean()
         extra = {"swap": swap}
     loss, logs = mtd(
         outputs.mean,

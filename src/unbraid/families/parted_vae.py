@@ -9,11 +9,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from unbraid.data import Space, few_labels
-from unbraid.families.block_prior import draw_blocks, log_blocks
 from unbraid.families.cci_vae import capacity
 from unbraid.families.codebook import gumbel_softmax
 from unbraid.families.common import COMMON, IMAGES, always, decode_plain, reconstruction_term
-from unbraid.families.divergences import gaussian_kl, kl_from
+from unbraid.families.divergences import draw_blocks, gaussian_kl, kl_from, log_blocks
 from unbraid.families.family import (
     Batch,
     Context,
@@ -145,22 +144,6 @@ def too_close(means: Tensor, log_variances: Tensor, threshold: Tensor | float) -
     """How much the overlaps of pairs of Gaussians (n, d) exceed the threshold, summed over pairs."""
     first, second = torch.triu_indices(len(means), len(means), offset=1, device=means.device)
     return (bhattacharyya(means, log_variances)[first, second] - threshold).clamp(min=0).sum()
-
-
-def class_cross_entropy(logits: Tensor, levels: Tensor, sizes: Sequence[int]) -> Tensor:
-    """-log q(c|x) of the true classes, summed over categoricals: (n,), nats.
-
-    Args:
-        logits: (n, n_classes).
-        levels: (n, n_categoricals) true classes, whole numbers.
-        sizes: classes of each categorical.
-    """
-    parts = logits.split(tuple(sizes), dim=-1)
-    losses = [
-        functional.cross_entropy(part, level, reduction="none")
-        for part, level in zip(parts, levels.unbind(-1), strict=True)
-    ]
-    return torch.stack(losses).sum(0)
 
 
 def parted_vae(
@@ -303,8 +286,11 @@ def draw_prior(modules: nn.ModuleDict, settings: Settings, normal: Tensor, unifo
 
 
 def label_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
+    """-log q(c|x) of the true classes, summed over categoricals."""
     _, logits = _features_and_logits(modules, batch["labelled"])
-    loss = class_cross_entropy(logits, batch["labelled levels"], context.settings["sizes"]).mean()
+    parts = zip(logits.split(context.settings["sizes"], dim=-1), batch["labelled levels"].unbind(-1), strict=True)
+    losses = [functional.cross_entropy(part, level, reduction="none") for part, level in parts]
+    loss = torch.stack(losses).sum(0).mean()
     return loss, {"cross_entropy": loss}, {}
 
 

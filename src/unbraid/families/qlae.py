@@ -61,11 +61,6 @@ def evenly_spaced(n_latents: int, n_values: int) -> Tensor:
     return torch.linspace(-0.5, 0.5, n_values).repeat(n_latents, 1)
 
 
-def straight_through(latents: Tensor, quantized: Tensor) -> Tensor:
-    """The quantized values, whose gradients are passed on to the latents as if these had not been quantized."""
-    return latents + (quantized - latents).detach()
-
-
 def build_qlae(shape: Shape, settings: Settings) -> nn.ModuleDict:
     """An encoder, a decoder and a codebook per latent."""
     latents = settings["latents"]
@@ -78,7 +73,8 @@ def qlae_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, con
     images = batch["images"]
     latents = promote(modules["encoder"](images))
     quantized = codebook_of(modules).nearest(latents)
-    decoded = promote(modules["decoder"](straight_through(latents, quantized)))
+    straight_through = latents + (quantized - latents).detach()  # gradients pass as if latents were not quantized
+    decoded = promote(modules["decoder"](straight_through))
     return *qlae(
         latents,
         quantized,

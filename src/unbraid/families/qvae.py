@@ -23,11 +23,6 @@ from unbraid.families.family import (
 from unbraid.families.networks import Shape, network_pair, promote
 
 
-def kl_from_uniform(log_shares: Tensor) -> Tensor:
-    """KL of distributions (..., n_values), given as logarithms, from the uniform one; nats, 0 to log n_values."""
-    return (log_shares.exp() * log_shares).sum(-1) + math.log(log_shares.shape[-1])
-
-
 def qvae(log_shares: Tensor, reconstruction: Tensor, *, beta: Tensor | float = 1.0) -> tuple[Tensor, dict[str, Tensor]]:
     """Negative ELBO with the KL weighted by `beta`, nats per image.
 
@@ -44,7 +39,8 @@ def qvae(log_shares: Tensor, reconstruction: Tensor, *, beta: Tensor | float = 1
         pixels and over latents; here both are sums.
     """
     fit = reconstruction.mean()
-    kl = kl_from_uniform(log_shares).sum(-1).mean()
+    from_uniform = (log_shares.exp() * log_shares).sum(-1) + math.log(log_shares.shape[-1])
+    kl = from_uniform.sum(-1).mean()
     return fit + beta * kl, {"reconstruction": fit, "kl": kl}
 
 

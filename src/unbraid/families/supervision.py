@@ -38,12 +38,8 @@ def cyclic_of(space: Space) -> tuple[str, ...]:
     Raises:
         ValueError: no full grid, or no factor is cyclic.
     """
-    if isinstance(space, FactorTable) and space.complete is not None:
-        space = space.complete
-    some_factors(space)
-    columns = cyclic_columns(space)
-    grid_of(space)
-    return tuple(space.names[column] for column in columns)
+    grid = grid_of(space)
+    return tuple(grid.names[column] for column in cyclic_columns(grid))
 
 
 def named_factors(space: Space, text: str) -> tuple[str, ...]:

@@ -132,33 +132,6 @@ def class_moves(sizes: Sequence[int], kinds: Sequence[str]) -> IntArray:
     return np.stack(moves)
 
 
-def relation_inputs(codes: Tensor) -> Tensor:
-    """Codes (n, n_relations, n_latents), each with its relation appended, one-hot over the n_relations."""
-    which = torch.eye(codes.shape[1], dtype=codes.dtype, device=codes.device)
-    return torch.cat([codes, which.expand(len(codes), -1, -1)], dim=-1)
-
-
-def generator_loss(logits: Tensor) -> Tensor:
-    """Cross-entropy of taking codes for samples of the prior, nats.
-
-    Args:
-        logits: (n,) of the discriminator on codes, high for samples of the prior.
-
-    Reference:
-        Makhzani et al. 2015, "Adversarial Autoencoders"; Valenti and Bacciu 2022, as in the authors' code.
-    """
-    return functional.softplus(-logits).mean()
-
-
-def relation_loss(predicted: Tensor, targets: Tensor) -> Tensor:
-    """Squared distance of codes (n, n_relations, n_latents) from their targets, mean over samples and relations.
-
-    Reference:
-        Valenti and Bacciu 2022, as in the authors' code: both ends are samples of the prior.
-    """
-    return (predicted - targets).square().sum(-1).mean()
-
-
 ENCODED_AT_ONCE = 512  # images, when the prior is fitted
 
 
@@ -243,16 +216,23 @@ def of_autoencoder(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any
 
 
 def of_relations(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
+    """Squared distance of a code that its relation, one-hot, should move from a code of the class it leads to.
+
+    Both are samples of the prior, as in the authors' code.
+    """
     prior = cast(ClassPrior, modules["prior"])
     classes = prior.choose(batch["from"])
     before = prior.sample(classes, batch["from noise"])
     after = prior.sample(prior.moved(classes), batch["to noise"])
-    return relation_loss(promote(modules["relations"](relation_inputs(before))), after), {}, {}
+    which = torch.eye(before.shape[1], dtype=before.dtype, device=before.device).expand(len(before), -1, -1)
+    predicted = promote(modules["relations"](torch.cat([before, which], dim=-1)))
+    return (predicted - after).square().sum(-1).mean(), {}, {}
 
 
 def of_generator(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
+    """Cross-entropy of taking codes for samples of the prior (Makhzani et al. 2015, "Adversarial Autoencoders")."""
     codes = promote(modules["encoder"](batch["images"]))
-    return generator_loss(_judged(modules, codes)), {}, {"codes": codes}
+    return functional.softplus(-_judged(modules, codes)).mean(), {}, {"codes": codes}
 
 
 def of_discriminator(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
