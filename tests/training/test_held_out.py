@@ -239,8 +239,8 @@ def test_every_elbo_is_one(family) -> None:
     [
         ("info_gan", "hold_out: InfoGAN.* has no Gaussian posterior and likelihood"),
         ("delta_vae", "hold_out: .* has no Gaussian posterior and likelihood"),
-        ("quessard", r"its images are no full grid .* \(what hold_out leaves of them is none\)"),
-        ("ada_gvae", r"grid.* \(what hold_out leaves of them is none\)"),
+        ("quessard", r"its images are no full grid"),
+        ("ada_gvae", "grid"),
         ("pca", "hold_out: .* is computed, not trained in steps"),
     ],
 )

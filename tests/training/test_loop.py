@@ -292,8 +292,6 @@ def test_no_steps_leave_the_initial_weights():
     ("plan", "message"),
     [
         (Plan("beta_va", 1), "unknown family 'beta_va'"),
-        (Plan("vae", -1), "steps must be at least 0"),
-        (Plan("vae", 1, 0), "batch_size at least 1"),
         (Plan("vae", 1, device="abacus"), "device 'abacus' cannot be used here"),
         (Plan("vae", 1, device="cuda:1"), "device 'cuda:1': write cuda, and CUDA_VISIBLE_DEVICES=1"),
         (Plan("vae", 1, precision="int8"), "one of auto, float32, bfloat16"),

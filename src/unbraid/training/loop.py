@@ -52,7 +52,6 @@ from unbraid.training.snapshots import Snapshots, snapshot
 CURVE_POINTS = 500
 REPORT_SECONDS = 0.5
 CHECKPOINT_SECONDS = 120.0
-FLEETING = 5.0  # seconds of training whose loss is worth less than the checkpoint that would prevent it
 
 
 @dataclass(frozen=True)
@@ -67,20 +66,15 @@ class Plan:
     hold_out: HoldOut = HoldOut()
     checkpoint_seconds: float = CHECKPOINT_SECONDS
     snapshots: Snapshots = Snapshots()
-    continuable: bool = True  # whether to keep the last checkpoint when all is done
     requested: str = ""  # "auto" if `precision` was "auto"; the run's id then contains this, not the resolved precision
 
     def resolved(self) -> "Plan":
         """The plan with "auto" replaced by the device and precision of this machine.
 
         Raises:
-            ValueError: no such family, device or precision, or numbers that are not positive.
+            ValueError: no such family, device or precision.
         """
         find_family(self.family)
-        if self.steps < 0 or self.batch_size < 1:
-            raise ValueError(
-                f"steps must be at least 0 and batch_size at least 1; got {self.steps} and {self.batch_size}"
-            )
         check_unnumbered(self.device)
         device = choose_device(self.device)
         requested = self.precision if self.precision == "auto" else self.requested
@@ -137,8 +131,7 @@ def train_here(
         plan: what the members share.
         members: at least one; several are stacked and agree in structural hyperparameters.
         dataset: images; one copy, uint8, whatever the number of members.
-        folders: for the checkpoint of each member; must exist. The checkpoint stays when all is done; for one member
-            whose plan is not `continuable`, it is not written for the last seconds.
+        folders: for the checkpoint of each member; must exist. The checkpoint stays when all is done.
         report: called about twice a second.
         stacked: whether to stack; by default several members are.
 
@@ -284,7 +277,6 @@ class _Stretch:
         ahead = {begin for begin in self.begins if begin > self.start}
         saved = reported = began
         saved_step = -1
-        alone = len(self.progress) == 1
         if self.start == 0:
             self._snapshot(0)
         step = self.start - 1
@@ -322,11 +314,8 @@ class _Stretch:
                 self._store(step + 1, now - began, seconds)
             if stop_signals:
                 raise RAISED[stop_signals[0]]
-        now = time.monotonic()
-        # A pack needs the checkpoints of all members, in case it is killed while their folders are written.
-        fleeting = alone and not self.plan.continuable and now - saved < min(FLEETING, self.plan.checkpoint_seconds)
         if saved_step < step + 1:
-            self._store(step + 1, now - began, seconds, on_disk=not fleeting)
+            self._store(step + 1, time.monotonic() - began, seconds)
 
     def _over(self) -> bool:
         stopped = self.population.diverged()
@@ -388,7 +377,7 @@ class _Stretch:
             over += [index] * checkpoint.stopped
         return over
 
-    def _store(self, step: int, elapsed: float, seconds: Sequence[float], *, on_disk: bool = True) -> None:
+    def _store(self, step: int, elapsed: float, seconds: Sequence[float]) -> None:
         diverged = self.population.diverged()
         for index, checkpoint in enumerate(self.progress):
             if self.begins[index] >= step and checkpoint.state is not None:
@@ -398,8 +387,7 @@ class _Stretch:
             checkpoint.counts = dict(self.counts)
             checkpoint.diverged = diverged[index]
             checkpoint.seconds = seconds[index] + elapsed
-            folder = self.folders[index]
-            if folder and on_disk:
+            if folder := self.folders[index]:
                 facts = identity_of(self.plan, self.population.members[index], self.images.whole)
                 save_checkpoint(folder / CHECKPOINT, checkpoint, facts)
 

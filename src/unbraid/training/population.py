@@ -85,7 +85,88 @@ def make_population(
     return Alone(family, members[0], images, context, device, precision)
 
 
-class Alone:
+class _Population:
+    """What one member and several stacked ones share: optimizer steps in order, the update, and the named tensors."""
+
+    members: tuple[Member, ...]
+    family: Family
+    context: Context
+    device: torch.device
+    draws: Draws
+    adam: dict[str, AdamSettings]  # by optimizer step
+    over: bool = False  # whether nothing is left to train
+
+    def _begin(self, parameters: Mapping[str, Tensor], n_members: int | None) -> None:
+        """Moments, and states of the schedule "plateau"; `n_members` is None for one that is not stacked."""
+        moves = self.family.optimizer_steps
+        self.trained = {
+            move.name: {name: value for name, value in parameters.items() if name.partition(".")[0] in move.trains}
+            for move in moves
+        }
+        self.first = {name: _zeros(values) for name, values in self.trained.items()}
+        self.second = {name: _zeros(values) for name, values in self.trained.items()}
+        plateau = self.members[0].hyper["schedule"] == "plateau"
+        self.plateaus = {move.name: new_plateau(n_members).to(self.device) for move in moves if plateau}
+
+    def advance(self, step: int) -> Logs:
+        """Take step number `step`, from 0; the mean losses and logs by name, (n_members,) each."""
+        logs: Logs = {}
+        carried: Logs = {}
+        for event in self.family.events:
+            if event.step(self.context) == step and not self.over:
+                self._undergo(event)
+        for move, turn, repeat in _moves(self.family, step, self.context):
+            if self.over:
+                break
+            batch = {**self.draws.batch(move, step, turn, repeat), **carried}
+            count = turn * move.repeats + repeat + 1
+            ends = count % (self.context.image_pass * move.repeats) == 0
+            report, outputs = self._step(move, batch, step, count, ends=ends)
+            for name, value in report.items():
+                share = value / move.repeats if move.repeats > 1 else value
+                logs[name] = logs[name] + share if name in logs else share
+            carried.update(outputs)
+        return logs
+
+    def _undergo(self, event: Event) -> None:
+        raise NotImplementedError
+
+    def _step(self, move: OptimizerStep, batch: Batch, step: int, count: int, *, ends: bool) -> tuple[Logs, Logs]:
+        """Logs and outputs of an optimizer step, its `count`-th, with which an epoch may end; members in front."""
+        raise NotImplementedError
+
+    def _model(self) -> MemberState:
+        raise NotImplementedError
+
+    def _update(
+        self, move: OptimizerStep, losses: Tensor, gradients: Sequence[Tensor], count: int | Tensor,
+        factor: float | Tensor, *, ends: bool, alive: Tensor | None = None,
+    ) -> None:  # fmt: skip
+        """Move the parameters, at `factor` times their learning rate."""
+        trained, settings = self.trained[move.name], self.adam[move.name]
+        adam = settings.at_rate(factor)
+        if (state := self.plateaus.get(move.name)) is not None:
+            adam = adam.at_rate(float(state[0]) if alive is None else state[:, 0].clone())
+            state.copy_(plateau_step(state, losses.detach(), settings.learning_rate, move.plateau, ends=ends))
+        if move.adam.weight_decay:
+            weights = [value for name, value in trained.items() if name.rpartition(".")[2] == "weight"]
+            decay_weights(weights, adam, alive)
+        first, second = self.first[move.name].values(), self.second[move.name].values()
+        adam_update([*trained.values()], gradients, [*first], [*second], adam, count, alive)
+
+    def _tensors(self) -> MemberState:
+        named = {**_whole("model", self._model()), **_whole("plateau", self.plateaus)}
+        for moment, optimizer_steps in (("first", self.first), ("second", self.second)):
+            for move, values in optimizer_steps.items():
+                named |= _whole(f"{moment}/{move}", values)
+        return named
+
+    def nbytes(self) -> int:
+        """Bytes of the states of all members."""
+        return sum(value.nbytes for value in self._tensors().values())
+
+
+class Alone(_Population):
     """One member, run by ordinary modules with channels last in memory."""
 
     def __init__(
@@ -97,38 +178,23 @@ class Alone:
         device: torch.device,
         precision: torch.dtype,
     ) -> None:
-        self.members: tuple[Member, ...] = (member,)
+        self.members = (member,)
         self.context, self.family = context, family
         self.precision, self.device = precision, device
         modules = build_member(family, images.dataset.image_shape, context.settings, member.seed)
         self.modules = modules.to(device, images.dtype).to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
         self.supply = make_supply(family, images.dataset.space, context.settings, member.seed)
         self.draws = Draws((member.seed,), context, images, [self.supply])
-        self.trained = {move.name: _parameters(self.modules, move.trains) for move in family.optimizer_steps}
+        self._begin(dict(self.modules.named_parameters()), None)
         self.buffers = list(self.modules.buffers())
-        self.first = {name: _zeros(values) for name, values in self.trained.items()}
-        self.second = {name: _zeros(values) for name, values in self.trained.items()}
         self.adam = {move.name: _settings(move.adam, member.hyper, float) for move in family.optimizer_steps}
         self._diverged: Diverged | None = None
-        self.plateaus = _plateaus(family, member)
 
-    def advance(self, step: int) -> Logs:
-        """Take step number `step`, from 0; the mean losses and logs by name, (n_members,) each."""
-        logs: Logs = {}
-        carried: Logs = {}
-        for event in _events(self.family, step, self.context):
-            if not self._diverged:
-                _apply(event, self.modules, self.supply, self.draws, self.members[0], self.context)
-        for move, turn, repeat in _moves(self.family, step, self.context):
-            if self._diverged:
-                break
-            batch = {name: values[0] for name, values in self.draws.batch(move, step, turn, repeat).items()}
-            report, outputs = self._move(move, {**batch, **carried}, step, turn * move.repeats + repeat + 1)
-            _add_logs(logs, report, move)
-            carried.update(outputs)
-        return {name: value.reshape(1) for name, value in logs.items()}
+    def _undergo(self, event: Event) -> None:
+        _apply(event, self.modules, self.supply, self.draws, self.members[0], self.context)
 
-    def _move(self, move: OptimizerStep, batch: Batch, step: int, count: int) -> tuple[Logs, Logs]:
+    def _step(self, move: OptimizerStep, batch: Batch, step: int, count: int, *, ends: bool) -> tuple[Logs, Logs]:
+        batch = {name: values[0] for name, values in batch.items()}
         if len(self.family.optimizer_steps) > 1:
             for name, module in self.modules.items():
                 module.requires_grad_(name in move.trains)
@@ -141,37 +207,25 @@ class Alone:
         with _autocast(self.device, self.precision), seeded(self.device, stream(self.members[0].seed, drawn)):
             loss, logs, outputs = move.loss(self.modules, batch, hyper, step, self.context)
         gradients = torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True)
-        report = {f"loss/{move.name}": loss.detach(), **{name: value.detach() for name, value in logs.items()}}
+        report = {f"loss/{move.name}": loss, **logs}
+        report = {name: value.detach().reshape(1) for name, value in report.items()}
         if flaw := _flaw(loss, gradients):
             with torch.no_grad():
                 for buffer, old in before:
                     buffer.copy_(old)
-            self._diverged = Diverged(step, _reason(move, flaw))
+            self.over, self._diverged = True, Diverged(step, _reason(move, flaw))
             return report, {}
-        first, second = self.first[move.name].values(), self.second[move.name].values()
         if hyper["clip"]:
             gradients = clipped(gradients, hyper["clip"])
         factor = rate_factor(step, self.context.steps, hyper["schedule"], hyper["rate_warmup"])
-        if (known := self.plateaus.get(move.name)) is not None:
-            factor *= float(known[0])
-            ends = count % (self.context.image_pass * move.repeats) == 0
-            rate = self.adam[move.name].learning_rate
-            known.copy_(plateau_step(known, loss.detach().cpu(), rate, move.plateau, ends=ends))
-        adam = self.adam[move.name].at_rate(factor)
-        if move.adam.weight_decay:
-            decay_weights(_layer_weights(self.trained[move.name]), adam)
-        adam_update(parameters, gradients, [*first], [*second], adam, count)
-        return report, {name: value.detach() for name, value in outputs.items()}
+        self._update(move, loss, gradients, count, factor, ends=ends)
+        return report, {name: value.detach()[None] for name, value in outputs.items()}
 
     def diverged(self) -> list[Diverged | None]:
         return [self._diverged]
 
-    def _tensors(self) -> MemberState:
-        return _named(dict(self.modules.state_dict()), self.first, self.second, self.plateaus)
-
-    def nbytes(self) -> int:
-        """Bytes of the states of all members."""
-        return sum(value.nbytes for value in self._tensors().values())
+    def _model(self) -> MemberState:
+        return dict(self.modules.state_dict())
 
     def state(self, index: int) -> MemberState:  # noqa: ARG002 (there is but one)
         """A copy of a member's tensors, in main memory."""
@@ -180,12 +234,12 @@ class Alone:
     @torch.no_grad()
     def load_state(self, index: int, state: MemberState, diverged: Diverged | None = None) -> None:  # noqa: ARG002
         """Restore a member's state; it stays stopped if it had diverged."""
-        self._diverged = diverged
+        self.over, self._diverged = diverged is not None, diverged
         for name, value in self._tensors().items():
             value.copy_(state[name])
 
 
-class Stacked:
+class Stacked(_Population):
     """Members whose tensors are stacked, members in front, and run as one by torch.func.vmap."""
 
     def __init__(
@@ -197,7 +251,7 @@ class Stacked:
         device: torch.device,
         precision: torch.dtype,
     ) -> None:
-        self.members: tuple[Member, ...] = tuple(members)
+        self.members = tuple(members)
         self.context, self.family = context, family
         self.precision, self.device = precision, device
         built = [build_member(family, images.dataset.image_shape, context.settings, member.seed) for member in members]
@@ -213,12 +267,7 @@ class Stacked:
         self.buffers = {name: value.to(device, _real(value, images.dtype)) for name, value in buffers.items()}
         self.supplies = [make_supply(family, images.dataset.space, context.settings, member.seed) for member in members]
         self.draws = Draws([member.seed for member in members], context, images, self.supplies)
-        self.trained = {
-            move.name: {name: value for name, value in self.parameters.items() if name.partition(".")[0] in move.trains}
-            for move in family.optimizer_steps
-        }
-        self.first = {name: _zeros(values) for name, values in self.trained.items()}
-        self.second = {name: _zeros(values) for name, values in self.trained.items()}
+        self._begin(self.parameters, len(members))
         columns = {name: [member.hyper[name] for member in members] for name in members[0].hyper}
         self.numbers = {
             name: torch.tensor(values, dtype=torch.float64)
@@ -234,7 +283,6 @@ class Stacked:
         self.stopped = torch.full((len(members),), -1, dtype=torch.int64, device=device)
         self.flaws = torch.zeros_like(self.stopped)
         self.known: list[Diverged | None] = [None] * len(members)  # divergence from loaded states
-        self.plateaus = _plateaus(family, members[0], len(members), device)
         self.captures = captures(family, context.settings, device)
         self.pool = torch.cuda.graph_pool_handle() if self.captures else None
         self.captured: dict[tuple[str, bool], Captured] = {}
@@ -244,23 +292,14 @@ class Stacked:
         return numbers.to(self.device)
 
     def advance(self, step: int) -> Logs:
-        logs: Logs = {}
-        carried: Logs = {}
-        for event in _events(self.family, step, self.context):
-            for index in self.alive.nonzero().flatten().tolist():
-                self._undergo(event, index)
-        for move, turn, repeat in _moves(self.family, step, self.context):
-            batch = {**self.draws.batch(move, step, turn, repeat), **carried}
-            count = turn * move.repeats + repeat + 1
-            moment = _Moment(step, count, self._hyper(step), self._rate_factor(step))
-            ends = count % (self.context.image_pass * move.repeats) == 0
-            report, outputs = (
-                self._recorded(move, batch, moment, ends) if self.captures else self._move(move, batch, moment, ends)
-            )
-            _add_logs(logs, report, move)
-            carried.update(outputs)
+        logs = super().advance(step)
         self.begun = True
         return logs
+
+    def _step(self, move: OptimizerStep, batch: Batch, step: int, count: int, *, ends: bool) -> tuple[Logs, Logs]:
+        moment = _Moment(step, count, self._hyper(step), self._rate_factor(step))
+        take = self._recorded if self.captures else self._move
+        return take(move, batch, moment, ends)
 
     def _recorded(self, move: OptimizerStep, batch: Batch, moment: "_Moment", ends: bool) -> tuple[Logs, Logs]:
         """`_move` as a CUDA graph, one for each combination of optimizer step and end of an epoch."""
@@ -315,16 +354,9 @@ class Stacked:
         self.alive.copy_(self.alive & (flaws == 0))
         for name, old in before.items():
             self.buffers[name].copy_(torch.where(_spread(self.alive, old), self.buffers[name], old))
-        first, second = self.first[move.name].values(), self.second[move.name].values()
         if self.numbers["clip"].any():
             gradients = clipped(gradients, self.hyper["clip"])
-        adam = self.adam[move.name].at_rate(moment.factor)
-        if (known := self.plateaus.get(move.name)) is not None:
-            rate, adam = self.adam[move.name].learning_rate, adam.at_rate(known[:, 0].clone())
-            known.copy_(plateau_step(known, losses.detach(), rate, move.plateau, ends=ends))
-        if move.adam.weight_decay:
-            decay_weights(_layer_weights(trained), adam, self.alive)
-        adam_update(list(trained.values()), gradients, [*first], [*second], adam, moment.count, self.alive)
+        self._update(move, losses, gradients, moment.count, moment.factor, ends=ends, alive=self.alive)
         report = {f"loss/{move.name}": losses.detach(), **{name: value.detach() for name, value in logs.items()}}
         return report, {name: value.detach() for name, value in outputs.items()}
 
@@ -341,17 +373,17 @@ class Stacked:
         factors = [rate_factor(step, self.context.steps, schedule, warmup) for warmup in warmups]
         return factors[0] if len(set(factors)) == 1 else self._per_member(factors)
 
-    def _undergo(self, event: Event, index: int) -> None:
-        member = self.members[index]
-        shape = self.draws.images.dataset.image_shape
-        modules = build_member(self.family, shape, self.context.settings, member.seed)
-        modules = modules.to(self.device, self.draws.images.dtype)
-        stacked = {**self.parameters, **self.buffers}
-        modules.load_state_dict({name: stacked[name][index].detach() for name in modules.state_dict()})
-        _apply(event, modules, self.supplies[index], self.draws, member, self.context)
-        with torch.no_grad():
-            for name, value in modules.state_dict().items():
-                stacked[name][index].copy_(value)
+    def _undergo(self, event: Event) -> None:
+        shape, stacked = self.draws.images.dataset.image_shape, self._model()
+        for index in self.alive.nonzero().flatten().tolist():
+            member = self.members[index]
+            modules = build_member(self.family, shape, self.context.settings, member.seed)
+            modules = modules.to(self.device, self.draws.images.dtype)
+            modules.load_state_dict({name: stacked[name][index].detach() for name in modules.state_dict()})
+            _apply(event, modules, self.supplies[index], self.draws, member, self.context)
+            with torch.no_grad():
+                for name, value in modules.state_dict().items():
+                    stacked[name][index].copy_(value)
 
     def diverged(self) -> list[Diverged | None]:
         reasons: list[Diverged | None] = []
@@ -360,11 +392,8 @@ class Stacked:
             reasons.append(Diverged(stopped, _reason(move, (flaw - 1) % 2 + 1)) if flaw else known)
         return reasons
 
-    def _tensors(self) -> MemberState:
-        return _named({**self.parameters, **self.buffers}, self.first, self.second, self.plateaus)
-
-    def nbytes(self) -> int:
-        return sum(value.nbytes for value in self._tensors().values())
+    def _model(self) -> MemberState:
+        return {**self.parameters, **self.buffers}
 
     def state(self, index: int) -> MemberState:
         return {name: value[index].detach().to("cpu", copy=True) for name, value in self._tensors().items()}
@@ -417,10 +446,6 @@ def _moves(family: Family, step: int, context: Context) -> list[tuple[OptimizerS
     return [(move, turn, repeat) for move, turn in turns if turn is not None for repeat in range(move.repeats)]
 
 
-def _events(family: Family, step: int, context: Context) -> list[Event]:
-    return [event for event in family.events if event.step(context) == step]
-
-
 @torch.no_grad()
 def _apply(
     event: Event, modules: nn.ModuleDict, supply: Supply | None, draws: Draws, member: Member, context: Context
@@ -433,49 +458,13 @@ def _apply(
     modules.train()
 
 
-def _add_logs(logs: Logs, report: Logs, move: OptimizerStep) -> None:
-    for name, value in report.items():
-        share = value / move.repeats if move.repeats > 1 else value
-        logs[name] = logs[name] + share if name in logs else share
-
-
-def _parameters(modules: nn.ModuleDict, names: Sequence[str]) -> dict[str, Tensor]:
-    return {name: value for name, value in modules.named_parameters() if name.partition(".")[0] in names}
-
-
 def _zeros(values: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name: torch.zeros_like(value, requires_grad=False) for name, value in values.items()}
-
-
-def _plateaus(
-    family: Family, member: Member, n_members: int | None = None, device: torch.device | None = None
-) -> dict[str, Tensor]:
-    """State of the schedule "plateau", by optimizer step; {} for other schedules."""
-    if member.hyper["schedule"] != "plateau":
-        return {}
-    return {move.name: new_plateau(n_members).to(device) for move in family.optimizer_steps}
-
-
-def _named(
-    model: MemberState,
-    first: Mapping[str, MemberState],
-    second: Mapping[str, MemberState],
-    plateaus: Mapping[str, Tensor],
-) -> MemberState:
-    named = {**_whole("model", model), **_whole("plateau", plateaus)}
-    for moment, optimizer_steps in (("first", first), ("second", second)):
-        for move, values in optimizer_steps.items():
-            named |= _whole(f"{moment}/{move}", values)
-    return named
 
 
 def _settings(adam: Adam, hyper: Mapping[str, Any], convert: Any) -> AdamSettings:
     numbers = (adam.learning_rate, adam.beta1, adam.beta2, adam.epsilon, adam.weight_decay)
     return AdamSettings(*(convert(hyper[number] if isinstance(number, str) else number) for number in numbers))
-
-
-def _layer_weights(trained: Mapping[str, Tensor]) -> list[Tensor]:
-    return [value for name, value in trained.items() if name.rpartition(".")[2] == "weight"]
 
 
 def _flaw(loss: Tensor, gradients: Sequence[Tensor]) -> int:

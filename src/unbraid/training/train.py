@@ -29,7 +29,7 @@ from unbraid.families.building import (
     structural_settings,
     weights_of,
 )
-from unbraid.families.family import Family, LossOutput, OptimizerStep, Settings, check_value, code_parts
+from unbraid.families.family import Family, LossOutput, OptimizerStep, check_value, code_parts
 from unbraid.families.family_table import FAMILIES, find_family
 from unbraid.families.networks import as_floats, as_tensor
 from unbraid.files.json_records import MOST
@@ -252,8 +252,6 @@ def members_of(
         raise ValueError(f"{family} has no preset {preset!r}; {suggestion(preset, row.presets)}")
     grid = row.presets[preset] if preset is not None else ({},)
     for name in hyperparameters:
-        if name not in row.hyperparameters and row.supervision is None and name in _amounts():
-            raise ValueError(f"{family} takes no supervision; it has no hyperparameter {name!r}")
         if name not in row.hyperparameters:
             raise ValueError(f"{family} has no hyperparameter {name!r}; {suggestion(name, row.hyperparameters)}")
         if any(name in entry for entry in grid):
@@ -271,12 +269,6 @@ def members_of(
         for values in product(*checked)
         for seed in _seeds(seeds)
     ]
-
-
-def _amounts() -> set[str]:
-    """Hyperparameters that set the amount of supervision."""
-    rows = FAMILIES.values()
-    return {"labels", *(name for row in rows if row.supervision is not None for name in row.supervision.amounts)}
 
 
 def _listed(value: Any) -> list[Any]:
@@ -361,40 +353,15 @@ def check_members(row: Family, dataset: FactorDataset, trainings: Sequence[tuple
     for plan, member in trainings:
         dataset = seen[plan.hold_out]
         check_hold_out(plan.hold_out, row, plan.steps)
-        if plan.batch_size == 1:
-            _check_norm(row, dataset, member)
         if (key := repr(structural_settings(row, [member]))) not in sizes:
-            settings = _supplied_settings(row, dataset, member, plan.hold_out)
+            settings = structural_settings(row, [member], dataset.space)
+            make_supply(row, dataset.space, settings, member.seed)  # the images suffice for its supervision
             if plan.hold_out.images:
                 check_elbo(row, tuple(dataset.image_shape), settings, member.hyper)
-            if is_code(str(member.hyper.get("network", ""))) or all(
-                row is not hold_out for hold_out in FAMILIES.values()
-            ):
+            if is_code(str(member.hyper.get("network", ""))) or all(row is not ours for ours in FAMILIES.values()):
                 dry_run_step(row, dataset, member, plan.batch_size)
             sizes[key] = weight_bytes(row, dataset, member)
     return sizes
-
-
-def _supplied_settings(row: Family, dataset: FactorDataset, member: Member, hold_out: HoldOut) -> Settings:
-    """The settings of a member, after checking that the images it sees suffice for its supervision."""
-    try:
-        settings = structural_settings(row, [member], dataset.space)
-        make_supply(row, dataset.space, settings, member.seed)
-    except ValueError as error:
-        left = " (what hold_out leaves of them is none)" if hold_out.images and "grid" in str(error) else ""
-        raise ValueError(f"{error}{left}") from None
-    return settings
-
-
-def _check_norm(row: Family, dataset: FactorDataset, member: Member) -> None:
-    """Raises ValueError if one of our networks would apply batch norm to a batch of one image."""
-    network = str(member.hyper.get("network", ""))
-    if row.fit is not None or is_code(network):
-        return
-    settings = structural_settings(row, [member], dataset.space)
-    weights = weights_of(row, tuple(dataset.image_shape), settings, member.seed)
-    if any(name.endswith("running_mean") for name in weights):
-        raise ValueError(f"batch_size must be 2 or more for network={network!r}, which has batch norm; got 1")
 
 
 @torch.inference_mode(False)
@@ -442,27 +409,18 @@ def dry_run_step(row: Family, dataset: FactorDataset, member: Member, batch_size
 
 
 def _with_checked_loss(move: OptimizerStep) -> OptimizerStep:
-    """The step, with the loss's return value checked."""
+    """The step, with the loss's return value checked: no log takes the place of another column of the curves."""
 
     def loss(*arguments: Any) -> LossOutput:
         output = move.loss(*arguments)
         if not isinstance(output, tuple) or len(output) != 3:
             raise ValueError(f"its loss must return (loss, logs, kept); it returns {type(output).__name__}")
-        for name, value in output[1].items():
-            if not isinstance(value, torch.Tensor):
-                raise ValueError(f"logs of its loss must be tensors; {name!r} is {type(value).__name__}")
+        for name in output[1]:
             if name == "step" or name.startswith("loss/"):
                 raise ValueError(f"logs of its loss must have names of their own; {name!r} is a column of all curves")
-            _check_number(f"the log {name!r}", value)
-        _check_number("its loss", output[0])
         return output
 
     return replace(move, loss=loss)
-
-
-def _check_number(what: str, value: torch.Tensor) -> None:
-    if value.numel() != 1:
-        raise ValueError(f"{what} must be one number, such as a mean over images; got {tuple(value.shape)}")
 
 
 def weight_bytes(row: Family, dataset: FactorDataset, member: Member) -> int:

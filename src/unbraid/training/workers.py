@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import traceback
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -294,22 +295,26 @@ class _Workers:
             except queue.Empty:
                 break
             self.tries[number] -= 1
-            over = _Alarm(self.limit, process)
+            began = time.monotonic()
+            alarm = threading.Timer(self.limit or threading.TIMEOUT_MAX, process.kill)
+            alarm.daemon = True
+            alarm.start()
             try:
-                with over:
-                    _send(process.stdin, self.jobs[number])
-                    kind = "report"
-                    while kind == "report":
-                        kind, content = pickle.load(process.stdout)
-                        self.inbox.put((kind, number, content))
+                _send(process.stdin, self.jobs[number])
+                kind = "report"
+                while kind == "report":
+                    kind, content = pickle.load(process.stdout)
+                    self.inbox.put((kind, number, content))
             except (EOFError, OSError, pickle.UnpicklingError):
-                if over.rang:
+                if self.limit and time.monotonic() - began >= self.limit:
                     self.inbox.put(("error", number, TookTooLong(f"it took longer than {self.limit:g} s")))
                 elif self.tries[number] > 0 and not self.stopping:
                     self.waiting.put(number)
                 else:
                     self.inbox.put(("error", number, WorkerDied(f"its process {_end(process)}")))
                 return
+            finally:
+                alarm.cancel()
         self.ready.discard(process.pid)
         self.leaving.add(process.pid)
         with suppress(BrokenPipeError):
@@ -331,27 +336,6 @@ class _Workers:
         for process in self.running:
             with suppress(BrokenPipeError), process:  # closes its pipes, what could not be sent included
                 pass
-
-
-class _Alarm:
-    """Kills a process after a time limit, unless the block has ended by then."""
-
-    def __init__(self, seconds: float | None, process: subprocess.Popen[bytes]) -> None:
-        self.rang, self.process = False, process
-        self.timer = None if seconds is None else threading.Timer(seconds, self._ring)
-
-    def _ring(self) -> None:
-        self.rang = True
-        self.process.kill()
-
-    def __enter__(self) -> None:
-        if self.timer:
-            self.timer.daemon = True
-            self.timer.start()
-
-    def __exit__(self, *_: object) -> None:
-        if self.timer:
-            self.timer.cancel()
 
 
 def _end(process: subprocess.Popen[bytes]) -> str:

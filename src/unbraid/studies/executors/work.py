@@ -127,7 +127,7 @@ def _train(
     plans, members = zip(*(training_of(task.config) for task in tasks), strict=True)
     first = tasks[0]
     snapshot_plan = Snapshots(first.snapshots, first.snapshot_metrics)
-    plan = replace(plans[0], checkpoint_seconds=first.checkpoint_every, snapshots=snapshot_plan, continuable=False)
+    plan = replace(plans[0], checkpoint_seconds=first.checkpoint_every, snapshots=snapshot_plan)
     dataset = datasets[tasks[0].dataset]
     for task in tasks:
         task.working.mkdir(parents=True, exist_ok=True)
