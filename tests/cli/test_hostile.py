@@ -241,7 +241,7 @@ def poisoned(home: Path, **changes: object) -> Path:
         ({"hyperparameters__network": ["pty:spawn"]}, "hyperparameters.network: input should be a finite number"),
         ({"facts": {"network": "pty:spawn"}}, "facts.network: unknown"),
         ({"facts": {"latents": "pty:spawn"}}, "facts.latents: input should be a valid integer; got 'pty:spawn'"),
-        ({"family": "strangers_code:pair"}, "names a family of its own, 'strangers_code:pair'"),
+        ({"family": "strangers_code:pair"}, "names code of its own, 'strangers_code:pair'"),
         ({"dataset__name": "strangers_code:pair"}, "strangers_code:pair: no such file, folder or dataset here"),
         ({"dataset__name": "/absent/images.npz"}, "/absent/images.npz"),
         ({"dataset__options": {"progress": "strangers_code:pair"}}, "dataset.options: input should hold options"),

@@ -343,7 +343,7 @@ def test_what_a_damaged_file_raises_is_not_its_own_cause(tmp_path: Path) -> None
 def test_codes_and_factors_have_the_same_rows() -> None:
     with pytest.raises(ValueError, match=r"the same number of rows; got \(3, 2\) and \(2, 3\)"):
         Representation(np.ones((3, 2)), np.ones((2, 3)))
-    with pytest.raises(ValueError, match="labels have no rows"):
+    with pytest.raises(ValueError, match="is missing in every row"):
         Representation.of(np.ones((0, 2)), {"size": []})
 
 

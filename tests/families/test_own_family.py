@@ -92,11 +92,11 @@ def test_interrupted_it_ends_with_the_weights_it_would_have_had(tmp_path: Path) 
 def test_a_run_is_opened_where_its_code_is_named(tmp_path: Path) -> None:
     (run,) = train(FAMILY, TINY, out=tmp_path, **SETTINGS)
     del sys.modules["own_family"]
-    both = f"names a family and a network of its own, '{FAMILY}' and '{NETWORK}', and opening the run would execute"
+    both = f"names code of its own, '{FAMILY}' and '{NETWORK}', and opening the run would execute"
     with pytest.raises(UntrustedCode, match=both) as told:
         load_run(run.path)
     assert untrusted_line(told.value).endswith(f": if you trust it, add --trust-code {FAMILY} --trust-code {NETWORK}")
-    with pytest.raises(UntrustedCode, match=f"names a family of its own, '{FAMILY}', and opening the run would"):
+    with pytest.raises(UntrustedCode, match=f"names code of its own, '{FAMILY}', and opening the run would"):
         load_run(run.path, trust=[NETWORK])
     with pytest.raises(UntrustedCode, match=f"names a network of its own, '{NETWORK}'"):
         load_run(run.path, trust=[FAMILY])

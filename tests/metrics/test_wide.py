@@ -147,10 +147,10 @@ def test_every_layout_of_scipy_is_read(tmp_path: Path, layout: str, make: str) -
     [
         ({"indices": np.full(3, 99, dtype=np.int32)}, "not a readable sparse matrix"),
         ({"indptr": np.array([0, 5, 2])}, "not a readable sparse matrix"),
-        ({"format": b"lil"}, "of format 'lil'; save it as csr, csc, coo, bsr or dia"),
+        ({"format": b"lil"}, "not a readable sparse matrix"),
         ({"format": b"dia"}, "not a readable sparse matrix"),
         ({"format": b"bsr"}, "not a readable sparse matrix"),
-        ({"format": np.array(["a", "b"])}, "of format"),
+        ({"format": np.array(["a", "b"])}, "not a readable sparse matrix"),
         ({"shape": np.array([-1, 60])}, "not a readable sparse matrix"),
     ],
 )

@@ -3,7 +3,6 @@
 import datetime
 import numbers
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -174,13 +173,9 @@ def _matches(series: Series, values: Sequence[Any], where: str) -> npt.NDArray[n
     if series.dtype.kind == "m":
         spans = [pd.Timedelta(value) for value in values if isinstance(value, datetime.timedelta | np.timedelta64)]
         return series.isin(spans).to_numpy()
-    if series.dtype.kind == "M":
-        dates: list[Any] = [value for value in values if isinstance(value, datetime.date | np.datetime64)]
-        for text in texts:
-            with suppress(ValueError):
-                dates.append(datetime.datetime.fromisoformat(text))
-        none = np.zeros(len(series), dtype=bool)
-        return np.any([none, *(series == _in_zone(pd.Timestamp(date), series.dt.tz) for date in dates)], axis=0)
+    if series.dtype.kind == "M":  # by what clocks show, whatever their zone
+        moments = pd.Series([value for value in values if not _is_number(value)]).map(_clock)
+        return series.dt.tz_localize(None).isin(moments.dropna()).to_numpy()
     return series.isin(texts).to_numpy()
 
 
@@ -188,6 +183,9 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, numbers.Number) and not isinstance(value, bool | np.bool_ | np.timedelta64)
 
 
-def _in_zone(moment: Any, zone: Any) -> Any:
-    """A moment to compare with a column: where only one of them has a time zone, by what clocks show."""
-    return moment if moment.tz is not None and zone is not None else moment.tz_localize(zone)
+def _clock(value: Any) -> Any:
+    """A date or time without its zone; no time for what is none."""
+    import pandas as pd
+
+    moment = pd.to_datetime(value, errors="coerce")
+    return moment.tz_localize(None) if isinstance(moment, pd.Timestamp) else pd.NaT

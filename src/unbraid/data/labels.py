@@ -246,12 +246,11 @@ def _factor(name: str, column: _Column, used: BoolArray, known: Any, period: Any
 
 def _refuse_constant(read: Mapping[str, _Column], used: BoolArray) -> None:
     values = {name: column.values[used] for name, column in read.items()}
-    constant = [repr(name) for name, column in values.items() if (column == column[0]).all()]
-    if constant:
-        columns, are, them = ("column", "is", "it") if len(constant) == 1 else ("columns", "are", "them")
+    if constant := [repr(name) for name, column in values.items() if (column == column[0]).all()]:
+        are = "is" if len(constant) == 1 else "are"
         raise ValueError(
-            f"labels {columns} {', '.join(constant)} {are} constant over the {used.sum()} rows in use: nothing can be "
-            f"measured against {them}; leave {them} out"
+            f"labels: {', '.join(constant)} {are} constant over the {used.sum()} rows in use: nothing can be measured "
+            "against what is constant; leave it out"
         )
 
 
@@ -315,8 +314,6 @@ def _describe_levels(name: str, kind: Kind, levels: Sequence[str]) -> str:
 
 
 def _used(read: Mapping[str, _Column]) -> BoolArray:
-    if not len(next(iter(read.values())).missing):
-        raise ValueError("labels have no rows")
     for name, column in read.items():
         if column.missing.all():
             raise ValueError(f"labels column {name!r} is missing in every row; leave it out")
@@ -385,12 +382,9 @@ def columns_of(labels: Any, names: Sequence[str] | None) -> dict[str, Any]:
 
 
 def _matrix(labels: Any) -> Any:
-    try:
-        array = labels if isinstance(labels, np.ma.MaskedArray) else as_array(labels)
-        # A list of text and numbers would become text throughout.
-        array = np.array(labels, dtype=object) if array.dtype.kind in "US" and isinstance(labels, list) else array
-    except ValueError as error:
-        raise ValueError(f"factors must be a matrix (n_samples, n_factors) or columns by name ({error})") from None
+    array = labels if isinstance(labels, np.ma.MaskedArray) else as_array(labels)
+    # A list of text and numbers would become text throughout.
+    array = np.array(labels, dtype=object) if array.dtype.kind in "US" and isinstance(labels, list) else array
     if array.ndim not in (1, 2):
         raise ValueError(f"factors must be a matrix (n_samples, n_factors); got shape {array.shape}")
     return array

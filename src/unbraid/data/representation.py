@@ -32,10 +32,11 @@ from unbraid.base.arrays import (
 from unbraid.base.printable import printable
 from unbraid.base.repr import Shown
 from unbraid.base.suggest import suggestion
-from unbraid.base.types import KIND_WORDS, KINDS, BoolArray, FloatArray, IntArray, Kind
+from unbraid.base.types import BoolArray, FloatArray, IntArray, Kind
 from unbraid.data.guessing import describe_guess, guess_kind, note_on_guesses, refuse_swapped
 from unbraid.data.labels import TURN, check_groups, columns_of, read_labels, rows_with_labels
 from unbraid.data.row_index import match_rows
+from unbraid.data.space import check_names_and_kinds
 from unbraid.files.checksum import BLANK, KEY, add_checksum
 from unbraid.files.tables import (
     index_columns,
@@ -201,12 +202,7 @@ class Representation(Shown):
             object.__setattr__(self, "sizes", sizes)  # whole numbers of Python, which JSON takes
         for column, period in enumerate(self.periods):
             check_number(f"periods[{column}]", period, least=0)
-        if len(set(self.names)) < n_factors:
-            raise ValueError(f"names must differ from each other; got {list(self.names)}")
-        for name, kind in zip(self.names, self.kinds, strict=True):
-            if kind not in KINDS:
-                hint = suggestion(str(kind), KINDS, words=KIND_WORDS)
-                raise ValueError(f"factor {name!r} has unknown kind {kind!r}; {hint}")
+        check_names_and_kinds(self.names, self.kinds)
         for name in POSTERIOR:
             array = getattr(self, name)
             if array is not None and array.shape != self.codes.shape:
@@ -448,9 +444,7 @@ class Representation(Shown):
             arrays, lacking = _without_gaps(arrays, names, columns)
             representation = cls(
                 codes=as_array(arrays["codes"]),
-                factors=None if arrays.get("factors") is None else np.asarray(arrays["factors"]),  # pyright: ignore[reportArgumentType]
-                log_variances=_array(arrays, "log_variances"),
-                prior_kl=_array(arrays, "prior_kl"),
+                **{name: arrays.get(name) for name in ("factors", *POSTERIOR, "groups")},  # pyright: ignore[reportArgumentType]
                 names=names,
                 kinds=_entries(arrays, "factor_kinds", "U"),
                 sizes=_entries(arrays, "factor_sizes", "iu") or None,
@@ -459,7 +453,6 @@ class Representation(Shown):
                 notes=(*lacking, *_entries(arrays, "notes", "U")),
                 code_names=code_names,
                 code_blocks=blocks,
-                groups=arrays.get("groups"),
             )
             chosen = _among(columns, representation.names)
             return representation if chosen is None else representation.keep_factors(chosen), representation.names
@@ -490,43 +483,25 @@ class Representation(Shown):
         return cls.load(example_path())
 
 
-def with_labels(
-    codes: Any,
-    labels: Any = None,
-    *,
-    names: Sequence[str] | None = None,
-    kinds: Mapping[str, Kind] | Sequence[Kind] | None = None,
-    sizes: Sequence[int] | None = None,
-    period: Mapping[str, float] | None = None,
-    log_variances: Any = None,
-    prior_kl: Any = None,
-    code_names: Sequence[str] | None = None,
-    weights: Any = None,
-    groups: Any = None,
-    key: str | None = None,
-    code_blocks: Blocks | None = None,
-    factor_blocks: Blocks | None = None,
-    orbits: "Callable[[], Representation] | None" = None,
-    dense: bool = False,
-    **reading: Any,
-) -> tuple[Representation, BoolArray]:
+def with_labels(codes: Any, labels: Any = None, **description: Any) -> tuple[Representation, BoolArray]:
     """`Representation.of`, and which rows (n_rows,) it holds: those that lack no label."""
-    rows = {"codes": codes, "labels": labels, "log_variances": log_variances, "prior_kl": prior_kl}
-    rows, notes = match_rows({**rows, "weights": weights, "groups": groups}, key)
-    codes, labels, log_variances, prior_kl, weights, groups = rows.values()
-    described: dict[str, Any] = {
-        "code_names": list_of("code_names", () if code_names is None else code_names) or column_names(codes),
-        "orbits": orbits, "code_blocks": code_blocks, "factor_blocks": factor_blocks,
-    }  # fmt: skip
-    codes = as_array(as_full(codes) if dense else codes)
-    posterior: dict[str, Any] = {
-        name: as_array(a) for name, a in zip(POSTERIOR, (log_variances, prior_kl), strict=True) if a is not None
-    }
+    names, kinds, sizes, period = (description.get(name) for name in ("names", "kinds", "sizes", "period"))
+    reading = {name: description[name] for name in ("missing", "columns", "unwanted") if name in description}
+    rows: dict[str, Any] = {name: description.get(name) for name in (*POSTERIOR, "weights", "groups")}
+    rows, notes = match_rows({"codes": codes, "labels": labels, **rows}, description.get("key"))
+    codes, labels, weights, groups = (rows[name] for name in ("codes", "labels", "weights", "groups"))
+    described: dict[str, Any] = {name: description.get(name) for name in ("code_blocks", "factor_blocks", "orbits")}
+    code_names = description.get("code_names")
+    described["code_names"] = list_of("code_names", () if code_names is None else code_names) or column_names(codes)
+    codes = as_array(as_full(codes) if description.get("dense") else codes)
+    posterior = {name: as_array(rows[name]) for name in POSTERIOR if rows[name] is not None}
     if weights is not None:
         described["weights"] = check_weights(weights, len(codes))
     if isinstance(groups, str):
-        labels, groups = _without(labels, groups, names)
-        names = None
+        columns = {} if labels is None else columns_of(labels, names)
+        if groups not in columns:
+            raise ValueError(f"groups={groups!r} names no column of labels; {suggestion(groups, columns)}")
+        names, groups, labels = None, columns.pop(groups), columns
     if labels is None:
         return Representation(codes, notes=notes, groups=groups, **posterior, **described), np.ones(len(codes), bool)
     read = read_labels(labels, names=names, kinds=kinds, period=period, sizes=sizes, **reading)
@@ -556,10 +531,6 @@ def with_labels(
     return representation, read.used
 
 
-def _array(arrays: Arrays, name: str) -> FloatArray | None:
-    return None if arrays.get(name) is None else np.asarray(arrays[name])
-
-
 def _among(columns: Sequence[str] | None, names: Collection[str]) -> list[str] | None:
     """Those of the columns asked for that are there; None: all are."""
     return None if columns is None else [name for name in dict.fromkeys(columns) if name in names]
@@ -582,15 +553,6 @@ def _without_gaps(arrays: Arrays, names: tuple[Any, ...], columns: Sequence[str]
         return arrays, []
     used, notes = rows_with_labels(factors[:, places], [names[place] for place in places])
     return {**arrays, **{name: array[used] for name, array in by_name.items()}}, notes
-
-
-def _without(labels: Any, column: str, names: Sequence[str] | None) -> tuple[dict[str, Any], Any]:
-    """The other columns, and this one."""
-    columns = {} if labels is None else columns_of(labels, names)
-    if column not in columns:
-        raise ValueError(f"groups={column!r} names no column of labels; {suggestion(column, columns)}")
-    groups = columns.pop(column)
-    return columns, groups
 
 
 def grouped_by(representation: Representation, column: str) -> Representation:
@@ -692,10 +654,6 @@ def _read_npz(path: Path) -> Arrays:
     return arrays
 
 
-def _read_npy(path: Path) -> Arrays:
-    return {"codes": read_npy(path)}
-
-
 def _read_safetensors(path: Path) -> Arrays:
     arrays, metadata = read_tensors(path)
     described = _object(metadata.get("unbraid", "{}"), path)
@@ -776,17 +734,14 @@ def _levels(text: Any) -> tuple[tuple[str, ...], ...]:
 
 
 def _described(representation: Representation) -> dict[str, Any]:
-    described: dict[str, Any] = {
-        "factor_names": list(representation.names),
-        "factor_kinds": list(representation.kinds),
-    }
-    optional = {
+    optional: dict[str, Any] = {
         "factor_sizes": None if representation.sizes is None else list(representation.sizes),
         "factor_levels": json.dumps(representation.levels) if representation.levels else None,
         "factor_periods": list(map(float, representation.periods)) or None,
         "code_names": list(representation.code_names) or None,
         "notes": list(representation.notes) or None,
     }
+    described = {"factor_names": list(representation.names), "factor_kinds": list(representation.kinds)}
     return described | {name: value for name, value in optional.items() if value is not None}
 
 
@@ -840,7 +795,7 @@ def _write_parquet(representation: Representation, path: Path) -> None:
 
 _READERS: Mapping[str, Callable[[Path], Arrays]] = {
     ".npz": _read_npz,
-    ".npy": _read_npy,
+    ".npy": lambda path: {"codes": read_npy(path)},
     ".csv": _read_csv,
     ".safetensors": _read_safetensors,
     ".parquet": _read_parquet,

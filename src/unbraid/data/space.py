@@ -55,7 +55,7 @@ class FactorSpace:
                 "names, sizes and kinds must have one entry per factor; "
                 f"got {len(self.names)}, {len(self.sizes)} and {len(self.kinds)}"
             )
-        _check_names_and_kinds(self.names, self.kinds)
+        check_names_and_kinds(self.names, self.kinds)
         named = zip(self.names, self.sizes, strict=True)
         sizes = tuple(check_whole(f"size of factor {name!r}", size, 1) for name, size in named)
         object.__setattr__(self, "sizes", sizes)
@@ -158,7 +158,7 @@ class FactorTable:
                 "names, kinds and the columns of table must be one per factor; "
                 f"got {len(self.names)}, {len(self.kinds)} and shape {self.table.shape}"
             )
-        _check_names_and_kinds(self.names, self.kinds)
+        check_names_and_kinds(self.names, self.kinds)
         if not np.isfinite(self.table).all():
             row, column = np.argwhere(~np.isfinite(self.table))[0]
             raise ValueError(f"factor {self.names[column]!r} must be finite; row {row} is {self.table[row, column]}")
@@ -272,7 +272,8 @@ def named_levels(values: Values) -> tuple[str, ...]:
     return tuple(printable(str(value)) for value in values) if any(isinstance(value, str) for value in values) else ()
 
 
-def _check_names_and_kinds(names: tuple[str, ...], kinds: tuple[Kind, ...]) -> None:
+def check_names_and_kinds(names: tuple[str, ...], kinds: tuple[Kind, ...]) -> None:
+    """Raises ValueError for names of factors that are too long or not different, and for an unknown kind."""
     check_names("names", names)
     if len(set(names)) < len(names):
         raise ValueError(f"names must differ from each other; got {list(names)}")

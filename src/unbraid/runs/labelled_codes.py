@@ -76,7 +76,7 @@ def read_labelled(path: Path, labels: Labels) -> tuple[Representation, tuple[str
     _check_options(path, labels, cells)
     if labels.table is None and not cells:
         return _own_factors(path, labels)
-    representation, columns, notes = _read(path, labels)
+    representation, columns, notes = _of_cells(path, labels) if cells else _matched(path, labels)
     _check_no_codes(labels, columns)
     notes = (*beside_codes, *notes)
     label_options = labels.label_options
@@ -108,7 +108,7 @@ def _listed(labels: Labels) -> str:
 def _own_factors(path: Path, labels: Labels) -> tuple[Representation, tuple[str, ...]]:
     """The factors in the file of codes, as it describes them unless options say otherwise."""
     kinds, period = labels.kinds or {}, labels.period or {}
-    representation, every = _with_factors(path, labels)
+    representation, every = _codes(path, labels, labels.needed)
     if labels.label_options and not every:
         raise ValueError(NO_LABELS.format(path))
     for option, named in (("kinds", kinds), ("period", period)):
@@ -273,22 +273,17 @@ def _check_options(path: Path, labels: Labels, cells: bool) -> None:
             raise ValueError(f"--{option} {column} makes this column no factor: {advice}")
 
 
-def _full(path: Path, labels: Labels) -> Representation | None:
-    """Sparse codes as a full array, with `dense`; None for other files."""
-    sparse = read_sparse(path) if labels.dense and path.is_file() else None
-    return None if sparse is None else Representation(as_full(sparse))
-
-
-def _with_factors(path: Path, labels: Labels) -> tuple[Representation, tuple[str, ...]]:
-    """The codes and factors of a file or of a run, and the names of all factors that it has.
+def _codes(path: Path, labels: Labels, factors: Sequence[str] | None) -> tuple[Representation, tuple[str, ...]]:
+    """The codes of a file or of a run, with these factors or all, and the names of all factors that it has.
 
     Rows that lack labels only of factors that are not used are kept; runs have no missing labels.
     """
-    representation = _full(path, labels)
-    if representation is None and path.is_file():
-        return load_codes(path, labels.needed)
-    representation = read_codes(path) if representation is None else representation
-    return representation, representation.names
+    if not path.is_file():
+        representation = read_codes(path)
+        return representation, representation.names
+    if labels.dense and (sparse := read_sparse(path)) is not None:
+        return Representation(as_full(sparse)), ()
+    return load_codes(path, factors)
 
 
 def _check_no_codes(labels: Labels, columns: Collection[str]) -> None:
@@ -301,17 +296,6 @@ def _check_no_codes(labels: Labels, columns: Collection[str]) -> None:
         )
 
 
-def _read(path: Path, labels: Labels) -> tuple[Representation, dict[str, Any], tuple[str, ...]]:
-    """Codes, the columns of labels in the order of their rows, and notes on the codes and on how rows were matched."""
-    if labels.table is None or path.suffix.lower() == H5AD:
-        return _of_cells(path, labels)
-    if (representation := _full(path, labels)) is None:
-        return _matched(path, labels.table, labels)
-    if labels.key is not None:
-        raise ValueError(NO_KEY.format(path))
-    return representation, dict(read_columns(labels.table, needed=labels.needed)), ()
-
-
 def _of_cells(path: Path, labels: Labels) -> tuple[Representation, dict[str, Any], tuple[str, ...]]:
     """An embedding of a .h5ad file, with the columns of its `obs`."""
     key, codes, obs = read_h5ad(path, labels.codes)
@@ -322,7 +306,7 @@ def _of_cells(path: Path, labels: Labels) -> tuple[Representation, dict[str, Any
     except ValueError as error:
         raise ValueError(f"{path}: obsm {key!r}: {error}") from error
     if labels.table is not None:
-        representation, columns, notes = _matched(path, labels.table, labels, (representation, obs.index))
+        representation, columns, notes = _matched(path, labels, (representation, obs.index))
         return representation, columns, (note, *notes)
     if labels.columns is None:
         raise ValueError(f"{path}: name the columns of obs to score against (--factors); {suggestion('', obs)}")
@@ -333,14 +317,15 @@ def _of_cells(path: Path, labels: Labels) -> tuple[Representation, dict[str, Any
 
 
 def _matched(
-    path: Path, table: Path, labels: Labels, cells: tuple[Representation, Any] | None = None
+    path: Path, labels: Labels, cells: tuple[Representation, Any] | None = None
 ) -> tuple[Representation, dict[str, Any], tuple[str, ...]]:
     """Codes, and the columns of labels in the order of their rows; notes where rows were matched, or could not be.
 
     Without a key, rows are matched by the index that pandas wrote to both tables, if any. `cells` are the codes of a
     .h5ad file and the names of its rows.
     """
-    key = labels.key
+    key, table = labels.key, labels.table
+    assert table is not None
     needed = None if labels.needed is None else [*labels.needed, key or ""]
     columns = dict(read_columns(table, needed=needed, index=True))
     names = row_names(columns, key)
@@ -350,7 +335,7 @@ def _matched(
     if names is None and cells is not None:
         raise ValueError(f"{table}: --key COLUMN says which column holds the obs_names of {path}")
     tabular = path.suffix.lower() in (".csv", ".parquet")
-    representation, rows = cells or (read_table(path, key) if tabular else (_without_factors(path), None))
+    representation, rows = cells or (read_table(path, key) if tabular else (_codes(path, labels, ())[0], None))
     if rows is not None and names is not None:
         order = order_of(str(path), rows, str(table), names, key or "index")
         notes = () if order is None else (note_on_order(str(path), str(table), order, key or "index"),)
@@ -362,11 +347,6 @@ def _matched(
     ]
     message = "a column without a name was left out; --key COLUMN matches rows by a column of both tables"
     return representation, columns, tuple(f"{file}: {message}" for file in left)
-
-
-def _without_factors(path: Path) -> Representation:
-    """The codes of a file or of a run, all rows included."""
-    return load_codes(path, ())[0] if path.is_file() else read_codes(path)
 
 
 def _without(representation: Representation, option: str, column: str, path: Path) -> Representation:

@@ -301,7 +301,7 @@ class Run:
                 shape = " x ".join(map(str, opened.image_shape))
                 raise ValueError(
                     f"images of {str(dataset)!r} are {shape}, and {self.path} was trained on {trained} "
-                    f"({_as_opened(source)}): leave the dataset out for those, or give a dataset of this shape"
+                    f"({source['name'] or 'in memory'}): leave the dataset out for those, or give one of this shape"
                 )
             return opened
         if dataset is not None:
@@ -385,12 +385,12 @@ class Run:
             weights = weights_of(self._family, shape, self._settings, self.config["seed"])
         expected = {name: tuple(value.shape) for name, value in weights.items()}
         try:
-            _check_whole(path)
+            check_file(path)
             weights = load_file(path)
-            if expected != {name: tuple(value.shape) for name, value in weights.items()}:
-                raise ValueError(f"{path} does not fit the architecture in {CONFIG} of the same folder")
-        except (SafetensorError, OSError) as error:
+        except (SafetensorError, OSError, ValueError) as error:
             raise damaged(path, error) from None
+        if expected != {name: tuple(value.shape) for name, value in weights.items()}:
+            raise ValueError(f"{path} does not fit the architecture in {CONFIG} of the same folder")
         with self.described():
             modules = self._built(weights)
         with self.described(), torch.inference_mode():
@@ -517,28 +517,14 @@ def named_images(run: Run) -> dict[str, Any]:
     return {"name": name if images is None else str(images), **of_everywhere(source["options"])}
 
 
-def _as_opened(source: Mapping[str, Any]) -> str:
-    """Name and options of the images of a training, as `unbraid.datasets.load` takes them."""
-    options = [f"{name}={value!r}" for name, value in source["options"].items()]
-    return ", ".join([str(source["name"] or "images in memory"), *options])
-
-
-def _check_whole(path: Path) -> None:
-    """Raises ValueError if a file does not match its checksum, OSError if it cannot be read."""
-    try:
-        check_file(path)
-    except ValueError as error:
-        raise damaged(path, error) from None
-
-
 def _read_table(path: Path) -> dict[str, FloatArray]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        _check_whole(path)
+        check_file(path)
         table = pq.ParquetFile(path.absolute()).read()  # pyarrow would take a relative folder such as runs:1 for a URI
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise damaged(path, error) from None
     return {name: table[name].to_numpy() for name in table.column_names}
 
@@ -609,12 +595,10 @@ def check_family(config: Mapping[str, Any], path: Path) -> None:
     if name not in FAMILIES and not is_code(name):
         raise ValueError(f"{path}: this version of unbraid has no family {name!r}")
     if is_code(name) and not isinstance(name, Trusted):
-        network = config["hyperparameters"].get("network")  # which would be refused next
-        both = isinstance(network, str) and is_code(network) and not isinstance(network, Trusted)
-        names, what = ([name, network], "family and a network") if both else ([name], "family")
+        settings = (name, config["hyperparameters"].get("network"))
+        names = [text for text in settings if is_code(str(text)) and not isinstance(text, Trusted)]
         raise UntrustedCode(
-            f"{path} names a {what} of its own, {' and '.join(map(repr, names))}, and opening the run would execute "
-            f"{'them' if both else 'it'}",
+            f"{path} names code of its own, {' and '.join(map(repr, names))}, and opening the run would execute it",
             names,
             f"load_run(path, trust={names!r})",
         )

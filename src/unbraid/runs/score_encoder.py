@@ -1,7 +1,6 @@
 """Score an encoder on the images of a dataset."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +71,4 @@ def score_encoder(
     if baselines:
         width = representation.codes.shape[1]
         baseline_codes = baselines_of(dataset, width, n_samples, batch_size, seed, untrained)
-        if untrained is None:
-            note = "the untrained encoder is not among the baselines: untrained= takes it"
-            representation = replace(representation, notes=(*representation.notes, note))
     return score(representation, seed=seed, baselines=baseline_codes, **{"orbits": orbits, **arguments})

@@ -11,7 +11,7 @@ from unbraid.base.types import FloatArray, UInt8Array
 from unbraid.data.image_dataset import FactorDataset
 from unbraid.datasets import DatasetMissing
 from unbraid.files.trust import Untrusted
-from unbraid.runs.live.program import Program, rounding
+from unbraid.runs.live.program import Program
 from unbraid.runs.live.sliders import Slider, matched, sliders
 from unbraid.runs.live.tracing import NotTraced, traced
 from unbraid.runs.run import Run
@@ -54,7 +54,7 @@ def live_models(runs: Sequence[Run], dataset: FactorDataset | None = None) -> di
             for mine, theirs, similarity in matched((representations[0], own[0]), (representations[1], own[1]))
         ]
     seeds = _seeds(runs, dataset)
-    models = [_model(run, codes, images) for run, codes, images in zip(runs, seeds.codes, seeds.decoded, strict=True)]
+    models = [_model(run, codes) for run, codes in zip(runs, seeds.codes, strict=True)]
     shown = seeds.decoded[0] if seeds.originals is None else seeds.originals
     return {
         "sliders": [_described(places, similarity, runs, seeds) for places, similarity in rows],
@@ -96,7 +96,7 @@ def _why_not(error: Exception, run: Run) -> str:
     return reason
 
 
-def _model(run: Run, codes: FloatArray, decoded: FloatArray) -> dict[str, Any]:
+def _model(run: Run, codes: FloatArray) -> dict[str, Any]:
     """A decoder as a program for the page, or the reason why there is none."""
     program, reason = _program(run, codes.shape[1])
     return {
@@ -104,7 +104,6 @@ def _model(run: Run, codes: FloatArray, decoded: FloatArray) -> dict[str, Any]:
         "codes": np.round(codes, 5).tolist(),
         "reason": reason,
         "millions": None if program is None else f"{program.multiplications / 1e6:.2g}",
-        "rounding": None if program is None else rounding(program, codes, decoded),
     }
 
 

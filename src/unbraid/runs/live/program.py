@@ -4,15 +4,13 @@ import base64
 import math
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
-
-from unbraid.base.types import FloatArray
 
 UNARY: Mapping[str, Callable[..., Tensor]] = {
     "relu": torch.relu,
@@ -50,13 +48,6 @@ class Program:
         """The number of multiplications of weights with values, for one image."""
         return sum(self._multiplications(step) for step in self.steps)
 
-    def halved(self) -> "Program":
-        """The program with matrices and kernels in half precision, as in a page; vectors stay in single precision."""
-        return replace(
-            self,
-            constants=tuple(constant.half().float() if _is_half(constant) else constant for constant in self.constants),
-        )
-
     def replay(self, codes: Tensor) -> Tensor:
         """Codes (n, n_codes) -> (n, channels, height, width), by PyTorch."""
         values = [codes]
@@ -67,7 +58,7 @@ class Program:
         return values[-1]
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values for JSON: constants as deflated bytes in base64, halves where `halved` rounds."""
+        """As plain values for JSON: constants as deflated bytes in base64, matrices and kernels in half precision."""
         shapes = [(self.n_codes,), *(step.shape for step in self.steps)]
         steps = [
             {
@@ -151,10 +142,3 @@ _REPLAYS: Mapping[str, Callable[[Operation, Sequence[Tensor], Sequence[Tensor]],
         inputs[0], *(value for name, value in step.settings.items() if name != "name")
     ),
 }
-
-
-def rounding(program: Program, codes: FloatArray, images: FloatArray) -> float:
-    """The largest difference by half precision to any pixel of `images`, which the model decodes from `codes`."""
-    with torch.inference_mode():
-        shown = program.halved().replay(torch.from_numpy(np.asarray(codes, dtype=np.float32)))
-    return float(np.abs(shown.movedim(1, -1).numpy() - images).max())
