@@ -209,9 +209,9 @@ def test_ids_stay_without_and_differ_with(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"hold_out": -1}, "hold_out must be a fraction of the images \\(below 1\\) or their number; got -1"),
-        ({"hold_out": math.nan}, "hold_out must be a fraction"),
-        ({"hold_out": True}, "hold_out must be a fraction"),
+        ({"hold_out": -1}, "hold_out must be a finite number, at least 0; got -1"),
+        ({"hold_out": math.nan}, "hold_out must be a finite number"),
+        ({"hold_out": 1.5}, "hold_out must be a fraction of the images \\(below 1\\) or their number; got 1.5"),
         ({"hold_out": 243}, "hold_out=243 leaves none of 243 images to train on"),
         ({"hold_out": 0, "patience": 3}, "give hold_out as well"),
         ({"hold_out_every": 25}, "hold_out_every must be at most 24, the number of steps"),

@@ -89,7 +89,10 @@ def map_ordered(
     """As `in_threads`, in the order of the tasks; with one thread, and within its work, in the caller's own thread."""
     if 1 in (n_cores(), most) or _WITHIN.get() is not None:
         with one_blas_thread():  # the same bits as in threads
-            yield from _one_by_one(work, tasks)
+            stopped = _WITHIN.get() or threading.Event()
+            for task in tasks:
+                go_on(stopped)
+                yield task, work(task, stopped)
         return
     done, due = dict[int, tuple[Task, Result]](), 0
     numbered = enumerate(tasks)
@@ -99,15 +102,6 @@ def map_ordered(
             while due in done:
                 yield done.pop(due)
                 due += 1
-
-
-def _one_by_one(
-    work: Callable[[Task, threading.Event], Result], tasks: Iterable[Task]
-) -> Generator[tuple[Task, Result], None, None]:
-    stopped = _WITHIN.get() or threading.Event()
-    for task in tasks:
-        go_on(stopped)
-        yield task, work(task, stopped)
 
 
 def _inside(work: Callable[[Task, threading.Event], Result], task: Task, stopped: threading.Event) -> Result:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from unbraid.base.arguments import check_draws, check_number, check_whole, generator, list_of
-from unbraid.base.types import ArrayLike, BoolArray, FloatArray, IntArray
+from unbraid.base.types import ArrayLike, FloatArray, IntArray
 from unbraid.data.space import FactorSpace, FactorTable, Space
 
 
@@ -40,14 +40,17 @@ def sample(
     rng = generator(seed)
     fixed, weights = dict(fixed or {}), dict(weights or {})
     for name, level in fixed.items():
-        _check_level(space, name, level)
+        column = space.column(name)
+        if isinstance(space, FactorSpace):
+            check_whole(f"level of factor {name!r}", level, 0, space.sizes[column] - 1)
     named = [*fixed, *(name for names in weights for name in names)]
     if len(set(named)) < len(named):
         raise ValueError(f"each factor may be fixed or weighted once; got {named}")
     if isinstance(space, FactorTable):
         if weights:
             raise ValueError("weights need a grid of factors; these samples have their own")
-        rows = np.flatnonzero(_rows_with(space, fixed))
+        levels = [space.table[:, space.column(name)] == level for name, level in fixed.items()]
+        rows = np.flatnonzero(np.logical_and.reduce([np.ones(len(space), dtype=bool), *levels]))
         if not len(rows):
             raise ValueError(f"no sample has {fixed}")
         return rows[rng.integers(len(rows), size=n)]
@@ -119,19 +122,6 @@ def rank_within(groups: IntArray) -> IntArray:
     ranks = np.empty(len(groups), dtype=np.int64)
     ranks[order] = np.arange(len(groups)) - np.repeat(starts, np.diff(starts, append=len(groups)))
     return ranks
-
-
-def _rows_with(space: FactorTable, fixed: Mapping[str, int]) -> BoolArray:
-    matching = np.ones(len(space), dtype=bool)
-    for name, level in fixed.items():
-        matching &= space.table[:, space.column(name)] == level
-    return matching
-
-
-def _check_level(space: Space, name: str, level: int) -> None:
-    size = space.sizes[space.column(name)]
-    if isinstance(space, FactorSpace):
-        check_whole(f"level of factor {name!r}", level, 0, size - 1)
 
 
 def _check_weight(weight: ArrayLike, names: tuple[str, ...], sizes: tuple[int, ...]) -> FloatArray:

@@ -23,7 +23,6 @@ from unbraid.files.whole_files import remove
 LOCK = ".lock"  # held by the process that works on the folder of a study
 EVERY = 120.0  # seconds between two uploads of checkpoints: what a lost machine loses, and as long to the last one
 HERE = ("file", "local")  # of an address that is no store but a folder
-LONGEST = 240  # bytes that file systems allow in a name, less what temporary ones add
 
 
 def local_folder(path: str | Path, *, new: bool = False) -> Path:
@@ -48,8 +47,6 @@ def local_folder(path: str | Path, *, new: bool = False) -> Path:
     if not place:
         raise ValueError(f"{url} names no bucket; expected {scheme}://bucket/prefix")
     folder = _mirrors() / quote(url, safe="")
-    if len(folder.name) > LONGEST:
-        raise ValueError(f"{url}: too long for the name of a folder here; give a shorter prefix")
     if not _at_work(folder):
         pull(Mirror(url, folder))
     if not new and not folder.is_dir():

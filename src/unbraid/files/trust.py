@@ -85,9 +85,6 @@ def trusting(value: Any, names: Collection[str] | None = None) -> Any:
     return value
 
 
-_MAY_NAME = (Trusted, list, tuple, Mapping)
-
-
 def trusted_in(value: Any) -> list[Trusted]:
     """The names of code in a list, tuple or mapping that the user gave; each once."""
     if isinstance(value, Trusted):
@@ -95,8 +92,7 @@ def trusted_in(value: Any) -> list[Trusted]:
     if isinstance(value, Mapping):
         value = list(value.values())
     inner = value if isinstance(value, list | tuple) else []
-    may = (item for item in inner if isinstance(item, _MAY_NAME))  # most hold numbers
-    return list(dict.fromkeys(name for item in may for name in trusted_in(item)))
+    return list(dict.fromkeys(name for item in inner for name in trusted_in(item)))
 
 
 def imported(name: str, what: str, remedy: str) -> Callable[..., Any]:

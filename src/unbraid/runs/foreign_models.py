@@ -23,7 +23,6 @@ LABELS = ("labels", "label", "factors", "factor", "targets", "ground_truth")
 CONFIGS = ("config.yaml", "config.yml", "config.json", "hparams.yaml", "hparams.json", ".hydra/config.yaml",
            "args.json", "args.yaml", "params.json", "params.yaml")  # fmt: skip
 FITTED, FITTED_IMAGES = "plan.yaml", Path("images", "images.npy")  # in the folder of `unbraid fit`
-PICKLED = (".pt", ".pth", ".pkl", ".pickle")
 OURS = {"format", "family", "hyperparameters", "dataset", "seed"}  # in config.json of a run of `unbraid.train`
 DEEPEST, MOST_COLUMNS = 4, 1_000
 
@@ -143,11 +142,9 @@ def code_path(path: Path, pattern: str | None = None) -> Path:
 def no_models(folder: Path, pattern: str | None = None) -> FileNotFoundError:
     """The error for a folder that neither is a model nor contains one."""
     looked = f"a file {pattern}" if pattern else "codes.npy, embeddings.npz, z.csv or the like"
-    pickled = next((file for file in sorted(folder.rglob("*")) if file.suffix in PICKLED and file.stem in CODES), None)
-    end = f"; {pickled} is pickled and never opened, save an array by numpy.save" if pickled else ""
     another = "; --codes 'latent_*.npy' (unbraid score and rank) names another file, or give the file itself"
     how = "" if pattern else another
-    return FileNotFoundError(f"{folder}: neither it nor a folder in it holds {looked}{how}{end}")
+    return FileNotFoundError(f"{folder}: neither it nor a folder in it holds {looked}{how}")
 
 
 def label_file(folder: Path, codes: Path) -> Path | None:

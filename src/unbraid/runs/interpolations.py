@@ -6,6 +6,7 @@ from math import prod
 
 import numpy as np
 
+from unbraid.base.arguments import check_whole
 from unbraid.base.types import BoolArray, FloatArray, IntArray, Kind
 from unbraid.data import FactorSpace, all_objects, cyclic_columns, turned
 from unbraid.data.image_dataset import FactorDataset
@@ -141,8 +142,7 @@ def _check(run: Run, **counts: int) -> None:
     if len(run.config["dataset"]["image_shape"]) != 3:
         raise ValueError(f"{run.path}: trained on rows of a table; only images can be drawn")
     for name, count in counts.items():
-        if count < 1:
-            raise ValueError(f"{name} must be at least 1; got {count}")
+        check_whole(name, count, 1)
 
 
 def _on_circles(run: Run) -> BoolArray:

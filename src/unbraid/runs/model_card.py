@@ -48,12 +48,15 @@ def model_card(
         raise ValueError(f"{run.path} {run.status['state']} ({run.status['reason']}): there is no model to describe")
     codes = run.codes()
     saved_scores = _scores(scores or run.path / SCORES, codes, required=scores is not None)
+    own_code = ", ".join(f"`{name}`" for name in _own_code(run))
+    needed = f"\nIt needs this code, which is not in the folder: {own_code}.\n" if own_code else ""
+    not_scored = "`unbraid score` with its folder scores it" if codes.names else "no factors of its images are known"
     sections = [
         f"# {in_markdown(name)}\n\n{_summary(run)}\n",
-        f"## Load it\n\n```python\n{load_lines(run, folder or run.path.name)}```\n{_code_needed(run)}",
+        f"## Load it\n\n```python\n{load_lines(run, folder or run.path.name)}```\n{needed}",
         f"## Training\n\n{markdown_table(('', ''), list(_facts(run)))}",
         f"## {CHOSEN}\n\n{chosen.strip()}\n",
-        scores_section(saved_scores) if saved_scores else f"## Scores\n\n{_not_scored(codes)}\n",
+        scores_section(saved_scores) if saved_scores else f"## Scores\n\nIt was not scored: {not_scored}.\n",
         f"## What each latent does\n\n{_latents(codes)}",
         "## What it does not do\n\n" + "".join(f"- {line}\n" for line in _limits(run, codes, saved_scores)),
     ]
@@ -94,13 +97,6 @@ def load_lines(run: Run, folder: str) -> str:
 
 def _own_code(run: Run) -> list[str]:
     return [str(name) for name in trusted_in([run.config["family"], run.config["hyperparameters"]])]
-
-
-def _code_needed(run: Run) -> str:
-    if not (own := _own_code(run)):
-        return ""
-    names = ", ".join(f"`{name}`" for name in own)
-    return f"\nIt needs this code, which is not in the folder and which Python must be able to import: {names}.\n"
 
 
 def data_name(config: Mapping[str, Any]) -> str:
@@ -169,12 +165,6 @@ def _scores(path: Path, codes: Representation, *, required: bool) -> SavedScores
     if digests is not None and digests.codes != array_digest(codes.codes):
         raise ValueError(f"{path}: these are the scores of other codes than those of the run")
     return scores if scores.metrics else None
-
-
-def _not_scored(codes: Representation) -> str:
-    if codes.names:
-        return "It was not scored. `unbraid score` with its folder scores it."
-    return "It was not scored: no factors of its images are known."
 
 
 def _latents(codes: Representation) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from unbraid.base.arguments import check_whole
+from unbraid.base.arguments import check_number, check_whole
 from unbraid.base.types import IntArray
 from unbraid.data.image_dataset import FactorDataset
 from unbraid.datasets.subset import SubsetDataset
@@ -70,13 +70,13 @@ def hold_out_of(hold_out: Any, every: Any, patience: Any) -> HoldOut:
     Raises:
         ValueError: hold_out is neither a share nor a number of images, or the others are not whole numbers.
     """
-    number = isinstance(hold_out, int | float | np.integer | np.floating) and not isinstance(hold_out, bool)
-    if not number or not (0 <= hold_out < 1 or (1 <= hold_out < math.inf and hold_out == int(hold_out))):
+    images = check_number("hold_out", hold_out, least=0)
+    if images >= 1 and images != int(images):
         raise ValueError(f"hold_out must be a fraction of the images (below 1) or their number; got {hold_out!r}")
     every, patience = check_whole("hold_out_every", every, 1), check_whole("patience", patience, 0)
-    if patience and not hold_out:
+    if patience and not images:
         raise ValueError("patience counts evaluations on images kept out of training: give hold_out as well")
-    return HoldOut(float(hold_out), every, patience)
+    return HoldOut(images, every, patience)
 
 
 def check_hold_out(hold_out: HoldOut, family: Family, steps: int) -> None:

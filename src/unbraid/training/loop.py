@@ -91,7 +91,6 @@ class Report:
     step: int
     steps: int
     logs: Mapping[str, FloatArray]  # latest point of the curves by name, (n_members,)
-    diverged: tuple[Diverged | None, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,8 +304,8 @@ class _Stretch:
             # Reading which members of a stack diverged synchronises with the device, so not at every step.
             over = (point or not isinstance(self.population, Stacked)) and self._over()
             if self.report and (over or now - reported > REPORT_SECONDS or step + 1 == self.plan.steps):
-                reported, diverged = now, tuple(self.population.diverged())
-                self.report(Report(tuple(range(len(diverged))), step + 1, self.plan.steps, self.latest, diverged))
+                reported = now
+                self.report(Report(tuple(range(len(self.progress))), step + 1, self.plan.steps, self.latest))
             if over:
                 break
             if stop_signals or now - saved > self.plan.checkpoint_seconds:

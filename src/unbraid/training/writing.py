@@ -45,7 +45,7 @@ def write_run(
         OSError: no space; the working folder stays, and with it the checkpoint.
     """
     config = {**config, **_met(config, dataset), "precision": trained.precision or config["precision"]}
-    _write(working / CONFIG, config)
+    (working / CONFIG).write_bytes(checksummed_json(config))
     weights = {name: value.contiguous() for name, value in trained.weights.items()}
     (working / WEIGHTS).write_bytes(checksummed(save(weights, {KEY: BLANK})))
     _write_table(working / CURVES, {"step": trained.curve_steps, **trained.curves})
@@ -76,9 +76,9 @@ def write_run(
             probe = run.on_cpu().encode(probe_images(tuple(dataset.image_shape)))
             if np.isfinite(probe).all():  # an encoder that takes logarithms may fail on noise
                 config["probe"] = probe.tolist()
-                _write(working / CONFIG, config)
+                (working / CONFIG).write_bytes(checksummed_json(config))
     status["files"] = {name: (working / name).stat().st_size for name in LASTING if (working / name).exists()}
-    _write(working / STATUS, status)
+    (working / STATUS).write_bytes(checksummed_json(status))
     on_disk(working, written=CHECKPOINT)
     working.rename(target)
     tidy(target, continuable=continuable and not trained.diverged)
@@ -120,7 +120,3 @@ def _write_table(path: Path, columns: Mapping[str, Any]) -> None:
     content = pa.BufferOutputStream()
     pq.write_table(pa.table(arrays).replace_schema_metadata({KEY: BLANK}), content)
     path.write_bytes(checksummed(content.getvalue()))
-
-
-def _write(path: Path, content: Mapping[str, Any]) -> None:
-    path.write_bytes(checksummed_json(content))
