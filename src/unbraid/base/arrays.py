@@ -71,13 +71,7 @@ def as_array(values: Any) -> npt.NDArray[Any]:
         # pandas has an object for the missing value of its nullable types, which a matrix of numbers has as NaN, and
         # makes objects of booleans beside numbers.
         values = values.to_numpy(dtype=float, na_value=np.nan) if _made_objects(values) else values.to_numpy()
-    try:
-        array = np.asarray(values)
-    except TypeError:
-        if not hasattr(values, "column_names"):
-            raise
-        # A pyarrow table with dates beside numbers, of which others make objects.
-        array = np.array([column.to_pylist() for column in values.columns], dtype=object).T
+    array = np.asarray(values)
     # NumPy has no bfloat16 of its own; that of other packages is of no kind that it knows.
     return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
 
