@@ -18,8 +18,8 @@ from tests.show.example_study import YAML, ExampleStudy, example_results, keep_r
 from tests.training.training_examples import blocks
 from unbraid import train
 from unbraid.ranking.cache import read_ranking
+from unbraid.runs.live.small_picture import picture_or_reason, pictures
 from unbraid.runs.run import open_run
-from unbraid.runs.run_pictures import picture_or_reason, pictures
 from unbraid.scoring.agreement import agreement
 from unbraid.scoring.by_setting import quartiles
 from unbraid.show.html import render

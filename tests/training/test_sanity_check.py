@@ -11,7 +11,7 @@ import unbraid
 from tests.training.training_examples import TINY
 from unbraid.cli.train_command import print_runs
 from unbraid.runs.run import Run
-from unbraid.training.sanity_check import sanity_check
+from unbraid.training.writing import sanity_check
 
 DENSE = {"network": "dense", "latents": 3, "batch_size": 8, "precision": "float32", "processes": 0}
 

@@ -169,4 +169,4 @@ class StatusRecord(Record):
     continued: OriginRecord | None = None
     held_out: JudgedRecord | None = None
     checksum: Text = ""  # of all other bytes of the file
-    note: Text | None = None  # why the model seems not to have learned, see `unbraid.training.sanity_check`
+    note: Text | None = None  # why the model seems not to have learned, see `unbraid.training.writing.sanity_check`

@@ -13,8 +13,8 @@ from unbraid.base.types import DataFrame, Progress
 from unbraid.base.version import VERSION
 from unbraid.files.run_files import WEIGHTS
 from unbraid.runs.live.decoder import live_models
+from unbraid.runs.live.small_picture import pictures
 from unbraid.runs.run import Run, open_run
-from unbraid.runs.run_pictures import pictures
 from unbraid.scoring.baselines import ABOVE, MARK
 from unbraid.scoring.score_page_content import number_text
 from unbraid.scoring.setting_names import with_brief_settings

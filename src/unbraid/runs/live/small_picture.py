@@ -1,15 +1,18 @@
 """A small picture of a model's latent traversals, for pages that show hundreds of them."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from unbraid.base.types import FloatArray
+from unbraid.base.types import FloatArray, Progress
 from unbraid.data import Representation
 from unbraid.families import Part
 from unbraid.runs.live.sliders import sliders
 from unbraid.show.image_addresses import GAP, sheet_address
+
+if TYPE_CHECKING:
+    from unbraid.runs.run import Run
 
 Decode: TypeAlias = Callable[[FloatArray], FloatArray]
 LATENTS, STEPS = 6, 7
@@ -44,6 +47,24 @@ def picture(representation: Representation, parts: Sequence[Part], decode: Decod
             for item in chosen
         ],
     }
+
+
+def pictures(runs: Mapping[str, Callable[[], "Run"]], progress: Progress | None = None) -> dict[str, dict[str, Any]]:
+    """By id, the picture of each run, or the reason under `missing`; `runs` holds functions that open runs."""
+    entries = {}
+    for done, (name, opened) in enumerate(runs.items()):
+        if progress is not None:
+            progress("drawing what latents do", done, len(runs))
+        entries[name] = picture_or_reason(opened)
+    return entries
+
+
+def picture_or_reason(opened: Callable[[], "Run"]) -> dict[str, Any]:
+    """`Run.picture`, or the reason why there is none, which a page shows in its place."""
+    try:
+        return opened().picture() or {"missing": "This run decodes no images."}
+    except (ValueError, OSError) as error:
+        return {"missing": str(error)}
 
 
 def _shrunk(images: FloatArray) -> FloatArray:
