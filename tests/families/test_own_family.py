@@ -175,7 +175,7 @@ BAD_FAMILIES = {
     ),
     "its loss is of each image": (
         "def FAMILY(modules, batch, hyper, step, context): return batch['images'].mean((1, 2, 3)), {}, {}",
-        r"cannot be trained on images .*: grad can be implicitly created only for scalar",
+        r"cannot be trained on images .*: RuntimeError: element 0 of tensors does not require grad",
     ),
     "its log is in place of the loss": (
         "def FAMILY(modules, batch, hyper, step, context): "

@@ -49,7 +49,11 @@ def model_card(
     codes = run.codes()
     saved_scores = _scores(scores or run.path / SCORES, codes, required=scores is not None)
     own_code = ", ".join(f"`{name}`" for name in _own_code(run))
-    needed = f"\nIt needs this code, which is not in the folder: {own_code}.\n" if own_code else ""
+    needed = (
+        f"\nIt needs this code, which is not in the folder and which Python must be able to import: {own_code}.\n"
+        if own_code
+        else ""
+    )
     not_scored = "`unbraid score` with its folder scores it" if codes.names else "no factors of its images are known"
     sections = [
         f"# {in_markdown(name)}\n\n{_summary(run)}\n",
