@@ -1,7 +1,7 @@
 """A small picture of a model's latent traversals, for pages that show hundreds of them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -10,9 +10,6 @@ from unbraid.data import Representation
 from unbraid.families import Part
 from unbraid.runs.live.sliders import sliders
 from unbraid.show.image_addresses import GAP, sheet_address
-
-if TYPE_CHECKING:
-    from unbraid.runs.run import Run
 
 Decode: TypeAlias = Callable[[FloatArray], FloatArray]
 LATENTS, STEPS = 6, 7
@@ -49,8 +46,8 @@ def picture(representation: Representation, parts: Sequence[Part], decode: Decod
     }
 
 
-def pictures(runs: Mapping[str, Callable[[], "Run"]], progress: Progress | None = None) -> dict[str, dict[str, Any]]:
-    """By id, the picture of each run, or the reason under `missing`; `runs` holds functions that open runs."""
+def pictures(runs: Mapping[str, Callable[[], Any]], progress: Progress | None = None) -> dict[str, dict[str, Any]]:
+    """By id, the picture of each run, or the reason under `missing`; `runs` holds functions that open a `Run`."""
     entries = {}
     for done, (name, opened) in enumerate(runs.items()):
         if progress is not None:
@@ -59,7 +56,7 @@ def pictures(runs: Mapping[str, Callable[[], "Run"]], progress: Progress | None 
     return entries
 
 
-def picture_or_reason(opened: Callable[[], "Run"]) -> dict[str, Any]:
+def picture_or_reason(opened: Callable[[], Any]) -> dict[str, Any]:
     """`Run.picture`, or the reason why there is none, which a page shows in its place."""
     try:
         return opened().picture() or {"missing": "This run decodes no images."}
