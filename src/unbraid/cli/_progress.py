@@ -1,7 +1,7 @@
 """What the terminal says while work goes on."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import Any, TypeAlias
 
@@ -10,6 +10,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 
 from unbraid.base.printable import printable
 from unbraid.base.signals import Terminated
+from unbraid.cli._ahead import compiled_ahead
 from unbraid.cli.show_command import say
 
 PLAIN_SECONDS = 30.0  # between two lines where there is no terminal to draw a bar on
@@ -78,8 +79,11 @@ def progress_bar(what: str, *, left: bool = False) -> Iterator[Show]:
 
 
 @contextmanager
-def metric_progress(what: str = "scoring") -> Iterator[Callable[[str, int, int], None]]:
-    """A bar for what has a name while it is done, such as metrics; it says so where numba compiles one."""
+def metric_progress(what: str = "scoring", metrics: Collection[str] = ()) -> Iterator[Callable[[str, int, int], None]]:
+    """A bar for what has a name while it is done, such as metrics; it says so where numba compiles one.
+
+    The kernels of `metrics` are compiled by a second process meanwhile.
+    """
     from numba.core.event import Listener, install_listener  # what is scored needs numba as well
 
     at = "", 0, 0
@@ -98,8 +102,9 @@ def metric_progress(what: str = "scoring") -> Iterator[Callable[[str, int, int],
             nonlocal at
             at = name, done, total
             show(what, done, total, f"{done}/{total} {name}")
+            wait(name)
 
-        with install_listener("numba:compile", Compiling()):
+        with install_listener("numba:compile", Compiling()), compiled_ahead(metrics) as wait:
             yield progress
 
 

@@ -340,13 +340,15 @@ def _score_models(
     """A card for each model by its path, and notes on what the folders of runs keep, to print below the scores."""
     from unbraid.runs.score_run import score_path
     from unbraid.scoring.card import without_samples
+    from unbraid.scoring.score import choose
 
     notes: list[str | Exception] = []
     numbers = count(1)
 
     def score_model(path: Path) -> "ScoreCard":
         source, labels = sources[path]
-        with metric_progress(f"scoring {next(numbers)}/{len(models)}" if len(models) > 1 else "scoring") as progress:
+        what = f"scoring {next(numbers)}/{len(models)}" if len(models) > 1 else "scoring"
+        with metric_progress(what, choose(options["metrics"])) as progress:
             card = score_path(source, labels, progress=progress, **options)
         card = replace(card, path=name or str(path), options=words)
         _ = card.diagnosis  # while the codes are at hand

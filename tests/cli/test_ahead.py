@@ -1,0 +1,32 @@
+import pytest
+
+from unbraid.cli import _ahead as ahead
+
+
+@pytest.fixture
+def cold(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ahead, "_compiled", lambda *_: False)
+    monkeypatch.setattr(ahead, "n_cores", lambda: 2)
+
+
+@pytest.mark.usefixtures("cold")
+def test_a_second_process_compiles_what_is_waited_for() -> None:
+    with ahead.compiled_ahead(["mig", "dci_boosted", "explicitness"]) as wait:
+        wait("mig")
+        wait("explicitness")  # the last that it compiles
+        wait("dci_boosted")
+
+
+@pytest.mark.usefixtures("cold")
+def test_a_second_process_that_fails_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ahead, "START", "raise SystemExit({}, {})")
+    with ahead.compiled_ahead(["dci_boosted"]) as wait:
+        wait("dci_boosted")
+
+
+def test_kernels_that_are_stored_need_no_second_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    ahead.compile_kernels(["explicitness"])
+    assert ahead._compiled(*ahead.KERNELS["explicitness"])
+    monkeypatch.setattr(ahead.subprocess, "Popen", None)
+    with ahead.compiled_ahead(["mig", "explicitness"]) as wait:
+        wait("explicitness")
