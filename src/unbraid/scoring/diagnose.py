@@ -98,7 +98,7 @@ def diagnose_columns(codes: Any, labels: Any, *, seed: int = 0, **description: A
     if len(used) > most:
         drawn = np.sort(np.random.default_rng(seed).choice(len(used), most, replace=False))
     rows = used[drawn]
-    matrix = finite_sparse(codes, read.used).tocsr()[drawn].tocsc() if is_sparse(codes) else np.asarray(codes[rows])
+    matrix = finite_sparse(codes, read.used).tocsr()[rows].tocsc() if is_sparse(codes) else np.asarray(codes[rows])
     representation = Representation(
         np.empty((len(rows), 0)), read.factors[drawn], names=read.names, kinds=read.kinds, sizes=read.sizes
     )

@@ -112,10 +112,16 @@ class Verdicts:
         return [*ranked[:3], *evidence.chosen, *evidence.copies]
 
     def _factors_of(self, code: int, shares: FloatArray, between: FloatArray) -> list[int]:
-        """Factors that a code is about: it tells of them, and more than follows from a factor that it tells more of."""
+        """Factors that a code is about: it tells of them, and more than follows from a factor that it tells more of.
+
+        A code that tells little is still about the factor that it tells most of, if that is 5 % of it.
+        """
         listed = [
             int(place) for place in np.argsort(-shares[code], kind="stable") if shares[code, place] >= self.least[place]
         ]
+        first = int(shares[code].argmax())
+        if not listed and shares[code, first] * self.evidence[first].strength >= LEAST:
+            return [first]
         factors: list[int] = []
         for place in listed:
             evidence = self.evidence[place]
