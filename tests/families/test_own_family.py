@@ -12,7 +12,7 @@ import torch
 from tests.conftest import Cli
 from tests.training.training_examples import TINY
 from unbraid import Study, load_run, train
-from unbraid.cli._trust import untrusted_line
+from unbraid.cli.app import untrusted_line
 from unbraid.families.building import Member, completed
 from unbraid.families.family_table import find_family
 from unbraid.files.trust import Trusted, UntrustedCode

@@ -1,8 +1,11 @@
-"""Options that several commands have, each said once, and how the texts of options are read."""
+"""Options that several commands have, each defined once, and how the texts of options are read."""
 
+import inspect
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, fields, is_dataclass
+from functools import wraps
 from math import pi
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
@@ -11,26 +14,195 @@ import typer
 
 from unbraid.base.comma_lists import listed
 from unbraid.base.suggest import one_line
+from unbraid.files.trust import is_code
 
 if TYPE_CHECKING:
     from unbraid.runs.labelled_codes import Labels
     from unbraid.scoring.score_data import Confidence
 
-
+STDOUT = Path("-")
 # Headings of the options of a command that has many.
-LABELS, CODES, HOW_SURE, OUTPUT = "Labels", "Codes", "How sure", "Output"
+LABELS, CODES, HOW_SURE, OUTPUT, TRUST = "Labels", "Codes", "How sure", "Output", "Trust"
+
+
+def grouped(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The command as Typer takes it: for an argument that is a dataclass, each of its fields is an option."""
+    parameters: list[inspect.Parameter] = []
+    groups: dict[str, Any] = {}
+    for parameter in inspect.signature(command).parameters.values():
+        if is_dataclass(parameter.annotation):
+            group: Any = parameter.annotation
+            groups[parameter.name] = group
+            parameters += inspect.signature(group).parameters.values()
+        else:
+            parameters.append(parameter)
+
+    @wraps(command)
+    def called(**values: Any) -> Any:
+        made = {
+            name: group(**{field.name: values.pop(field.name) for field in fields(group)})
+            for name, group in groups.items()
+        }
+        return command(**values, **made)
+
+    keywords = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
+    called.__signature__ = inspect.Signature(keywords)  # pyright: ignore[reportAttributeAccessIssue]
+    called.__annotations__ = {parameter.name: parameter.annotation for parameter in keywords}
+    return called
+
+
+def check_output(option: str, path: Path, *suffixes: str) -> Path:
+    """The path itself; raises where a file of this name cannot be written."""
+    if path.suffix not in suffixes:
+        raise ValueError(f"{option} {path}: the name must end in {' or '.join(suffixes)}")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"{option} {path}: the folder {path.parent} does not exist")
+    return path
 
 
 def _file(text: str) -> Any:
     return typer.Option(metavar="FILE", help=text, rich_help_panel=OUTPUT)
 
 
-# What is written.
-Csv: TypeAlias = Annotated[Path | None, _file("Write the table to this .csv file; - prints it.")]
-Latex: TypeAlias = Annotated[Path | None, _file("Write the table to this .tex file (LaTeX); - prints it.")]
-Markdown: TypeAlias = Annotated[Path | None, _file("Write the table to this .md file (Markdown); - prints it.")]
-Json: TypeAlias = Annotated[Path | None, _file("Write everything to this .json file; - prints it.")]
-Html: TypeAlias = Annotated[Path | None, _file("Write one standalone page to this .html file.")]
+# Options that name files, by the suffix that these must have.
+OPTIONS = {".csv": "csv", ".tex": "latex", ".md": "markdown", ".json": "json", ".html": "html"}
+
+
+@dataclass(frozen=True)
+class Files:
+    """Files in which a command writes what it shows; - is the terminal.
+
+    Raises:
+        ValueError: another suffix, or - for two of them.
+        FileNotFoundError: there is no such folder.
+    """
+
+    csv: Annotated[Path | None, _file("Write the table to this .csv file; - prints it.")] = None
+    latex: Annotated[Path | None, _file("Write the table to this .tex file (LaTeX); - prints it.")] = None
+    markdown: Annotated[Path | None, _file("Write the table to this .md file (Markdown); - prints it.")] = None
+    json: Annotated[Path | None, _file("Write everything to this .json file; - prints it.")] = None
+
+    def __post_init__(self) -> None:
+        # Minutes of work should not end in a file that cannot be written.
+        for suffix, path in self.by_suffix.items():
+            if path != STDOUT:
+                check_output(f"--{OPTIONS[suffix]}", path, suffix)
+        printed = [suffix for suffix, path in self.by_suffix.items() if path == STDOUT]
+        if ".html" in printed or len(printed) > 1:
+            raise ValueError("- prints one of --csv, --latex, --markdown and --json; name files for the others")
+
+    @property
+    def by_suffix(self) -> dict[str, Path]:
+        """The files that options name."""
+        paths = {suffix: getattr(self, option, None) for suffix, option in OPTIONS.items()}
+        return {suffix: path for suffix, path in paths.items() if path is not None}
+
+    @property
+    def printed(self) -> bool:
+        """Whether one of them is printed, in place of what the terminal shows."""
+        return STDOUT in self.by_suffix.values()
+
+
+@dataclass(frozen=True)
+class FilesAndPage(Files):
+    """Files of a command that has a page."""
+
+    html: Annotated[Path | None, _file("Write one standalone page to this .html file.")] = None
+
+
+LabelTable: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        rich_help_panel=LABELS,
+        help="Table of labels (.csv, .parquet, .npz, .npy) with one row per row of codes, for codes without "
+        "factors in their file.",
+    ),
+]
+Kinds: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME=KIND,...",
+        rich_help_panel=LABELS,
+        help="Kinds of factors: categorical, ordinal, continuous or cyclic. Others are guessed, with a note.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class LabelOptions:
+    """A table of labels, and what describes them."""
+
+    labels: LabelTable = None
+    key: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            rich_help_panel=LABELS,
+            help="Column with the names of the rows, in both the codes and --labels; rows are matched by it.",
+        ),
+    ] = None
+    kinds: Kinds = None
+    period: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME=NUMBER,...",
+            rich_help_panel=LABELS,
+            help="Period of factors that are angles, such as hue=360.",
+        ),
+    ] = None
+    missing: Annotated[
+        str | None,
+        typer.Option(
+            metavar="VALUE,...",
+            rich_help_panel=LABELS,
+            help="Values that mean 'missing', besides empty cells and NaN.",
+        ),
+    ] = None
+
+    def read(self, factors: Sequence[str] | None = None, **further: Any) -> "Labels":
+        """The labels that these options describe."""
+        from unbraid.runs.labelled_codes import Labels
+
+        return Labels(
+            table=self.labels, key=self.key, columns=factors, kinds=kinds_of(self.kinds),
+            period=_numbers("--period", self.period), missing=_values(self.missing), **further,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ScoredLabels(LabelOptions):
+    """Also columns that are no factors."""
+
+    unwanted: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FACTOR,...",
+            rich_help_panel=LABELS,
+            help="Factors that should not be readable from the codes, such as batch. Metrics do not see them; "
+            "unwanted(batch) is how well a linear classifier predicts it; 0 is best.",
+        ),
+    ] = None
+    weights: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            rich_help_panel=LABELS,
+            help="Column of weights: how many rows each row stands for. It is not scored as a factor.",
+        ),
+    ] = None
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            rich_help_panel=LABELS,
+            help="Column of groups of dependent rows: trial, animal, video or session. It is not scored as a factor.",
+        ),
+    ] = None
+
+    def read(self, factors: Sequence[str] | None = None, **further: Any) -> "Labels":
+        columns = {"weights": self.weights, "groups": self.groups, "unwanted": listed(self.unwanted)}
+        return super().read(factors, **columns, **further)
+
 
 # What is measured.
 Metrics: TypeAlias = Annotated[str, typer.Option(help="Comma-separated metrics and presets (see `unbraid metrics`).")]
@@ -40,39 +212,6 @@ Resamples: TypeAlias = Annotated[
     typer.Option(
         help="Number of subsamples for the intervals; default 50 to 100, or 10 for metrics that train.",
         rich_help_panel=HOW_SURE,
-    ),
-]
-
-Unwanted: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FACTOR,...",
-        rich_help_panel=LABELS,
-        help="Factors that should not be readable from the codes, such as batch. Metrics do not see them; "
-        "unwanted(batch) is how well a linear classifier predicts it; 0 is best.",
-    ),
-]
-
-# What describes the labels.
-FACTORS = (
-    "Comma-separated factors to score against; default all, of a table without columns that number or name rows or "
-    "groups. A name with a comma in it stands in double quotes."
-)
-LabelTable: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        "--labels",
-        rich_help_panel=LABELS,
-        help="Table of labels (.csv, .parquet, .npz, .npy) with one row per row of codes, for codes without factors in "
-        "their file.",
-    ),
-]
-Key: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMN",
-        rich_help_panel=LABELS,
-        help="Column with the names of the rows, in both the codes and --labels; rows are matched by it.",
     ),
 ]
 Embedding: TypeAlias = Annotated[
@@ -86,47 +225,10 @@ Embedding: TypeAlias = Annotated[
         "the usual names.",
     ),
 ]
-Kinds: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME=KIND,...",
-        rich_help_panel=LABELS,
-        help="Kinds of factors: categorical, ordinal, continuous or cyclic. Others are guessed, with a note.",
-    ),
-]
-Period: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME=NUMBER,...",
-        rich_help_panel=LABELS,
-        help="Period of factors that are angles, such as hue=360.",
-    ),
-]
-Missing: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="VALUE,...",
-        rich_help_panel=LABELS,
-        help="Values that mean 'missing', besides empty cells and NaN.",
-    ),
-]
-Weights: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMN",
-        rich_help_panel=LABELS,
-        help="Column of weights: how many rows each row stands for. It is not scored as a factor.",
-    ),
-]
-RowGroups: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--groups",
-        metavar="COLUMN",
-        rich_help_panel=LABELS,
-        help="Column of groups of dependent rows: trial, animal, video or session. It is not scored as a factor.",
-    ),
-]
+FACTORS = (
+    "Comma-separated factors to score against; default all, of a table without columns that number or name rows or "
+    "groups. A name with a comma in it stands in double quotes."
+)
 
 # How models are trained.
 CheckpointEvery: TypeAlias = Annotated[float, typer.Option(help="Seconds between checkpoints; 0 saves every step.")]
@@ -144,6 +246,46 @@ LowerIsBetter: TypeAlias = Annotated[
 StudyFolder: TypeAlias = Annotated[
     Path, typer.Argument(metavar="DIR", help="Folder of a study, as `unbraid study run` makes it.")
 ]
+
+
+def _checked(names: list[str] | None) -> list[str] | None:
+    for name in names or ():
+        if not is_code(name):
+            raise ValueError(f"--trust-code {name}: write package.module:function")
+    return names
+
+
+TrustCode = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--trust-code",
+        rich_help_panel=TRUST,
+        metavar="MODULE:FUNCTION",
+        help="Allow the folder to run this function, which it names; may be repeated.",
+        callback=_checked,
+    ),
+]
+TrustData = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--trust-data",
+        rich_help_panel=TRUST,
+        metavar="PATH",
+        help="Allow the folder to read the images at this path, which it names; may be repeated.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Trust:
+    """What a folder may run or read."""
+
+    trust_code: TrustCode = None
+    trust_data: TrustData = None
+
+    @property
+    def names(self) -> list[str]:
+        return [*(self.trust_code or ()), *(self.trust_data or ())]
 
 
 def pair(option: str, text: str, form: str = "NAME=VALUE", *, last: bool = False) -> tuple[str, str]:
@@ -218,17 +360,9 @@ def interval_of(confidence: float | None, resamples: int | None) -> "Confidence 
     return confidence, resamples
 
 
-def labels_of(
-    table: Path | None, factors: Sequence[str] | None = None, kinds: str | None = None, period: str | None = None,
-    missing: str | None = None, **fields: Any,
-) -> "Labels":  # fmt: skip
-    """What the options say of labels."""
-    from unbraid.runs.labelled_codes import Labels
-
-    return Labels(
-        table=table, columns=factors, kinds=_by_name("--kinds", kinds),
-        period=_numbers("--period", period), missing=_values(missing), **fields,
-    )  # fmt: skip
+def kinds_of(text: str | None) -> dict[str, str] | None:
+    """What --kinds names."""
+    return _by_name("--kinds", text)
 
 
 def _by_name(option: str, text: str | None) -> dict[str, str] | None:

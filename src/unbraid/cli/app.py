@@ -1,6 +1,7 @@
 """One Typer application, and the one place where errors become exit codes."""
 
 import gc
+import shlex
 import sys
 import warnings
 from collections.abc import Callable
@@ -13,8 +14,8 @@ from unbraid.base.errors import ModelsFailed
 from unbraid.base.printable import printable
 from unbraid.base.suggest import one_line
 from unbraid.cli._commands import Commands, UnderHeadings, usage
+from unbraid.cli._options import grouped
 from unbraid.cli._progress import Interrupted
-from unbraid.cli._trust import untrusted_line
 from unbraid.cli.bench_command import bench
 from unbraid.cli.cite_command import cite
 from unbraid.cli.compare_command import compare
@@ -50,25 +51,25 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("score", cls=UnderHeadings, rich_help_panel=MEASURE)(score)
-app.command("compare", cls=UnderHeadings, rich_help_panel=MEASURE)(compare)
-app.command("metrics", rich_help_panel=MEASURE)(list_metrics)
-app.command("stress", rich_help_panel=MEASURE)(stress)
-app.command("bench", rich_help_panel=MEASURE)(bench)
-app.command("cite", rich_help_panel=MEASURE)(cite)
+app.command("score", cls=UnderHeadings, rich_help_panel=MEASURE)(grouped(score))
+app.command("compare", cls=UnderHeadings, rich_help_panel=MEASURE)(grouped(compare))
+app.command("metrics", rich_help_panel=MEASURE)(grouped(list_metrics))
+app.command("stress", rich_help_panel=MEASURE)(grouped(stress))
+app.command("bench", rich_help_panel=MEASURE)(grouped(bench))
+app.command("cite", rich_help_panel=MEASURE)(grouped(cite))
 app.add_typer(data_app, name="data", rich_help_panel=TRAIN)
-app.command("families", rich_help_panel=TRAIN)(list_families)
-app.command("fit", rich_help_panel=TRAIN)(fit)
-app.command("train", rich_help_panel=TRAIN)(train)
-app.command("continue", rich_help_panel=TRAIN)(continue_run)
-app.command("rank", cls=UnderHeadings, rich_help_panel=SELECT)(rank)
-app.command("figure", rich_help_panel=SELECT)(figure)
-app.command("report", rich_help_panel=SELECT)(report)
-app.command("export", rich_help_panel=SELECT)(export)
-study_app.command("add")(add)
-study_app.command("agreement")(agreement)
-study_app.command("generalisation")(generalisation)
-study_app.command("merge")(merge)
+app.command("families", rich_help_panel=TRAIN)(grouped(list_families))
+app.command("fit", rich_help_panel=TRAIN)(grouped(fit))
+app.command("train", rich_help_panel=TRAIN)(grouped(train))
+app.command("continue", rich_help_panel=TRAIN)(grouped(continue_run))
+app.command("rank", cls=UnderHeadings, rich_help_panel=SELECT)(grouped(rank))
+app.command("figure", rich_help_panel=SELECT)(grouped(figure))
+app.command("report", rich_help_panel=SELECT)(grouped(report))
+app.command("export", rich_help_panel=SELECT)(grouped(export))
+study_app.command("add")(grouped(add))
+study_app.command("agreement")(grouped(agreement))
+study_app.command("generalisation")(grouped(generalisation))
+study_app.command("merge")(grouped(merge))
 app.add_typer(study_app, name="study", rich_help_panel=SELECT)
 
 
@@ -83,6 +84,12 @@ def _root(
         typer.echo(f"unbraid {VERSION}")
     elif context.invoked_subcommand is None:
         typer.echo(context.get_help())
+
+
+def untrusted_line(error: Untrusted) -> str:
+    """What it is that nobody trusts, and the options that trust it."""
+    options = " ".join(f"{error.option} {shlex.quote(name)}" for name in error.names)
+    return f"{error.reason}: if you trust it, add {options}"
 
 
 @cache

@@ -7,9 +7,9 @@ import typer
 
 from unbraid.base.comma_lists import listed
 from unbraid.base.counted import counted
-from unbraid.cli._options import Csv, Json, Latex, LowerIsBetter, Markdown, Seed
+from unbraid.cli._options import Files, LowerIsBetter, Seed
 from unbraid.cli._progress import metric_progress
-from unbraid.cli.show_command import Files, show
+from unbraid.cli.show_command import show
 from unbraid.files.table_formats import Table
 
 if TYPE_CHECKING:
@@ -38,10 +38,8 @@ def bench(
     ] = None,
     lower_is_better: LowerIsBetter = False,
     seed: Seed = 0,
-    csv: Csv = None,
-    latex: Latex = None,
-    markdown: Markdown = None,
-    json: Json = None,
+    *,
+    to: Files,
 ) -> None:
     """Compare a metric with others on many models.
 
@@ -57,7 +55,6 @@ def bench(
 
       unbraid bench mig sap --zoo zoo/ --json bench.json
     """
-    to = Files(csv, latex, markdown, json)
     from unbraid.zoo.bench import bench_metrics
 
     with metric_progress("scoring") as progress:

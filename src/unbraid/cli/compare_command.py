@@ -1,44 +1,32 @@
 """`unbraid compare`: is one of several models, or one group of the runs of a study, better than another?"""
 
 from collections.abc import Sequence
-from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from unbraid.base.comma_lists import listed
 from unbraid.cli._options import (
     FACTORS,
     HOW_SURE,
     LABELS,
-    Csv,
     Embedding,
-    Html,
-    Json,
-    Key,
-    Kinds,
-    LabelTable,
-    Latex,
-    Markdown,
-    Missing,
-    Period,
+    Files,
+    FilesAndPage,
     Resamples,
-    RowGroups,
-    Unwanted,
-    Weights,
+    ScoredLabels,
+    TrustCode,
     interval_of,
-    labels_of,
-    listed,
     refuse,
 )
-from unbraid.cli._paths import PathKind, by_short_name, kind_of
+from unbraid.cli._paths import Place, by_short_name, opened
 from unbraid.cli._progress import metric_progress, stage_progress
-from unbraid.cli._trust import TrustCode
-from unbraid.cli.show_command import Files, show
+from unbraid.cli.show_command import show
 from unbraid.files.table_formats import Table, table_of
 
 if TYPE_CHECKING:
-    from unbraid.runs.labelled_codes import Labels
     from unbraid.runs.model_list import Models
     from unbraid.scoring.compare import Difference
     from unbraid.scoring.group_comparison import Comparison, Shift
@@ -46,92 +34,89 @@ if TYPE_CHECKING:
 MODELS, STUDY = "Models", "A study"  # headings of options
 
 
-Paths: TypeAlias = Annotated[
-    list[Path],
-    typer.Argument(
-        metavar="FILE...|STUDY",
-        help="Files of codes, folders of models, or a folder of them; or one study: its folder, or a table of results.",
-    ),
-]
-Factors: TypeAlias = Annotated[str | None, typer.Option(rich_help_panel=LABELS, help=FACTORS)]
-Metrics: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        rich_help_panel=MODELS,
-        help="Comma-separated metrics and presets (see `unbraid metrics`).",
-        show_default="standard",
-    ),
-]
-Level: TypeAlias = Annotated[float, typer.Option(rich_help_panel=HOW_SURE, help="Confidence level of the intervals.")]
-Paired: TypeAlias = Annotated[
-    bool | None,
-    typer.Option(
-        "--paired/--unpaired",
-        rich_help_panel=MODELS,
-        help="Whether row k of every file is the same image; default: yes if their factors match.",
-    ),
-]
-Seed: TypeAlias = Annotated[
-    int | None,
-    typer.Option(rich_help_panel=MODELS, help="Random seed; the same seed gives the same numbers.", show_default="0"),
-]
-By: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMN",
-        rich_help_panel=STUDY,
-        help="Column that defines the groups: family, setting, hyper.beta, ...",
-        show_default="family",
-    ),
-]
-Columns: TypeAlias = Annotated[
-    str | None, typer.Option(rich_help_panel=STUDY, help="Comma-separated columns to compare; default the metrics.")
-]
-Over: TypeAlias = Annotated[
-    Literal["runs", "settings"] | None,
-    typer.Option(
-        rich_help_panel=STUDY,
-        help="Sampling unit: runs, or settings averaged over their seeds.",
-        show_default="runs",
-    ),
-]
-Within: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMN",
-        rich_help_panel=STUDY,
-        help="Compare only groups with the same value of this column; default label in a study of several datasets, "
-        "unless --by tells these apart.",
-    ),
-]
+@dataclass(frozen=True)
+class OfModels:
+    """What is of models alone, beside their labels."""
+
+    codes: Embedding = None
+    factors: Annotated[str | None, typer.Option(rich_help_panel=LABELS, help=FACTORS)] = None
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=MODELS,
+            help="Comma-separated metrics and presets (see `unbraid metrics`).",
+            show_default="standard",
+        ),
+    ] = None
+    resamples: Resamples = None
+    paired: Annotated[
+        bool | None,
+        typer.Option(
+            "--paired/--unpaired",
+            rich_help_panel=MODELS,
+            help="Whether row k of every file is the same image; default: yes if their factors match.",
+        ),
+    ] = None
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            rich_help_panel=MODELS, help="Random seed; the same seed gives the same numbers.", show_default="0"
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class OfStudy:
+    """What is of a study alone."""
+
+    by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            rich_help_panel=STUDY,
+            help="Column that defines the groups: family, setting, hyper.beta, ...",
+            show_default="family",
+        ),
+    ] = None
+    columns: Annotated[
+        str | None, typer.Option(rich_help_panel=STUDY, help="Comma-separated columns to compare; default the metrics.")
+    ] = None
+    over: Annotated[
+        Literal["runs", "settings"] | None,
+        typer.Option(
+            rich_help_panel=STUDY,
+            help="Sampling unit: runs, or settings averaged over their seeds.",
+            show_default="runs",
+        ),
+    ] = None
+    within: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            rich_help_panel=STUDY,
+            help="Compare only groups with the same value of this column; default label in a study of several "
+            "datasets, unless --by tells these apart.",
+        ),
+    ] = None
 
 
 def compare(
-    paths: Paths,
-    labels: LabelTable = None,
-    key: Key = None,
-    codes: Embedding = None,
-    factors: Factors = None,
-    kinds: Kinds = None,
-    period: Period = None,
-    missing: Missing = None,
-    metrics: Metrics = None,
-    unwanted: Unwanted = None,
-    confidence: Level = 0.95,
-    resamples: Resamples = None,
-    paired: Paired = None,
-    weights: Weights = None,
-    groups: RowGroups = None,
-    seed: Seed = None,
-    by: By = None,
-    columns: Columns = None,
-    over: Over = None,
-    within: Within = None,
-    csv: Csv = None,
-    latex: Latex = None,
-    markdown: Markdown = None,
-    json: Json = None,
-    html: Html = None,
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...|STUDY",
+            help="Files of codes, folders of models, or a folder of them; or one study: its folder, or a table of "
+            "results.",
+        ),
+    ],
+    *,
+    labels: ScoredLabels,
+    of_models: OfModels,
+    confidence: Annotated[
+        float, typer.Option(rich_help_panel=HOW_SURE, help="Confidence level of the intervals.")
+    ] = 0.95,
+    of_study: OfStudy,
+    to: FilesAndPage,
     trust_code: TrustCode = None,
 ) -> None:
     """Compare models, or groups of the runs of a study.
@@ -161,50 +146,45 @@ def compare(
 
       unbraid compare several-datasets/ --by dataset --over settings
     """
-    to = Files(csv, latex, markdown, json, html)
-    if len(paths) == 1 and (kind := kind_of(paths[0])) in ("study", "table"):
-        of_models = {
-            "labels": labels, "key": key, "codes": codes, "factors": factors, "kinds": kinds, "period": period,
-            "missing": missing, "metrics": metrics, "unwanted": unwanted, "resamples": resamples, "paired": paired,
-            "weights": weights, "groups": groups, "seed": seed, "html": html,
-        }  # fmt: skip
-        refuse(of_models, f"is of models; {paths[0]} is a study")
-        chosen = {"by": by or "family", "columns": listed(columns) or None, "over": over or "runs", "within": within}
-        _show_groups(paths[0], kind, to, {**chosen, "confidence": confidence}, trust_code)
-        return
     from unbraid.runs.model_list import Models
 
-    models = Models(paths, codes, needed=2)
-    refuse({"columns": columns}, "is for a study; these are models, of which --factors names the factors")
-    of_study = {"by": by, "over": over, "within": within, "trust-code": trust_code}
-    refuse(of_study, "is for a study; these are models")
-    description = labels_of(
-        labels, None if factors is None else listed(factors), kinds, period, missing, weights=weights, groups=groups,
-        unwanted=listed(unwanted), key=key, codes=codes,
-    )  # fmt: skip
-    chosen = {"metrics": listed(metrics or "standard"), "unwanted": listed(unwanted)}
-    options = {"confidence": interval_of(confidence, resamples), "seed": seed or 0, "paired": paired}
-    _show_models(models, description, to, {**chosen, **options})
+    place = Place.of(paths[0])
+    if len(paths) == 1 and place.kind in ("study", "table"):
+        refuse({**vars(labels), **vars(of_models), "html": to.html}, f"is of models; {paths[0]} is a study")
+        _show_groups(place, of_study, confidence, to, trust_code)
+        return
+    models = Models(paths, of_models.codes, needed=2)
+    refuse({"columns": of_study.columns}, "is for a study; these are models, of which --factors names the factors")
+    refuse({**vars(of_study), "trust-code": trust_code}, "is for a study; these are models")
+    _show_models(models, labels, of_models, confidence, to)
 
 
-def _show_models(files: "Models", description: "Labels", to: Files, options: dict[str, Any]) -> None:
+def _show_models(
+    files: "Models", labels: ScoredLabels, of_models: OfModels, confidence: float, to: FilesAndPage
+) -> None:
     from unbraid.files.trust import trusting
     from unbraid.runs.labelled_codes import read_labelled
     from unbraid.scoring.compare import compare as compare_models
     from unbraid.scoring.score import choose
 
-    choose(trusting(options["metrics"]))
+    factors = None if of_models.factors is None else listed(of_models.factors)
+    description = labels.read(factors, codes=of_models.codes)
+    metrics = listed(of_models.metrics or "standard")
+    choose(trusting(metrics))
     read = files.map(lambda path: read_labelled(path, description)[0])
     models = by_short_name({str(path): representation for path, representation in read.items()})
     with metric_progress() as progress:
-        comparison = compare_models(models, progress=progress, **options)
-    scores = Table(*comparison.table())
+        comparison = compare_models(
+            models, metrics=metrics, unwanted=listed(labels.unwanted), seed=of_models.seed or 0,
+            confidence=interval_of(confidence, of_models.resamples) or confidence,
+            paired=of_models.paired, progress=progress,
+        )  # fmt: skip
     paper = Table(*comparison.table(), notes=(comparison.footnote,))
     rows = [(difference.metric, difference, difference.difference) for difference in comparison.differences]
-    notes = [f"note: {note}" for note in (comparison.footnote, *comparison.notes)]
-    notes.insert(0, f"factors with a code of their own: {comparison.diagnosis}")
+    lines = [f"note: {note}" for note in (comparison.footnote, *comparison.notes)]
+    lines.insert(0, f"factors with a code of their own: {comparison.diagnosis}")
     show(
-        [scores, _differences("metric", "models", comparison.confidence, rows), *notes], to,
+        [replace(paper, notes=()), _differences("metric", "models", comparison.confidence, rows), *lines], to,
         content={**comparison.to_dict(), "failed": files.failures},
         rows=table_of(comparison.to_frame()) if to.csv else None, paper=paper,
         html=comparison.text("page.html") if to.html else None,
@@ -212,23 +192,24 @@ def _show_models(files: "Models", description: "Labels", to: Files, options: dic
     files.check()
 
 
-def _show_groups(path: Path, kind: PathKind, to: Files, options: dict[str, Any], trust: list[str] | None) -> None:
-    from unbraid.cli.study_command import opened
+def _show_groups(place: Place, of_study: OfStudy, confidence: float, to: Files, trust: list[str] | None) -> None:
     from unbraid.studies.compare_models import compare
     from unbraid.studies.snapshot import check_runs, check_some_left, failed_runs
     from unbraid.studies.study_comparison import compare_runs
 
-    with (
-        nullcontext(path) if kind == "table" else opened(path, trust=trust or ()) as study,
-        stage_progress("scoring as many rows") as progress,
-    ):
-        snapshots = [] if isinstance(study, Path) else study.snapshots()
-        check_some_left(snapshots)
-        comparison = (
-            compare(study, progress=progress, **options)
-            if isinstance(study, Path)
-            else compare_runs(snapshots, progress=progress, **options)
-        )
+    options: dict[str, Any] = {
+        "by": of_study.by or "family", "columns": listed(of_study.columns) or None, "over": of_study.over or "runs",
+        "within": of_study.within, "confidence": confidence,
+    }  # fmt: skip
+    snapshots = []
+    with stage_progress("scoring as many rows") as progress:
+        if place.kind == "table":
+            comparison = compare(place.path, progress=progress, **options)
+        else:
+            with opened(place.path, trust=trust) as study:
+                snapshots = study.snapshots()
+                check_some_left(snapshots)
+                comparison = compare_runs(snapshots, progress=progress, **options)
     failures = [{"path": path, "reason": reason} for path, reason in failed_runs(snapshots).items()]
     rows = [(shift.column, shift, shift.shift) for shift in comparison.shifts]
     notes = [f"note: {note}" for note in comparison.notes]

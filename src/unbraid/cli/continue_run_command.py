@@ -5,9 +5,8 @@ from typing import Annotated
 
 import typer
 
-from unbraid.cli._options import CheckpointEvery
+from unbraid.cli._options import CheckpointEvery, Trust
 from unbraid.cli._progress import continuing
-from unbraid.cli._trust import TrustCode, TrustData, trusted
 from unbraid.cli.train_command import print_runs, training_progress
 
 
@@ -19,8 +18,8 @@ def continue_run(
         Path | None, typer.Option(help="Folder for the new run; default the one that holds this run.")
     ] = None,
     checkpoint_every: CheckpointEvery = 120.0,
-    trust_code: TrustCode = None,
-    trust_data: TrustData = None,
+    *,
+    trust: Trust,
 ) -> None:
     """Train a finished run further, into a folder of its own.
 
@@ -34,7 +33,7 @@ def continue_run(
     from unbraid.runs.run import open_run
     from unbraid.training.continuing import continue_run as go_on
 
-    begun = open_run(run, trust=trusted(trust_code, trust_data))
+    begun = open_run(run, trust=trust.names)
     with continuing(), training_progress(str(begun.config["family"])) as report:
         longer = go_on(begun, steps, dataset=dataset, out=out, checkpoint_every=checkpoint_every, progress=report)
     print_runs([longer])

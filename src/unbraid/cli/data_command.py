@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unbraid.cli._commands import Commands
-from unbraid.cli._options import Csv, Json, Latex, Markdown, yaml_options
+from unbraid.cli._options import Files, check_output, grouped, yaml_options
 from unbraid.cli._progress import reading_progress
-from unbraid.cli.show_command import Files, check_output, say, show
+from unbraid.cli.show_command import say, show
 from unbraid.files.table_formats import Table
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ NoVerify = Annotated[bool, typer.Option("--no-verify", help="Accept a file whose
 
 
 @data_app.command("list")
-def list_datasets(csv: Csv = None, latex: Latex = None, markdown: Markdown = None, json: Json = None) -> None:
+@grouped
+def list_datasets(to: Files) -> None:
     """List every dataset with its images, factors and state.
 
     Examples:
@@ -41,7 +42,6 @@ def list_datasets(csv: Csv = None, latex: Latex = None, markdown: Markdown = Non
 
       unbraid data list --json datasets.json
     """
-    to = Files(csv, latex, markdown, json)
     from unbraid.datasets import DATASETS, cache_root
     from unbraid.datasets.dataset_description import describe
     from unbraid.datasets.dataset_text import HEADS, dataset_tables
@@ -50,7 +50,7 @@ def list_datasets(csv: Csv = None, latex: Latex = None, markdown: Markdown = Non
     keys = (
         "title", "rendered", "n_images", "image_shape", "grid", "factors", "source", "licence", "package", "state",
     )  # fmt: skip
-    names = [*DATASETS, *DATASETS.installed()] if json else []
+    names = [*DATASETS, *DATASETS.installed()] if to.json else []
     content = {name: {key: describe(name, root)[key] for key in keys} for name in names}
     whole = Table(HEADS, [row for table in tables for row in table.rows], "lrll")
     lines = [*tables, "unbraid data info NAME shows the details of one."]
@@ -58,7 +58,8 @@ def list_datasets(csv: Csv = None, latex: Latex = None, markdown: Markdown = Non
 
 
 @data_app.command("info")
-def info(name: Name, csv: Csv = None, latex: Latex = None, markdown: Markdown = None, json: Json = None) -> None:
+@grouped
+def info(name: Name, *, to: Files) -> None:
     """Show details of one dataset: factors, options, files, notes.
 
     Examples:
@@ -67,7 +68,6 @@ def info(name: Name, csv: Csv = None, latex: Latex = None, markdown: Markdown = 
 
       unbraid data info my-images/ --json -
     """
-    to = Files(csv, latex, markdown, json)
     from unbraid.datasets import DATASETS, StoredImages, cache_root, find, load
     from unbraid.datasets.dataset_description import describe, describe_content
     from unbraid.datasets.dataset_text import factor_table, options_and_notes, summary_of

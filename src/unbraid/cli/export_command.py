@@ -7,10 +7,9 @@ from typing import Annotated, Literal
 import typer
 
 from unbraid.base.optional import require
-from unbraid.cli._options import refuse
-from unbraid.cli._paths import kind_of
-from unbraid.cli._trust import TrustCode
-from unbraid.cli.show_command import check_output, say
+from unbraid.cli._options import TrustCode, check_output, refuse
+from unbraid.cli._paths import Place, opened
+from unbraid.cli.show_command import say
 
 
 def export(
@@ -66,7 +65,7 @@ def export(
     """
     from unbraid.runs.foreign_models import check_not_fitted
 
-    kind = kind_of(path)
+    kind = Place.of(path).kind
     if kind != "study" and not path.exists():
         raise FileNotFoundError(f"{path}: no such file or folder")
     check_not_fitted(path)
@@ -89,7 +88,6 @@ def export(
 
 
 def _results(path: Path, out: Path, trust: Collection[str]) -> None:
-    from unbraid.cli.study_command import opened
     from unbraid.files.table_formats import save_frame
 
     with opened(path, trust=trust) as study:

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unbraid.cli._options import Csv, Json, Latex, Markdown
-from unbraid.cli.show_command import Files, show
+from unbraid.cli._options import Files
+from unbraid.cli.show_command import show
 from unbraid.files.table_formats import Cell, Table
 
 if TYPE_CHECKING:
@@ -17,10 +17,8 @@ def list_families(
     family: Annotated[
         str | None, typer.Argument(metavar="[NAME]", help="Show the hyperparameters and published grids of this one.")
     ] = None,
-    csv: Csv = None,
-    latex: Latex = None,
-    markdown: Markdown = None,
-    json: Json = None,
+    *,
+    to: Files,
 ) -> None:
     """List the families of models, or show one.
 
@@ -30,7 +28,6 @@ def list_families(
 
       unbraid families beta_vae
     """
-    to = Files(csv, latex, markdown, json)
     from unbraid.base.optional import require
 
     require("torch", "train", "training")

@@ -1,77 +1,68 @@
 """`unbraid figure`: one figure, ready for print."""
 
 from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal
 
 import typer
 
-from unbraid.cli._options import Key, Kinds, LabelTable, Missing, Period, labels_of, listed, pairs
-from unbraid.cli._trust import TrustCode, TrustData, trusted
-from unbraid.cli.show_command import check_output, print_table, say
+from unbraid.base.comma_lists import listed
+from unbraid.cli._options import LabelOptions, Trust, check_output, pairs
+from unbraid.cli.show_command import print_table, say
 from unbraid.files.table_formats import Table, save_table
 
-Name: TypeAlias = Annotated[str | None, typer.Argument(metavar="[NAME]", help="Name of the figure (see --list).")]
-Source: TypeAlias = Annotated[
-    Path | None,
-    typer.Argument(metavar="[STUDY|RUN|FILE]", help="Folder of a run or of a study, or file of codes."),
-]
-Out: TypeAlias = Annotated[Path | None, typer.Option(help="Output .png, .svg or .pdf file.")]
-Width: TypeAlias = Annotated[
-    float | None,
-    typer.Option(metavar="MM", help="Width in mm (column 89, page 183).", show_default="of the figure"),
-]
-Codes: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="NAMES", help="Comma-separated codes to show, by name or number.")
-]
-Factors: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--factors",
-        "--columns",
-        metavar="NAMES",
-        help="Comma-separated factors to show; one with a comma in double quotes.",
-    ),
-]
-Top: TypeAlias = Annotated[
-    int | None,
-    typer.Option(
-        metavar="N",
-        help="Number of codes to show, most important first.",
-        show_default="24, or as many as fit",
-    ),
-]
-Theme: TypeAlias = Annotated[Literal["light", "dark"], typer.Option(help="Colours for a light or a dark background.")]
-Data: TypeAlias = Annotated[Path | None, typer.Option(help="Write the plotted numbers to this .csv file.")]
-Settings: TypeAlias = Annotated[
-    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="An option of the figure (see --list).")
-]
-Example: TypeAlias = Annotated[
-    bool, typer.Option("--example", help="Use the codes of a β-TCVAE that ship with unbraid.")
-]
-ShowList: TypeAlias = Annotated[bool, typer.Option("--list", help="List the figures with their options, and exit.")]
+
+@dataclass(frozen=True)
+class Drawing:
+    """What a figure shows, and where it is written."""
+
+    out: Annotated[Path | None, typer.Option(help="Output .png, .svg or .pdf file.")] = None
+    width: Annotated[
+        float | None,
+        typer.Option(metavar="MM", help="Width in mm (column 89, page 183).", show_default="of the figure"),
+    ] = None
+    codes: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="Comma-separated codes to show, by name or number.")
+    ] = None
+    factors: Annotated[
+        str | None,
+        typer.Option(
+            "--factors",
+            "--columns",
+            metavar="NAMES",
+            help="Comma-separated factors to show; one with a comma in double quotes.",
+        ),
+    ] = None
+    top: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Number of codes to show, most important first.",
+            show_default="24, or as many as fit",
+        ),
+    ] = None
+    theme: Annotated[Literal["light", "dark"], typer.Option(help="Colours for a light or a dark background.")] = "light"
+    data: Annotated[Path | None, typer.Option(help="Write the plotted numbers to this .csv file.")] = None
+    sets: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="An option of the figure (see --list).")
+    ] = None
 
 
 def figure(
-    name: Name = None,
-    path: Source = None,
-    out: Out = None,
-    width: Width = None,
-    codes: Codes = None,
-    factors: Factors = None,
-    labels: LabelTable = None,
-    key: Key = None,
-    kinds: Kinds = None,
-    period: Period = None,
-    missing: Missing = None,
-    top: Top = None,
-    theme: Theme = "light",
-    data: Data = None,
-    sets: Settings = None,
-    example: Example = False,
-    trust_code: TrustCode = None,
-    trust_data: TrustData = None,
-    show_list: ShowList = False,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Name of the figure (see --list).")] = None,
+    path: Annotated[
+        Path | None,
+        typer.Argument(metavar="[STUDY|RUN|FILE]", help="Folder of a run or of a study, or file of codes."),
+    ] = None,
+    *,
+    drawing: Drawing,
+    labels: LabelOptions,
+    example: Annotated[
+        bool, typer.Option("--example", help="Use the codes of a β-TCVAE that ship with unbraid.")
+    ] = False,
+    trust: Trust,
+    show_list: Annotated[bool, typer.Option("--list", help="List the figures with their options, and exit.")] = False,
 ) -> None:
     """Draw a figure of a run, a study or a file of codes.
 
@@ -108,27 +99,35 @@ def figure(
     find_figure(name)
     if (path is None) != example:
         raise ValueError("give the folder of a run or a study, a file of codes, or --example")
-    if out is None:
+    if drawing.out is None:
         raise ValueError("give --out F.pdf, F.svg or F.png")
-    check_output("--out", out, ".png", ".svg", ".pdf")
-    if data is not None:
-        check_output("--data", data, ".csv")
-    options = pairs("--set", sets or ())
-    shown = None if factors is None else listed(factors)
-    description = labels_of(labels, shown, kinds, period, missing, key=key)
+    check_output("--out", drawing.out, ".png", ".svg", ".pdf")
+    if drawing.data is not None:
+        check_output("--data", drawing.data, ".csv")
+    options = pairs("--set", drawing.sets or ())
+    shown = None if drawing.factors is None else listed(drawing.factors)
+    description = labels.read(shown)
     with nullcontext() if path is None else at_hand(path) as local:
-        if local and (key is not None or not description.in_codes_file or (shown and local.is_file())):
+        if local and (labels.key is not None or not description.in_codes_file or (shown and local.is_file())):
             from unbraid.runs.labelled_codes import read_labelled
 
             source = open_source(read_labelled(local, description)[0])
         else:
-            source = open_source(local, trusted(trust_code, trust_data))
+            source = open_source(local, trust.names)
         check_some_left(source.snapshots)
-        drawn = draw(name, source, options, width=width, codes=listed(codes), factors=shown or [], top=top)
-    drawn.save(out, theme=theme)
-    if data is not None:
-        save_table(data, drawn.table)
-    for written in filter(None, (out, data)):
+        drawn = draw(
+            name,
+            source,
+            options,
+            width=drawing.width,
+            codes=listed(drawing.codes),
+            factors=shown or [],
+            top=drawing.top,
+        )
+    drawn.save(drawing.out, theme=drawing.theme)
+    if drawing.data is not None:
+        save_table(drawing.data, drawn.table)
+    for written in filter(None, (drawing.out, drawing.data)):
         say(f"wrote {written}")
     if drawn.caption:
         say(drawn.caption, err=True)

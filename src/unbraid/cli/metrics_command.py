@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin,
 
 import typer
 
-from unbraid.cli._options import Csv, Json, Latex, Markdown
-from unbraid.cli.show_command import Files, show
+from unbraid.cli._options import Files
+from unbraid.cli.show_command import show
 from unbraid.files.table_formats import Table
 
 if TYPE_CHECKING:
@@ -18,10 +18,8 @@ def list_metrics(
     metric: Annotated[
         str | None, typer.Argument(metavar="[NAME]", help="Show the arguments and limitations of this one.")
     ] = None,
-    csv: Csv = None,
-    latex: Latex = None,
-    markdown: Markdown = None,
-    json: Json = None,
+    *,
+    to: Files,
 ) -> None:
     """List the metrics with direction, range and source, or show one.
 
@@ -33,7 +31,6 @@ def list_metrics(
 
       unbraid metrics --json metrics.json
     """
-    to = Files(csv, latex, markdown, json)
     from unbraid.metrics import BLOCKED, MEASURES, METRICS, PRESETS
 
     measures = {**MEASURES, **METRICS.installed()}

@@ -1,151 +1,162 @@
 """`unbraid rank`: which of many models, or of the runs of a study, is best, without labels."""
 
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from unbraid.cli._options import OUTPUT, Csv, Embedding, Html, Json, Latex, Markdown, refuse
+from unbraid.cli._options import OUTPUT, Embedding, FilesAndPage, TrustCode, refuse
+from unbraid.cli._paths import Place, opened
 from unbraid.cli._progress import stage_progress
-from unbraid.cli._trust import TrustCode
-from unbraid.cli.show_command import Files, say, show
+from unbraid.cli.show_command import say, show
 from unbraid.files.table_formats import Table, table_of
 
 if TYPE_CHECKING:
     from unbraid.ranking.ranking import Ranking
-    from unbraid.runs.model_list import Models
 
 # Headings of options.
 UDR, FILES, STUDY, MACHINES = "How models are compared", "Files and models", "A study", "Where"
 
 
-Paths: TypeAlias = Annotated[
-    list[Path],
-    typer.Argument(
-        metavar="FILE...|STUDY",
-        help="Two or more files of codes of the same samples, folders of models, or a folder of them; or the "
-        "folder of a study.",
-    ),
-]
-By: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        rich_help_panel=FILES,
-        metavar="COLUMN|folder|name|PATTERN|LABEL,...",
-        help="Compare models within groups only, by a column of the runs (family, hyper.beta, "
-        "...), the folder, the name less the number at its end (beta4-0.npy is of beta4), a pattern such as "
-        "'(beta[0-9]+)', or one label for each.",
-    ),
-]
-Compared: TypeAlias = Annotated[
-    Literal["same-hyperparameters", "same-family", "all"] | None,
-    typer.Option(
-        rich_help_panel=STUDY,
-        help="Which models are compared, all, those of one family, or the seeds of one setting, as in "
-        "the paper. Default as in the YAML, or all.",
-    ),
-]
-Similarity: TypeAlias = Annotated[
-    Literal["lasso", "spearman", "pearson"] | None,
-    typer.Option(
-        rich_help_panel=UDR,
-        help="Similarity of two latents; default as in the YAML of a study, lasso, or spearman with --top.",
-    ),
-]
-Top: TypeAlias = Annotated[
-    int | None,
-    typer.Option(
-        rich_help_panel=FILES,
-        help="Compare each code with its N most similar (spearman or pearson), for thousands of codes.",
-    ),
-]
-Alpha: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        rich_help_panel=UDR,
-        help="Penalty of the lasso, or cv: by cross-validation, as the paper. Default as in the YAML, or 0.1.",
-    ),
-]
-Informative: TypeAlias = Annotated[
-    Literal["signal", "kl"] | None,
-    typer.Option(
-        rich_help_panel=UDR,
-        help="How informative latents are found: by their signal, or by their KL as in the paper. Default as in "
-        "the YAML, or signal.",
-    ),
-]
-Threshold: TypeAlias = Annotated[
-    float | None,
-    typer.Option(
-        rich_help_panel=UDR,
-        help="A latent counts when its signal, or its mean KL, is above this, in nats. Default as in the YAML, or "
-        "0.01.",
-    ),
-]
-Comparisons: TypeAlias = Annotated[
-    int | None,
-    typer.Option(
-        rich_help_panel=UDR,
-        help="Number of other models that each one is compared with; default as in a study's YAML, or all.",
-    ),
-]
-Seed: TypeAlias = Annotated[
-    int | None,
-    typer.Option(rich_help_panel=UDR, help="Seed of the drawn comparisons. Default as in the YAML, or 0."),
-]
-Untrained: TypeAlias = Annotated[
-    list[Path] | None,
-    typer.Option(
-        rich_help_panel=FILES,
-        metavar="FILE",
-        help="Codes of the same samples by an untrained model; give two or more, each with --untrained. "
-        "No model that scores as low as they do is called best.",
-    ),
-]
-MetricColumn: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        rich_help_panel=STUDY,
-        help="Column by which to check that seeds matter, such as mig.score. It changes no rank.",
-    ),
-]
-Executor: TypeAlias = Annotated[
-    Literal["local", "ray"],
-    typer.Option(rich_help_panel=MACHINES, help="Where models are compared: on this machine, or on a Ray cluster."),
-]
-Address: TypeAlias = Annotated[
-    str | None,
-    typer.Option(rich_help_panel=MACHINES, help="With --executor ray: of the cluster, auto (default) or host:port."),
-]
-Rows: TypeAlias = Annotated[
-    int | None,
-    typer.Option(rich_help_panel=OUTPUT, help="Number of models in the table; default all files, or 20 of a study."),
-]
+@dataclass(frozen=True)
+class Similarity:
+    """How models are compared."""
+
+    similarity: Annotated[
+        Literal["lasso", "spearman", "pearson"] | None,
+        typer.Option(
+            rich_help_panel=UDR,
+            help="Similarity of two latents; default as in the YAML of a study, lasso, or spearman with --top.",
+        ),
+    ] = None
+    alpha: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=UDR,
+            help="Penalty of the lasso, or cv: by cross-validation, as the paper. Default as in the YAML, or 0.1.",
+        ),
+    ] = None
+    informative: Annotated[
+        Literal["signal", "kl"] | None,
+        typer.Option(
+            rich_help_panel=UDR,
+            help="How informative latents are found: by their signal, or by their KL as in the paper. Default as in "
+            "the YAML, or signal.",
+        ),
+    ] = None
+    kl_threshold: Annotated[
+        float | None,
+        typer.Option(
+            rich_help_panel=UDR,
+            help="A latent counts when its signal, or its mean KL, is above this, in nats. Default as in the YAML, or "
+            "0.01.",
+        ),
+    ] = None
+    n_comparisons: Annotated[
+        int | None,
+        typer.Option(
+            rich_help_panel=UDR,
+            help="Number of other models that each one is compared with; default as in a study's YAML, or all.",
+        ),
+    ] = None
+    seed: Annotated[
+        int | None,
+        typer.Option(rich_help_panel=UDR, help="Seed of the drawn comparisons. Default as in the YAML, or 0."),
+    ] = None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Those that are set."""
+        options = {**vars(self), "alpha": None if self.alpha is None else penalty(self.alpha)}
+        return {name: value for name, value in options.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class OfFiles:
+    """What is of files and models."""
+
+    codes: Embedding = None
+    by: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=FILES,
+            metavar="COLUMN|folder|name|PATTERN|LABEL,...",
+            help="Compare models within groups only, by a column of the runs (family, hyper.beta, "
+            "...), the folder, the name less the number at its end (beta4-0.npy is of beta4), a pattern such as "
+            "'(beta[0-9]+)', or one label for each.",
+        ),
+    ] = None
+    top: Annotated[
+        int | None,
+        typer.Option(
+            rich_help_panel=FILES,
+            help="Compare each code with its N most similar (spearman or pearson), for thousands of codes.",
+        ),
+    ] = None
+    untrained: Annotated[
+        list[Path] | None,
+        typer.Option(
+            rich_help_panel=FILES,
+            metavar="FILE",
+            help="Codes of the same samples by an untrained model; give two or more, each with --untrained. "
+            "No model that scores as low as they do is called best.",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class OfStudy:
+    """What is of a study."""
+
+    compare: Annotated[
+        Literal["same-hyperparameters", "same-family", "all"] | None,
+        typer.Option(
+            rich_help_panel=STUDY,
+            help="Which models are compared, all, those of one family, or the seeds of one setting, as in "
+            "the paper. Default as in the YAML, or all.",
+        ),
+    ] = None
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=STUDY,
+            help="Column by which to check that seeds matter, such as mig.score. It changes no rank.",
+        ),
+    ] = None
 
 
 def rank(
-    paths: Paths,
-    codes: Embedding = None,
-    by: By = None,
-    compare: Compared = None,
-    similarity: Similarity = None,
-    top: Top = None,
-    alpha: Alpha = None,
-    informative: Informative = None,
-    kl_threshold: Threshold = None,
-    n_comparisons: Comparisons = None,
-    seed: Seed = None,
-    untrained: Untrained = None,
-    metric: MetricColumn = None,
-    executor: Executor = "local",
-    address: Address = None,
-    rows: Rows = None,
-    csv: Csv = None,
-    latex: Latex = None,
-    markdown: Markdown = None,
-    json: Json = None,
-    html: Html = None,
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...|STUDY",
+            help="Two or more files of codes of the same samples, folders of models, or a folder of them; or the "
+            "folder of a study.",
+        ),
+    ],
+    *,
+    of_files: OfFiles,
+    of_study: OfStudy,
+    similarity: Similarity,
+    executor: Annotated[
+        Literal["local", "ray"],
+        typer.Option(rich_help_panel=MACHINES, help="Where models are compared: on this machine, or on a Ray cluster."),
+    ] = "local",
+    address: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=MACHINES, help="With --executor ray: of the cluster, auto (default) or host:port."
+        ),
+    ] = None,
+    rows: Annotated[
+        int | None,
+        typer.Option(
+            rich_help_panel=OUTPUT, help="Number of models in the table; default all files, or 20 of a study."
+        ),
+    ] = None,
+    to: FilesAndPage,
     trust_code: TrustCode = None,
 ) -> None:
     """Rank models without labels, by how well they agree.
@@ -177,55 +188,59 @@ def rank(
 
       unbraid rank study/ --executor ray --address auto
     """
-    from unbraid.runs.foreign_models import check_not_fitted
-    from unbraid.runs.model_list import Models
     from unbraid.studies.rank_models import executed
-    from unbraid.studies.store import is_study
 
     if rows is not None and rows < 1:
         raise ValueError(f"--rows must be at least 1; got {rows}")
-    to, where = Files(csv, latex, markdown, json, html), executed(executor, address, top)
-    options = {
-        "similarity": similarity, "alpha": None if alpha is None else penalty(alpha), "informative": informative,
-        "kl_threshold": kl_threshold, "n_comparisons": n_comparisons, "seed": seed,
-    }  # fmt: skip
-    options = {name: value for name, value in options.items() if value is not None}
-    study = next(filter(is_study, paths), None)
+    study = next((path for path in paths if Place.of(path).kind == "study"), None)
+    where = executed(executor, address, of_files.top)
     if study is None:
-        files = Models(paths, codes, needed=2)
-        refuse({"compare": compare, "metric": metric, "trust-code": trust_code}, "is for a study; these are files")
+        refuse({**vars(of_study), "trust_code": trust_code}, "is for a study; these are files")
         with where:
-            _rank_files(files, codes, by, top, untrained or [], options, rows, to)
+            _rank_files(paths, of_files, similarity, rows, to)
         return
     if len(paths) > 1:
-        check_not_fitted(study)
         raise ValueError(f"{study} is a study; rank takes one study alone, or files and folders of models")
-    of_files = {"codes": codes, "by": by, "top": top, "untrained": untrained or None}
-    refuse(of_files, f"is for files; {study} is a study")
-    refuse({"html": html}, f"is for files; unbraid report {study} makes the page of a study")
-    if similarity == "pearson":
-        raise ValueError(f"--similarity pearson needs --top, which is for files; {study} is a study")
-    options |= {} if compare is None else {"compare": compare}
+    refuse(vars(of_files), f"is for files; {study} is a study")
+    refuse({"html": to.html}, f"is for files; unbraid report {study} makes the page of a study")
     with where:
-        _rank_study(study, options, metric, rows or 20, to, trust_code)
+        _rank_study(study, of_study, similarity, rows or 20, to, trust_code)
 
 
 def _rank_files(
-    files: "Models", codes: str | None, by: str | None, top: int | None, untrained: list[Path],
-    options: dict[str, Any], n_rows: int | None, to: Files,
-) -> None:  # fmt: skip
+    paths: list[Path], of_files: OfFiles, similarity: Similarity, n_rows: int | None, to: FilesAndPage
+) -> None:
     from unbraid.ranking.ranking_page import ranking_page
     from unbraid.ranking.verdicts import group_verdicts, model_verdict
+    from unbraid.runs.foreign_models import code_path
+    from unbraid.runs.grouping import group_names
     from unbraid.runs.model_list import Models
+    from unbraid.studies.rank_models import rank as rank_codes
+    from unbraid.studies.rank_models import read_model
 
+    codes, top = of_files.codes, of_files.top
+    files = Models(paths, codes, needed=2)
     if len(files) < 2:
         raise ValueError(f"rank compares models with each other; give two or more files (got {len(files)})")
-    ranking = _ranked(files, codes, by, top, Models(untrained, codes, strict=True).paths, options)
+    untrained = Models(of_files.untrained or [], codes, strict=True).paths
+    models = files.map(lambda path: read_model(str(path), code_path(path, codes), wide=top is not None))
+    groups = None if of_files.by is None else group_names(files.paths, of_files.by)
+    with stage_progress("comparing models") as progress:
+        ranking = rank_codes(
+            {str(path): model for path, model in models.items()},
+            groups=groups,
+            top=top,
+            untrained=[code_path(path, codes) for path in untrained],
+            progress=partial(progress, "comparing models"),
+            **similarity.options,
+        )
+    for path, reason in ranking.left_out.items():
+        raise ValueError(f"{path}: {reason}")
     for note in ranking.notes:
         say(f"note: {note}", err=True)
-    grouped = by is not None
+    grouped = groups is not None
     table = _table(ranking, grouped=grouped)
-    content = {**_content(ranking, options.get("similarity"), top, grouped=grouped), "failed": files.failures}
+    content = {**_content(ranking, similarity.similarity, top, grouped=grouped), "failed": files.failures}
     show(
         [table.first(n_rows), *(group_verdicts if grouped else model_verdict)(ranking)], to, rows=table, paper=table,
         content=content if to.json else None, html=ranking_page(ranking, grouped=grouped) if to.html else None,
@@ -234,17 +249,19 @@ def _rank_files(
 
 
 def _rank_study(
-    folder: Path, options: dict[str, Any], metric: str | None, n_rows: int, to: Files, trust: list[str] | None
+    folder: Path, of_study: OfStudy, similarity: Similarity, n_rows: int, to: FilesAndPage, trust: list[str] | None
 ) -> None:
-    from unbraid.cli.study_command import opened
     from unbraid.scoring.result_columns import together
     from unbraid.studies.ranked_study import rank_parts, setting_medians
     from unbraid.studies.snapshot import check_runs, check_some_left
 
-    with opened(folder, trust=trust or ()) as study, stage_progress("reading codes") as progress:
+    if similarity.similarity == "pearson":
+        raise ValueError(f"--similarity pearson needs --top, which is for files; {folder} is a study")
+    options = similarity.options | ({} if of_study.compare is None else {"compare": of_study.compare})
+    with opened(folder, trust=trust) as study, stage_progress("reading codes") as progress:
         snapshots = study.snapshots()
         check_some_left(snapshots)
-        rankings, left_out = rank_parts(snapshots, options, metric, progress=progress)
+        rankings, left_out = rank_parts(snapshots, options, of_study.metric, progress=progress)
     for label, reason in left_out.items():
         say(f"{label}: {reason}", err=True)
     table = together({label: ranking.table for label, ranking in rankings.items()})
@@ -264,31 +281,6 @@ def penalty(text: str) -> float | Literal["cv"]:
         return float(text)
     except ValueError:
         raise ValueError(f"--alpha must be a number or cv; got {text!r}") from None
-
-
-def _ranked(
-    files: "Models", codes: str | None, by: str | None, top: int | None, untrained: list[Path],
-    options: dict[str, Any],
-) -> "Ranking":  # fmt: skip
-    from unbraid.runs.foreign_models import code_path
-    from unbraid.runs.grouping import group_names
-    from unbraid.studies.rank_models import rank as rank_codes
-    from unbraid.studies.rank_models import read_model
-
-    models = files.map(lambda path: read_model(str(path), code_path(path, codes), wide=top is not None))
-    groups = None if by is None else group_names(files.paths, by)
-    with stage_progress("comparing models") as progress:
-        ranking = rank_codes(
-            {str(path): model for path, model in models.items()},
-            groups=groups,
-            top=top,
-            untrained=[code_path(path, codes) for path in untrained],
-            progress=partial(progress, "comparing models"),
-            **options,
-        )
-    for path, reason in ranking.left_out.items():
-        raise ValueError(f"{path}: {reason}")
-    return ranking
 
 
 def _table(ranking: "Ranking", *, grouped: bool) -> Table:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from unbraid.cli._options import Trust, check_output
 from unbraid.cli._progress import stage_progress
-from unbraid.cli._trust import TrustCode, TrustData, trusted
-from unbraid.cli.show_command import check_output, say
+from unbraid.cli.show_command import say
 from unbraid.files.whole_files import write_text
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ def report(
     watch: Annotated[
         bool, typer.Option("--watch", help="Write the page again whenever the folder changes, until Ctrl-C.")
     ] = False,
-    trust_code: TrustCode = None,
-    trust_data: TrustData = None,
+    *,
+    trust: Trust,
 ) -> None:
     """Write one page that opens in any browser, offline.
 
@@ -57,11 +57,10 @@ def report(
 
       unbraid report my-study --watch
     """
-    trust = trusted(trust_code, trust_data)
     if not watch:
         from unbraid.studies.snapshot import check_runs
 
-        page, _, snapshots = _write(path, out, compare, trust)
+        page, _, snapshots = _write(path, out, compare, trust.names)
         say(f"wrote {page}")
         check_runs(snapshots)
         return
@@ -70,7 +69,7 @@ def report(
         while True:
             now = _files(path)
             if now != files:
-                page, html, _ = _write(path, out, compare, trust, reload=True)
+                page, html, _ = _write(path, out, compare, trust.names, reload=True)
                 if written is None:
                     say(f"wrote {page}; it reloads itself and is written again when {path} changes (Ctrl-C ends it)")
                 written, files = (page, html), now

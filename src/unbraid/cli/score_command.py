@@ -1,47 +1,36 @@
 """`unbraid score`: every metric of codes in files or in the folders of runs."""
 
-import errno
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
+from unbraid.base.comma_lists import listed
 from unbraid.base.suggest import suggestion
 from unbraid.cli._options import (
     CODES,
     FACTORS,
     HOW_SURE,
     OUTPUT,
-    Csv,
     Embedding,
-    Html,
-    Json,
-    Key,
-    Kinds,
-    LabelTable,
-    Latex,
-    Markdown,
+    FilesAndPage,
     Metrics,
-    Missing,
-    Period,
     Resamples,
-    RowGroups,
+    ScoredLabels,
     Seed,
-    Unwanted,
-    Weights,
+    Trust,
+    check_output,
     interval_of,
-    labels_of,
-    listed,
     pair,
+    refuse,
 )
-from unbraid.cli._paths import by_short_name, kind_of
+from unbraid.cli._paths import by_short_name
 from unbraid.cli._progress import metric_progress, stage_progress
-from unbraid.cli._trust import TrustCode, TrustData, trusted
-from unbraid.cli.show_command import Files, check_output, say, show
+from unbraid.cli.show_command import say, show
 
 if TYPE_CHECKING:
     from unbraid.runs.labelled_codes import Labels
@@ -53,35 +42,28 @@ EXAMPLE = "the shipped example"
 MOST = 4  # models that a note names
 PER_CODE = 999  # shuffles of groups for the table of codes, where --null names none
 WITHIN = 0.05  # up to which the corrected p of a code is counted
-READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
 SHOWN = 6  # columns of configs beside the scores
 
+Paths: TypeAlias = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="[FILE]...",
+        help="File of codes (.npy, .npz, .safetensors, .parquet, .csv, a sparse .npz of SciPy, or .h5ad), folder "
+        "of such files, folder of a model (of unbraid, or codes with labels and a config beside them), or folder "
+        "of models. Several models give a table with one row per model.",
+    ),
+]
+HeldOut: TypeAlias = Annotated[
+    str | None,
+    typer.Option(help="Condition for the rows that zero_shot holds out of training, such as 'size > 1 and hue == 0'."),
+]
 
-def score(
-    files: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="[FILE]...",
-            help="File of codes (.npy, .npz, .safetensors, .parquet, .csv, a sparse .npz of SciPy, or .h5ad), folder "
-            "of such files, folder of a model (of unbraid, or codes with labels and a config beside them), or folder "
-            "of models. Several models give a table with one row per model.",
-        ),
-    ] = None,
-    labels: LabelTable = None,
-    key: Key = None,
-    codes: Embedding = None,
-    example: Annotated[bool, typer.Option("--example", help="Score the shipped codes of a β-TCVAE instead.")] = False,
-    metrics: Metrics = "standard",
-    factors: Annotated[
-        str | None,
-        typer.Option("--factors", "--columns", help=FACTORS),
-    ] = None,
-    unwanted: Unwanted = None,
-    kinds: Kinds = None,
-    period: Period = None,
-    missing: Missing = None,
-    weights: Weights = None,
-    groups: RowGroups = None,
+
+@dataclass(frozen=True)
+class CodeOptions:
+    """How codes are read."""
+
+    codes: Embedding = None
     code_blocks: Annotated[
         str | None,
         typer.Option(
@@ -89,7 +71,7 @@ def score(
             metavar="0-1,2,4+7",
             help="Comma-separated blocks of codes that belong together; adds block_r2 and block_mcc.",
         ),
-    ] = None,
+    ] = None
     factor_blocks: Annotated[
         str | None,
         typer.Option(
@@ -97,7 +79,7 @@ def score(
             metavar="position=x+y,shape",
             help="Comma-separated blocks of factors, in the order of the code blocks; default one factor per block.",
         ),
-    ] = None,
+    ] = None
     units: Annotated[
         str | None,
         typer.Option(
@@ -106,14 +88,25 @@ def score(
             help="For codes of several numbers per unit, (rows, units, size) in a file, or --code-blocks: score the "
             "first principal component of each unit.",
         ),
-    ] = None,
-    seed: Seed = 0,
-    held_out: Annotated[
-        str | None,
+    ] = None
+    dense: Annotated[
+        bool,
         typer.Option(
-            help="Condition for the rows that zero_shot holds out of training, such as 'size > 1 and hue == 0'."
+            "--dense",
+            rich_help_panel=CODES,
+            help="Convert sparse codes to a full array, if it fits into memory, so that all metrics run.",
         ),
-    ] = None,
+    ] = False
+
+    @property
+    def blocks(self) -> dict[str, str | None]:
+        return {"code_blocks": self.code_blocks, "factor_blocks": self.factor_blocks}
+
+
+@dataclass(frozen=True)
+class HowSure:
+    """What stands beside the scores."""
+
     null: Annotated[
         str,
         typer.Option(
@@ -122,7 +115,7 @@ def score(
             help="Permutation test with this many shuffles of the rows (of whole groups with --groups). For time "
             "series: `shift`, 100 other stretches of codes beside the middle half of the factors.",
         ),
-    ] = "0",
+    ] = "0"
     baselines: Annotated[
         bool,
         typer.Option(
@@ -130,7 +123,7 @@ def score(
             rich_help_panel=HOW_SURE,
             help="For a run: also score a random projection of the same images, their PCA and the untrained encoder.",
         ),
-    ] = False,
+    ] = False
     confidence: Annotated[
         float | None,
         typer.Option(
@@ -138,25 +131,29 @@ def score(
             help="Confidence level, such as .95: adds an interval for the mean score of new samples of as many rows. "
             "A note marks intervals that were not validated.",
         ),
-    ] = None,
-    resamples: Resamples = None,
+    ] = None
+    resamples: Resamples = None
     how_many: Annotated[
         float | None, typer.Option(rich_help_panel=HOW_SURE, help="Rows needed for an interval of ± this value.")
-    ] = None,
-    details: Annotated[
-        bool,
-        typer.Option(
-            "--details", rich_help_panel=OUTPUT, help="Also the other values of each metric, and all notes on them."
-        ),
-    ] = False,
-    dense: Annotated[
-        bool,
-        typer.Option(
-            "--dense",
-            rich_help_panel=CODES,
-            help="Convert sparse codes to a full array, if it fits into memory, so that all metrics run.",
-        ),
-    ] = False,
+    ] = None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """As `unbraid.score` takes them."""
+        confidence = self.confidence
+        if self.how_many is not None:
+            from unbraid.base.arguments import check_number
+
+            check_number("--how-many", self.how_many, above=0)
+            confidence = 0.95 if confidence is None else confidence
+        null = int(self.null) if self.null.isdecimal() else self.null
+        return {"null": null, "baselines": self.baselines, "confidence": interval_of(confidence, self.resamples)}
+
+
+@dataclass(frozen=True)
+class SeveralModels:
+    """How several models are put in order."""
+
     sort: Annotated[
         str | None,
         typer.Option(
@@ -164,7 +161,7 @@ def score(
             metavar="METRIC",
             help="Metric that sorts the rows; default the first of --metrics.",
         ),
-    ] = None,
+    ] = None
     by: Annotated[
         str | None,
         typer.Option(
@@ -173,16 +170,34 @@ def score(
             help="Also the means of groups, by a column of the runs (family, hyper.beta, ...), the "
             "folder, the name less the number at its end, or a pattern such as '(beta[0-9]+)'.",
         ),
-    ] = None,
+    ] = None
+
+
+@dataclass(frozen=True)
+class Checks:
+    """When the command fails."""
+
     fail_under: Annotated[
         str | None,
         typer.Option(
             rich_help_panel=CHECKS, metavar="METRIC=NUMBER,...", help="Exit with code 3 if a score is worse than this."
         ),
-    ] = None,
+    ] = None
     strict: Annotated[
         bool, typer.Option("--strict", rich_help_panel=CHECKS, help="Exit with code 3 if a metric failed.")
-    ] = False,
+    ] = False
+
+
+@dataclass(frozen=True)
+class MoreOutput:
+    """What is shown or written beside the scores."""
+
+    details: Annotated[
+        bool,
+        typer.Option(
+            "--details", rich_help_panel=OUTPUT, help="Also the other values of each metric, and all notes on them."
+        ),
+    ] = False
     per_code: Annotated[
         Path | None,
         typer.Option(
@@ -191,7 +206,7 @@ def score(
             help="Also write a row for each code to this .csv or .parquet file: its best factor, its information, and "
             "p and q. With --groups or --null shift p comes from shuffles (999), else from a test of independence.",
         ),
-    ] = None,
+    ] = None
     track: Annotated[
         str | None,
         typer.Option(
@@ -200,14 +215,33 @@ def score(
             help="Also write the scores as runs of these trackers, below ./tracking. Nothing is sent, unless "
             "WANDB_MODE=online.",
         ),
-    ] = None,
-    csv: Csv = None,
-    latex: Latex = None,
-    markdown: Markdown = None,
-    json: Json = None,
-    html: Html = None,
-    trust_code: TrustCode = None,
-    trust_data: TrustData = None,
+    ] = None
+
+    def __post_init__(self) -> None:
+        if self.per_code is not None:
+            check_output("--per-code", self.per_code, ".csv", ".parquet")
+        if self.track is not None:
+            from unbraid.studies.tracking import check_names
+
+            check_names(listed(self.track))
+
+
+def score(
+    files: Paths = None,
+    *,
+    example: Annotated[bool, typer.Option("--example", help="Score the shipped codes of a β-TCVAE instead.")] = False,
+    metrics: Metrics = "standard",
+    factors: Annotated[str | None, typer.Option("--factors", "--columns", help=FACTORS)] = None,
+    seed: Seed = 0,
+    held_out: HeldOut = None,
+    labels: ScoredLabels,
+    codes: CodeOptions,
+    how_sure: HowSure,
+    more: MoreOutput,
+    to: FilesAndPage,
+    several: SeveralModels,
+    checks: Checks,
+    trust: Trust,
 ) -> None:
     """Say which factors are in the codes, and score codes against factors by published metrics.
 
@@ -242,107 +276,79 @@ def score(
     """
     if bool(files) == example:
         raise ValueError("give one or more FILEs of codes or runs, or --example for the shipped codes")
-    if how_many is not None:
-        from unbraid.base.arguments import check_number
-
-        check_number("--how-many", how_many, above=0)
-        confidence = 0.95 if confidence is None else confidence
-    to = Files(csv, latex, markdown, json, html)
-    if per_code is not None:
-        check_output("--per-code", per_code, ".csv", ".parquet")
     from unbraid.data.representation import example_path
-    from unbraid.files.trust import trusting
     from unbraid.runs.grouping import group_names
     from unbraid.runs.model_list import Models
     from unbraid.runs.score_run import check_baselines
-    from unbraid.scoring.score import choose
-    from unbraid.scoring.unwanted import name_of
 
-    trackers = listed(track)
-    if trackers:
-        from unbraid.studies.tracking import check_names
-
-        check_names(trackers)
-    chosen, unwanted_factors = listed(metrics), listed(unwanted)
-    blocked = code_blocks is not None or factor_blocks is not None
-    known = None if blocked else choose(trusting(chosen))  # which metrics of blocks there are is known with the codes
-    could_be = None if known is None else [*known, *map(name_of, unwanted_factors)]
-    bounds = _bounds(fail_under, could_be)
-    sort = None if sort is None else _metric_name(f"--sort {sort}", sort, could_be)
-    columns = None if factors is None else list(dict.fromkeys([*listed(factors), *unwanted_factors]))
-    description = labels_of(
-        labels, columns, kinds, period, missing, weights=weights, groups=groups, unwanted=unwanted_factors,
-        dense=dense, key=key, codes=codes,
-    )  # fmt: skip
-    models = Models(files or [example_path()], codes)
+    chosen, unwanted = listed(metrics), listed(labels.unwanted)
+    names = _names_of(chosen, unwanted, codes)
+    bounds = _bounds(checks.fail_under, names)
+    sort = None if several.sort is None else _metric_name(f"--sort {several.sort}", several.sort, names)
+    columns = None if factors is None else list(dict.fromkeys([*listed(factors), *unwanted]))
+    description = labels.read(columns, dense=codes.dense, codes=codes.codes)
+    models = Models(files or [example_path()], codes.codes)
     sources = _sources(models, description)
-    alone = len(models) == 1 and by is None
+    alone = len(models) == 1 and several.by is None
     if not alone:
-        _refuse_for_several({"html": html, "per-code": per_code, "how-many": how_many}, len(models))
-    configs = _configs(models, by)
-    group_of = {} if by is None else dict(zip(models.paths, group_names(models.paths, by), strict=True))
-    if baselines:
+        why = "is for one model; leave --by out" if len(models) == 1 else "is for one model; give one FILE"
+        refuse({"per-code": more.per_code, "how-many": how_sure.how_many}, why)
+        page = "is for one model; unbraid compare writes a page of several"
+        refuse({"html": to.html}, why if len(models) == 1 else page)
+    configs = _configs(models, several.by)
+    group_of = {} if several.by is None else dict(zip(models.paths, group_names(models.paths, several.by), strict=True))
+    if how_sure.baselines:
         check_baselines(models.paths, description)
     options: dict[str, Any] = {
-        "metrics": chosen, "unwanted": unwanted_factors, "seed": seed, "held_out": held_out,
-        "null": int(null) if null.isdecimal() else null, "confidence": interval_of(confidence, resamples),
-        "code_blocks": code_blocks, "factor_blocks": factor_blocks, "units": units, "baselines": baselines,
-        "trust": trusted(trust_code, trust_data),
+        "metrics": chosen, "unwanted": unwanted, "seed": seed, "held_out": held_out, "units": codes.units,
+        "trust": trust.names, **codes.blocks, **how_sure.options,
     }  # fmt: skip
-    words = _words(
-        labels=labels, key=key, codes=codes, kinds=kinds, period=period, missing=missing, weights=weights,
-        groups=groups, resamples=resamples, dense=dense,
-    )  # fmt: skip
-    cards, notes = _score_models(
-        models, sources, options, words, name=EXAMPLE if example else None, keep=not blocked, alone=alone
-    )
+    words = {**vars(labels), "unwanted": None, "codes": codes.codes, "resamples": how_sure.resamples}
+    label_words = [word for name, value in words.items() if value is not None for word in (f"--{name}", str(value))]
+    described: dict[str, Any] = {"path": EXAMPLE} if example else {}
+    described["options"] = (*label_words, *(["--dense"] if codes.dense else []))
+    cards, lines = _score_models(models, sources, options, described, alone=alone)
     if alone:
-        card = next(iter(cards.values()))
-        _show_one(card, to, how_many, details=details)
-        if per_code is not None:
-            _write_codes(card, per_code, options["null"])
+        (card,) = cards.values()
+        _show_one(card, to, how_sure.how_many, details=more.details)
+        if more.per_code is not None:
+            _write_codes(card, more.per_code, options["null"])
     else:
-        groups_of_models = [group_of[path] for path in models.paths] if group_of else None
-        _show_several(cards, to, groups_of_models, by, sort, configs, models.failures)
-    for note in notes:
-        if isinstance(note, Exception):
-            raise note
-        say(note, err=True)
-    if trackers:
-        _track(cards, trackers, configs)
-    failures = [line for name, card in cards.items() for line in _worse(bounds, card, name if len(cards) > 1 else "")]
-    for line in failures:
+        groups = [group_of[path] for path in models.paths] if group_of else None
+        _show_several(cards, to, groups, several.by, sort, configs, models.failures)
+    for line in lines:
+        say(line, err=True)
+    if more.track is not None:
+        _track(cards, listed(more.track), configs)
+    worse = [line for name, card in cards.items() for line in _worse(bounds, card, name if len(cards) > 1 else "")]
+    for line in worse:
         say(f"unbraid: {line}", err=True)
     models.check()
-    if failures or (strict and any(card.failed for card in cards.values())):
+    if worse or (checks.strict and any(card.failed for card in cards.values())):
         raise typer.Exit(3)
 
 
-def _refuse_for_several(options: Mapping[str, Any], n_models: int) -> None:
-    """Raises ValueError for an option that is for one model alone."""
-    for option, value in options.items():
-        if value is not None:
-            of_several = "unbraid compare writes a page of several" if option == "html" else "give one FILE"
-            how = "leave --by out" if n_models == 1 else of_several
-            raise ValueError(f"--{option} is for one model; {how}")
+def _names_of(metrics: Sequence[str], unwanted: Sequence[str], codes: CodeOptions) -> list[str] | None:
+    """Names of the scores; None with blocks, whose metrics are known with the codes."""
+    from unbraid.files.trust import trusting
+    from unbraid.scoring.score import choose
+    from unbraid.scoring.unwanted import name_of
 
-
-def _words(*, dense: bool, **options: Any) -> tuple[str, ...]:
-    """The options that describe the labels, as a card keeps them."""
-    words = [word for option, value in options.items() if value is not None for word in (f"--{option}", str(value))]
-    return (*words, *(["--dense"] if dense else []))
+    if any(codes.blocks.values()):
+        return None
+    return [*choose(trusting(metrics)), *map(name_of, unwanted)]
 
 
 def _score_models(
-    models: "Models", sources: "Mapping[Path, tuple[Path, Labels]]", options: Mapping[str, Any], words: tuple[str, ...],
-    *, name: str | None, keep: bool, alone: bool,
-) -> "tuple[dict[str, ScoreCard], list[str | Exception]]":  # fmt: skip
-    """A card for each model by its path, and notes on what the folders of runs keep, to print below the scores."""
+    models: "Models", sources: "Mapping[Path, tuple[Path, Labels]]", options: Mapping[str, Any],
+    described: Mapping[str, Any], *, alone: bool,
+) -> "tuple[dict[str, ScoreCard], list[str]]":  # fmt: skip
+    """A card for each model by its path, and lines on what the folders of runs keep, to print below the scores."""
     from unbraid.runs.score_run import score_path
     from unbraid.scoring.card import without_samples
     from unbraid.scoring.score import choose
 
-    notes: list[str | Exception] = []
+    lines: list[str] = []
     numbers = count(1)
 
     def score_model(path: Path) -> "ScoreCard":
@@ -350,13 +356,14 @@ def _score_models(
         what = f"scoring {next(numbers)}/{len(models)}" if len(models) > 1 else "scoring"
         with metric_progress(what, choose(options["metrics"])) as progress:
             card = score_path(source, labels, progress=progress, **options)
-        card = replace(card, path=name or str(path), options=words)
+        card = replace(card, **{"path": str(path), **described})
         _ = card.diagnosis  # while the codes are at hand
-        if keep and labels.in_codes_file and not labels.row_columns and kind_of(path) == "run":
-            notes.append(_keep_scores(path, card))
+        blocked = options["code_blocks"] or options["factor_blocks"]
+        if path in models.runs and labels.in_codes_file and not labels.row_columns and not blocked:
+            lines.append(_keep_scores(path, card))
         return card if alone else without_samples(card)
 
-    return {card.path or "": card for card in models.map(score_model).values()}, notes
+    return {card.path or "": card for card in models.map(score_model).values()}, lines
 
 
 def _track(cards: "Mapping[str, ScoreCard]", trackers: Sequence[str], configs: Mapping[str, Mapping[str, Any]]) -> None:
@@ -381,11 +388,11 @@ def _configs(models: "Models", by: str | None) -> dict[str, dict[str, Any]]:
     from unbraid.runs.grouping import run_columns
 
     def config_of(path: Path) -> dict[str, Any]:
-        kind = kind_of(path)
-        if kind != "folder" and (by is None or kind != "run"):
+        run = path in models.runs
+        if not path.is_dir() or (run and by is None):
             return {}
         columns = run_columns(path)
-        return {} if kind == "run" else {_column(name): value for name, value in columns.items() if name != by}
+        return {} if run else {_column(name): value for name, value in columns.items() if name != by}
 
     return {str(path): columns for path, columns in models.map(config_of).items()}
 
@@ -397,7 +404,7 @@ def _column(key: str) -> str:
     return f"config.{key}" if key in {"model", "models", *METRICS} else key
 
 
-def _show_one(card: "ScoreCard", to: Files, half_width: float | None, *, details: bool) -> None:
+def _show_one(card: "ScoreCard", to: FilesAndPage, half_width: float | None, *, details: bool) -> None:
     from unbraid.scoring.card_tables import score_rows, score_table
     from unbraid.scoring.card_text import card_text
 
@@ -422,7 +429,7 @@ def _write_codes(card: "ScoreCard", path: Path, null: int | str) -> None:
 
 
 def _show_several(
-    cards: "Mapping[str, ScoreCard]", to: Files, groups: Sequence[str] | None, by: str | None, sort: str | None,
+    cards: "Mapping[str, ScoreCard]", to: FilesAndPage, groups: Sequence[str] | None, by: str | None, sort: str | None,
     configs: Mapping[str, Mapping[str, Any]], failures: Sequence[Mapping[str, str]],
 ) -> None:  # fmt: skip
     from unbraid.base.version import VERSION
@@ -481,19 +488,15 @@ def _in_models(models: Sequence[str], n_all: int) -> str:
     return f" ({', '.join(models[:MOST])}{more})"
 
 
-def _keep_scores(run: Path, card: "ScoreCard") -> str | Exception:
+def _keep_scores(run: Path, card: "ScoreCard") -> str:
     """What the folder of a run keeps of the scores; or why it keeps none, which must not take them from the user."""
     from unbraid.files.run_files import SCORES
     from unbraid.studies.run_scores import keep_by_hand
 
     try:
         names = keep_by_hand(run, card)
-    except OSError as error:
-        if error.errno not in READ_ONLY:
-            return error
-        return f"warning: {run / SCORES}: the scores are not kept there ({error.strerror})"
-    except ValueError as error:
-        return error
+    except (OSError, ValueError) as error:
+        return f"warning: {run / SCORES}: the scores are not kept there ({getattr(error, 'strerror', None) or error})"
     return f"wrote {', '.join(names)} to {run / SCORES}" if names else f"left {run / SCORES} as it is"
 
 

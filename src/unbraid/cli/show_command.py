@@ -3,7 +3,6 @@
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,60 +15,13 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from unbraid.base.printable import printable
+from unbraid.cli._options import STDOUT, Files
 from unbraid.files.table_formats import Table, is_bold, json_text, plain, table_text
 from unbraid.files.whole_files import write_text
 
 UNCUT = 10_000  # characters of a line that goes into a pipe or a file
-STDOUT = Path("-")
 BREAKABLE = 28  # characters of a text that is never broken
 BETWEEN = 3  # characters between two columns
-
-
-@dataclass(frozen=True)
-class Files:
-    """What the options --csv, --latex, --markdown, --json and --html of a command name; - is the terminal.
-
-    Raises:
-        ValueError: another suffix, or - for two of them.
-        FileNotFoundError: there is no such folder.
-    """
-
-    csv: Path | None = None
-    latex: Path | None = None
-    markdown: Path | None = None
-    json: Path | None = None
-    html: Path | None = None
-
-    def __post_init__(self) -> None:
-        # Minutes of work should not end in a file that cannot be written.
-        for option, suffix in SUFFIXES.items():
-            if (path := getattr(self, option)) not in (None, STDOUT):
-                check_output(f"--{option}", path, suffix)
-        if self.html == STDOUT or sum(path == STDOUT for path in self.named.values()) > 1:
-            raise ValueError("- prints one of --csv, --latex, --markdown and --json; name files for the others")
-
-    @property
-    def named(self) -> dict[str, Path]:
-        """The files asked for, by their suffix."""
-        paths = {suffix: getattr(self, option) for option, suffix in SUFFIXES.items()}
-        return {suffix: path for suffix, path in paths.items() if path is not None}
-
-    @property
-    def printed(self) -> bool:
-        """Whether one of them is printed, in place of what the terminal shows."""
-        return STDOUT in self.named.values()
-
-
-SUFFIXES = {"csv": ".csv", "latex": ".tex", "markdown": ".md", "json": ".json", "html": ".html"}
-
-
-def check_output(option: str, path: Path, *suffixes: str) -> Path:
-    """The path itself; raises where a file of this name cannot be written."""
-    if path.suffix not in suffixes:
-        raise ValueError(f"{option} {path}: the name must end in {' or '.join(suffixes)}")
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"{option} {path}: the folder {path.parent} does not exist")
-    return path
 
 
 def show(
@@ -94,7 +46,7 @@ def show(
     parts = [shown] if isinstance(shown, Table) else list(shown)
     first = next((part for part in parts if isinstance(part, Table)), Table([], []))
     texts: dict[Path, str] = {}  # all are made before the first is written, so that what fails leaves none
-    for suffix, path in files.named.items():
+    for suffix, path in files.by_suffix.items():
         if suffix == ".html":
             texts[path] = html or ""
         elif suffix == ".json" and content is not None:

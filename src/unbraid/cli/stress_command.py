@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from unbraid.cli._options import Csv, Json, Latex, LowerIsBetter, Markdown, Seed
+from unbraid.cli._options import Files, LowerIsBetter, Seed
 from unbraid.cli._progress import stage_progress
-from unbraid.cli.show_command import Files, show
+from unbraid.cli.show_command import show
 from unbraid.files.table_formats import Table
 
 if TYPE_CHECKING:
@@ -50,10 +50,8 @@ def stress(
         typer.Option(help="Score that perfect codes should reach, such as 1: finds a wrong logarithm base."),
     ] = None,
     seed: Seed = 0,
-    csv: Csv = None,
-    latex: Latex = None,
-    markdown: Markdown = None,
-    json: Json = None,
+    *,
+    to: Files,
 ) -> None:
     """Test metrics on codes with known faults.
 
@@ -81,7 +79,6 @@ def stress(
 
     A case in which it raises an error counts as failed, and shows the error.
     """
-    to = Files(csv, latex, markdown, json)
     from unbraid.scoring.stress import stress as put_through
 
     with stage_progress("stressing") as progress:

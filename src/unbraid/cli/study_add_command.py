@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
-from unbraid.cli._options import Kinds, LabelTable, StudyFolder, labels_of, listed, settings_of
+from unbraid.base.comma_lists import listed
+from unbraid.cli._options import Kinds, LabelTable, StudyFolder, Trust, kinds_of, settings_of
+from unbraid.cli._paths import opened
 from unbraid.cli._progress import stage_progress
-from unbraid.cli._trust import TrustCode, TrustData, trusted
 from unbraid.cli.show_command import say
 from unbraid.studies.study_text import failed_metrics
 
@@ -46,8 +47,8 @@ def add(
         ),
     ] = None,
     kinds: Kinds = None,
-    trust_code: TrustCode = None,
-    trust_data: TrustData = None,
+    *,
+    trust: Trust,
 ) -> None:
     """Add models that were trained elsewhere to a study.
 
@@ -68,7 +69,6 @@ def add(
 
       unbraid study add new_study/ their_runs/ --labels labels.csv --metrics mig,dci_lasso
     """
-    from unbraid.cli.study_command import opened
     from unbraid.files.whole_files import with_home
     from unbraid.runs.model_list import Models
     from unbraid.scoring.score import without_presets
@@ -76,7 +76,7 @@ def add(
     from unbraid.studies.added import add as add_files
     from unbraid.studies.store import ADDED, is_study
 
-    trust = trusted(trust_code, trust_data)
+    names = trust.names
     if labels is None and (metrics or kinds):
         raise ValueError("--metrics and --kinds are for a study that begins with --labels; others have theirs")
     if labels is None and not is_study(folder) and not folder.exists():
@@ -85,13 +85,13 @@ def add(
     chosen, table = dict[str, object](), None
     if labels is not None:
         table = with_home(labels)
-        trust = [*trust, str(table.absolute()), str(table.resolve())]
-        named, known = list(without_presets(listed(metrics) or METRICS)), labels_of(labels, kinds=kinds).kinds
+        names = [*names, str(table.absolute()), str(table.resolve())]
+        named, known = list(without_presets(listed(metrics) or METRICS)), kinds_of(kinds)
         chosen = {"--metrics": metrics and named, "--kinds": kinds and known}
         if new:
             begin(folder, labels, metrics=named, kinds=known)
     try:
-        with opened(folder, trust=trust) as study, stage_progress("reading") as progress:
+        with opened(folder, trust=names) as study, stage_progress("reading") as progress:
             begun = study.config.dataset
             if table is not None and table.resolve() != Path(begun.name).resolve():
                 raise ValueError(f"--labels is of a study that begins; {folder} has begun with {begun.name}")

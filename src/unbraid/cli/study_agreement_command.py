@@ -6,9 +6,10 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from unbraid.cli._options import Csv, Json, Latex, Markdown, listed
-from unbraid.cli._trust import TrustCode
-from unbraid.cli.show_command import Files, show
+from unbraid.base.comma_lists import listed
+from unbraid.cli._options import Files, TrustCode
+from unbraid.cli._paths import Place
+from unbraid.cli.show_command import show
 from unbraid.files.table_formats import Table, table_of
 
 Folder: TypeAlias = Annotated[Path, typer.Argument(metavar="STUDY", help="Folder of a study, or a table of results.")]
@@ -53,11 +54,9 @@ def agreement(
     trend: Trend = None,
     pairs: Pairs = False,
     confidence: Confidence = 0.95,
-    csv: Csv = None,
-    latex: Latex = None,
-    markdown: Markdown = None,
-    json: Json = None,
     trust_code: TrustCode = None,
+    *,
+    to: Files,
 ) -> None:
     """Correlate the metrics of a study with each other.
 
@@ -75,8 +74,6 @@ def agreement(
 
       unbraid study agreement study/ --target compositional.mlp.both --over settings --json -
     """
-    to = Files(csv, latex, markdown, json)
-    from unbraid.cli.study_command import results_of
     from unbraid.scoring import agreement as compared
     from unbraid.scoring import agreement_tables as tables
     from unbraid.scoring.by_setting import quartiles, setting_means, with_elbo
@@ -86,9 +83,9 @@ def agreement(
 
     chosen, group = listed(columns) or None, group or compared.EVERYTHING
     parts_by_label: dict[str, dict[str, Any]] = {}
-    for label, frame in by_label(results_of(folder, trust_code or ())).items():
+    for label, frame in by_label(Place.of(folder).results(trust_code or ())).items():
         table = setting_means(frame) if over == "settings" else frame
-        frame = frame if json else with_brief_settings(frame)
+        frame = frame if to.json else with_brief_settings(frame)
         parts = parts_by_label[label] = {}
         parts["agreement"] = compared.agreement(table, chosen, method=method, confidence=confidence)
         if group not in (groups := parts["agreement"].groups):

@@ -1,24 +1,20 @@
 """`unbraid study`: many runs by one file."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from unbraid.base.optional import require
 from unbraid.cli._commands import Commands
-from unbraid.cli._options import Csv, DryRun, Json, Latex, Markdown, StudyFolder
-from unbraid.cli._paths import kind_of
+from unbraid.cli._options import DryRun, Files, StudyFolder, TrustCode, grouped
+from unbraid.cli._paths import opened
 from unbraid.cli._progress import Pace, Show, continuing, metric_progress, progress_bar, stage_progress
-from unbraid.cli._trust import TrustCode
-from unbraid.cli.show_command import Files, say, show
+from unbraid.cli.show_command import say, show
 from unbraid.studies.study_text import counts, described, estimated, in_all, status_of, summary
 
 if TYPE_CHECKING:
-    from unbraid.base.types import DataFrame
     from unbraid.studies.study import Study
     from unbraid.studies.study_record import StudyProgress
 
@@ -125,17 +121,16 @@ def study_report(name: str, bar: Show) -> "Callable[[StudyProgress], None]":
 
 
 @study_app.command("status")
+@grouped
 def status(
     folder: StudyFolder,
     again: Annotated[
         bool,
         typer.Option("--again", help="Read all files of every run again and compare each with its checksum."),
     ] = False,
-    csv: Csv = None,
-    latex: Latex = None,
-    markdown: Markdown = None,
-    json: Json = None,
     trust_code: TrustCode = None,
+    *,
+    to: Files,
 ) -> None:
     """Count the runs by their state, and say why some failed.
 
@@ -150,14 +145,13 @@ def status(
 
       unbraid study status study/ --again
     """
-    to = Files(csv, latex, markdown, json)
     from unbraid.studies.status import remembered
 
     statuses = None if again or trust_code else remembered(folder)
     if statuses is None:
         from unbraid.studies.status import compared, keep_index, study_status
 
-        with opened(folder, trust=trust_code or ()) as study, stage_progress("reading") as progress:
+        with opened(folder, trust=trust_code) as study, stage_progress("reading") as progress:
             snapshots = [compared(snapshot, progress) if again else snapshot for snapshot in study.snapshots()]
             keep_index(study.require_folder(), snapshots)
         statuses = [study_status(snapshot) for snapshot in snapshots]
@@ -169,23 +163,3 @@ def status(
     show([part for status in statuses for part in status_of(status)], to, content=named, rows=table, paper=table)
     if any(run.state == "failed" for status in statuses for run in status.runs):
         raise typer.Exit(3)
-
-
-def results_of(path: Path, trust: Collection[str] = ()) -> "DataFrame":
-    """The results of a study, or of a table that was exported."""
-    from unbraid.scoring.merged_tables import read_table
-
-    if kind_of(path) == "table":
-        return read_table(path)
-    with opened(path, trust=trust) as study:
-        return study.results()
-
-
-@contextmanager
-def opened(path: Path, out: Path | None = None, trust: Collection[str] = ()) -> "Iterator[Study]":
-    """The study; for every command that takes one."""
-    require("torch", "train", "unbraid study")
-    from unbraid.studies.study import open_study
-
-    with open_study(path, out, trust=trust) as study:
-        yield study

@@ -5,20 +5,18 @@ from statistics import mean, stdev
 from typing import Any
 
 from unbraid.base.counted import counted
-from unbraid.cli._options import Csv, Json, Latex, Markdown, StudyFolder
-from unbraid.cli._trust import TrustCode
-from unbraid.cli.show_command import Files, show
+from unbraid.cli._options import Files, StudyFolder, TrustCode
+from unbraid.cli._paths import opened
+from unbraid.cli.show_command import show
 from unbraid.files.table_formats import Cell, Table
 from unbraid.scoring.setting_names import brief_settings
 
 
 def generalisation(
     folder: StudyFolder,
-    csv: Csv = None,
-    latex: Latex = None,
-    markdown: Markdown = None,
-    json: Json = None,
     trust_code: TrustCode = None,
+    *,
+    to: Files,
 ) -> None:
     """Show how well models do on images held out of training.
 
@@ -33,11 +31,9 @@ def generalisation(
 
       unbraid study generalisation study/ --json generalisation.json --latex table.tex
     """
-    to = Files(csv, latex, markdown, json)
-    from unbraid.cli.study_command import opened
     from unbraid.studies.holdout.held_out_runs import answered, contents
 
-    with opened(folder, trust=trust_code or ()) as study:
+    with opened(folder, trust=trust_code) as study:
         snapshots = {snapshot.label: snapshot for snapshot in study.snapshots()}
     contents_by_label = {label: content for label, snapshot in snapshots.items() if (content := contents(snapshot))}
     if not contents_by_label:

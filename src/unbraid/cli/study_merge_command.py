@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 
 from unbraid.base.counted import counted
-from unbraid.cli._trust import TrustCode
-from unbraid.cli.show_command import check_output, say
+from unbraid.cli._options import TrustCode, check_output
+from unbraid.cli._paths import Place
+from unbraid.cli.show_command import say
 
 
 def merge(
@@ -29,14 +30,13 @@ def merge(
 
       unbraid study merge study-a/ study-b/ table.csv --out all.csv
     """
-    from unbraid.cli.study_command import results_of
     from unbraid.files.table_formats import save_frame
     from unbraid.scoring.merged_tables import merge_tables
 
     check_output("--out", out, ".csv", ".parquet")
     if len({str(path) for path in tables}) < len(tables):
         raise ValueError("one of the tables is given twice")
-    frames = {str(path): results_of(path, trust_code or ()) for path in tables}
+    frames = {str(path): Place.of(path).results(trust_code or ()) for path in tables}
     merged = merge_tables(frames)
     save_frame(merged, out)
     say(f"wrote {out}: {counted(len(merged), 'run')} of {counted(len(frames), 'table')}")

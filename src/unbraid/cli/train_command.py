@@ -3,8 +3,9 @@
 import inspect
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -19,61 +20,49 @@ if TYPE_CHECKING:
     from unbraid.training.train import Prepared, TrainingProgress
 
 
-Family: TypeAlias = Annotated[
-    str, typer.Argument(help="Family to train, such as vae or beta_vae (see `unbraid families`).")
-]
-Images: TypeAlias = Annotated[str | None, typer.Argument(metavar="[DATASET]", help="The same as --dataset.")]
-Dataset: TypeAlias = Annotated[
-    str | None,
-    typer.Option(help="A dataset of `unbraid data list`, or the path of your own images, with factors or without."),
-]
-Seeds: TypeAlias = Annotated[str, typer.Option(help="Number of seeds (4) or a list (0,7; a single seed: 7,).")]
-Settings: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE[,...]", help="A hyperparameter; of several values each is trained."),
-]
-Preset: TypeAlias = Annotated[str | None, typer.Option(help="A published grid of the family, such as udr.")]
-DataOptions: TypeAlias = Annotated[
-    list[str] | None, typer.Option("--data", metavar="OPTION=VALUE", help="An option of the dataset.")
-]
-Steps: TypeAlias = Annotated[int, typer.Option(help="Training steps of each run.")]
-BatchSize: TypeAlias = Annotated[int, typer.Option(help="Images per step.")]
-Out: TypeAlias = Annotated[Path, typer.Option(help="Folder in which each run gets its own folder.")]
-Precision: TypeAlias = Annotated[str, typer.Option(help="auto, float32, bfloat16 or float64.")]
-Snapshots: TypeAlias = Annotated[int, typer.Option(help="Number of evenly spaced steps at which to compute metrics.")]
-SnapshotMetrics: TypeAlias = Annotated[str, typer.Option(help="Comma-separated metrics for --snapshots.")]
-HoldOut: TypeAlias = Annotated[
-    float,
-    typer.Option(help="Size of the hold-out set, as a number of images or a share below 1; its ELBO is kept."),
-]
-HoldOutEvery: TypeAlias = Annotated[int, typer.Option(help="Steps between evaluations on the hold-out set.")]
-Patience: TypeAlias = Annotated[
-    int,
-    typer.Option(
-        help="Early stopping after this many evaluations without improvement; 0: never. Keeps the best weights."
-    ),
-]
+@dataclass(frozen=True)
+class TrainingOptions:
+    """Options of `unbraid.train` by their names there, beside the hyperparameters of families."""
+
+    preset: Annotated[str | None, typer.Option(help="A published grid of the family, such as udr.")] = None
+    steps: Annotated[int, typer.Option(help="Training steps of each run.")] = 30_000
+    batch_size: Annotated[int, typer.Option(help="Images per step.")] = 64
+    device: Device = "auto"
+    precision: Annotated[str, typer.Option(help="auto, float32, bfloat16 or float64.")] = "auto"
+    checkpoint_every: CheckpointEvery = 120.0
+    snapshots: Annotated[int, typer.Option(help="Number of evenly spaced steps at which to compute metrics.")] = 0
+    snapshot_metrics: Annotated[str, typer.Option(help="Comma-separated metrics for --snapshots.")] = "mig"
+    hold_out: Annotated[
+        float,
+        typer.Option(help="Size of the hold-out set, as a number of images or a share below 1; its ELBO is kept."),
+    ] = 0
+    hold_out_every: Annotated[int, typer.Option(help="Steps between evaluations on the hold-out set.")] = 500
+    patience: Annotated[
+        int,
+        typer.Option(
+            help="Early stopping after this many evaluations without improvement; 0: never. Keeps the best weights."
+        ),
+    ] = 0
 
 
 def train(
-    family: Family,
-    images: Images = None,
-    dataset: Dataset = None,
-    seeds: Seeds = "1",
-    sets: Settings = None,
-    preset: Preset = None,
-    options: DataOptions = None,
-    steps: Steps = 30_000,
-    batch_size: BatchSize = 64,
-    out: Out = Path("runs"),
-    device: Device = "auto",
-    precision: Precision = "auto",
-    checkpoint_every: CheckpointEvery = 120.0,
-    snapshots: Snapshots = 0,
-    snapshot_metrics: SnapshotMetrics = "mig",
-    hold_out: HoldOut = 0,
-    hold_out_every: HoldOutEvery = 500,
-    patience: Patience = 0,
+    family: Annotated[str, typer.Argument(help="Family to train, such as vae or beta_vae (see `unbraid families`).")],
+    images: Annotated[str | None, typer.Argument(metavar="[DATASET]", help="The same as --dataset.")] = None,
+    *,
+    dataset: Annotated[
+        str | None,
+        typer.Option(help="A dataset of `unbraid data list`, or the path of your own images, with factors or without."),
+    ] = None,
+    seeds: Annotated[str, typer.Option(help="Number of seeds (4) or a list (0,7; a single seed: 7,).")] = "1",
+    sets: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE[,...]", help="A hyperparameter; of several values each is trained."),
+    ] = None,
+    data: Annotated[
+        list[str] | None, typer.Option("--data", metavar="OPTION=VALUE", help="An option of the dataset.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder in which each run gets its own folder.")] = Path("runs"),
+    options: TrainingOptions,
     dry_run: DryRun = False,
 ) -> None:
     """Train a family, one run per setting and seed.
@@ -105,13 +94,11 @@ def train(
     from unbraid.training.train import train as train_models
 
     hyperparameters: dict[str, Any] = _settings(sets, inspect.signature(train_models).parameters)
-    source = {"name": images or dataset, **yaml_options("--data", options)}
+    source = {"name": images or dataset, **yaml_options("--data", data)}
     with continuing(), training_progress(family) as report:
         planned = prepared(
-            family, source, seeds=chosen, steps=steps, batch_size=batch_size, device=device, precision=precision,
-            preset=preset, checkpoint_every=checkpoint_every, snapshots=snapshots,
-            snapshot_metrics=listed(snapshot_metrics),
-            hold_out=hold_out, hold_out_every=hold_out_every, patience=patience, progress=report, **hyperparameters,
+            family, source, seeds=chosen, progress=report,
+            **{**vars(options), **hyperparameters, "snapshot_metrics": listed(options.snapshot_metrics)},
         )  # fmt: skip
         runs = [] if dry_run else train_into(out, *planned, progress=report)
     if dry_run:

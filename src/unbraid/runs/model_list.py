@@ -43,7 +43,10 @@ class Models:
     ) -> None:
         check_there(files)
         broken: dict[str, Exception] | None = None if strict else {}
-        self.paths = [model for path in files for model in (_inside(path, codes, broken) if path.is_dir() else [path])]
+        self.runs: set[Path] = set()  # the paths that are folders of runs of `unbraid.train`
+        self.paths = [
+            model for path in files for model in (self._inside(path, codes, broken) if path.is_dir() else [path])
+        ]
         self.failed = {path: _one_line(error) for path, error in (broken or {}).items()}
         self.needed = needed
         self.strict = strict
@@ -83,25 +86,26 @@ class Models:
         if self.failed:
             raise ModelsFailed(self.failed, every=False)
 
-
-def _inside(path: Path, codes: str | None, failed: dict[str, Exception] | None) -> list[Path]:
-    if is_run(path):
-        return [path]
-    check_not_fitted(path)
-    labels = foreign_files(path, LABELS)
-    files = sorted(file for file in path.iterdir() if file.suffix.lower() in READABLE and file not in labels)
-    described = labels or len(files) == 1 or any((path / name).is_file() for name in CONFIGS)
-    if codes is None and files and not (described and foreign_files(path, CODES)):
-        return files
-    broken: dict[str, Exception] | None = None if failed is None else {}
-    runs = [file for file in path.iterdir() if file.is_dir() and is_run(file) and file.suffix != WORKING]
-    models = sorted([*runs, *models_below(path, codes, failed=broken)])
-    if not models:
-        ambiguous = (error for error in (broken or {}).values() if isinstance(error, ValueError))
-        raise next(ambiguous, no_models(path, codes))
-    if failed is not None:
-        failed |= broken or {}
-    return models
+    def _inside(self, path: Path, codes: str | None, failed: dict[str, Exception] | None) -> list[Path]:
+        if is_run(path):
+            self.runs.add(path)
+            return [path]
+        check_not_fitted(path)
+        labels = foreign_files(path, LABELS)
+        files = sorted(file for file in path.iterdir() if file.suffix.lower() in READABLE and file not in labels)
+        described = labels or len(files) == 1 or any((path / name).is_file() for name in CONFIGS)
+        if codes is None and files and not (described and foreign_files(path, CODES)):
+            return files
+        broken: dict[str, Exception] | None = None if failed is None else {}
+        runs = [file for file in path.iterdir() if file.is_dir() and is_run(file) and file.suffix != WORKING]
+        self.runs.update(runs)
+        models = sorted([*runs, *models_below(path, codes, failed=broken)])
+        if not models:
+            ambiguous = (error for error in (broken or {}).values() if isinstance(error, ValueError))
+            raise next(ambiguous, no_models(path, codes))
+        if failed is not None:
+            failed |= broken or {}
+        return models
 
 
 def _one_line(error: Exception) -> str:
