@@ -38,7 +38,7 @@ def grouped(command: Callable[..., Any]) -> Callable[..., Any]:
             parameters.append(parameter)
 
     @wraps(command)
-    def called(**values: Any) -> Any:
+    def wrapper(**values: Any) -> Any:
         made = {
             name: group(**{field.name: values.pop(field.name) for field in fields(group)})
             for name, group in groups.items()
@@ -46,9 +46,9 @@ def grouped(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(**values, **made)
 
     keywords = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
-    called.__signature__ = inspect.Signature(keywords)  # pyright: ignore[reportAttributeAccessIssue]
-    called.__annotations__ = {parameter.name: parameter.annotation for parameter in keywords}
-    return called
+    wrapper.__signature__ = inspect.Signature(keywords)  # pyright: ignore[reportAttributeAccessIssue]
+    wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in keywords}
+    return wrapper
 
 
 def check_output(option: str, path: Path, *suffixes: str) -> Path:

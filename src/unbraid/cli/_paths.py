@@ -23,7 +23,7 @@ class Place:
     kind: Literal["study", "run", "folder", "table", "file"]
 
     @classmethod
-    def of(cls, path: Path) -> "Place":
+    def at(cls, path: Path) -> "Place":
         from unbraid.runs.foreign_models import is_run
         from unbraid.scoring.merged_tables import is_table
         from unbraid.studies.store import is_study

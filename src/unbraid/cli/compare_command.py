@@ -148,7 +148,7 @@ def compare(
     """
     from unbraid.runs.model_list import Models
 
-    place = Place.of(paths[0])
+    place = Place.at(paths[0])
     if len(paths) == 1 and place.kind in ("study", "table"):
         refuse({**vars(labels), **vars(of_models), "html": to.html}, f"is of models; {paths[0]} is a study")
         _show_groups(place, of_study, confidence, to, trust_code)

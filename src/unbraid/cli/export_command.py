@@ -65,7 +65,7 @@ def export(
     """
     from unbraid.runs.foreign_models import check_not_fitted
 
-    kind = Place.of(path).kind
+    kind = Place.at(path).kind
     if kind != "study" and not path.exists():
         raise FileNotFoundError(f"{path}: no such file or folder")
     check_not_fitted(path)

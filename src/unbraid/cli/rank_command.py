@@ -192,7 +192,7 @@ def rank(
 
     if rows is not None and rows < 1:
         raise ValueError(f"--rows must be at least 1; got {rows}")
-    study = next((path for path in paths if Place.of(path).kind == "study"), None)
+    study = next((path for path in paths if Place.at(path).kind == "study"), None)
     where = executed(executor, address, of_files.top)
     if study is None:
         refuse({**vars(of_study), "trust_code": trust_code}, "is for a study; these are files")

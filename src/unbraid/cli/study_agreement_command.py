@@ -83,7 +83,7 @@ def agreement(
 
     chosen, group = listed(columns) or None, group or compared.EVERYTHING
     parts_by_label: dict[str, dict[str, Any]] = {}
-    for label, frame in by_label(Place.of(folder).results(trust_code or ())).items():
+    for label, frame in by_label(Place.at(folder).results(trust_code or ())).items():
         table = setting_means(frame) if over == "settings" else frame
         frame = frame if to.json else with_brief_settings(frame)
         parts = parts_by_label[label] = {}

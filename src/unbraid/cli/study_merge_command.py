@@ -36,7 +36,7 @@ def merge(
     check_output("--out", out, ".csv", ".parquet")
     if len({str(path) for path in tables}) < len(tables):
         raise ValueError("one of the tables is given twice")
-    frames = {str(path): Place.of(path).results(trust_code or ()) for path in tables}
+    frames = {str(path): Place.at(path).results(trust_code or ()) for path in tables}
     merged = merge_tables(frames)
     save_frame(merged, out)
     say(f"wrote {out}: {counted(len(merged), 'run')} of {counted(len(frames), 'table')}")
