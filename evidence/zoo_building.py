@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from zoo_defects import defects_of, used_codes
+from zoo_writing import packed, write
 
 from unbraid.base.arguments import check_whole, list_of
 from unbraid.base.optional import require
@@ -19,7 +20,7 @@ from unbraid.runs.folder import read_codes
 from unbraid.scoring.card import Scored
 from unbraid.scoring.encoding import drawn
 from unbraid.scoring.engine import score_each
-from unbraid.zoo.zoo_files import SUFFIX, packed, unpacked, write
+from unbraid.zoo.zoo_files import SUFFIX, unpacked
 from unbraid.zoo.zoo_json import FORMAT
 
 if TYPE_CHECKING:

@@ -1,11 +1,16 @@
 """A zoo that no study made."""
 
+import sys
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from unbraid.metrics import METRICS
-from unbraid.zoo.zoo_files import packed, write
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "evidence"))
+writing: Any = import_module("zoo_writing")
 
 KINDS = ("ordinal", "categorical")
 
@@ -16,7 +21,7 @@ def of_sorts(folder: Path, dataset: str, n_models: int, seed: int) -> Path:
     factors = rng.integers(0, 4, (200, 2))
     models, codes = [], []
     for k in range(n_models):
-        planes, centre, scale = packed(factors + 0.1 * k * rng.normal(size=(200, 2)))
+        planes, centre, scale = writing.packed(factors + 0.1 * k * rng.normal(size=(200, 2)))
         models.append(
             {
                 "name": f"vae-s{k}", "run": f"{k}", "study": "drawn", "family": "vae", "setting": f"noise={k // 2}",
@@ -35,5 +40,5 @@ def of_sorts(folder: Path, dataset: str, n_models: int, seed: int) -> Path:
         ],
         "metrics": {"mig": METRICS["mig"].version - 1, "b": 1, "c": 1}, "models": models,
     }  # fmt: skip
-    write(folder / f"{dataset}.npz", about, factors, codes)
+    writing.write(folder / f"{dataset}.npz", about, factors, codes)
     return folder / f"{dataset}.npz"

@@ -17,12 +17,13 @@ from unbraid import zoo
 from unbraid.runs.run import load_run
 from unbraid.studies.study import Study
 from unbraid.zoo.listing import PACKAGED
-from unbraid.zoo.zoo_files import open_file, packed, unpacked
+from unbraid.zoo.zoo_files import open_file, unpacked
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "evidence"))
 tool: Any = import_module("make_zoo")
 building: Any = import_module("zoo_building")
+packed: Any = import_module("zoo_writing").packed
 defects: Any = import_module("zoo_defects")
 YAML = """
 name: tiny

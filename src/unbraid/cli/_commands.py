@@ -39,8 +39,6 @@ ELSEWHERE: Mapping[str, Mapping[str, str]] = {
     },
     "study": dict.fromkeys(("rank", "compare", "report", "figure", "export"), "unbraid {} STUDY"),
 }
-OLDER = {"is not a valid integer.": "is not a whole number", "is not a valid float.": "is not a number"}  # Typer 0.25
-EXPECTED = {"int_parsing": "a whole number", "int_from_float": "a whole number", "float_parsing": "a number"}
 
 
 class Commands(TyperGroup):
@@ -110,16 +108,3 @@ def _write(formatter: Any, sections: Mapping[str, list[tuple[str, str]]]) -> Non
     for heading, rows in sections.items():
         with formatter.section(heading):
             formatter.write_dl(rows)
-
-
-def usage(error: Any) -> str:
-    """What is wrong with the words of a command; numbers that are none in our words, where Typer quotes a library's."""
-    message: str = error.format_message()
-    cause: Any = error.__cause__
-    if not hasattr(cause, "errors"):
-        for theirs, ours in OLDER.items():
-            message = message.replace(theirs, ours)
-        return message
-    fault: Mapping[str, Any] = cause.errors()[0]
-    head, expected = message.partition(": ")[0], EXPECTED.get(fault["type"])
-    return message.replace("Value error, ", "") if expected is None else f"{head}: {fault['input']!r} is not {expected}"

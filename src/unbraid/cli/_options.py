@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from math import pi
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
 import typer
 
@@ -26,14 +26,17 @@ LABELS, CODES, HOW_SURE, OUTPUT, TRUST = "Labels", "Codes", "How sure", "Output"
 
 
 def grouped(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The command as Typer takes it: for an argument that is a dataclass, each of its fields is an option."""
+    """The command as Typer takes it: an argument that is a dataclass stands for its fields, which are options."""
     parameters: list[inspect.Parameter] = []
     groups: dict[str, Any] = {}
     for parameter in inspect.signature(command).parameters.values():
         if is_dataclass(parameter.annotation):
             group: Any = parameter.annotation
             groups[parameter.name] = group
-            parameters += inspect.signature(group).parameters.values()
+            for option in inspect.signature(group).parameters.values():
+                (declared,) = option.annotation.__metadata__
+                declared.rich_help_panel = declared.rich_help_panel or getattr(group, "heading", None)
+                parameters.append(option)
         else:
             parameters.append(parameter)
 
@@ -132,31 +135,22 @@ Kinds: TypeAlias = Annotated[
 class LabelOptions:
     """A table of labels, and what describes them."""
 
+    heading: ClassVar = LABELS
+
     labels: LabelTable = None
     key: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMN",
-            rich_help_panel=LABELS,
             help="Column with the names of the rows, in both the codes and --labels; rows are matched by it.",
         ),
     ] = None
     kinds: Kinds = None
     period: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME=NUMBER,...",
-            rich_help_panel=LABELS,
-            help="Period of factors that are angles, such as hue=360.",
-        ),
+        str | None, typer.Option(metavar="NAME=NUMBER,...", help="Period of factors that are angles, such as hue=360.")
     ] = None
     missing: Annotated[
-        str | None,
-        typer.Option(
-            metavar="VALUE,...",
-            rich_help_panel=LABELS,
-            help="Values that mean 'missing', besides empty cells and NaN.",
-        ),
+        str | None, typer.Option(metavar="VALUE,...", help="Values that mean 'missing', besides empty cells and NaN.")
     ] = None
 
     def read(self, factors: Sequence[str] | None = None, **further: Any) -> "Labels":
@@ -177,7 +171,6 @@ class ScoredLabels(LabelOptions):
         str | None,
         typer.Option(
             metavar="FACTOR,...",
-            rich_help_panel=LABELS,
             help="Factors that should not be readable from the codes, such as batch. Metrics do not see them; "
             "unwanted(batch) is how well a linear classifier predicts it; 0 is best.",
         ),
@@ -185,16 +178,13 @@ class ScoredLabels(LabelOptions):
     weights: Annotated[
         str | None,
         typer.Option(
-            metavar="COLUMN",
-            rich_help_panel=LABELS,
-            help="Column of weights: how many rows each row stands for. It is not scored as a factor.",
+            metavar="COLUMN", help="Column of weights: how many rows each row stands for. It is not scored as a factor."
         ),
     ] = None
     groups: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMN",
-            rich_help_panel=LABELS,
             help="Column of groups of dependent rows: trial, animal, video or session. It is not scored as a factor.",
         ),
     ] = None

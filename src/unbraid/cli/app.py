@@ -13,7 +13,7 @@ import typer
 from unbraid.base.errors import ModelsFailed
 from unbraid.base.printable import printable
 from unbraid.base.suggest import one_line
-from unbraid.cli._commands import Commands, UnderHeadings, usage
+from unbraid.cli._commands import Commands, UnderHeadings
 from unbraid.cli._options import grouped
 from unbraid.cli._progress import Interrupted
 from unbraid.cli.bench_command import bench
@@ -120,9 +120,9 @@ def main() -> None:
         _leave(str(error), error.code)
     except Exception as error:
         # Usage errors have no public base class; what tells them apart is that they can say what was wrong.
-        if not hasattr(error, "format_message"):
+        if (message := getattr(error, "format_message", None)) is None:
             raise
-        _leave(usage(error), 2)
+        _leave(message().replace("Value error, ", ""), 2)
     else:
         if code:
             raise SystemExit(code)

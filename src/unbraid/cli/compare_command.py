@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import typer
 
@@ -31,37 +31,29 @@ if TYPE_CHECKING:
     from unbraid.scoring.compare import Difference
     from unbraid.scoring.group_comparison import Comparison, Shift
 
-MODELS, STUDY = "Models", "A study"  # headings of options
-
 
 @dataclass(frozen=True)
 class OfModels:
     """What is of models alone, beside their labels."""
 
+    heading: ClassVar = "Models"
+
     codes: Embedding = None
     factors: Annotated[str | None, typer.Option(rich_help_panel=LABELS, help=FACTORS)] = None
     metrics: Annotated[
         str | None,
-        typer.Option(
-            rich_help_panel=MODELS,
-            help="Comma-separated metrics and presets (see `unbraid metrics`).",
-            show_default="standard",
-        ),
+        typer.Option(help="Comma-separated metrics and presets (see `unbraid metrics`).", show_default="standard"),
     ] = None
     resamples: Resamples = None
     paired: Annotated[
         bool | None,
         typer.Option(
             "--paired/--unpaired",
-            rich_help_panel=MODELS,
             help="Whether row k of every file is the same image; default: yes if their factors match.",
         ),
     ] = None
     seed: Annotated[
-        int | None,
-        typer.Option(
-            rich_help_panel=MODELS, help="Random seed; the same seed gives the same numbers.", show_default="0"
-        ),
+        int | None, typer.Option(help="Random seed; the same seed gives the same numbers.", show_default="0")
     ] = None
 
 
@@ -69,31 +61,25 @@ class OfModels:
 class OfStudy:
     """What is of a study alone."""
 
+    heading: ClassVar = "A study"
+
     by: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMN",
-            rich_help_panel=STUDY,
             help="Column that defines the groups: family, setting, hyper.beta, ...",
             show_default="family",
         ),
     ] = None
-    columns: Annotated[
-        str | None, typer.Option(rich_help_panel=STUDY, help="Comma-separated columns to compare; default the metrics.")
-    ] = None
+    columns: Annotated[str | None, typer.Option(help="Comma-separated columns to compare; default the metrics.")] = None
     over: Annotated[
         Literal["runs", "settings"] | None,
-        typer.Option(
-            rich_help_panel=STUDY,
-            help="Sampling unit: runs, or settings averaged over their seeds.",
-            show_default="runs",
-        ),
+        typer.Option(help="Sampling unit: runs, or settings averaged over their seeds.", show_default="runs"),
     ] = None
     within: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMN",
-            rich_help_panel=STUDY,
             help="Compare only groups with the same value of this column; default label in a study of several "
             "datasets, unless --by tells these apart.",
         ),

@@ -29,8 +29,7 @@ def export(
         str | None, typer.Option(help="With a new folder: name of the model in its card; default that of the folder.")
     ] = None,
     chosen: Annotated[
-        str | None,
-        typer.Option(metavar="TEXT", help="With a new folder: how you chose the model, for its model card."),
+        str | None, typer.Option(metavar="TEXT", help="With a new folder: how you chose the model, for its model card.")
     ] = None,
     scores: Annotated[
         Path | None,

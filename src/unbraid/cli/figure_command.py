@@ -37,9 +37,7 @@ class Drawing:
     top: Annotated[
         int | None,
         typer.Option(
-            metavar="N",
-            help="Number of codes to show, most important first.",
-            show_default="24, or as many as fit",
+            metavar="N", help="Number of codes to show, most important first.", show_default="24, or as many as fit"
         ),
     ] = None
     theme: Annotated[Literal["light", "dark"], typer.Option(help="Colours for a light or a dark background.")] = "light"
@@ -52,8 +50,7 @@ class Drawing:
 def figure(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Name of the figure (see --list).")] = None,
     path: Annotated[
-        Path | None,
-        typer.Argument(metavar="[STUDY|RUN|FILE]", help="Folder of a run or of a study, or file of codes."),
+        Path | None, typer.Argument(metavar="[STUDY|RUN|FILE]", help="Folder of a run or of a study, or file of codes.")
     ] = None,
     *,
     drawing: Drawing,

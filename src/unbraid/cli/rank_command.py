@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import typer
 
@@ -16,55 +16,48 @@ from unbraid.files.table_formats import Table, table_of
 if TYPE_CHECKING:
     from unbraid.ranking.ranking import Ranking
 
-# Headings of options.
-UDR, FILES, STUDY, MACHINES = "How models are compared", "Files and models", "A study", "Where"
-
 
 @dataclass(frozen=True)
 class Similarity:
     """How models are compared."""
 
+    heading: ClassVar = "How models are compared"
+
     similarity: Annotated[
         Literal["lasso", "spearman", "pearson"] | None,
         typer.Option(
-            rich_help_panel=UDR,
-            help="Similarity of two latents; default as in the YAML of a study, lasso, or spearman with --top.",
+            help="Similarity of two latents; default as in the YAML of a study, lasso, or spearman with --top."
         ),
     ] = None
     alpha: Annotated[
         str | None,
         typer.Option(
-            rich_help_panel=UDR,
-            help="Penalty of the lasso, or cv: by cross-validation, as the paper. Default as in the YAML, or 0.1.",
+            help="Penalty of the lasso, or cv: by cross-validation, as the paper. Default as in the YAML, or 0.1."
         ),
     ] = None
     informative: Annotated[
         Literal["signal", "kl"] | None,
         typer.Option(
-            rich_help_panel=UDR,
             help="How informative latents are found: by their signal, or by their KL as in the paper. Default as in "
-            "the YAML, or signal.",
+            "the YAML, or signal."
         ),
     ] = None
     kl_threshold: Annotated[
         float | None,
         typer.Option(
-            rich_help_panel=UDR,
             help="A latent counts when its signal, or its mean KL, is above this, in nats. Default as in the YAML, or "
-            "0.01.",
+            "0.01."
         ),
     ] = None
     n_comparisons: Annotated[
         int | None,
         typer.Option(
-            rich_help_panel=UDR,
-            help="Number of other models that each one is compared with; default as in a study's YAML, or all.",
+            help="Number of other models that each one is compared with; default as in a study's YAML, or all."
         ),
     ] = None
-    seed: Annotated[
-        int | None,
-        typer.Option(rich_help_panel=UDR, help="Seed of the drawn comparisons. Default as in the YAML, or 0."),
-    ] = None
+    seed: Annotated[int | None, typer.Option(help="Seed of the drawn comparisons. Default as in the YAML, or 0.")] = (
+        None
+    )
 
     @property
     def options(self) -> dict[str, Any]:
@@ -77,11 +70,12 @@ class Similarity:
 class OfFiles:
     """What is of files and models."""
 
+    heading: ClassVar = "Files and models"
+
     codes: Embedding = None
     by: Annotated[
         str | None,
         typer.Option(
-            rich_help_panel=FILES,
             metavar="COLUMN|folder|name|PATTERN|LABEL,...",
             help="Compare models within groups only, by a column of the runs (family, hyper.beta, "
             "...), the folder, the name less the number at its end (beta4-0.npy is of beta4), a pattern such as "
@@ -90,15 +84,11 @@ class OfFiles:
     ] = None
     top: Annotated[
         int | None,
-        typer.Option(
-            rich_help_panel=FILES,
-            help="Compare each code with its N most similar (spearman or pearson), for thousands of codes.",
-        ),
+        typer.Option(help="Compare each code with its N most similar (spearman or pearson), for thousands of codes."),
     ] = None
     untrained: Annotated[
         list[Path] | None,
         typer.Option(
-            rich_help_panel=FILES,
             metavar="FILE",
             help="Codes of the same samples by an untrained model; give two or more, each with --untrained. "
             "No model that scores as low as they do is called best.",
@@ -110,20 +100,18 @@ class OfFiles:
 class OfStudy:
     """What is of a study."""
 
+    heading: ClassVar = "A study"
+
     compare: Annotated[
         Literal["same-hyperparameters", "same-family", "all"] | None,
         typer.Option(
-            rich_help_panel=STUDY,
             help="Which models are compared, all, those of one family, or the seeds of one setting, as in "
-            "the paper. Default as in the YAML, or all.",
+            "the paper. Default as in the YAML, or all."
         ),
     ] = None
     metric: Annotated[
         str | None,
-        typer.Option(
-            rich_help_panel=STUDY,
-            help="Column by which to check that seeds matter, such as mig.score. It changes no rank.",
-        ),
+        typer.Option(help="Column by which to check that seeds matter, such as mig.score. It changes no rank."),
     ] = None
 
 
@@ -142,13 +130,11 @@ def rank(
     similarity: Similarity,
     executor: Annotated[
         Literal["local", "ray"],
-        typer.Option(rich_help_panel=MACHINES, help="Where models are compared: on this machine, or on a Ray cluster."),
+        typer.Option(rich_help_panel="Where", help="Where models are compared: on this machine, or on a Ray cluster."),
     ] = "local",
     address: Annotated[
         str | None,
-        typer.Option(
-            rich_help_panel=MACHINES, help="With --executor ray: of the cluster, auto (default) or host:port."
-        ),
+        typer.Option(rich_help_panel="Where", help="With --executor ray: of the cluster, auto (default) or host:port."),
     ] = None,
     rows: Annotated[
         int | None,

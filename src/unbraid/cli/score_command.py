@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
 import typer
 
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from unbraid.runs.model_list import Models
     from unbraid.scoring.card import ScoreCard
 
-SEVERAL, CHECKS = "Several models", "Checks"  # headings of options
 EXAMPLE = "the shipped example"
 MOST = 4  # models that a note names
 PER_CODE = 999  # shuffles of groups for the table of codes, where --null names none
@@ -63,11 +62,12 @@ HeldOut: TypeAlias = Annotated[
 class CodeOptions:
     """How codes are read."""
 
+    heading: ClassVar = CODES
+
     codes: Embedding = None
     code_blocks: Annotated[
         str | None,
         typer.Option(
-            rich_help_panel=CODES,
             metavar="0-1,2,4+7",
             help="Comma-separated blocks of codes that belong together; adds block_r2 and block_mcc.",
         ),
@@ -75,7 +75,6 @@ class CodeOptions:
     factor_blocks: Annotated[
         str | None,
         typer.Option(
-            rich_help_panel=CODES,
             metavar="position=x+y,shape",
             help="Comma-separated blocks of factors, in the order of the code blocks; default one factor per block.",
         ),
@@ -83,7 +82,6 @@ class CodeOptions:
     units: Annotated[
         str | None,
         typer.Option(
-            rich_help_panel=CODES,
             metavar="pca",
             help="For codes of several numbers per unit, (rows, units, size) in a file, or --code-blocks: score the "
             "first principal component of each unit.",
@@ -92,9 +90,7 @@ class CodeOptions:
     dense: Annotated[
         bool,
         typer.Option(
-            "--dense",
-            rich_help_panel=CODES,
-            help="Convert sparse codes to a full array, if it fits into memory, so that all metrics run.",
+            "--dense", help="Convert sparse codes to a full array, if it fits into memory, so that all metrics run."
         ),
     ] = False
 
@@ -107,10 +103,11 @@ class CodeOptions:
 class HowSure:
     """What stands beside the scores."""
 
+    heading: ClassVar = HOW_SURE
+
     null: Annotated[
         str,
         typer.Option(
-            rich_help_panel=HOW_SURE,
             metavar="NUMBER|shift|shift:NUMBER",
             help="Permutation test with this many shuffles of the rows (of whole groups with --groups). For time "
             "series: `shift`, 100 other stretches of codes beside the middle half of the factors.",
@@ -120,22 +117,18 @@ class HowSure:
         bool,
         typer.Option(
             "--baselines",
-            rich_help_panel=HOW_SURE,
             help="For a run: also score a random projection of the same images, their PCA and the untrained encoder.",
         ),
     ] = False
     confidence: Annotated[
         float | None,
         typer.Option(
-            rich_help_panel=HOW_SURE,
             help="Confidence level, such as .95: adds an interval for the mean score of new samples of as many rows. "
-            "A note marks intervals that were not validated.",
+            "A note marks intervals that were not validated."
         ),
     ] = None
     resamples: Resamples = None
-    how_many: Annotated[
-        float | None, typer.Option(rich_help_panel=HOW_SURE, help="Rows needed for an interval of ± this value.")
-    ] = None
+    how_many: Annotated[float | None, typer.Option(help="Rows needed for an interval of ± this value.")] = None
 
     @property
     def options(self) -> dict[str, Any]:
@@ -154,18 +147,14 @@ class HowSure:
 class SeveralModels:
     """How several models are put in order."""
 
+    heading: ClassVar = "Several models"
+
     sort: Annotated[
-        str | None,
-        typer.Option(
-            rich_help_panel=SEVERAL,
-            metavar="METRIC",
-            help="Metric that sorts the rows; default the first of --metrics.",
-        ),
+        str | None, typer.Option(metavar="METRIC", help="Metric that sorts the rows; default the first of --metrics.")
     ] = None
     by: Annotated[
         str | None,
         typer.Option(
-            rich_help_panel=SEVERAL,
             metavar="COLUMN|folder|name|PATTERN",
             help="Also the means of groups, by a column of the runs (family, hyper.beta, ...), the "
             "folder, the name less the number at its end, or a pattern such as '(beta[0-9]+)'.",
@@ -177,31 +166,26 @@ class SeveralModels:
 class Checks:
     """When the command fails."""
 
+    heading: ClassVar = "Checks"
+
     fail_under: Annotated[
-        str | None,
-        typer.Option(
-            rich_help_panel=CHECKS, metavar="METRIC=NUMBER,...", help="Exit with code 3 if a score is worse than this."
-        ),
+        str | None, typer.Option(metavar="METRIC=NUMBER,...", help="Exit with code 3 if a score is worse than this.")
     ] = None
-    strict: Annotated[
-        bool, typer.Option("--strict", rich_help_panel=CHECKS, help="Exit with code 3 if a metric failed.")
-    ] = False
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with code 3 if a metric failed.")] = False
 
 
 @dataclass(frozen=True)
 class MoreOutput:
     """What is shown or written beside the scores."""
 
+    heading: ClassVar = OUTPUT
+
     details: Annotated[
-        bool,
-        typer.Option(
-            "--details", rich_help_panel=OUTPUT, help="Also the other values of each metric, and all notes on them."
-        ),
+        bool, typer.Option("--details", help="Also the other values of each metric, and all notes on them.")
     ] = False
     per_code: Annotated[
         Path | None,
         typer.Option(
-            rich_help_panel=OUTPUT,
             metavar="FILE",
             help="Also write a row for each code to this .csv or .parquet file: its best factor, its information, and "
             "p and q. With --groups or --null shift p comes from shuffles (999), else from a test of independence.",
@@ -210,7 +194,6 @@ class MoreOutput:
     track: Annotated[
         str | None,
         typer.Option(
-            rich_help_panel=OUTPUT,
             metavar="tensorboard|wandb|mlflow,...",
             help="Also write the scores as runs of these trackers, below ./tracking. Nothing is sent, unless "
             "WANDB_MODE=online.",
@@ -291,10 +274,9 @@ def score(
     sources = _sources(models, description)
     alone = len(models) == 1 and several.by is None
     if not alone:
-        why = "is for one model; leave --by out" if len(models) == 1 else "is for one model; give one FILE"
-        refuse({"per-code": more.per_code, "how-many": how_sure.how_many}, why)
-        page = "is for one model; unbraid compare writes a page of several"
-        refuse({"html": to.html}, why if len(models) == 1 else page)
+        several_files = "leave --by out" if len(models) == 1 else "give one FILE"
+        refuse({"per-code": more.per_code, "how-many": how_sure.how_many}, f"is for one model; {several_files}")
+        refuse({"html": to.html}, "is for one model; unbraid compare writes a page of several")
     configs = _configs(models, several.by)
     group_of = {} if several.by is None else dict(zip(models.paths, group_names(models.paths, several.by), strict=True))
     if how_sure.baselines:
@@ -303,16 +285,11 @@ def score(
         "metrics": chosen, "unwanted": unwanted, "seed": seed, "held_out": held_out, "units": codes.units,
         "trust": trust.names, **codes.blocks, **how_sure.options,
     }  # fmt: skip
-    words = {**vars(labels), "unwanted": None, "codes": codes.codes, "resamples": how_sure.resamples}
-    label_words = [word for name, value in words.items() if value is not None for word in (f"--{name}", str(value))]
-    described: dict[str, Any] = {"path": EXAMPLE} if example else {}
-    described["options"] = (*label_words, *(["--dense"] if codes.dense else []))
+    words = _words({**vars(labels), "unwanted": None, "codes": codes.codes, "resamples": how_sure.resamples})
+    described = {"options": (*words, "--dense") if codes.dense else words, **({"path": EXAMPLE} if example else {})}
     cards, lines = _score_models(models, sources, options, described, alone=alone)
     if alone:
-        (card,) = cards.values()
-        _show_one(card, to, how_sure.how_many, details=more.details)
-        if more.per_code is not None:
-            _write_codes(card, more.per_code, options["null"])
+        _show_one(next(iter(cards.values())), to, how_sure, more)
     else:
         groups = [group_of[path] for path in models.paths] if group_of else None
         _show_several(cards, to, groups, several.by, sort, configs, models.failures)
@@ -320,12 +297,15 @@ def score(
         say(line, err=True)
     if more.track is not None:
         _track(cards, listed(more.track), configs)
-    worse = [line for name, card in cards.items() for line in _worse(bounds, card, name if len(cards) > 1 else "")]
-    for line in worse:
-        say(f"unbraid: {line}", err=True)
+    failed = _say_worse(bounds, cards) or (checks.strict and any(card.failed for card in cards.values()))
     models.check()
-    if worse or (checks.strict and any(card.failed for card in cards.values())):
+    if failed:
         raise typer.Exit(3)
+
+
+def _words(options: Mapping[str, Any]) -> tuple[str, ...]:
+    """The options that describe the labels, as a card keeps them."""
+    return tuple(word for name, value in options.items() if value is not None for word in (f"--{name}", str(value)))
 
 
 def _names_of(metrics: Sequence[str], unwanted: Sequence[str], codes: CodeOptions) -> list[str] | None:
@@ -404,15 +384,17 @@ def _column(key: str) -> str:
     return f"config.{key}" if key in {"model", "models", *METRICS} else key
 
 
-def _show_one(card: "ScoreCard", to: FilesAndPage, half_width: float | None, *, details: bool) -> None:
+def _show_one(card: "ScoreCard", to: FilesAndPage, how_sure: HowSure, more: MoreOutput) -> None:
     from unbraid.scoring.card_tables import score_rows, score_table
     from unbraid.scoring.card_text import card_text
 
     cards = by_short_name({card.path or "": card})
     html = card.text("page.html") if to.html else None
     if not to.printed:
-        say(f"{card.path}\n{card_text(card, details=details, half_width=half_width)}")
+        say(f"{card.path}\n{card_text(card, details=more.details, half_width=how_sure.how_many)}")
     show([], to, content=card.to_dict(), rows=score_rows(cards), paper=score_table(cards), html=html)
+    if more.per_code is not None:
+        _write_codes(card, more.per_code, how_sure.options["null"])
 
 
 def _write_codes(card: "ScoreCard", path: Path, null: int | str) -> None:
@@ -526,6 +508,14 @@ def _metric_name(what: str, name: str, metrics: Sequence[str] | None) -> str:
     if metrics is not None and name not in metrics:
         raise ValueError(f"{what}: {name!r} is not among the metrics; {suggestion(name, metrics)}")
     return name
+
+
+def _say_worse(bounds: Mapping[str, float], cards: "Mapping[str, ScoreCard]") -> bool:
+    """Whether a score is worse than its bound, or not there; says which."""
+    lines = [line for name, card in cards.items() for line in _worse(bounds, card, name if len(cards) > 1 else "")]
+    for line in lines:
+        say(f"unbraid: {line}", err=True)
+    return bool(lines)
 
 
 def _worse(bounds: Mapping[str, float], card: "ScoreCard", model: str) -> list[str]:

@@ -25,8 +25,7 @@ def add(
     ],
     family: Annotated[str | None, typer.Option(help="Family named in the results; a run folder knows its own.")] = None,
     setting: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="A hyperparameter of all of them; may be repeated."),
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A hyperparameter of all of them; may be repeated.")
     ] = None,
     seed: Annotated[
         int | None,

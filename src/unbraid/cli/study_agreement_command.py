@@ -23,8 +23,7 @@ Over: TypeAlias = Annotated[
 ]
 Method: TypeAlias = Annotated[Literal["spearman", "pearson"], typer.Option(help="Correlation of ranks, or of values.")]
 Target: TypeAlias = Annotated[
-    str | None,
-    typer.Option(help="Column, such as compositional.mlp.both: also test which column predicts it best."),
+    str | None, typer.Option(help="Column, such as compositional.mlp.both: also test which column predicts it best.")
 ]
 Test: TypeAlias = Annotated[
     Literal["dependent", "paper", "independent"], typer.Option(help="Test of two correlations, with --target.")

@@ -125,8 +125,7 @@ def study_report(name: str, bar: Show) -> "Callable[[StudyProgress], None]":
 def status(
     folder: StudyFolder,
     again: Annotated[
-        bool,
-        typer.Option("--again", help="Read all files of every run again and compare each with its checksum."),
+        bool, typer.Option("--again", help="Read all files of every run again and compare each with its checksum.")
     ] = False,
     trust_code: TrustCode = None,
     *,

@@ -1,11 +1,10 @@
 """Lightning: a callback that scores a model while it is trained."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from unbraid.base.arguments import check_whole
 from unbraid.base.optional import require
 from unbraid.data import Representation
 from unbraid.files.trust import trusting
@@ -53,13 +52,7 @@ class ScoreCodes(lightning.Callback):
         batch_size: int = 256,
         **options: Any,
     ) -> None:
-        for name, count in (("every_n_epochs", every_n_epochs), ("batch_size", batch_size)):
-            check_whole(name, count, 1)
         choose(trusting(metrics))  # what is wrong is said before a training
-        if not isinstance(factors, Mapping) and len(inputs) != len(factors):
-            raise ValueError(
-                f"inputs and factors must have the same number of rows; got {len(inputs)} and {len(factors)}"
-            )
         read = {name: options[name] for name in ("names", "sizes", "period", "missing", "columns") if name in options}
         Representation.of(np.zeros((len(inputs), 1)), factors, kinds=kinds, **read)
         self.inputs, self.factors, self.encode = inputs, factors, encode

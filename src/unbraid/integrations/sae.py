@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from unbraid.base.arguments import check_whole
 from unbraid.base.arrays import as_array, finite_sparse, is_sparse
 from unbraid.base.repr import Shown
 from unbraid.base.types import ArrayLike, FloatArray
@@ -98,7 +97,7 @@ def score_dictionary(
         `f1`, `f1_chance`, `n_dead`, `l0`, `true_l0`, `shrinkage`, `explained_variance` and others.
 
     Raises:
-        TypeError: `sae` lacks a method, or both `W_dec` and `decoder.weight`.
+        TypeError: `sae` has neither `W_dec` nor `decoder.weight`.
         ValueError: shapes disagree, values are not finite, or what a method returns has another shape.
 
     Example:
@@ -110,17 +109,11 @@ def score_dictionary(
         >>> found.mcc > found.mcc_chance
         True
     """
-    for needed in ("encode", "decode"):
-        if not hasattr(sae, needed):
-            raise TypeError(f"{type(sae).__name__} has no {needed}; {NEEDED}")
     name, weights = _directions(sae)
     x = check_matrix(activations, "activations", "n_dimensions")
     dictionary = check_matrix(_array(weights), name, "n_dimensions")
     if x.shape[1] != dictionary.shape[1]:
         raise ValueError(f"activations have {x.shape[1]} dimensions and {name} has {dictionary.shape[1]}")
-    if not len(x):
-        raise ValueError("activations have no rows")
-    check_whole("batch_size", batch_size, 1)
     known_codes: Any = (
         None if codes is None else sparse.csr_array(finite_sparse(codes) if is_sparse(codes) else _array(codes))
     )

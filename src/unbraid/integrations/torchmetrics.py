@@ -56,20 +56,10 @@ class CodeMetric(torchmetrics.Metric):
 
     def update(self, codes: Any, factors: Any) -> None:
         """Add rows: codes (n, n_codes), factors (n, n_factors) or (n,); tensors."""
-        for name, tensor in (("codes", codes), ("factors", factors)):
-            if not isinstance(tensor, torch.Tensor):
-                raise ValueError(f"{name} must be a tensor; got {type(tensor).__name__}")
-        if codes.ndim != 2 or factors.ndim not in (1, 2) or len(codes) != len(factors):
-            raise ValueError(
-                f"codes must be (n, n_codes) and factors (n, n_factors); got {tuple(codes.shape)} and "
-                f"{tuple(factors.shape)}"
-            )
-        factors = factors if factors.ndim == 2 else factors[:, None]
-        for name, tensor, before in (("codes", codes, self.codes), ("factors", factors, self.factors)):
-            if before and tensor.shape[1] != before[0].shape[1]:
-                raise ValueError(f"{name} must have {before[0].shape[1]} columns, as before; got {tensor.shape[1]}")
+        if len(codes) != len(factors):  # else later rows could be taken for each other's
+            raise ValueError(f"codes and factors must have as many rows; got {len(codes)} and {len(factors)}")
         self.codes.append(codes.detach())
-        self.factors.append(factors.detach())
+        self.factors.append((factors if factors.ndim == 2 else factors[:, None]).detach())
 
     def compute(self) -> Any:
         """The number of all rows, a tensor ()."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,20 +36,22 @@ def score_path(
         Untrusted: a run names code of the user's own that is not trusted.
     """
     codes, located_labels, _ = located(path, labels)
-    if not labels.dense and (wide := read_wide(codes)) is not None:
-        if not (needing_full({**labels.row_columns, **options}) and has_few_columns(wide)):
-            return _score_wide(codes, wide, located_labels, options)
-        labels = replace(labels, dense=True)
-    representation, chosen = read_labelled(path, labels)
-    whole = path == codes and path.is_dir() and labels.in_codes_file
-    untrained = _baselines(path, trust) if baselines else None
+    wide = None if labels.dense else read_wide(codes)
+    if wide is not None and needing_full({**labels.row_columns, **options}) and has_few_columns(wide):
+        wide, labels = None, replace(labels, dense=True)
+    if wide is not None:  # sparse codes, which are read by columns
+        columns = read_label_columns(codes, located_labels)
+        chosen = tuple(columns) if labels.columns else ()
+        data: tuple[Any, ...] = (wide, columns)
+        options |= {**located_labels.label_options, **located_labels.row_columns}
+    else:
+        representation, chosen = read_labelled(path, labels)
+        data = (representation,)
+        options["baselines"] = _baselines(path, trust) if baselines else None
+        if path == codes and path.is_dir() and labels.in_codes_file:
+            options["orbits"] = partial(_orbits, path, representation, trust)
     try:
-        card = score(
-            representation,
-            baselines=untrained,
-            orbits=(lambda: _orbits(path, representation, trust)) if whole else None,
-            **options,
-        )
+        card = score(*data, **options)
     except Untrusted:
         raise
     except ValueError as error:
@@ -76,13 +79,3 @@ def _baselines(run: Path, trust: Collection[str]) -> dict[str, Baseline]:
     from unbraid.runs.run import load_run
 
     return load_run(run, trust=trust).baselines()
-
-
-def _score_wide(path: Path, codes: Any, labels: Labels, options: dict[str, Any]) -> ScoreCard:
-    """The scores of sparse codes, which are read by columns."""
-    columns = read_label_columns(path, labels)
-    try:
-        card = score(codes, columns, **labels.label_options, weights=labels.weights, groups=labels.groups, **options)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error
-    return replace(card, chosen_factors=tuple(columns) if labels.columns else ())

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from unbraid.base.arguments import list_of
 from unbraid.base.types import ArrayLike
 from unbraid.show.style import FONT_SIZE, INK, MARK, family_marks, label, new_axes, tidy
 
@@ -42,22 +41,10 @@ def plot_against(
     Returns:
         The axes. They have one collection of dots per family, in the order of their names.
 
-    Raises:
-        ValueError: lengths that differ, no dot, or values that are not finite.
-
     Reference:
         Chen et al. 2018 (β-TCVAE), figures 1, 3 and 6.
     """
     across, up = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
-    if (
-        across.ndim != 1
-        or across.shape != up.shape
-        or len(list_of("families", families)) != len(across)
-        or not len(across)
-    ):
-        raise ValueError(f"x, y and families must be of one length; got {across.shape}, {up.shape}, {len(families)}")
-    if not (np.isfinite(across).all() and np.isfinite(up).all()):
-        raise ValueError("x and y must be finite; leave out runs that lack a value")
     areas = _areas(sizes, len(across))
     ax = ax if ax is not None else new_axes(WIDTH, HEIGHT)
     tidy(ax)
@@ -91,9 +78,6 @@ def plot_against(
 def _areas(sizes: ArrayLike | None, n: int) -> np.ndarray:
     if sizes is None:
         return np.full(n, SMALLEST)
-    values = np.asarray(sizes, dtype=float)
-    if values.shape != (n,) or not np.isfinite(values).all():
-        raise ValueError(f"sizes must be {n} finite numbers; got shape {values.shape}")
     # By rank: hyperparameters are usually spaced by ratios, and the largest would leave the others alike.
-    order = np.unique(values, return_inverse=True)[1]
+    order = np.unique(np.asarray(sizes, dtype=float), return_inverse=True)[1]
     return SMALLEST + (LARGEST - SMALLEST) * order / max(order.max(), 1)

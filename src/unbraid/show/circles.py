@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from unbraid.base.arguments import list_of
 from unbraid.base.types import ArrayLike, FloatArray
 from unbraid.show.paper import across
 from unbraid.show.style import FONT_SIZE, INK, new_panels
@@ -43,7 +42,7 @@ def plot_circles(
     Reference:
         Tonnaer et al. 2022 (LSBD), figure 2.
     """
-    heads = list(list_of("names", names or ()) or (f"factor {factor}" for factor in result.subgroups))
+    heads = list(names or (f"factor {factor}" for factor in result.subgroups))
     n_panels = 1 if back is None else 2
     shown = list(range(len(heads))) if only is None else list(only)
     n_across, side = across(width, n_panels * len(shown), ACROSS, SIDE, LEFT)

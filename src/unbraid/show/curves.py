@@ -7,7 +7,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from unbraid.base.arguments import list_of
 from unbraid.show.paper import across
 from unbraid.show.style import FONT_SIZE, GRID, INK, PALETTE, label, new_panels, tidy
 
@@ -33,14 +32,11 @@ def plot_curves(
         The axes, one per quantity, with one line per run in the order given.
 
     Raises:
-        ValueError: there is no `step`, no such quantity, or nothing to draw.
+        ValueError: no such quantity, or nothing to draw.
     """
     runs = {"": curves} if "step" in curves else dict(curves)
-    for run, own in runs.items():
-        if not isinstance(own, Mapping) or "step" not in own:
-            raise ValueError(f"curves{f' of {run}' if run else ''} have no 'step'")
     known = list(dict.fromkeys(name for own in runs.values() for name in own if name != "step"))
-    shown = list(list_of("names", names)) if names is not None else known
+    shown = known if names is None else list(names)
     if not shown or not set(shown) <= set(known):
         raise ValueError(f"there are curves of {', '.join(known) or 'nothing'}; asked for {', '.join(shown) or 'none'}")
     n_across, wide = across(width, len(shown), ACROSS, PANEL[0], LEFT)

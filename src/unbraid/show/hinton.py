@@ -8,7 +8,6 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.patches import Rectangle
 
-from unbraid.base.arguments import list_of
 from unbraid.base.types import ArrayLike, FloatArray, IntArray
 from unbraid.show.style import ACCENT, FONT_SIZE, GRID, INK, MARK, MUTED, new_axes
 
@@ -37,41 +36,29 @@ def plot_hinton(
         greyed: rows to draw in grey, such as dead codes.
         alignment: (n_factors,) row that belongs to each column, framed; negative where none does.
         codes: rows to draw, in this order; default all.
-        top: draw so many rows, most important first; see `important_first`.
+        top: draw so many rows in place of `codes`, most important first; see `important_first`.
         ax: where to draw; by default axes of their own.
 
     Returns:
         The axes. Their first collection holds one square per non-zero entry, row by row.
 
     Raises:
-        ValueError: `matrix` is not a finite matrix, or names do not fit it, or both `codes` and `top` are given.
+        ValueError: `matrix` is not a finite matrix.
 
     Reference:
         Eastwood & Williams 2018 (DCI), figure 3.
     """
     values = matrix_of(matrix)
     n_rows, n_columns = values.shape
-    rows = [f"code {i}" for i in range(n_rows)] if row_names is None else list(list_of("row_names", row_names))
-    columns = [f"factor {j}" for j in range(n_columns)]
-    columns = columns if column_names is None else list(list_of("column_names", column_names))
-    if (len(rows), len(columns)) != values.shape:
-        raise ValueError(f"names are for {len(rows)} rows and {len(columns)} columns; the matrix is {values.shape}")
-    if codes is not None and top is not None:
-        raise ValueError("give either codes or top, the number of most important codes")
-    chosen = (
-        important_first(values)[:top]
-        if top is not None
-        else np.arange(n_rows)[list(codes)]
-        if codes is not None
-        else None
-    )
-    framed = np.asarray(alignment if alignment is not None else [], dtype=int)
-    grey = set(greyed)
-    if chosen is not None:
-        place = {int(row): number for number, row in enumerate(chosen)}
-        values, rows = values[chosen], [rows[row] for row in chosen]
-        grey = {place[row] for row in grey if row in place}
-        framed = np.array([place.get(int(row), -1) for row in framed], dtype=int)
+    rows = [f"code {i}" for i in range(n_rows)] if row_names is None else list(row_names)
+    columns = [f"factor {j}" for j in range(n_columns)] if column_names is None else list(column_names)
+    chosen = np.arange(n_rows) if codes is None else np.arange(n_rows)[list(codes)]
+    if top is not None:
+        chosen = important_first(values)[:top]
+    place = {int(row): number for number, row in enumerate(chosen)}
+    values, rows = values[chosen], [rows[row] for row in chosen]
+    grey = {place[row] for row in greyed if row in place}
+    framed = [place.get(int(row), -1) for row in np.asarray([] if alignment is None else alignment, dtype=int)]
     n_rows = len(rows)
     ax = ax if ax is not None else new_axes(CELL * n_columns, CELL * n_rows)
     ax.patch.set_alpha(0.0)

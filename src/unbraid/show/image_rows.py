@@ -20,15 +20,8 @@ def plot_images(images: ArrayLike, *, columns: int = 0, scale: float = 1.0, widt
 
     Returns:
         A figure whose size fits its images pixel by pixel: save it at its own dpi (100).
-
-    Raises:
-        ValueError: no images, or columns below 0.
     """
     tiles = np.asarray(images, dtype=float)
-    if tiles.ndim != 4 or not len(tiles) or columns < 0:
-        raise ValueError(
-            f"images must be (n, height, width, channels), columns 0 or more; got {tiles.shape}, {columns}"
-        )
     across = min(columns or math.ceil(math.sqrt(len(tiles))), len(tiles))
     down = -(-len(tiles) // across)
     empty = np.full((down * across - len(tiles), *tiles.shape[1:]), np.nan)

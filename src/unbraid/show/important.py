@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from unbraid.base.arguments import list_of
 from unbraid.base.types import ArrayLike, FloatArray, Kind
 from unbraid.show.hinton import matrix_of
 from unbraid.show.paper import across
@@ -66,9 +65,9 @@ def plot_important_codes(
         raise ValueError(
             f"the matrix is {matrix.shape}; codes and factors are {code_matrix.shape} and {factor_matrix.shape}"
         )
-    names = list(list_of("factor_names", factor_names or ()) or (f"factor {k}" for k in range(matrix.shape[1])))
+    names = list(factor_names or (f"factor {k}" for k in range(matrix.shape[1])))
     grey = set(greyed)
-    heads = list(list_of("code_names", code_names or ()) or (f"code {code}" for code in range(len(matrix))))
+    heads = list(code_names or (f"code {code}" for code in range(len(matrix))))
     pairs = most_important_codes(matrix, kinds)
     n_across, wide = across(width, len(pairs), ACROSS, PANEL[0], LEFT)
     panels = new_panels(len(pairs), n_across, (wide, PANEL[1]), left=LEFT, below=0.35)

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from unbraid.base.arguments import list_of
 from unbraid.base.types import ArrayLike
 from unbraid.show.style import ACCENT, FONT_SIZE, GRID, INK, MUTED, label, new_axes, tidy
 
@@ -33,15 +32,11 @@ def plot_kl(
     Returns:
         The axes. Their patches are the bars, from the most informative latent downwards.
 
-    Raises:
-        ValueError: `kl` is not a finite row of numbers.
     """
     values = np.asarray(kl, dtype=float)
-    if values.ndim != 1 or not len(values) or not np.isfinite(values).all():
-        raise ValueError(f"kl must be (n_codes,) finite; got shape {values.shape}")
     order = np.argsort(-values, kind="stable")
     order = order[np.isin(order, codes)] if codes is not None else order
-    labels = list_of("names", names or ()) or [f"code {code}" for code in range(len(values))]
+    labels = names or [f"code {code}" for code in range(len(values))]
     ax = ax if ax is not None else new_axes(WIDTH, BAR * len(order))
     tidy(ax)
     ax.spines["left"].set_visible(False)

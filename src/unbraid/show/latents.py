@@ -7,7 +7,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import MaxNLocator
 
-from unbraid.base.arguments import list_of
 from unbraid.base.types import ArrayLike, FloatArray, IntArray, Kind
 from unbraid.show._notebook import Panels, ShownFigure
 from unbraid.show.paper import inches
@@ -50,18 +49,13 @@ def plot_latents(
     Returns:
         The axes, one list per row. All share one vertical scale.
 
-    Raises:
-        ValueError: there are no factors.
-
     Reference:
         Chen et al. 2018 (β-TCVAE), figure 4.
     """
     code_matrix, factor_matrix = np.asarray(codes, dtype=float), np.asarray(factors, dtype=float)
     n_codes, n_factors = code_matrix.shape[1], factor_matrix.shape[1]
-    if not n_factors:
-        raise ValueError("factors has no columns: there is nothing to draw the codes over")
-    names = list(list_of("factor_names", factor_names or ()) or (f"factor {k}" for k in range(n_factors)))
-    heads = list(list_of("code_names", code_names or ()) or (f"code {i}" for i in range(n_codes)))
+    names = list(factor_names or (f"factor {k}" for k in range(n_factors)))
+    heads = list(code_names or (f"code {i}" for i in range(n_codes)))
     rows = factor_rows(names, kinds)
     if figure is None:
         panel = PANEL if width is None else (min((inches(width) - SIDES) / n_codes, 1.3 * PANEL[0]), PANEL[1])

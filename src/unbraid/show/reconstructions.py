@@ -28,16 +28,8 @@ def plot_reconstructions(
 
     Returns:
         A figure whose size fits its images pixel by pixel: save it at its own dpi (100). One axes per pair of rows.
-
-    Raises:
-        ValueError: the two are not images of one shape, or columns below 1.
     """
     before, after = (np.asarray(stack, dtype=float) for stack in (images, reconstructions))
-    if before.ndim != 4 or before.shape != after.shape or not len(before) or columns < 1:
-        raise ValueError(
-            f"images and reconstructions must be (n, height, width, channels) alike, columns 1 or more; "
-            f"got {before.shape}, {after.shape} and {columns}"
-        )
     columns = min(columns, len(before))
     height, across = before.shape[1:3]
     n_rows = -(-len(before) // columns)

@@ -66,7 +66,7 @@ def plot_factor_code(
     Returns:
         The axes. Their first collection holds the dots.
     """
-    values, numbers = _columns(code, factor)
+    values, numbers = np.asarray(code, dtype=float), np.asarray(factor, dtype=float)
     ax = ax if ax is not None else new_axes(WIDTH, HEIGHT)
     tidy(ax)
     rows = thinned(len(values), max_points)
@@ -104,14 +104,8 @@ def plot_code_plane(
 
     Returns:
         The axes, of equal scale. Their first collection holds the dots.
-
-    Raises:
-        ValueError: `codes` is not a matrix of two columns with one row per value of `factor`.
     """
-    plane = np.asarray(codes, dtype=float)
-    if plane.ndim != 2 or plane.shape[1] != 2:
-        raise ValueError(f"codes must be (n_samples, 2); got shape {plane.shape}")
-    _, levels = _columns(plane[:, 0], factor)
+    plane, levels = np.asarray(codes, dtype=float), np.asarray(factor, dtype=float)
     ax = ax if ax is not None else new_axes(HEIGHT, HEIGHT)
     tidy(ax)
     rows = thinned(len(plane), max_points)
@@ -120,15 +114,6 @@ def plot_code_plane(
     ax.xaxis.set_major_locator(MaxNLocator(nbins=4))  # more labels of small codes, such as −0.025, overlap
     label(ax, *code_names)
     return ax
-
-
-def _columns(code: ArrayLike, factor: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    values, levels = np.asarray(code, dtype=float), np.asarray(factor, dtype=float)
-    if values.ndim != 1 or values.shape != levels.shape:
-        raise ValueError(
-            f"a code and a factor are two columns of one length; got shapes {values.shape} and {levels.shape}"
-        )
-    return values, levels
 
 
 def _colours(levels: FloatArray, kind: Kind, size: int | None) -> FloatArray:

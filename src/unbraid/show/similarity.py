@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from unbraid.base.arguments import list_of
 from unbraid.base.types import ArrayLike, FloatArray
 from unbraid.show.style import DIVERGING, FONT_SIZE, INK, MUTED, new_axes
 
@@ -38,20 +37,15 @@ def plot_similarity(
         The axes. Their image holds the matrix.
 
     Raises:
-        ValueError: not a matrix, or names and groups that do not fit it.
+        ValueError: groups that do not fit the matrix.
 
     Reference:
         Duan et al. 2020 (UDR), figure 6.
     """
     values = np.asarray(matrix, dtype=float)
-    if values.ndim != 2 or 0 in values.shape:
-        raise ValueError(f"a similarity matrix is (n, m); got shape {values.shape}")
     n, m = values.shape
-    labels = {"row_names": row_names, "column_names": column_names, "groups": groups}
-    names_by_option = {name: list_of(name, each) for name, each in labels.items() if each is not None}
-    for name, size in (("row_names", n), ("column_names", m), ("groups", n), ("groups", m)):
-        if name in names_by_option and len(names := names_by_option[name]) != size:
-            raise ValueError(f"{len(names)} names or groups do not fit a matrix of shape {values.shape}")
+    if groups is not None and {len(groups)} != {n, m}:
+        raise ValueError(f"{len(groups)} groups do not fit a matrix of shape {values.shape}")
     side = min(SIDE / max(n, m), CELL) if groups is not None or max(n, m) > NAMED else CELL
     ax = ax if ax is not None else new_axes(side * m, side * n)
     ax.patch.set_alpha(0.0)

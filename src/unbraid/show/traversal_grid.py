@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from unbraid.base.arguments import list_of
 from unbraid.base.types import FloatArray
 from unbraid.show.sheets import DPI, GAP, MARGIN, add_sheet, new_figure, scaled
 from unbraid.show.style import ACCENT, GRID, INK, MUTED
@@ -42,25 +41,12 @@ def plot_traversals(
 
     Returns:
         A figure whose size fits its images pixel by pixel: save it at its own dpi (100).
-
-    Raises:
-        ValueError: arrays of shapes that do not agree, or columns below 1.
     """
     n_codes, n_rows, _, height, across, _ = images.shape
     seeds = [stack for stack in (originals, reconstructions) if stack is not None]
-    if any(stack.shape[1:] != images.shape[3:] for stack in seeds) or len({len(stack) for stack in seeds}) > 1:
-        raise ValueError(
-            f"originals and reconstructions must be (n_shown, {height}, {across}, {images.shape[-1]}); "
-            f"got {' and '.join(str(each.shape) for each in seeds)}"
-        )
-    if len(list_of("captions", captions)) != n_codes or (marked is not None and len(marked) != n_codes) or columns < 1:
-        raise ValueError(f"one caption and mark for each of {n_codes} codes, and columns of 1 or more")
     columns = min(columns, n_codes)
     strips = [stack for stack in (first, images, last) if stack is not None]
     strips = [strip if strip.ndim == 6 else strip[:, :, None] for strip in strips]
-    if any(strip.shape[:2] != images.shape[:2] or strip.shape[3:] != images.shape[3:] for strip in strips):
-        shapes = " and ".join(str(strip.shape) for strip in (first, last) if strip is not None)
-        raise ValueError(f"first and last must be {(*images.shape[:2], *images.shape[3:])}; got {shapes}")
     extents = [(strip.shape[2] * (across + GAP) - GAP, n_rows * (height + GAP) - GAP) for strip in strips]
     block = sum(extent[0] for extent in extents) + APART * (len(extents) - 1), extents[0][1]
     pair = (len(seeds[0]) * (across + GAP) - GAP, 2 * (height + GAP) - GAP) if seeds else (0, 0)

@@ -98,11 +98,9 @@ def load(name: str, folder: str | Path | None = None) -> Representation:
         FileNotFoundError: there is no such folder, or no zoo in it.
         ValueError: there is no such model, or its file is damaged.
     """
-    if not isinstance(name, str):
-        raise ValueError(f"a model of the zoo is named, such as 'sprites/vae-s0'; got {name!r}")
     files = open_zoo(folder)
+    dataset, _, model = name.partition("/")
     for file in files:
-        dataset, _, model = name.partition("/")
         if file.dataset == dataset and any(entry["name"] == model for entry in file.record["models"]):
             return file.codes(model)
     known = [f"{file.dataset}/{entry['name']}" for file in files for entry in file.record["models"]]

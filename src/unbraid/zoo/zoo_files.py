@@ -5,10 +5,9 @@ It holds `zoo.json` (see `records`), `factors.npy` (n_rows, n_factors), and `cod
 together because they pack better.
 """
 
-import io
 import json
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,12 +19,11 @@ from unbraid.base.types import ArrayLike, FloatArray, UInt8Array
 from unbraid.data import Representation
 from unbraid.files.json_records import check_record
 from unbraid.files.tables import UNREADABLE, read_npz
-from unbraid.files.whole_files import atomic_write, check_file, check_unpacked
+from unbraid.files.whole_files import check_file, check_unpacked
 from unbraid.zoo.zoo_json import FORMAT, ZooRecord
 
 RECORD, FACTORS, CODES = "zoo.json", "factors", "codes/"
 SUFFIX = ".npz"
-EPOCH = (1980, 1, 1, 0, 0, 0)  # the time of every part, so that equal content makes equal files
 
 
 @dataclass(frozen=True)
@@ -69,48 +67,10 @@ class ZooFile:
         )
 
 
-def packed(codes: ArrayLike) -> tuple[UInt8Array, FloatArray, FloatArray]:
-    """Codes (n, n_codes) as bytes (2, n_codes, n), with centre and scale (n_codes,) of each.
-
-    Around its mean and divided by its largest distance from it, a code of any offset and range keeps 11 bits.
-
-    Raises:
-        ValueError: codes are not finite.
-    """
-    exact = np.asarray(codes, dtype=np.float64)
-    if not np.isfinite(exact).all():
-        raise ValueError("codes that are not finite cannot be kept")
-    centre = exact.mean(axis=0)
-    reach = np.abs(exact - centre).max(axis=0)
-    scale = np.where(reach > 0, reach, 1.0)
-    halves = np.ascontiguousarray(((exact - centre) / scale).astype("<f2").T)
-    return np.moveaxis(halves.view(np.uint8).reshape(*halves.shape, 2), -1, 0).copy(), centre, scale
-
-
 def unpacked(planes: UInt8Array, centre: ArrayLike, scale: ArrayLike) -> FloatArray:
-    """The codes (n, n_codes) that `packed` took, as float32."""
+    """The codes (n, n_codes) as float32, from bytes (2, n_codes, n) with centre and scale (n_codes,) of each."""
     halves = np.ascontiguousarray(np.moveaxis(planes, 0, -1)).view("<f2")[..., 0].T
     return (np.asarray(centre) + np.asarray(scale) * halves.astype(np.float64)).astype(np.float32)
-
-
-def write(path: Path, record: Mapping[str, Any], factors: ArrayLike, codes: Iterable[tuple[str, UInt8Array]]) -> None:
-    """Write the file of a dataset; whole or not at all."""
-    check_record(ZooRecord, record, path)
-    with atomic_write(path) as temporary, zipfile.ZipFile(temporary, "w") as archive:
-        _add(archive, RECORD, json.dumps(record, allow_nan=False).encode())
-        _add(archive, f"{FACTORS}.npy", _npy(np.asarray(factors)))
-        for model, planes in codes:
-            _add(archive, f"{CODES}{model}.npy", _npy(planes))
-
-
-def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
-    archive.writestr(zipfile.ZipInfo(name, EPOCH), content, zipfile.ZIP_DEFLATED, compresslevel=9)
-
-
-def _npy(array: Any) -> bytes:
-    buffer = io.BytesIO()
-    np.save(buffer, array, allow_pickle=False)
-    return buffer.getvalue()
 
 
 def open_file(path: Path) -> ZooFile:
