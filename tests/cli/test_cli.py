@@ -179,24 +179,6 @@ def test_bad_content_is_one_line_and_exit_2(
     assert [each.name for each in tmp_path.iterdir()] == ["bad.npz"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["score", "absent.npz"], "absent.npz: no such file"),
-        (["score", "{codes}", "--metrics", ","], "metrics is empty"),
-        (["score", "{codes}", "--metrics", "d_lsbd"], "none of the metrics could be computed: d_lsbd: needs at least"),
-        (["score", "{codes}", "--json", "scores.txt"], "the name must end in .json"),
-        (["score", "{codes}", "--sed", "1"], "No such option"),
-        (["rank", "{codes}", "absent.npz"], "absent.npz: no such file"),
-    ],
-)
-def test_bad_usage_is_one_line_and_exit_2(unbraid_cli, codes_file: Path, arguments: list[str], message: str) -> None:
-    code, printed, error = unbraid_cli(*(each.format(codes=codes_file) for each in arguments))
-    assert (code, printed) == (2, "")
-    assert message in error
-    assert error.count("\n") == 1
-
-
 @pytest.mark.lengthy
 @pytest.mark.parametrize(
     ("asked", "code", "line"),

@@ -43,20 +43,3 @@ def test_only_the_factors_asked_for_cost_rows(run, tmp_path: Path, own: bool) ->
     with data.open(encoding="utf-8") as file:
         shown = [float(row["mutual_information"]) for row in csv.DictReader(file)]
     assert shown == pytest.approx([mutual_info_score(column, factor) for column in codes.T for factor in (shape, size)])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("hintn", "--example", "--out", "f.pdf"), "unknown figure 'hintn'; did you mean 'hinton'?"),
-        (("kl", "--example"), "give --out F.pdf, F.svg or F.png"),
-        (("kl", "--example", "--out", "f.pdf", "--data", "f.txt"), "--data f.txt: the name must end in .csv"),
-        (("kl", "--example", "--out", "f.pdf", "--set", "threshold"), "--set threshold: write NAME=VALUE"),
-    ],
-)
-def test_bad_usage_is_one_line_exit_2_and_no_file(
-    run, arguments: tuple[str, ...], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert run(*arguments) == (2, "", f"unbraid: {message}\n")
-    assert not list(tmp_path.iterdir())

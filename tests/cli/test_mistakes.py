@@ -47,7 +47,18 @@ MISTAKES = {
     "score codes.npz codes.npy --html page.html": "--html is for one model; unbraid compare writes a page of several",
     "score codes.npz --csv - --json -": "- prints one of --csv, --latex, --markdown and --json",
     "score codes.npy": "these codes have no factors to score against: give labels",
+    "score codes.npz codes.npy --per-code a.csv": "--per-code is for one model; give one FILE",
+    "score codes.npz codes.npy --how-many .01": "--how-many is for one model; give one FILE",
+    "score codes.npz --by name --html page.html": "--html is for one model; ",
     "score codes.npz --json scores.txt": "the name must end in .json",
+    "score codes.npz --metrics ,": "metrics is empty",
+    "score codes.npz --metrics d_lsbd": "none of the metrics could be computed: d_lsbd: needs at least",
+    "score codes.npz --sed 1": "No such option",
+    "rank codes.npz absent.npz": "absent.npz: no such file",
+    "figure hintn --example --out f.pdf": "unknown figure 'hintn'; did you mean 'hinton'?",
+    "figure kl --example": "give --out F.pdf, F.svg or F.png",
+    "figure kl --example --out f.pdf --data f.txt": "--data f.txt: the name must end in .csv",
+    "figure kl --example --out f.pdf --set threshold": "--set threshold: write NAME=VALUE",
 }
 
 

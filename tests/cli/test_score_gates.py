@@ -168,27 +168,6 @@ def test_a_key_of_configs_that_is_called_as_a_column_keeps_both(tmp_path: Path, 
         assert {"model", "mig", f"config.{by}"} <= set(heads)
 
 
-@pytest.mark.parametrize(
-    ("option", "several"),
-    [
-        (("--html", "a.html"), "unbraid compare writes a page of several"),
-        (("--per-code", "a.csv"), "give one FILE"),
-        (("--how-many", ".01"), "give one FILE"),
-    ],
-)
-def test_what_is_of_one_model_is_refused_of_several_and_of_groups(
-    option: tuple[str, str], several: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unbraid_cli: Cli
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    for name in ("one-0.npz", "one-1.npz"):
-        Representation(RNG.normal(size=(60, 2)), RNG.integers(0, 3, (60, 1)), names=("size",)).save(name)
-    said = f"unbraid: {option[0]} is for one model; "
-    assert unbraid_cli("score", "one-0.npz", "one-1.npz", "--metrics", "mig", *option) == (2, "", f"{said}{several}\n")
-    code, _, error = unbraid_cli("score", "one-0.npz", "--by", "name", "--metrics", "mig", *option)
-    assert (code, error.startswith(said)) == (2, True)
-    assert not Path(option[1]).exists()
-
-
 def test_names_of_factors_may_hold_an_equals_sign(tmp_path: Path, unbraid_cli: Cli) -> None:
     factors = np.stack(np.unravel_index(np.arange(240) % 12, (3, 4)), axis=1)
     np.save(tmp_path / "codes.npy", factors.astype(float))

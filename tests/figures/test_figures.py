@@ -290,7 +290,7 @@ def test_paths_are_told_apart(sources: dict[str, Source], tmp_path: Path) -> Non
     (tmp_path / "added" / "mine").mkdir(parents=True)
     representation().save(tmp_path / "added" / "mine" / "codes.npz")
     assert open_source(tmp_path / "added" / "mine").kind == "codes"
-    with pytest.raises(FileNotFoundError, match="no such file or folder"):
+    with pytest.raises(FileNotFoundError, match="no such file"):
         open_source(tmp_path / "nothing.npz")
     (tmp_path / "empty").mkdir()
     with pytest.raises(

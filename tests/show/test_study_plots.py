@@ -36,9 +36,6 @@ def texts(ax: Axes) -> list[str]:
     return [text.get_text() for text in ax.texts]
 
 
-# Boxes
-
-
 def test_boxes_reach_from_quartile_to_quartile_and_whiskers_to_the_extremes() -> None:
     ax = plot_box_per_setting(SPREAD)
     bounds = [patch.get_bbox() for patch in ax.patches]  # pyright: ignore[reportAttributeAccessIssue]
@@ -79,12 +76,6 @@ def test_a_larger_alpha_fades_less_and_no_p_fades_nothing() -> None:
         assert (np.asarray(drawn.get_alpha())[1, 0] == 1) == is_sure
     assert np.asarray(plot_correlations(NAMES, VALUES).images[0].get_alpha())[1, 0] == 1
     assert to_hex(plot_correlations(NAMES, VALUES).texts[1].get_color()) == INK
-
-
-# Similarity
-
-
-# Against
 
 
 def test_one_collection_of_dots_per_family_and_rings_around_those_marked() -> None:

@@ -11,8 +11,8 @@ from unbraid.base.types import DataFrame
 from unbraid.data import Representation
 from unbraid.data.representation import example_path
 from unbraid.figures.figure_choices import Chosen
-from unbraid.files.run_files import ADDED_CODES, CODES, CONFIG, WORKING
-from unbraid.runs.folder import read_codes, read_folder
+from unbraid.files.run_files import ADDED_CODES, CODES, CONFIG
+from unbraid.runs.folder import check_there, read_codes
 from unbraid.runs.foreign_models import check_not_fitted
 from unbraid.scoring.setting_names import with_brief_settings
 from unbraid.show.paper import COLUMN
@@ -109,8 +109,5 @@ def open_source(path: str | Path | Representation | None, trust: Collection[str]
             f"{path}: neither the folder of a run ({CONFIG}) nor that of a study ({STUDY_FILES[0]}); "
             "of a folder of runs or of files of codes, give one of these"
         )
-    if not path.is_file():
-        if path.with_name(path.name + WORKING).is_dir():
-            read_folder(path)  # says that it is not finished
-        raise FileNotFoundError(f"{path}: no such file or folder")
+    check_there([path])
     return Source(path, "codes")

@@ -24,10 +24,6 @@ class ShownAxes(Axes):
     def _repr_png_(self) -> bytes:
         return _png(self.figure)
 
-    def __repr__(self) -> str:
-        width, height = self.figure.get_size_inches()  # pyright: ignore[reportAttributeAccessIssue,reportOptionalMemberAccess]
-        return f"<axes of a figure of {width:.1f} x {height:.1f} inches; .figure.savefig(path) keeps it>"
-
 
 class Panels(list[Any]):
     """Axes of one figure, which a notebook shows as a whole."""

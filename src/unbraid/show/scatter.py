@@ -70,11 +70,13 @@ def plot_factor_code(
     ax = ax if ax is not None else new_axes(WIDTH, HEIGHT)
     tidy(ax)
     rows = thinned(len(values), max_points)
-    draw = _strips if kind == "categorical" else _cloud
     colours = (
         MUTED if greyed else _colours(numbers, kind, size)[rows] if kind in {"categorical", "cyclic"} else PALETTE[0]
     )
-    draw(ax, values, numbers, rows, kind, colours, levels)
+    if kind == "categorical":
+        _strips(ax, values, numbers, rows, colours, levels)
+    else:
+        _cloud(ax, values, numbers, rows, kind, colours, levels)
     if kind == "cyclic":
         _mark_angles(ax, np.unique(numbers), levels, period)
     label(ax, factor_name, code_name)
@@ -164,7 +166,7 @@ def _angle(turns: float, period: float) -> str:
 
 
 def _strips(
-    ax: Axes, values: FloatArray, levels: FloatArray, rows: IntArray, _kind: Kind, colours: Any, names: Sequence[str]
+    ax: Axes, values: FloatArray, levels: FloatArray, rows: IntArray, colours: Any, names: Sequence[str]
 ) -> None:
     present, position = np.unique(levels, return_inverse=True)
     jitter = np.random.default_rng(0).uniform(-0.3, 0.3, len(rows))
