@@ -245,7 +245,7 @@ def _has_factors(codes: Path) -> bool:
     suffix = codes.suffix.lower()
     if suffix == ".npz":
         return "factors" in names_in(codes)
-    return suffix != ".npy" and bool(read_codes(codes).names)
+    return suffix != ".npy" and bool(Representation.load(codes).names)
 
 
 def read_label_columns(path: Path, labels: Labels) -> dict[str, Any]:
