@@ -260,11 +260,12 @@ def score(
     if bool(files) == example:
         raise ValueError("give one or more FILEs of codes or runs, or --example for the shipped codes")
     from unbraid.data.representation import example_path
+    from unbraid.files.trust import trusting
     from unbraid.runs.grouping import group_names
     from unbraid.runs.model_list import Models
     from unbraid.runs.score_run import check_baselines
 
-    chosen, unwanted = listed(metrics), listed(labels.unwanted)
+    chosen, unwanted = trusting(listed(metrics)), listed(labels.unwanted)
     names = _names_of(chosen, unwanted, codes)
     bounds = _bounds(checks.fail_under, names)
     sort = None if several.sort is None else _metric_name(f"--sort {several.sort}", several.sort, names)
@@ -310,13 +311,12 @@ def _words(options: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _names_of(metrics: Sequence[str], unwanted: Sequence[str], codes: CodeOptions) -> list[str] | None:
     """Names of the scores; None with blocks, whose metrics are known with the codes."""
-    from unbraid.files.trust import trusting
     from unbraid.scoring.score import choose
     from unbraid.scoring.unwanted import name_of
 
     if any(codes.blocks.values()):
         return None
-    return [*choose(trusting(metrics)), *map(name_of, unwanted)]
+    return [*choose(metrics), *map(name_of, unwanted)]
 
 
 def _score_models(
