@@ -10,7 +10,6 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 
 from unbraid.base.printable import printable
 from unbraid.base.signals import Terminated
-from unbraid.cli._ahead import compiled_ahead
 from unbraid.cli.show_command import say
 
 PLAIN_SECONDS = 30.0  # between two lines where there is no terminal to draw a bar on
@@ -85,6 +84,8 @@ def metric_progress(what: str = "scoring", metrics: Collection[str] = ()) -> Ite
     The kernels of `metrics` are compiled by a second process meanwhile.
     """
     from numba.core.event import Listener, install_listener  # what is scored needs numba as well
+
+    from unbraid.cli._ahead import compiled_ahead
 
     at = "", 0, 0
 
