@@ -230,7 +230,9 @@ def test_codes_of_other_images_are_refused_and_leave_nothing(study, tmp_path, co
 def test_names_must_be_free_and_names(study, tmp_path):
     file, other = saved(tmp_path / "mine.npz"), saved(tmp_path / "other.npz")
     add(study, [file], family="mine")
-    with pytest.raises(ValueError, match=r"the study has 'mine' already; give another name, or delete .*added/mine"):
+    with pytest.raises(
+        ValueError, match=r"the study has 'mine' already; give another name .--name., or delete .*added/mine"
+    ):
         add(study, [file], family="mine")
     with pytest.raises(
         ValueError, match=rf"{file} and {other} would both be called 'twice'; give each a name of its own"
@@ -240,7 +242,7 @@ def test_names_must_be_free_and_names(study, tmp_path):
         with pytest.raises(ValueError, match="is no name for a folder"):
             add(study, [file], family="mine", names=[name])
     taken = study.runs()[0].id
-    with pytest.raises(ValueError, match=f"has '{taken}' already, as a run of its own; give another name"):
+    with pytest.raises(ValueError, match=f"has '{taken}' already; give another name .--name.$"):
         add(study, [file], family="mine", names=[taken])
     with pytest.raises(ValueError, match="say of which family it is"):
         add(study, [file], names=["other"])

@@ -21,11 +21,11 @@ from unbraid.base.threads import n_cores
 from unbraid.base.types import Progress, UInt8Array
 from unbraid.data import FactorTable
 from unbraid.data.image_dataset import NO_IMAGES, FactorDataset
-from unbraid.datasets import load
 from unbraid.datasets.containers import paths_below
 from unbraid.datasets.digest import content_digest
 from unbraid.datasets.image_file import open_picture, square, unreadable
-from unbraid.datasets.own_images import PICTURES, OwnImages, images_of, is_path, is_stored
+from unbraid.datasets.own_images import PICTURES, OwnImages, from_array, images_of, is_path, is_stored
+from unbraid.datasets.shrunk import ShrunkImages
 from unbraid.files.whole_files import atomic_write, with_home, write_text
 from unbraid.training.source import open_dataset
 
@@ -68,7 +68,8 @@ class Pictures:
 
     def at(self, size: int) -> FactorDataset:
         """The images, shrunk to what models of this size see."""
-        return load(str(self.path), shrink=self.size // size)
+        images = from_array(self.path)
+        return images if size == self.size else ShrunkImages(images, self.size // size)
 
     def notes(self) -> list[str]:
         """Notes on the images for the user, one per line."""

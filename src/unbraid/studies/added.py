@@ -2,8 +2,7 @@
 
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -161,7 +160,8 @@ def add(
     names, checked = [name_of_path[path] for path in models.paths], list(representations.values())
     records = [record_of_path[path] for path in models.paths]
     begun = [folder / store.ADDED / f".{name}{WORKING}" for name in names]
-    with changing(folder), _all_or_none() as entered:
+    entered: list[Path] = []
+    with changing(folder):
         try:
             for number, (working, representation, record) in enumerate(zip(begun, checked, records, strict=True)):
                 if progress:
@@ -174,31 +174,19 @@ def add(
             for working, name in zip(begun, names, strict=True):
                 store.forget_failure(folder, name)
                 entered.append(working.rename(folder / store.ADDED / name))
+            snapshot = part.snapshot(around=snapshot.environment, files=snapshot.files)
+            if score_baselines(part, snapshot, progress):
+                snapshot = part.snapshot(around=snapshot.environment, files=snapshot.files)
+            rank_when_done(part, snapshot, progress)
+            write_results(snapshot)
+        except Exception:  # after an interruption they stay: only the ranking is missing by then
+            begun += entered
+            raise
         finally:
             for working in begun:
                 shutil.rmtree(working, ignore_errors=True)
-        snapshot = part.snapshot(around=snapshot.environment, files=snapshot.files)
-        if score_baselines(part, snapshot, progress):
-            snapshot = part.snapshot(around=snapshot.environment, files=snapshot.files)
-        rank_when_done(part, snapshot, progress)
-        write_results(snapshot)
     runs = {run.id: run for run in snapshot.runs}
     return [runs[name] for name in names]
-
-
-@contextmanager
-def _all_or_none() -> Iterator[list[Path]]:
-    """A list of folders that are removed again if the block fails.
-
-    They stay if it is interrupted: only the ranking is missing by then, and their scores may have taken hours.
-    """
-    folders: list[Path] = []
-    try:
-        yield folders
-    except Exception:
-        for folder in folders:
-            shutil.rmtree(folder, ignore_errors=True)
-        raise
 
 
 def sample_of(study: Study, dataset: str | None = None) -> IntArray:
@@ -238,11 +226,10 @@ def _check_names(snapshot: StudySnapshot, names: Sequence[str], files: Sequence[
         paths[name] = file
         if not NAME.fullmatch(name):
             raise ValueError(f"{file}: {name!r} is no name for a folder; give a name of letters, digits, - _ + .")
-        if name in ids and not (snapshot.folder / store.ADDED / name).exists():
-            raise ValueError(f"{file}: the study has {name!r} already, as a run of its own; give another name (--name)")
         if name in ids:
             place = snapshot.folder / store.ADDED / name
-            raise ValueError(f"{file}: the study has {name!r} already; give another name, or delete {place}")
+            how = f", or delete {place}" if place.exists() else ""
+            raise ValueError(f"{file}: the study has {name!r} already; give another name (--name){how}")
 
 
 def _records(

@@ -1,7 +1,7 @@
 """How a study is printed."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -126,7 +126,7 @@ def in_all(estimates: "Sequence[Estimate]") -> str:
 
 
 def estimated(estimate: "Estimate", title: str = "") -> "Iterator[Table | str]":
-    """What a study will cost."""
+    """What a study will cost: by setting, in all, and the assumptions behind that."""
     brief = brief_settings((row.family, row.setting) for row in estimate.rows)
     rows = [
         [
@@ -138,11 +138,6 @@ def estimated(estimate: "Estimate", title: str = "") -> "Iterator[Table | str]":
     ]  # fmt: skip
     heads = ["family", "setting", "runs", "to do", "steps", "ms/step", "core hours"]
     yield Table(heads, rows, "llrrrrr", title=title, keys=2)
-    yield from sentences(estimate)
-
-
-def sentences(estimate: "Estimate") -> Iterable[str]:
-    """The totals, and the assumptions behind them."""
     yield f"{estimate.waiting} of {counted(estimate.runs, 'run')} to do, {estimate.steps:,} steps"
     yield f"time      about {duration(estimate.seconds)} with {estimate.processes} at a time"
     if estimate.memory is not None and estimate.memory_each is not None:

@@ -145,7 +145,10 @@ def _checked_nodes(
 ) -> list[Mapping[str, float]]:
     """The resources of each node, after checking that they suffice."""
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-    _check_cores(nodes, address, max(shares.values()))
+    gpus = max(shares.values())
+    if not any(node.get("CPU", 0) >= 1 and node.get("GPU", 0) >= gpus for node in nodes):  # tasks would wait forever
+        needed = "one core" + (f" and {gpus:g} GPU" if gpus else "")
+        raise ValueError(f"address {address}: no node of the cluster offers {needed} for a run; see `ray status`")
     check_memory(tasks, datasets, {"cpu": int(max(node.get("memory", 0) for node in nodes)), "cuda": sys.maxsize})
     return nodes
 
@@ -157,13 +160,6 @@ def _gpus(task: Task, share: float | None) -> float:
             f"device {device!r} cannot be asked of a cluster: write cpu, or cuda for the GPU a run is given"
         )
     return share if share is not None else float(device == "cuda")
-
-
-def _check_cores(nodes: Sequence[Mapping[str, float]], address: str, gpus: float) -> None:
-    """Raises ValueError where tasks would wait forever."""
-    if not any(node.get("CPU", 0) >= 1 and node.get("GPU", 0) >= gpus for node in nodes):
-        needed = "one core" + (f" and {gpus:g} GPU" if gpus else "")
-        raise ValueError(f"address {address}: no node of the cluster offers {needed} for a run; see `ray status`")
 
 
 def _run(
