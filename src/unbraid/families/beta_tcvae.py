@@ -24,18 +24,12 @@ from unbraid.families.networks import Shape
 from unbraid.families.vae import VAEOutputs, build_vae, decode_vae, encode_vae, outputs_and_reconstruction
 
 
-def mean_log_densities(sample: Tensor, posterior: tuple[Tensor, Tensor], log_weights: Tensor) -> tuple[Tensor, ...]:
+class _MeanLogDensities(torch.autograd.Function):
     """Means over the batch of log q(z_i|x_i), log q(z_i) and the sum over latents k of log q(z_ik).
 
-    Args:
-        sample: (n, n_latents) z, each drawn from the posterior of its image.
-        posterior: means and log-variances, (n, n_latents) each.
-        log_weights: (n, n) logarithm of the weight of image j's posterior in the mixture at sample i, rows i.
+    Of samples (n, n_latents), means and log-variances of their posteriors, and `log_weights` (n, n).
     """
-    return _MeanLogDensities.apply(sample, *posterior, log_weights)
 
-
-class _MeanLogDensities(torch.autograd.Function):
     generate_vmap_rule = True
 
     @staticmethod
@@ -144,7 +138,7 @@ def kl_terms(
     """
     sample = outputs.sample
     weights = log_weights(len(sample), n_train, estimator, device=sample.device).to(sample.dtype)
-    posterior, joint, marginals = mean_log_densities(sample, (outputs.mean, outputs.log_variance), weights)
+    posterior, joint, marginals = _MeanLogDensities.apply(sample, outputs.mean, outputs.log_variance, weights)
     prior = log_standard_normal(sample) if log_prior is None else log_prior
     return KLTerms(posterior - joint, joint - marginals, marginals - prior.sum(-1).mean())
 

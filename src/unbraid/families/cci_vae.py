@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from unbraid.families.common import DISENTANGLEMENT_LIB
 from unbraid.families.divergences import gaussian_kl
 from unbraid.families.family import Batch, Context, Hyper, Hyperparameter, LossOutput
-from unbraid.families.vae import VAEOutputs, outputs_and_reconstruction, vae_family
+from unbraid.families.vae import outputs_and_reconstruction, vae_family
 
 
 def capacity(step: Tensor | int, *, c_max: Tensor | float, capacity_steps: Tensor | float) -> Tensor:
@@ -24,48 +24,20 @@ def capacity(step: Tensor | int, *, c_max: Tensor | float, capacity_steps: Tenso
     return c_max * progress.clamp(max=1.0)
 
 
-def cci_vae(
-    outputs: VAEOutputs,
-    reconstruction: Tensor,
-    *,
-    step: Tensor | int,
-    gamma: Tensor | float,
-    c_max: Tensor | float,
-    capacity_steps: Tensor | float,
-) -> tuple[Tensor, dict[str, Tensor]]:
-    """Reconstruction plus the distance of the KL from a capacity that grows.
+def cci_vae_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
+    """Reconstruction plus gamma times the distance of the KL from a capacity that grows; nats per image.
 
-    Args:
-        outputs: of GaussianVAE.
-        reconstruction: (n,) negative log-likelihoods of the images, nats.
-        step: how many steps came before.
-        gamma: weight of the distance, 1000 in UDR.
-        c_max: capacity at the end, nats.
-        capacity_steps: steps it takes to get there, 100 000 in UDR.
-
-    Returns:
-        The loss, and by name "reconstruction", "kl" and "capacity". The distance is that of the mean KL of the batch,
-        not the mean of the images' distances.
+    The distance is that of the mean KL of the batch, not the mean of the images' distances.
 
     Reference:
         Burgess et al. 2018, eq. 8; UDR eq. 5 and table 3.
     """
+    outputs, reconstruction = outputs_and_reconstruction(modules, batch, hyper, context)
     fit = reconstruction.mean()
     kl = gaussian_kl(outputs.mean, outputs.log_variance).sum(-1).mean()
-    target = capacity(step, c_max=c_max, capacity_steps=capacity_steps).to(kl)
-    return fit + gamma * (kl - target).abs(), {"reconstruction": fit, "kl": kl, "capacity": target}
-
-
-def cci_vae_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
-    outputs, reconstruction = outputs_and_reconstruction(modules, batch, hyper, context)
-    return *cci_vae(
-        outputs,
-        reconstruction,
-        step=step,
-        gamma=hyper["gamma"],
-        c_max=hyper["c_max"],
-        capacity_steps=hyper["capacity_steps"],
-    ), {}
+    target = capacity(step, c_max=hyper["c_max"], capacity_steps=hyper["capacity_steps"]).to(kl)
+    loss = fit + hyper["gamma"] * (kl - target).abs()
+    return loss, {"reconstruction": fit, "kl": kl, "capacity": target}, {}
 
 
 CCI_VAE = vae_family(

@@ -1,6 +1,5 @@
 """DIP-VAE I and II."""
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -9,7 +8,7 @@ from torch import Tensor, nn
 
 from unbraid.families.common import DISENTANGLEMENT_LIB
 from unbraid.families.family import Batch, Context, Hyper, Hyperparameter, LossOutput
-from unbraid.families.vae import VAEOutputs, beta_vae, outputs_and_reconstruction, vae_family
+from unbraid.families.vae import beta_vae, outputs_and_reconstruction, vae_family
 
 
 def covariance(mean: Tensor) -> Tensor:
@@ -19,56 +18,27 @@ def covariance(mean: Tensor) -> Tensor:
         return centred.T @ centred / len(mean)
 
 
-def dip_vae_i(
-    outputs: VAEOutputs, reconstruction: Tensor, *, lambda_od: Tensor | float, lambda_d: Tensor | float
-) -> tuple[Tensor, dict[str, Tensor]]:
-    """Negative ELBO plus the penalty on the covariance of posterior means over the batch.
+def dip_vae_loss(
+    modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context, of_samples: bool
+) -> LossOutput:
+    """Negative ELBO plus the penalty on a covariance over the batch: of posterior means (I) or of samples (II).
 
-    Args:
-        outputs: of GaussianVAE.
-        reconstruction: (n,) negative log-likelihoods of the images, nats.
-        lambda_od: weight of the squares off the diagonal; pairs i, j and j, i both count.
-        lambda_d: weight of the diagonal's squared distances from 1; 10 lambda_od in UDR.
-
-    Returns:
-        The loss, and by name "reconstruction", "kl", "off_diagonal" and "diagonal" (the two sums, unweighted).
+    That of samples has the mean posterior variances besides. The logs "off_diagonal" (pairs i, j and j, i both count)
+    and "diagonal" are sums of squares, unweighted.
 
     Reference:
-        Kumar et al. 2018, eq. 6; UDR eq. 12. The covariance is that of the batch, divided by its size.
+        Kumar et al. 2018, eq. 6 and 7; UDR eq. 12 and 13. The covariance of the batch is divided by its size.
     """
-    return _with_penalty(outputs, reconstruction, covariance(outputs.mean), lambda_od, lambda_d)
-
-
-def dip_vae_ii(
-    outputs: VAEOutputs, reconstruction: Tensor, *, lambda_od: Tensor | float, lambda_d: Tensor | float
-) -> tuple[Tensor, dict[str, Tensor]]:
-    """As `dip_vae_i` with the covariance of z itself: that of the means plus the mean posterior variances.
-
-    `lambda_d` is `lambda_od` in UDR.
-
-    Reference:
-        Kumar et al. 2018, eq. 7; UDR eq. 13.
-    """
-    spread = torch.diag_embed(outputs.log_variance.exp().mean(0))
-    return _with_penalty(outputs, reconstruction, covariance(outputs.mean) + spread, lambda_od, lambda_d)
-
-
-def _with_penalty(
-    outputs: VAEOutputs, reconstruction: Tensor, matrix: Tensor, lambda_od: Tensor | float, lambda_d: Tensor | float
-) -> tuple[Tensor, dict[str, Tensor]]:
+    outputs, reconstruction = outputs_and_reconstruction(modules, batch, hyper, context)
+    matrix = covariance(outputs.mean)
+    if of_samples:
+        matrix = matrix + torch.diag_embed(outputs.log_variance.exp().mean(0))
     loss, logs = beta_vae(outputs, reconstruction)
     variances = matrix.diagonal()
     off_diagonal = matrix.square().sum() - variances.square().sum()
     diagonal = (variances - 1).square().sum()
-    loss = loss + lambda_od * off_diagonal + lambda_d * diagonal
-    return loss, {**logs, "off_diagonal": off_diagonal, "diagonal": diagonal}
-
-
-def dip_vae_loss(
-    modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context, objective: Callable[..., Any]
-) -> LossOutput:
-    terms = outputs_and_reconstruction(modules, batch, hyper, context)
-    return *objective(*terms, lambda_od=hyper["lambda_od"], lambda_d=hyper["lambda_d"]), {}
+    loss = loss + hyper["lambda_od"] * off_diagonal + hyper["lambda_d"] * diagonal
+    return loss, {**logs, "off_diagonal": off_diagonal, "diagonal": diagonal}, {}
 
 
 UDR_LAMBDAS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
@@ -78,7 +48,7 @@ DIAGONAL = "weight of the distances of variances from 1"
 
 DIP_VAE_I = vae_family(
     "DIP-VAE I, covariance of posterior means",
-    partial(dip_vae_loss, objective=dip_vae_i),
+    partial(dip_vae_loss, of_samples=False),
     {"lambda_od": OFF_DIAGONAL, "lambda_d": Hyperparameter(100.0, DIAGONAL, 0.0, 1e6)},
     source="Kumar et al. 2018, eq. 6",
     presets={
@@ -89,7 +59,7 @@ DIP_VAE_I = vae_family(
 
 DIP_VAE_II = vae_family(
     "DIP-VAE II, covariance of the aggregate posterior",
-    partial(dip_vae_loss, objective=dip_vae_ii),
+    partial(dip_vae_loss, of_samples=True),
     {"lambda_od": OFF_DIAGONAL, "lambda_d": Hyperparameter(10.0, DIAGONAL, 0.0, 1e6)},
     source="Kumar et al. 2018, eq. 7",
     presets={

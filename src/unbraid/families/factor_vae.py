@@ -21,7 +21,6 @@ from unbraid.families.family import (
 from unbraid.families.networks import Shape, promote
 from unbraid.families.vae import (
     GaussianVAE,
-    VAEOutputs,
     beta_vae,
     build_vae,
     decode_vae,
@@ -36,28 +35,6 @@ def density_ratio(logits: Tensor) -> Tensor:
     Its mean over samples of q(z) estimates the total correlation once D is optimal. Before that it may be negative.
     """
     return logits[:, 0] - logits[:, 1]
-
-
-def factor_vae(
-    outputs: VAEOutputs, reconstruction: Tensor, logits: Tensor, *, gamma: Tensor | float
-) -> tuple[Tensor, dict[str, Tensor]]:
-    """The VAE optimizer step's loss: negative ELBO plus the estimated total correlation weighted by `gamma`.
-
-    Args:
-        outputs: of GaussianVAE.
-        reconstruction: (n,) negative log-likelihoods of the images, nats.
-        logits: (n, 2), the discriminator's on `outputs.sample`; gradients must reach the sample through it.
-        gamma: weight of the total correlation.
-
-    Returns:
-        The loss, and by name "reconstruction", "kl" and "total_correlation" (the discriminator's estimate, nats).
-
-    Reference:
-        Kim and Mnih 2018, eq. 2 and algorithm 2.
-    """
-    loss, logs = beta_vae(outputs, reconstruction)
-    correlation = density_ratio(logits).mean()
-    return loss + gamma * correlation, {**logs, "total_correlation": correlation}
 
 
 class LatentDiscriminator(nn.Module):
@@ -90,9 +67,16 @@ def build_factor_vae(shape: Shape, settings: Settings) -> nn.ModuleDict:
 
 
 def vae_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
+    """Negative ELBO plus the discriminator's estimate of the total correlation, weighted by gamma; nats per image.
+
+    Reference:
+        Kim and Mnih 2018, eq. 2 and algorithm 2.
+    """
     outputs, reconstruction = outputs_and_reconstruction(modules, batch, hyper, context)
-    loss, logs = factor_vae(outputs, reconstruction, modules["discriminator"](outputs.sample), gamma=hyper["gamma"])
-    return loss, logs, {"sample": outputs.sample}
+    logits = modules["discriminator"](outputs.sample)
+    loss, logs = beta_vae(outputs, reconstruction)
+    correlation = density_ratio(logits).mean()
+    return loss + hyper["gamma"] * correlation, {**logs, "total_correlation": correlation}, {"sample": outputs.sample}
 
 
 def of_discriminator(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:

@@ -57,43 +57,6 @@ def plane_matrices(blocks: Tensor, planes: Sequence[int], n: int) -> Tensor:
     return torch.stack(matrices)
 
 
-def forward_vae(
-    squares: Tensor,
-    mean: Tensor,
-    log_deviation: Tensor,
-    predicted: Tensor,
-    following: Tensor,
-    *,
-    beta: Tensor | float,
-    step: Tensor | int,
-) -> tuple[Tensor, dict[str, Tensor]]:
-    """Mean squared errors of the image and of the next mean, and a KL that fades away.
-
-    Args:
-        squares: (n,) mean squared error of the pixels of each image.
-        mean, log_deviation: (n, d) of the posterior of the first images; the KL takes the logarithm of the standard
-            deviation for that of the variance.
-        predicted: (n, d) A z, for z sampled from that posterior and the matrix A of the action.
-        following: (n, d) posterior means of the next images, not detached.
-        beta: weight of the KL at the first step; it is multiplied by 0.995 every step.
-        step: how many steps came before.
-
-    Returns:
-        The loss; "reconstruction" (mean squared error per pixel), "kl" (nats per image) and "forward".
-
-    Reference:
-        Caselles-Dupre et al. 2019, section 4, as in the authors' code: all three terms are means over their
-        elements, the KL over latents, too. What the KL takes for a log-variance, sampling takes for the logarithm of
-        the standard deviation, there as here: with the noise of the former reading nothing is learned.
-    """
-    kl = gaussian_kl(mean, log_deviation)
-    forward = (predicted - following).square().mean()
-    # As a power of e, since `step` may be a tensor of whole numbers.
-    fading = torch.exp(torch.as_tensor(step, dtype=mean.dtype, device=mean.device) * LOG_DECAY)
-    loss = squares.mean() + beta * fading * kl.mean() + forward
-    return loss, {"reconstruction": squares.mean(), "kl": kl.sum(-1).mean(), "forward": forward}
-
-
 class ActionBlocks(nn.Module):
     """A free 2 x 2 block per action, all ones at the start as in the authors' code."""
 
@@ -152,6 +115,14 @@ def decode_forward_vae(modules: nn.ModuleDict, codes: Tensor, settings: Settings
 
 
 def forward_vae_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
+    """Mean squared errors of the image and of the next mean, and a KL that fades away.
+
+    Reference:
+        Caselles-Dupre et al. 2019, section 4, as in the authors' code: all three terms are means over their
+        elements, the KL over latents, too. What the KL takes for a log-variance, sampling takes for the logarithm of
+        the standard deviation, there as here: with the noise of the former reading nothing is learned. The next mean
+        is not detached.
+    """
     vae, settings = cast(GaussianVAE, modules["vae"]), context.settings
     images, noise = batch["transitions"], batch["noise"]
     posterior = _posterior(modules, images.flatten(0, 1))
@@ -161,9 +132,13 @@ def forward_vae_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: A
     matrices = plane_matrices(blocks, settings["planes"], settings["latents"])[batch["transitions actions"].long()]
     predicted = (matrices @ sample[..., None]).squeeze(-1)
     squares = (vae.decode(sample).sigmoid() - images[:, 0]).square().flatten(1).mean(-1)
-    return *forward_vae(
-        squares, means[:, 0], log_deviations[:, 0], predicted, means[:, 1], beta=hyper["beta"], step=step
-    ), {}
+    mean, following = means[:, 0], means[:, 1]
+    kl = gaussian_kl(mean, log_deviations[:, 0])
+    forward = (predicted - following).square().mean()
+    # As a power of e, since `step` may be a tensor of whole numbers.
+    fading = torch.exp(torch.as_tensor(step, dtype=mean.dtype, device=mean.device) * LOG_DECAY)
+    loss = squares.mean() + hyper["beta"] * fading * kl.mean() + forward
+    return loss, {"reconstruction": squares.mean(), "kl": kl.sum(-1).mean(), "forward": forward}, {}
 
 
 FORWARD_VAE = Family(

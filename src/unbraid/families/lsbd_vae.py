@@ -13,7 +13,6 @@ from unbraid.families.delta_vae import (
     CIRCULAR,
     IDENTITIES,
     WALK,
-    CirclePosterior,
     DeltaVAE,
     bounds,
     build_delta_vae,
@@ -85,28 +84,6 @@ def lsbd_loss(points: Tensor, values: Tensor, turns: Tensor) -> Tensor:
     return (off_circle + off_line).mean(1)
 
 
-def lsbd_vae(
-    posterior: CirclePosterior, reconstruction: Tensor, disorder: Tensor, *, gamma: Tensor | float
-) -> tuple[Tensor, dict[str, Tensor]]:
-    """The loss of groups with known transformations: negative ELBO + gamma * L_LSBD.
-
-    Args:
-        posterior: of DeltaVAE, of all images of all groups.
-        reconstruction: (n,) of the same images, decoded from the anchors turned as they are.
-        disorder: (n_groups,) of `lsbd_loss`.
-        gamma: weight, 100 in the paper for full symmetries and 1 for turning objects.
-
-    Returns:
-        The loss, and those of `delta_vae` by name with "lsbd".
-
-    Reference:
-        Tonnaer et al. 2022 (LSBD), section 5.
-    """
-    loss, logs = delta_vae(posterior, reconstruction)
-    lsbd = disorder.mean()
-    return loss + gamma * lsbd, {**logs, "lsbd": lsbd}
-
-
 def subgroup_facts(space: Space, settings: Settings) -> dict[str, Any]:
     """A circle for each cyclic factor, in order."""
     turning = cyclic_of(space)
@@ -148,6 +125,11 @@ def _series(space: FactorSpace, settings: Settings, seed: int) -> Series:
 
 
 def group_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
+    """Negative ELBO of groups, decoded from their anchors turned as the images are, plus gamma * L_LSBD.
+
+    Reference:
+        Tonnaer et al. 2022 (LSBD), section 5.
+    """
     vae = cast(DeltaVAE, modules["vae"])
     images, turns = batch["groups"].flatten(0, 1), batch["groups turns"]
     posterior = vae.encode(images, *bounds(hyper, context))
@@ -160,8 +142,10 @@ def group_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, co
     if context.settings["anchor"] == "locations":
         located = (posterior.location, posterior.mean)
         points, values = (latents.unflatten(0, turns.shape[:2]) for latents in located)
-    loss, logs = lsbd_vae(posterior, fit, lsbd_loss(points, values, turns), gamma=hyper["gamma"])
-    return loss, {f"group_{name}" if name != "lsbd" else name: value for name, value in logs.items()}, {}
+    disorder = lsbd_loss(points, values, turns)
+    loss, logs = delta_vae(posterior, fit)
+    lsbd = disorder.mean()
+    return loss + hyper["gamma"] * lsbd, {**{f"group_{name}": value for name, value in logs.items()}, "lsbd": lsbd}, {}
 
 
 def passes(context: Context) -> tuple[int, int]:

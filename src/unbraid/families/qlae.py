@@ -22,40 +22,6 @@ from unbraid.families.family import (
 from unbraid.families.networks import Shape, network_pair, promote
 
 
-def qlae(
-    latents: Tensor,
-    quantized: Tensor,
-    reconstruction: Tensor,
-    n_pixels: int,
-    *,
-    quantization_weight: Tensor | float,
-    commitment_weight: Tensor | float,
-) -> tuple[Tensor, dict[str, Tensor]]:
-    """Reconstruction with the quantization and the commitment term.
-
-    Args:
-        latents: (n, n_latents), the encoder's outputs.
-        quantized: (n, n_latents), the nearest values of the codebooks.
-        reconstruction: (n,) negative log-likelihoods of the images, nats.
-        n_pixels: numbers in an image. The weights are those of the authors' code, which takes the mean over pixels; a
-            sum over pixels asks for as many times the weights.
-        quantization_weight: of the squared distance of values from the latents, which here are constants.
-        commitment_weight: of the squared distance of latents from their values, which here are constants.
-
-    Returns:
-        The loss, nats per image, and by name "reconstruction", "quantization" and "commitment" (means over latents and
-        images, unweighted; the two are equal and differ in their gradients).
-
-    Reference:
-        Hsu et al. 2023, section 3; means over latents and pixels as in the authors' code.
-    """
-    fit = reconstruction.mean()
-    quantization = (latents.detach() - quantized).square().mean()
-    commitment = (latents - quantized.detach()).square().mean()
-    loss = fit + n_pixels * (quantization_weight * quantization + commitment_weight * commitment)
-    return loss, {"reconstruction": fit, "quantization": quantization, "commitment": commitment}
-
-
 def evenly_spaced(n_latents: int, n_values: int) -> Tensor:
     """(n_latents, n_values) from -1/2 to 1/2, the same for each latent."""
     return torch.linspace(-0.5, 0.5, n_values).repeat(n_latents, 1)
@@ -70,19 +36,26 @@ def build_qlae(shape: Shape, settings: Settings) -> nn.ModuleDict:
 
 
 def qlae_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
+    """Reconstruction with the quantization and the commitment term; nats per image.
+
+    The two are means over latents and images, equal but for their gradients: in the one the latents are constants, in
+    the other their values.
+
+    Reference:
+        Hsu et al. 2023, section 3. The weights are those of the authors' code, which takes the mean over pixels; the
+        sum over pixels asks for as many times the weights.
+    """
     images = batch["images"]
     latents = promote(modules["encoder"](images))
     quantized = codebook_of(modules).nearest(latents)
     straight_through = latents + (quantized - latents).detach()  # gradients pass as if latents were not quantized
     decoded = promote(modules["decoder"](straight_through))
-    return *qlae(
-        latents,
-        quantized,
-        reconstruction_term(decoded, images, hyper, context.settings),
-        images[0].numel(),
-        quantization_weight=hyper["quantization_weight"],
-        commitment_weight=hyper["commitment_weight"],
-    ), {}
+    fit = reconstruction_term(decoded, images, hyper, context.settings).mean()
+    quantization = (latents.detach() - quantized).square().mean()
+    commitment = (latents - quantized.detach()).square().mean()
+    distances = hyper["quantization_weight"] * quantization + hyper["commitment_weight"] * commitment
+    loss = fit + images[0].numel() * distances
+    return loss, {"reconstruction": fit, "quantization": quantization, "commitment": commitment}, {}
 
 
 WEIGHT = "weight of the squared distance {}, per number in an image"

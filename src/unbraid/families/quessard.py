@@ -112,29 +112,6 @@ def entanglement(angles: Tensor) -> Tensor:
     return (squares.sum(-1) - squares.amax(-1)).mean()
 
 
-def quessard(
-    reconstruction: Tensor, angles: Tensor, *, n_pixels: int, strength: Tensor | float
-) -> tuple[Tensor, dict[str, Tensor]]:
-    """Mean error along trajectories plus the entanglement of the actions; nats per pixel.
-
-    Args:
-        reconstruction: (n, T + 1) nats per image.
-        angles: (n_actions, n_planes) radians.
-        n_pixels: values of an image.
-        strength: of the entanglement, lambda; 0.01 in the paper.
-
-    Returns:
-        The loss; "reconstruction" in nats per image and "entanglement" in squared radians.
-
-    Reference:
-        Quessard et al. 2020, eq. 1-2 as in the authors' code: T + 1 terms are divided by T.
-    """
-    frames = reconstruction.shape[1]
-    entangled = entanglement(angles)
-    loss = reconstruction.mean() / n_pixels * frames / (frames - 1) + strength * entangled
-    return loss, {"reconstruction": reconstruction.mean(), "entanglement": entangled}
-
-
 def make_trajectories(space: Space, settings: Settings, seed: int) -> Supply:
     """Random walks whose actions are known."""
     n, length = settings["trajectories"], settings["trajectory_length"]
@@ -162,14 +139,21 @@ def decode_quessard(modules: nn.ModuleDict, codes: Tensor, settings: Settings) -
 
 
 def quessard_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
+    """Mean error along trajectories plus the weighted entanglement of the actions; nats per pixel.
+
+    Reference:
+        Quessard et al. 2020, eq. 1-2 as in the authors' code: T + 1 terms are divided by T.
+    """
     images, actions = batch["trajectories"], batch["trajectories actions"]
     rotations = cast(ActionRotations, modules["actions"])
     first, _ = encode_quessard(modules, images[:, 0], context.settings)
     codes = unroll(first, rotations(), actions)
     logits = promote(modules["decoder"](codes.flatten(0, 1)))
     errors = bernoulli_nll(logits, images.flatten(0, 1)).unflatten(0, images.shape[:2])
-    n_pixels = images[0, 0].numel()
-    return *quessard(errors, rotations.angles, n_pixels=n_pixels, strength=hyper["entanglement_weight"]), {}
+    entangled = entanglement(rotations.angles)
+    frames = errors.shape[1]
+    loss = errors.mean() / images[0, 0].numel() * frames / (frames - 1) + hyper["entanglement_weight"] * entangled
+    return loss, {"reconstruction": errors.mean(), "entanglement": entangled}, {}
 
 
 QUESSARD = Family(

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from unbraid.families.codebook import Codebook, codebook_of, draw_values, encode_quantized, quantized_parts
 from unbraid.families.common import COMMON, IMAGES, decode_plain, reconstruction_term
@@ -23,27 +23,6 @@ from unbraid.families.family import (
 from unbraid.families.networks import Shape, network_pair, promote
 
 
-def qvae(log_shares: Tensor, reconstruction: Tensor, *, beta: Tensor | float = 1.0) -> tuple[Tensor, dict[str, Tensor]]:
-    """Negative ELBO with the KL weighted by `beta`, nats per image.
-
-    Args:
-        log_shares: (n, n_latents, n_values), logarithms of the posterior over values.
-        reconstruction: (n,) negative log-likelihoods of the images, nats.
-        beta: weight of the KL from values that are all equally likely.
-
-    Returns:
-        The mean over the batch of reconstruction + beta * KL, and the two means by name: "reconstruction", "kl".
-
-    Reference:
-        Baykal et al. 2024, the QVAE: their FactorQVAE without its total correlation. The authors' code takes means over
-        pixels and over latents; here both are sums.
-    """
-    fit = reconstruction.mean()
-    from_uniform = (log_shares.exp() * log_shares).sum(-1) + math.log(log_shares.shape[-1])
-    kl = from_uniform.sum(-1).mean()
-    return fit + beta * kl, {"reconstruction": fit, "kl": kl}
-
-
 def build_qvae(shape: Shape, settings: Settings) -> nn.ModuleDict:
     """An encoder, a decoder and one codebook for all latents, standard normal at first."""
     latents = settings["latents"]
@@ -53,11 +32,19 @@ def build_qvae(shape: Shape, settings: Settings) -> nn.ModuleDict:
 
 
 def qvae_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
+    """Negative ELBO, nats per image, with the KL from values that are all equally likely weighted by beta.
+
+    Reference:
+        Baykal et al. 2024, the QVAE: their FactorQVAE without its total correlation. The authors' code takes means over
+        pixels and over latents; here both are sums.
+    """
     images, codebook = batch["images"], codebook_of(modules)
     log_shares = codebook.log_shares(promote(modules["encoder"](images)))
     decoded = promote(modules["decoder"](codebook.relaxed(log_shares, batch["noise"], hyper["temperature"])))
-    fit = reconstruction_term(decoded, images, hyper, context.settings)
-    return *qvae(log_shares, fit, beta=hyper["beta"]), {}
+    fit = reconstruction_term(decoded, images, hyper, context.settings).mean()
+    from_uniform = (log_shares.exp() * log_shares).sum(-1) + math.log(log_shares.shape[-1])
+    kl = from_uniform.sum(-1).mean()
+    return fit + hyper["beta"] * kl, {"reconstruction": fit, "kl": kl}, {}
 
 
 # The authors' code weighs the mean over latents of the KL against the mean over pixels of squared errors, by .001 for
