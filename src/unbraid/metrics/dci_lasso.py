@@ -11,7 +11,6 @@ from unbraid.metrics._shared.inputs import (
     Part,
     check_inputs,
     mean_and_scale,
-    rows_of,
     split_rows,
     standardised,
 )
@@ -131,7 +130,7 @@ class Lasso:
 
 def fit_lasso(codes: FloatArray | IntArray, factors: FloatArray, train: IntArray, valid: IntArray) -> Lasso:
     """One lasso per factor, its penalty of least validation error; both sides standardised by the training rows."""
-    x, y = rows_of(codes, train), factors[train]
+    x, y = codes[train].astype(np.float64), factors[train]
     (code_mean, code_scale), (factor_mean, factor_scale) = mean_and_scale(x), mean_and_scale(y)
     x -= code_mean  # in their place: these may be most of the memory that there is
     x /= code_scale

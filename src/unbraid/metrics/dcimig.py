@@ -10,7 +10,7 @@ from unbraid.base.types import ArrayLike, FloatArray, Kind
 from unbraid.metrics._shared.alignment import gaps
 from unbraid.metrics._shared.bins import Binning
 from unbraid.metrics._shared.chance import Noise, drawn
-from unbraid.metrics._shared.flags import notes_on_bins, notes_on_dependence, single_factor
+from unbraid.metrics._shared.flags import notes_on_information, single_factor
 from unbraid.metrics._shared.information import factor_entropy, information_of_noise, tables
 from unbraid.metrics._shared.inputs import Inputs, as_levels, check_inputs
 from unbraid.metrics._shared.metric import HALVES, Metric
@@ -79,10 +79,8 @@ def dcimig(
         mutual_information=statistics.information,
         factor_entropy=statistics.factor_entropy,
         notes=(
-            *statistics.levels.notes,
             *single_factor(inputs, "the runner-up of every gap is 0"),
-            *notes_on_bins(inputs, bins, binning),
-            *notes_on_dependence(statistics.levels),
+            *notes_on_information(inputs, statistics.levels, bins, binning),
         ),
     )
 

@@ -10,7 +10,7 @@ from unbraid.base.repr import Shown
 from unbraid.base.types import ArrayLike, FloatArray, Kind
 from unbraid.metrics._shared.bins import Binning
 from unbraid.metrics._shared.chance import Noise, drawn
-from unbraid.metrics._shared.flags import notes_on_bins, notes_on_dependence, single_code
+from unbraid.metrics._shared.flags import notes_on_information, single_code
 from unbraid.metrics._shared.information import binned_information, information_of_noise
 from unbraid.metrics._shared.inputs import Inputs, as_levels, check_inputs
 from unbraid.metrics._shared.metric import HALVES, Metric
@@ -81,7 +81,7 @@ def factor_leakage(
     check_bins("bins", bins)
     inputs = check_inputs(codes, factors, kinds, seed, weights)
     levels = as_levels(inputs)
-    notes = (*levels.notes, *notes_on_bins(inputs, bins, binning), *notes_on_dependence(levels))
+    notes = notes_on_information(inputs, levels, bins, binning)
     information = binned_information(inputs, bins, binning)
     ranked = np.sort(information, axis=0)[::-1]
     relative, tails = _relative_and_tails(ranked)

@@ -11,7 +11,7 @@ from unbraid.base.repr import Shown
 from unbraid.base.types import ArrayLike, FloatArray, IntArray, Kind
 from unbraid.metrics._shared.bins import Binning
 from unbraid.metrics._shared.chance import Noise, drawn
-from unbraid.metrics._shared.flags import notes_on_bins, notes_on_dependence, single_code
+from unbraid.metrics._shared.flags import notes_on_information, single_code
 from unbraid.metrics._shared.information import Tables, code_entropy, factor_entropy, information_of_noise, tables
 from unbraid.metrics._shared.inputs import Inputs, as_levels, check_inputs
 from unbraid.metrics._shared.metric import EXTREMES, Metric
@@ -86,10 +86,8 @@ def jemmig(
         code_entropy=statistics.code_entropy,
         factor_entropy=statistics.factor_entropy,
         notes=(
-            *statistics.levels.notes,
             *single_code(inputs, "its runner-up has no information"),
-            *notes_on_bins(inputs, bins, binning),
-            *notes_on_dependence(statistics.levels),
+            *notes_on_information(inputs, statistics.levels, bins, binning),
         ),
     )
 

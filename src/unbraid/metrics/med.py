@@ -8,7 +8,7 @@ from unbraid.base.repr import Shown
 from unbraid.base.types import ArrayLike, FloatArray, Kind
 from unbraid.metrics._shared.bins import Binning
 from unbraid.metrics._shared.chance import Noise, drawn
-from unbraid.metrics._shared.flags import notes_on_bins, notes_on_dependence
+from unbraid.metrics._shared.flags import notes_on_information
 from unbraid.metrics._shared.information import binned_information, information_of_noise
 from unbraid.metrics._shared.inputs import Inputs, as_levels, check_inputs
 from unbraid.metrics._shared.metric import PAIRS, Metric
@@ -78,7 +78,7 @@ def med(
         per_code=scores.per_code,
         per_factor=scores.per_factor,
         code_weights=scores.code_weights,
-        notes=(*levels.notes, *notes_on_bins(inputs, bins, binning), *notes_on_dependence(levels), *scores.notes),
+        notes=(*notes_on_information(inputs, levels, bins, binning), *scores.notes),
     )
 
 

@@ -11,7 +11,7 @@ from unbraid.base.types import ArrayLike, FloatArray, Kind
 from unbraid.metrics._shared.alignment import gaps
 from unbraid.metrics._shared.bins import Binning, bin_codes
 from unbraid.metrics._shared.chance import Noise, drawn
-from unbraid.metrics._shared.flags import notes_on_bins, notes_on_dependence, single_code
+from unbraid.metrics._shared.flags import notes_on_information, single_code
 from unbraid.metrics._shared.information import (
     binned_information,
     factor_entropy,
@@ -93,10 +93,8 @@ def mig(
         mutual_information=information,
         factor_entropy=entropies,
         notes=(
-            *levels.notes,
             *single_code(inputs, "the runner-up of every gap is 0"),
-            *notes_on_bins(inputs, bins, binning),
-            *notes_on_dependence(levels),
+            *notes_on_information(inputs, levels, bins, binning),
             *([above] if score > ceiling + VISIBLE else []),
         ),
     )

@@ -12,7 +12,7 @@ from unbraid.base.types import ArrayLike, FloatArray, Kind
 from unbraid.metrics._shared.alignment import gaps, mean_by_shares
 from unbraid.metrics._shared.bins import Binning
 from unbraid.metrics._shared.chance import Noise, drawn
-from unbraid.metrics._shared.flags import notes_on_bins, notes_on_dependence, single_factor
+from unbraid.metrics._shared.flags import notes_on_information, single_factor
 from unbraid.metrics._shared.information import code_entropy, information_of_noise, tables
 from unbraid.metrics._shared.inputs import Inputs, check_inputs, mean_and_deviation
 from unbraid.metrics._shared.metric import EXTREMES, Metric
@@ -100,10 +100,8 @@ def mig_sup(
         weights=shares,
         mutual_information=statistics.information,
         notes=(
-            *statistics.levels.notes,
             *single_factor(inputs, "the runner-up of every gap is 0"),
-            *notes_on_bins(inputs, bins, binning),
-            *notes_on_dependence(statistics.levels),
+            *notes_on_information(inputs, statistics.levels, bins, binning),
             *(() if shares.any() else (f"{nobody[weighting]}: the score is set to 0",)),
         ),
         mean_over="" if active.all() or not active.any() else f"{int(active.sum())} of {inputs.n_codes} codes",

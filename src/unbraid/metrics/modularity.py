@@ -13,7 +13,7 @@ from unbraid.base.types import ArrayLike, BoolArray, FloatArray, Kind
 from unbraid.metrics._shared.alignment import mean_by_shares
 from unbraid.metrics._shared.bins import Binning
 from unbraid.metrics._shared.chance import Noise, drawn
-from unbraid.metrics._shared.flags import notes_on_bins, notes_on_dependence, single_factor
+from unbraid.metrics._shared.flags import notes_on_information, single_factor
 from unbraid.metrics._shared.information import binned_information, information_of_noise
 from unbraid.metrics._shared.inputs import Inputs, as_levels, check_inputs
 from unbraid.metrics._shared.metric import PAIRS, Metric
@@ -88,9 +88,7 @@ def modularity(
     levels = as_levels(inputs)
     result = modularity_of(binned_information(inputs, bins, binning), weighting, variant)
     notes = (
-        *levels.notes,
-        *notes_on_bins(inputs, bins, binning),
-        *notes_on_dependence(levels),
+        *notes_on_information(inputs, levels, bins, binning),
         *single_factor(inputs, "a code with information on it is modular by definition"),
         *result.notes,
     )

@@ -1,9 +1,8 @@
 """Coefficient of determination (R^2)."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -101,15 +100,15 @@ def r2(
     blocks, z = as_blocks(split.inputs, sizes), standardised(split.inputs.codes)
     way = (split.train, split.test)
     splits = [way, way[::-1]] if test_codes is None else [way]
-    predict: Regression = {
-        "linear": _by_least_squares,
-        "kernel": partial(_by_kernel, seed=seed, max_train=max_train, groups=inputs.groups),
-        "mlp": partial(_by_perceptron, seed=seed),
-    }[regressor]
-    v, owner, each = blocks.columns, blocks.owner, np.arange(inputs.n_codes)
-    forward = [explained(predict(z[fit], v[fit], z[rest], owner, fit), v[rest], owner) for fit, rest in splits]
-    backward = [explained(predict(v[fit], z[fit], v[rest], each, fit), z[rest], each) for fit, rest in splits]
-    per_factor, per_code = np.mean(forward, axis=0), np.mean(backward, axis=0)
+    v, owner, columns, groups = blocks.columns, blocks.owner, np.arange(inputs.n_codes), inputs.groups
+
+    def judged(x: FloatArray, y: FloatArray, owner: IntArray, fit: IntArray, rest: IntArray) -> FloatArray:
+        own = None if groups is None else groups[fit]
+        predicted = _predicted(regressor, x[fit], y[fit], x[rest], owner, own, seed=seed, max_train=max_train)
+        return explained(predicted, y[rest], owner)
+
+    per_factor = np.mean([judged(z, v, owner, *way) for way in splits], axis=0)
+    per_code = np.mean([judged(v, z, columns, *way) for way in splits], axis=0)
     fewest = min(len(fit) for fit, _ in splits)
     free = regressor == "linear" and fewest < max(ROWS_PER_CODE * inputs.n_codes, inputs.n_codes + 4)
     return R2(
@@ -125,53 +124,33 @@ def r2(
     )
 
 
-# What targets (n, q), of which `owner` (q,) tells the ones read together, are predicted to be at other inputs: (m, q).
-# The last are the (n,) rows that were fitted to.
-Regression: TypeAlias = Callable[[FloatArray, FloatArray, FloatArray, IntArray, IntArray], FloatArray]
-
-
-def _by_least_squares(
-    known: FloatArray, targets: FloatArray, test: FloatArray, owner: IntArray, fit: IntArray
-) -> FloatArray:
-    return least_squares(known, targets, test)
-
-
-def _by_kernel(
+def _predicted(
+    regressor: Regressor,
     known: FloatArray,
     targets: FloatArray,
     test: FloatArray,
     owner: IntArray,
-    fit: IntArray,
+    groups: IntArray | None,
     *,
     seed: int,
     max_train: int,
-    groups: IntArray | None,
 ) -> FloatArray:
-    rows = permutation(len(known), seed)[:max_train]
-    x, y, x_test, mean, scale = _standard(known[rows], targets[rows], test)
-    own = None if groups is None else check_groups(groups[fit[rows]], len(rows))
-    folds = split_rows(len(rows), (1 / 3, 1 / 3, 1 / 3), seed, own)
-    alpha, gamma = best_setting(x, y, folds, lambda predicted, true: float(explained(predicted, true, owner).mean()))
-    return mean + scale * kernel_ridge(x, y, x_test, alpha=alpha, gamma=gamma)
-
-
-def _by_perceptron(
-    known: FloatArray, targets: FloatArray, test: FloatArray, owner: IntArray, fit: IntArray, *, seed: int
-) -> FloatArray:
-    x, y, x_test, mean, scale = _standard(known, targets, test)
-    return mean + scale * perceptron(x, y, hidden=HIDDEN, seed=seed)(x_test)
-
-
-def _standard(known: FloatArray, targets: FloatArray, test: FloatArray) -> tuple[FloatArray, ...]:
-    """All of mean 0 and variance 1 on the rows fitted to, and mean and deviation of the targets there."""
+    """(m, q) what targets (n, q), of which `owner` (q,) tells the ones read together, are predicted to be at others."""
+    if regressor == "linear":
+        return least_squares(known, targets, test)
+    if regressor == "kernel":
+        rows = permutation(len(known), seed)[:max_train]
+        known, targets = known[rows], targets[rows]
+        groups = None if groups is None else check_groups(groups[rows], len(rows))
     (mean, scale), (centre, unit) = mean_and_scale(known), mean_and_scale(targets)
-    return (
-        (known - mean) / scale,
-        (targets - centre) / unit,
-        (test - mean) / scale,
-        centre,
-        np.where(unit < np.inf, unit, 0),
-    )
+    x, y, x_test = (known - mean) / scale, (targets - centre) / unit, (test - mean) / scale
+    if regressor == "mlp":
+        predicted = perceptron(x, y, hidden=HIDDEN, seed=seed)(x_test)
+    else:
+        folds = split_rows(len(x), (1 / 3, 1 / 3, 1 / 3), seed, groups)
+        alpha, gamma = best_setting(x, y, folds, lambda guess, true: float(explained(guess, true, owner).mean()))
+        predicted = kernel_ridge(x, y, x_test, alpha=alpha, gamma=gamma)
+    return centre + np.where(unit < np.inf, unit, 0.0) * predicted
 
 
 def r2_of_noise(inputs: Inputs) -> Noise:

@@ -78,9 +78,10 @@ def run_consistency(
     for one, other in permutations(range(len(codes)), 2):
         per_pair[one, other] = np.mean([_explained(codes[one], codes[other], *way) for way in splits])
     pairs = ~np.eye(len(codes), dtype=bool)
-    chance = "fitted to the rows that are judged: noise would score {:.2f}"
-    luck = [np.linalg.matrix_rank(standardised(each)) / (n_samples - 1) for each in codes]
-    notes = (chance.format(np.mean(luck)),) if fit == "all" else ()
+    notes = ()
+    if fit == "all":
+        luck = np.mean([np.linalg.matrix_rank(standardised(each)) / (n_samples - 1) for each in codes])
+        notes = (f"fitted to the rows that are judged: noise would score {luck:.2f}",)
     return RunConsistency(float(per_pair[pairs].mean()), per_pair, notes)
 
 

@@ -14,6 +14,11 @@ NAMED = 5  # codes in one note
 DEPENDENT = 0.05  # share of a factor's entropy that another tells, beyond what luck does
 
 
+def notes_on_information(inputs: Inputs, levels: Levels, bins: int, binning: Binning) -> tuple[str, ...]:
+    """How factors are read as levels, and what to know of the information of codes in bins about these."""
+    return *levels.notes, *notes_on_bins(inputs, bins, binning), *notes_on_dependence(levels)
+
+
 @shared
 def notes_on_bins(inputs: Inputs, bins: int, binning: Binning) -> tuple[str, ...]:
     """Rows too few for the tables of bins and levels, and codes that lie nearly all in one of their bins."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from unbraid.base.arguments import check_entries, check_same_rows, check_whole
-from unbraid.base.arrays import CELLS, ROWS, as_array, check_weights, column_names, row_slices
+from unbraid.base.arrays import CELLS, as_array, check_weights, column_names, row_slices
 from unbraid.base.errors import UnbraidError
 from unbraid.base.suggest import suggestion
 from unbraid.base.types import KIND_WORDS, KINDS, ArrayLike, FloatArray, IntArray, Kind
@@ -349,14 +349,6 @@ def column_slices(n_samples: int, n_columns: int) -> list[slice]:
     return [slice(*ends) for ends in pairwise(np.linspace(0, n_columns, count + 1).astype(int).tolist())]
 
 
-def rows_of(matrix: FloatArray | IntArray, rows: IntArray) -> FloatArray:
-    """(len(rows), n_columns) float64, a copy, without one of all of them in the type of the matrix."""
-    selected = np.empty((len(rows), matrix.shape[1]))
-    for start in range(0, len(rows), ROWS):
-        selected[start : start + ROWS] = matrix[rows[start : start + ROWS]]
-    return selected
-
-
 class Part(NamedTuple):
     """Different rows of a sample, in the order of `draw_part`, as metrics take them."""
 
@@ -407,31 +399,28 @@ def levels_by_value(inputs: Inputs) -> Levels | None:
 
 
 def standardised(matrix: FloatArray, weights: FloatArray | None = None) -> FloatArray:
-    """Each column less its mean, over its standard deviation; a constant column becomes 0."""
-    mean, deviation = _moments(matrix, weights)
-    # A column that is constant up to rounding must not be blown up to unit variance.
-    informative = deviation > 1e-12 * np.abs(matrix).max(axis=0)
-    return np.where(informative, (matrix - mean) / np.where(informative, deviation, 1.0), 0.0)
-
-
-def _moments(matrix: FloatArray, weights: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-    """(n_columns,) mean and standard deviation of each column, whose rows count as often as `weights` (n_rows,) say."""
-    if weights is None:
-        return matrix.mean(axis=0), matrix.std(axis=0)
-    mean = np.average(matrix, axis=0, weights=weights)
-    return mean, np.sqrt(np.average((matrix - mean) ** 2, axis=0, weights=weights))
+    """Each column less its mean, over its standard deviation; a column that varies by rounding alone becomes 0."""
+    mean, scale = mean_and_scale(matrix, weights)
+    return (matrix - mean) / scale
 
 
 def mean_and_deviation(values: FloatArray, weights: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
-    """Mean and standard deviation (n_columns,) of each column."""
-    parts = [_moments(values[:, columns], weights) for columns in column_slices(*values.shape)]
-    mean, deviation = np.concatenate(parts, axis=1)
+    """(n_columns,) mean and standard deviation of each column, whose rows count as often as `weights` (n_rows,) say."""
+    moments = []
+    for columns in column_slices(*values.shape):
+        part = values[:, columns]
+        if weights is None:
+            moments.append((part.mean(axis=0), part.std(axis=0)))
+        else:
+            mean = np.average(part, axis=0, weights=weights)
+            moments.append((mean, np.sqrt(np.average((part - mean) ** 2, axis=0, weights=weights))))
+    mean, deviation = np.concatenate(moments, axis=1)
     return mean, deviation
 
 
-def mean_and_scale(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean and standard deviation; a column that varies by rounding alone has an infinite scale, and so becomes 0."""
-    mean, deviation = mean_and_deviation(values)
+def mean_and_scale(values: FloatArray, weights: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+    """Mean and standard deviation; of a column that varies by rounding alone it is infinite."""
+    mean, deviation = mean_and_deviation(values, weights)
     return mean, np.where(deviation > 1e-12 * np.maximum(values.max(axis=0), -values.min(axis=0)), deviation, np.inf)
 
 
