@@ -49,7 +49,7 @@ TESTED = {  # the folders of tests that a package's changes meet
     "metrics": ("metrics", "contracts", "scoring"),
 }
 LAWS = {  # what goes through all metrics, objectives or families of a table, and names none
-    "metrics": tuple(f"tests/contracts/test_{name}.py" for name in ("metric_laws", "metric_properties", "noise_laws")),
+    "metrics": tuple(f"tests/contracts/test_{name}.py" for name in ("metric_laws", "noise_laws")),
     "families": (
         "tests/families/test_gradients.py",
         "tests/families/test_published_presets.py",
