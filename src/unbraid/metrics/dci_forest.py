@@ -1,7 +1,6 @@
 """DCI with random forests: which codes explain a factor, by whatever relation."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -78,23 +77,29 @@ def dci_forest(
 @shared
 def forest_predicted(split: TrainValidTest, seed: int, importance: Importance) -> Predicted:
     rows = split.inputs
-    scale = target_scale(rows.factors, split.train)
-
-    codes, judged_rows = _sorted_codes(split)
-    results = at_once(
-        lambda column, _: _one_factor(split, codes, judged_rows, column, seed, importance, scale[column]),
-        range(rows.n_factors),
-        [len(np.unique(column)) for column in rows.factors.T],
-    )
+    scale, n_valid = target_scale(rows.factors, split.train), len(split.valid)
     classified = [kind == "categorical" for kind in rows.kinds]
+    codes, judged_rows = _sorted_codes(split)
+
+    def fitted(column: int, _: object) -> tuple[FloatArray, float, float]:
+        """Importances (n_codes,), test error and depth of the forest of a factor whose validation error is least."""
+        forest = factor_forest(
+            split, column, codes, judged_rows, scale=scale[column], n_trees=N_TREES, seed=seed, by=importance
+        )
+        best = int(np.argmin(forest.errors[:, :n_valid].mean(axis=1)))
+        error = float(forest.errors[best, n_valid:].mean())
+        return forest.importance[best], error if classified[column] else float(np.sqrt(error)), best + 1.0
+
+    costs = [len(np.unique(column)) for column in rows.factors.T]
+    importances, errors, depths = zip(*at_once(fitted, range(rows.n_factors), costs), strict=True)
     rates = constant_rates(rows.factors[split.train], rows.factors[split.test])
     what = "share of impurity decrease" if importance == "impurity" else "share of splits"
     return Predicted(
-        importance=np.stack([result.importance for result in results], axis=1),
-        errors=np.array([result.error for result in results]),
+        importance=np.stack(importances, axis=1),
+        errors=np.array(errors),
         baseline=np.where(classified, rates, constant_nrmse(split)),
         classified=tuple(classified),
-        tuned=np.array([result.depth for result in results], dtype=float),
+        tuned=np.array(depths),
         notes=(
             f"random forest of {N_TREES} trees, {what}; {split.note}",
             *note_on(np.flatnonzero(classified).tolist(), "classified", "categorical"),
@@ -108,29 +113,6 @@ def _sorted_codes(split: TrainValidTest) -> tuple[SortedCodes, IntArray]:
     """Sorted codes of the training rows and of the validation and test rows, and the latter rows."""
     codes, judged_rows = split.inputs.codes, np.concatenate([split.valid, split.test])
     return sorted_codes(codes[split.train], codes[judged_rows]), judged_rows
-
-
-class _Found(NamedTuple):
-    importance: FloatArray  # (n_codes,), all 0 where nothing could be split
-    error: float  # NRMSE, or rate of wrong classes
-    depth: int
-
-
-def _one_factor(
-    split: TrainValidTest,
-    codes: SortedCodes,
-    judged_rows: IntArray,
-    column: int,
-    seed: int,
-    importance: Importance,
-    scale: float,
-) -> _Found:
-    n_valid = len(split.valid)
-    forest = factor_forest(split, column, codes, judged_rows, scale=scale, n_trees=N_TREES, seed=seed, by=importance)
-    best = int(np.argmin(forest.errors[:, :n_valid].mean(axis=1)))
-    error = float(forest.errors[best, n_valid:].mean())
-    classified = split.inputs.kinds[column] == "categorical"
-    return _Found(forest.importance[best], error if classified else float(np.sqrt(error)), best + 1)
 
 
 METRIC = Metric(

@@ -104,12 +104,15 @@ def errors_in_gap(
     check_choice("regressor", regressor, ("lasso", "forest"))
     _check_parts(inputs, train, valid, test, held_out)
     judged = np.concatenate([test, held_out])
-    predict = _by_lasso if regressor == "lasso" else _by_forest
-    predicted, unsound = predict(inputs, train, valid, judged, seed)
+    if regressor == "lasso":
+        model = fit_lasso(inputs.codes, inputs.factors, train, valid)
+        predicted, how, unsound = model.predict(inputs.codes[judged]), "lasso", model.notes
+    else:
+        predicted, how = _by_forest(inputs, train, valid, judged, seed), f"random forest of {N_TREES} trees"
+        unsound = ()
     mean, deviation = mean_and_deviation(inputs.factors[train])
     ordinary, unseen = _nrmse(predicted, inputs.factors[judged], deviation, len(test))
     ordinary_baseline, baseline = _nrmse(mean, inputs.factors[judged], deviation, len(test))
-    how = "lasso" if regressor == "lasso" else f"random forest of {N_TREES} trees"
     return ZeroShot(
         score=float(unseen.mean()),
         ordinary=float(ordinary.mean()),
@@ -167,18 +170,8 @@ def _check_parts(inputs: Inputs, train: IntArray, valid: IntArray, test: IntArra
         )
 
 
-def _by_lasso(
-    inputs: Inputs, train: IntArray, valid: IntArray, judged: IntArray, seed: int
-) -> tuple[FloatArray, tuple[str, ...]]:
-    """Prediction (n_others, n_factors), and notes."""
-    model = fit_lasso(inputs.codes, inputs.factors, train, valid)
-    return model.predict(inputs.codes[judged]), model.notes
-
-
-def _by_forest(
-    inputs: Inputs, train: IntArray, valid: IntArray, judged: IntArray, seed: int
-) -> tuple[FloatArray, tuple[str, ...]]:
-    """Prediction (n_others, n_factors) by the depth of least validation error, and notes."""
+def _by_forest(inputs: Inputs, train: IntArray, valid: IntArray, judged: IntArray, seed: int) -> FloatArray:
+    """Prediction (n_judged, n_factors) by the depth of least validation error."""
     predicted = np.empty((len(judged), inputs.n_factors))
     codes = sorted_codes(inputs.codes[train], inputs.codes[np.concatenate([valid, judged])])
     for column in range(inputs.n_factors):
@@ -187,7 +180,7 @@ def _by_forest(
         answers = forest.predictions[:, :, 0]
         errors = ((answers[:, : len(valid)] - values[valid]) ** 2).mean(axis=1)
         predicted[:, column] = answers[np.argmin(errors), len(valid) :]
-    return predicted, ()
+    return predicted
 
 
 METRIC = Metric(
