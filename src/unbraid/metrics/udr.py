@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -151,12 +150,11 @@ def udr(
             n_reported += 1
             progress(n_reported, n_models)
 
-    with closing(columns):
-        for model, keep in enumerate(informative):
-            chosen = check_matrix(codes[model], f"codes[{model}]", "n_codes")[:, keep]
-            columns.put(model, (_ranks(chosen) if similarity == "spearman" else standardised(chosen))[order])
-        keep_of = np.full(mask.shape, keep_matrices) if isinstance(keep_matrices, bool) else keep_matrices
-        compare_pairs(columns, mask, comparison, pairs, keep=keep_of if keep_of.any() else None, progress=tell)
+    for model, keep in enumerate(informative):
+        chosen = check_matrix(codes[model], f"codes[{model}]", "n_codes")[:, keep]
+        columns.put(model, (_ranks(chosen) if similarity == "spearman" else standardised(chosen))[order])
+    keep_of = np.full(mask.shape, keep_matrices) if isinstance(keep_matrices, bool) else keep_matrices
+    compare_pairs(columns, mask, comparison, pairs, keep=keep_of if keep_of.any() else None, progress=tell)
     notes += note_on_models("no informative latent, and so a score of 0", silent)
     values, penalties, largest = (_only(each, mask) for each in (pairs.values, pairs.penalties, pairs.largest))
     converged = pairs.converged | ~mask
@@ -201,10 +199,10 @@ def rotated_udr(
     def medians(models: Sequence[FloatArray], judged: IntArray) -> FloatArray:
         mask = np.isin(np.arange(len(models)), judged)[:, None] & ~np.eye(len(models), dtype=bool)
         pairs = Pairs.unknown(len(models))
-        with closing(Columns(n_rows, np.cumsum([0, *(each.shape[1] for each in models)]))) as columns:
-            for model, each in enumerate(models):
-                columns.put(model, _ranks(each) if similarity == "spearman" else standardised(each))
-            compare_pairs(columns, mask, comparison, pairs)
+        columns = Columns(n_rows, np.cumsum([0, *(each.shape[1] for each in models)]))
+        for model, each in enumerate(models):
+            columns.put(model, _ranks(each) if similarity == "spearman" else standardised(each))
+        compare_pairs(columns, mask, comparison, pairs)
         return np.nanmedian(pairs.values[judged], axis=1)
 
     rotated = [medians([each @ rotation(each.shape[1], rng) for each in prepared], judged).max() for _ in range(times)]

@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import pairwise
 from tempfile import TemporaryFile
-from typing import IO, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numba
 import numpy as np
@@ -59,35 +59,24 @@ def bytes_of_pairs(n_rows: int, widths: Sequence[int], n_folds: int, prepared: i
 
 
 class Columns:
-    """The standardised columns of all models, one model after the other, each column of one run of memory or disk."""
+    """The standardised columns of all models, one model after the other: rows of a table in memory or on the disk."""
 
     def __init__(self, n_rows: int, edges: IntArray) -> None:
-        self.edges, self._n_rows, self._lock = edges, n_rows, threading.Lock()
-        shape = int(edges[-1]), n_rows
-        self._file: IO[bytes] | None = TemporaryFile() if shape[0] * n_rows * 8 > IN_MEMORY else None  # noqa: SIM115
-        self._table: FloatArray = np.empty(shape if self._file is None else (0, n_rows))
+        self.edges, shape = edges, (int(edges[-1]), n_rows)
+        self._table: FloatArray
+        if 8 * math.prod(shape) <= IN_MEMORY:
+            self._table = np.empty(shape)
+        else:
+            with TemporaryFile() as file:  # whose content lives for as long as the table does
+                self._table = np.memmap(file, dtype=np.float64, shape=shape)
 
     def put(self, model: int, columns: FloatArray) -> None:
-        """Keep (n_rows, n_columns) of a model; models are put in their order."""
-        if self._file is not None:
-            self._file.write(np.ascontiguousarray(columns.T, dtype=float).tobytes())
-        else:
-            self._table[self.edges[model] : self.edges[model + 1]] = columns.T
+        """Keep (n_rows, n_columns) of a model."""
+        self._table[self.edges[model] : self.edges[model + 1]] = columns.T
 
     def take(self, models: IntArray) -> FloatArray:
         """(n_columns, n_rows) of these models."""
-        return np.concatenate([self._row_range(int(self.edges[model]), int(self.edges[model + 1])) for model in models])
-
-    def _row_range(self, first: int, last: int) -> FloatArray:
-        if self._file is None:
-            return self._table[first:last]
-        with self._lock:
-            self._file.seek(first * self._n_rows * 8)
-            return np.frombuffer(self._file.read((last - first) * self._n_rows * 8)).reshape(-1, self._n_rows)
-
-    def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
+        return np.concatenate([self._table[self.edges[model] : self.edges[model + 1]] for model in models])
 
 
 @dataclass(frozen=True)
