@@ -110,7 +110,6 @@ def test_factors_without_a_block_of_codes_count_nothing() -> None:
 @pytest.mark.parametrize(
     ("code_blocks", "factor_blocks", "message"),
     [
-        ([[0]] * 7, THEIRS, "code_blocks has 7 blocks for 6 codes"),
         ([[0], [9]], [[0], [1]], r"code_blocks\[1\] names column 9 of codes, and there are columns 0 to 5"),
         ([[0], [0]], [[0], [1]], r"code_blocks\[1\] names column 0 of codes, twice"),
         ([[0], []], [[0], [1]], r"code_blocks\[1\] must be a list of columns"),

@@ -180,7 +180,6 @@ def test_noise_is_not_explicit_by_any_probe(probe: Any) -> None:
         ("mlp", [4, 4], r"capacities must be at least two ascending whole numbers; got \[4, 4\]"),
         ("rff", [16, 33], r"capacities of rff must be even \(cosines and sines\); got \[16, 33\]"),
         ("forest", [1, 2.5], r"capacities\[1\] must be a whole number"),
-        ("forest", 8, r"capacities must be whole numbers in a list, such as \[1, 2, 3\]; got 8"),
     ],
 )
 def test_capacities_that_a_probe_cannot_have_are_refused(probe: Any, capacities: Any, message: str) -> None:
@@ -222,9 +221,3 @@ def test_informativeness_is_that_of_one_capacity_for_all_factors() -> None:
     best = 1 - found.curves.min(axis=0)  # of each factor, at a capacity of its own
     assert (found.informativeness_per_factor <= best + 1e-12).all()
     assert found.informativeness < best.mean() - 0.02
-
-
-def test_a_single_capacity_is_refused() -> None:
-    for single in (3, np.array(3)):
-        with pytest.raises(ValueError, match="capacities must be whole numbers in a list"):
-            dci_es(FACTORS, FACTORS, capacities=single)  # pyright: ignore[reportArgumentType]

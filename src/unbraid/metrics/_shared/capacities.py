@@ -46,9 +46,6 @@ def check_capacities(probe: str, capacities: Iterable[int] | None) -> tuple[int,
     own, least, most = CAPACITIES[probe]
     if capacities is None:
         return own
-    single = not isinstance(capacities, Iterable) or getattr(capacities, "ndim", 1) == 0
-    if single or isinstance(capacities, str | bytes):
-        raise ValueError(f"capacities must be whole numbers in a list, such as {list(own[:3])}; got {capacities!r}")
     numbers = tuple(check_whole(f"capacities[{i}]", each, least, most) for i, each in enumerate(capacities))
     if len(numbers) < 2 or any(one >= other for one, other in pairwise(numbers)):
         raise ValueError(f"capacities must be at least two ascending whole numbers; got {list(numbers)}")

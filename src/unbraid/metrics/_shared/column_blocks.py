@@ -28,8 +28,6 @@ def inputs_and_blocks(
 
 def check_blocks(name: str, blocks: Columns, n_columns: int, axis: str) -> list[list[int]]:
     """Columns of each block, or a ValueError that says which is not there, or is named twice."""
-    if len(blocks) > n_columns:
-        raise ValueError(f"{name} has {len(blocks)} blocks for {n_columns} {axis}")
     if not len(blocks):
         raise ValueError(f"{name} is empty; give at least one block of columns")
     checked, seen = [], set()
