@@ -160,7 +160,7 @@ NAN[4, 1] = np.nan
     [
         ({"codes": NAN, "factors": GOOD}, "codes must be finite; row 4, column 1 is nan"),
         ({"codes": CODES, "factors": GOOD.T}, "Factors are (n_samples, n_factors): transpose?"),
-        ({"codes": CODES[:1], "factors": GOOD[:1]}, "at least two rows"),
+        ({"codes": CODES[:1], "factors": GOOD[:1]}, "at least 2 rows"),
         ({}, "no array 'codes'; found nothing"),
         ({"codes": np.array([{}, {}], dtype=object), "factors": GOOD}, "pickled objects, which are never loaded"),
     ],

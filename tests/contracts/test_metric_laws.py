@@ -134,7 +134,7 @@ UNSOUND = [
     (_with(FACTORS, 1e101), FACTORS, r"codes must lie within -1e\+100 and 1e\+100; row 5, column 1 is 1e\+101"),
     (FACTORS * [1.0, 1e-101, 1.0], FACTORS, "codes column 1 varies by .*e-101, less than 1e-100: rescale it"),
     (FACTORS.T, FACTORS, "same number of rows"),
-    (FACTORS[:1], FACTORS[:1], "at least two rows"),
+    (FACTORS[:1], FACTORS[:1], "at least 2 rows"),
     (FACTORS[:, :0], FACTORS, "codes has no columns"),
     (FACTORS, np.zeros_like(FACTORS), "factors column 0 is constant"),
     (FACTORS, _with(FACTORS, np.nan), "factors must be finite; row 5, column 1"),

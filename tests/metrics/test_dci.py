@@ -145,7 +145,7 @@ def test_only_ratios_matter(scale: float) -> None:
         ([[1.0, -1.0]], "importance must not be negative; row 0, column 1 is -1"),
         ([[1.0, np.nan]], "importance must be finite"),
         ([1.0, 2.0], "importance must be a matrix"),
-        (np.zeros((0, 2)), "importance has no rows"),
+        (np.zeros((0, 2)), "importance must have at least 1 row"),
     ],
 )
 def test_unsound_matrices_are_refused(matrix: list, message: str) -> None:

@@ -182,7 +182,7 @@ def test_without_log_variances_it_is_not_defined() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"codes": np.zeros((1, 2)), "log_variances": np.zeros((1, 2))}, "at least two rows"),
+        ({"codes": np.zeros((1, 2)), "log_variances": np.zeros((1, 2))}, "at least 2 rows"),
         ({"codes": np.zeros((4, 2)), "log_variances": np.zeros((4, 3))}, "log_variances must have the shape of codes"),
         (
             {"codes": np.zeros((4, 2)), "log_variances": np.zeros((4, 2)), "n_samples": 3},

@@ -86,9 +86,7 @@ def dci_from_importance(importance: ArrayLike, *, completeness: Completeness = "
         (0.1667, 0.4965)
     """
     check_choice("completeness", completeness, ("mean", "weighted"))
-    matrix = check_matrix(importance, "importance", "n_factors")
-    if len(matrix) == 0:
-        raise ValueError(f"importance has no rows; got shape {matrix.shape}")
+    matrix = check_matrix(importance, "importance", "n_factors", 1)
     if (matrix < 0).any():
         row, column = np.argwhere(matrix < 0)[0]
         raise ValueError(f"importance must not be negative; row {row}, column {column} is {matrix[row, column]:g}")

@@ -102,12 +102,7 @@ def elbo_terms(
         >>> bool(terms.total_correlation > 0.1), float(terms.kl_per_code[2])
         (True, 0.0)
     """
-    if factors is None:
-        means = check_matrix(codes, "codes", "n_codes")
-        if len(means) < 2:
-            raise ValueError(f"codes must have at least two rows (samples); got {len(means)}")
-    else:
-        means = check_inputs(codes, factors, kinds).codes
+    means = check_matrix(codes, "codes", "n_codes", 2) if factors is None else check_inputs(codes, factors, kinds).codes
     check_whole("seed", seed, 0)
     check_whole("n_samples", n_samples, 4)
     check_draws(means.shape[1], n_samples=n_samples)

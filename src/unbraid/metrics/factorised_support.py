@@ -79,12 +79,10 @@ def factorised_support(
     check_choice("order", order, get_args(Order))
     if n_pairs is not None:
         check_whole("n_pairs", n_pairs, 1)
-    matrix = check_matrix(codes, "codes", "n_codes")
+    matrix = check_matrix(codes, "codes", "n_codes", 2)
     if factors is not None:
         check_inputs(codes, factors, kinds)
     n_samples, n_codes = matrix.shape
-    if n_samples < 2:
-        raise ValueError(f"codes must have at least two rows (samples); got {n_samples}")
     rng = np.random.default_rng(seed)
     rows = rng.permutation(n_samples)
     values = standardised(matrix) if standardise else matrix

@@ -60,13 +60,11 @@ def run_consistency(
     check_whole("seed", seed, 0)
     if isinstance(runs, np.ndarray | str) or len(runs) < 2:
         raise ValueError("runs must be a list of the codes of at least two runs")
-    codes = [check_matrix(each, f"runs[{place}]", "n_codes") for place, each in enumerate(runs)]
+    codes = [check_matrix(each, f"runs[{place}]", "n_codes", 4) for place, each in enumerate(runs)]
     n_samples = len(codes[0])
     for place, each in enumerate(codes):
         if len(each) != n_samples:
             raise ValueError(f"runs must be codes of the same rows; runs[0] has {n_samples}, runs[{place}] {len(each)}")
-    if n_samples < 4:
-        raise ValueError(f"runs must have at least four rows; got {n_samples}")
     every = np.arange(n_samples)
     if fit == "all":
         splits = [(every, every)]

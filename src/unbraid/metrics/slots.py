@@ -204,9 +204,7 @@ def slot_identifiability_from_matrix(matrix: ArrayLike) -> float:
         >>> round(slot_identifiability_from_matrix([[0.9, 0.2], [0.1, 0.8]]), 12)
         0.7
     """
-    table = check_matrix(matrix, "matrix", "n_objects")
-    if not len(table):
-        raise ValueError(f"matrix has no rows; got shape {table.shape}")
+    table = check_matrix(matrix, "matrix", "n_objects", 1)
     alignment = align(table)
     gaps = []
     for target, slot in enumerate(alignment):

@@ -287,14 +287,12 @@ def _check_models(codes: Sequence[ArrayLike]) -> tuple[int, list[BoolArray]]:
     for place in range(len(codes)):
         each = first if place == 0 else codes[place]
         refuse_other_order(**{"codes[0]": first, f"codes[{place}]": each})
-        matrix = check_matrix(each, f"codes[{place}]", "n_codes")
+        matrix = check_matrix(each, f"codes[{place}]", "n_codes", 2)
         rows.append(len(matrix))
         if rows[place] != rows[0]:
             raise ValueError(
                 f"codes must have the same samples; codes[0] has {rows[0]} rows, codes[{place}] {rows[place]}"
             )
-        if rows[0] < 2:
-            raise ValueError(f"codes must have at least two rows (samples); got {rows[0]}")
         varied.append(varying(matrix))
     return rows[0], varied
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from unbraid.base.arguments import check_entries, check_same_rows, check_whole
 from unbraid.base.arrays import CELLS, as_array, check_weights, column_names, row_slices
+from unbraid.base.counted import counted
 from unbraid.base.errors import UnbraidError
 from unbraid.base.suggest import suggestion
 from unbraid.base.types import KIND_WORDS, KINDS, ArrayLike, FloatArray, IntArray, Kind
@@ -131,11 +132,9 @@ def _weighted(inputs: Inputs, weights: ArrayLike) -> Inputs:
 
 @shared
 def _converted(codes: ArrayLike, factors: ArrayLike, kinds: Sequence[Kind] | None) -> Inputs:
-    code_matrix = finite_matrix(codes, "codes", "n_codes")
+    code_matrix = finite_matrix(codes, "codes", "n_codes", 2)
     factor_matrix = check_matrix(factors, "factors", "n_factors")
     check_same_rows(code_matrix.shape, factor_matrix.shape)
-    if len(code_matrix) < 2:
-        raise ValueError(f"codes must have at least two rows (samples); got {len(code_matrix)}")
     if (n_factors := factor_matrix.shape[1]) > len(factor_matrix):
         raise ValueError(
             f"factors has more columns than rows, {n_factors} factors of {len(factor_matrix)} samples: nothing can be "
@@ -175,14 +174,16 @@ def _angles(kinds: Sequence[Kind], factors: FloatArray) -> list[int]:
     return [column for column in cyclic if not (factors[:, column] == np.rint(factors[:, column])).all()]
 
 
-def check_matrix(values: ArrayLike, name: str, columns: str) -> FloatArray:
-    """(n_samples, columns) finite float64 in C order, or a ValueError that names the cell."""
-    return finite_matrix(values, name, columns).astype(np.float64, copy=False)
+def check_matrix(values: ArrayLike, name: str, columns: str, least: int = 0) -> FloatArray:
+    """(n_samples, columns) finite float64 in C order of at least so many rows, or a ValueError that names the cell."""
+    return finite_matrix(values, name, columns, least).astype(np.float64, copy=False)
 
 
-def finite_matrix(values: ArrayLike, name: str, columns: str) -> FloatArray | IntArray:
+def finite_matrix(values: ArrayLike, name: str, columns: str, least: int = 0) -> FloatArray | IntArray:
     """`check_matrix` that leaves whole numbers, and floats of up to eight bytes, of the type that they have."""
     matrix = real_matrix(values, name, columns)
+    if len(matrix) < least:
+        raise ValueError(f"{name} must have at least {counted(least, 'row')}; got {len(matrix)}")
     if not all_finite(matrix):
         finite = np.isfinite(matrix)
         row, column = np.argwhere(~finite)[0]
