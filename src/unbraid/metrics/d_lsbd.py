@@ -146,10 +146,8 @@ def d_lsbd(
             f"scale: {SCALES[norm]}",
             *single_code(inputs, "it is a line and not a plane: the best possible score is .5"),
             *notes_on_closed(inputs, cyclic, lengths),
-            *_notes_on_parity(cyclic, lengths, fits),
-            *_notes_on_ties(cyclic, fits),
             *_note_on_objects(len(rows), cyclic, sizes),
-            *_notes(cyclic, lengths, max_frequency, moves[..., 0], plane_angles, pairs),
+            *_notes(cyclic, lengths, fits, max_frequency, plane_angles, pairs),
         ),
     )
 
@@ -274,24 +272,6 @@ def d_lsbd_of_noise(inputs: Inputs) -> Noise:
     return Noise(1 - float(np.mean(fitted)), float(np.linalg.norm(spread)) / len(lengths) / n_objects**0.5)
 
 
-def _notes_on_parity(cyclic: Sequence[int], lengths: Sequence[int], fits: Sequence[_SubgroupFit]) -> tuple[str, ...]:
-    return tuple(
-        f"factor {factor}: at the best frequency, half its {length} levels, a rotation is a change of sign, which "
-        "tells even from odd levels and nothing else"
-        for factor, length, fit in zip(cyclic, lengths, fits, strict=True)
-        if (2 * fit.frequency == length).any() and length > 2
-    )
-
-
-def _notes_on_ties(cyclic: Sequence[int], fits: Sequence[_SubgroupFit]) -> tuple[str, ...]:
-    return tuple(
-        f"factor {factor}: the codes vary as much along a third axis as along the second, so that its plane, and the "
-        "score, depend on the order of the codes"
-        for factor, fit in zip(cyclic, fits, strict=True)
-        if fit.tied.any()
-    )
-
-
 def _note_on_objects(n_objects: int, cyclic: Sequence[int], sizes: Sequence[int] | None) -> tuple[str, ...]:
     if n_objects == 1:
         return ()
@@ -303,16 +283,26 @@ def _note_on_objects(n_objects: int, cyclic: Sequence[int], sizes: Sequence[int]
 def _notes(
     cyclic: Sequence[int],
     lengths: Sequence[int],
+    fits: Sequence[_SubgroupFit],
     max_frequency: int,
-    moves: FloatArray,
     plane_angles: FloatArray,
     pairs: Sequence[tuple[int, int]],
 ) -> tuple[str, ...]:
     notes = []
-    for subgroup, (factor, length) in enumerate(zip(cyclic, lengths, strict=True)):
-        still = int((moves[:, subgroup] == 0).sum())
+    for factor, length, fit in zip(cyclic, lengths, fits, strict=True):
+        if (2 * fit.frequency == length).any() and length > 2:
+            notes.append(
+                f"factor {factor}: at the best frequency, half its {length} levels, a rotation is a change of sign, "
+                "which tells even from odd levels and nothing else"
+            )
+        if fit.tied.any():
+            notes.append(
+                f"factor {factor}: the codes vary as much along a third axis as along the second, so that its plane, "
+                "and the score, depend on the order of the codes"
+            )
+        still = int((fit.moves[:, 0] == 0).sum())
         if still:
-            where = "" if len(moves) == 1 else f" in {still} of {len(moves)} combinations of the other factors"
+            where = "" if len(fit.moves) == 1 else f" in {still} of {len(fit.moves)} combinations of the other factors"
             notes.append(f"factor {factor} moves no code{where}: scored 1")
         if length <= 2 * max_frequency:
             notes.append(
