@@ -201,7 +201,7 @@ def test_the_command_on_a_page_gives_the_same_numbers(
     how = ("--metrics", "mig,sap", "--json", "a.json", "--html", "a.html")
     assert unbraid_cli("score", "codes.npz", *told, *sure, *how)[0] == 0
     card = ScoreCard.load("a.json")
-    again = page_content(card.contents())["card"]["reproduce"]
+    again = page_content(card)["card"]["reproduce"]
     assert again["python"] is None
     assert "<h3>Python</h3>" not in Path("a.html").read_text(encoding="utf-8")
     command = shlex.split(again["command"])

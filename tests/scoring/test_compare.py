@@ -253,7 +253,7 @@ def test_the_larger_model_is_the_mean_of_a_plain_loop_over_disjoint_subsets() ->
     assert all(each in page for each in head[1:])
     assert cell.strip("*") == f"{np.mean(scores):.3f} ± {half_width:.3f}"
     assert own_cell.strip("*").startswith(f"{found.cards['few']['med'].score:.3f} ± ")
-    assert "80 rows, unpaired; many: mean over 3 disjoint subsets, 80 of its 300 rows each; ±" in found.footnote
+    assert "80 rows, unpaired; many: 3 × 80 rows of 300; ±" in found.footnote
     assert found.notes[1] == (
         "scores depend on the number of rows: many is scored on 3 disjoint subsets of 80 of its 300 rows, drawn with "
         "the seed, which count as much as those of the smallest model"
@@ -284,7 +284,7 @@ def test_rows_that_make_no_whole_subset_are_left_out_and_a_few_more_are_kept(
     found = unbraid.compare(models, metrics="mig", confidence=(0.95, 4))
     assert tuple(each.n_rows for each in found.compared.values()) == expected
     if expected == (500, 500):
-        assert "500 rows, unpaired; a: 500 of its 700 rows; ±" in found.footnote
+        assert "500 rows, unpaired; a: 500 rows of 700; ±" in found.footnote
 
 
 def test_at_most_ten_subsets_are_scored_and_of_three_models_all_are_as_small_as_the_smallest() -> None:
@@ -384,7 +384,7 @@ def test_a_class_of_two_rows_is_said_to_be_too_small_to_resample() -> None:
     factors[[5, 33], 0] = 1
     kinds, levels = ("categorical", "ordinal"), (("B cell", "rare"), ())
     rare = Representation(factors + HARD[:60], factors, names=("cell type", "y"), kinds=kinds, levels=levels)
-    reason = "only 2 of 60 rows have another cell type than B cell: too few to resample"
+    reason = "cell type differs in 2 of 60 rows: too few to resample"
     card = unbraid.score(rare, metrics=["mig", "r2"], confidence=0.95)
     assert all(each.no_interval.endswith(reason) for each in card.scored.values())
     with pytest.raises(ValueError, match=f"nothing to compare: not compared: mig: no model has .*{reason}"):

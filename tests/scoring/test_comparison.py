@@ -165,7 +165,7 @@ def test_what_differs_within_settings_makes_no_groups_of_settings() -> None:
         ("famly", None, 0.95, "no column 'famly'; did you mean 'family'"),
         ("seed", ["setting"], 0.95, "column 'setting' does not hold numbers"),
         ("mig.score", ["mig.score"], 0.95, "needs two groups of at least 2 runs"),
-        ("family", None, 1.5, "confidence must be inside"),
+        ("family", None, 1.5, "confidence must be a finite number, above 0 and below 1"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(

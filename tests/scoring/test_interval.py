@@ -408,7 +408,7 @@ def test_a_metric_without_interval_says_why(tmp_path: Path) -> None:
     rare[0] = 1
     card = unbraid.score(np.arange(100.0)[:, None], rare, metrics=["mig"], confidence=(0.9, 20))
     assert card.scored["mig"].no_interval == (
-        "part of the rows cannot be scored: only 1 of 100 rows has another factor_0 than 0: too few to resample"
+        "part of the rows cannot be scored: factor_0 differs in 1 of 100 rows: too few to resample"
     )
 
 

@@ -372,7 +372,7 @@ def test_only_whole_numbers_that_are_no_measurements_have_a_number_of_levels() -
     levels = np.arange(48) % 3
     factors = np.column_stack([levels, levels, levels * 2 * np.pi / 3])
     card = unbraid.score(factors, factors, metrics="mig", kinds=["ordinal", "continuous", "cyclic"])
-    assert [each["size"] for each in card.contents()["input"]["factors"]] == [3, None, None]
+    assert [each["size"] for each in card.saved_input["factors"]] == [3, None, None]
 
 
 def test_score_encoder_draws_without_replacement_from_a_larger_set() -> None:

@@ -128,7 +128,7 @@ def test_blocks_of_factors_are_the_others() -> None:
     [
         ({"unwanted": 3}, "unwanted must be a name or a list of names; got 3"),
         ({"columns": 3}, "columns must be a name or a list of names; got 3"),
-        ({"unwanted": "bach"}, "unwanted names no factor 'bach'; did you mean 'batch'?"),
+        ({"unwanted": "bach"}, "no factor 'bach'; did you mean 'batch'?"),
     ],
 )
 def test_a_mistake_is_one_line(options: dict[str, Any], said: str) -> None:

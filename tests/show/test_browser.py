@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -46,15 +47,14 @@ def test_long_names_and_small_numbers_stay_in_their_places(
     codes = factors + 0.1 * np.random.default_rng(0).standard_normal(factors.shape)
     long = "N" * 100
     card = score(codes, factors, kinds=["cyclic", "ordinal"], names=["M" * 100, long], metrics=["mig", "dci_lasso"])
-    contents = card.contents()
-    scored = {**contents["scored"], "mig": {**contents["scored"]["mig"], "headline": -1.24e-5}}
+    small = replace(card.scored["mig"], result=replace(card["mig"], score=-1.24e-5))
     row = {"metric": "mig", "first": long, "second": "b", "better": long, "p": 0.01, "p_holm": 0.01}
     models = {
         "unbraid": "0", "confidence": 0.95, "paired": True, "notes": [], "footnote": "", "models": [long, "b"],
         "columns": [long, "b"], "differences": [{**row, "difference": 0.2, "low": 0.1, "high": 0.3}],
         "scores": [{"metric": "mig", "summary": "", "higher_is_better": True, "cells": [{"text": "1", "bold": False}]}],
     }  # fmt: skip
-    texts = {"card": page({**contents, "scored": scored}), "models": comparison_page(models)}
+    texts = {"card": page(replace(card, scored={**card.scored, "mig": small})), "models": comparison_page(models)}
     for name, text in texts.items():
         (tmp_path / f"{name}.html").write_text(text, encoding="utf-8")
         with shown(browser, tmp_path / f"{name}.html", width=width) as tab:

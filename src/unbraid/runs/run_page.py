@@ -55,7 +55,7 @@ def run_content(run: Run, *, compare: Run | None = None, dataset: FactorDataset 
     card = None if diverged or not (run.path / SCORES).is_file() else ScoreCard.load(run.path / SCORES, run.codes())
     # The page may be read where the folder is not.
     card = card and replace(card, path=run.path.name)
-    content = {} if card is None else page_content(card.contents())
+    content = {} if card is None else page_content(card)
     if card is not None and not content["symmetry"]:
         content["symmetry"] = circle_figures(run, card, dataset)
     images = len(run.config["dataset"]["image_shape"]) == 3 and not diverged
@@ -95,7 +95,7 @@ def circle_figures(run: Run, card: ScoreCard, dataset: FactorDataset | None = No
     except NotDefined:
         return []
     scored = {"d_lsbd": Scored(METRICS["d_lsbd"], result, 0.0, factors=chosen.names)}
-    shown = replace(card, representation=chosen, scored=scored).contents()
+    shown = replace(card, representation=chosen, scored=scored)
     figures = symmetry_figures(shown)
     fixed = [k for k, name in enumerate(space.names) if name not in cyclic]
     levels = level_text(space, turned.factors[0], fixed)

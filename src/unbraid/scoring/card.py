@@ -155,14 +155,6 @@ class Scored:
         """The factors or codes that the headline is a mean over, where these are not all."""
         return with_names(getattr(self.result, "mean_over", ""), self.factors, self.codes)
 
-    def contents(self) -> dict[str, Any]:
-        """All of it by name, as pages read it."""
-        names = (
-            "metric", "result", "headline", "values", "arrays", "notes", "chance", "null", "intervals", "no_interval",
-            "baselines", "seconds", "objects",
-        )  # fmt: skip
-        return {name: getattr(self, name) for name in names}
-
 
 @dataclass(frozen=True)
 class FailedMetric:
@@ -305,7 +297,7 @@ class ScoreCard(Mapping[str, Any]):
             "unbraid": VERSION,
             "seed": int(self.seed),
             **({} if self.held_out is None else {"held_out": self.held_out}),
-            "input": self._input(),
+            "input": self.saved_input,
             "metrics": metrics,
             **({"footnotes": {note: list(of) for note, of in footnotes.items()}} if footnotes else {}),
             "skipped": dict(self.skipped),
@@ -317,27 +309,6 @@ class ScoreCard(Mapping[str, Any]):
     def _known_diagnosis(self) -> Diagnosis | None:
         """The diagnosis, where it was asked for before or comes from a file."""
         return self.diagnosis if self.described is not None else self.__dict__.get("diagnosis")
-
-    def contents(self) -> dict[str, Any]:
-        """What a page shows of the card, as a plain dictionary; see `unbraid.scoring.score_page`."""
-        rows, notes = (*self.scored, *self.skipped, *self.failed), self.row_notes()
-        return {
-            "unbraid": VERSION,
-            "representation": self.representation,
-            "scored": {name: {**scored.contents(), "notes": notes[name]} for name, scored in self.scored.items()},
-            "notes": self.note_lines(),
-            "diagnosis": self.diagnosis,
-            "skipped": dict(self.skipped),
-            "failed": {name: each.reason for name, each in self.failed.items()},
-            "seed": self.seed,
-            "held_out": self.held_out,
-            "path": self.path,
-            "chosen_factors": self.chosen_factors,
-            "computed_with": self.computed_with,
-            "options": self.options,
-            "unwanted": {name: factor for name in rows if (factor := factor_of(name)) is not None},
-            "input": self._input(),
-        }
 
     def to_frame(self) -> DataFrame:
         """A pandas DataFrame with one row per number, and how to read it.
@@ -505,7 +476,7 @@ class ScoreCard(Mapping[str, Any]):
         if suffix == ".html":
             from unbraid.scoring.score_page import page
 
-            return page(self.contents())
+            return page(self)
         raise ValueError(f"{path}: a score card is saved as .json or .html")
 
     def __repr__(self) -> str:
@@ -566,9 +537,11 @@ class ScoreCard(Mapping[str, Any]):
     def _repr_html_(self) -> str:
         from unbraid.scoring.score_page import table
 
-        return table(self.contents())
+        return table(self)
 
-    def _input(self) -> dict[str, Any]:
+    @cached_property
+    def saved_input(self) -> dict[str, Any]:
+        """What the JSON file says of the codes and factors."""
         if self.described is not None:
             return dict(self.described)
         codes, factors = self.representation.codes, self.representation.factors
@@ -613,7 +586,7 @@ def load_beside(path: str | Path) -> "ScoreCard":
 
 def without_samples(card: ScoreCard) -> ScoreCard:
     """The same card with no codes and factors in memory, as one that was read without them."""
-    described = card._input()
+    described = card.saved_input
     empty = _without_rows(SavedInput.model_validate(described))
     known = card._known_diagnosis()
     diagnosing = None if known is None else partial(Diagnosis, **vars(known))

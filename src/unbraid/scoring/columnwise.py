@@ -14,7 +14,7 @@ from unbraid.base.counted import counted
 from unbraid.base.memory import check_memory
 from unbraid.base.repr import with_names
 from unbraid.data import Representation
-from unbraid.data.labels import Labels, read_labels
+from unbraid.data.labels import read_labels
 from unbraid.metrics import Metric, NotDefined
 from unbraid.metrics._shared.provenance import decision
 from unbraid.metrics.wide import WIDE, WINDOW, one_pass
@@ -67,19 +67,17 @@ def score_wide(rows: Rows, chosen: Mapping[str, Metric], settings: ScoreSettings
         raise ValueError("these codes have no factors to score against: give labels")
     read = read_labels(rows.factors, **rows.description)
     check_same_rows(codes.shape, (len(read.used), len(read.names)))
-    labelled = np.flatnonzero(read.used)
+    labelled, sparse = np.flatnonzero(read.used), is_sparse(codes)
     n_unlabelled = codes.shape[0] - len(labelled)
-    stored = STORED * n_stored(codes) * _copies(codes, n_unlabelled > 0) if is_sparse(codes) else 0
+    if n_unlabelled and not sparse:
+        raise ValueError(
+            f"{counted(n_unlabelled, 'row')} without a label: leave such rows out of codes that are read from the disk"
+        )
     at_once = min(AT_ONCE, max(2, CELLS // max(1, codes.shape[0])))
+    stored = STORED * n_stored(codes) * _copies(codes, n_unlabelled > 0) if sparse else 0
     check_memory(len(labelled) * (COLUMN * at_once + FACTOR * read.factors.shape[1]) + stored, "give fewer rows")
-    used = finite_sparse(codes, read.used) if is_sparse(codes) else codes
-    if n_unlabelled:
-        if not is_sparse(used):
-            raise ValueError(
-                f"{counted(n_unlabelled, 'row')} without a label: leave such rows out of codes that are read from the "
-                "disk"
-            )
-        used = used.tocsr()[labelled]
+    used = finite_sparse(codes, read.used) if sparse else codes
+    used = used.tocsr()[labelled] if n_unlabelled else used
     started = time.perf_counter()
     summary = one_pass(used, read.factors, kinds=read.kinds, seed=settings.seed, sizes=read.sizes, at_once=at_once)
     shared = (time.perf_counter() - started) / max(1, len(chosen) - len(by_metric))
@@ -88,7 +86,7 @@ def score_wide(rows: Rows, chosen: Mapping[str, Metric], settings: ScoreSettings
         f"{used.shape[1]:,} codes were scored; the card shows the {len(names)} that matter: the best of each factor, "
         "those matched one to one, and those as good",
     )
-    notes += notes_on_signs(used, chosen) if is_sparse(used) else ()
+    notes += notes_on_signs(used, chosen) if sparse else ()
     representation = Representation(
         summary.codes, read.factors, names=read.names, kinds=read.kinds, sizes=read.sizes, levels=read.levels,
         notes=(*rows.notes, *read.notes, *notes), code_names=names, periods=read.periods,
@@ -102,8 +100,7 @@ def score_wide(rows: Rows, chosen: Mapping[str, Metric], settings: ScoreSettings
             validate(name, scored, len(representation.names))
             by_metric[name] = scored
         except NotDefined as reason:
-            hint = _hint_on_booleans(read) if name == "sap" else ""
-            by_metric[name] = with_names(str(reason), representation.names, names) + hint
+            by_metric[name] = with_names(str(reason), representation.names, names)
         except Exception as error:
             if of_no_metric(error):
                 raise
@@ -114,19 +111,6 @@ def score_wide(rows: Rows, chosen: Mapping[str, Metric], settings: ScoreSettings
         of_codes=used.shape[1], wide_codes=used,
         diagnosing=partial(diagnose_columns, codes, rows.factors, seed=settings.seed, **rows.description),
     )  # fmt: skip
-
-
-def _hint_on_booleans(read: Labels) -> str:
-    """A hint that `sap` scores booleans as ordinal factors, where no other factor is categorical.
-
-    A straight line separates two levels as well as classes do, and a text of two words cannot be ordinal.
-    """
-    labels = [place for place, kind in enumerate(read.kinds) if kind == "categorical"]
-    if not labels or any(read.levels[place] != ("False", "True") for place in labels):
-        return ""
-    first = read.names[labels[0]]
-    rest = f", likewise for the {counted(len(labels) - 1, 'other')}" if len(labels) > 1 else ""
-    return f"; --kinds {first}=ordinal (kinds={{{first!r}: 'ordinal'}}) scores it by squared correlation{rest}"
 
 
 def _copies(codes: Any, some_lost: bool) -> float:

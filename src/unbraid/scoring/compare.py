@@ -149,19 +149,13 @@ class ModelComparison:
         each = self.compared[name]
         return f"{each.n_subsets} × {each.n_rows:,} rows" if each.n_subsets > 1 else f"{each.n_rows:,} rows"
 
-    def _subsets_of(self, name: str) -> str:
-        each, n_all = self.compared[name], f"its {len(self.cards[name].representation):,} rows"
-        if each.n_subsets == 1:
-            return f"{each.n_rows:,} of {n_all}"
-        return f"mean over {each.n_subsets} disjoint subsets, {each.n_rows:,} of {n_all} each"
-
     @property
     def footnote(self) -> str:
         """What a reader of the table must know: rows, seed, version, how sure, what was corrected for."""
         card = next(iter(self.cards.values()))
         sizes, n = sorted({each.n_rows for each in self.compared.values()}), len(self.differences)
         rows = f"{' or '.join(f'{size:,}' for size in sizes)} rows, {'paired' if self.paired else 'unpaired'}"
-        fewer = [f"{name}: {self._subsets_of(name)}" for name in self._thinned]
+        fewer = [f"{name}: {self._rows_of(name)} of {len(self.cards[name].representation):,}" for name in self._thinned]
         parts = [
             *(rows, *fewer),
             f"± half of the {100 * self.confidence:g} % interval; bold: better than all others "

@@ -174,9 +174,7 @@ def compare_groups(
     runs = frame  # of which settings are averages
     n_seeds = len(set(frame["seed"].dropna().tolist())) if "seed" in frame else 0
     frame = frame if over == "runs" else means_with(frame, grouping)
-    check_number("confidence", confidence, least=0)
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be inside (0, 1); got {confidence}")
+    check_number("confidence", confidence, above=0, below=1)
     requested = headline_columns(frame) if columns is None else list_of("columns", columns, single=True)
     chosen = list(dict.fromkeys(requested))
     if not chosen:
@@ -213,10 +211,15 @@ def compare_groups(
             ]
             groups += [_group(column, name, own, confidence) for name, own in known.items()]
             shifts += [_shift(column, pair, known, confidence) for pair in combinations(known, 2)]
-    without = ", ".join(_left_out(name, of, chosen) for name, of in sorted(left.items()))
+    without = ", ".join(
+        name if len(set(of)) == len(chosen) else f"{name} (of {', '.join(dict.fromkeys(of))})"
+        for name, of in sorted(left.items())
+    )
     if not shifts:
         raise ValueError(
-            f"{by}: needs two groups of at least {LEAST} {over} with a score; {_why_none(groups, within, without)}"
+            f"{by}: needs two groups of at least {LEAST} {over} with a score; there are "
+            f"{', '.join(dict.fromkeys(each.group for each in groups)) or 'none'}"
+            + (f"; left out: {without}" if without else "")
         )
     corrected = holm([each.p for each in shifts])
     decided = [_decided(each, p_holm, 1 - confidence) for each, p_holm in zip(shifts, corrected, strict=True)]
@@ -340,19 +343,6 @@ def _decided(shift: Shift, p_holm: float, alpha: float) -> Shift:
     sure = p_holm <= alpha + ROUNDING and shift.shift != 0 and upward is not None
     ahead = shift.first if (shift.shift > 0) == upward else shift.second
     return replace(shift, p_holm=p_holm, better=ahead if sure else "")
-
-
-def _left_out(group: str, excluded: Sequence[str], columns: Sequence[str]) -> str:
-    """A group, and in which of the columns it is left out, if not in all."""
-    return group if len(set(excluded)) == len(columns) else f"{group} (of {', '.join(dict.fromkeys(excluded))})"
-
-
-def _why_none(groups: Sequence[GroupOfRuns], within: str | None, left: str) -> str:
-    """Why no two groups can be compared."""
-    names = list(dict.fromkeys(each.group for each in groups))
-    where = "" if len(names) < 2 else f", in different {'columns' if within is None else within + 's'}"
-    whys = [f"there is only {', '.join(names)}{where}"] if names else []
-    return "; ".join([*whys, *([f"left out: {left}"] if left else [])]) or "there is none"
 
 
 def _notes(frame: DataFrame, grouping: list[str], over: str, left: str, constant: Sequence[str]) -> tuple[str, ...]:

@@ -50,8 +50,6 @@ def blocks_of(representation: Representation) -> Blocks | None:
         raise ValueError("blocks need factors, and these codes have none")
     codes = _columns("code_blocks", code_blocks, representation.code_names, representation.codes.shape[1])
     factors = _columns("factor_blocks", factor_blocks, representation.names, len(representation.names))
-    check_blocks("code_blocks", [columns for _, columns in codes], representation.codes.shape[1], "codes")
-    check_blocks("factor_blocks", [columns for _, columns in factors], len(representation.names), "factors")
     return Blocks(
         tuple(columns for _, columns in codes),
         tuple(columns for _, columns in factors),
@@ -69,9 +67,7 @@ def units_of(representation: Representation) -> "Named":
     if representation.code_blocks is None:
         raise ValueError("units are the second axis of codes (n_samples, n_units, size), or the blocks of code_blocks")
     n_codes = representation.codes.shape[1]
-    units = _columns("code_blocks", representation.code_blocks, representation.code_names, n_codes)
-    check_blocks("code_blocks", [columns for _, columns in units], n_codes, "codes")
-    return units
+    return _columns("code_blocks", representation.code_blocks, representation.code_names, n_codes)
 
 
 Named: TypeAlias = list[tuple[str, tuple[int, ...]]]  # name of each block, or "", and its columns
@@ -94,6 +90,7 @@ def _columns(argument: str, blocks: AsGiven | None, names: tuple[str, ...], coun
         if isinstance(block, str) or not isinstance(block, Sequence) or not len(block):
             raise ValueError(f"{argument}: a block is a list of columns or names; got {block!r}")
         named.append((name, tuple(_column(argument, member, names, count) for member in block)))
+    check_blocks(argument, [columns for _, columns in named], count, f"{argument.removesuffix('_blocks')}s")
     return named
 
 

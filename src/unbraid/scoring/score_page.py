@@ -1,17 +1,11 @@
-"""The page of one score card, and its table for notebooks.
-
-A card comes as a plain dictionary, so that nothing here needs to know who made it: `unbraid`, the version;
-`representation`; `scored`, by metric its row (`metric`), `result`, `headline`, `values`, `arrays`, `notes`, `chance`,
-`seconds` and `objects`; `diagnosis`, or None; `skipped`, `seed`, `held_out`, `path`, `chosen_factors`; `unwanted`,
-factors by the name of their row; and `input`, as in the JSON.
-"""
+"""The page of one score card, and its table for notebooks."""
 
 from typing import Any
 
 import numpy as np
 
+from unbraid.scoring.card import ScoreCard
 from unbraid.scoring.score_page_content import (
-    Card,
     alignments,
     answer,
     code_scores,
@@ -32,28 +26,28 @@ from unbraid.scoring.score_page_figures import (
 from unbraid.show.html import render
 
 
-def page(card: Card) -> str:
+def page(card: ScoreCard) -> str:
     """A whole HTML document that needs nothing beside itself: no network, no fonts, no scripts of others.
 
     Example:
         >>> from unbraid import score
         >>> from unbraid.scoring.score_page import page
         >>> grid = FactorSpace(("a", "b"), (4, 3), ("ordinal", "ordinal")).grid()
-        >>> page(score(grid, grid, metrics="mig").contents()).startswith("<!doctype html>")
+        >>> page(score(grid, grid, metrics="mig")).startswith("<!doctype html>")
         True
     """
     return render("page.html", page_content(card))
 
 
-def table(card: Card) -> str:
+def table(card: ScoreCard) -> str:
     """The score table as a fragment with its own styles, in the colours of the notebook around it."""
     return render("table.html", score_table(card))
 
 
-def page_content(card: Card) -> dict[str, Any]:
+def page_content(card: ScoreCard) -> dict[str, Any]:
     """What the page shows, as a plain dictionary."""
-    sampled = len(card["representation"]) > 0
-    dead = dead_codes(card["representation"]) if sampled else np.array([], dtype=int)
+    sampled = len(card.representation) > 0
+    dead = dead_codes(card.representation) if sampled else np.array([], dtype=int)
     described = description(card, dead)
     drawn, aligned = matrices(card), alignments(card)
     return {

@@ -2,24 +2,26 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from unbraid.base.comma_lists import joined
 from unbraid.base.repr import WITHIN, p_text
 from unbraid.base.types import FloatArray, IntArray
+from unbraid.base.version import VERSION
 from unbraid.data import Representation
 from unbraid.data.units import REDUCED
 from unbraid.metrics import BLOCKED, METRICS, PRESETS, Metric, by_question
 from unbraid.metrics._shared.chance import Noise
 from unbraid.scoring.baselines import no_better
-from unbraid.scoring.diagnosis import Diagnosis, FactorDiagnosis, code_words
-from unbraid.scoring.interval import Interval, Intervals
+from unbraid.scoring.card import ScoreCard, Scored
+from unbraid.scoring.diagnosis import FactorDiagnosis, code_words
+from unbraid.scoring.interval import Interval
 from unbraid.scoring.null import IN_WORDS, Null
+from unbraid.scoring.unwanted import factor_of
 from unbraid.show.words import in_words
 
-Card: TypeAlias = Mapping[str, Any]  # see `unbraid.scoring.score_page`
 DEAD_KL = 0.01  # nats; UDR's threshold for an informative latent
 MOST_CODES = 400  # rows of the table of codes
 FIRST = 3  # codes of each factor in a matrix that are shown in any case
@@ -29,18 +31,18 @@ NONE: Mapping[str, float] = {}
 FACTOR_FIELDS = ("accuracy", "chance", "errors", "baseline")  # (n_factors,) of some Results, shown beside `per_factor`
 
 
-def score_table(card: Card) -> dict[str, Any]:
+def score_table(card: ScoreCard) -> dict[str, Any]:
     """The score table alone: groups of rows, what was skipped, and what failed."""
-    names = card["representation"].names
-    rows = {name: _row(name, scored, names) for name, scored in card["scored"].items()}
-    chosen = by_question({name: scored["metric"] for name, scored in card["scored"].items()})
+    names, notes = card.representation.names, card.row_notes()
+    rows = {name: _row(name, scored, names, notes[name]) for name, scored in card.scored.items()}
+    chosen = by_question({name: scored.metric for name, scored in card.scored.items()})
     groups = [
         {"title": title, "about": explanation, "rows": [rows[name] for name in own]}
         for title, explanation, own in chosen
     ]
     options = _again(card)
-    baselines = dict.fromkeys(name for scored in card["scored"].values() for name in scored.get("baselines", {}))
-    moved = next((IN_WORDS[scored["null"].moved] for scored in card["scored"].values() if scored.get("null")), "")
+    baselines = dict.fromkeys(name for scored in card.scored.values() for name in scored.baselines)
+    moved = next((IN_WORDS[scored.null.moved] for scored in card.scored.values() if scored.null), "")
     confidence = f"{100 * float(options['confidence']):g} %" if "confidence" in options else None
     columns = {
         **({"interval": f"{confidence} confidence interval"} if confidence else {}),
@@ -50,8 +52,8 @@ def score_table(card: Card) -> dict[str, Any]:
     return {
         "groups": groups,
         "columns": columns,
-        "skipped": _without_score(card["skipped"]),
-        "failed": _without_score(card["failed"]),
+        "skipped": _without_score(card.skipped),
+        "failed": _without_score({name: each.reason for name, each in card.failed.items()}),
     }
 
 
@@ -64,19 +66,19 @@ def _without_score(reasons: Mapping[str, str]) -> list[dict[str, Any]]:
     return [{"metrics": metrics, "reason": reason} for reason, metrics in rows.items()]
 
 
-def description(card: Card, dead: IntArray) -> dict[str, Any]:
+def description(card: ScoreCard, dead: IntArray) -> dict[str, Any]:
     """What was scored, and how to score it again."""
-    names = card["representation"].code_names
+    names, described = card.representation.code_names, card.saved_input
     return {
-        "version": card["unbraid"],
-        "seed": card["seed"],
-        "path": card["path"],
-        **{key: card["input"][key] for key in ("n_samples", "n_codes", "factors")},
-        "of_codes": card["input"].get("of_codes"),
-        "notes": card["notes"],
+        "version": VERSION,
+        "seed": card.seed,
+        "path": card.path,
+        **{key: described[key] for key in ("n_samples", "n_codes", "factors")},
+        "of_codes": described.get("of_codes"),
+        "notes": card.note_lines(),
         "dead": [names[code] if names else code for code in dead.tolist()],
         "reproduce": _reproduce(card),
-        "sources": [(name, scored["metric"].title, scored["metric"].source) for name, scored in card["scored"].items()],
+        "sources": [(name, scored.metric.title, scored.metric.source) for name, scored in card.scored.items()],
     }
 
 
@@ -90,19 +92,19 @@ def dead_codes(representation: Representation) -> IntArray:
     return np.flatnonzero(dead if kl is None else dead | (kl <= DEAD_KL))
 
 
-def code_table(card: Card, aligned: Sequence[Mapping[str, Any]], dead: IntArray) -> list[dict[str, Any]]:
+def code_table(card: ScoreCard, aligned: Sequence[Mapping[str, Any]], dead: IntArray) -> list[dict[str, Any]]:
     """One row per code: its spread, its KL, what metrics say of it, whether it is dead, and the factors in it.
 
     Of more than `MOST_CODES` those that matter: codes of factors, those that matrices put first, and of others
     those of the largest spread.
     """
-    representation = card["representation"]
+    representation = card.representation
     kl = representation.mean_kl()
     # Column by column, so that a million samples are not copied at once.
     spread = [column.std(dtype=float) for column in representation.codes.T]
     scores = code_scores(card).values()
     labels = representation.code_labels()
-    factors = {column: card["diagnosis"].codes[code].factors for code, column in diagnosed_columns(card).items()}
+    factors = {column: card.diagnosis.codes[code].factors for code, column in diagnosed_columns(card).items()}
     return [
         {
             "code": code,
@@ -117,42 +119,42 @@ def code_table(card: Card, aligned: Sequence[Mapping[str, Any]], dead: IntArray)
     ]
 
 
-def diagnosed_columns(card: Card) -> dict[int, int]:
+def diagnosed_columns(card: ScoreCard) -> dict[int, int]:
     """Of each code in the diagnosis its column in the representation, which may hold only those that matter."""
-    diagnosis: Diagnosis | None = card["diagnosis"]
+    diagnosis = card.diagnosis
     if diagnosis is None:
         return {}
-    columns = {label: column for column, label in enumerate(card["representation"].code_labels())}
+    columns = {label: column for column, label in enumerate(card.representation.code_labels())}
     labels = {code: code_words([code], diagnosis.code_names) for code in diagnosis.codes}
     return {code: columns[label] for code, label in labels.items() if label in columns}
 
 
-def _that_matter(card: Card, aligned: Sequence[Mapping[str, Any]], spread: FloatArray) -> list[int]:
+def _that_matter(card: ScoreCard, aligned: Sequence[Mapping[str, Any]], spread: FloatArray) -> list[int]:
     if len(spread) <= MOST_CODES:
         return list(range(len(spread)))
     own = [code for each in aligned for code in each["codes"] if code >= 0]
-    own += [column for code, column in diagnosed_columns(card).items() if card["diagnosis"].codes[code].factors]
+    own += [column for code, column in diagnosed_columns(card).items() if card.diagnosis.codes[code].factors]
     first = [int(code) for each in matrices(card) for code in np.argsort(-each["matrix"], axis=0)[:FIRST].T.ravel()]
     wide = np.argsort(-spread, kind="stable").tolist()
     return sorted(list(dict.fromkeys([*own, *first, *wide]))[: max(MOST_CODES, len(set(own)))])
 
 
-def code_scores(card: Card) -> dict[str, FloatArray]:
+def code_scores(card: ScoreCard) -> dict[str, FloatArray]:
     """The `per_code` of each metric that has one for every code."""
-    scores = {name: getattr(scored["result"], "per_code", None) for name, scored in card["scored"].items()}
-    shape = (card["representation"].codes.shape[1],)
+    scores = {name: getattr(scored.result, "per_code", None) for name, scored in card.scored.items()}
+    shape = (card.representation.codes.shape[1],)
     return {name: values for name, values in scores.items() if values is not None and np.shape(values) == shape}
 
 
-def alignments(card: Card) -> list[dict[str, Any]]:
+def alignments(card: ScoreCard) -> list[dict[str, Any]]:
     """The distinct one-to-one alignments that results hold, each with the metrics that share it."""
     distinct: list[dict[str, Any]] = []
-    for name, scored in card["scored"].items():
-        codes = getattr(scored["result"], "alignment", None)
-        if codes is None or np.shape(codes) != (len(card["representation"].names),):
+    for name, scored in card.scored.items():
+        codes = getattr(scored.result, "alignment", None)
+        if codes is None or np.shape(codes) != (len(card.representation.names),):
             continue
         listed = [int(code) for code in codes]
-        if max(listed, default=-1) >= card["representation"].codes.shape[1]:  # of a metric of the user's own
+        if max(listed, default=-1) >= card.representation.codes.shape[1]:  # of a metric of the user's own
             continue
         same = next((alignment for alignment in distinct if alignment["codes"] == listed), None)
         if same is None:
@@ -162,13 +164,13 @@ def alignments(card: Card) -> list[dict[str, Any]]:
     return distinct
 
 
-def matrices(card: Card) -> list[dict[str, Any]]:
+def matrices(card: ScoreCard) -> list[dict[str, Any]]:
     """The distinct (n_codes, n_factors) importance and information matrices, each with the metrics that share it."""
-    shape = (card["representation"].codes.shape[1], card["representation"].factors.shape[1])
+    shape = (card.representation.codes.shape[1], card.representation.factors.shape[1])
     distinct: list[dict[str, Any]] = []
     for field, quantity in (("mutual_information", "mutual information"), ("importance", "importance")):
-        for name, scored in card["scored"].items():
-            matrix = getattr(scored["result"], field, None)
+        for name, scored in card.scored.items():
+            matrix = getattr(scored.result, field, None)
             if matrix is None or np.shape(matrix) != shape or not np.isfinite(matrix).all():
                 continue
             same = next((entry for entry in distinct if np.array_equal(entry["matrix"], matrix)), None)
@@ -179,12 +181,12 @@ def matrices(card: Card) -> list[dict[str, Any]]:
     return distinct
 
 
-def answer(card: Card, pictures: Mapping[str, str]) -> dict[str, Any] | None:
+def answer(card: ScoreCard, pictures: Mapping[str, str]) -> dict[str, Any] | None:
     """The panel that says which factors are in the codes; None of a card without a diagnosis."""
-    diagnosis: Diagnosis | None = card["diagnosis"]
+    diagnosis = card.diagnosis
     if diagnosis is None:
         return None
-    described = {each["name"]: each for each in card["input"]["factors"]}
+    described = {each["name"]: each for each in card.saved_input["factors"]}
     return {
         "short": diagnosis.in_short(),
         "factors": [
@@ -228,42 +230,42 @@ def number_text(number: float) -> str:
     return text.replace("-", MINUS)
 
 
-def _row(name: str, scored: Mapping[str, Any], factor_names: Sequence[str]) -> dict[str, Any]:
-    metric, low, high = scored["metric"], *scored["metric"].range
-    error, null = scored["values"].get("standard_error"), scored.get("null")
-    noise = scored["chance"] if null is None else Noise(null.mean, null.spread)
+def _row(name: str, scored: Scored, factor_names: Sequence[str], notes: Sequence[str]) -> dict[str, Any]:
+    metric, low, high = scored.metric, *scored.metric.range
+    error, null = scored.values.get("standard_error"), scored.null
+    noise = scored.chance if null is None else Noise(null.mean, null.spread)
     known = {metric.headline, "standard_error"}
-    intervals: Intervals | None = scored.get("intervals")
+    intervals = scored.intervals
     between = {} if intervals is None else intervals.values
     return {
         "id": name,
         "title": metric.title if metric.title != name else "",
         "headline": in_words(metric.headline) if metric.headline != "score" else "",
-        "number": scored["headline"],
-        "text": number_text(scored["headline"]),
+        "number": scored.headline,
+        "text": number_text(scored.headline),
         "error": None if error is None else number_text(error),
         "higher": metric.higher_is_better,
         "range": None if np.isinf([low, high]).all() else (_end_text(low), _end_text(high)),
-        "bar": _bar(scored["headline"], metric, noise, between.get(metric.headline), scored.get("baselines", {})),
+        "bar": _bar(scored.headline, metric, noise, between.get(metric.headline), scored.baselines),
         "interval": None if intervals is None else _ends(intervals.values[metric.headline]),
         "beside": {
             "interval": _ends(between.get(metric.headline)),
             "null": "" if null is None else f"{null.mean:z.3f} ± {null.spread:.3f}".replace("-", MINUS),
             "p": "" if null is None else p_text(null.p),
-            **{f"baseline {name}": number_text(score) for name, score in scored.get("baselines", {}).items()},
+            **{f"baseline {name}": number_text(score) for name, score in scored.baselines.items()},
         },
-        "baselines": bool(scored.get("baselines")),
+        "baselines": bool(scored.baselines),
         "within": null is not None and null.p > WITHIN,
-        "no_better": no_better(metric.higher_is_better, scored["headline"], scored.get("baselines", {})),
+        "no_better": no_better(metric.higher_is_better, scored.headline, scored.baselines),
         "summary": metric.summary,
         "limitations": metric.limitations,
         "values": [
             (in_words(key), number_text(v), _ends(between.get(key)))
-            for key, v in scored["values"].items()
+            for key, v in scored.values.items()
             if key not in known
         ],
         "per_factor": _per_factor(scored, factor_names),
-        "notes": [*_on_the_number(null, between.get(metric.headline)), *scored["notes"]],
+        "notes": [*_on_the_number(null, between.get(metric.headline)), *notes],
     }
 
 
@@ -281,21 +283,19 @@ def _ends(interval: Interval | None) -> str:
     return "" if interval is None else f"{number_text(interval.low)} to {number_text(interval.high)}"
 
 
-def _per_factor(scored: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any] | None:
+def _per_factor(scored: Scored, names: Sequence[str]) -> dict[str, Any] | None:
     """The table of what a metric says of each factor, or None where it says nothing."""
-    values = getattr(scored["result"], "per_factor", None)
+    values = getattr(scored.result, "per_factor", None)
     if values is None:
         return None
     finite = np.isfinite(values)
     mean = np.mean(values, where=finite) if finite.any() else np.nan
     # DCI quotes disentanglement, which codes have; its factors have completeness. The mean tells which number it is.
-    of = next((name for name, number in scored["values"].items() if np.isclose(number, mean, rtol=1e-9)), "value")
+    of = next((name for name, number in scored.values.items() if np.isclose(number, mean, rtol=1e-9)), "value")
     # Chance is known of the quoted number alone.
-    metric, chance = scored["metric"], scored["chance"] if of == scored["metric"].headline else None
-    arrays = {
-        name: each for name, each in scored["arrays"].items() if name in FACTOR_FIELDS and len(each) == len(names)
-    }
-    intervals: Intervals | None = scored.get("intervals")
+    metric, chance = scored.metric, scored.chance if of == scored.metric.headline else None
+    arrays = {name: each for name, each in scored.arrays.items() if name in FACTOR_FIELDS and len(each) == len(names)}
+    intervals = scored.intervals
     between = (intervals and intervals.per_factor) or [None] * len(values)
     rows = [
         {
@@ -342,73 +342,75 @@ def _end_text(number: float) -> str:
     return f"{number:g}".replace("inf", "∞").replace("-", MINUS)
 
 
-def _reproduce(card: Card) -> dict[str, str | None]:
-    decided = next((each for name, each in card.get("computed_with", {}).items() if name in BLOCKED), {})
-    blocks = {name: decided[name] for name in ("code_blocks", "factor_blocks") if name in decided}
-    unwanted_rows = card.get("unwanted", {})
-    unwanted = list(unwanted_rows.values())
-    rows = (*card["scored"], *card["skipped"], *card["failed"])
-    chosen = [name for name in rows if name not in BLOCKED and name not in unwanted_rows]
+def _reproduce(card: ScoreCard) -> dict[str, str | None]:
+    """The command and the lines of Python that score these codes again, where there are any."""
+    rows = (*card.scored, *card.skipped, *card.failed)
+    unwanted = [factor for name in rows if (factor := factor_of(name)) is not None]
+    chosen = [name for name in rows if name not in BLOCKED and factor_of(name) is None]
     every = set(chosen) == set(PRESETS["standard"])
-    only = "" if every else f"metrics={chosen or 'none'!r}, "
-    only += f"unwanted={unwanted!r}, " if unwanted else ""
-    only += "" if card["held_out"] is None else f"held_out={card['held_out']!r}, "
-    only += "".join(f"{name}={text!r}, " for name, text in blocks.items())
-    units = any(note.startswith(REDUCED) for note in card["representation"].notes)
-    only += "units='pca', " if units else ""
+    decided = next((each for name, each in card.computed_with.items() if name in BLOCKED), {})
+    blocks = {name: decided[name] for name in ("code_blocks", "factor_blocks") if name in decided}
+    representation = card.representation
+    units = any(note.startswith(REDUCED) for note in representation.notes)
+    with_baselines = any(each.baselines for each in card.scored.values())
+    by_row = {"weights": "counts", "groups": "groups"}
+    by_row = {name: array for name, array in by_row.items() if getattr(representation, name) is not None}
     again = _again(card)
-    only += "".join(f"{name}={repr(value) if ':' in value else value}, " for name, value in again.items())
-    weighted, grouped = (getattr(card["representation"], name) is not None for name in ("weights", "groups"))
-    only += "weights=counts, " if weighted else ""
-    only += "groups=groups, " if grouped else ""
-    finish = f'{only}seed={card["seed"]})\ncard.save("scores.html")'
-    with_baselines = any(each.get("baselines") for each in card["scored"].values())
-    if card["path"] is None:
-        if with_baselines:
-            call = "unbraid.score_encoder(encode, dataset, baselines=True, untrained=untrained, "
-            return {"command": None, "python": f"import unbraid\n\ncard = {call}{finish}"}
-        representation = card["representation"]
+    arguments = [
+        *([] if every else [f"metrics={chosen or 'none'!r}"]),
+        *([f"unwanted={unwanted!r}"] if unwanted else []),
+        *([] if card.held_out is None else [f"held_out={card.held_out!r}"]),
+        *(f"{name}={text!r}" for name, text in blocks.items()),
+        *(["units='pca'"] if units else []),
+        *(f"{name}={repr(value) if ':' in value else value}" for name, value in again.items()),
+        *(f"{name}={array}" for name, array in by_row.items()),
+        f"seed={card.seed}",
+    ]
+    finish = f'{", ".join(arguments)})\ncard.save("scores.html")'
+    factors = [*card.chosen_factors, *unwanted]
+    named = f".keep_factors({factors!r})" if card.chosen_factors else ""
+    if card.path is None and with_baselines:
+        call = "unbraid.score_encoder(encode, dataset, baselines=True, untrained=untrained, "
+        return {"command": None, "python": f"import unbraid\n\ncard = {call}{finish}"}
+    if card.path is None:
         kinds = representation.kinds
         kinds_by_name = dict(zip(representation.names, kinds, strict=True)) if unwanted else list(kinds)
-        arguments = f"kinds={kinds_by_name!r}, names={[*representation.names, *unwanted]!r}, "
+        described = f"kinds={kinds_by_name!r}, names={[*representation.names, *unwanted]!r}, "
         if representation.sizes is not None and "cyclic" in kinds:  # how far around they go
-            arguments += f"sizes={[*representation.sizes, *[0] * len(unwanted)]!r}, "
-        return {
-            "command": None,
-            "python": f"import unbraid\n\ncard = unbraid.score(codes, factors, {arguments}{finish}",
-        }
-    example = card["path"] == "the shipped example"
-    words = ["unbraid", "score", "--example" if example else card["path"]]
-    words += [] if every else ["--metrics", ",".join(chosen) or "none"]
-    words += ["--factors", joined(card["chosen_factors"])] if card["chosen_factors"] else []
-    words += ["--unwanted", joined(unwanted)] if unwanted else []
-    words += ["--units", "pca"] if units else []
-    options = card.get("options", ())
-    words += options
-    words += ["--weights", "COLUMN"] if weighted and "--weights" not in options else []
-    words += ["--groups", "COLUMN"] if grouped and "--groups" not in options else []
-    words += [] if card["held_out"] is None else ["--held-out", card["held_out"]]
-    words += [word for name, text in blocks.items() for word in (f"--{name.replace('_', '-')}", text)]
-    words += [word for name, value in again.items() for word in (f"--{name}", value)]
-    words += ["--baselines"] if with_baselines else []
-    words += ["--seed", str(card["seed"]), "--html", "scores.html"]
+            described += f"sizes={[*representation.sizes, *[0] * len(unwanted)]!r}, "
+        call = f"unbraid.score(codes, factors, {described}"
+        return {"command": None, "python": f"import unbraid\n\ncard = {call}{finish}"}
+    example = card.path == "the shipped example"
+    words = [
+        *("unbraid", "score", "--example" if example else card.path),
+        *([] if every else ["--metrics", ",".join(chosen) or "none"]),
+        *(["--factors", joined(card.chosen_factors)] if card.chosen_factors else []),
+        *(["--unwanted", joined(unwanted)] if unwanted else []),
+        *(["--units", "pca"] if units else []),
+        *card.options,
+        *(word for name in by_row if f"--{name}" not in card.options for word in (f"--{name}", "COLUMN")),
+        *([] if card.held_out is None else ["--held-out", card.held_out]),
+        *(word for name, text in blocks.items() for word in (f"--{name.replace('_', '-')}", text)),
+        *(word for name, value in again.items() for word in (f"--{name}", value)),
+        *(["--baselines"] if with_baselines else []),
+        *("--seed", str(card.seed), "--html", "scores.html"),
+    ]
     command = shlex.join(words)
-    if options:  # of labels that no file of codes holds
+    if card.options:  # of labels that no file of codes holds
         return {"command": command, "python": None}
-    named = f".keep_factors({[*card['chosen_factors'], *unwanted]!r})" if card["chosen_factors"] else ""
-    columns = f", columns={[*card['chosen_factors'], *unwanted]!r}" if card["chosen_factors"] else ""
-    load = f"Representation.example(){named}" if example else f"Representation.load({card['path']!r}{columns})"
-    python = f"import unbraid\n\nrepresentation = unbraid.{load}\ncard = unbraid.score(representation, {finish}"
     if with_baselines:
         call = f"unbraid.score(run.codes(){named}, orbits=run.objects, baselines=run.baselines(), {finish}"
-        python = f"import unbraid\n\nrun = unbraid.load_run({card['path']!r})\ncard = {call}"
+        return {"command": command, "python": f"import unbraid\n\nrun = unbraid.load_run({card.path!r})\ncard = {call}"}
+    columns = f", columns={factors!r}" if card.chosen_factors else ""
+    load = f"Representation.example(){named}" if example else f"Representation.load({card.path!r}{columns})"
+    python = f"import unbraid\n\nrepresentation = unbraid.{load}\ncard = unbraid.score(representation, {finish}"
     return {"command": command, "python": python}
 
 
-def _again(card: Card) -> dict[str, str]:
+def _again(card: ScoreCard) -> dict[str, str]:
     """How rows were moved and how often, and how sure intervals are, where that was asked for."""
-    nulls = (each["null"] for each in card["scored"].values())
-    intervals = (each["intervals"] for each in card["scored"].values())
+    nulls = (each.null for each in card.scored.values())
+    intervals = (each.intervals for each in card.scored.values())
     shuffles = next((each.option for each in nulls if each is not None), None)
     confidence = next((f"{each.confidence:g}" for each in intervals if each is not None), None)
     return {name: value for name, value in (("null", shuffles), ("confidence", confidence)) if value is not None}

@@ -9,10 +9,11 @@ from matplotlib.axes import Axes
 
 from unbraid.base.types import FloatArray, IntArray, Kind
 from unbraid.data import Representation
+from unbraid.scoring.card import ScoreCard
 from unbraid.scoring.code_choice import relatedness
-from unbraid.scoring.diagnosis import Diagnosis, FactorDiagnosis
+from unbraid.scoring.diagnosis import FactorDiagnosis
 from unbraid.scoring.readings import class_target, number_target
-from unbraid.scoring.score_page_content import LARGEST_TABLE, Card, diagnosed_columns, number_text
+from unbraid.scoring.score_page_content import LARGEST_TABLE, diagnosed_columns, number_text
 from unbraid.show import plot_code_plane, plot_dispersion, plot_factor_code, plot_hinton, plot_latents, plot_symmetry
 from unbraid.show.latents import colouring_factor, factor_rows, new_grid
 from unbraid.show.scatter import level_name
@@ -30,18 +31,18 @@ LETTERS = 14  # in an inch of a line of text
 
 
 def hinton_figures(
-    card: Card, matrix_entries: Sequence[Mapping[str, Any]], aligned: Sequence[Mapping[str, Any]], dead: IntArray
+    card: ScoreCard, matrix_entries: Sequence[Mapping[str, Any]], aligned: Sequence[Mapping[str, Any]], dead: IntArray
 ) -> list[dict[str, Any]]:
     """One Hinton diagram per distinct matrix."""
     figures = []
-    alignment = np.array(aligned[0]["codes"] if aligned else [-1] * len(card["representation"].names))
+    alignment = np.array(aligned[0]["codes"] if aligned else [-1] * len(card.representation.names))
     for index, entry in enumerate(matrix_entries):
         matrix = entry["matrix"]
         rows, columns = _largest(np.abs(matrix).sum(axis=1), HINTON_ROWS), np.arange(matrix.shape[1])[:HINTON_COLUMNS]
         shown = matrix[np.ix_(rows, columns)]
         place = {int(row): i for i, row in enumerate(rows)}
-        heads = [short(card["representation"].names[k]) for k in columns]
-        labels = card["representation"].code_labels()
+        heads = [short(card.representation.names[k]) for k in columns]
+        labels = card.representation.code_labels()
         sides = [short(labels[row]) for row in rows]
         axes = plot_hinton(
             shown,
@@ -75,22 +76,22 @@ def hinton_figures(
     return figures
 
 
-def answer_figures(card: Card, dead: IntArray) -> dict[str, Markup]:
+def answer_figures(card: ScoreCard, dead: IntArray) -> dict[str, Markup]:
     """A small picture for each of the first factors that shows what the diagnosis says of it."""
-    diagnosis: Diagnosis | None = card["diagnosis"]
-    live = np.setdiff1d(np.arange(card["representation"].codes.shape[1]), dead)
+    diagnosis = card.diagnosis
+    live = np.setdiff1d(np.arange(card.representation.codes.shape[1]), dead)
     if diagnosis is None or not len(live):
         return {}
     codes, factors = _sample(card)
     columns = diagnosed_columns(card)
     pictures = {}
-    for k, name in enumerate(card["representation"].names[:PICTURED_FACTORS]):
+    for k, name in enumerate(card.representation.names[:PICTURED_FACTORS]):
         factor = diagnosis.factors[name]
         shares = {code: diagnosis.codes[code].factors.get(name, 0.0) for code in factor.codes if code in columns}
         related = [columns[code] for code in sorted(shares, key=lambda code: -shares[code])]
         if not related:
-            related = [int(live[_most_related(codes[:, live], factors[:, k], card["representation"], k)])]
-        axes, label = _picture(card["representation"], k, factor, related, codes, factors[:, k])
+            related = [int(live[_most_related(codes[:, live], factors[:, k], card.representation, k)])]
+        axes, label = _picture(card.representation, k, factor, related, codes, factors[:, k])
         pictures[name] = _svg(axes, f"answer{k}", label, crop=False)
     return pictures
 
@@ -132,19 +133,19 @@ def _most_related(codes: FloatArray, values: FloatArray, representation: Represe
     return int(relatedness(codes, [target], [np.arange(len(codes))])[0, 0].argmax())
 
 
-def latents_figure(card: Card, aligned: Sequence[Mapping[str, Any]], dead: IntArray) -> dict[str, Any] | None:
+def latents_figure(card: ScoreCard, aligned: Sequence[Mapping[str, Any]], dead: IntArray) -> dict[str, Any] | None:
     """Mean of live codes at every level of every factor, or None where no code lives or there are no factors.
 
     Of many codes those that are the own code of a factor, and of others those of the largest spread.
     """
-    alive = np.setdiff1d(np.arange(card["representation"].codes.shape[1]), dead)
-    if not len(alive) or not card["representation"].names:
+    alive = np.setdiff1d(np.arange(card.representation.codes.shape[1]), dead)
+    if not len(alive) or not card.representation.names:
         return None
     codes, factors = _sample(card)
     spread = codes[:, alive].std(axis=0)
     own = np.isin(alive, [code for each in aligned for code in each["codes"]])
     shown = alive[_largest(np.where(own, spread + spread.max(), spread), LATENT_COLUMNS)]
-    all_names, all_kinds = card["representation"].names, card["representation"].kinds
+    all_names, all_kinds = card.representation.names, card.representation.kinds
     keep = sorted(k for row in factor_rows(all_names, all_kinds)[:LATENT_ROWS] for k in row)
     names, factors = [short(all_names[k]) for k in keep], factors[:, keep]
     kinds: list[Kind] = [all_kinds[k] for k in keep]
@@ -154,11 +155,11 @@ def latents_figure(card: Card, aligned: Sequence[Mapping[str, Any]], dead: IntAr
         factors,
         kinds=kinds,
         factor_names=names,
-        code_names=[short(card["representation"].code_labels()[code], int(LETTERS * panel) - 1) for code in shown],
+        code_names=[short(card.representation.code_labels()[code], int(LETTERS * panel) - 1) for code in shown],
         figure=new_grid(len(rows), len(shown), (panel, 0.9)),
     )
     split = colouring_factor(factors, kinds)
-    named = () if split is None or not card["representation"].levels else card["representation"].levels[keep[split]]
+    named = () if split is None or not card.representation.levels else card.representation.levels[keep[split]]
     present = [] if split is None else np.unique(factors[:, split])
     levels = [f"{names[split or 0]} {level_name(level, named)}" for level in present]
     return {
@@ -172,14 +173,14 @@ def latents_figure(card: Card, aligned: Sequence[Mapping[str, Any]], dead: IntAr
     }
 
 
-def symmetry_figures(card: Card) -> list[dict[str, Any]]:
+def symmetry_figures(card: ScoreCard) -> list[dict[str, Any]]:
     """For each cyclic factor of a Result that projects onto planes: its embeddings, and what each frequency leaves."""
     figures = []
-    for metric, scored in card["scored"].items():
-        result = scored["result"]
+    for metric, scored in card.scored.items():
+        result = scored.result
         if not all(hasattr(result, field) for field in ("projected", "angles", "dispersion", "subgroups")):
             continue
-        representation = scored["objects"] or card["representation"]
+        representation = scored.objects or card.representation
         if len(result.angles) != len(representation):
             continue
         rows = first_object(representation, result.subgroups)
@@ -212,9 +213,9 @@ def _svg(axes: Axes, name: str, label: str, *, crop: bool = True) -> Markup:
     return inline_svg(axes.figure, name=name, label=label, crop=crop)  # pyright: ignore[reportArgumentType]
 
 
-def _sample(card: Card) -> tuple[FloatArray, FloatArray]:
-    rows = thinned(len(card["representation"]), LARGEST_SAMPLE)
-    return card["representation"].codes[rows].astype(float), card["representation"].factors[rows].astype(float)
+def _sample(card: ScoreCard) -> tuple[FloatArray, FloatArray]:
+    rows = thinned(len(card.representation), LARGEST_SAMPLE)
+    return card.representation.codes[rows].astype(float), card.representation.factors[rows].astype(float)
 
 
 def _largest(weights: FloatArray, count: int) -> IntArray:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from unbraid.base.threads import go_on, map_ordered
-from unbraid.base.types import FloatArray, IntArray, Progress
+from unbraid.base.types import FloatArray, IntArray
 from unbraid.data import Representation
 from unbraid.files.score_file import storable
 from unbraid.metrics import Metric, NotDefined
@@ -40,6 +40,7 @@ SEEDS = 5  # under which a metric that draws is scored, to say how much its own 
 
 
 PartScorer = Callable[[IntArray, Iterable[str]], dict[str, Numbers | Exception]]
+Pair: TypeAlias = tuple[float, FloatArray]  # a headline, and (n_factors,) or (0,) what the metric says of each factor
 # What is moved, how, for which metrics, and what `zero_shot` holds out of it.
 _Source: TypeAlias = tuple[Representation, Shuffle, list[str], Gap | None]
 
@@ -57,99 +58,86 @@ def with_nulls(
     representation: Representation, scored: Mapping[str, Scored], shuffle: Shuffle, settings: ScoreSettings
 ) -> dict[str, Scored]:
     """The same with the null of each metric that looks at factors, or the reason why it has none."""
-    draws: dict[str, list[float]] = {name: [] for name, each in scored.items() if each.metric.needs_factors}
-    of_factors: dict[str, list[FloatArray]] = {name: [] for name in draws}
-    missing: dict[str, str] = {}
-    held_against = {name: _to_be_moved(scored[name]) for name in draws}
-    on_objects = [name for name in draws if scored[name].objects is not None]
-    groups, n_samples = representation.groups, len(representation)
-    plain = shuffle.moved == "rows" and representation.weights is None
-    together = [
-        name for name in draws if plain and name not in on_objects and scored[name].metric.of_shuffles is not None
-    ]
-    on_rows = [name for name in draws if name not in (*on_objects, *together)]
-    representation = replace(representation, codes=inputs_of(representation).stored)  # as metrics read them, made once
+    metrics = {name: each.metric for name, each in scored.items() if each.metric.needs_factors}
+    objects = {name: each.objects for name, each in scored.items() if name in metrics and each.objects is not None}
+    together: dict[str, Metric] = {}
+    if shuffle.moved == "rows" and representation.weights is None:
+        together = {name: row for name, row in metrics.items() if name not in objects and row.of_shuffles is not None}
+    on_rows = {name: row for name, row in metrics.items() if name not in objects and name not in together}
     # A user's function is never called in two threads.
-    own = [name for name in on_rows if scored[name].metric.own or callable(settings.held_out)]
-    builtin = [name for name in on_rows if name not in own]
-    # Whole objects were encoded for it: no trial and no series.
-    objects = [
-        (encoded, Shuffle("rows", 1), [name], None)
-        for name in on_objects
-        if (encoded := scored[name].objects) is not None
-    ]
+    own = [name for name, row in on_rows.items() if row.own or callable(settings.held_out)]
+    representation = replace(representation, codes=inputs_of(representation).stored)  # as metrics read them, made once
     most = scores_at_a_time(scored, representation.codes, len(representation.names))
+    compared = {name: _pair(scored[name]) for name in metrics}
+    drawn: dict[str, list[Pair]] = {name: [] for name in metrics}
+    missing: dict[str, str] = {}
+    moved = IN_WORDS[shuffle.moved]
 
-    def again(
-        source: Representation, names: list[str], held_out: Gap | None, progress: Progress | None
-    ) -> dict[str, Scored | Exception]:
-        rows = {name: scored[name].metric for name in names if name not in missing}
-        return dict(
-            score_each(source, rows, seed=settings.seed, held_out=held_out, with_chance=False, progress=progress)
-        )
-
-    def collect(results: Mapping[str, Scored | Exception]) -> dict[str, tuple[float, FloatArray]]:
+    def pairs(results: Mapping[str, Scored | Exception]) -> dict[str, Pair]:
         for name, each in results.items():
             if isinstance(each, Exception) and name not in missing:
                 missing[name] = storable(each) if isinstance(each, NotDefined) else settings.failure(name, each).reason
-        return {name: _to_be_moved(each) for name, each in results.items() if isinstance(each, Scored)}
+        return {name: _pair(each) for name, each in results.items() if isinstance(each, Scored)}
 
     def score_shuffles(sources: list[_Source], at_once: int) -> None:
-        listed = ", ".join(name for _, _, names, _ in sources for name in names)
+        if not (listed := ", ".join(name for _, _, names, _ in sources for name in names)):
+            return
 
         def scores(done: int, stopped: Event) -> dict[str, Scored | Exception]:
-            # Of several at once the caller's thread tells the progress.
-            alone = settings.telling(IN_WORDS[shuffle.moved], done, shuffle.times)
-            report = alone if at_once == 1 else lambda *_: go_on(stopped)
             results: dict[str, Scored | Exception] = {}
             for source, moving, names, held_out in sources:
                 gap = gap_of_rows(held_out, len(source), moving.labels(source.groups, len(source), settings.seed, done))
-                results |= again(moving.apply(source, settings.seed, done), names, gap, report)
+                results |= score_each(
+                    moving.apply(source, settings.seed, done),
+                    {name: metrics[name] for name in names if name not in missing},
+                    seed=settings.seed, held_out=gap, with_chance=False, progress=lambda *_: go_on(stopped),
+                )  # fmt: skip
             return results
 
-        settings.tell(f"{listed}, {IN_WORDS[shuffle.moved]}", 0, shuffle.times if listed else 0)
-        with closing(map_ordered(scores, range(shuffle.times) if listed else (), at_once)) as shuffles:
+        settings.tell(f"{listed}, {moved}", 0, shuffle.times)
+        with closing(map_ordered(scores, range(shuffle.times), at_once)) as shuffles:
             for done, results in shuffles:
-                for name, (headline, per_factor) in collect(results).items():
-                    draws[name].append(headline)
-                    of_factors[name].append(per_factor)
-                if at_once > 1:
-                    settings.tell(f"{listed}, {IN_WORDS[shuffle.moved]}", done + 1, shuffle.times)
+                for name, pair in pairs(results).items():
+                    drawn[name].append(pair)
+                settings.tell(f"{listed}, {moved}", done + 1, shuffle.times)
 
     if shuffle.moved == "shift":
+        rows = shuffle.labels(representation.groups, len(representation), settings.seed, 0)
+        gap = gap_of_rows(settings.held_out, len(representation), rows)
         middle = shuffle.unmoved(representation)
-        gap = gap_of_rows(settings.held_out, n_samples, shuffle.labels(groups, n_samples, settings.seed, 0))
-        held_against |= collect(again(middle, on_rows, gap, settings.telling("middle half of the rows", 0, 1)))
-    rows = {name: scored[name].metric for name in together}
-    for name, outcome in _of_shuffles(representation, rows, shuffle, settings, most).items():
+        results = score_each(middle, on_rows, seed=settings.seed, held_out=gap, with_chance=False)
+        compared |= pairs(dict(results))
+    for name, outcome in _of_shuffles(representation, together, shuffle, settings, most).items():
         if isinstance(outcome, Exception):
             missing[name] = settings.failure(name, outcome).reason
         else:
-            held_against[name], *moved = outcome
-            draws[name], of_factors[name] = [each for each, _ in moved], [each for _, each in moved]
-    score_shuffles([(representation, shuffle, builtin, settings.held_out), *objects], most)
+            compared[name], *drawn[name] = outcome
+    builtin = [name for name in on_rows if name not in own]
+    # Whole objects were encoded for a metric: no trial and no series.
+    on_objects: list[_Source] = [(each, Shuffle("rows", 1), [name], None) for name, each in objects.items()]
+    score_shuffles([(representation, shuffle, builtin, settings.held_out), *on_objects], most)
     score_shuffles([(representation, shuffle, own, settings.held_out)], 1)
     nulls: dict[str, Null] = {}
-    for name, each in draws.items():
-        if name not in missing:
-            headline, own = held_against[name]
-            moved = "rows" if name in on_objects else shuffle.moved
-            factor_scores = (own, np.array(of_factors[name])) if len(own) else None
-            nulls[name] = null_of(scored[name].metric, headline, np.array(each), moved, factor_scores)
+    for name in metrics.keys() - missing.keys():
+        headline, per_factor = compared[name]
+        headlines, of_factors = zip(*drawn[name], strict=True)
+        factor_scores = (per_factor, np.array(of_factors)) if len(per_factor) else None
+        how = "rows" if name in objects else shuffle.moved
+        nulls[name] = null_of(metrics[name], headline, np.array(headlines), how, factor_scores)
     return {name: replace(each, null=nulls.get(name), no_null=missing.get(name, "")) for name, each in scored.items()}
 
 
 def _of_shuffles(
     representation: Representation, metrics: Mapping[str, Metric], shuffle: Shuffle, settings: ScoreSettings, most: int
-) -> dict[str, list[tuple[float, FloatArray]] | Exception]:
+) -> dict[str, list[Pair] | Exception]:
     """Of each metric the headline and what it says of each factor: of the rows as they are, and of each shuffle."""
     inputs, n_samples = inputs_of(representation), len(representation)
     context = context_of(representation, settings.seed, settings.held_out)
     at_once = max(1, ORDERED // (n_samples * max(1, inputs.n_factors)))
     firsts = (None, *range(0, shuffle.times, at_once))
-    by_metric: dict[str, list[tuple[float, FloatArray]] | Exception] = {name: [] for name in metrics}
+    by_metric: dict[str, list[Pair] | Exception] = {name: [] for name in metrics}
 
-    def scores(task: tuple[str, int | None], _: object) -> list[tuple[float, FloatArray]] | Exception:
+    def scores(task: tuple[str, int | None], _: object) -> list[Pair] | Exception:
         name, first = task
         orders = [np.arange(n_samples)]
         if first is not None:
@@ -179,8 +167,7 @@ def _of_shuffles(
     return by_metric
 
 
-def _to_be_moved(scored: Scored) -> tuple[float, FloatArray]:
-    """The headline, and (n_factors,) or (0,) what the metric says of each factor."""
+def _pair(scored: Scored) -> Pair:
     return scored.headline, numbers_of(scored).per_factor
 
 
@@ -265,7 +252,10 @@ def scores_of_parts(
         for name, each in scored.items()
         if each.metric.no_interval is not None and (reason := each.metric.no_interval(inputs_of(representation)))
     }
-    for method, names in _by_method({name: each for name, each in scored.items() if name not in missing}).items():
+    by_method: dict[Resampling | str, list[str]] = {}
+    for name in (name for name in scored if name not in missing):
+        by_method.setdefault(scored[name].metric.interval, []).append(name)
+    for method, names in by_method.items():
         if isinstance(method, str):
             missing |= dict.fromkeys(names, method)
             continue
@@ -286,11 +276,11 @@ def _scores_by(
     parts: dict[str, list[Numbers]] = {name: [] for name in rows}
     missing: dict[str, str] = {}
     scorer = part_scorer(representation, rows, settings.seed, settings.held_out)
-    # A user's function is never called in two threads.
-    own = [name for name, metric in rows.items() if metric.own or callable(settings.held_out)]
-    most = scores_at_a_time(rows, representation.codes, len(representation.names))
 
     def score_parts(names: list[str], at_once: int) -> None:
+        if not names:
+            return
+
         def scores(done: int, stopped: Event) -> dict[str, Numbers | Exception]:
             part = draw_part(len(representation), representation.groups, method, settings.seed, done)
             left = [name for name in names if name not in missing]
@@ -299,8 +289,8 @@ def _scores_by(
             except ValueError as error:  # of all metrics: a factor that has one level left
                 return dict.fromkeys(left, why_constant(representation, part) or error)
 
-        settings.tell(f"{', '.join(names)}, resampled rows", 0, method.n_parts if names else 0)
-        with closing(map_ordered(scores, range(method.n_parts) if names else (), at_once)) as results_of_parts:
+        settings.tell(f"{', '.join(names)}, resampled rows", 0, method.n_parts)
+        with closing(map_ordered(scores, range(method.n_parts), at_once)) as results_of_parts:
             for done, results in results_of_parts:
                 for name, each in results.items():
                     if isinstance(each, Exception):
@@ -312,21 +302,20 @@ def _scores_by(
                     break
                 settings.tell(f"{', '.join(left)}, resampled rows", done + 1, method.n_parts)
 
+    # A user's function is never called in two threads.
+    own = [name for name, metric in rows.items() if metric.own or callable(settings.held_out)]
+    most = scores_at_a_time(rows, representation.codes, len(representation.names))
     score_parts([name for name in rows if name not in own], most)
     score_parts(own, 1)
     return parts, missing
 
 
 def why_constant(representation: Representation, rows: IntArray) -> ValueError | None:
-    """That a factor with few rows off its commonest level is constant on a part of the rows, if one is."""
-    for column, values in enumerate(representation.factors.T):
-        if (values[rows] == (level := values[rows[0]])).all():
-            n_others, levels = int((values != level).sum()), representation.levels[column : column + 1]
-            level_name = levels[0][int(level)] if levels and levels[0] else f"{level:g}"
-            have = f"{n_others} of {len(values):,} rows {'has' if n_others == 1 else 'have'}"
-            return ValueError(
-                f"only {have} another {representation.names[column]} than {level_name}: too few to resample"
-            )
+    """That a factor is constant on a part of the rows, if one is."""
+    for name, values in zip(representation.names, representation.factors.T, strict=True):
+        if (values[rows] == values[rows[0]]).all():
+            n_different = int((values != values[rows[0]]).sum())
+            return ValueError(f"{name} differs in {n_different} of {len(values):,} rows: too few to resample")
     return None
 
 
@@ -346,14 +335,6 @@ def _intervals(scored: Scored, parts: Parts, confidence: float) -> Intervals:
     made = intervals(whole, resampled, (low, high), parts.method, confidence)
     of_factors = tuple(made[len(names) :]) if len(per_factor) else None
     return Intervals(confidence, len(resampled), dict(zip(names, made, strict=False)), of_factors)
-
-
-def _by_method(scored: Mapping[str, Scored]) -> dict[Resampling | str, list[str]]:
-    """Metrics by how their interval is found, or why they have none."""
-    names_by_method: dict[Resampling | str, list[str]] = {}
-    for name, each in scored.items():
-        names_by_method.setdefault(each.metric.interval, []).append(name)
-    return names_by_method
 
 
 def part_scorer(

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 
 from unbraid.base.arguments import list_of
 from unbraid.base.repr import Shown
-from unbraid.base.suggest import suggestion
 from unbraid.base.types import ArrayLike, Kind
 from unbraid.data import Representation
 from unbraid.metrics import METRICS, Metric
@@ -91,9 +90,8 @@ def split_unwanted(
     names = named(unwanted)
     if not names:
         return representation, {}
-    for name in names:
-        if name not in representation.names:
-            raise ValueError(f"unwanted names no factor {name!r}; {suggestion(str(name), representation.names)}")
+    alone = replace(representation, code_blocks=None, orbits=None)
+    views = {name_of(name): alone.keep_factors([name]) for name in names}
     remaining = [name for name in representation.names if name not in names]
     if not remaining:
         raise ValueError(
@@ -108,5 +106,4 @@ def split_unwanted(
         notes=(*rest.notes, note),
         factor_blocks=None if blocks is None else blocks.text_of_factors,  # by names: places have changed
     )
-    alone = replace(representation, code_blocks=None, orbits=None)
-    return rest, {name_of(name): alone.keep_factors([name]) for name in names}
+    return rest, views

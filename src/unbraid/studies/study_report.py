@@ -58,7 +58,7 @@ def report_page(
     if path.suffix.lower() in READABLE:
         return replace(score_path(path, Labels(), progress=progress), path=str(path)).text("page.html"), ()
     if path.is_file() or (path / SCORES).is_file():
-        return page(load_beside(path if path.is_file() else path / SCORES).contents()), ()
+        return page(load_beside(path if path.is_file() else path / SCORES)), ()
     if (path / CONFIG).is_file():
         raise FileNotFoundError(f"{path}: not the folder of a run; there is no {STATUS}")
     check_not_fitted(path)
