@@ -9,8 +9,7 @@ import numpy as np
 
 from records.schema import COMMIT
 from unbraid.base.types import DataFrame, FloatArray
-from unbraid.scoring.comparable_runs import check_alike, unequal_rows
-from unbraid.scoring.result_columns import check_columns, mean_interval, numbers
+from unbraid.scoring.result_columns import check_alike, check_columns, mean_interval, numbers, unequal_rows
 
 CONFIDENCE = 0.95
 DIGITS = 6  # of what is recorded: the last digits of a mean hang on the order of its sum

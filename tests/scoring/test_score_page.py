@@ -22,8 +22,8 @@ from unbraid.metrics.d_lsbd import d_lsbd
 from unbraid.scoring import score_page as card_page
 from unbraid.scoring.card import Scored, load_beside
 from unbraid.scoring.diagnosis import CodeDiagnosis, Diagnosis, FactorDiagnosis
+from unbraid.scoring.score_page import PICTURED_FACTORS, answer_figures, latents_figure
 from unbraid.scoring.score_page_content import MOST_CODES, dead_codes, description, number_text
-from unbraid.scoring.score_page_figures import PICTURED_FACTORS, answer_figures, latents_figure
 from unbraid.show.html import render
 
 FACTORS = grid_factors(6)

@@ -14,8 +14,8 @@ from unbraid.metrics import NotDefined, d_lsbd
 from unbraid.metrics._shared.interventions import combinations
 from unbraid.metrics.d_lsbd import turned_back
 from unbraid.scoring.score import score
+from unbraid.scoring.score_page import first_object, short
 from unbraid.scoring.score_page_content import dead_codes
-from unbraid.scoring.score_page_figures import first_object, short
 from unbraid.show import plot_circles, plot_hinton, plot_important_codes, plot_kl, plot_latents
 from unbraid.show.hinton import matrix_of
 from unbraid.show.important import most_important_codes

@@ -14,7 +14,7 @@ from unbraid.ranking.cache import FOLDER, read_ranking
 from unbraid.scoring.agreement import EVERYTHING, agreement
 from unbraid.scoring.by_setting import quartiles, trend, with_elbo
 from unbraid.scoring.result_columns import headline_columns, hyperparameter_columns, numbers
-from unbraid.scoring.score_page_figures import short
+from unbraid.scoring.score_page import short
 from unbraid.scoring.setting_names import brief_settings
 from unbraid.show import plot_against, plot_box_per_setting, plot_correlations, plot_similarity
 from unbraid.show.style import family_marks

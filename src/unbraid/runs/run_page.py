@@ -19,9 +19,8 @@ from unbraid.runs.live.decoder import live_models
 from unbraid.runs.run import Run
 from unbraid.runs.run_text import described
 from unbraid.scoring.card import ScoreCard, Scored
-from unbraid.scoring.score_page import page_content
+from unbraid.scoring.score_page import page_content, symmetry_figures
 from unbraid.scoring.score_page_content import number_text
-from unbraid.scoring.score_page_figures import symmetry_figures
 from unbraid.show import plot_curves
 from unbraid.show.html import render
 from unbraid.show.image_addresses import sheet_address

@@ -8,9 +8,8 @@ import numpy as np
 
 from unbraid.base.natural_order import natural
 from unbraid.base.types import BoolArray, DataFrame, FloatArray
-from unbraid.scoring.comparable_runs import check_alike
 from unbraid.scoring.correlation import Method, correlation
-from unbraid.scoring.result_columns import check_columns, headline_columns, numbers, why_not
+from unbraid.scoring.result_columns import check_alike, check_columns, headline_columns, numbers, why_not
 
 __all__ = ["Box", "FamilyCorrelation", "SettingMean", "Quartiles", "Trend", "setting_means", "quartiles", "trend"]
 

@@ -657,23 +657,16 @@ def _null(saved: SavedNull) -> Null:
 
 
 def _intervals(name: str, saved: SavedMetric, factors: tuple[str, ...]) -> Intervals | None:
-    if (saved_intervals := saved.intervals) is None:
+    if (made := saved.intervals) is None:
         return None
-    if not set(saved_intervals.values) <= set(saved.values) or saved.headline not in saved_intervals.values:
+    if not {*made.values, *(made.by_seed or ())} <= {*saved.values} or saved.headline not in made.values:
         raise ValueError(f"metric {name}: intervals are not of its values {', '.join(saved.values)}")
-    if (saved_intervals.per_factor is None) != (saved.per_factor is None) or set(
-        saved_intervals.per_factor or factors
-    ) != set(factors):
+    per_factor = made.per_factor
+    if (per_factor is None) != (saved.per_factor is None) or {*(per_factor or factors)} != {*factors}:
         raise ValueError(f"metric {name}: intervals are not for the factors {', '.join(factors)}")
-    values = {value: Interval(**dict(each)) for value, each in saved_intervals.values.items()}
-    own = (
-        None
-        if saved_intervals.per_factor is None
-        else tuple(Interval(**dict(saved_intervals.per_factor[factor])) for factor in factors)
-    )
-    if saved_intervals.by_seed is not None and not set(saved_intervals.by_seed) <= set(saved_intervals.values):
-        raise ValueError(f"metric {name}: by_seed is not of its intervals {', '.join(saved_intervals.values)}")
-    return Intervals(saved_intervals.confidence, saved_intervals.times, values, own, saved_intervals.by_seed)
+    values = {value: Interval(**dict(each)) for value, each in made.values.items()}
+    own = None if per_factor is None else tuple(Interval(**dict(per_factor[factor])) for factor in factors)
+    return Intervals(made.confidence, made.times, values, own, made.by_seed)
 
 
 def _row(name: str, saved: SavedMetric) -> Metric:

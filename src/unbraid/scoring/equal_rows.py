@@ -11,9 +11,9 @@ from unbraid.files.score_file import storable
 from unbraid.metrics import Metric
 from unbraid.metrics._shared.resampling import Resampling, permutation
 from unbraid.scoring.card import Scored
-from unbraid.scoring.comparable_runs import AS_MANY
 from unbraid.scoring.engine import ScoreSettings, gap_of_rows, score_each
 from unbraid.scoring.interval import FEWEST_ROWS
+from unbraid.scoring.result_columns import AS_MANY
 from unbraid.scoring.score import FEWEST_PARTS
 from unbraid.scoring.uncertainty import Parts, scores_of_parts, why_constant, with_interval
 

@@ -15,10 +15,11 @@ from unbraid.base.natural_order import natural
 from unbraid.base.types import ArrayLike, DataFrame, FloatArray, IntArray
 from unbraid.base.version import VERSION
 from unbraid.scoring.by_setting import means_with
-from unbraid.scoring.comparable_runs import check_alike, check_rows
 from unbraid.scoring.correlation import ranks
 from unbraid.scoring.result_columns import (
+    check_alike,
     check_columns,
+    check_rows,
     headline_columns,
     higher_is_better,
     mean_interval,
@@ -209,8 +210,15 @@ def compare_groups(
                 for name, own in known.items()
                 if len(own) < len(everyone[name])
             ]
-            groups += [_group(column, name, own, confidence) for name, own in known.items()]
-            shifts += [_shift(column, pair, known, confidence) for pair in combinations(known, 2)]
+            for name, own in known.items():
+                low, high = mean_interval(column, own, confidence)
+                groups.append(GroupOfRuns(column, name, len(own), float(own.mean()), low, high, float(np.median(own))))
+            for first, second in combinations(known, 2):
+                p, interval = (
+                    rank_test(known[first], known[second]),
+                    shift_interval(known[first], known[second], confidence),
+                )
+                shifts.append(Shift(column, first, second, *interval, p, p_holm=p, better=""))
     without = ", ".join(
         name if len(set(of)) == len(chosen) else f"{name} (of {', '.join(dict.fromkeys(of))})"
         for name, of in sorted(left.items())
@@ -325,17 +333,6 @@ def _counts(n: int, m: int) -> FloatArray:
         for at in range(k, n * m + 1):
             counts[at] += counts[at - k]
     return counts
-
-
-def _group(column: str, name: str, values: FloatArray, confidence: float) -> GroupOfRuns:
-    low, high = mean_interval(column, values, confidence)
-    return GroupOfRuns(column, name, len(values), float(values.mean()), low, high, float(np.median(values)))
-
-
-def _shift(column: str, pair: tuple[str, str], known: dict[str, FloatArray], confidence: float) -> Shift:
-    first, second = known[pair[0]], known[pair[1]]
-    p = rank_test(first, second)
-    return Shift(column, *pair, *shift_interval(first, second, confidence), p, p_holm=p, better="")
 
 
 def _decided(shift: Shift, p_holm: float, alpha: float) -> Shift:

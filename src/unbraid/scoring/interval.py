@@ -58,19 +58,6 @@ class Intervals:
         }
 
 
-def shares_of_seeds(intervals: Intervals, variances: Mapping[str, float]) -> dict[str, float]:
-    """How much of the variance from sample to sample is that from seed to seed on the same rows, value by value.
-
-    The variance of a score is that of its mean over seeds, which the rows alone decide, and what seeds add to it.
-    `variances` are those of the values over seeds, all rows as they are.
-    """
-    shares = {}
-    for name, each in intervals.values.items():
-        if (known := variances.get(name)) is not None:
-            shares[name] = min(1.0, known / each.deviation**2) if each.deviation > 0 else float(known > 0)
-    return shares
-
-
 def rows_needed(deviation: float, n_samples: int, confidence: float, half_width: float, degrees: float) -> int:
     """How many rows make an interval reach `half_width` to either side, if deviations fall as 1 / sqrt(n_samples).
 

@@ -65,32 +65,24 @@ def read_table(path: str | Path, needed: Sequence[str] = NEEDED) -> DataFrame:
 def _check_cells(frame: DataFrame, where: str, first: int = 1) -> None:
     """Raises ValueError where a cell holds what none of a study does, with its row; the first row is called `first`."""
     for column in (name for name in (*NAMES, *COUNTS, DECIDED) if name in frame.columns):
-        fault = _unnamed if column in NAMES else _undecodable if column == DECIDED else _uncounted
         for number, cell in enumerate(frame[column].tolist(), start=first):
-            if (_is_present(cell) or column in NAMES) and (expected := fault(cell)):
+            if (_is_present(cell) or column in NAMES) and (expected := _expected(column, cell)):
                 got = f"got {str(cell)[:LONGEST]!r}" if _is_present(cell) else "it is empty"
                 raise ValueError(f"{where}: row {number}: {column} must be {expected}; {got}")
 
 
-def _unnamed(cell: Any) -> str:
-    return "" if _is_present(cell) and str(cell).strip() else "a name"
-
-
-def _uncounted(cell: Any) -> str:
+def _expected(column: str, cell: Any) -> str:
+    """What a cell must be that is not; nothing of others."""
+    if column in NAMES:
+        return "" if _is_present(cell) and str(cell).strip() else "a name"
     try:
+        if column == DECIDED:
+            return "" if isinstance(json.loads(cell), dict) else "a JSON object, by metric"
         number = cell if isinstance(cell, int) else float(cell)  # a large one is exact as an int alone
-        whole = not isinstance(cell, bool) and number == int(number) and 0 <= number <= MOST
-    except (TypeError, ValueError, OverflowError):
-        whole = False
-    return "" if whole else "a whole number, 0 or more"
-
-
-def _undecodable(cell: Any) -> str:
-    try:
-        known = isinstance(json.loads(cell), dict)
-    except (TypeError, ValueError, RecursionError):
-        known = False
-    return "" if known else "a JSON object, by metric"
+        sound = not isinstance(cell, bool) and number == int(number) and 0 <= number <= MOST
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        sound = False
+    return "" if sound else "a JSON object, by metric" if column == DECIDED else "a whole number, 0 or more"
 
 
 def _read_csv(path: Path) -> dict[str, Any]:

@@ -89,11 +89,13 @@ class Shuffle:
         `times` of them together go evenly through the distances, so that few are no more near or far by luck.
         """
         factor_rows, moved = self.rows(representation.groups, len(representation), seed, which)
+        target, names, rows = representation, ("codes", *POSTERIOR), moved
         if self.moved == "rows":
-            return _with_labels(representation, np.argsort(moved))
-        return _with_codes(
-            representation if factor_rows is None else representation.keep_rows(factor_rows), representation, moved
-        )
+            names, rows = ("factors", "weights", "groups"), np.argsort(moved)
+        elif factor_rows is not None:
+            target = representation.keep_rows(factor_rows)
+        arrays = {name: getattr(representation, name) for name in names}
+        return replace(target, **{name: array[rows] for name, array in arrays.items() if array is not None})
 
     def labels(self, groups: IntArray | None, n_samples: int, seed: int, which: int) -> IntArray | None:
         """Rows whose factors `apply` takes; None where all factors stay in place."""
@@ -118,17 +120,6 @@ class Shuffle:
         if self.moved != "shift":
             return representation
         return representation.keep_rows(_stretches(_members(representation.groups, len(representation))))
-
-
-def _with_codes(target: Representation, source: Representation, rows: IntArray) -> Representation:
-    moved = {name: getattr(source, name) for name in ("codes", *POSTERIOR)}
-    return replace(target, **{name: array[rows] for name, array in moved.items() if array is not None})
-
-
-def _with_labels(representation: Representation, rows: IntArray) -> Representation:
-    """Its codes, and all else of other rows."""
-    labels = {name: getattr(representation, name) for name in ("factors", "weights", "groups")}
-    return replace(representation, **{name: each[rows] for name, each in labels.items() if each is not None})
 
 
 def parse_null(null: int | str) -> tuple[bool, int]:

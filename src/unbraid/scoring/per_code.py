@@ -97,8 +97,8 @@ def per_code(
     every_share = np.concatenate(shares)
     p = np.concatenate(p_values) if p_values else _p_of_moves(every_share.max(axis=1), np.hstack(moved_tops))
     names = representation.code_labels() if codes is None else [f"code {code}" for code in range(columns.n_codes)]
-    frame = _table(names, representation.names, np.concatenate(information), every_share, p)
-    return pandas.DataFrame({"code": frame.pop("code"), "deviation": np.concatenate(deviations), **frame})
+    described = {"code": names, "deviation": np.concatenate(deviations)}
+    return pandas.DataFrame(described | _table(representation.names, np.concatenate(information), every_share, p))
 
 
 def _above_chance(information: FloatArray, mean: FloatArray, entropies: FloatArray) -> FloatArray:
@@ -135,9 +135,8 @@ def _p_of_moves(tops: FloatArray, moved: FloatArray) -> FloatArray:
     return np.where(as_good > 0, (1 + as_good) / (1 + n_times), np.minimum(pooled, 1 / (1 + n_times)))
 
 
-def _table(
-    code_names: Any, factor_names: tuple[str, ...], information: FloatArray, shares: FloatArray, p: FloatArray
-) -> dict[str, Any]:
+def _table(factor_names: tuple[str, ...], information: FloatArray, shares: FloatArray, p: FloatArray) -> dict[str, Any]:
+    """The columns on the best two factors of each code."""
     from scipy.stats import false_discovery_control
 
     names, codes = np.array(factor_names, dtype=object), np.arange(len(shares))
@@ -148,7 +147,6 @@ def _table(
     second = remaining.argmax(axis=1)
     p = np.where(live, p, 1.0)
     return {
-        "code": code_names,
         "factor": np.where(live, names[best], ""),
         "information": information[codes, best],
         "share": np.where(live, shares[codes, best], 0.0),

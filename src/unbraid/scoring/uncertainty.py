@@ -32,7 +32,7 @@ from unbraid.scoring.engine import (
     score_each,
     validate,
 )
-from unbraid.scoring.interval import Intervals, intervals, shares_of_seeds
+from unbraid.scoring.interval import Intervals, intervals
 from unbraid.scoring.null import IN_WORDS, Null, Shuffle, null_of
 
 ORDERED = 1_000_000  # levels in all orders that `of_shuffles` is given at once
@@ -210,7 +210,12 @@ def with_intervals(
     }
     for name, variances in _variances_of_seeds(representation, made, settings).items():
         if (known := made[name].intervals) is not None:
-            made[name] = replace(made[name], intervals=replace(known, by_seed=shares_of_seeds(known, variances)))
+            deviations = {value: each.deviation for value, each in known.values.items() if value in variances}
+            shares = {
+                value: min(1.0, variances[value] / deviation**2) if deviation > 0 else float(variances[value] > 0)
+                for value, deviation in deviations.items()
+            }
+            made[name] = replace(made[name], intervals=replace(known, by_seed=shares))
     return made
 
 

@@ -11,11 +11,17 @@ from unbraid.base.arguments import list_of
 from unbraid.base.counted import counted
 from unbraid.base.types import DataFrame, Progress
 from unbraid.scoring.card import Scored
-from unbraid.scoring.comparable_runs import AS_MANY, unequal_rows
 from unbraid.scoring.engine import score_each
 from unbraid.scoring.equal_rows import subsets
 from unbraid.scoring.group_comparison import Comparison, compare_groups, usual_within
-from unbraid.scoring.result_columns import N_ROWS, check_columns, depends_on_rows, headline_columns
+from unbraid.scoring.result_columns import (
+    AS_MANY,
+    N_ROWS,
+    check_columns,
+    depends_on_rows,
+    headline_columns,
+    unequal_rows,
+)
 from unbraid.scoring.score import choose
 from unbraid.studies.expand import metric_names
 from unbraid.studies.schema import StudyConfig
