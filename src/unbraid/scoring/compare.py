@@ -259,10 +259,10 @@ def compare(
     matched, notes = _matched(representations), []
     representations = _around_alike(representations)
     together = paired is not False and not isinstance(matched, str)
-    if paired and isinstance(matched, str):
-        raise ValueError(matched)
-    if paired is None and isinstance(matched, str):
-        notes = [f"unpaired: {matched}"]
+    if isinstance(matched, str):
+        if paired:
+            raise ValueError(matched)
+        notes = [] if paired is False else [f"unpaired: {matched}"]
     elif together:
         representations = {name: model.keep_rows(matched[name]) for name, model in representations.items()}
     representations = _with_repeats(representations, together)
@@ -274,22 +274,22 @@ def compare(
     subsets = (subsets_of_groups if grouped else subsets_of)(representations, seed)
     notes += notes_on_subsets(representations, subsets)
     cards: dict[str, ScoreCard] = {}
-    models: dict[str, dict[str, Sampled]] = {}
+    by_model: dict[str, dict[str, Sampled]] = {}
     for name, model in representations.items():
         card = score(model, metrics=metrics, unwanted=unwanted, seed=seed, held_out=held_out, progress=progress)
         remaining, alone = split_unwanted(model, unwanted)
         views = [(remaining, card.scored.keys() - alone.keys(), held_out)]
         views += [(factor, card.scored.keys() & {metric}, None) for metric, factor in alone.items()]
-        scored, models[name] = {}, {}
+        scored, by_model[name] = {}, {}
         for view, names, gap in views:
             own = {metric: each for metric, each in card.scored.items() if metric in names}
             settings = ScoreSettings(seed, gap, progress)
             with_intervals, samples = sampled(view, own, subsets[name], level, n_parts, settings)
             scored |= with_intervals
-            models[name] |= samples
+            by_model[name] |= samples
         cards[name] = replace(card, scored=scored, path=name)
-    everywhere = [metric for metric in next(iter(models.values())) if all(metric in own for own in models.values())]
-    notes += _notes_on_missing(cards, models)
+    everywhere = [metric for metric in next(iter(by_model.values())) if all(metric in own for own in by_model.values())]
+    notes += _notes_on_missing(cards, by_model)
     notes += _notes_on_labels(representations)
     sets = {metric: {name: cards[name].scored[metric].mean_over for name in representations} for metric in everywhere}
     pairs = [
@@ -303,10 +303,10 @@ def compare(
     if not everywhere:
         raise ValueError(f"nothing to compare: {'; '.join(notes)}")
     rows = {metric: next(iter(cards.values())).scored[metric].metric for metric in everywhere}
-    differences = [_difference(metric, pair, models, level, together, rows[metric].range) for metric, *pair in pairs]
+    differences = [_difference(metric, pair, by_model, level, together, rows[metric].range) for metric, *pair in pairs]
     differing = {difference.metric for difference in differences if difference.low or difference.high}
     if differing and (same := [metric for metric in everywhere if metric not in differing]):
-        scores = [f"{metric} ({models[next(iter(representations))][metric].score:z.3f})" for metric in same]
+        scores = [f"{metric} ({by_model[next(iter(representations))][metric].score:z.3f})" for metric in same]
         notes.append(f"left out, since it is the same for every model: {', '.join(scores)}")
         everywhere = [metric for metric in everywhere if metric in differing]
         differences = [difference for difference in differences if difference.metric in differing]
@@ -317,7 +317,7 @@ def compare(
             len(subsets[name][0]),
             len(subsets[name]),
             {
-                metric: _compared(models[name][metric], cards[name].scored[metric].metric, level)
+                metric: _compared(by_model[name][metric], cards[name].scored[metric].metric, level)
                 for metric in everywhere
             },
         )

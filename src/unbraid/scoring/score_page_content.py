@@ -104,7 +104,8 @@ def code_table(card: ScoreCard, aligned: Sequence[Mapping[str, Any]], dead: IntA
     spread = [column.std(dtype=float) for column in representation.codes.T]
     scores = code_scores(card).values()
     labels = representation.code_labels()
-    factors = {column: card.diagnosis.codes[code].factors for code, column in diagnosed_columns(card).items()}
+    columns, diagnosed = diagnosed_columns(card), card.diagnosis.codes if card.diagnosis is not None else {}
+    factors = {column: diagnosed[code].factors for code, column in columns.items()}
     return [
         {
             "code": code,
@@ -133,7 +134,8 @@ def _that_matter(card: ScoreCard, aligned: Sequence[Mapping[str, Any]], spread: 
     if len(spread) <= MOST_CODES:
         return list(range(len(spread)))
     own = [code for each in aligned for code in each["codes"] if code >= 0]
-    own += [column for code, column in diagnosed_columns(card).items() if card.diagnosis.codes[code].factors]
+    diagnosed = card.diagnosis.codes if card.diagnosis is not None else {}
+    own += [column for code, column in diagnosed_columns(card).items() if diagnosed[code].factors]
     first = [int(code) for each in matrices(card) for code in np.argsort(-each["matrix"], axis=0)[:FIRST].T.ravel()]
     wide = np.argsort(-spread, kind="stable").tolist()
     return sorted(list(dict.fromkeys([*own, *first, *wide]))[: max(MOST_CODES, len(set(own)))])
