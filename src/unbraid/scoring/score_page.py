@@ -9,12 +9,12 @@ from matplotlib.axes import Axes
 
 from unbraid.base.types import FloatArray, IntArray, Kind
 from unbraid.data import Representation
-from unbraid.scoring.card import ScoreCard
 from unbraid.scoring.code_choice import relatedness
 from unbraid.scoring.diagnosis import FactorDiagnosis
 from unbraid.scoring.readings import class_target, number_target
 from unbraid.scoring.score_page_content import (
     LARGEST_TABLE,
+    ScoreCard,
     alignments,
     answer,
     code_scores,

@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -15,12 +15,14 @@ from unbraid.data.units import REDUCED
 from unbraid.metrics import BLOCKED, METRICS, PRESETS, Metric, by_question
 from unbraid.metrics._shared.chance import Noise
 from unbraid.scoring.baselines import no_better
-from unbraid.scoring.card import ScoreCard, Scored
 from unbraid.scoring.diagnosis import FactorDiagnosis, code_words
 from unbraid.scoring.interval import Interval
 from unbraid.scoring.null import IN_WORDS, Null
 from unbraid.scoring.unwanted import factor_of
 from unbraid.show.words import in_words
+
+ScoreCard: TypeAlias = Any  # `unbraid.scoring.card` imports this file
+Scored: TypeAlias = Any
 
 DEAD_KL = 0.01  # nats; UDR's threshold for an informative latent
 MOST_CODES = 400  # rows of the table of codes
