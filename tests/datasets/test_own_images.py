@@ -239,7 +239,8 @@ def test_bad_factors_are_named(table: Any, kinds: Any, grid: bool | None, messag
     [
         (np.zeros((2, 4, 4, 1)), r"must be uint8, 0 to 255; got float64$"),
         (np.zeros((2, 4), np.uint8), r"must be \(n, height, width, channels\)"),
-        (np.zeros((2, 3, 8, 8), np.uint8), "1 or 3 channels, last"),
+        (np.zeros((2, 3, 8, 8), np.uint8), r"1 to 16 channels, last .*moveaxis\(images, 1, -1\)"),
+        (np.zeros((2, 8, 8, 17), np.uint8), "1 to 16 channels, last"),
         (np.zeros((0, 4, 4, 1), np.uint8), r"got \(0, 4, 4, 1\)"),
     ],
 )

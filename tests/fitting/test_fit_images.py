@@ -259,6 +259,15 @@ def test_arrays_and_datasets_are_taken_as_they_are(tmp_path: Path):
     np.testing.assert_array_equal(floats.array(), images[..., :1])
 
 
+def test_each_channel_is_resized_by_itself(tmp_path: Path):
+    images = RNG.integers(0, 256, (FEWEST, 20, 16, 5), dtype=np.uint8)
+    stored = prepare(images, tmp_path / "all", 16).array()
+    assert stored.shape == (FEWEST, 16, 16, 5)
+    for channel in range(5):
+        alone = prepare(images[..., channel], tmp_path / str(channel), 16).array()
+        np.testing.assert_array_equal(stored[..., channel], alone[..., 0])
+
+
 @pytest.mark.parametrize(("side", "size"), [(9, 16), (20, 16), (28, 32), (45, 32), (46, 64), (90, 64)])
 def test_unasked_images_are_as_large_as_the_nearest_size(folder: Path, tmp_path: Path, side: int, size: int):
     for number, path in enumerate(sorted(folder.glob("*.png"))):

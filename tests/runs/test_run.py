@@ -319,7 +319,7 @@ def test_a_diverged_run_is_kept_with_its_reason_and_without_codes(tmp_path):
         ({"steps": 0}, "steps must be a whole number, 1 or more; got 0"),
         ({"device": "cpuu"}, "device 'cpuu' cannot be used here"),
         ({"dataset": {"name": "square", "sidee": 3}}, "dataset 'square' has no option 'sidee'"),
-        ({"dataset": blocks(12)}, "sides from 16 to 128"),
+        ({"dataset": blocks(12)}, "sides from 16 to 256"),
     ],
 )
 def test_what_cannot_be_trained_is_refused_before_any_folder_is_made(tmp_path, arguments, message):

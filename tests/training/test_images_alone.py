@@ -110,6 +110,14 @@ def test_floats_from_0_to_1_are_learnt_from_as_they_are(tmp_path: Path) -> None:
     np.testing.assert_array_equal(traverse(run, floats, shown=60).originals.mean(), floats.mean())
 
 
+def test_images_have_up_to_sixteen_channels(tmp_path: Path) -> None:
+    images = np.random.default_rng(0).random((60, 16, 18, 6), dtype=np.float32)
+    (run,) = train("vae", images, out=tmp_path, **SETTINGS | {"network": "conv"})
+    assert run.decode(run.encode(images[:2])).shape == (2, 16, 18, 6)
+    assert traverse(run, images, steps=3).images.shape[-1] == 6
+    assert "<img" in run_page(run, dataset=from_array(images))
+
+
 @pytest.mark.parametrize(("stored", "native"), [(">f4", "f4"), (">f8", "f8"), (np.longdouble, "f8")])
 def test_floats_in_any_order_of_bytes_and_of_any_length_are_learnt_from(stored, native, tmp_path: Path) -> None:
     floats = PICTURES.astype(np.float32) / 255

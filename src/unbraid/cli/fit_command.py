@@ -27,7 +27,7 @@ Out: TypeAlias = Annotated[Path, typer.Option(help="Folder for the model, its re
 Minutes: TypeAlias = Annotated[float, typer.Option(help="Time limit of this call.")]
 Size: TypeAlias = Annotated[
     int | None,
-    typer.Option(help="Height and width of the training images: 16, 32 or 64; default what time and the images allow."),
+    typer.Option(help="Height and width of the training images, 16 to 256; default up to 64, as time allows."),
 ]
 Families: TypeAlias = Annotated[
     str,

@@ -10,6 +10,8 @@ from unbraid.base.types import IntArray, UInt8Array
 from unbraid.data.space import Space
 
 ImageShape: TypeAlias = tuple[int, int, int]  # height, width, channels
+MOST_CHANNELS = 16  # colours, stains or bands
+FEW_CHANNELS = 4  # an axis of so few is that of the channels, where another is longer that should be
 NO_IMAGES: ImageShape = (0, 0, 0)  # of labels alone
 ReadingProgress: TypeAlias = Callable[[int, int], None]  # images done, images in all
 

@@ -44,6 +44,15 @@ def brightness(image: UInt8Array) -> UInt8Array:
     return np.asarray(require("PIL.Image", "data", "reading images").fromarray(image).convert("L"))[..., None]
 
 
+def square_of(image: UInt8Array, size: int) -> UInt8Array:
+    """The middle square of an image (height, width, channels), resized; grey ones get three channels."""
+    draw = require("PIL.Image", "data", "resizing images").fromarray
+    if image.shape[-1] == 3:
+        return square(draw(image), size)
+    channels = [square(draw(channel), size) for channel in np.moveaxis(image, -1, 0)]
+    return channels[0] if len(channels) == 1 else np.stack([channel[..., 0] for channel in channels], axis=-1)
+
+
 def square(image: Any, size: int) -> UInt8Array:
     """(size, size, 3) of a Pillow image: its middle square, resized."""
     side = min(image.size)

@@ -8,12 +8,10 @@ import numpy as np
 
 from unbraid.base.arrays import as_array
 from unbraid.base.types import IntArray, UInt8Array
-from unbraid.data.image_dataset import ImageShape
+from unbraid.data.image_dataset import FEW_CHANNELS, MOST_CHANNELS, ImageShape
 from unbraid.datasets.containers import decoded, flattened
 from unbraid.files.tables import map_npy
 from unbraid.files.whole_files import with_home
-
-CHANNELS = (1, 3)  # grey, or three colours
 
 
 class Rows(Protocol):
@@ -167,9 +165,11 @@ def checked_images(images: Any, name: str, alone: bool = False) -> UInt8Array:
         array = array[..., None]
     if array.ndim != 4 or 0 in array.shape:
         raise ValueError(f"{name} must be (n, height, width, channels) or (n, height, width); got {array.shape}")
-    if array.shape[3] not in CHANNELS:
-        how = ". Channels second: np.moveaxis(images, 1, -1)" if array.shape[1] in CHANNELS else ""
-        raise ValueError(f"{name} must have 1 or 3 channels, last (of a tensor: second); got shape {array.shape}{how}")
+    swapped = min(array.shape[1:3]) <= FEW_CHANNELS < array.shape[3]  # an axis of the image is that of the channels
+    if swapped or array.shape[3] > MOST_CHANNELS:
+        how = ". Channels second: np.moveaxis(images, 1, -1)" if array.shape[1] <= FEW_CHANNELS else ""
+        must = f"{name} must have 1 to {MOST_CHANNELS} channels, last (of a tensor: second)"
+        raise ValueError(f"{must}; got shape {array.shape}{how}")
     if array.dtype.kind == "f":
         _check_range(array, name)
     return array

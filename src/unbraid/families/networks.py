@@ -19,7 +19,7 @@ Shape: TypeAlias = tuple[int, ...]  # (height, width, channels) of images, (n_fe
 Pair: TypeAlias = tuple[nn.Module, nn.Module]
 PairBuilder: TypeAlias = Callable[[Shape, int, int], Pair]
 
-CHANNELS = (32, 32, 64, 64, 64)  # of the convolutions, from the image inwards
+CHANNELS = (32, 32, 64, 64, 64, 64)  # of the convolutions, from the image inwards
 HIDDEN = 256
 SMALLEST = 16  # side of images, in pixels, that convolutions take
 
@@ -28,11 +28,11 @@ def conv_pair(shape: Shape, n_outputs: int, n_latents: int) -> Pair:
     """The shared convolutional pair: 4 x 4 convolutions of stride 2 down to 4 .. 7 pixels, then one hidden layer.
 
     At 64 x 64 these are the four convolutions 32, 32, 64, 64, FC 256 and its mirror image that the published studies
-    share (UDR table 2, LSBD table 1); other sizes take one more, or one or two less. Odd sides are rounded down on the
+    share (UDR table 2, LSBD table 1); other sizes take one or two more or less. Odd sides are rounded down on the
     way in and restored on the way out.
 
     Args:
-        shape: (height, width, channels), sides from 16 to 128.
+        shape: (height, width, channels), sides from 16 to 256.
         n_outputs: numbers the encoder gives per image (two per latent for a Gaussian posterior).
         n_latents: numbers the decoder takes.
 
@@ -41,7 +41,7 @@ def conv_pair(shape: Shape, n_outputs: int, n_latents: int) -> Pair:
         unbounded: logits of pixels, or their means.
 
     Raises:
-        ValueError: no such images, or a side outside 16 .. 128.
+        ValueError: no such images, or a side outside 16 .. 256.
     """
     sizes = halved_sides(shape, "convolutional", SMALLEST)
     depth = len(sizes) - 1

@@ -11,8 +11,8 @@ Normalisation: TypeAlias = Callable[[int], nn.Module]
 
 Layer = TypeVar("Layer", nn.Conv2d, nn.Linear)
 
-SMALLEST, LARGEST = 32, 128  # sides of images, in pixels
-WIDTHS = (64, 128, 256, 512, 512, 512)  # channels, from the image inwards
+SMALLEST, LARGEST = 32, 256  # sides of images, in pixels
+WIDTHS = (64, 128, 256, 512, 512, 512, 512)  # channels, from the image inwards
 GAIN = math.sqrt(2)  # of convolutions that follow a ReLU
 
 
@@ -71,12 +71,12 @@ def resnet_encoder(shape: tuple[int, ...], n_outputs: int, normalise: Normalisat
     Four blocks at 64 x 64, each halving the side; at other sizes as many as lead to 4 .. 7 pixels.
 
     Args:
-        shape: (height, width, channels), sides from 32 to 128.
+        shape: (height, width, channels), sides from 32 to 256.
         n_outputs: numbers per image.
         normalise: BatchNorm2d, or `layer_norm` where images must not see each other.
 
     Raises:
-        ValueError: no such images, or a side outside 32 .. 128.
+        ValueError: no such images, or a side outside 32 .. 256.
     """
     sizes = halved_sides(shape, "residual")
     widths = WIDTHS[: len(sizes)]
@@ -116,7 +116,7 @@ def halved_sides(shape: tuple[int, ...], network: str, smallest: int = SMALLEST)
     """Heights and widths from the image inwards, each half of those before, down to 4 .. 7 pixels.
 
     Raises:
-        ValueError: no such images, or a side outside smallest .. 128; names the network that takes them.
+        ValueError: no such images, or a side outside smallest .. 256; names the network that takes them.
     """
     if len(shape) != 3 or not all(smallest <= side <= LARGEST for side in shape[:2]):
         raise ValueError(

@@ -12,11 +12,10 @@ import numpy as np
 
 from unbraid.base.arguments import check_number, check_whole, list_of
 from unbraid.base.device import check_unnumbered, choose_device
-from unbraid.base.optional import require
 from unbraid.base.types import ArrayLike, FloatArray, UInt8Array
 from unbraid.datasets import from_array
 from unbraid.datasets.digest import content_digest
-from unbraid.datasets.image_file import brightness, square
+from unbraid.datasets.image_file import brightness, square_of
 from unbraid.files.json_records import read_object
 from unbraid.files.locks import Held, locked
 from unbraid.files.remote import LOCK
@@ -115,7 +114,8 @@ def as_seen(images: ArrayLike, shape: Sequence[int]) -> UInt8Array:
     """Images (n, height, width, channels) as a model of images of this shape, (size, size, channels), sees them.
 
     Raises:
-        ValueError: they are neither uint8 nor floats from 0 to 1, of another shape, or neither grey nor of 3 colours.
+        ValueError: they are neither uint8 nor floats from 0 to 1, of another shape, or of other channels than the
+            model's.
     """
     sizes, (size, _, channels) = tuple(np.shape(images)), shape  # pyright: ignore[reportArgumentType, reportCallIssue]
     if len(sizes) not in (3, 4) or (len(sizes) == 3 and sizes[-1] in (1, 3)):
@@ -123,10 +123,12 @@ def as_seen(images: ArrayLike, shape: Sequence[int]) -> UInt8Array:
             f"images must be (n, height, width, channels), of one image (1, height, width, channels); got {sizes}"
         )
     array = from_array(images).images(np.arange(sizes[0]))
-    draw = require("PIL.Image", "data", "resizing images").fromarray
-    drawn = (draw(image[..., 0] if image.shape[-1] == 1 else image) for image in as_bytes(array))
-    squares = (square(image, size) for image in drawn)
-    return np.stack([image if channels > 1 else brightness(image) for image in squares])
+    seen = np.stack([square_of(image, size) for image in as_bytes(array)])
+    if channels == 1 and seen.shape[-1] == 3:
+        seen = np.stack([brightness(image) for image in seen])
+    if seen.shape[-1] != channels:
+        raise ValueError(f"the model takes images of {channels} channels; got {sizes}")
+    return seen
 
 
 def fit(
@@ -158,8 +160,8 @@ def fit(
             images behind them. A folder with other files of these names is refused.
         minutes: time limit of this call, up to 999 999; with fewer minutes than the folder's plan has, models that are
             not trained by then are left to the next call.
-        size: height and width of the images that models see, 16, 32 or 64; by default the largest that leaves time to
-            train, at most the one nearest to the size of the images.
+        size: height and width of the images that models see, 16, 32, 64, 128 or 256; by default the largest up to 64
+            that leaves time to train, at most the one nearest to the size of the images.
         families: to try, of beta_tcvae, beta_vae, dip_vae_ii, factor_vae and vae.
         latents: number of codes of a model, up to 1000; those that are not needed stay uninformative.
         seed: of the first model, up to 2^63 - 20 001; the other models count up from it.

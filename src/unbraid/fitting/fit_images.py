@@ -23,14 +23,15 @@ from unbraid.data import FactorTable
 from unbraid.data.image_dataset import NO_IMAGES, FactorDataset
 from unbraid.datasets.containers import paths_below
 from unbraid.datasets.digest import content_digest
-from unbraid.datasets.image_file import open_picture, square, unreadable
+from unbraid.datasets.image_file import open_picture, square, square_of, unreadable
 from unbraid.datasets.own_images import PICTURES, OwnImages, from_array, images_of, is_path, is_stored
 from unbraid.datasets.shrunk import ShrunkImages
 from unbraid.files.whole_files import atomic_write, with_home, write_text
 from unbraid.training.source import open_dataset
 
 IMAGES, ABOUT = "images.npy", "images.json"
-SIZES = (16, 32, 64)  # height and width that models see
+SIZES = (16, 32, 64, 128, 256)  # height and width that models see
+SMALL_SIZES = SIZES[:3]  # without --size: larger images take hours where there is no GPU
 FEWEST = 500  # images
 MEASURED = 100  # files whose sides are read, to know how large images are
 MOST_BAD = 0.01  # share of files that cannot be read
@@ -74,7 +75,7 @@ class Pictures:
     def notes(self) -> list[str]:
         """Notes on the images for the user, one per line."""
         n = len(self.names)
-        lines = [f"{counted(n, 'image')}, {self.size} x {self.size}, {'grey' if self.channels == 1 else 'in colour'}"]
+        lines = [f"{counted(n, 'image')}, {self.size} x {self.size}, {in_colour(self.channels)}"]
         if self.skipped:
             lines.append(f"{counted(len(self.skipped), 'file')} left out: {_listed(self.skipped)}")
         if self.copies:
@@ -94,6 +95,7 @@ class _Source:
     state: str  # changes with any of them
     side: float  # the shorter one, in pixels; of files the median
     remarks: tuple[str, ...] = ()  # on what will not be read
+    channels: int = 3  # that are read; of grey images as well
 
 
 def prepare(
@@ -109,7 +111,7 @@ def prepare(
         source: a folder of picture files, searched with its subfolders; the name or path of a dataset; an array, a
             tensor, a torch Dataset or a dataset.
         folder: of the cache, made where it is not there.
-        size: height and width; by default the one of `SIZES` that is nearest to the images' own.
+        size: height and width; by default the one of `SIZES`, up to 64, that is nearest to the images' own.
         progress: called as progress("reading images", done, all).
         same: refuse images other than those in the cache; their path may differ.
         claim: called when the folder exists, before anything is read from or written to it; locks it.
@@ -122,7 +124,7 @@ def prepare(
     """
     images = _images(source, folder)
     described = images.described
-    total, size = images.total, size or min(SIZES, key=lambda side: abs(np.log(side / images.side)))
+    total, size = images.total, size or min(SMALL_SIZES, key=lambda side: abs(np.log(side / images.side)))
     if total < FEWEST:
         few = f"{described}: {counted(total, 'image')}; to find factors of variation takes {FEWEST} or more"
         raise ValueError("; ".join([few, *images.remarks]))
@@ -149,7 +151,8 @@ def prepare(
                 f"middle squares at {size} x {size}, on white where they are transparent); to find factors of "
                 f"variation takes {FEWEST} or more different images"
             )
-        shape, channels = (len(names), size, size, 3), 1 if grey else 3
+        shape = (len(names), size, size, images.channels)
+        channels = 1 if grey and images.channels == 3 else images.channels
         digest = _digest(raw, shape, channels)
         # Of another size, the pixels tell nothing.
         if earlier and (earlier.names != tuple(names) or (earlier.size == size and earlier.digest != digest)):
@@ -181,6 +184,11 @@ def read_pictures(folder: Path) -> Pictures | None:
     except (OSError, ValueError, TypeError, KeyError, EOFError):
         return None
     return pictures if shape == (len(pictures.names), pictures.size, pictures.size, pictures.channels) else None
+
+
+def in_colour(channels: int) -> str:
+    """What images of so many channels are, in words."""
+    return {1: "grey", 3: "in colour"}.get(channels, f"{channels} channels")
 
 
 def as_bytes(images: Any) -> UInt8Array:
@@ -225,8 +233,9 @@ def _images(source: Any, cache: Path) -> _Source:
 def _of_dataset(described: str, dataset: FactorDataset) -> _Source:
     if len(dataset.image_shape) != 3 or dataset.image_shape == NO_IMAGES:
         raise ValueError("these are rows of a table; `unbraid fit` takes images (codes are scored by `unbraid score`)")
-    state, side = content_digest(dataset, None), min(dataset.image_shape[:2])
-    return _Source(described, len(dataset), partial(_read_dataset, dataset), state, side)
+    *sides, channels = dataset.image_shape
+    read, state = partial(_read_dataset, dataset), content_digest(dataset, None)
+    return _Source(described, len(dataset), read, state, min(sides), channels=3 if channels == 1 else channels)
 
 
 def _files_below(folder: Path) -> tuple[list[str], tuple[str, ...]]:
@@ -277,7 +286,7 @@ def _measured(folder: Path, files: list[str]) -> tuple[float, tuple[str, ...]]:
         except unreadable():
             continue  # `_read_files` says which cannot be read, and why
     remarks = (f"only the first frame of each file is read: {stack}",) if stack else ()
-    return float(np.median(sides)) if sides else float(SIZES[-1]), remarks
+    return float(np.median(sides)) if sides else float(SMALL_SIZES[-1]), remarks
 
 
 def _read_files(folder: Path, files: list[str], size: int) -> Iterator[Outcome]:
@@ -298,13 +307,10 @@ def _read_files(folder: Path, files: list[str], size: int) -> Iterator[Outcome]:
 
 
 def _read_dataset(dataset: Any, size: int) -> Iterator[Outcome]:
-    images = require("PIL.Image", "data", "resizing images")
     for start in range(0, len(dataset), SLAB):
         rows = np.arange(start, min(start + SLAB, len(dataset)))
         for row, image in zip(rows, dataset.images(rows), strict=True):
-            pixels = as_bytes(image)
-            drawn = images.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels)
-            yield str(row), square(drawn, size), ""
+            yield str(row), square_of(as_bytes(image), size), ""
 
 
 def _write_raw(

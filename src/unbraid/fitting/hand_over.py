@@ -21,7 +21,7 @@ from unbraid.datasets import DATASETS
 from unbraid.datasets.factor_table import FILE_COLUMN, Column, read_table, table_columns
 from unbraid.files.whole_files import atomic_write, write_text
 from unbraid.fitting.choose import CAVEAT, UNKNOWN, Candidate, Choice
-from unbraid.fitting.fit_images import Pictures
+from unbraid.fitting.fit_images import Pictures, in_colour
 from unbraid.fitting.fit_page import fit_page, judged_table
 from unbraid.fitting.plan import Plan
 from unbraid.metrics import METRICS
@@ -301,6 +301,19 @@ def _by_labels(choice: Choice, judged: Mapping[str, Mapping[str, float]]) -> str
     return f"\n\nLabels had no part in the choice. Afterwards they say of it:\n\n{table}"
 
 
+def _from_a_file(size: int, channels: int) -> str:
+    """How a picture file is encoded; the end of a sentence."""
+    if channels not in (1, 3):
+        return ", as an array (n, height, width, channels).\n\n"
+    return (
+        ". A picture file of any size is made one like this:\n\n"
+        "```python\n"
+        "from unbraid.datasets import read_picture\n\n"
+        f'codes = run.encode(read_picture("picture.png", ({size}, {size}, {channels})))\n'
+        "```\n\n"
+    )
+
+
 def _readme(choice: Choice, run: Run | None) -> str:
     if run is None:
         reason = f"{choice.reason[0].upper()}{choice.reason[1:]}"
@@ -310,12 +323,7 @@ def _readme(choice: Choice, run: Run | None) -> str:
         "# A model chosen without labels\n\n"
         "Run this in the folder of this file:\n\n"
         f"```python\n{load_lines(run, MODEL)}```\n\n"
-        f"It takes images of {size} x {size} pixels, {'grey' if channels == 1 else 'in colour'}. A picture file of any "
-        "size is made one like this:\n\n"
-        "```python\n"
-        "from unbraid.datasets import read_picture\n\n"
-        f'codes = run.encode(read_picture("picture.png", ({size}, {size}, {channels})))\n'
-        "```\n\n"
+        f"It takes images of {size} x {size} pixels, {in_colour(channels)}{_from_a_file(size, channels)}"
         f"`{MODEL}/{README}` is its model card: how it was trained and chosen, and what it does not do.\n"
         f"`{CODES}` holds the codes of all images, `{REPORT}` what each of them does, and\n"
         f"`{choice.study}/` the models that it was chosen from.\n"

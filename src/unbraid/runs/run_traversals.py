@@ -14,6 +14,7 @@ from unbraid.base.arguments import check_whole
 from unbraid.base.arrays import as_array
 from unbraid.base.types import ArrayLike, BoolArray, FloatArray, IntArray
 from unbraid.data import Representation
+from unbraid.data.image_dataset import FEW_CHANNELS, MOST_CHANNELS
 from unbraid.families.family import Part
 from unbraid.runs.run import Images, Run
 
@@ -116,8 +117,7 @@ def traverse_codes(
 
     Args:
         decode: from codes (n, n_codes), float32, to images (n, height, width[, channels]) from 0 to 1; a PyTorch module
-            is called with a tensor on its device, in its precision, and may return (n, channels, height, width) with 1
-            or 3 channels.
+            is called with a tensor on its device, in its precision, and may return (n, channels, height, width).
         codes: (n_samples, n_codes) of your model, posterior means where it has them.
         log_variances: (n_samples, n_codes) of its posteriors, for the KL in the captions and the order.
         rows: of codes that are shown, drawn at random.
@@ -213,9 +213,9 @@ def _decoded(decode: Callable[[Any], Any], codes: FloatArray) -> FloatArray:
     images = as_array(output).astype(np.float32)
     if images.ndim == 3:
         images = images[..., None]
-    elif images.ndim == 4 and images.shape[1] in (1, 3) and images.shape[3] not in (1, 3):
+    elif images.ndim == 4 and (images.shape[1] <= FEW_CHANNELS < images.shape[3] or images.shape[3] > MOST_CHANNELS):
         images = np.moveaxis(images, 1, 3)
-    if images.ndim != 4 or len(images) != len(codes) or images.shape[3] not in (1, 3):
+    if images.ndim != 4 or len(images) != len(codes) or images.shape[3] > MOST_CHANNELS:
         raise ValueError(
             f"decode must return images (n, height, width[, channels]) of {len(codes)} codes; got {images.shape}"
         )
