@@ -29,6 +29,7 @@ NEAR = 1.0 - 2e-9  # rounding apart, what gains less than this share of the best
 RARE = 8
 # From so many trees on, it is faster to sum the residuals of all of them in one pass over the rows.
 TOGETHER = 8
+BLOCK = 64  # codes whose histograms are filled together, so that they stay in the cache
 # Probabilities stay away from 0 and Newton steps from overflow: only a class of a few samples comes near either.
 SMALLEST = 1e-60
 LARGEST_STEP = 100.0
@@ -54,6 +55,7 @@ class RankedCodes(NamedTuple):
     starts: IntArray  # (n_codes + 1,) where the bins of each code begin among all bins
     sorted_rows: IntArray  # (n_codes, n_train) training rows by increasing code; unsigned: see `Work`
     ends: IntArray  # (n_bins of all codes,) how many training rows lie up to the end of each bin
+    single: BoolArray  # (n_bins of all codes,) whether all training rows in a bin have one value
 
 
 class Work(NamedTuple):
@@ -79,21 +81,24 @@ class Work(NamedTuple):
 
 
 def ranked_codes(train_codes: FloatArray, test_codes: FloatArray) -> RankedCodes:
-    all_ranks, bins, sizes, sorted_rows, ends = [], [], [], [], []
+    all_ranks, bins, sizes, sorted_rows, ends, single = [], [], [], [], [], []
     for train, test in zip(train_codes.T, test_codes.T, strict=True):
         train_ranks, test_ranks = ranks(train, test)
-        binned = coarse_bins(train_ranks, MAX_BINS)[train_ranks]
+        bins_of_values = coarse_bins(train_ranks, MAX_BINS)
+        binned = bins_of_values[train_ranks]
         all_ranks.append(np.concatenate([train_ranks, test_ranks]))
         bins.append(binned)
         sizes.append(binned.max() + 1)
         sorted_rows.append(np.argsort(train_ranks, kind="stable"))
         ends.append(np.cumsum(np.bincount(binned)))
+        single.append(np.bincount(bins_of_values) == 1)
     return RankedCodes(
         ranks=np.stack(all_ranks).astype(np.int32),
         bins=np.stack(bins, axis=1).astype(np.uint8),
         starts=np.cumsum([0, *sizes]),
         sorted_rows=np.stack(sorted_rows).astype(np.uint32),
         ends=np.concatenate(ends),
+        single=np.concatenate(single),
     )
 
 
@@ -230,11 +235,13 @@ def _root_sums(starts: IntArray, bins: UInt8Array, residuals: IntArray, sums: In
     """Residuals of every class summed over the rows of each bin; the innermost loop is over neighbours in memory."""
     sums[:] = 0
     n_trees = sums.shape[1]
-    for row in range(len(residuals)):
-        for code in range(bins.shape[1]):
-            slot = starts[code] + bins[row, code]
-            for tree in range(n_trees):
-                sums[slot, tree] += residuals[row, tree]
+    for first in range(0, bins.shape[1], BLOCK):
+        end = min(first + BLOCK, bins.shape[1])
+        for row in range(len(residuals)):
+            for code in range(first, end):
+                slot = starts[code] + bins[row, code]
+                for tree in range(n_trees):
+                    sums[slot, tree] += residuals[row, tree]
 
 
 @register_jitable
@@ -329,7 +336,7 @@ def _best_split(
             if bounded and _bound(bin_sum, lefts[slot], risen, n_node, sum_node, count_bits) < enough:
                 continue
             begin, end = codes.ends[slot - 1] if slot > start else 0, codes.ends[slot]
-            if ranks[rows[begin]] == ranks[rows[end - 1]]:
+            if codes.single[slot]:
                 work.inner_lefts[0], work.places[0], n_cuts = lefts[slot], end - 1, 1
             else:
                 left = lefts[slot - 1] if slot > start else np.int64(0)
@@ -565,12 +572,15 @@ def _fill(
 ) -> None:
     """Add rows to the histograms of their nodes."""
     begins = starts.astype(np.uint32)
-    for row in rows:
-        histogram, own = histograms[nodes[row]], bins[row]
-        squares[nodes[row]] += float(residuals[row]) * float(residuals[row])
-        value = (np.int64(residuals[row]) << count_bits) + 1
-        for code in range(len(own)):
-            histogram[begins[code] + own[code]] += value
+    for first in range(0, bins.shape[1], BLOCK):
+        end = min(first + BLOCK, bins.shape[1])
+        for row in rows:
+            histogram, own = histograms[nodes[row]], bins[row]
+            if first == 0:
+                squares[nodes[row]] += float(residuals[row]) * float(residuals[row])
+            value = (np.int64(residuals[row]) << count_bits) + 1
+            for code in range(first, end):
+                histogram[begins[code] + own[code]] += value
 
 
 @register_jitable
