@@ -165,6 +165,12 @@ class TestVerdicts:
         diagnosis = diagnose(codes + 0.1 * codes.std(axis=0) * rng.standard_normal(codes.shape), factors)
         assert kinds(diagnosis)[2] == ("spread", (0, 2))
 
+    def test_codes_that_tell_little_each_are_no_copies(self, rng: np.random.Generator) -> None:
+        factors, z = planted(rng)
+        codes = z[:, [2] * 4] + [0.3, 0.3, 2.5, 2.5] * rng.standard_normal((N, 4))
+        assert kinds(diagnose(codes, factors))[2] == ("copied", (0, 1))
+        assert kinds(diagnose(z[:, [2] * 4] + 2.5 * rng.standard_normal((N, 4)), factors))[2][0] == "spread"
+
     def test_what_two_codes_tell_only_together(self, rng: np.random.Generator) -> None:
         factors, z = planted(rng)
         first = rng.integers(0, 2, N)

@@ -20,6 +20,7 @@ ABOUT, LEAST = 0.3, 0.05  # of what all codes tell of a factor, and of all of it
 HARDLY = 0.02  # strength above chance below which a factor is hardly in the codes, sure as it may be
 RELATED = 0.03  # share of a factor that a line in a code explains, from which on it is asked what the code tells
 SPREADS = 3  # standard errors that a code must tell more of a factor than next to nothing, to be about it
+COPY = 0.7  # of what all codes tell, that a copy with noise of its own holds alone
 AVERAGED = 0.75  # of what copies with noise of their own would still miss together, from which on they are copies
 RING = 0.85  # likewise of a circle
 FOLLOWS = 0.5  # strength by another factor from which on a factor follows from it
@@ -268,7 +269,7 @@ class Resampled:
                 if place == first or (alone[place] >= AS_MUCH * alone[first] and code in may_copy)
             ]  # fmt: skip
             return ("copied", tuple(sorted(copies))) if len(copies) > 1 else ("own code", (self.codes[first],))
-        if self.copies is not None and self._averaged(by_squares, may_copy):
+        if self.copies is not None and alone[first] >= COPY * strength and self._averaged(by_squares, may_copy):
             return "copied", self.evidence.copies
         if kind == "cyclic" and len(self.evidence.chosen) == 2:
             line = by_score[self.chosen + 1]
