@@ -270,22 +270,19 @@ def score(
     bounds = _bounds(checks.fail_under, names)
     sort = None if several.sort is None else _metric_name(f"--sort {several.sort}", several.sort, names)
     columns = None if factors is None else list(dict.fromkeys([*listed(factors), *unwanted]))
-    description = labels.read(columns, dense=codes.dense, codes=codes.codes)
     models = Models(files or [example_path()], codes.codes)
+    description = labels.read(columns, dense=codes.dense, codes=codes.codes)
     sources = _sources(models, description)
     alone = len(models) == 1 and several.by is None
     if not alone:
-        several_files = "leave --by out" if len(models) == 1 else "give one FILE"
-        refuse({"per-code": more.per_code, "how-many": how_sure.how_many}, f"is for one model; {several_files}")
-        refuse({"html": to.html}, "is for one model; unbraid compare writes a page of several")
+        of_one = {"per-code": more.per_code, "how-many": how_sure.how_many, "html": to.html}
+        refuse(of_one, "is for one FILE without --by; unbraid compare writes a page of several models")
     configs = _configs(models, several.by)
     group_of = {} if several.by is None else dict(zip(models.paths, group_names(models.paths, several.by), strict=True))
     if how_sure.baselines:
         check_baselines(models.paths, description)
-    options: dict[str, Any] = {
-        "metrics": chosen, "unwanted": unwanted, "seed": seed, "held_out": held_out, "units": codes.units,
-        "trust": trust.names, **codes.blocks, **how_sure.options,
-    }  # fmt: skip
+    options = {"metrics": chosen, "unwanted": unwanted, "seed": seed, "held_out": held_out, "trust": trust.names}
+    options |= {"units": codes.units, **codes.blocks, **how_sure.options}
     words = _words({**vars(labels), "unwanted": None, "codes": codes.codes, "resamples": how_sure.resamples})
     described = {"options": (*words, "--dense") if codes.dense else words, **({"path": EXAMPLE} if example else {})}
     cards, lines = _score_models(models, sources, options, described, alone=alone)
@@ -298,9 +295,9 @@ def score(
         say(line, err=True)
     if more.track is not None:
         _track(cards, listed(more.track), configs)
-    failed = _say_worse(bounds, cards) or (checks.strict and any(card.failed for card in cards.values()))
+    worse = _say_worse(bounds, cards)
     models.check()
-    if failed:
+    if worse or (checks.strict and any(card.failed for card in cards.values())):
         raise typer.Exit(3)
 
 
