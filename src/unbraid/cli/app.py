@@ -19,7 +19,6 @@ from unbraid.cli._progress import Interrupted
 from unbraid.cli.bench_command import bench
 from unbraid.cli.cite_command import cite
 from unbraid.cli.compare_command import compare
-from unbraid.cli.continue_run_command import continue_run
 from unbraid.cli.data_command import data_app
 from unbraid.cli.export_command import export
 from unbraid.cli.families_command import list_families
@@ -35,7 +34,7 @@ from unbraid.cli.study_agreement_command import agreement
 from unbraid.cli.study_command import study_app
 from unbraid.cli.study_generalisation_command import generalisation
 from unbraid.cli.study_merge_command import merge
-from unbraid.cli.train_command import train
+from unbraid.cli.train_command import continue_run, train
 from unbraid.files.trust import Untrusted
 
 # The headings of the commands in the help, each with an example.

@@ -1,4 +1,4 @@
-"""`unbraid train`: one model or a population, into run folders."""
+"""`unbraid train` and `unbraid continue`: one model or a population, into run folders."""
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unbraid.base.comma_lists import listed, separated
-from unbraid.cli._options import CheckpointEvery, Device, DryRun, number_or_text, pair, yaml_options
+from unbraid.cli._options import CheckpointEvery, Device, DryRun, Trust, number_or_text, pair, yaml_options
 from unbraid.cli._progress import Pace, continuing, metric_progress, progress_bar, readable
 from unbraid.cli.show_command import Files, print_table, say, show
 from unbraid.files.table_formats import Table
@@ -186,3 +186,32 @@ def _ended(run: "Run") -> str:
         return f"diverged at step {step}: {run.status['reason']}"
     early = run.status.get("held_out", {}).get("stopped")
     return f"{state}, stopped early at step {step}" if early else state
+
+
+def continue_run(
+    run: Annotated[Path, typer.Argument(help="Folder of a finished run, as `unbraid train` makes it.")],
+    steps: Annotated[int, typer.Option(help="Total training steps, including those already taken.")],
+    dataset: Annotated[str | None, typer.Option(help="Training images; default those named in the run.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the new run; default the one that holds this run.")
+    ] = None,
+    checkpoint_every: CheckpointEvery = 120.0,
+    *,
+    trust: Trust,
+) -> None:
+    """Train a finished run further, into a folder of its own.
+
+    The new run has the weights and the id of one that was trained with so many steps from the start. If that is
+    impossible, because its learning rate falls over the whole training, nothing is trained.
+
+    Examples:
+
+      unbraid continue runs/3f6c0f0a8d1e2b47 --steps 60000
+    """
+    from unbraid.runs.run import open_run
+    from unbraid.training.continuing import continue_run as go_on
+
+    begun = open_run(run, trust=trust.names)
+    with continuing(), training_progress(str(begun.config["family"])) as report:
+        longer = go_on(begun, steps, dataset=dataset, out=out, checkpoint_every=checkpoint_every, progress=report)
+    print_runs([longer])

@@ -1,5 +1,6 @@
-"""How a cyclic factor turns the codes: embeddings in its plane, and the dispersion that each frequency leaves."""
+"""How cyclic factors turn the codes: embeddings in their planes (LSBD fig. 2), and what each frequency leaves."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -7,9 +8,25 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Circle
 
 from unbraid.base.types import ArrayLike, FloatArray
-from unbraid.show.style import CYCLIC, GRID, INK, MARK, MUTED, dots, label, new_axes, thinned, tidy
+from unbraid.show.paper import across
+from unbraid.show.style import (
+    CYCLIC,
+    FONT_SIZE,
+    GRID,
+    INK,
+    MARK,
+    MUTED,
+    dots,
+    label,
+    new_axes,
+    new_panels,
+    thinned,
+    tidy,
+)
 
 WIDTH, HEIGHT = 2.4, 1.9  # inches
+ACROSS = 4  # planes in a row
+LEFT = 0.62  # inches
 MOST_DOTS = 3_000
 
 
@@ -37,10 +54,10 @@ def plot_symmetry(
     angles = np.asarray(result.angles[:, subgroup])
     if rows is not None:
         points, angles = points[np.asarray(rows)], angles[np.asarray(rows)]
-    return draw_plane(points, angles, max_points, ax if ax is not None else new_axes(HEIGHT, HEIGHT))
+    return _draw_plane(points, angles, max_points, ax if ax is not None else new_axes(HEIGHT, HEIGHT))
 
 
-def draw_plane(points: FloatArray, angles: FloatArray, max_points: int, ax: Axes) -> Axes:
+def _draw_plane(points: FloatArray, angles: FloatArray, max_points: int, ax: Axes) -> Axes:
     """Points (n, 2) coloured by their angles (n,), and the unit circle."""
     drawn = thinned(len(points), max_points)
     tidy(ax)
@@ -75,3 +92,52 @@ def plot_dispersion(result: Any, *, subgroup: int = 0, ax: Axes | None = None) -
     ax.set_ylim(0, 1.08 * max(1.0, float(left.max())))
     label(ax, "frequency |ω|", "dispersion left")
     return ax
+
+
+def plot_circles(
+    result: Any,
+    *,
+    names: Sequence[str] | None = None,
+    rows: ArrayLike | None = None,
+    back: FloatArray | None = None,
+    only: Sequence[int] | None = None,
+    width: float | None = None,
+) -> list[Axes]:
+    """Each cyclic factor: embeddings in its plane, coloured by its angle, with the dispersion that is left.
+
+    Args:
+        result: what `d_lsbd` returns.
+        names: of the cyclic factors, in the order of `result.subgroups`; default "factor 0", ...
+        rows: samples to draw, such as those of one object; default all.
+        back: (n_subgroups, n_rows, 2) the same samples turned back by their angles, for a second panel each; a perfect
+            code is a single point. Default none.
+        only: which of them, by their places in `result.subgroups`; default all.
+        width: of the whole figure in mm, such as 89 or 183; by default four panels in a row.
+
+    Returns:
+        The axes, one per cyclic factor, or with `back` two: before and after.
+
+    Reference:
+        Tonnaer et al. 2022 (LSBD), figure 2.
+    """
+    heads = list(names or (f"factor {factor}" for factor in result.subgroups))
+    n_panels = 1 if back is None else 2
+    shown = list(range(len(heads))) if only is None else list(only)
+    n_across, side = across(width, n_panels * len(shown), ACROSS, HEIGHT, LEFT)
+    panels = new_panels(n_panels * len(shown), n_across, (side, side), left=LEFT)
+    for place, subgroup in enumerate(shown):
+        before, head = panels[n_panels * place], heads[subgroup]
+        plot_symmetry(result, subgroup=subgroup, rows=rows, ax=before)
+        _head(before, f"{head}: D_LSBD {float(np.asarray(result.per_subgroup)[subgroup]):.3f}", named=not place)
+        if back is not None:
+            angles, after = np.asarray(result.angles[:, subgroup]), panels[n_panels * place + 1]
+            _draw_plane(back[subgroup], angles if rows is None else angles[np.asarray(rows)], MOST_DOTS, after)
+            _head(after, f"{head}: turned back", named=False)
+    return panels
+
+
+def _head(ax: Axes, title: str, *, named: bool) -> None:
+    ax.set_title(title, fontsize=FONT_SIZE, color=INK, pad=5, parse_math=False)
+    ax.locator_params(nbins=3)
+    if not named:
+        ax.set_ylabel("")
