@@ -128,9 +128,11 @@ def rank(
     where = executed(executor, address, top)
     with study_at(models) as study:
         if is_opened(study):
-            of_models = {"groups": groups, "top": top, "untrained": untrained or None}
+            for name, value in {"groups": groups, "top": top, "untrained": untrained or None}.items():
+                if value is not None:
+                    raise ValueError(OF_MODELS[name])
             with where:
-                return _rank_study(study, chosen, of_models, progress)
+                return study.rank(progress=progress and (lambda _, done, total: progress(done, total)), **chosen)
     named, row_notes = match_rows(models if isinstance(models, Mapping) else _named(models))  # pyright: ignore[reportArgumentType]
     if groups is not None and len(groups := list_of("groups", groups)) != len(named):
         raise ValueError(f"groups must have one label per model ({len(named)}); got {len(groups)}")
@@ -234,18 +236,6 @@ def _wide(model: Model) -> Any:
         sparse = read_sparse(path)
         return Representation.load(path, columns=()).codes if sparse is None else sparse
     return model.codes if isinstance(model, Representation) else model
-
-
-def _rank_study(
-    study: "Study",
-    chosen: Mapping[str, Any],
-    of_models: Mapping[str, object],
-    progress: Callable[[int, int], None] | None,
-) -> Ranking:
-    for name, value in of_models.items():
-        if value is not None:
-            raise ValueError(OF_MODELS[name])
-    return study.rank(progress=progress and (lambda _, done, total: progress(done, total)), **chosen)
 
 
 def _named(models: Sequence[Model]) -> dict[str, Model]:

@@ -31,14 +31,14 @@ class StudyEnvironment:
     dataset: Mapping[str, Any]  # name, options, n_images, image_shape, content
     device: str
     precision: str
-    training: Mapping[str, int] | None = field(default_factory=dict)  # versions of families, by name; None: all are 1
+    training: Mapping[str, int] = field(default_factory=dict)  # versions of families, by name
     code: Mapping[str, str] = field(default_factory=dict)  # digests of the user's own families and networks, by name
 
     def version(self, family: str) -> int:
         """The training version of its models; that of today where it has none yet."""
         from unbraid.families.family_table import find_family  # brings torch, which takes longer than most reading
 
-        return 1 if self.training is None else self.training.get(family) or find_family(family).version
+        return self.training.get(family) or find_family(family).version
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,9 @@ def read_environment(folder: Path, source: Mapping[str, Any], files: ReadOnce) -
     record = files(_read_study_json, folder / ABOUT)
     if _plain(record["source"]) != _plain(source):
         return None
-    begun = record.get("training"), record.get("code", {})
-    return StudyEnvironment(record["dataset"], record["device"], record["precision"], *begun)
+    return StudyEnvironment(
+        record["dataset"], record["device"], record["precision"], record["training"], record.get("code", {})
+    )
 
 
 def write_environment(folder: Path, source: Mapping[str, Any], around: StudyEnvironment) -> None:

@@ -207,7 +207,15 @@ class Study(InFolder):
         within `baselines/`), `runs` (how many are held against it), and the headline of each metric. Of several
         datasets a column `label` says which.
         """
-        return together({snapshot.label: _baselines(snapshot) for snapshot in self.snapshots()})
+        import pandas
+
+        tables = {}
+        for snapshot in self.snapshots():
+            rows = scored_baselines(snapshot)
+            names = dict.fromkeys(name for row in rows for name in row["scores"])
+            cells = [{**row, **row["scores"]} for row in rows]
+            tables[snapshot.label] = pandas.DataFrame(cells, columns=["baseline", "codes", "id", "runs", *names])
+        return together(tables)
 
     def rank(self, dataset: str | None = None, *, progress: Progress | None = None, **options: Any) -> Ranking:
         """Rank the finished runs without labels.
@@ -243,12 +251,3 @@ def open_study(where: str | Path, out: str | Path | None = None, *, trust: Colle
     study = Study.load(where, out, trust=trust)
     with nullcontext() if study.folder is None else changing(study.folder):
         yield study
-
-
-def _baselines(snapshot: StudySnapshot) -> "pandas.DataFrame":
-    import pandas
-
-    rows = scored_baselines(snapshot)
-    columns = dict.fromkeys(["baseline", "codes", "id", "runs", *(name for row in rows for name in row["scores"])])
-    cells = [{**row, **row["scores"]} for row in rows]
-    return pandas.DataFrame(cells, columns=list(columns))

@@ -24,7 +24,7 @@ class EnvironmentRecord(Record):
     dataset: StudyDatasetRecord
     device: Device
     precision: Precision
-    training: dict[Text, Count] | None = None
+    training: dict[Text, Count]
     code: dict[Text, Text] = {}
 
 
