@@ -176,10 +176,8 @@ def test_half_precision_is_for_matrices_that_it_can_hold() -> None:
     program = traced(lambda codes: functional.linear(codes, large, torch.tensor([0.1, 0.2, 0.3])).view(-1, 1, 1, 3), 6)
     kinds = [each["kind"] for each in program.to_dict()["constants"]["arrays"]]
     assert kinds == ["single", "single"]
-    assert torch.equal(program.halved().constants[0], large)
     small = traced(lambda codes: functional.linear(codes, large / 3e6).view(-1, 1, 1, 3), 6)
     assert [each["kind"] for each in small.to_dict()["constants"]["arrays"]] == ["half"]
-    assert float(small.halved().constants[0][0, 0]) == float(np.float16(1 / 3))
 
 
 def test_every_half_is_read_as_numpy_reads_it(browser: Browser, tmp_path: Path) -> None:
