@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from unbraid.base.types import FloatArray
-from unbraid.families.family import Family, Part
+from unbraid.families.family import Part
 
 
 def drawn_by_parts(parts: Sequence[Part], normal: Tensor) -> Tensor:
@@ -31,13 +31,6 @@ def noise(n: int, n_codes: int, seed: int) -> tuple[Tensor, Tensor]:
     normal = np.array([rng.standard_normal(n_codes) for rng in rows], dtype=np.float32)
     uniform = np.array([rng.random(n_codes) for rng in rows], dtype=np.float32)
     return torch.from_numpy(normal), torch.from_numpy(uniform)
-
-
-def has_prior(family: Family, parts: Sequence[Part]) -> bool:
-    """Whether codes can be drawn: families that are fitted, and points on spheres, have no prior."""
-    if family.draw_prior is not None:
-        return True
-    return family.fit is None and all(part.kind in ("gaussian", "circle") for part in parts)
 
 
 def between(parts: Sequence[Part], one: FloatArray, other: FloatArray, share: FloatArray) -> FloatArray:

@@ -33,7 +33,7 @@ from unbraid.files.trust import Trusted, UntrustedCode, is_called, is_code, trus
 from unbraid.files.whole_files import with_home
 from unbraid.runs.folder import damaged, read_codes, read_folder
 from unbraid.runs.foreign_models import fitted_images
-from unbraid.runs.generating import between, drawn_by_parts, has_prior, noise
+from unbraid.runs.generating import between, drawn_by_parts, noise
 from unbraid.scoring.baselines import Baseline
 from unbraid.scoring.encoding import encoded, encoded_objects
 from unbraid.scoring.pixels import baselines_of
@@ -169,8 +169,9 @@ class Run:
 
     @property
     def has_prior(self) -> bool:
-        """Whether codes can be drawn from a prior."""
-        return has_prior(self._family, self.parts)
+        """Whether codes can be drawn from a prior; families that are fitted, and points on spheres, have none."""
+        drawn = self._family.fit is None and all(part.kind in ("gaussian", "circle") for part in self.parts)
+        return drawn or self._family.draw_prior is not None
 
     def interpolate(self, one: ArrayLike, other: ArrayLike, *, steps: int = 8) -> FloatArray:
         """Images interpolated between two sets of images by their codes: (n, steps, height, width, channels).

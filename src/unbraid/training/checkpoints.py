@@ -6,7 +6,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -44,11 +43,6 @@ class Checkpoint:
     best: MemberState | None = None  # weights at the best of these, where training stops by them
     stopped: bool = False  # early, by these
     began: float = field(default_factory=time.time)  # seconds since 1970
-
-
-def identity(**facts: Any) -> dict[str, str]:
-    """Facts of a training, as JSON by name, that must equal those of a checkpoint to continue it."""
-    return {name: json.dumps(value, sort_keys=True) for name, value in facts.items()}
 
 
 def save_checkpoint(path: Path, checkpoint: Checkpoint, facts: Mapping[str, str]) -> None:

@@ -1,5 +1,6 @@
 """The training loop: steps, curves, checkpoints and resuming, for members trained together in this process."""
 
+import json
 import math
 import shutil
 import time
@@ -31,7 +32,6 @@ from unbraid.training.checkpoints import (
     Checkpoint,
     CheckpointError,
     architecture,
-    identity,
     load_checkpoint,
     precision_of,
     save_checkpoint,
@@ -392,18 +392,15 @@ class _Stretch:
 
 
 def identity_of(plan: Plan, member: Member, dataset: FactorDataset) -> dict[str, str]:
-    """The facts that identify this training in its checkpoints."""
-    return identity(
-        family=plan.family,
-        steps=plan.steps,
-        batch_size=plan.batch_size,
-        device=plan.device,
-        precision=plan.precision,
-        seed=member.seed,
-        hyperparameters=recorded(find_family(plan.family), member.hyper),
-        images=[len(dataset), *dataset.image_shape],
+    """Facts of a training, as JSON by name, that must equal those of a checkpoint to continue it."""
+    facts = {
+        **{name: getattr(plan, name) for name in ("family", "steps", "batch_size", "device", "precision")},
+        "seed": member.seed,
+        "hyperparameters": recorded(find_family(plan.family), member.hyper),
+        "images": [len(dataset), *dataset.image_shape],
         **plan.hold_out.recorded(),
-    )
+    }
+    return {name: json.dumps(value, sort_keys=True) for name, value in facts.items()}
 
 
 def _done(progress: Checkpoint, plan: Plan) -> bool:

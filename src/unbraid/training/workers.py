@@ -79,7 +79,11 @@ def train_members(
         n_workers = min(n_cores() if processes is None else processes, len(members))
         jobs = list(zip(members, folders, strict=True))
         if n_workers and can_leave((plan, dataset), jobs):
-            yield from _in_workers(plan, jobs, dataset, report, n_workers)
+            sent = report and (lambda number, sent: report(replace(sent, members=(number,))))
+            for number, result in run_jobs(_train, jobs, (plan, dataset), n_workers=n_workers, report=sent):
+                if isinstance(result, Exception):
+                    raise result
+                yield number, result
             return
     for numbers in packs:
         chosen = [members[number] for number in numbers]
@@ -87,23 +91,6 @@ def train_members(
             plan, chosen, dataset, folders=[folders[number] for number in numbers], report=renumbered(report, numbers)
         )
         yield from zip(numbers, done, strict=True)
-
-
-def _in_workers(
-    plan: Plan,
-    jobs: Sequence[tuple[Member, Path | None]],
-    dataset: FactorDataset,
-    report: Callable[[Report], None] | None,
-    n_workers: int,
-) -> Generator[tuple[int, Trained], None, None]:
-    def renumbered(number: int, sent: Report) -> None:
-        if report:
-            report(replace(sent, members=(number,)))
-
-    for number, result in run_jobs(_train, jobs, (plan, dataset), n_workers=n_workers, report=renumbered):
-        if isinstance(result, Exception):
-            raise result
-        yield number, result
 
 
 def _train(
