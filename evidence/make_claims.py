@@ -46,7 +46,7 @@ def judged(paper: Paper, rule: Rule, trial: Trial | None) -> dict[str, Any]:
         if not passes(trial):
             return {**row, "verdict": "rule too weak", "why": "its rule cannot tell, with so few units"}
     if reason := unfinished(rule, trial):
-        return {**row, "verdict": "awaits a run", "why": reason}
+        return {**row, "verdict": "awaits a run", "why": "; ".join([reason, *pilot_failures(paper, rule)])}
     if failures := unlearnt(paper, rule):
         return {**row, "verdict": "not judged", "why": "these models have not learnt: " + "; ".join(failures)}
     runs = table(rule.study)
@@ -73,6 +73,13 @@ def unlearnt(paper: Paper, rule: Rule) -> list[str]:
     """Gates that the rule's studies have not passed, in words."""
     gates = [gate for gate in paper.gates if gate.study in rule.study]
     return [failure for gate in gates if (failure := gate.failure(table([gate.study])))]
+
+
+def pilot_failures(paper: Paper, rule: Rule) -> list[str]:
+    """Gates that the runs which have ended so far do not pass, in words."""
+    begun = [gate for gate in paper.gates if gate.study in rule.study and (RESULTS / f"{gate.study}.csv").is_file()]
+    tables = [(gate, table([gate.study])) for gate in begun]
+    return [gate.failure(runs) for gate, runs in tables if np.isfinite(gate.value(runs)) and gate.failure(runs)]
 
 
 def all_ended(rule: Rule) -> bool:

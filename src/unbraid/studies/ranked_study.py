@@ -145,7 +145,7 @@ def _unreadable(snapshot: StudySnapshot, ranking: Ranking) -> dict[str, str]:
 
 def _ranked_table(frame: DataFrame, ranking: Ranking) -> DataFrame:
     """The ranking with seeds and the headline of each metric beside it, the best first."""
-    judged = [name for name in (ABOVE, DIAGNOSIS) if name in frame and frame[name].notna().any()]
+    judged = [name for name in (ABOVE, DIAGNOSIS) if name in frame and len(frame[name].dropna())]
     return ranking.to_frame().merge(frame[["run", "seed", *judged, *headline_columns(frame)]], on="run", how="left")
 
 
