@@ -13,24 +13,12 @@ from unbraid.datasets import from_array
 from unbraid.files.trust import trusting
 from unbraid.fitting.fit import fit
 from unbraid.scoring.agreement import agreement
-from unbraid.show import (
-    plot_against,
-    plot_correlations,
-    plot_curves,
-    plot_hinton,
-    plot_important_codes,
-    plot_kl,
-    plot_latents,
-    plot_similarity,
-    plot_traversals,
-)
 from unbraid.studies.holdout.splits import compositional_holdouts
 
 RNG = np.random.default_rng(0)
 CODES, FACTORS = RNG.standard_normal((60, 3)), RNG.integers(0, 3, (60, 3))
 SPACE = FactorSpace(("a", "b"), (2, 3), ("ordinal", "ordinal"))
 IMAGES = np.zeros((60, 8, 8, 1), dtype=np.uint8)
-STRIPS = np.zeros((3, 2, 4, 8, 8, 1), dtype=np.uint8)
 KINDS: Any = ["ordinal"] * 3
 
 # Every public argument that is a list of names, each with text of as many letters as it could have names.
@@ -48,21 +36,6 @@ LISTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "FactorTable names": ("names", lambda names: FactorTable(names, KINDS, FACTORS)),
     "few_labels by": ("by", lambda names: few_labels(SPACE, 3, by=names)),
     "compositional_holdouts factors": ("factors", lambda names: compositional_holdouts(SPACE, names)),
-    "plot_hinton row_names": ("row_names", lambda names: plot_hinton(np.eye(3), row_names=names)),
-    "plot_hinton column_names": ("column_names", lambda names: plot_hinton(np.eye(3), column_names=names)),
-    "plot_similarity row_names": ("row_names", lambda names: plot_similarity(np.eye(3), row_names=names)),
-    "plot_similarity groups": ("groups", lambda names: plot_similarity(np.eye(3), groups=names)),
-    "plot_correlations names": ("names", lambda names: plot_correlations(names, np.eye(3))),
-    "plot_kl names": ("names", lambda names: plot_kl(np.ones(3), names=names)),
-    "plot_curves names": ("names", lambda names: plot_curves({"step": [0, 1], "a": [1, 2]}, names=names)),
-    "plot_against families": ("families", lambda names: plot_against([0, 1, 2], [0, 1, 2], names)),
-    "plot_latents factor_names": (
-        "factor_names", lambda names: plot_latents(CODES, FACTORS, kinds=KINDS, factor_names=names)
-    ),
-    "plot_important_codes code_names": (
-        "code_names", lambda names: plot_important_codes(np.eye(3), CODES, FACTORS, kinds=KINDS, code_names=names)
-    ),
-    "plot_traversals captions": ("captions", lambda names: plot_traversals(STRIPS, captions=names)),
     "trust": ("trust", lambda names: trusting("my_lab.scores:metric", names)),
     "fit families": ("families", lambda names: fit("images", "fit", minutes=30, families=names)),
 }  # fmt: skip

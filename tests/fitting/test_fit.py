@@ -236,7 +236,7 @@ def test_a_second_call_is_refused_while_one_is_at_work(tmp_path: Path, unbraid_c
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"size": 48}, "size must be one of 16, 32, 64; got 48"),
+        ({"size": 48}, "size must be one of 16, 32, 64, 128, 256; got 48"),
         ({"minutes": 1e300}, "minutes must be a finite number, above 0 and at most 999999; got 1e"),
         ({"latents": 1}, "latents must be a whole number, 2 to 1000"),
         ({"device": "cuda:1", "executor": "ray"}, "device 'cuda:1': write cuda"),

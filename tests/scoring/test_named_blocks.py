@@ -84,7 +84,7 @@ def test_the_command_line_takes_blocks_and_refuses_wrong_ones_in_a_line(tmp_path
     assert json.loads(out.read_text())["metrics"]["block_r2"]["values"]["score"] == pytest.approx(alone.score)
     out.unlink()
     for options, said in (
-        (("--code-blocks", "0,1,2,3"), "code_blocks has 4 blocks for 3 codes"),
+        (("--code-blocks", "0,1,2,3"), "code_blocks[3] names column 3 of codes, and there are columns 0 to 2"),
         (("--code-blocks", "0-1,1+2"), "code_blocks[1] names column 1 of codes, twice"),
         (("--code-blocks", "0-9999999999,1"), "code_blocks has a block of 10000000000 columns; there are 3"),
         (("--factor-blocks", "where=x+size"), "factor_blocks names no factor 'x'; there are shape, size, hue"),

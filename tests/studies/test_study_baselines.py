@@ -219,7 +219,7 @@ def test_every_view_of_the_ranking_marks_what_is_no_better(
         run for run in frame["run"] if run in worse["mig.score"]
     ]
     assert [(each["baseline"], each["number"]) for each in data["baselines"]][-1] == (TITLES[2], 2)
-    assert [each["id"] for each in data["columns"] if each["shown"]][-2:] == ["above_baselines", "collapsed"]
+    assert [each["id"] for each in data["columns"] if each["shown"]][-3:] == ["above_baselines", "collapsed", "factors"]
     assert "Baselines without training" in render("study.html", content)
     assert table("study", frame).count("†") == 1 + sum(len(runs) for runs in worse.values())
     invoke("export", folder, "--out", tmp_path / "all.csv")

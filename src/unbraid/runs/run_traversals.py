@@ -14,7 +14,7 @@ from unbraid.base.arguments import check_whole
 from unbraid.base.arrays import as_array
 from unbraid.base.types import ArrayLike, BoolArray, FloatArray, IntArray
 from unbraid.data import Representation
-from unbraid.data.image_dataset import FEW_CHANNELS, MOST_CHANNELS
+from unbraid.data.image_dataset import MOST_CHANNELS
 from unbraid.families.family import Part
 from unbraid.runs.run import Images, Run
 
@@ -202,6 +202,11 @@ def _traversed(
     )
 
 
+def _channels_second(shape: tuple[int, ...]) -> bool:
+    """Whether images of this shape are (n, channels, height, width)."""
+    return shape[3] > MOST_CHANNELS or (shape[1] in (1, 3) and shape[3] not in (1, 3))
+
+
 def _decoded(decode: Callable[[Any], Any], codes: FloatArray) -> FloatArray:
     """(n, height, width, channels), 0 .. 1"""
     if isinstance(decode, nn.Module):
@@ -213,7 +218,7 @@ def _decoded(decode: Callable[[Any], Any], codes: FloatArray) -> FloatArray:
     images = as_array(output).astype(np.float32)
     if images.ndim == 3:
         images = images[..., None]
-    elif images.ndim == 4 and (images.shape[1] <= FEW_CHANNELS < images.shape[3] or images.shape[3] > MOST_CHANNELS):
+    elif images.ndim == 4 and _channels_second(images.shape):
         images = np.moveaxis(images, 1, 3)
     if images.ndim != 4 or len(images) != len(codes) or images.shape[3] > MOST_CHANNELS:
         raise ValueError(
