@@ -35,7 +35,7 @@ MISTAKES = {
     "score codes.npz --held-out Hue>1": "names no factor 'Hue'; did you mean 'hue'?",
     "score codes.npy --labels labels.csv --groups Shape --weights hue": "no column is left to score against, beside "
     "--weights hue and --groups Shape",
-    "score codes.npz --seed 1.5": "'--seed': Input should be a valid integer",
+    "score codes.npz --seed 1.5": "valid integer",  # in the words of pydantic, or of an older Typer
     "rank codes.npz codes.npy --similarity lassso": "'lassso' is not one of 'lasso', 'spearman', 'pearson'",
     "score code.npz": "code.npz: no such file",
     "study rank study": "no command 'rank' here; write unbraid rank STUDY",
