@@ -67,14 +67,17 @@ def write(content: dict[str, Any], file: Path) -> Path:
 
 
 def run_slice(file: Path, folder: Path, seconds: float) -> None:
-    """Train and score for so long at the most; Ctrl-C saves the checkpoints."""
+    """Train and score for so long at the most, and save the checkpoints; on Ctrl-C, too."""
     command = [sys.executable, "-m", "unbraid", "study", "run", str(file), "--out", str(folder)]
-    with subprocess.Popen(command) as process:
+    # In a session of its own, as a second Ctrl-C would end it before it has saved.
+    with subprocess.Popen(command, start_new_session=True) as process:
         try:
             process.wait(seconds)
-        except (subprocess.TimeoutExpired, KeyboardInterrupt):
+        except (subprocess.TimeoutExpired, KeyboardInterrupt) as stop:
             process.send_signal(signal.SIGINT)
             process.wait(GRACE_SECONDS)
+            if isinstance(stop, KeyboardInterrupt):
+                raise
 
 
 def hand_over(folder: Path) -> None:

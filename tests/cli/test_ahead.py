@@ -24,6 +24,13 @@ def test_a_second_process_that_fails_is_not_waited_for(monkeypatch: pytest.Monke
         wait("dci_boosted")
 
 
+@pytest.mark.usefixtures("cold")
+def test_what_else_a_second_process_prints_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ahead, "START", "print('welcome'); print('dci_boosted', flush=True); input()")
+    with ahead.compiled_ahead(["dci_boosted"]) as wait:
+        wait("dci_boosted")
+
+
 def test_kernels_that_are_stored_need_no_second_process(monkeypatch: pytest.MonkeyPatch) -> None:
     ahead.compile_kernels(["explicitness"])
     assert ahead._compiled(*ahead.KERNELS["explicitness"])

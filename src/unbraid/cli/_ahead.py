@@ -43,7 +43,8 @@ def compiled_ahead(metrics: Iterable[str]) -> Iterator[Callable[[str], None]]:
         def wait(name: str) -> None:
             if name in missing:
                 for line in compiled:
-                    missing.remove(line.strip())
+                    if line.strip() in missing:  # not what else a Python prints as it starts
+                        missing.remove(line.strip())
                     if name not in missing:
                         break
 
