@@ -36,6 +36,7 @@ STUDIES = (
     "udr-2020",
 )
 LEAST_SECONDS = 60  # of a slice that are worth starting a study for
+STOPPED = 130  # exit code after Ctrl-C
 GRACE_SECONDS = 120  # for runs to save their checkpoints
 
 
@@ -77,7 +78,7 @@ def run_slice(file: Path, folder: Path, seconds: float) -> None:
             process.send_signal(signal.SIGINT)
             process.wait(GRACE_SECONDS)
             if isinstance(stop, KeyboardInterrupt):
-                raise
+                raise SystemExit(STOPPED) from None
 
 
 def hand_over(folder: Path) -> None:
