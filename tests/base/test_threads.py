@@ -113,7 +113,8 @@ def noise(codes: np.ndarray, factors: np.ndarray) -> object:
 
 
 ON_CORES = (
-    nk, dci_boosted, dci_forest, dci_es, linear_accuracy, infomec, beta_vae_score, exact, elbo, explicit, noise,
+    nk, pytest.param(dci_boosted, marks=pytest.mark.lengthy), dci_forest, dci_es, linear_accuracy, infomec,
+    beta_vae_score, exact, elbo, explicit, noise,
 )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ def cold(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ahead, "n_cores", lambda: 2)
 
 
+@pytest.mark.lengthy
 @pytest.mark.usefixtures("cold")
 def test_a_second_process_compiles_what_is_waited_for() -> None:
     with ahead.compiled_ahead(["mig", "dci_boosted", "explicitness"]) as wait:

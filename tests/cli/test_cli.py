@@ -204,6 +204,7 @@ def test_a_signal_ends_a_command_in_one_line_without_a_file(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.lengthy
 def test_the_command_its_json_and_its_page_name_the_same_best_of_each_group(unbraid_cli, tmp_path: Path) -> None:
     """Group a agrees; group b is the same space seen from other sides, so that none of it is best."""
     rng = np.random.default_rng(0)

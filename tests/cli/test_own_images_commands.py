@@ -133,6 +133,7 @@ def edited(run: Path, copy: Path, **dataset: Any) -> Path:
     return copy
 
 
+@pytest.mark.lengthy
 def test_where_files_lie_is_not_taken_from_a_file(
     trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -34,6 +34,7 @@ def test_the_page_of_a_run_lies_in_its_folder(unbraid_cli, scored: Path) -> None
     assert (scored / "scores.json").read_bytes() == before
 
 
+@pytest.mark.lengthy
 def test_watching_writes_the_page_again_only_when_the_folder_changes(
     unbraid_cli: Cli, scored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -63,6 +63,7 @@ def test_run_status_and_export(run, unbraid_cli, tmp_path: Path) -> None:
     assert "the name must end in .csv or .parquet" in error
 
 
+@pytest.mark.lengthy
 def test_runs_that_failed_cost_their_rows_alone(run, unbraid_cli, tmp_path: Path) -> None:
     run(SMALL.replace("\nseeds", '\n  - {name: vae, network: "tests.studies.study_examples:refusing"}\nseeds'))
     out, failed = str(tmp_path / "out"), {path.stem for path in (tmp_path / "out" / "failed").iterdir()}
@@ -138,6 +139,7 @@ def test_scoring_a_run_by_hand_leaves_the_table_of_its_study_alone(run, unbraid_
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "after.csv")[names], frame[names], check_exact=True)
 
 
+@pytest.mark.lengthy
 def test_a_dry_run_says_what_it_takes_and_writes_nothing(run, tmp_path: Path) -> None:
     code, printed, _ = run(SMALL, "--dry-run")
     assert code == 0

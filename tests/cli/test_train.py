@@ -22,6 +22,7 @@ def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("unbraid.training.workers.n_cores", lambda: 0)
 
 
+@pytest.mark.lengthy
 def test_train_score_and_traverse_by_the_commands_of_the_manual(unbraid_cli, tmp_path: Path) -> None:
     out = tmp_path / "runs"
     command = ("train", "beta_vae", "--dataset", "square", "--set", "beta=1,4", "--steps", "20", "--out", str(out))

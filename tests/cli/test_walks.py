@@ -67,6 +67,7 @@ def test_a_neuroscientist_with_angles_sees_which_neurons(
     assert best["orientation"] < 6 <= best["phase"] < 12
 
 
+@pytest.mark.lengthy
 def test_an_engineer_without_labels_ranks_forty_files_in_three_groups(
     unbraid_cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

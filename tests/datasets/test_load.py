@@ -72,6 +72,7 @@ def test_images_in_memory_must_fit_their_factors(array: np.ndarray, message: str
         ArrayDataset(array, FactorSpace(("a",), (4,), ("ordinal",)))
 
 
+@pytest.mark.lengthy
 def test_datasets_need_neither_torch_nor_the_readers_of_official_files() -> None:
     """Imported, listed and drawn where torch, h5py, Pillow and matplotlib cannot be."""
     code = """

@@ -70,6 +70,7 @@ def rim(images: UInt8Array) -> UInt8Array:
     return np.concatenate([images[:, [0, -1]], images[:, :, [0, -1]].swapaxes(1, 2)], axis=1)
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("name", SMALL)
 def test_bytes_are_golden(name: str, small: Callable[[str], FactorDataset]) -> None:
     images = spread(small(name), 8)

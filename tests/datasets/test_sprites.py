@@ -88,6 +88,7 @@ def moved_border(index: IntArray, by: float, samples: int = 1) -> UInt8Array:
     return images
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("by", [-1e-11, 1e-11])
 def test_no_pixel_hangs_on_rounding(by: float) -> None:
     index = some(8_000)

@@ -28,6 +28,7 @@ def blocks(page: str) -> list[str]:
     return re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("page", ["quickstart", "extending", "scoring", "how-sure", "paper", "which-metric", "sharing"])
 def test_the_code_of_a_page_runs_from_top_to_bottom(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

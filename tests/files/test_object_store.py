@@ -70,6 +70,7 @@ def test_a_study_in_a_bucket_is_the_one_in_a_folder(bucket: str, tmp_path: Path)
     assert {name: after[name] for name in kept} == {name: before[name] for name in kept}, "finished runs are not redone"
 
 
+@pytest.mark.lengthy
 def test_what_was_interrupted_continues_on_another_machine(
     bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -70,6 +70,7 @@ CASES = {
 }
 
 
+@pytest.mark.lengthy  # scikit-learn takes seconds where inputs are correlated
 @pytest.mark.parametrize("case", sorted(CASES))
 def test_cross_validated_multi_task_lasso_is_that_of_scikit_learn(case: str) -> None:
     """MultiTaskLassoCV with its defaults (100 penalties, 5 folds in order), solved more tightly; folds are unequal."""

@@ -110,6 +110,7 @@ def test_signal_by_hand() -> None:
     assert Representation(codes, np.zeros((2, 1))).signal() is None
 
 
+@pytest.mark.lengthy
 def test_models_that_learnt_nothing_are_not_ranked_first() -> None:
     """As the paper counts latents and fits the lasso, they are."""
     models = [Candidate.from_representation(f"good{k}", "vae", "beta=1", learnt(k)) for k in range(3)]

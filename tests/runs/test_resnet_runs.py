@@ -16,6 +16,7 @@ RESNET = {"network": "resnet", "latents": 3, "processes": 0, "precision": "float
 LONGER = ("vae", 12), ("info_gan", 1)
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize(
     ("family", "steps"), [("vae", 1), *(pytest.param(*case, marks=pytest.mark.slow) for case in LONGER)]
 )

@@ -91,6 +91,7 @@ def test_the_scores_begin_with_the_diagnosis(page: Path, pca: Run) -> None:
     assert all(words(factor.columns()[0]) in text for factor in diagnosis.factors.values())
 
 
+@pytest.mark.lengthy
 def test_a_slider_draws_what_pytorch_decodes(browser: Browser, page: Path, pca: Run) -> None:
     ways, seeds = sliders(pca.codes(), pca.parts), seed_codes(pca)
     with shown(browser, page) as tab:

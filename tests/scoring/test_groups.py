@@ -199,6 +199,7 @@ def test_how_often_and_how() -> None:
         parse_null(-1)
 
 
+@pytest.mark.lengthy
 def test_p_is_low_of_what_is_related_and_seldom_of_what_is_not() -> None:
     low = {"related": 0, "unrelated": 0}
     for sample in range(30):

@@ -429,6 +429,7 @@ def test_too_few_rows_are_refused_before_anything_is_scored() -> None:
         unbraid.score(CODES[:39], FACTORS[:39], metrics="mig", confidence=0.9)
 
 
+@pytest.mark.lengthy
 def test_an_interval_that_no_simulation_checked_says_so_and_the_others_are_in_the_table() -> None:
     measured = {row["metric"] for row in json.loads((ROOT / "evidence" / "coverage.json").read_text(encoding="utf-8"))}
     checked = {n for n, row in METRICS.items() if isinstance(row.interval, Resampling) and row.interval.checked}

@@ -121,6 +121,7 @@ def test_sparse_codes_fire_too_rarely_to_be_significant_by_chance() -> None:
     assert np.mean(p < 0.05) < 0.05
 
 
+@pytest.mark.lengthy
 def test_thirty_of_hundreds_of_sparse_codes_are_found(tmp_path: Path, unbraid_cli: Cli) -> None:
     rng = np.random.default_rng(4)
     concepts = rng.random((1000, 30)) < rng.uniform(0.05, 0.3, 30)

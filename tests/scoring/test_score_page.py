@@ -560,6 +560,7 @@ def test_the_picture_of_a_factor_is_that_of_its_kind() -> None:
     assert all_dead == {}
 
 
+@pytest.mark.lengthy
 def test_the_page_begins_with_which_factors_are_in_the_codes() -> None:
     rng = np.random.default_rng(0)
     factors = rng.integers(0, 4, (400, 18))

@@ -12,6 +12,7 @@ from unbraid.scoring.score_page import page
 from unbraid.show.comparison_page import comparison_page
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize(
     ("body", "fault"),
     [

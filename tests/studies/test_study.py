@@ -253,6 +253,7 @@ def written_at(folder: Path) -> dict[Path, int]:
     return {path: path.stat().st_mtime_ns for path in files}
 
 
+@pytest.mark.lengthy
 def test_a_second_one_on_the_same_folder_is_turned_away(copy, processes):
     held = processes.Event()
     process = processes.Process(target=_hold, args=(copy / "out", held), daemon=True)
