@@ -2,9 +2,13 @@
 
 from typing import Any
 
-from pages.formulas import FAMILY_FORMULAS, FAMILY_SYMBOLS
 from pages.texts import ROOT, citation, escaped, formula, row_link, table
 from unbraid.families import COMMON, FAMILIES
+
+SYMBOLS = (
+    r"$q(z|x) = \mathcal{N}(\mu, \mathrm{diag}\,\sigma^2)$ is the encoder's posterior, $p(x|z)$ the decoder, "
+    r"$\mathrm{KL}_j$ the divergence of latent $j$ from its prior. What is written is minimised, in nats per image."
+)
 
 
 def overview() -> str:
@@ -25,11 +29,11 @@ def overview() -> str:
 def page(name: str) -> str:
     """The page of one family."""
     row = FAMILIES[name]
-    latex, where = FAMILY_FORMULAS[name]
+    latex, where = row.formula
     parts = [
         f"# {row.title}",
         f"{{.lead}}\n`{name}`: {escaped(row.source)}.",
-        formula(latex, f"{where} {'' if name in {'pca', 'info_gan', 'qlae', 'qvae'} else FAMILY_SYMBOLS}"),
+        formula(latex, f"{where} {'' if name in {'pca', 'info_gan', 'qlae', 'qvae'} else SYMBOLS}"),
     ]
     picture = f"images/families/{name}.png"
     if (ROOT / "docs" / picture).is_file():

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import get_type_hints
 
 from pages import evidence
-from pages.formulas import SYMBOLS
 from pages.texts import ROOT, citation, escaped, facts, formula, row_link, table
 from unbraid.metrics import MEASURES, RECONSTRUCTED, Metric
 from unbraid.metrics._shared.chance import chance_in_words
@@ -31,6 +30,11 @@ CHANGES = {
     "scale": "scaling each",
     "dead": "appending a constant code",
 }
+
+SYMBOLS = (
+    r"$z_j$ are the $D$ codes, $v_k$ the $K$ factors, $N$ the number of rows; $I$ is mutual information, $H$ entropy, "
+    r"both in nats."
+)
 
 
 def behaviour() -> dict[str, dict[str, float | None]]:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from unbraid.show.citations import CITED, ENTRIES, bibtex
+from unbraid.cli.cite_command import bibtex, entries, papers_of
 
 ROOT = Path(__file__).parents[2]
 # Files of the repository that are pages too, and where.
@@ -40,7 +40,8 @@ def row_link(name: str) -> str:
 
 def citation(name: str) -> str:
     """Whom to cite for a metric, family or dataset."""
-    lines = "\n".join(f"- {escaped(str(ENTRIES[key]))}" for key in CITED[name])
+    known = entries()
+    lines = "\n".join(f"- {escaped(str(known[key]))}" for key in papers_of(name))
     return (
         f"## Cite\n\n{lines}\n\n<details><summary>BibTeX, as <code>unbraid cite {name}</code> prints it</summary>\n\n"
         f"```bibtex\n{bibtex(name)}\n```\n\n</details>"

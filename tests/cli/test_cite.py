@@ -1,5 +1,5 @@
 from tests.conftest import Cli
-from unbraid.show.citations import bibtex
+from unbraid.cli.cite_command import bibtex
 
 
 def test_bibtex_is_printed_for_names_of_every_kind(unbraid_cli: Cli) -> None:

@@ -17,11 +17,11 @@ from playwright.sync_api import Route
 import unbraid
 from tests.docs.conftest import ROOT
 from tests.show.browser import launched
+from unbraid.cli.cite_command import bibtex, papers_of
 from unbraid.datasets import DATASETS
 from unbraid.families import FAMILIES
 from unbraid.figures import FIGURES
 from unbraid.metrics import MEASURES, RECONSTRUCTED
-from unbraid.show.citations import CITED, ENTRIES
 
 # One worker builds the site, which takes a minute where nothing else is at work; the other goes on.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
@@ -117,8 +117,8 @@ def test_no_page_shows_markup_that_was_not_understood(site: Path) -> None:
 )
 def test_every_row_has_its_page(site: Path, kind: str, name: str) -> None:
     text = (site / kind / f"{name}.html").read_text(encoding="utf-8")
-    for key in CITED[name]:
-        assert f"@{ENTRIES[key].kind}" in re.sub(r"</?span[^>]*>", "", text)
+    for key in papers_of(name):
+        assert bibtex(name).partition("{")[0] in re.sub(r"</?span[^>]*>", "", text)
         assert key in text
     if kind != "datasets":
         assert re.search(r'class="formula".*?<svg role="img" aria-label="[^"]{10,}"', text, re.DOTALL)

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -152,18 +151,6 @@ def test_a_rotation_is_seen_by_those_that_claim_axes() -> None:
     assert all(rotated[name] == pytest.approx(TABLE["perfect"][name], abs=0.01) for name in ("d_lsbd", "explicitness"))
 
 
-@pytest.mark.parametrize(
-    ("page", "said", "there_are"),
-    [
-        ("docs/index.md", "with {} published metrics", MEASURES),
-        ("CHANGELOG.md", "{} metrics of disentanglement in one call, `unbraid.score`", METRICS),
-        ("CHANGELOG.md", "- **Train** {} families:", FAMILIES),
-    ],
-)
-def test_pages_count_what_there_is(page: str, said: str, there_are: Mapping[str, Any]) -> None:
-    assert said.format(len(there_are)) in " ".join((ROOT / page).read_text(encoding="utf-8").split())
-
-
 def test_noise_is_not_nothing_to_some() -> None:
     assert TABLE["noise"]["modularity"] == pytest.approx(0.76, abs=0.005)
     assert TABLE["noise"]["irs"] == pytest.approx(0.35, abs=0.005)
@@ -198,9 +185,7 @@ def prose(text: str) -> list[str]:
 
 
 def test_every_family_has_a_formula_on_its_page() -> None:
-    from pages.formulas import FAMILY_FORMULAS
-
-    assert set(FAMILY_FORMULAS) == set(FAMILIES)
+    assert not [name for name, row in FAMILIES.items() if not all(row.formula[:1])]
 
 
 def test_the_changelog_names_the_version_of_every_metric_above_the_first() -> None:

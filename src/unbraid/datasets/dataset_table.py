@@ -55,6 +55,7 @@ class Dataset:
     image_shape: ImageShape
     source: str  # who made the images, or which published set a rendered one follows
     licence: str  # of the images
+    cites: tuple[str, ...] = ()  # keys of references.bib, the paper to cite first in front
     rendered: bool = False  # drawn by this package: exact factors and no files, but nobody else's images
     n_images: int = 0  # of a set that is no grid
     files: tuple[OfficialFile, ...] = ()
@@ -83,7 +84,7 @@ MPI3D_RELEASES = (
 # Most rows are one of these; what a row gives itself goes first.
 IN_COLOUR = partial(Dataset, image_shape=(64, 64, 3))
 DRAWN = partial(IN_COLOUR, rendered=True, licence=OURS)
-MPI3D = partial(IN_COLOUR, source="Gondal et al. 2019", licence="CC BY 4.0")
+MPI3D = partial(IN_COLOUR, source="Gondal et al. 2019", cites=("gondal2019transfer",), licence="CC BY 4.0")
 
 DATASETS: Table[Dataset] = Table(
     {
@@ -93,6 +94,7 @@ DATASETS: Table[Dataset] = Table(
             space=sprites_space(),
             image_shape=(64, 64, 1),
             source="follows dSprites (Matthey et al. 2017), by a rule fitted to 12 of its images",
+            cites=("matthey2017dsprites",),
             notes=(
                 "Quote it as sprites, not as dSprites: 12 official images are these to the pixel, and all have as many "
                 "white pixels together, 128 328 862; border pixels of any other image may differ.",
@@ -107,24 +109,28 @@ DATASETS: Table[Dataset] = Table(
             space=Square().space,
             image_shape=(64, 64, 1),
             source="Square of LSBD (Tonnaer et al. 2022, appendix E), which is generated likewise",
+            cites=("tonnaer2022quantifying",),
         ),
         "arrow": DRAWN(
             on_demand(Arrow),
             title="An arrow that turns and changes its hue",
             space=Arrow().space,
             source="follows Arrow of LSBD (Tonnaer et al. 2022, appendix E), with an arrow of our own",
+            cites=("tonnaer2022quantifying",),
         ),
         "airplane": DRAWN(
             open_airplane,
             title="An airplane that turns around the vertical axis and changes its hue",
             space=AIRPLANE_SPACE,
             source="follows Airplane of LSBD (Tonnaer et al. 2022, appendix E), with an airplane of our own",
+            cites=("tonnaer2022quantifying",),
         ),
         "airplanes": DRAWN(
             open_airplanes,
             title="Many airplanes, each turned once around the vertical axis",
             space=AIRPLANES_SPACE,
             source="follows the ModelNet40 airplanes of LSBD (Tonnaer et al. 2022), with airplanes of our own",
+            cites=("tonnaer2022quantifying", "wu2015shapenets"),
             notes=("Quote it as rendered airplanes, not as ModelNet40. Its airplanes are in colour.",),
         ),
         "turntable": DRAWN(
@@ -132,6 +138,7 @@ DATASETS: Table[Dataset] = Table(
             title="Vases, jugs and totems, each turned once on a turntable",
             space=TURNTABLE_SPACE,
             source="follows COIL-100 (Nene et al. 1996), with objects of our own",
+            cites=("nene1996columbia",),
             notes=("Quote it as turntable, not as COIL-100: no photograph is in it.",),
         ),
         "cars_rendered": DRAWN(
@@ -139,6 +146,7 @@ DATASETS: Table[Dataset] = Table(
             title="Cars from all sides and four heights",
             space=cars_space(),
             source="follows 3D Cars (Reed et al. 2015), with cars of our own",
+            cites=("reed2015deep",),
             notes=("Quote it as rendered cars, not as 3D Cars. Colour belongs to the object and is no factor.",),
         ),
         "teapot": DRAWN(
@@ -147,6 +155,7 @@ DATASETS: Table[Dataset] = Table(
             space=TEAPOT_SPACE,
             n_images=20_000,
             source="follows the teapots of DCI (Eastwood and Williams 2018, section 4.1)",
+            cites=("eastwood2018framework", "newell1975utilization"),
             licence=f"{OURS}; the teapot is Martin Newell's of 1975, whose control points are public",
             notes=(
                 "Quote it as rendered teapots: the authors' set has 200 000 images from another renderer; "
@@ -160,6 +169,7 @@ DATASETS: Table[Dataset] = Table(
             title="An object in a coloured room",
             space=SHAPES3D_SPACE,
             source="follows 3D Shapes (Burgess and Kim 2018), in a room of our own",
+            cites=("burgess2018shapes",),
             notes=("Quote it as rendered shapes, not as 3D Shapes: light, camera and proportions differ.",),
         ),
         "flatland": DRAWN(
@@ -168,6 +178,7 @@ DATASETS: Table[Dataset] = Table(
             space=Flatland().space,
             image_shape=(64, 64, 1),
             source="Flatland (Caselles-Dupré et al. 2019) on the grid of Quessard et al. 2020",
+            cites=("caselles2019symmetry", "quessard2020learning"),
             notes=(
                 "The ball jumps from the last position of an axis to the first; it is never cut by the edge.",
                 "Steps have one exact length; in the simulation of Caselles-Dupré the cycle is only nearly exact.",
@@ -179,6 +190,7 @@ DATASETS: Table[Dataset] = Table(
             space=dsprites.SPACE,
             image_shape=(64, 64, 1),
             source="Matthey, Higgins, Hassabis and Lerchner 2017",
+            cites=("matthey2017dsprites",),
             licence="Apache-2.0 (its repository)",
             files=dsprites.FILES,
             notes=(
@@ -193,6 +205,7 @@ DATASETS: Table[Dataset] = Table(
             title="An object in a coloured room",
             space=shapes3d.SPACE,
             source="Burgess and Kim 2018",
+            cites=("burgess2018shapes",),
             licence="Apache-2.0 (its repository)",
             files=shapes3d.FILES,
             notes=("Orientation goes from -30 to 30 degrees and does not close the circle.",),
@@ -228,6 +241,7 @@ DATASETS: Table[Dataset] = Table(
             title="Cars from all sides and four heights",
             space=cars3d.SPACE,
             source="Reed, Zhang, Zhang and Lee 2015",
+            cites=("reed2015deep",),
             licence="none stated",
             files=cars3d.FILES,
             notes=(
@@ -242,6 +256,7 @@ DATASETS: Table[Dataset] = Table(
             space=TEAPOT_SPACE,
             n_images=teapots.N_IMAGES,
             source="Eastwood and Williams 2018",
+            cites=("eastwood2018framework",),
             licence="none stated",
             files=teapots.FILES,
             notes=("Azimuth comes back to its start after a turn, though its kind is continuous.",),
@@ -251,6 +266,7 @@ DATASETS: Table[Dataset] = Table(
             title="A hundred objects on a turntable, photographed",
             space=coil100.SPACE,
             source="Nene, Nayar and Murase 1996",
+            cites=("nene1996columbia",),
             licence="non-commercial research",
             files=coil100.FILES,
             notes=("Scaled from 128 x 128 by Lanczos resampling.",),
@@ -261,6 +277,7 @@ DATASETS: Table[Dataset] = Table(
             rendered=True,
             space=modelnet40.SPACE,
             source="Wu et al. 2015 (meshes), drawn by this package",
+            cites=("wu2015shapenets", "tonnaer2022quantifying"),
             licence="academic research only",
             files=modelnet40.FILES,
             notes=("The meshes are official and the images are not: LSBD drew its own from them.",),
@@ -271,6 +288,7 @@ DATASETS: Table[Dataset] = Table(
             space=chairs3d.SPACE,
             image_shape=(64, 64, 1),
             source="Aubry et al. 2014",
+            cites=("aubry2014seeing",),
             licence="research; none stated",
             files=chairs3d.FILES,
             notes=("Grey, from the middle 400 x 400 of 600 x 600 pixels; preprocessing='resize' takes them all.",),
@@ -281,6 +299,7 @@ DATASETS: Table[Dataset] = Table(
             space=FactorTable(celeba.NAMES, celeba.KINDS, np.empty((0, len(celeba.NAMES)))),
             n_images=celeba.N_IMAGES,
             source="Liu, Luo, Wang and Tang 2015",
+            cites=("liu2015faceattributes",),
             licence="non-commercial research",
             files=celeba.FILES,
             notes=(
@@ -294,6 +313,7 @@ DATASETS: Table[Dataset] = Table(
             space=faces3d.SPACE,
             image_shape=(64, 64, 1),
             source="Paysan et al. 2009 (the face model); the renders of Chen et al. 2018",
+            cites=("paysan2009face", "chen2018isolating"),
             licence="Basel Face Model licence: not to be handed on",
             files=faces3d.FILES,
         ),

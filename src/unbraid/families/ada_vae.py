@@ -132,6 +132,15 @@ ADA_GVAE = Family(
     encode=encode_vae,
     decode=decode_vae,
     source="Locatello et al. 2020",
+    cites=("locatello2020weakly", "hosoya2019group"),
+    formula=(
+        r"\frac{1}{2} \sum_{i=1}^{2} \left( -\mathbb{E}_{\tilde{q}_i} \log p(x_i | z) + \beta \, "
+        r"\mathrm{KL}\left( \tilde{q}_i \,\|\, p \right) \right), \qquad \tilde{q}_{ij} = \mathcal{N}\left( "
+        r"\frac{\mu_{1j} + \mu_{2j}}{2}, \frac{\sigma_{1j}^2 + \sigma_{2j}^2}{2} \right) \text{ where latent } j "
+        r"\text{ is shared}",
+        "The two images of a pair differ in some factors. A latent counts as shared when the divergence of the "
+        "two posteriors is below the middle between the smallest and the largest of all latents.",
+    ),
     presets={"lsbd": ({**DISENTANGLEMENT_LIB, "latents": 4, "changed": 2},)},
     notes=(
         "batch_size counts images: 64 are 32 pairs. In disentanglement_lib it counts pairs, so its 64 are 128 here.",
@@ -143,5 +152,14 @@ ADA_GVAE = Family(
 ADA_ML_VAE = replace(
     ADA_GVAE,
     title="Ada-ML-VAE",
+    cites=("locatello2020weakly", "bouchacourt2018multi"),
+    formula=(
+        r"\frac{1}{2} \sum_{i=1}^{2} \left( -\mathbb{E}_{\tilde{q}_i} \log p(x_i | z) + \beta \, "
+        r"\mathrm{KL}\left( \tilde{q}_i \,\|\, p \right) \right), \qquad \tilde{\sigma}_j^2 = \frac{2 "
+        r"\sigma_{1j}^2 \sigma_{2j}^2}{\sigma_{1j}^2 + \sigma_{2j}^2}, \quad \tilde{\mu}_j = "
+        r"\frac{\tilde{\sigma}_j^2}{2} \left( \frac{\mu_{1j}}{\sigma_{1j}^2} + \frac{\mu_{2j}}{\sigma_{2j}^2} "
+        r"\right)",
+        "As `ada_gvae`, with the means of shared latents weighted by their precision.",
+    ),
     optimizer_steps=(OptimizerStep("vae", ("vae",), partial(ada_vae_loss, average="harmonic"), (PAIRS, NOISE)),),
 )

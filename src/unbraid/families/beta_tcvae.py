@@ -289,6 +289,13 @@ BETA_TCVAE = Family(
     log_prior=log_prior,
     draw_prior=draw_prior,
     source="Chen et al. 2018, eq. 2",
+    cites=("chen2018isolating",),
+    formula=(
+        r"-\mathbb{E}_{q(z|x)} \log p(x|z) + \alpha \, I_q(z; n) + \beta \, \mathrm{KL}\left( q(z) \,\|\, \prod_j "
+        r"q(z_j) \right) + \gamma \sum_j \mathrm{KL}\left( q(z_j) \,\|\, p(z_j) \right)",
+        r'$\log q(z)$ is estimated from the minibatch, weighted or stratified. `prior="factorial_flow"` learns '
+        "each $p(z_j)$ as a normalizing flow.",
+    ),
     diverges_when_stacked=_strays,
     presets={"udr": tuple({**DISENTANGLEMENT_LIB, "beta": float(beta)} for beta in (1, 2, 4, 6, 8, 10))},
     notes=(

@@ -49,6 +49,11 @@ CCI_VAE = vae_family(
         "capacity_steps": Hyperparameter(100_000, "steps until the capacity is reached", 1, 1e12, kind="int"),
     },
     source="Burgess et al. 2018, eq. 8",
+    cites=("burgess2018understanding",),
+    formula=(
+        r"-\mathbb{E}_{q(z|x)} \log p(x|z) + \gamma \left| \sum_j \mathrm{KL}_j - C(t) \right|",
+        "The capacity $C$ rises in a straight line from 0 to `c_max` over `capacity_steps` steps.",
+    ),
     presets={
         "udr": tuple({**DISENTANGLEMENT_LIB, "c_max": float(c_max)} for c_max in (5, 10, 25, 50, 75, 100)),
         "lsbd": ({**DISENTANGLEMENT_LIB, "latents": 4, "c_max": 15.0, "capacity_steps": 3500},),

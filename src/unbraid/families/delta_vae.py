@@ -226,6 +226,13 @@ DELTA_VAE = Family(
     encode=encode_delta_vae,
     decode=decode_delta_vae,
     source="Perez Rey et al. 2020",
+    cites=("perezrey2020diffusion", "tonnaer2022quantifying"),
+    formula=(
+        r"-\mathbb{E}_{q(z|x)} \log p(x|z) + \sum_s \left( -\frac{1}{2} \log t_s + \frac{1}{2} \log 2\pi - "
+        r"\frac{1}{2} \right)",
+        "Latents live on circles: the posterior on circle $s$ is a random walk of duration $t_s$ from the "
+        "encoder's location, and the term is its divergence from the uniform distribution, for small $t_s$.",
+    ),
     diverges_when_stacked=in_half_precision,
     facts=latent_facts,
     parts=circle_parts,

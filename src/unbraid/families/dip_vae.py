@@ -51,6 +51,12 @@ DIP_VAE_I = vae_family(
     partial(dip_vae_loss, of_samples=False),
     {"lambda_od": OFF_DIAGONAL, "lambda_d": Hyperparameter(100.0, DIAGONAL, 0.0, 1e6)},
     source="Kumar et al. 2018, eq. 6",
+    cites=("kumar2018variational",),
+    formula=(
+        r"-\mathbb{E}_{q(z|x)} \log p(x|z) + \sum_j \mathrm{KL}_j + \lambda_{od} \sum_{i \ne j} "
+        r"\mathrm{Cov}[\mu]_{ij}^2 + \lambda_d \sum_i \left( \mathrm{Cov}[\mu]_{ii} - 1 \right)^2",
+        r"$\mathrm{Cov}[\mu]$ is the covariance of the posterior means over the batch.",
+    ),
     presets={
         "udr": tuple({**DISENTANGLEMENT_LIB, "lambda_od": od, "lambda_d": 10 * od} for od in UDR_LAMBDAS),
         "lsbd": ({**DISENTANGLEMENT_LIB, "latents": 4, "lambda_od": 1.0, "lambda_d": 10.0},),
@@ -62,6 +68,13 @@ DIP_VAE_II = vae_family(
     partial(dip_vae_loss, of_samples=True),
     {"lambda_od": OFF_DIAGONAL, "lambda_d": Hyperparameter(10.0, DIAGONAL, 0.0, 1e6)},
     source="Kumar et al. 2018, eq. 7",
+    cites=("kumar2018variational",),
+    formula=(
+        r"-\mathbb{E}_{q(z|x)} \log p(x|z) + \sum_j \mathrm{KL}_j + \lambda_{od} \sum_{i \ne j} "
+        r"\mathrm{Cov}[z]_{ij}^2 + \lambda_d \sum_i \left( \mathrm{Cov}[z]_{ii} - 1 \right)^2, \qquad "
+        r"\mathrm{Cov}[z] = \mathrm{Cov}[\mu] + \mathbb{E}\left[ \mathrm{diag}\,\sigma^2 \right]",
+        "The covariance is that of the aggregate posterior.",
+    ),
     presets={
         "udr": tuple({**DISENTANGLEMENT_LIB, "lambda_od": od, "lambda_d": od} for od in UDR_LAMBDAS),
         "lsbd": ({**DISENTANGLEMENT_LIB, "latents": 4, "lambda_od": 1.0, "lambda_d": 1.0},),

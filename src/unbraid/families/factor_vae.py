@@ -117,6 +117,13 @@ FACTOR_VAE = Family(
     encode=encode_vae,
     decode=decode_vae,
     source="Kim and Mnih 2018, algorithm 2",
+    cites=("kim2018disentangling",),
+    formula=(
+        r"-\mathbb{E}_{q(z|x)} \log p(x|z) + \sum_j \mathrm{KL}_j + \gamma \, \mathbb{E}_{q(z)} \log "
+        r"\frac{D(z)}{1 - D(z)}",
+        "The discriminator $D$ is trained to tell samples of $q(z)$ from samples whose dimensions are permuted, "
+        "each on its own, over the batch.",
+    ),
     presets={
         "udr": tuple({**DISENTANGLEMENT_LIB, "gamma": float(gamma)} for gamma in (10, 20, 30, 40, 50, 100)),
         "lsbd": ({**DISENTANGLEMENT_LIB, "latents": 4, "gamma": 1.0},),

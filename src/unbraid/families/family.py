@@ -261,6 +261,8 @@ class Family:
     encode: Callable[[nn.ModuleDict, Tensor, Settings], tuple[Tensor, Tensor | None]]
     decode: Callable[[nn.ModuleDict, Tensor, Settings], Tensor]
     source: str
+    cites: tuple[str, ...] = ()  # keys of references.bib, the paper to cite first in front
+    formula: tuple[str, str] = ("", "")  # what is minimised, in LaTeX, and a sentence on its symbols
     presets: Mapping[str, tuple[Mapping[str, Value], ...]] = field(default_factory=dict)
     fit: Callable[[nn.ModuleDict, ImageSource, Context], None] | None = None
     notes: tuple[str, ...] = ()

@@ -165,6 +165,13 @@ FORWARD_VAE = Family(
     decode=decode_forward_vae,
     version=2,  # turns of a cyclic factor whose last level is its first again
     source="Caselles-Dupre et al. 2019, section 4",
+    cites=("caselles2019symmetry",),
+    formula=(
+        r"-\mathbb{E}_{q(z|x)} \log p(x|z) + \beta \, \alpha^s \sum_j \mathrm{KL}_j + \left\| A_a z_t - \mu_{t+1} "
+        r"\right\|^2",
+        "$A_a$ is one linear map per action, free on the plane that the action is given and the identity "
+        r"elsewhere; $\alpha^s$ fades the divergence out over the steps $s$.",
+    ),
     diverges_when_stacked=in_half_precision,
     supervision=Supervision(
         "actions", "a full grid of factors, at least one of them cyclic", ("transitions",), make_transitions

@@ -173,6 +173,13 @@ INFO_GAN = Family(
     decode=decode_info_gan,
     draw_prior=draw_prior,
     source="Chen et al. 2016; Gulrajani et al. 2017; DCI 2018 appendix A",
+    cites=("chen2016infogan", "gulrajani2017improved", "eastwood2018framework"),
+    formula=(
+        r"\min_{G, Q} \max_{C} \; \mathbb{E}_x C(x) - \mathbb{E}_c C(G(c)) - 10 \, \mathbb{E}_{\tilde{x}} \left( "
+        r"\| \nabla C(\tilde{x}) \| - 1 \right)^2 - \lambda \, \mathbb{E}_c \log Q(c | G(c))",
+        "$C$ is a Wasserstein critic with gradient penalty, $G$ the generator, and $Q$, which shares the "
+        "critic's layers, names the code $c$ of an image; its mean is the representation.",
+    ),
     diverges_when_stacked=always,
     presets={"dci": ({"network": "resnet", "information_weight": 6.0},)},
     notes=("With likelihood='gaussian' made images are not squashed into [0, 1].",),

@@ -203,6 +203,14 @@ LSBD_VAE = Family(
     decode=decode_delta_vae,
     version=2,  # turns of a cyclic factor whose last level is its first again
     source="Tonnaer et al. 2022, section 5",
+    cites=("tonnaer2022quantifying",),
+    formula=(
+        r"\mathcal{L}_{\Delta\mathrm{VAE}} + \gamma \, \frac{1}{M} \sum_{m=1}^{M} \left\| \rho(g_m)^{-1} z_m - "
+        r"\bar{z} \right\|^2, \qquad \bar{z} = \Pi\left( \frac{1}{M} \sum_m \rho(g_m)^{-1} z_m \right)",
+        r"The images $x_m = g_m \cdot x_1$ of a group are labelled by their transformations; $\rho(g)$ turns a "
+        r"circle by the known angle, $\Pi$ projects back onto it, and the decoder is given $\rho(g_m) \bar{z}$. "
+        "Unlabelled images are trained as in `delta_vae`.",
+    ),
     diverges_when_stacked=always,
     supervision=Supervision(
         "transformations",

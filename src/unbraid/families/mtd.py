@@ -307,6 +307,15 @@ MTD = Family(
     log_prior=log_prior,
     draw_prior=draw_prior,
     source="after Sha and Lukasiewicz 2021",
+    cites=("sha2021multi", "mahon2023correcting"),
+    formula=(
+        r"-\mathbb{E}_{q(z|x)} \log p(x|z) + \mathrm{KL}_c + \sum_k \mathrm{KL}\left( q(s_k|x) \,\|\, "
+        r"\mathcal{N}(m_{k, y_k}, \sigma_0^2) \right) + \sum_k \sum_{v < w} \max\left( 0, \delta - \| m_{kv} - "
+        r"m_{kw} \| \right)^2 + L_{\mathrm{indep}}",
+        "$c$ is a block for content and $s_k$ one per factor, whose value $y_k$ is known; $m_{kv}$ are learned. "
+        r"$L_{\mathrm{indep}}$ penalises what a block tells about the factors of the others. The authors' "
+        "equations are not public: this is a reconstruction.",
+    ),
     supervision=Supervision("labels", "factors with levels", ("labels",), make_labels),
     facts=block_facts,
     parts=lambda settings: (

@@ -370,6 +370,14 @@ PARTED_VAE = Family(
     draw_prior=draw_prior,
     by_length="its masks sharpen within half of all steps",
     source="Hajimiri et al. 2021",
+    cites=("hajimiri2021semi",),
+    formula=(
+        r"-\mathbb{E}_{q(z|x)} \log p(x|z) + \gamma_z | C_z(t) - \mathrm{KL}_z | + \gamma_u | C_u(t) - "
+        r"\mathrm{KL}_u | + \gamma_c \mathrm{KL}\left( \bar{q}(c) \,\|\, p(c) \right) + \gamma_h H[q(c|x)] + "
+        r"\gamma_{bc} \sum_{i<j} \max(0, \mathrm{BC}_{ij} - \tau)",
+        "$c$ is the class, $u$ what depends on it and $z$ what does not; each class has a learned prior for $u$, "
+        r"and $\mathrm{BC}_{ij}$ is the Bhattacharyya coefficient of two of these.",
+    ),
     diverges_when_stacked=always,
     supervision=Supervision(
         "labels", "factors with levels to be the classes (only their number, without labels)", ("labels",), make_labels

@@ -154,5 +154,10 @@ PCA = Family(
     encode=encode_pca,
     decode=decode_pca,
     source="Pearson 1901; DCI 2018",
+    cites=("pearson1901lines", "eastwood2018framework"),
+    formula=(
+        r"z = W^{\top} (x - \bar{x}), \qquad \hat{x} = \bar{x} + W z",
+        "The columns of $W$ are the first principal axes of the images. Nothing is trained.",
+    ),
     fit=fit_pca,
 )

@@ -86,6 +86,15 @@ QLAE = Family(
     decode=decode_plain,
     draw_prior=draw_values,
     source="Hsu et al. 2023, section 3",
+    cites=("hsu2023disentanglement",),
+    formula=(
+        r"-\log p(x|\hat{z}) + n \left( \lambda_q \frac{1}{D} \sum_j (\mathrm{sg}[z_j] - \hat{z}_j)^2 + \lambda_c "
+        r"\frac{1}{D} \sum_j (z_j - \mathrm{sg}[\hat{z}_j])^2 \right), \qquad \hat{z}_j = \mathrm{argmin}_{v \in "
+        "V_j} | z_j - v |",
+        "$z$ is what the encoder says, $V_j$ the learned values of latent $j$, and $n$ the count of numbers in "
+        r"an image. $\mathrm{sg}$ passes no gradient on, and the reconstruction's gradient by $\hat{z}$ is passed "
+        "on to $z$. Strong weight decay is a part of the method.",
+    ),
     diverges_when_stacked=in_half_precision,
     parts=quantized_parts,
     presets={"shapes3d": ({"latents": 12},), "mpi3d": ({"latents": 14, "weight_decay": 0.001},)},

@@ -180,6 +180,13 @@ QUESSARD = Family(
     decode=decode_quessard,
     version=2,  # turns of a cyclic factor whose last level is its first again
     source="Quessard et al. 2020, sections 3-4",
+    cites=("quessard2020learning",),
+    formula=(
+        r"\frac{1}{T} \sum_{t=0}^{T} \mathrm{BCE}\left( p(\rho_{a_t} \cdots \rho_{a_1} z_0), x_t \right) + "
+        r"\lambda \frac{1}{|A|} \sum_a \left( \sum_{i<j} (\theta^a_{ij})^2 - \max_{i<j} (\theta^a_{ij})^2 \right)",
+        r"Only the first frame is encoded, to a unit vector $z_0$. Each action $a$ has a matrix $\rho_a$ that is "
+        r"a product of rotations by $\theta^a_{ij}$ in all planes; the second term leaves it one plane.",
+    ),
     diverges_when_stacked=always,
     supervision=Supervision(
         "actions", "a full grid of factors, at least one of them cyclic", ("trajectories",), make_trajectories

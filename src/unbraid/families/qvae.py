@@ -74,6 +74,13 @@ QVAE = Family(
     decode=decode_plain,
     draw_prior=draw_values,
     source="Baykal et al. 2024",
+    cites=("baykal2024disentanglement", "hsu2023disentanglement"),
+    formula=(
+        r"-\mathbb{E}_{q(z|x)} \log p(x|z) + \beta \sum_j \mathrm{KL}\left( q(z_j|x) \,\|\, \mathrm{uniform} "
+        r"\right), \qquad q(z_j = v|x) \propto \exp\left( -(e_j(x) - v)^2 \right)",
+        "$v$ is one of the learned values, which all latents share, and $e$ the encoder. Values are drawn by a "
+        "Gumbel-softmax.",
+    ),
     parts=quantized_parts,
     presets={
         "shapes3d": ({**SQUARES, "latents": 12, "beta": 1e-3 * 64 * 64 * 3 / 12},),

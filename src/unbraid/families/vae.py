@@ -113,6 +113,8 @@ def vae_family(
     hyperparameters: Mapping[str, Hyperparameter],
     source: str,
     presets: Mapping[str, tuple[Mapping[str, Value], ...]] | None = None,
+    cites: tuple[str, ...] = (),
+    formula: tuple[str, str] = ("", ""),
 ) -> Family:
     """A family of Gaussian VAEs that one loss trains, with hyperparameters beside the common ones."""
     return Family(
@@ -123,6 +125,8 @@ def vae_family(
         encode=encode_vae,
         decode=decode_vae,
         source=source,
+        cites=cites,
+        formula=formula,
         presets=presets or {},
     )
 
@@ -141,6 +145,11 @@ VAE = vae_family(
     vae_loss,
     {},
     source="Kingma and Welling 2014",
+    cites=("kingma2014auto",),
+    formula=(
+        r"-\mathbb{E}_{q(z|x)} \log p(x|z) + \sum_j \mathrm{KL}_j",
+        "",
+    ),
     presets={"dci": (DCI,), "lsbd": ({**DISENTANGLEMENT_LIB, "latents": 4},)},
 )
 
@@ -149,6 +158,11 @@ BETA_VAE = vae_family(
     vae_loss,
     {"beta": Hyperparameter(4.0, "weight of the KL divergence", 0.0, 1e6)},
     source="Higgins et al. 2017, eq. 4",
+    cites=("higgins2017beta",),
+    formula=(
+        r"-\mathbb{E}_{q(z|x)} \log p(x|z) + \beta \sum_j \mathrm{KL}_j",
+        r"$\beta > 1$ presses on the capacity of all latents alike.",
+    ),
     presets={
         "udr": tuple({**DISENTANGLEMENT_LIB, "beta": float(beta)} for beta in (1, 2, 4, 6, 8, 16)),
         "dci": ({**DCI, "beta": 6.0},),

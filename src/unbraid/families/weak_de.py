@@ -310,6 +310,13 @@ WEAK_DE = Family(
     decode=decode_plain,
     by_length="its warm-up is a part of all steps",
     source="Valenti and Bacciu 2022",
+    cites=("valenti2022leveraging",),
+    formula=(
+        r"\mathrm{BCE}(p(E(x)), x), \quad \mathrm{BCE}(A(E(x)), 1), \qquad p(z) = \frac{1}{|k|} \sum_k "
+        r"\mathcal{N}\left( \mathrm{mean}\, Z_k, \; c \, \mathrm{Cov}\, Z_k \right)",
+        "$A$ tells codes from samples of the prior. After a warm-up the prior becomes one Gaussian per "
+        "combination $k$ of factor values, fitted once to the codes $Z_k$ of labelled images.",
+    ),
     supervision=Supervision("labels", "factors with levels, whose combinations are classes", ("labels",), make_labels),
     facts=combination_facts,
     events=(Event(warmup_steps, fit_prior),),
