@@ -12,9 +12,9 @@ def cold(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.lengthy
 @pytest.mark.usefixtures("cold")
 def test_a_second_process_compiles_what_is_waited_for() -> None:
-    with ahead.compiled_ahead(["mig", "dci_boosted", "explicitness"]) as wait:
+    with ahead.compiled_ahead(["mig", "dci_boosted", "nk"]) as wait:
         wait("mig")
-        wait("explicitness")  # the last that it compiles
+        wait("nk")  # the last that it compiles
         wait("dci_boosted")
 
 
@@ -33,8 +33,8 @@ def test_what_else_a_second_process_prints_is_passed_over(monkeypatch: pytest.Mo
 
 
 def test_kernels_that_are_stored_need_no_second_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    ahead.compile_kernels(["explicitness"])
-    assert ahead._compiled(*ahead.KERNELS["explicitness"])
+    ahead.compile_kernels(["nk"])
+    assert ahead._compiled(*ahead.KERNELS["nk"])
     monkeypatch.setattr(ahead.subprocess, "Popen", None)
-    with ahead.compiled_ahead(["mig", "explicitness"]) as wait:
-        wait("explicitness")
+    with ahead.compiled_ahead(["mig", "nk"]) as wait:
+        wait("nk")

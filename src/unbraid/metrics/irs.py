@@ -4,9 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numba
 import numpy as np
-from numba.extending import register_jitable
 
 from unbraid.base.arguments import check_bins, check_number
 from unbraid.base.repr import Shown
@@ -126,65 +124,21 @@ def irs_of_noise(inputs: Inputs) -> Noise:
 
 def _by_level(active: FloatArray, groups: IntArray, quantile: float) -> FloatArray:
     """(n_codes, n_factors) quantile of the deviation at one level of a factor, averaged over levels."""
-    by_code, deviations = np.ascontiguousarray(active.T), np.empty((active.shape[1], groups.shape[1]))
+    deviations = np.empty((active.shape[1], groups.shape[1]))
     for factor, column in enumerate(groups.T):
+        by_code = active[np.argsort(column, kind="stable")].T
         counts = np.bincount(column)
         ends = np.cumsum(counts[counts > 0])
-        order, heap = np.argsort(column, kind="stable"), np.empty(len(column))
-        _deviations(by_code, order, ends, quantile, heap, deviations[:, factor])
+        deviations[:, factor] = np.mean(
+            [_away(level, quantile) for level in np.split(by_code, ends[:-1], axis=1)], axis=0
+        )
     return deviations
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _deviations(
-    by_code: FloatArray, order: IntArray, ends: IntArray, quantile: float, heap: FloatArray, deviations: FloatArray
-) -> None:
-    """`_by_level` of one factor, whose rows, level by level in `order`, end at `ends`.
-
-    Of each level a heap keeps the largest deviations.
-    """
-    for code in range(len(by_code)):
-        total, first = 0.0, 0
-        for group in range(len(ends)):
-            count = ends[group] - first
-            mean = 0.0
-            for k in range(first, first + count):
-                mean += by_code[code, order[k]]
-            mean /= count
-            at = quantile * (count - 1)
-            low = min(int(at), count - 1)
-            n_largest = count - low  # the largest, of which the least is wanted and the one above
-            for k in range(n_largest):
-                heap[k] = abs(by_code[code, order[first + k]] - mean)
-            for k in range(n_largest // 2 - 1, -1, -1):
-                _sift(heap, k, n_largest)
-            for k in range(first + n_largest, first + count):
-                away = abs(by_code[code, order[k]] - mean)
-                if away > heap[0]:
-                    heap[0] = away
-                    _sift(heap, 0, n_largest)
-            least = heap[0]
-            above = least
-            if n_largest > 1:
-                above = heap[1] if n_largest == 2 else min(heap[1], heap[2])
-            total += least + (at - low) * (above - least)
-            first = ends[group]
-        deviations[code] = total / len(ends)
-
-
-@register_jitable
-def _sift(heap: FloatArray, place: int, size: int) -> None:
-    """Let a number sink below those that are less."""
-    while True:
-        child = 2 * place + 1
-        if child >= size:
-            return
-        if child + 1 < size and heap[child + 1] < heap[child]:
-            child += 1
-        if heap[place] <= heap[child]:
-            return
-        heap[place], heap[child] = heap[child], heap[place]
-        place = child
+def _away(values: FloatArray, quantile: float) -> FloatArray:
+    """(n_codes,) quantile of the deviation from the mean, of values (n_codes, any)."""
+    away = np.abs(values - values.mean(axis=1, keepdims=True))
+    return np.quantile(away, quantile, axis=1)
 
 
 def _groups(inputs: Inputs, factor_bins: int | None) -> IntArray:

@@ -97,15 +97,17 @@ def panels(means: FloatArray, scales: FloatArray, slices: IntArray, n_slices: in
 
 def log_ratio_moments(part: DensityPanels) -> FloatArray:
     """(n_slices, 2) integrals of p_v log(p_v / p) and p_v log(p_v / p)^2 over these panels; for slice 0, with log p."""
-    totals = np.zeros((len(part.densities), 2))
-    _log_ratio_moments(part.densities, part.widths, _legendre()[1], totals)
-    return totals
+    densities, logs = part.densities, np.log(np.where(part.densities > 0.0, part.densities, 1.0))
+    logs[1:] -= logs[0]
+    terms = densities * logs * (0.5 * part.widths[:, None] * _legendre()[1])
+    return np.stack([terms.sum(axis=(1, 2)), (terms * logs).sum(axis=(1, 2))], axis=1)
 
 
 def log_ratio_table(part: DensityPanels, largest: FloatArray) -> FloatArray:
     """(n_slices, n_panels, SUBSTEPS + 1) log(p_v / p), at most `largest`, at even steps; for slice 0, log p."""
-    table = np.zeros((*part.densities.shape[:2], SUBSTEPS + 1))
-    _log_table(part.densities, _refinement(), largest, table, np.empty(SUBSTEPS + 1))
+    table = np.log(np.maximum(part.densities @ _refinement(), 1e-300))
+    table[1:] = np.minimum(table[1:] - table[0], largest[1:, None, None])
+    table[part.densities.max(axis=2) <= 0.0] = 0.0
     return table
 
 
@@ -149,7 +151,7 @@ def _halves() -> FloatArray:
 
 @cache
 def _refinement() -> FloatArray:
-    """(NODES, SUBSTEPS + 1): to even steps; transposed, as the kernel reads them."""
+    """(NODES, SUBSTEPS + 1): to even steps."""
     return np.ascontiguousarray(_interpolation(np.linspace(-1, 1, SUBSTEPS + 1)).T)
 
 
@@ -304,58 +306,6 @@ def _add(values: FloatArray, present: BoolArray, depth: int, bump: FloatArray, s
         present[depth, piece] = True
         for node in range(NODES):
             values[depth, piece, node] = weight * values[depth, piece, node] + bump[node]
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _log_ratio_moments(densities: FloatArray, widths: FloatArray, weights: FloatArray, totals: FloatArray) -> None:
-    n_slices, n_panels, n_nodes = densities.shape
-    for panel in range(n_panels):
-        for node in range(n_nodes):
-            whole = densities[0, panel, node]
-            if whole <= 0.0:
-                continue
-            weight, log_whole = 0.5 * widths[panel] * weights[node], np.log(whole)
-            totals[0, 0] += weight * whole * log_whole
-            totals[0, 1] += weight * whole * log_whole * log_whole
-            for piece in range(1, n_slices):
-                density = densities[piece, panel, node]
-                if density > 0.0:
-                    log_ratio = np.log(density) - log_whole
-                    totals[piece, 0] += weight * density * log_ratio
-                    totals[piece, 1] += weight * density * log_ratio * log_ratio
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _log_table(
-    densities: FloatArray, refinement: FloatArray, largest: FloatArray, table: FloatArray, fine: FloatArray
-) -> None:
-    n_slices, n_panels, n_nodes = densities.shape
-    n_points = refinement.shape[1]
-    for panel in range(n_panels):
-        for piece in range(n_slices):
-            if _highest(densities, piece, panel) <= 0.0:
-                continue
-            for point in range(n_points):
-                fine[point] = 0.0
-            for node in range(n_nodes):
-                density = densities[piece, panel, node]
-                for point in range(n_points):
-                    fine[point] += density * refinement[node, point]
-            for point in range(n_points):
-                table[piece, panel, point] = np.log(max(fine[point], 1e-300))
-        for piece in range(1, n_slices):
-            if _highest(densities, piece, panel) > 0.0:
-                for point in range(n_points):
-                    ratio = table[piece, panel, point] - table[0, panel, point]
-                    table[piece, panel, point] = min(ratio, largest[piece])
-
-
-@register_jitable
-def _highest(densities: FloatArray, piece: int, panel: int) -> float:
-    highest = 0.0
-    for node in range(densities.shape[2]):
-        highest = max(highest, densities[piece, panel, node])
-    return highest
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")

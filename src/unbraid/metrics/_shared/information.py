@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from unbraid.base.arguments import check_bins
@@ -83,13 +82,21 @@ def code_entropy(inputs: Inputs, bins: int = 20, binning: Binning = "width") -> 
 
 def mutual_information(binned: IntArray, levels: Levels) -> FloatArray:
     """(n_codes, n_factors) I(code; factor) from integer bins (n_samples, n_codes) and factor levels."""
-    n_bins, by_code = int(binned.max()) + 1, np.ascontiguousarray(binned.T, dtype=np.int32)
+    by_code = np.ascontiguousarray(binned.T, dtype=np.int64)
     information = np.empty((len(by_code), len(levels.sizes)))
-    weights = np.ones(len(binned)) if levels.weights is None else levels.weights
     for factor, size in enumerate(levels.sizes):
-        column = np.ascontiguousarray(levels.levels[:, factor])
-        information[:, factor] = _information(by_code, column, weights, n_bins, size)
+        column = levels.levels[:, factor]
+        for code, bins in enumerate(by_code):
+            table = np.bincount(bins * size + column, levels.weights).astype(float)
+            table = np.append(table, np.zeros(-len(table) % size)).reshape(-1, size)
+            cells, ends = _n_log_n(table), _n_log_n(table.sum(axis=0)) + _n_log_n(table.sum(axis=1))
+            n_rows = table.sum()
+            information[code, factor] = np.log(n_rows) + (cells - ends) / n_rows
     return np.where(information > ROUNDING, information, 0.0)
+
+
+def _n_log_n(counts: FloatArray) -> float:
+    return float((counts * np.log(np.where(counts > 0, counts, 1.0))).sum())
 
 
 @shared
@@ -142,38 +149,3 @@ def _entropy_of(probabilities: FloatArray) -> FloatArray:
     """Entropy of each row."""
     logs = np.log(np.where(probabilities > 0, probabilities, 1.0))
     return -(probabilities * logs).sum(axis=-1)
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _information(by_code: IntArray, levels: IntArray, weights: FloatArray, n_bins: int, n_levels: int) -> FloatArray:
-    """(n_codes,) log N + (sum of n log n over cells - over bins - over levels) / N; below 0 by rounding."""
-    n_codes, n_samples = by_code.shape
-    information, table, of_levels = np.empty(n_codes), np.empty((n_bins, n_levels)), np.empty(n_levels)
-    n_rows = 0.0
-    for row in range(n_samples):
-        n_rows += weights[row]
-    # One code at a time, so that its table stays in the cache. Indices have no sign: of others numba asks each time
-    # whether they count from the end, which takes twice as long.
-    for code in range(n_codes):
-        for level in range(n_levels):
-            of_levels[level] = 0.0
-            for place in range(n_bins):
-                table[place, level] = 0.0
-        for row in range(n_samples):
-            table[np.uint64(by_code[code, row]), np.uint64(levels[row])] += weights[row]
-        total = 0.0
-        for place in range(n_bins):
-            of_bin = 0.0
-            for level in range(n_levels):
-                count = table[place, level]
-                if count:
-                    total += count * np.log(count)
-                    of_bin += count
-                    of_levels[level] += count
-            if of_bin:
-                total -= of_bin * np.log(of_bin)
-        for level in range(n_levels):
-            if of_levels[level]:
-                total -= of_levels[level] * np.log(of_levels[level])
-        information[code] = np.log(n_rows) + total / n_rows
-    return information

@@ -10,13 +10,10 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-import numba
 import numpy as np
-from numba.extending import register_jitable
 
 from unbraid.base.threads import at_once, one_blas_thread
 from unbraid.base.types import BoolArray, FloatArray, IntArray
-from unbraid.metrics._shared.aggregate import exp_down
 
 TOLERANCE = 1e-6  # largest entry of the gradient of the mean loss at the end
 ROUGH, FINAL = 1e-3, 1e-4  # the same of fits that are compared on validation rows, and of the last one
@@ -26,7 +23,6 @@ MAX_STEPS = 100
 MAX_INNER_STEPS = 200
 BLOCK = 2048  # rows at a time, so that what belongs to them stays in the cache
 COLUMNS = 16  # binary problems that are solved together
-LOWEST = -70.0  # differences of logits below it count as it
 NOTHING = 1e-10  # probabilities below do not steer a step; their products would leave single precision
 
 
@@ -272,7 +268,7 @@ def _slope(
 ) -> tuple[FloatArray, FloatArray]:
     """Gradient of the mean losses, and the mean of p (1 - p) (n_columns,) over the probabilities p.
 
-    Into `steepness` (n_samples, n_columns) goes what `_bend` reads of these.
+    Into `steepness` (n_samples, n_columns) goes what the Hessian is made of.
     """
     n_samples, n_columns = chosen.shape
     gradient, part, unsure = penalty * weights, np.empty(weights.shape), np.zeros(n_columns)
@@ -280,61 +276,25 @@ def _slope(
     for rows in _blocks(n_samples):
         chances = block[: len(inputs[rows])]
         np.dot(inputs[rows], weights, out=chances)
-        _errors(chances, chosen[rows], steepness[rows], unsure, joint)
+        _probabilities(chances, joint)
+        variances = chances * (1.0 - chances)
+        unsure += variances.sum(axis=0)
+        steepness[rows] = np.where(chances >= NOTHING, chances if joint else variances, 0.0)
+        chances -= chosen[rows]
         gradient += np.dot(inputs[rows].T, chances, out=part) / n_samples
     return gradient, unsure / n_samples
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _errors(logits: FloatArray, chosen: BoolArray, steepness: FloatArray, unsure: FloatArray, joint: bool) -> None:
-    """Probabilities less the outcomes in the place of logits; sets `steepness`, adds to `unsure`."""
+def _probabilities(logits: FloatArray, joint: bool) -> None:
+    """In the place of logits."""
     if joint:
-        _softmax(logits)
+        logits -= logits.max(axis=1, keepdims=True)
+        np.exp(logits, out=logits)
+        logits /= logits.sum(axis=1, keepdims=True)
     else:
-        _logistic(logits)
-    for row in range(len(logits)):
-        for c in range(logits.shape[1]):
-            chance = logits[row, c]
-            variance = chance * (1.0 - chance)
-            unsure[c] += variance
-            steep = chance if joint else variance
-            steepness[row, c] = steep if chance >= NOTHING else 0.0
-            logits[row, c] -= chosen[row, c]
+        from scipy.special import expit  # a tenth of a second to import
 
-
-@register_jitable
-def _softmax(logits: FloatArray) -> None:
-    """Probabilities in the place of logits."""
-    n_rows, n_columns = logits.shape
-    for row in range(n_rows):
-        highest = logits[row, 0]
-        for c in range(1, n_columns):
-            highest = max(highest, logits[row, c])
-        for c in range(n_columns):
-            logits[row, c] = max(logits[row, c] - highest, LOWEST)
-    _powers(logits.reshape(-1))
-    for row in range(n_rows):
-        total = 0.0
-        for c in range(n_columns):
-            total += logits[row, c]
-        for c in range(n_columns):
-            logits[row, c] /= total
-
-
-@register_jitable
-def _logistic(logits: FloatArray) -> None:
-    """Probabilities in the place of logits."""
-    flat = logits.reshape(-1)
-    for place in range(len(flat)):
-        logit = flat[place]
-        power = exp_down(max(-abs(logit), LOWEST))
-        flat[place] = (1.0 if logit >= 0.0 else power) / (1.0 + power)
-
-
-@register_jitable
-def _powers(exponents: FloatArray) -> None:
-    for place in range(len(exponents)):
-        exponents[place] = exp_down(exponents[place])
+        expit(logits, out=logits)
 
 
 def _conjugate_gradients(
@@ -349,9 +309,9 @@ def _conjugate_gradients(
     axis, (n_samples, n_columns) = None if joint else 0, steepness.shape
     direction, residual = np.zeros(gradient.shape), -gradient
     search = residual / curvature
-    norm = np.broadcast_to((residual * search).sum(axis=axis), n_columns).copy()
+    norm = (residual * search).sum(axis=axis)
     enough = np.minimum(0.0625, np.abs(gradient).max(axis=axis)) * norm
-    bent, part = np.empty(gradient.shape), np.empty(gradient.shape, dtype=np.float32)
+    part = np.empty(gradient.shape, dtype=np.float32)
     block = np.empty((min(BLOCK, n_samples), n_columns), dtype=np.float32)
     blocks = [
         (inputs[rows], inputs[rows].T, steepness[rows], block[: len(inputs[rows])]) for rows in _blocks(n_samples)
@@ -360,74 +320,26 @@ def _conjugate_gradients(
         single, sums = search.astype(np.float32), np.zeros(gradient.shape, dtype=np.float32)
         for rows, across, steep, change in blocks:
             np.dot(rows, single, out=change)
-            _bend(steep, change, joint)
+            change *= steep
+            if joint:
+                change -= steep * change.sum(axis=1, keepdims=True)
             sums += np.dot(across, change, out=part)
-        if _advance(sums, n_samples, penalty, curvature, joint, bent, search, direction, residual, norm, enough):
+        bent = penalty * search + sums / n_samples
+        resistance = (search * bent).sum(axis=axis)
+        length = _ratio(np.where(norm > enough, norm, 0.0), resistance)
+        direction += length * search
+        residual -= length * bent
+        eased = residual / curvature
+        before, norm = norm, (residual * eased).sum(axis=axis)
+        search = eased + _ratio(norm, before) * search
+        if not (norm > enough).any():
             break
     return direction
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _advance(
-    sums: FloatArray,
-    n_samples: int,
-    penalty: FloatArray,
-    curvature: FloatArray,
-    joint: bool,
-    bent: FloatArray,
-    search: FloatArray,
-    direction: FloatArray,
-    residual: FloatArray,
-    norm: FloatArray,
-    enough: FloatArray,
-) -> bool:
-    """One step along `search`, whose product with the Hessian less the penalty is `sums`; whether all are solved."""
-    width, n_columns = search.shape
-    for k in range(width):
-        for c in range(n_columns):
-            bent[k, c] = penalty[k, 0] * search[k, c] + sums[k, c] / n_samples
-    solved, both = True, 0.0
-    for c in range(n_columns):
-        both += _product(search, bent, c)
-    for c in range(n_columns):
-        resistance = both if joint else _product(search, bent, c)
-        length = norm[c] / resistance if norm[c] > enough[c] and resistance > 0.0 else 0.0
-        for k in range(width):
-            direction[k, c] += length * search[k, c]
-            residual[k, c] -= length * bent[k, c]
-            bent[k, c] = residual[k, c] / curvature[k, c]
-    both = 0.0
-    for c in range(n_columns):
-        both += _product(residual, bent, c)
-    for c in range(n_columns):
-        before = norm[c]
-        norm[c] = both if joint else _product(residual, bent, c)
-        solved &= not norm[c] > enough[c]
-        share = norm[c] / before if before > 0.0 else 0.0
-        for k in range(width):
-            search[k, c] = bent[k, c] + share * search[k, c]
-    return solved
-
-
-@register_jitable
-def _product(one: FloatArray, other: FloatArray, column: int) -> float:
-    total = 0.0
-    for k in range(len(one)):
-        total += one[k, column] * other[k, column]
-    return total
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
-def _bend(steepness: FloatArray, change: FloatArray, joint: bool) -> None:
-    """Change of probabilities in the place of a change of logits."""
-    n_rows, n_columns = change.shape
-    for row in range(n_rows):
-        mean = np.float32(0.0)
-        if joint:
-            for c in range(n_columns):
-                mean += steepness[row, c] * change[row, c]
-        for c in range(n_columns):
-            change[row, c] = steepness[row, c] * (change[row, c] - mean)
+def _ratio(one: FloatArray, other: FloatArray) -> FloatArray:
+    """0 where the second is not above 0."""
+    return np.divide(one, other, out=np.zeros(np.shape(one)), where=other > 0.0)
 
 
 def _blocks(n_samples: int) -> Iterator[slice]:
