@@ -30,6 +30,7 @@ def test_a_cyclic_factor_has_three_codes_at_most() -> None:
     matrix = np.array([[0.1, 0.2], [0.4, 0.0], [-0.3, 0.1], [0.2, 0.0]])
     assert most_important_codes(matrix, ["cyclic", "ordinal"]) == [(0, 1), (0, 2), (0, 3), (1, 0)]
     assert most_important_codes(np.zeros((3, 1)), ["cyclic"]) == [(0, 0)]
+    assert most_important_codes(matrix, ["continuous", "ordinal"], angles=[0]) == [(0, 1), (0, 2), (0, 3), (1, 0)]
 
 
 def test_circles_have_one_panel_per_cyclic_factor_with_its_score() -> None:

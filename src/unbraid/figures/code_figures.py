@@ -1,11 +1,13 @@
 """Figures of one representation: codes with the factors that made them."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from matplotlib.lines import Line2D
 
+from unbraid.base.comma_lists import listed
 from unbraid.base.types import FloatArray, IntArray
 from unbraid.data import FactorSpace, Representation, one_object
 from unbraid.figures.drawn_figure import Drawn, figure_of, long_form
@@ -71,23 +73,27 @@ def _squares(source: Source, matrix: FloatArray, name: str, alignment: IntArray 
     return Drawn(figure_of(axes), data, caption)
 
 
-def important_codes(source: Source, *, metric: str = "mig", seed: int = 0) -> Drawn:
-    """Each factor against its most important code, a cyclic one against three."""
+def important_codes(source: Source, *, metric: str = "mig", angles: str = "", seed: int = 0) -> Drawn:
+    """Each factor against its most important code, a cyclic one against three.
+
+    So are the factors that angles names, such as the azimuth of teapots, whose kind is continuous.
+    """
     representation = source.representation
     columns = source.chosen.columns(representation)
     matrix = matrix_of(score(representation, metrics=[metric], seed=seed)[metric])[:, columns]
     shown = representation.keep_factors([representation.names[k] for k in columns])
+    around = replace(source.chosen, factors=listed(angles)).columns(shown) if angles else []
     panels = plot_important_codes(
         matrix, shown.codes, shown.factors, kinds=shown.kinds, sizes=shown.sizes, levels=shown.levels,
         periods=shown.periods, factor_names=[short(name) for name in shown.names],
         code_names=[short(label, 20) for label in shown.code_labels()],
-        greyed=dead_codes(representation).tolist(), max_points=DOTS, width=source.chosen.width,
+        greyed=dead_codes(representation).tolist(), angles=around, max_points=DOTS, width=source.chosen.width,
     )  # fmt: skip
     rows, values = thinned(len(representation), DOTS), shown.in_label_units()
     data = long_form(
         (
             (shown.names[k], float(values[row, k]), _code_name(representation, code), float(shown.codes[row, code]))
-            for k, code in most_important_codes(matrix, shown.kinds)
+            for k, code in most_important_codes(matrix, shown.kinds, around)
             for row in rows
         ),
         "factor", "level", "code", "value",

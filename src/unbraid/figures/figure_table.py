@@ -58,6 +58,7 @@ FIGURES: Mapping[str, FigureRow] = MappingProxyType(
         "object-interpolation": FigureRow(_runs.object_interpolation, "run", "LSBD fig. 11-12", PAGE),
         "samples": FigureRow(_runs.samples, "run"),
         "reconstructions": FigureRow(_runs.reconstructions, "run", width=PAGE),
+        "gap": FigureRow(_runs.gap, "run", "DCI fig. 4", PAGE),
         "curves": FigureRow(_runs.curves, "run", width=PAGE),
         "boxes": FigureRow(_studies.boxes, "study", "UDR fig. 2-3", PAGE),
         "correlations": FigureRow(_studies.correlations, "study", "SNC/NK fig. 14", PAGE),

@@ -1,5 +1,6 @@
 """Figures of one trained model."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,11 +31,13 @@ def traversals(
     columns: int = 0,
     dataset: str = "",
     metric: str = "",
+    angles: str = "",
 ) -> Drawn:
     """Latent traversals: each code moves through its range while the others stay fixed.
 
     With a metric that has an importance of codes for factors, such as dci_forest or mig: the most important code of
-    each factor, in the order of factors, and three of a cyclic one. Else by falling KL.
+    each factor, in the order of factors, and three of a cyclic one or one that angles
+    names. Else by falling KL.
     """
     from unbraid.runs.run_traversals import traverse
 
@@ -46,7 +49,7 @@ def traversals(
     shown_codes = [place for place, code in enumerate(traversal.codes) if code in shown]
     if not shown_codes:
         raise ValueError(f"{source.path}: of a circle of two codes, name the first")
-    factors = _factors_of_codes(source, dataset, metric, seed) if metric else {}
+    factors = _factors_of_codes(source, dataset, metric, angles, seed) if metric else {}
     if metric:
         places = {int(code): place for place, code in enumerate(traversal.codes)}
         shown_codes = [places[code] for code in factors if places.get(code) in shown_codes]
@@ -71,12 +74,13 @@ def traversals(
     return Drawn(figure, data, caption)
 
 
-def _factors_of_codes(source: Source, dataset: str, metric: str, seed: int) -> dict[int, str]:
+def _factors_of_codes(source: Source, dataset: str, metric: str, angles: str, seed: int) -> dict[int, str]:
     """The factor that each code is most important for, in the order of factors; see `most_important_codes`."""
     representation = source.run.representation(dataset or None, 2000, seed=seed)
     matrix = matrix_of(score(representation, metrics=[metric], seed=seed)[metric])
+    around = replace(source.chosen, factors=listed(angles)).columns(representation) if angles else []
     factors: dict[int, str] = {}
-    for factor, code in most_important_codes(matrix, representation.kinds):
+    for factor, code in most_important_codes(matrix, representation.kinds, around):
         factors.setdefault(code, representation.names[factor])
     return factors
 
@@ -151,6 +155,39 @@ def reconstructions(source: Source, *, images: int = 20, columns: int = 10, seed
     return Drawn(
         plot_reconstructions(scaled, after, columns=columns, width=source.chosen.width),
         {"image": chosen, "mean_squared_error": errors},
+    )
+
+
+def gap(source: Source, *, held_out: str = "", rows: int = 4, across: int = 6, seed: int = 0) -> Drawn:
+    """Images in the gap that the training left out, beside images outside it.
+
+    Without held_out, a condition on the factors, the gap is the one of the run, as a zero-shot study trains it.
+    """
+    from unbraid.datasets.subset import SubsetDataset, left_out
+
+    opened = source.run.dataset()
+    dataset = opened.dataset if isinstance(opened, SubsetDataset) else opened
+    without = held_out or source.run.config["dataset"]["options"].get("without") or ""
+    condition = without if isinstance(without, str) else next((part for part in without if isinstance(part, str)), "")
+    if not condition:
+        raise ValueError(f"{source.path}: trained on all images; give the condition, --set held_out='red > green'")
+    inside = left_out(dataset.space, condition)
+    rng, count = np.random.default_rng(seed), rows * across
+    sides = [np.flatnonzero(inside), np.flatnonzero(~inside)]
+    if min(map(len, sides)) < count:
+        raise ValueError(
+            f"{condition!r} holds for {len(sides[0]):,} of {len(dataset):,} images; {count} are drawn each"
+        )
+    shown = np.stack([np.sort(rng.choice(side, count, replace=False)) for side in sides])
+    drawn = dataset.images(shown.ravel())
+    images = np.asarray(drawn / 255 if drawn.dtype == np.uint8 else drawn, dtype=float)
+    figure = plot_traversals(
+        _larger(images.reshape(2, rows, across, *images.shape[1:])), columns=2, width=source.chosen.width,
+        captions=[f"in the gap, {len(sides[0]):,} images", f"outside it, {len(sides[1]):,} images"],
+    )  # fmt: skip
+    data = {"image": shown.ravel(), "in_gap": np.repeat([True, False], count)}
+    return Drawn(
+        figure, data | dict(zip(dataset.space.names, dataset.space.factors(shown.ravel()).T, strict=True)), condition
     )
 
 

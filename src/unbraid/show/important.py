@@ -29,6 +29,7 @@ def plot_important_codes(
     levels: Sequence[Sequence[str]] = (),
     code_names: Sequence[str] | None = None,
     greyed: Iterable[int] = (),
+    angles: Iterable[int] = (),
     periods: Sequence[float] = (),
     max_points: int = 5_000,
     width: float | None = None,
@@ -45,6 +46,7 @@ def plot_important_codes(
         levels: names of the levels of each factor, of level 0 first; by default their numbers.
         code_names: default "code 0", ...
         greyed: codes drawn in grey, such as dead ones.
+        angles: factors that have three codes as cyclic ones do, such as an azimuth of kind "continuous".
         periods: of each cyclic factor in radians: once around in the unit of its axis, such as 360; 0: radians.
         max_points: dots drawn in a panel.
         width: of the whole figure in mm, such as 89 or 183; by default three panels in a row.
@@ -68,7 +70,7 @@ def plot_important_codes(
     names = list(factor_names or (f"factor {k}" for k in range(matrix.shape[1])))
     grey = set(greyed)
     heads = list(code_names or (f"code {code}" for code in range(len(matrix))))
-    pairs = most_important_codes(matrix, kinds)
+    pairs = most_important_codes(matrix, kinds, angles)
     n_across, wide = across(width, len(pairs), ACROSS, PANEL[0], LEFT)
     panels = new_panels(len(pairs), n_across, (wide, PANEL[1]), left=LEFT, below=0.35)
     for ax, (k, best) in zip(panels, pairs, strict=True):
@@ -86,16 +88,23 @@ def plot_important_codes(
     return panels
 
 
-def most_important_codes(matrix: FloatArray, kinds: Sequence[Kind]) -> list[tuple[int, int]]:
+def most_important_codes(
+    matrix: FloatArray, kinds: Sequence[Kind], angles: Iterable[int] = ()
+) -> list[tuple[int, int]]:
     """Pairs of a factor and a code, in the order of factors: the most important code, of a cyclic factor up to three.
 
     Args:
         matrix: (n_codes, n_factors) importance; its sign does not count.
         kinds: kind of each factor.
+        angles: factors that have up to three codes as well.
     """
-    pairs = []
+    pairs, angles = [], set(angles)
     for factor, kind in enumerate(kinds):
         order = np.argsort(-np.abs(matrix[:, factor]), kind="stable")
-        codes = [code for code in order[: OF_CYCLIC if kind == "cyclic" else 1] if matrix[code, factor] != 0]
+        codes = [
+            code
+            for code in order[: OF_CYCLIC if kind == "cyclic" or factor in angles else 1]
+            if matrix[code, factor] != 0
+        ]
         pairs += [(factor, int(code)) for code in codes or order[:1]]
     return pairs
