@@ -19,6 +19,9 @@ from unbraid.fitting.fit import Fitted, OutOfTime, check_out
 from unbraid.fitting.fit_images import Pictures, prepare
 from unbraid.fitting.hand_over import read_labels
 from unbraid.fitting.plan import FinalRound, Plan, SearchRound, Setting, read_plan, write_plan
+from unbraid.ranking.choice_stability import Resampled
+from unbraid.ranking.ranking import TRACK_RECORD
+from unbraid.ranking.verdicts import how_sure
 from unbraid.runs.run import load_run
 from unbraid.studies.store import StudyEnvironment, write_environment
 from unbraid.training.source import opened_dataset
@@ -320,15 +323,16 @@ def choice_of(settings: list[str], **more: float) -> Choice:
     return Choice(candidates, None, candidates[0], "", **shares)  # pyright: ignore[reportArgumentType]
 
 
-def test_the_shares_of_draws_say_what_they_are_shares_of():
-    text = handing.how_sure(choice_of(["a", "a"]))
-    assert "480 times; 20 more had fewer than three models that use a latent, or no good one, and do not count." in text
-    assert "part of 320 draws, and was chosen in 90% of these." in text
-    assert "setting was" not in text
-    assert "close" not in text
-    text = handing.how_sure(choice_of(["a", "b"], sure_of_setting=0.4, draws=500))
-    assert "500 times. This" in text
-    assert "the same setting was chosen in 40% of all that count. The choice is close" in text
+def test_terminal_model_card_and_rank_say_the_same_of_how_far_the_choice_can_be_trusted():
+    alone = choice_of(["a", "a"])
+    assert alone.trust.startswith(
+        "When the models are resampled, it is chosen in 90% of the resamples that contain it."
+    )
+    assert alone.trust.endswith(f"{TRACK_RECORD}.")
+    close = choice_of(["a", "b"], sure_of_setting=0.4)
+    assert "and a model of its setting in 40% of all; the choice is close: others are about as good." in close.trust
+    assert how_sure(Resampled(0.9, 1.0, 480, 320)) in alone.trust.replace("When", "when")
+    assert choice_of(["a"], draws_with_it=0).trust.startswith("Too few models were compared")
 
 
 def test_untrained_models_are_of_different_seeds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -1,6 +1,7 @@
 """Images without factors: an array, a tensor, a torch Dataset, a folder of pictures; trained, looked at and refused."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
@@ -8,13 +9,14 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from torch.utils.data import Dataset
+from torch.utils.data import DataLoader, Dataset, IterableDataset, WeightedRandomSampler
 
 import unbraid
 from tests.training.training_examples import TINY
 from unbraid import Representation, Study, train
-from unbraid.datasets import from_array, load
+from unbraid.datasets import from_array, load, own_image_rows
 from unbraid.datasets.digest import content_digest
+from unbraid.datasets.own_images import images_of
 from unbraid.metrics import PRESETS
 from unbraid.runs.run import load_run
 from unbraid.runs.run_page import run_page
@@ -38,6 +40,16 @@ class Items(Dataset[Any]):
 
     def __getitem__(self, index: int) -> Any:
         return self.make(index)
+
+
+class Stream(IterableDataset[Any]):
+    """Items that can only be had one after the other."""
+
+    def __init__(self, order: Callable[[], Iterable[int]] = lambda: range(len(PICTURES))) -> None:
+        self.order = order
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(tensor_of, self.order())
 
 
 def tensor_of(row: int) -> torch.Tensor:
@@ -72,6 +84,10 @@ FORMS: dict[str, Callable[[Path], Any]] = {
     "torch pairs": lambda _: Items(lambda row: (tensor_of(row), row % 3)),
     "torch arrays": lambda _: Items(lambda row: [PICTURES[row], "a label"]),
     "torch pillow": lambda _: Items(lambda row: (Image.fromarray(PICTURES[row, ..., 0]), 0)),
+    "loader": lambda _: DataLoader(Items(tensor_of), 7, shuffle=True),
+    "iterable": lambda _: Stream(),
+    "loader of an iterable": lambda _: DataLoader(Stream(), 7),
+    "as many as needed": lambda _: islice(cycle(map(tensor_of, range(len(PICTURES)))), 60),
     "folder": lambda folder: str(saved(folder / "pictures")),
     "path": lambda folder: saved(folder / "pictures"),
     "npy": lambda folder: npy(folder / "some.npy"),
@@ -86,6 +102,19 @@ def test_the_same_images_are_the_same_run_whatever_form_they_come_in(form: str, 
     assert run.config["dataset"]["content"] == content_digest(from_array(PICTURES))
     assert run.config["dataset"]["image_shape"] == [8, 8, 1]
     assert run.codes().factors.shape == (60, 0)
+
+
+def test_images_that_cannot_be_read_again_or_have_no_end_are_refused_in_one_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    random = iter(range(len(PICTURES)))
+    with pytest.raises(ValueError, match="begins with another image each time: leave out shuffling"):
+        images_of(Stream(lambda: [next(random), next(random)]))
+    with pytest.raises(ValueError, match="sampler or collate_fn of its own.*Subset"):
+        images_of(DataLoader(Items(tensor_of), sampler=WeightedRandomSampler([1.0] * 60, 60)))
+    monkeypatch.setattr(own_image_rows, "MOST_READ", 64 * 300)
+    with pytest.raises(ValueError, match=r"not ended after 151 images.* itertools.islice\(dataset, 100\)"):
+        images_of(Stream(lambda: cycle(range(60))))
 
 
 def test_factors_have_no_part_in_what_an_unsupervised_family_learns(tmp_path: Path) -> None:

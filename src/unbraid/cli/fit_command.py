@@ -15,7 +15,6 @@ from unbraid.cli._progress import continuing, progress_bar
 from unbraid.cli.show_command import say
 
 if TYPE_CHECKING:
-    from unbraid.fitting.choose import Choice
     from unbraid.fitting.fit import Fitted
     from unbraid.fitting.plan import Plan, Round
 
@@ -130,17 +129,6 @@ def _round(planned: "Round", n_settings: int) -> str:
     )
 
 
-def _how_sure(choice: "Choice") -> str:
-    if not choice.draws_with_it:
-        return "too few models were compared to tell how sure the choice is"
-    from unbraid.ranking.verdicts import chosen_again
-
-    line = chosen_again(choice.sure_of_model)
-    if len(choice.settings) > 1:
-        line += f", and its setting in {choice.sure_of_setting:.0%} of all resamples"
-    return line
-
-
 def _say_fitted(fitted: "Fitted", notes: list[str]) -> None:
     from unbraid.fitting.choose import next_step
 
@@ -151,7 +139,7 @@ def _say_fitted(fitted: "Fitted", notes: list[str]) -> None:
         model = (
             f"chosen: {chosen.setting}, of {counted(len(choice.candidates), 'model')} (UDR {choice.udr(chosen):.3f})"
         )
-        say(f"{model}; {_how_sure(choice)}")
+        say(f"{model}. {choice.trust}")
         say(f"model: {fitted.folder / 'model'}, codes: {fitted.folder / 'codes.csv'}")
     if step := next_step(choice):
         say(step)

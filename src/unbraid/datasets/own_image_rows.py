@@ -1,5 +1,6 @@
 """Where the images of a user's own dataset come from: an array, an .npy file, picture files, a torch Dataset."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -7,11 +8,17 @@ from typing import Any, Protocol
 import numpy as np
 
 from unbraid.base.arrays import as_array
+from unbraid.base.memory import free_memory
 from unbraid.base.types import IntArray, UInt8Array
 from unbraid.data.image_dataset import FEW_CHANNELS, MOST_CHANNELS, ImageShape
 from unbraid.datasets.containers import decoded, flattened
 from unbraid.files.tables import map_npy
 from unbraid.files.whole_files import with_home
+
+MOST_READ = 1 << 33  # bytes of images that are read into memory
+REPEATABLE = (
+    "leave out shuffling and random transforms, since an interrupted training must find the images that it began with"
+)
 
 
 class Rows(Protocol):
@@ -98,18 +105,12 @@ class TorchRows:
     """Items of a map-style torch Dataset; the first of them sets shape and type."""
 
     def __init__(self, dataset: Any) -> None:
-        by_position = hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__")
-        if not by_position or any(base.__name__ == "IterableDataset" for base in type(dataset).__mro__):
-            raise ValueError("a torch Dataset must be map-style, with __getitem__ and __len__")
         if not len(dataset):
             raise ValueError("the dataset has no images")
         self.dataset = dataset
         first = self._image(0)
         if not np.array_equal(first, self._image(0)):
-            raise ValueError(
-                "item 0 of the dataset changes each time it is read: remove random transforms, since an "
-                "interrupted training must find the images that it began with"
-            )
+            raise ValueError(f"item 0 of the dataset changes each time it is read: {REPEATABLE}")
         self._dtype, self.image_shape = first.dtype, first.shape
 
     def __len__(self) -> int:
@@ -128,14 +129,45 @@ class TorchRows:
         return out
 
     def _image(self, row: int) -> Any:
-        item: Any = self.dataset[row]
-        image: Any = item[0] if isinstance(item, tuple | list) and item else item
-        if not hasattr(image, "detach") and not isinstance(image, np.ndarray) and not hasattr(image, "getbands"):
-            raise ValueError(f"item {row} of the dataset is no image, nor (image, ...); got {type(item).__name__}")
-        if hasattr(image, "getbands"):  # of Pillow
-            image = np.asarray(flattened(image))
-        name = f"item {row} of the dataset, taken for a single image,"
-        return checked_images(channels_last(image[None]), name, alone=True)[0]
+        return _image_in(self.dataset[row], row)
+
+
+def iterated_rows(items: Iterable[Any]) -> ArrayRows:
+    """Items of an iterable dataset, as those of `TorchRows`, read once into memory.
+
+    Raises:
+        ValueError: there are none, they differ when iterated again, or they fill half of the free memory.
+    """
+    images: list[Any] = []
+    most, n_bytes = min(MOST_READ, (free_memory() or MOST_READ) // 2), 0
+    for row, item in enumerate(items):
+        images.append(_image_in(item, row))
+        if (images[row].shape, images[row].dtype) != (images[0].shape, images[0].dtype):
+            expected = f"{images[0].dtype} {images[0].shape} was expected, as in item 0"
+            raise ValueError(f"item {row} of the dataset is {images[row].dtype} {images[row].shape} where {expected}")
+        if (n_bytes := n_bytes + images[row].nbytes) > most / 2:  # stacked, there is another copy
+            raise ValueError(
+                f"the dataset has not ended after {row + 1:,} images, {n_bytes / 1e9:.1f} GB, and is read into memory: "
+                f"say how many to take, as in itertools.islice(dataset, {10 ** (len(str(row + 1)) - 1)}), or store the "
+                "images in an .npy file"
+            )
+    if not images:
+        raise ValueError("the dataset has no images")
+    again = next(iter(items), None)
+    if again is not None and not np.array_equal(_image_in(again, 0), images[0]):
+        raise ValueError(f"the dataset begins with another image each time: {REPEATABLE}")
+    return ArrayRows(np.stack(images))
+
+
+def _image_in(item: Any, row: int) -> Any:
+    """The image (height, width, channels) of an item of a torch Dataset."""
+    image: Any = item[0] if isinstance(item, tuple | list) and item else item
+    if not hasattr(image, "detach") and not isinstance(image, np.ndarray) and not hasattr(image, "getbands"):
+        raise ValueError(f"item {row} of the dataset is no image, nor (image, ...); got {type(item).__name__}")
+    if hasattr(image, "getbands"):  # of Pillow
+        image = np.asarray(flattened(image))
+    name = f"item {row} of the dataset, taken for a single image,"
+    return checked_images(channels_last(image[None]), name, alone=True)[0]
 
 
 def channels_last(images: Any) -> Any:

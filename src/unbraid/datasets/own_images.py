@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -27,6 +27,7 @@ from unbraid.datasets.own_image_rows import (
     TorchRows,
     channels_last,
     checked_images,
+    iterated_rows,
 )
 from unbraid.datasets.space_json import space_of
 from unbraid.files.checksum import check_content
@@ -96,7 +97,7 @@ def from_array(
 
 
 def images_of(images: Any) -> FactorDataset:
-    """A dataset as it is; and one without factors of images in an array, a tensor or a torch Dataset.
+    """A dataset as it is; and one without factors of images in an array, a tensor, or as `from_torch` takes them.
 
     Raises:
         ValueError: it is none of these; or as `from_array` and `from_torch`.
@@ -105,11 +106,12 @@ def images_of(images: Any) -> FactorDataset:
         return images
     if isinstance(images, np.ndarray) or hasattr(images, "detach"):
         return from_array(images)
-    if any(base.__module__.startswith("torch.utils.data") for base in type(images).__mro__):
+    in_torch = any(base.__module__.startswith("torch.utils.data") for base in type(images).__mro__)
+    if in_torch or isinstance(images, Iterator):
         return from_torch(images)
     raise ValueError(
-        'a dataset is its name or path, {"name": ..., options}, an array or tensor of images, a torch Dataset, or an '
-        f"object with space and images; got {type(images).__name__}"
+        'a dataset is its name or path, {"name": ..., options}, an array or tensor of images, a torch Dataset or '
+        f"DataLoader, or an object with space and images; got {type(images).__name__}"
     )
 
 
@@ -117,15 +119,43 @@ def from_torch(dataset: Any) -> FactorDataset:
     """A dataset without factors of the images of a torch Dataset, read when they are asked for.
 
     Args:
-        dataset: map-style. Its items are images, or begin with one, (image, label); what else they hold is ignored.
-            An image is a tensor (channels, height, width) or (height, width), a Pillow image, or an array with its
-            channels last; uint8, or floats from 0 to 1. The same position gives the same image every time.
+        dataset: map-style; or iterable, or an iterator, which is read once into memory; or a DataLoader, for its
+            dataset. Its items are images, or begin with one, (image, label); what else they hold is ignored. An image
+            is a tensor (channels, height, width) or (height, width), a Pillow image, or an array with its channels
+            last; uint8, or floats from 0 to 1. The images are the same every time.
 
     Raises:
-        ValueError: it cannot be read by position, an item is no such image or another than when read before, or there
-            are none.
+        ValueError: an item is no such image or another than when read before, there are none or no end to them, or a
+            DataLoader has a sampler or collate_fn of its own.
     """
-    return _without_factors(TorchRows(dataset))
+    if any(base.__name__ == "DataLoader" for base in type(dataset).__mro__):
+        dataset = _of_loader(dataset)
+    return _without_factors(TorchRows(dataset) if _by_position(dataset) else iterated_rows(dataset))
+
+
+def _by_position(dataset: Any) -> bool:
+    iterable = any(base.__name__ == "IterableDataset" for base in type(dataset).__mro__)
+    return hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__") and not iterable
+
+
+def _of_loader(loader: Any) -> Any:
+    """The dataset of a DataLoader, all of which is trained on, in an order drawn by the seed."""
+    from torch.utils.data import BatchSampler, RandomSampler, SequentialSampler, default_collate, default_convert
+
+    usual = loader.collate_fn in (default_collate, default_convert) and type(loader.batch_sampler) in (
+        BatchSampler,
+        type(None),
+    )
+    if _by_position(loader.dataset):
+        sampler = loader.sampler
+        shuffled = type(sampler) is RandomSampler and not sampler.replacement and len(sampler) == len(loader.dataset)
+        usual = usual and (shuffled or type(sampler) is SequentialSampler)
+    if not usual:
+        raise ValueError(
+            "the DataLoader has a sampler or collate_fn of its own, which would have no effect: give a dataset that "
+            "holds the images to train on, such as torch.utils.data.Subset"
+        )
+    return loader.dataset
 
 
 def from_folder(

@@ -11,17 +11,14 @@ from scipy.spatial import KDTree
 
 from unbraid.base.counted import counted
 from unbraid.base.types import FloatArray
-from unbraid.ranking.ranking import TRACK_RECORD, NothingToRank, Ranking
+from unbraid.ranking.choice_stability import Resampled
+from unbraid.ranking.ranking import CAVEAT, NothingToRank, Ranking
+from unbraid.ranking.verdicts import how_sure
 from unbraid.runs.run import Run
 from unbraid.studies.rank_models import rank
 
 NEIGHBOURS, FOLLOWS, N_JUDGED = 10, 0.8, 2000  # samples, share of variance, samples
 FEWEST_DIFFERENT = 5 * NEIGHBOURS  # samples; among fewer, the neighbours are not local
-UNKNOWN = "Too few models were compared to tell how sure the choice is."
-CAVEAT = (
-    "Models can agree on latents that mix factors, and UDR does not lower the score of a model that found few of them: "
-    f"{TRACK_RECORD}."
-)
 
 
 @dataclass(frozen=True)
@@ -62,6 +59,13 @@ class Choice:
     def study(self) -> str:
         """The name of the folder of the candidates' study; "search" without candidates."""
         return self.candidates[0].run.path.parent.parent.name if self.candidates else "search"
+
+    @property
+    def trust(self) -> str:
+        """How far the choice can be trusted, in sentences."""
+        shares = Resampled(self.sure_of_model, self.sure_of_setting, self.draws, self.draws_with_it)
+        sentences = (how_sure(shares, of_setting=len(self.settings) > 1), CAVEAT)
+        return " ".join(f"{sentence[0].upper()}{sentence[1:]}." for sentence in sentences)
 
     def udr(self, candidate: Candidate) -> float | None:
         if self.ranking is None or candidate.run.path.name not in self.ranking.runs:

@@ -10,10 +10,11 @@ from unbraid.base.counted import counted
 from unbraid.base.types import FloatArray
 from unbraid.base.version import VERSION
 from unbraid.data.image_dataset import FactorDataset
-from unbraid.fitting.choose import CAVEAT, UNKNOWN, Choice, next_step
+from unbraid.fitting.choose import Choice, next_step
 from unbraid.fitting.fit_images import Pictures
 from unbraid.fitting.plan import Plan
 from unbraid.metrics import METRICS
+from unbraid.ranking.ranking import CAVEAT
 from unbraid.runs.live.decoder import live_models
 from unbraid.runs.run import Run
 from unbraid.show.html import render
@@ -51,7 +52,7 @@ def fit_page(
         "n_models": len(choice.candidates),
         "planned": choice.planned,
         "next_step": next_step(choice),
-        "caveat": CAVEAT,
+        "trust": choice.trust,
         "size": choice.size or plan.final.size,
         "study": choice.study,
         "settings": settings_table(choice),
@@ -60,7 +61,7 @@ def fit_page(
         "on_labels": list(on_labels),
         "live": None,
         "latents": [],
-        "notes": list(choice.ranking.notes) if choice.ranking else [],
+        "notes": [note for note in choice.ranking.notes if CAVEAT not in note] if choice.ranking else [],
     }
     if run is not None and codes is not None and choice.chosen is not None:
         dataset = pictures.at(run.config["dataset"]["image_shape"][0])
@@ -79,7 +80,6 @@ def fit_page(
             "draws_with_it": choice.draws_with_it,
             "sure_of_model": choice.sure_of_model,
             "sure_of_setting": choice.sure_of_setting,
-            "unknown": "" if choice.draws_with_it else UNKNOWN,
             "explained": explained(run, dataset, len(live_informative(live))),
         }
     return render("fit.html", content)

@@ -20,12 +20,11 @@ from unbraid.data.labels import columns_of
 from unbraid.datasets import DATASETS
 from unbraid.datasets.factor_table import FILE_COLUMN, Column, read_table, table_columns
 from unbraid.files.whole_files import atomic_write, write_text
-from unbraid.fitting.choose import CAVEAT, UNKNOWN, Candidate, Choice
+from unbraid.fitting.choose import Candidate, Choice
 from unbraid.fitting.fit_images import Pictures, in_colour
 from unbraid.fitting.fit_page import fit_page, judged_table
 from unbraid.fitting.plan import Plan
 from unbraid.metrics import METRICS
-from unbraid.ranking.choice_stability import DRAWS
 from unbraid.runs.foreign_models import is_run
 from unbraid.runs.model_card import README, load_lines, model_card
 from unbraid.runs.onnx import export_onnx
@@ -255,29 +254,9 @@ def how_chosen(choice: Choice, judged: Mapping[str, Mapping[str, float]]) -> str
         f"that can be called good, its latents are the most like those of the others, with a UDR of {udr:.3f}. Its "
         f"ELBO on held-out images is {choice.chosen.elbo:.1f} nats."
         "\n\n"
-        f"{how_sure(choice)}"
-        "\n\n"
-        f"UDR measures whether models of different seeds find the same latents. {CAVEAT}"
+        f"UDR measures whether models of different seeds find the same latents. {choice.trust}"
         f"{_by_labels(choice, judged)}"
     )
-
-
-def how_sure(choice: Choice) -> str:
-    """The stability of the choice under resampling, in sentences; that of the setting if there are several."""
-    if not choice.draws_with_it:
-        return UNKNOWN
-    left_out = DRAWS - choice.draws
-    few = "fewer than three models that use a latent, or no good one"
-    exclusions = f"; {left_out} more had {few}, and do not count" if left_out else ""
-    text = (
-        f"The models of each setting were drawn again, with replacement, {choice.draws} times{exclusions}. This model "
-        f"was part of {choice.draws_with_it} draws, and was chosen in {choice.sure_of_model:.0%} of these."
-    )
-    if len(choice.settings) > 1:
-        text += f" A model of the same setting was chosen in {choice.sure_of_setting:.0%} of all that count."
-    if min(choice.sure_of_model, choice.sure_of_setting) < 0.5:
-        text += " The choice is close: others are about as good."
-    return text
 
 
 def of_dataset(pictures: Pictures) -> str:

@@ -32,6 +32,10 @@ TRACK_RECORD = (
     "on one of four datasets the model with the highest UDR was better than most, on the other three as good as a "
     "random one"
 )
+CAVEAT = (
+    "models can agree on latents that mix factors, and UDR does not lower the score of a model that found few of them: "
+    f"{TRACK_RECORD}"
+)
 AGREE, NAMED = 0.6, 10  # least UDR of any two models in a group that agrees, and the largest group that is named
 FAINT = 0.05  # latents with less than this share of the largest standard deviation may be noise
 FEWEST_RESAMPLED = 4  # models; with three, all samples that count are the same
@@ -613,14 +617,16 @@ def without_copies(ranking: Ranking) -> Ranking:
 
 
 def with_caution(ranking: Ranking) -> Ranking:
-    """Adds a note if choices at the chosen model's score were no better than chance (docs/ranking.md)."""
+    """Adds a note on how good such choices were, by these options (docs/ranking.md)."""
     chosen, options = ranking.choose(), ranking.options
-    if chosen is None or chosen.score >= LOW or (options.similarity, options.alpha, options.compare) != MEASURED:
+    if chosen is None or (options.similarity, options.alpha, options.compare) != MEASURED:
         return ranking
-    note = (
-        f"{chosen.score:.3f} is a low UDR: {TRACK_RECORD}, where the highest was below {LOW}; look at the model before "
-        "you use it"
-    )
+    note = CAVEAT
+    if chosen.score < LOW:
+        note = (
+            f"{chosen.score:.3f} is a low UDR: {CAVEAT}, where the highest was below {LOW}; look at the model before "
+            "you use it"
+        )
     return replace(ranking, notes=(*ranking.notes, note))
 
 

@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping
 
+from unbraid.ranking.choice_stability import Resampled
 from unbraid.ranking.ranking import Ranking
 from unbraid.scoring.setting_names import Key
 
-__all__ = ["chosen_again", "group_verdicts", "study_verdict"]
+__all__ = ["group_verdicts", "how_sure", "study_verdict"]
+
+CLOSE = 0.5  # share of resamples below which others are about as good
 
 
 def group_verdicts(ranking: Ranking) -> list[str]:
@@ -41,9 +44,16 @@ def study_verdict(ranking: Ranking, names: Mapping[Key, str], places: Mapping[st
     ]
 
 
-def chosen_again(share: float) -> str:
-    """A clause on the stability of the choice under resampling."""
-    return f"when the models are resampled, it is chosen in {share:.0%} of the resamples that contain it"
+def how_sure(shares: Resampled, *, of_setting: bool = False) -> str:
+    """A clause on the stability of the choice under resampling, and of that of its setting."""
+    if not shares.draws_with_model:
+        return "too few models were compared to tell how sure the choice is"
+    clause = f"when the models are resampled, it is chosen in {shares.model:.0%} of the resamples that contain it"
+    least = shares.model
+    if of_setting:
+        clause += f", and a model of its setting in {shares.setting:.0%} of all"
+        least = min(shares.model, shares.setting)
+    return clause + "; the choice is close: others are about as good" * (least < CLOSE)
 
 
 def _verdict(title: str, ranking: Ranking, without: list[str] | tuple[()]) -> str:
@@ -55,4 +65,4 @@ def _verdict(title: str, ranking: Ranking, without: list[str] | tuple[()]) -> st
 
 def _again(ranking: Ranking, without: list[str] | tuple[()]) -> str:
     resampled = ranking.resampled(without)
-    return f"; {chosen_again(resampled.model)}" if resampled else ""
+    return f"; {how_sure(resampled)}" if resampled else ""

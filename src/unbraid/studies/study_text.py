@@ -77,8 +77,8 @@ def status_of(status: "StudyStatus") -> "Iterator[Table | str]":
     runs = status.runs
     yield counts(status.name, [status])
     for state in ("failed", "diverged"):
-        yield from (_why(state, run) for run in runs if run.state == state)
-    yield from (_why("failed", failure) for failure in status.other_failures)
+        yield from _reasons(state, [run for run in runs if run.state == state])
+    yield from _reasons("failed", status.other_failures)
     yield from failed_metrics(runs)
     for kind, (done, expected) in status.answered.items():
         yield f"{kind}: scored {done} of {counted(expected, 'run')} trained without some images"
@@ -86,9 +86,14 @@ def status_of(status: "StudyStatus") -> "Iterator[Table | str]":
         yield f"{counted(status.left, 'run')} in the folder but no longer in the YAML: kept, outside the results"
 
 
-def _why(state: str, run: "RunView | Failure") -> str:
-    where = " ".join(filter(None, (run.family, run.setting, f"seed {run.seed}")))
-    return f"{state} {run.id} ({where}): {run.reason}"
+def _reasons(state: str, runs: "Sequence[RunView | Failure]") -> "Iterator[str]":
+    """A line for each reason: the first run of those that have it, and how many more."""
+    by_reason: dict[str, list[RunView | Failure]] = {}
+    for run in runs:
+        by_reason.setdefault(run.reason, []).append(run)
+    for reason, (first, *more) in by_reason.items():
+        where = " ".join(filter(None, (first.family, first.setting, f"seed {first.seed}")))
+        yield f"{state} {first.id} ({where}){f' and {len(more)} more' * bool(more)}: {reason}"
 
 
 def counts(title: str, statuses: "Sequence[StudyStatus]") -> Table:

@@ -102,7 +102,7 @@ def train(
         family: a name in `unbraid.families.FAMILIES`; or "package.module:name" of your own `Family` or objective.
         dataset: its name or path, {"name": ..., **options}, or a dataset; images without factors as an array
             (n, height, width) or (n, height, width, channels), uint8 or floats from 0 to 1, a tensor with its channels
-            second, or a map-style torch Dataset of images or (image, label).
+            second, or a torch Dataset or DataLoader of images or (image, label); an iterable one is read once.
         seeds: how many, from 0, or which ones.
         steps: of training, for each run.
         batch_size: images per step.
