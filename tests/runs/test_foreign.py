@@ -127,6 +127,18 @@ def test_compare_and_rank_leave_broken_models_out(runs: Path, broken: dict[Path,
     assert len(json.loads(out)["scores"]) == 5
 
 
+def test_rank_leaves_out_models_of_other_rows_and_codes_that_are_not_finite(runs: Path, unbraid_cli: Cli) -> None:
+    codes = np.load(runs / "beta1_seed0" / "z.npy")
+    np.save(runs.parent / "short.npy", codes[:150])
+    codes[3, 1] = np.nan
+    np.save(runs.parent / "gap.npy", codes)
+    faults = {runs.parent / "short.npy": "not the samples of", runs.parent / "gap.npy": "not finite"}
+    code, out, error = unbraid_cli("rank", str(runs), *map(str, faults), "--json", "-", "--similarity", "spearman")
+    assert code == 3
+    assert_named(error, json.loads(out)["failed"], faults)
+    assert len(json.loads(out)["scores"]) == 4
+
+
 def test_files_are_found_by_name_or_pattern(tmp_path: Path) -> None:
     (tmp_path / "a" / "deep").mkdir(parents=True)
     (tmp_path / ".hidden").mkdir()

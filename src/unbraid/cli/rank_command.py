@@ -220,8 +220,7 @@ def _rank_files(
             progress=partial(progress, "comparing models"),
             **similarity.options,
         )
-    for path, reason in ranking.left_out.items():
-        raise ValueError(f"{path}: {reason}")
+    files.failed |= {path: f"{path}: {reason}" for path, reason in ranking.left_out.items()}
     for note in ranking.notes:
         say(f"note: {note}", err=True)
     grouped = groups is not None
