@@ -9,7 +9,7 @@ from sklearn.ensemble import GradientBoostingClassifier
 from tests.examples import entangled_codes, grid_factors, noisy_codes, perfect_codes, rotated_codes
 from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics import dci_boosted
-from unbraid.metrics._solvers.boosting import LARGEST_STEP, MAX_BINS, _bound, _factors, boosted_classes, ranked_codes
+from unbraid.metrics._solvers.boosting import MAX_BINS, _bound, _step, boosted_classes, ranked_codes
 from unbraid.metrics._solvers.trees import coarse_bins
 from unbraid.metrics.dci_boosted import Booster
 
@@ -169,9 +169,11 @@ def test_one_row_of_its_class_among_many() -> None:
     assert fitted.importance.tolist() == [1.0]
 
 
-def test_a_newton_step_stays_finite() -> None:
-    factors = _factors(np.ones(8), np.array([0, 1, 1]), np.array([1e-50, 0.0, 1e-70]))
-    assert factors.tolist() == [np.exp(LARGEST_STEP), *[1.0] * 7]
+def test_odds_of_two_classes_stay_finite() -> None:
+    odds = np.array([1e58, 1e-58])
+    for _ in range(20):
+        _step(odds, 2, np.zeros(2, dtype=np.uint8), np.ones(8), 1.0, 2, 1.0, 0.1)
+    assert odds.max() <= 1e60
 
 
 def test_bins_hold_about_as_many_rows_and_mirror() -> None:

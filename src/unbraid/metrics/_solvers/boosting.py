@@ -150,53 +150,90 @@ def _boost(
         np.arange(n_codes),
         state,
     )
-    scale, newton = 2.0 ** min(30, 62 - 2 * count_bits), (n_classes - 1) / n_classes if n_classes > 2 else 1.0
-    by_class = np.split(np.argsort(labels, kind="stable").astype(np.uint32), np.cumsum(counts)[:-1])
-    in_bins, rows, leaf_sums = np.diff(codes.ends, prepend=0), np.arange(n_train), np.empty(8)
-    in_bins[codes.starts[:-1]] = codes.ends[codes.starts[:-1]]  # they are counted anew for each code
-    for _ in range(n_iterations):
-        if n_classes > 2:
-            odds *= 1.0 / odds.sum(axis=0)
-            np.maximum(odds, SMALLEST, out=odds)
-        chances = odds[:, :n_train] if n_classes > 2 else odds[:, :n_train] / (1.0 + odds[:, :n_train])
-        curvature = chances * (1.0 - chances)
-        whole = np.rint(chances * -scale)  # class indicators less probabilities, as whole numbers
-        if n_classes > 2:
-            whole[labels, rows] += scale
-        else:
-            whole[0] += scale * labels
-        residuals, squares = whole.astype(np.int32), np.einsum("ij,ij->i", whole, whole)
-        sums = np.zeros((n_slots, n_trees), dtype=np.int64)
-        if n_trees < TOGETHER:
-            _root_sums_by_tree(codes.starts, codes.bins, residuals, sums)
-        else:
-            _root_sums(codes.starts, codes.bins, np.ascontiguousarray(residuals.T), sums)
-        roots = (sums.T << count_bits) + in_bins
-        for tree in range(n_trees):
-            work.histograms[0] = roots[tree]
-            work.squares[0] = squares[tree]
-            rare = by_class[tree]
-            if n_trees == 1 or RARE * len(rare) > n_train:
-                rare = rare[:0]
-            _grow(codes, residuals[tree], rare, work, importance, leaf_sums)
-            steps = learning_rate * newton * (leaf_sums / scale)
-            leaves = work.nodes.astype(np.intp)
-            odds[tree] *= _factors(steps, leaves[:n_train], curvature[tree]).take(leaves)
-        if n_classes == 2:  # with more they are normalised
-            np.clip(odds, SMALLEST, 1.0 / SMALLEST, out=odds)
+    _iterate(
+        codes, labels, n_classes, n_iterations, learning_rate, 2.0 ** min(30, 62 - 2 * count_bits),
+        np.argsort(labels, kind="stable").astype(np.uint32), np.cumsum([0, *counts]), work,
+        np.empty((n_trees, n_train), dtype=np.int32), np.empty((n_train, n_trees), dtype=np.int32),
+        np.empty((n_slots, n_trees), dtype=np.int64), np.empty(n_samples), importance, odds,
+    )  # fmt: skip
     return importance, odds
 
 
-def _factors(steps: FloatArray, leaves: IntArray, curvature: FloatArray) -> FloatArray:
-    """Of the odds in each leaf (8,): one Newton step, its numerator over the sum of p (1 - p)."""
-    below = np.bincount(leaves, curvature, minlength=8)
-    steps = np.divide(steps, below, out=np.zeros(8), where=below > SMALLEST)
-    return np.exp(np.clip(steps, -LARGEST_STEP, LARGEST_STEP))
-
-
 @numba.njit(cache=True, nogil=True, error_model="numpy")
+def _iterate(
+    codes: RankedCodes,
+    labels: IntArray,
+    n_classes: int,
+    n_iterations: int,
+    learning_rate: float,
+    scale: float,
+    by_class: IntArray,
+    ends: IntArray,
+    work: Work,
+    by_tree: IntArray,
+    by_row: IntArray,
+    sums: IntArray,
+    totals: FloatArray,
+    importance: FloatArray,
+    odds: FloatArray,
+) -> None:
+    """Grow all trees: `importance` is added to, `odds` are multiplied. Rows `by_class` end at `ends` for each."""
+    n_trees, n_train = by_tree.shape
+    newton = (n_classes - 1) / n_classes if n_classes > 2 else 1.0
+    leaf_sums = np.empty(8)
+    for _ in range(n_iterations):
+        if n_classes > 2:
+            _normalise(odds, totals)
+        _residuals(odds, labels, scale, by_tree, by_row)
+        if n_trees < TOGETHER:
+            _root_sums_by_tree(codes.starts, codes.bins, by_tree, sums)
+        else:
+            _root_sums(codes.starts, codes.bins, by_row, sums)
+        for tree in range(n_trees):
+            _root(codes, by_tree[tree], sums[:, tree], work)
+            begin, end = ends[tree], ends[tree + 1]
+            if n_trees == 1 or RARE * (end - begin) > n_train:
+                end = begin
+            _grow(codes, by_tree[tree], by_class[begin:end], work, importance, leaf_sums)
+            _step(odds[tree], n_classes, work.nodes, leaf_sums, scale, n_train, newton, learning_rate)
+
+
+@register_jitable
+def _normalise(odds: FloatArray, totals: FloatArray) -> None:
+    totals[:] = 0.0
+    for tree in range(len(odds)):
+        for row in range(len(totals)):
+            totals[row] += odds[tree, row]
+    for row in range(len(totals)):
+        totals[row] = 1.0 / totals[row]
+    for tree in range(len(odds)):
+        for row in range(len(totals)):
+            odds[tree, row] = max(odds[tree, row] * totals[row], SMALLEST)
+
+
+@register_jitable
+def _residuals(odds: FloatArray, labels: IntArray, scale: float, by_tree: IntArray, by_row: IntArray) -> None:
+    """Class indicator less probability, as whole numbers, in both layouts."""
+    n_trees, n_train = by_tree.shape
+    for tree in range(n_trees):
+        for row in range(n_train):
+            probability = odds[tree, row] if n_trees > 1 else odds[tree, row] / (1.0 + odds[tree, row])
+            by_tree[tree, row] = np.int32(np.rint(-probability * scale))
+    for row in range(n_train):
+        if n_trees > 1:
+            by_tree[labels[row], row] += np.int32(scale)
+        elif labels[row] == 1:
+            by_tree[0, row] += np.int32(scale)
+    for first in range(0, n_train, 64):  # in blocks, so that both layouts stay in the cache
+        for tree in range(n_trees):
+            for row in range(first, min(first + 64, n_train)):
+                by_row[row, tree] = by_tree[tree, row]
+
+
+@register_jitable
 def _root_sums(starts: IntArray, bins: UInt8Array, residuals: IntArray, sums: IntArray) -> None:
     """Residuals of every class summed over the rows of each bin; the innermost loop is over neighbours in memory."""
+    sums[:] = 0
     n_trees = sums.shape[1]
     for first in range(0, bins.shape[1], BLOCK):
         end = min(first + BLOCK, bins.shape[1])
@@ -207,9 +244,10 @@ def _root_sums(starts: IntArray, bins: UInt8Array, residuals: IntArray, sums: In
                     sums[slot, tree] += residuals[row, tree]
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@register_jitable
 def _root_sums_by_tree(starts: IntArray, bins: UInt8Array, residuals: IntArray, sums: IntArray) -> None:
     """As `_root_sums`, which is slower for few trees: they are too few neighbours."""
+    sums[:] = 0
     for code in range(bins.shape[1]):
         column = bins[:, code].copy()
         for tree in range(len(residuals)):
@@ -218,7 +256,21 @@ def _root_sums_by_tree(starts: IntArray, bins: UInt8Array, residuals: IntArray, 
                 own[column[row]] += by_row[row]
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@register_jitable(fastmath={"reassoc", "nsz"})
+def _root(codes: RankedCodes, residuals: IntArray, sums: IntArray, work: Work) -> None:
+    """Histogram and sum of squares of all rows."""
+    for code in range(len(work.order)):
+        before = 0
+        for slot in range(codes.starts[code], codes.starts[code + 1]):
+            work.histograms[0, slot] = (sums[slot] << work.count_bits) + codes.ends[slot] - before
+            before = codes.ends[slot]
+    squares = 0.0
+    for row in range(len(residuals)):
+        squares += float(residuals[row]) * float(residuals[row])
+    work.squares[0] = squares
+
+
+@register_jitable
 def _grow(
     codes: RankedCodes, residuals: IntArray, rare: IntArray, work: Work, importance: FloatArray, leaf_sums: FloatArray
 ) -> None:
@@ -529,3 +581,33 @@ def _fill(
             value = (np.int64(residuals[row]) << count_bits) + 1
             for code in range(first, end):
                 histogram[begins[code] + own[code]] += value
+
+
+@register_jitable
+def _step(
+    odds: FloatArray,
+    n_classes: int,
+    nodes: UInt8Array,
+    leaf_sums: FloatArray,
+    scale: float,
+    n_train: int,
+    newton: float,
+    learning_rate: float,
+) -> None:
+    """One Newton step per leaf: sum of residuals over sum of p (1 - p)."""
+    curvature = np.zeros((4, 8))  # four sums in turn, so that one need not wait for the other
+    for row in range(n_train):
+        probability = odds[row] if n_classes > 2 else odds[row] / (1.0 + odds[row])
+        curvature[row & 3, nodes[row]] += probability * (1.0 - probability)
+    factor = np.empty(8)
+    for leaf in range(8):
+        below = curvature[0, leaf] + curvature[1, leaf] + curvature[2, leaf] + curvature[3, leaf]
+        factor[leaf] = 1.0
+        if below > SMALLEST:
+            step = learning_rate * newton * (leaf_sums[leaf] / scale) / below
+            factor[leaf] = np.exp(min(max(step, -LARGEST_STEP), LARGEST_STEP))
+    for row in range(len(odds)):
+        odds[row] *= factor[nodes[row]]
+    if n_classes == 2:  # with more they are normalised
+        for row in range(len(odds)):
+            odds[row] = min(max(odds[row], SMALLEST), 1.0 / SMALLEST)

@@ -233,18 +233,48 @@ def perceptron_epoch(
     parameters[:] = state[0]
     chosen, powers = np.empty((batch, width), dtype=np.float32), np.empty(classes, dtype=np.int32)
     hidden, errors, back = aligned(batch, HIDDEN), aligned(batch, classes), aligned(4, HIDDEN)
+    step = _perceptron_epoch(
+        inputs, labels, order, knocked_out, n_classes, state, step, rate,
+        parameters, gradient, chosen, np.empty(batch, dtype=np.int64), hidden, errors, powers, back,
+    )  # fmt: skip
+    state[0] = parameters
+    return step
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _perceptron_epoch(
+    inputs: FloatArray,
+    labels: IntArray,
+    order: IntArray,
+    knocked_out: int,
+    n_classes: int,
+    state: FloatArray,
+    step: int,
+    rate: float,
+    parameters: FloatArray,
+    gradient: FloatArray,
+    chosen: FloatArray,
+    chosen_labels: IntArray,
+    hidden: FloatArray,
+    errors: FloatArray,
+    powers: IntArray,
+    back: FloatArray,
+) -> int:
+    """`perceptron_epoch`, with room for one minibatch."""
+    mean, square, (batch, width) = state[1], state[2], chosen.shape
     for start in range(0, len(order), batch):
-        rows = order[start : start + batch]
-        chosen[: len(rows)] = inputs[rows]
-        chosen[len(rows) :] = ZERO
-        if knocked_out >= 0:
-            chosen[:, knocked_out] = ZERO
+        n_rows = min(batch, len(order) - start)
+        for row in range(batch):
+            source = order[start + row] if row < n_rows else -1
+            if source >= 0:
+                chosen_labels[row] = labels[source]
+            for k in range(width):
+                chosen[row, k] = inputs[source, k] if source >= 0 and k != knocked_out else ZERO
         perceptron_gradient(
-            chosen, labels[rows], len(rows), n_classes, parameters, gradient, hidden, errors, powers, back
+            chosen, chosen_labels, n_rows, n_classes, parameters, gradient, hidden, errors, powers, back
         )  # fmt: skip
         step += 1
-        adam(parameters, gradient, state[1], state[2], step, rate)
-    state[0] = parameters
+        adam(parameters, gradient, mean, square, step, rate)
     return step
 
 
