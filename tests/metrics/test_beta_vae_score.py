@@ -9,7 +9,8 @@ from tests.examples import entangled_codes, grid_factors, perfect_codes
 from unbraid.base.types import FloatArray
 from unbraid.data import FactorSpace
 from unbraid.metrics import beta_vae_score
-from unbraid.metrics.beta_vae_score import logistic_regression
+from unbraid.metrics._solvers.logistic import softmax
+from unbraid.metrics.beta_vae_score import WIDE, logistic_regression
 
 FACTORS = grid_factors()
 SPACE = FactorSpace(("a", "b", "c", "d"), (3, 4, 6, 5), ("ordinal",) * 4)
@@ -43,6 +44,17 @@ def test_classifier_is_that_of_scikit_learn_at_its_optimum(scale: float) -> None
         points @ reference.coef_.T + reference.intercept_ - reference.intercept_.mean(),
         atol=1e-4,
     )
+
+
+def test_classifier_of_wide_codes_is_at_its_optimum() -> None:
+    rng = np.random.default_rng(0)
+    labels = rng.integers(3, size=600)
+    points = rng.uniform(size=(600, WIDE + 4)) + 0.1 * np.eye(3)[labels] @ rng.standard_normal((3, WIDE + 4))
+    weights, intercepts, converged = logistic_regression(points, labels, 3)
+    assert converged
+    errors = softmax(points @ weights + intercepts) - np.eye(3)[labels]
+    np.testing.assert_allclose(points.T @ errors + weights, 0.0, atol=1e-5)
+    np.testing.assert_allclose(errors.sum(axis=0), 0.0, atol=1e-5)
 
 
 def test_classifier_survives_separable_points_an_absent_class_and_a_constant_column() -> None:

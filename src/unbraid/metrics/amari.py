@@ -124,7 +124,7 @@ def amari_from_importance(importance: ArrayLike) -> Amari:
 def _predicted(inputs: Inputs, seed: int, importance: Predictor) -> Predicted:
     check_choice("importance", importance, get_args(Predictor))
     if importance == "lasso":
-        return lasso_predicted(inputs, seed)
+        return lasso_predicted(inputs, seed, None, None)
     if importance == "forest":
         return forest_predicted(train_valid_test(inputs, seed, None, None), seed, "impurity")
     split = train_valid_test(inputs, seed, None, None, (2 / 3, 1 / 3))

@@ -20,8 +20,11 @@ from unbraid.metrics._shared.interventions import (
     training_and_test_groups,
 )
 from unbraid.metrics._shared.metric import FEW_UNCHECKED_HALVES, Metric
+from unbraid.metrics._solvers.logistic import softmax_regression
 
 N_NEWTON = 100
+WIDE = 256  # codes, above which the Hessian is not made: the same optimum by conjugate gradients
+CLOSE = 1e-9  # to it, in entries of the gradient of the mean loss
 N_PARTS = 4  # of the points, over which the Hessian is summed up part by part
 PER_PAIR = 5  # numbers: three that are drawn, two rows
 FEW = 10  # rows of a level, half of them to test on, below which one draw of noise says little
@@ -146,8 +149,11 @@ def logistic_regression(points: FloatArray, labels: IntArray, n_classes: int) ->
     Minimises the summed cross-entropy plus half the squared weights, intercepts free: scikit-learn's
     LogisticRegression at its optimum, by Newton's method.
     """
-    # Standardised columns condition the Hessian; penalty and intercepts take the change back.
     centre, spread = points.mean(axis=0), points.std(axis=0)
+    if points.shape[1] > WIDE:
+        fit = softmax_regression(points - centre, labels, n_classes, CLOSE)
+        return fit.weights[:-1], fit.weights[-1] - centre @ fit.weights[:-1], fit.converged
+    # Standardised columns condition the Hessian; penalty and intercepts take the change back.
     spread = np.where(spread > 1e-12 * np.abs(points).max(axis=0), spread, 1.0)
     extended = np.column_stack([(points - centre) / spread, np.ones(len(points))])
     width = extended.shape[1]

@@ -89,7 +89,7 @@ def dci_lasso(
 
 @shared
 def lasso_predicted(
-    inputs: Inputs, seed: int, test_codes: ArrayLike | None = None, test_factors: ArrayLike | None = None
+    inputs: Inputs, seed: int, test_codes: ArrayLike | None, test_factors: ArrayLike | None
 ) -> Predicted:
     split = train_valid_test(inputs, seed, test_codes, test_factors)
     rows = split.inputs
@@ -189,7 +189,7 @@ def lasso_of_parts(whole: Inputs, seed: int) -> Callable[[Part], tuple[FloatArra
         mean = products[-1, :-1]
         variance = np.diag(products)[:-1] - mean**2
         if (variance < FLAT * (1.0 + mean**2)).any():  # a column that hardly moves here: its products cancel
-            known = lasso_predicted(part.inputs, seed)
+            known = lasso_predicted(part.inputs, seed, None, None)
             return known.importance, lambda: known.errors
         scale = np.sqrt(variance)
         related = (products[:-1, :-1] - np.outer(mean, mean)) / np.outer(scale, scale)

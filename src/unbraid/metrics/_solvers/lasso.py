@@ -181,8 +181,9 @@ def _combine(gram: FloatArray, state: State, size: int, code: int) -> float:
     spare = gram[code, code]
     for place in range(size):
         state.solved[place] = 0.0
-        for other in range(size):
-            state.solved[place] += state.inverse[place, other] * gram[code, state.members[other]]
+    for other in range(size):
+        for place in range(size):  # innermost, as in `_towards_optimum`
+            state.solved[place] += state.inverse[other, place] * gram[code, state.members[other]]
     for place in range(size):
         spare -= state.solved[place] * gram[code, state.members[place]]
     return spare

@@ -41,16 +41,18 @@ class _Inputs(NamedTuple):
         return _Inputs(self.axes, self.double[rows], self.single[rows], self.spread)
 
 
-def softmax_regression(codes: FloatArray, levels: IntArray, n_classes: int) -> Regression:
+def softmax_regression(codes: FloatArray, levels: IntArray, n_classes: int, tolerance: float = TOLERANCE) -> Regression:
     """The softmax classifier, a column per class."""
-    return softmax_regressions(codes, levels[:, None], [n_classes])[0]
+    return softmax_regressions(codes, levels[:, None], [n_classes], tolerance)[0]
 
 
-def softmax_regressions(codes: FloatArray, levels: IntArray, sizes: Sequence[int]) -> list[Regression]:
+def softmax_regressions(
+    codes: FloatArray, levels: IntArray, sizes: Sequence[int], tolerance: float = TOLERANCE
+) -> list[Regression]:
     """The softmax classifier of each factor, whose levels (n_samples, n_factors) are 0 .. sizes[factor] - 1."""
 
     def fit(factor: int, stopped: threading.Event) -> Regression:
-        return _fit(inputs, np.eye(sizes[factor], dtype=bool)[levels[:, factor]], True, stopped)
+        return _fit(inputs, np.eye(sizes[factor], dtype=bool)[levels[:, factor]], True, stopped, tolerance)
 
     with one_blas_thread():
         inputs = _along_axes(codes)
@@ -198,8 +200,10 @@ def _along_axes(codes: FloatArray) -> _Inputs:
     return _Inputs(axes, double, double.astype(np.float32), np.mean(double**2, axis=0)[:, None])
 
 
-def _fit(inputs: _Inputs, chosen: BoolArray, joint: bool, stopped: threading.Event) -> Regression:
-    weights, converged = _newton(inputs, chosen, joint, stopped)
+def _fit(
+    inputs: _Inputs, chosen: BoolArray, joint: bool, stopped: threading.Event, tolerance: float = TOLERANCE
+) -> Regression:
+    weights, converged = _newton(inputs, chosen, joint, stopped, tolerance=tolerance)
     return Regression(np.vstack([inputs.axes @ weights[:-1], weights[-1:]]), converged)
 
 
