@@ -10,13 +10,14 @@ from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 
 from tests.studies.study_examples import planned_runs
-from unbraid import load_run
+from unbraid import load_run, train
 from unbraid.studies import tracking
 from unbraid.studies.study import Study
-from unbraid.studies.tracking import TRACKERS, Tracker, TrackingWarning, wandb
+from unbraid.studies.tracking import TRACKERS, Tracker, TrackingWarning, track_runs, wandb
 
 YAML = """
 name: small study
@@ -307,3 +308,15 @@ def test_a_tracker_that_fails_stops_nothing_and_is_asked_again(tmp_path, monkeyp
     monkeypatch.setattr(tracking, "TRACKERS", MappingProxyType({"tensorboard": seen}))
     study.run(processes=0)
     assert [(name.partition(" ")[0], name[-6:]) for name in told] == [("beta_vae", "seed 0"), ("vae", "seed 0")]
+
+
+def test_runs_of_train_are_written_once_however_often_the_command_is_repeated(tmp_path: Path) -> None:
+    event_accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    settings: dict[str, Any] = {"network": "dense", "steps": 4, "batch_size": 8, "processes": 0}
+    images = np.random.default_rng(0).integers(0, 256, (60, 8, 8, 1), dtype=np.uint8)
+    (run,) = train("vae", images, out=tmp_path, **settings)
+    for _ in range(2):
+        (place,) = track_runs([run], ["tensorboard"], tmp_path)
+    (events,) = place.rglob("events.*")
+    written = event_accumulator.EventAccumulator(str(events.parent)).Reload().Scalars("train/loss/vae")
+    np.testing.assert_allclose([point.value for point in written], run.curves()["loss/vae"], rtol=1e-6)

@@ -62,6 +62,14 @@ def train(
         list[str] | None, typer.Option("--data", metavar="OPTION=VALUE", help="An option of the dataset.")
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder in which each run gets its own folder.")] = Path("runs"),
+    track: Annotated[
+        str | None,
+        typer.Option(
+            metavar="tensorboard|wandb|mlflow,...",
+            help="Also write curves and settings of the runs to these trackers when all have ended, below "
+            "./tracking. Nothing is sent, unless WANDB_MODE=online.",
+        ),
+    ] = None,
     options: TrainingOptions,
     dry_run: DryRun = False,
 ) -> None:
@@ -93,6 +101,10 @@ def train(
     from unbraid.training.train import prepared, train_into
     from unbraid.training.train import train as train_models
 
+    if track is not None:
+        from unbraid.studies.tracking import check_names
+
+        check_names(listed(track))
     hyperparameters: dict[str, Any] = _settings(sets, inspect.signature(train_models).parameters)
     source = {"name": images or dataset, **yaml_options("--data", data)}
     with continuing(), training_progress(family) as report:
@@ -105,6 +117,11 @@ def train(
         _estimate(planned, out)
     else:
         print_runs(runs)
+        if track is not None:
+            from unbraid.studies.tracking import track_runs
+
+            for place in track_runs(runs, listed(track), Path()):
+                say(f"tracked in {place}")
 
 
 def _estimate(planned: "Prepared", out: Path) -> None:

@@ -88,7 +88,7 @@ def status_of(status: "StudyStatus") -> "Iterator[Table | str]":
 
 def _reasons(state: str, runs: "Sequence[RunView | Failure]") -> "Iterator[str]":
     """A line for each reason: the first run of those that have it, and how many more."""
-    by_reason: dict[str, list[RunView | Failure]] = {}
+    by_reason: dict[str | None, list[RunView | Failure]] = {}
     for run in runs:
         by_reason.setdefault(run.reason, []).append(run)
     for reason, (first, *more) in by_reason.items():

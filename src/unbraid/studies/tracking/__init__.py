@@ -22,8 +22,10 @@ from unbraid.base.optional import require
 from unbraid.base.plugins import Table
 from unbraid.base.suggest import error_line, suggestion
 from unbraid.files.json_records import read_object
+from unbraid.runs.run import Run
 from unbraid.scoring.card import ScoreCard
 from unbraid.studies import store
+from unbraid.studies.expand import setting_of
 from unbraid.studies.snapshot import Planned, RunView
 from unbraid.studies.study_record import StudyPart
 from unbraid.studies.tracking import mlflow, tensorboard, wandb
@@ -185,6 +187,25 @@ def track_cards(
                 TRACKERS[name].write(_card_record(model, card, configs.get(model, {})), place)
             except Exception as error:  # each has exceptions of its own
                 raise ValueError(f"{name} was not told of {model} ({error_line(error)})") from error
+    return places
+
+
+def track_runs(runs: Sequence[Run], trackers: Sequence[str], folder: Path) -> list[Path]:
+    """Record runs that ended in trackers, as `track_cards` does."""
+    places = [folder / FOLDER / name for name in trackers]
+    for name, place in zip(trackers, places, strict=True):
+        place.mkdir(parents=True, exist_ok=True)
+        for run in runs:
+            config, status = run.config, run.status
+            setting = setting_of(config["family"], config["hyperparameters"])
+            view = RunView(
+                run.path.name, config["family"], setting, config["seed"], status["state"], status.get("reason"),
+                run.path, config["hyperparameters"], config=config, status=status,
+            )  # fmt: skip
+            try:
+                TRACKERS[name].write(tracked_run("unbraid train", view), place)
+            except Exception as error:  # each has exceptions of its own
+                raise ValueError(f"{name} was not told of {run.path} ({error_line(error)})") from error
     return places
 
 
