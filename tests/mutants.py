@@ -50,6 +50,7 @@ TESTED = {  # the folders of tests that a package's changes meet
 }
 LAWS = {  # what goes through all metrics, objectives or families of a table, and names none
     "metrics": tuple(f"tests/contracts/test_{name}.py" for name in ("metric_laws", "noise_laws")),
+    "scoring": ("tests/scoring/test_score.py", "tests/cli/test_command_tables.py"),  # cards as text, tables of many
     "families": (
         "tests/families/test_gradients.py",
         "tests/families/test_published_presets.py",
@@ -57,7 +58,7 @@ LAWS = {  # what goes through all metrics, objectives or families of a table, an
     ),
 }
 IDLE = 10  # a process that waits for nothing is ended after so many times the seconds that it may compute
-FEW, MOST = 4, 16  # files of tests that a change meets: one, a few, and the others if none of these fails
+FEW, MOST = 4, 40  # files of tests that a change meets: one, a few, and the others if none of these fails
 GREEN, NOTHING_RAN, RED = 0, 5, 1  # exit codes of pytest
 SEPARATOR = " ¦ "
 AT_A_TIME = 50  # changes that are sorted by file: whoever stops in between has a sample still

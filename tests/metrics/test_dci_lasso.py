@@ -132,9 +132,11 @@ def test_twin_built_on_scikit_learn(seed: int) -> None:
     assert result.error_rate is None
 
 
-def test_parts_in_which_every_code_varies_score_as_their_rows_do_alone() -> None:
-    """By products of columns that are standardised once, not by those of each part."""
+@pytest.mark.parametrize("dead", [(), (0,)])
+def test_parts_score_as_their_rows_do_alone(dead: tuple[int, ...]) -> None:
+    """By products of columns that are standardised once, unless a code is constant within the part, below its mean."""
     codes, rows = noisy_codes(FACTORS), np.random.default_rng(0).permutation(len(FACTORS))[:300]
+    codes[np.ix_(rows, dead)] = -5.0
     whole = check_inputs(codes, FACTORS)
     found = dci_lasso_of_parts(whole, 3)(part_of(whole, None, rows))
     alone = dci_lasso(codes[rows], FACTORS[rows], seed=3)

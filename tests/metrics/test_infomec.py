@@ -177,6 +177,9 @@ def test_what_peers_make_nan_is_a_number_with_a_note() -> None:
     alone = infomec(entangled_codes(FACTORS), FACTORS[:, 2:])
     assert alone.modularity == 1.0
     assert "one factor" in " ".join(alone.notes)
+    silent = infomec(FACTORS, FACTORS[:, :2], discrete_codes=True)
+    assert silent.modularity == 1.0
+    assert silent.notes == ("left out of modularity: 1 active code without information",)
 
 
 def test_noise_looks_modular_and_a_note_says_so() -> None:

@@ -151,7 +151,7 @@ def test_dead_codes_weigh_nothing_and_all_dead_is_zero() -> None:
     assert with_dead.code_factor[0] == -1
     assert with_dead.per_code[0] == 0
     none = irs(dead[:, None], FACTORS)
-    assert none.score == 0
+    assert [none.score, *none.per_code] == [0, 0]
     assert "every code is constant" in none.notes[-1]
 
 

@@ -172,15 +172,17 @@ def test_an_epoch_is_one_step_of_adam_per_batch_with_the_last_one_short() -> Non
 
 
 def test_perceptron_names_the_class_of_the_highest_logit() -> None:
-    inputs, _, parameters = batch(4)
-    first = parameters[: WIDTH * HIDDEN].reshape(WIDTH, HIDDEN)
-    second = parameters[WIDTH * HIDDEN : -PADDED].reshape(PADDED, HIDDEN)
-    for knocked_out in (-1, 1):
+    inputs, _, few = batch(4)
+    many = np.random.default_rng(0).standard_normal((WIDTH + 136) * HIDDEN + 136).astype(np.float32)
+    cases = ((-1, few, PADDED, CLASSES), (1, few, PADDED, CLASSES), (-1, many, 136, 130))
+    for knocked_out, parameters, padded, classes in cases:
+        first = parameters[: WIDTH * HIDDEN].reshape(WIDTH, HIDDEN)
+        second = parameters[WIDTH * HIDDEN : -padded].reshape(padded, HIDDEN)
         seen = inputs[:9].copy()
         if knocked_out >= 0:
             seen[:, knocked_out] = 0
-        logits = (np.maximum(seen @ first, 0) @ second.T + parameters[-PADDED:])[:, :CLASSES]
-        found = perceptron_classes(inputs[:9], knocked_out, CLASSES, parameters)
+        logits = (np.maximum(seen @ first, 0) @ second.T + parameters[-padded:])[:, :classes]
+        found = perceptron_classes(inputs[:9], knocked_out, classes, parameters)
         np.testing.assert_array_equal(found, logits.argmax(axis=1))
 
 

@@ -19,6 +19,7 @@ from unbraid import score
 from unbraid.base.types import FloatArray
 from unbraid.metrics import r2
 from unbraid.metrics._shared.inputs import check_inputs, split_rows
+from unbraid.metrics._solvers.network import _slopes
 from unbraid.metrics.r2 import heavy_tails, r2_of_noise
 
 FACTORS = grid_factors(6)
@@ -114,6 +115,20 @@ def test_noise_that_would_fit_in_sample_is_below_nothing_and_doubted() -> None:
     result = r2(codes, factors)
     assert result.score < -0.5
     assert "least squares on 256 codes fits any 150 rows" in result.notes[-1]
+
+
+@pytest.mark.parametrize("classes", [False, True])
+def test_slopes_of_the_network_are_those_of_autograd(classes: bool) -> None:
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(0)
+    weights, x = [rng.standard_normal((4, 6)), rng.standard_normal((7, 5))], rng.standard_normal((20, 3))
+    y = np.eye(5)[rng.integers(0, 5, 20)]
+    first, second = (torch.tensor(each, requires_grad=True) for each in weights)
+    predicted = torch.relu(torch.tensor(x) @ first[:-1] + first[-1]) @ second[:-1] + second[-1]
+    of_classes, squared = torch.nn.functional.cross_entropy, 0.5 * ((predicted - torch.tensor(y)) ** 2).sum() / 20
+    (of_classes(predicted, torch.tensor(y)) if classes else squared).backward()
+    for slopes, leaf in zip(_slopes(weights, x, y, classes), (first, second), strict=True):
+        np.testing.assert_allclose(slopes, leaf.grad, rtol=1e-6)
 
 
 def _curved() -> tuple[FloatArray, FloatArray]:

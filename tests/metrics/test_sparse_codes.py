@@ -135,8 +135,8 @@ def test_no_direction_is_too_short_or_too_long(scale: float) -> None:
 
 @pytest.mark.parametrize("scale", [1e20, 1e-4])
 def test_shrinkage_has_no_unit(scale: float) -> None:
-    """Rows of lengths 5 and 1, rebuilt at lengths 4 and .5."""
-    x, decoded = scale * np.array([[3.0, 4.0], [1.0, 0.0]]), scale * np.array([[0.0, 4.0], [0.3, 0.4]])
+    """Rows of lengths 5 and 1, rebuilt at lengths 4 and .5, and one without length, which says nothing."""
+    x, decoded = scale * np.array([[3.0, 4], [1, 0], [0, 0]]), scale * np.array([[0.0, 4], [0.3, 0.4], [7, 0]])
     found = feature_recovery(np.eye(2), np.eye(2), activations=x, reconstructions=decoded)
     assert found.shrinkage == pytest.approx((4 / 5 + 1 / 2) / 2)
 

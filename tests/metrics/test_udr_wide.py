@@ -56,6 +56,7 @@ def test_with_every_candidate_it_is_udr_and_with_few_a_brute_force_twin(hold: An
     expected = udr(codes, similarity="spearman", kl=kl)
     np.testing.assert_allclose(found.scores, expected.scores, atol=1e-9)
     np.testing.assert_array_equal(found.informative, [12, 12, 8])
+    assert found.converged.all()
     ranks = [rankdata(each, axis=0) for each in codes]
     by: dict[Correlation, list[FloatArray]] = {"pearson": codes, "spearman": ranks}
     for correlation, seen in by.items():

@@ -338,6 +338,16 @@ def test_tables_sort_runs_by_score_and_settings_by_their_numbers(ranking: Rankin
     assert settings["median"][0] == np.median([scores[f"run{n}"] for n in (0, 2, 4)])
 
 
+def test_likeness_of_wide_codes_is_the_least_of_seeds_of_one_setting(ranking: Ranking) -> None:
+    least = np.full((8, 8), 0.1)
+    for one, other, value in ((0, 2, 0.8), (0, 4, 0.5), (2, 4, 0.9), (1, 3, 0.7), (6, 7, np.nan)):
+        least[[one, other], [other, one]] = value
+    least[1, 5] = least[5, 1] = least[3, 5] = least[5, 3] = np.nan
+    np.fill_diagonal(least, np.nan)
+    assert replace(ranking, least=least).likeness("beta_vae") == 0.5
+    assert replace(ranking, least=least).likeness("dip_vae") is None
+
+
 def test_best_for_each_number_of_informative_latents(ranking: Ranking) -> None:
     best = ranking.best_by_informative()
     assert list(best) == [2, 3]

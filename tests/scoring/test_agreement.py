@@ -12,7 +12,7 @@ from scipy import stats
 
 from unbraid.files.table_formats import Table
 from unbraid.scoring.agreement import agreement, predictors
-from unbraid.scoring.agreement_tables import of_predictors
+from unbraid.scoring.agreement_tables import _cell, of_predictors
 from unbraid.scoring.by_setting import quartiles, setting_means, trend, with_elbo
 from unbraid.scoring.correlation import correlation_interval
 from unbraid.scoring.result_columns import agreement_columns, headline_columns, higher_is_better
@@ -235,6 +235,7 @@ def test_the_correlation_of_a_metric_with_the_target_is_of_all_runs_that_have_bo
     assert {row[0].split()[1]: row[1:3] for row in shown.rows} == {
         name: [f"{found.values[name]:.2f}", str(found.n[name])] for name in found.values
     }
+    assert [_cell(-0.534, 0.049), _cell(0.5, 0.06)] == ["-.53*", ".50 "], "a star below .05"
 
 
 def test_columns_that_are_better_when_lower_are_turned_round() -> None:

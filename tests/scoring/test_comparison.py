@@ -157,6 +157,8 @@ def test_what_differs_within_settings_makes_no_groups_of_settings() -> None:
         compare_groups(frame, "seed", over="settings")
     found = compare_groups(frame, "hyper.network", over="settings")
     assert [(each.group, each.n) for each in found.groups if each.column == "mig.score"] == [("x", 3), ("y", 3)]
+    frame.loc[[0, 1], "hyper.network"] = None
+    assert "(no value)" in " ".join(compare_groups(frame, "hyper.network").notes)
 
 
 @pytest.mark.parametrize(

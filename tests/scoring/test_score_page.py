@@ -206,6 +206,9 @@ def test_the_bar_runs_from_nought_or_the_low_end_to_the_score(card, value, span,
     scored = Scored(own(range=span), result, 0.0)
     content = page_content(replace(card, scored={"t": scored}))
     assert content["groups"][0]["rows"][0]["bar"] == expected
+    endless = page_content(replace(card, scored={"t": Scored(own(range=(0.0, np.inf)), result, 0.0)}))
+    assert endless["groups"][0]["rows"][0]["bar"] is None
+    assert endless["groups"][0]["rows"][0]["range"] == ("0", "∞")
 
 
 @pytest.mark.usefixtures("undrawn")

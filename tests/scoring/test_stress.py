@@ -10,7 +10,7 @@ from unbraid import stress
 from unbraid.metrics import METRICS, NotDefined
 from unbraid.scoring.processes import ENCODERS, PROCESSES, named
 from unbraid.scoring.stress import DEMANDS, ENCODED, ENDS, NOISE, Stressed
-from unbraid.scoring.synthetic_codes import CASES, GROUPS, upper_corner
+from unbraid.scoring.synthetic_codes import CASES, GROUPS, SPACE, upper_corner
 
 
 def correlations(codes, factors):
@@ -246,6 +246,9 @@ def test_a_function_may_return_a_mapping_or_a_number_in_an_array() -> None:
     assert [check.passed for check in stress(lambda *_: np.array(best(*_)), cases="null")[0].checks] == [
         check.passed for check in sound.checks
     ]
+    asked = set()
+    stress(lambda codes, factors, kinds, sizes: asked.add((kinds, sizes)) or best(codes, factors), cases="null")
+    assert asked == {(SPACE.kinds, SPACE.sizes)}
     with pytest.raises(ValueError, match="has no value 'gpa' to judge; did you mean 'gap'"):
         stress(several, value="gpa", cases="null")
     with pytest.raises(ValueError, match="dci_lasso has no value 'score' to judge; there are disentanglement, comp"):
