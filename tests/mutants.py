@@ -50,7 +50,7 @@ TESTED = {  # the folders of tests that a package's changes meet
 }
 LAWS = {  # what goes through all metrics, objectives or families of a table, and names none
     "metrics": tuple(f"tests/contracts/test_{name}.py" for name in ("metric_laws", "noise_laws")),
-    "scoring": ("tests/scoring/test_score.py", "tests/cli/test_command_tables.py"),  # cards as text, tables of many
+    "scoring": ("tests/scoring/test_score.py", "tests/scoring/test_diagnose.py", "tests/cli/test_command_tables.py"),
     "families": (
         "tests/families/test_gradients.py",
         "tests/families/test_published_presets.py",

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import scipy.sparse
+from scipy.stats import norm
 from sklearn.datasets import load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import Ridge
@@ -13,8 +14,10 @@ from sklearn.preprocessing import StandardScaler
 
 import unbraid
 from unbraid.scoring.code_choice import best_pairs, ranks_of, relatedness, smallest_set
+from unbraid.scoring.presence import presence_p
 from unbraid.scoring.readings import (
     HeldOut,
+    Reading,
     class_target,
     curve_readings,
     nearest_class,
@@ -231,6 +234,22 @@ class TestData:
             (verdict,) = unbraid.diagnose(codes, factor, names=["speed"]).factors.values()
             said.append(verdict.kind)
         assert said.count("absent") >= 9
+
+    def test_p_of_shifted_labels_by_loops(self, rng: np.random.Generator) -> None:
+        true = np.convolve(rng.standard_normal(240), np.ones(40), "valid")[:, None]
+        known = np.roll(true, 1, axis=0) + 20 * rng.standard_normal(true.shape)
+        rows = np.arange(len(true))
+        parts = [(rows[100:], rows[:100]), (rows[:100], rows[100:])]
+        answers = Reading((0,), known.copy(), np.ones(len(rows)), np.ones(len(rows)))
+        found = presence_p(number_target(true[:, 0]), answers, parts, None, in_time=True)
+        sums = np.zeros(100)
+        for _, test in parts:
+            one, other = (each[test[:100], 0] - each[test[:100], 0].mean() for each in (known, true))
+            sums += [one @ np.roll(other, -shift) for shift in range(100)]
+        others = sums[10:90]
+        by_rank = (1 + (others >= sums[0]).sum()) / 81
+        by_spread = norm.sf((sums[0] - others.mean()) / others.std())
+        assert found == pytest.approx(by_spread if by_rank <= 0.01 else max(by_rank, by_spread), rel=1e-4)
 
     def test_a_signal_in_time_is_present(self) -> None:
         rng = np.random.default_rng(1)

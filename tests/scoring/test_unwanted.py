@@ -86,6 +86,9 @@ def test_rows_in_the_order_of_batches_are_no_recording() -> None:
     labels = {"speed": np.digitize(walk, np.quantile(walk, [0.3, 0.6])), "batch": BATCH}
     drifting = walk[:, None] + 0.1 * CLEAN
     assert told in str(unbraid.score(drifting, labels, metrics="mig", unwanted="batch", null=1).notes)
+    few, noise = RNG.standard_normal((25, 10)), RNG.standard_normal((25, 40))
+    card = unbraid.score(noise, few, kinds=["continuous"] * 10, metrics="r2", null=1)
+    assert told not in str(card.notes), "of 40 codes one is always somewhat alike in 25 rows"
 
 
 def test_groups_of_rows_stay_together() -> None:
