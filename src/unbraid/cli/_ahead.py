@@ -5,7 +5,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from pathlib import Path
 
 import numpy as np
 
@@ -54,11 +53,9 @@ def compiled_ahead(metrics: Iterable[str]) -> Iterator[Callable[[str], None]]:
 
 
 def _compiled(module: str, kernel: str) -> bool:
-    """Whether numba has stored a kernel since its source was written."""
+    """Whether numba has stored a kernel of this source: its index is empty where the source is another."""
     function = getattr(import_module(f"unbraid.metrics._solvers.{module}"), kernel)
-    source = Path(function.py_func.__code__.co_filename)
-    stored = Path(function.stats.cache_path).glob(f"{module}.{kernel}-*.nbi")
-    return any(index.stat().st_mtime >= source.stat().st_mtime for index in stored)
+    return bool(function._cache._cache_file._load_index())
 
 
 def compile_kernels(metrics: Iterable[str]) -> None:
