@@ -51,6 +51,7 @@ TESTED = {  # the folders of tests that a package's changes meet
 LAWS = {  # what goes through all metrics, objectives or families of a table, and names none
     "metrics": tuple(f"tests/contracts/test_{name}.py" for name in ("metric_laws", "noise_laws")),
     "scoring": ("tests/scoring/test_score.py", "tests/scoring/test_diagnose.py", "tests/cli/test_command_tables.py"),
+    "studies": ("tests/cli/test_study_command.py",),
     "families": (
         "tests/families/test_gradients.py",
         "tests/families/test_published_presets.py",
@@ -60,6 +61,7 @@ LAWS = {  # what goes through all metrics, objectives or families of a table, an
 IDLE = 10  # a process that waits for nothing is ended after so many times the seconds that it may compute
 FEW, MOST = 4, 40  # files of tests that a change meets: one, a few, and the others if none of these fails
 GREEN, NOTHING_RAN, RED = 0, 5, 1  # exit codes of pytest
+QUICK, LENGTHY = "not slow and not lengthy", "lengthy and not slow"  # the second where no quick test fails
 SEPARATOR = " ¦ "
 AT_A_TIME = 50  # changes that are sorted by file: whoever stops in between has a sample still
 
@@ -133,11 +135,11 @@ class Place:
         if not tests:
             return "no tests"
         found = "no tests"
-        for some in (tests[:1], tests[1:FEW], tests[FEW:]):
-            if some and (met := self._changed(mutation, some)) != "no tests":
+        for some, marks in ((tests[:1], QUICK), (tests[1:FEW], QUICK), (tests[FEW:], QUICK), (tests, LENGTHY)):
+            if some and (met := self._changed(mutation, some, marks)) != "no tests":
                 found = met
             if found not in ("survived", "no tests"):
-                return found if self._before(self._failed() or tuple(some)) == "survived" else "red before"
+                return found if self._before(self._failed() or tuple(some), marks) == "survived" else "red before"
         return found
 
     def _failed(self) -> tuple[str, ...]:
@@ -145,19 +147,19 @@ class Place:
         output = (self.folder / "output").read_text(encoding="utf-8", errors="replace")
         return tuple(re.findall(r"^FAILED (\S+::\S+?)(?: - .*)?$", output, re.MULTILINE)[:1])
 
-    def _before(self, tests: tuple[str, ...]) -> str:
+    def _before(self, tests: tuple[str, ...], marks: str) -> str:
         """The same of the unchanged project; what is compiled then is kept."""
-        noted = self.folder / f"{abs(hash(tests))}.before"
+        noted = self.folder / f"{abs(hash((tests, marks)))}.before"
         if not noted.exists():
-            noted.write_text(self._ran(tests, self.folder / "compiled", 10 * self.timeout))
+            noted.write_text(self._ran(tests, marks, self.folder / "compiled", 10 * self.timeout))
         return noted.read_text()
 
-    def _changed(self, mutation: Mutation, tests: Sequence[str]) -> str:
+    def _changed(self, mutation: Mutation, tests: Sequence[str], marks: str) -> str:
         file = self.folder / mutation.file
         source, times = file.read_text(encoding="utf-8"), file.stat()
         compiled = self.folder / "compiled"
         if "njit" in source:
-            self._before(tuple(tests))  # to compile what stays the same
+            self._before(tuple(tests), marks)  # to compile what stays the same
             compiled = self.folder / "compiled anew"
             shutil.copytree(self.folder / "compiled", compiled, dirs_exist_ok=True)
             for stem in self._compiled_with(mutation.file):
@@ -165,17 +167,17 @@ class Place:
                     each.unlink()
         try:
             file.write_text(mutation.applied(source), encoding="utf-8")
-            return self._ran(tests, compiled, self.timeout)
+            return self._ran(tests, marks, compiled, self.timeout)
         finally:
             file.write_text(source, encoding="utf-8")
             os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))  # what was compiled of it stays valid
             shutil.rmtree(self.folder / "compiled anew", ignore_errors=True)
 
-    def _ran(self, tests: Sequence[str], compiled: Path, timeout: float) -> str:
+    def _ran(self, tests: Sequence[str], marks: str, compiled: Path, timeout: float) -> str:
         """A forked process runs them, in a session of its own, so that what they start ends with them."""
         process = os.fork()
         if not process:
-            self._run(tests, compiled, int(timeout))
+            self._run(tests, marks, compiled, int(timeout))
         ends = time.monotonic() + IDLE * timeout
         while not (ended := os.waitpid(process, os.WNOHANG))[0]:
             if time.monotonic() > ends:
@@ -190,7 +192,7 @@ class Place:
         (self.folder / "code").write_text("")
         return {GREEN: "survived", NOTHING_RAN: "no tests"}.get(code, "killed")
 
-    def _run(self, tests: Sequence[str], compiled: Path, timeout: int) -> None:
+    def _run(self, tests: Sequence[str], marks: str, compiled: Path, timeout: int) -> None:
         """In the forked process: pytest as if the copy were the project. Does not return."""
         code = RED
         try:
@@ -214,7 +216,7 @@ class Place:
             import pytest
 
             few = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "--no-header", "--tb=short"]
-            code = pytest.main([*few, "-m", "not slow and not lengthy", *tests])
+            code = pytest.main([*few, "-m", marks, *tests])
         except BaseException:
             traceback.print_exc()
         finally:
@@ -240,18 +242,26 @@ def _end(process: int) -> None:
 
 
 def concerning(file: str) -> list[str]:
-    """Tests of a module: those of its name, then of what imports it, the laws of all metrics, and its own examples."""
+    """Tests of a module: those of its name, then of what imports it, the laws of all metrics, and its own examples.
+
+    They stand in the room of the module; where none does, in those of the commands.
+    """
     name, package = Path(file).stem, Path(file).parts[2]
-    users = {each.stem for each in (ROOT / "src").rglob("*.py") if _imports(each, name)} - {"__init__"}
+    users = {each.stem.removesuffix("_command") for each in (ROOT / "src").rglob("*.py") if _imports(each, name)}
+    rooms = TESTED.get(package, (package,))
+    tests = _concerning(name, users - {"__init__"}, rooms) or _concerning(name, users, ("cli",))
+    return [*tests, *(each for each in LAWS.get(package, ()) if each not in tests), file]
+
+
+def _concerning(name: str, users: set[str], rooms: Sequence[str]) -> list[str]:
     found = list[tuple[int, str]]()
-    for room in TESTED.get(package, (package,)):
+    for room in rooms:
         for each in sorted((ROOT / "tests" / room).rglob("test_*.py")):
             of = each.stem.removeprefix("test_")
             near = (of == name, _imports(each, name), of in users, any(of.startswith(user) for user in users))
             if any(near) or name in each.read_text(encoding="utf-8"):
                 found.append((near.index(True) if any(near) else len(near), str(each.relative_to(ROOT))))
-    tests = [path for _, path in sorted(found)[:MOST]]
-    return [*tests, *(each for each in LAWS.get(package, ()) if each not in tests), file]
+    return [path for _, path in sorted(found)[:MOST]]
 
 
 def _imports(file: Path, name: str) -> bool:

@@ -63,6 +63,10 @@ def test_tables_are_sampled_by_their_rows() -> None:
         (SPACE, {"fixed": {"size": -1}}, "'size' must be a whole number, 0 to 3"),
         (SPACE, {"fixed": {"size": 1}, "weights": {("size", "hue"): np.ones((4, 8))}}, "once"),
         (SPACE, {"weights": {("hue", "size"): np.ones((4, 8))}}, r"must have shape \(8, 4\); got \(4, 8\)"),
+        *[
+            (SPACE, {"weights": {("size",): weights}}, "must be finite, not negative, and not all 0")
+            for weights in (np.zeros(4), [2, -1, 0, 0], [np.nan, 1, 1, 1])
+        ],
     ],
 )
 def test_sampling_says_what_is_wrong(space: FactorSpace, arguments: dict, message: str) -> None:

@@ -69,6 +69,10 @@ def test_the_arrow_is_its_outline_turned(samples: int) -> None:
         assert np.array_equal(arrow.images(np.array([k]))[0, ..., 0], cover)
 
 
+def test_levels_of_the_arrow_are_shares_of_a_turn() -> None:
+    assert Arrow(4, 8).space.values == ((0, 0.25, 0.5, 0.75), tuple(k / 8 for k in range(8)))
+
+
 def test_the_colour_of_the_arrow_goes_once_around_the_circle_of_hues() -> None:
     expected = [[255 * c for c in colorsys.hsv_to_rgb(k / 64, 1, 1)] for k in range(64)]
     assert np.abs(saturated_colours(64) - np.array(expected)).max() <= 0.5 + 1e-9

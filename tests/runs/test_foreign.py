@@ -10,7 +10,7 @@ import pytest
 
 import unbraid
 from tests.conftest import Cli
-from unbraid.runs.foreign_models import code_file, config_columns, is_run, label_file, models_below
+from unbraid.runs.foreign_models import code_file, config_columns, fitted_images, is_run, label_file, models_below
 
 RNG = np.random.default_rng(0)
 LABELS = pd.DataFrame(RNG.integers(0, [3, 5], (200, 2)), columns=["shape", "hue"])
@@ -32,6 +32,17 @@ def runs(tmp_path: Path) -> Path:
             (folder / "config.yaml").write_text(f"model:\n  beta: {beta}\n  name: vae\nseed: {seed}\nlr: 1e-3\n")
     LABELS.to_csv(tmp_path / "runs" / "labels.csv", index=False)
     return tmp_path / "runs"
+
+
+def test_images_of_a_fit_folder_are_those_of_the_runs_that_were_trained_on_them(tmp_path: Path) -> None:
+    folder = tmp_path.resolve()
+    run, images = folder / "study" / "runs" / "a", folder / "images" / "images.npy"
+    for path in (run, images.parent):
+        path.mkdir(parents=True)
+    (folder / "plan.yaml").touch()
+    images.touch()
+    assert fitted_images(run, "/moved/images/images.npy") == images
+    assert fitted_images(run, "/elsewhere/pictures.npy") is None
 
 
 def test_scores_are_those_of_the_arrays_and_configs_are_columns(runs: Path, unbraid_cli: Cli) -> None:

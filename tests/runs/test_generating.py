@@ -13,6 +13,7 @@ from unbraid import Run, train
 from unbraid.families.family import Part
 from unbraid.runs.generating import between
 from unbraid.runs.run_page import run_page
+from unbraid.runs.run_traversals import traverse
 
 SETTINGS: dict[str, Any] = {
     "network": "dense", "steps": 30, "batch_size": 16, "processes": 0, "precision": "float32", "learning_rate": 1e-2,
@@ -61,6 +62,9 @@ def test_circles_are_uniform_and_lines_normal(tmp_path: Path) -> None:
         assert kstest(turns, "uniform").pvalue > 1e-4
     assert kstest(codes[:, 4], "norm").pvalue > 1e-4
     assert abs(np.corrcoef(codes.T) - np.eye(5)).max() < 0.1
+    moved = traverse(run, TINY, rows=1, steps=8)
+    around = [values for circle, values in zip(moved.circles, moved.values, strict=True) if circle]
+    np.testing.assert_allclose(around, [np.arange(8) * np.pi / 4] * 2)
 
 
 @pytest.mark.parametrize(("prior", "law"), [("uniform", ("uniform", (-1, 2))), ("normal", ("norm", ()))])

@@ -1,6 +1,7 @@
 """Traversals of a decoder that this package knows nothing of."""
 
 import numpy as np
+import pytest
 import torch
 from torch import nn
 
@@ -48,3 +49,10 @@ def test_a_module_is_given_tensors_and_may_put_channels_first() -> None:
     np.testing.assert_allclose(found.images[1, 0, 0], expected, atol=1e-6)
     half = traverse_codes(decoder.to(torch.bfloat16), torch.from_numpy(CODES), rows=1, steps=2)
     np.testing.assert_allclose(half.images, found.images, atol=0.02)
+
+
+def test_pixels_go_from_0_to_1() -> None:
+    with pytest.raises(ValueError, match="decode must return pixels from 0 to 1; got 0 to 1.5"):
+        traverse_codes(lambda codes: 1.5 * (bars(codes) > 0.5), CODES)
+    with pytest.raises(ValueError, match="decode must return images"):
+        traverse_codes(lambda codes: bars(codes)[1:], CODES)

@@ -48,6 +48,13 @@ def test_a_metric_of_whole_objects_is_given_them(tmp_path) -> None:
     assert run.snapshots()["d_lsbd"][-1] == pytest.approx(expected.score, rel=1e-4)
 
 
+def test_progress_counts_all_runs_and_those_done(tmp_path) -> None:
+    sent: list[tuple[int, int]] = []
+    trained(tmp_path, 2, seeds=2, processes=0, progress=lambda each: sent.append((each.n_runs, each.n_done)))
+    assert {runs for runs, _ in sent} == {2}
+    assert sent[-1] == (2, 2)
+
+
 def test_stopped_and_continued_the_table_is_the_same(tmp_path, monkeypatch) -> None:
     def stop(sent) -> None:
         if max(sent.steps_taken.values(), default=0) >= 7:
