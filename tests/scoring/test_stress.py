@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from unbraid import stress
-from unbraid.metrics import METRICS, NotDefined
+from unbraid.metrics import METRICS, NotDefined, custom_metric, mig
 from unbraid.scoring.processes import ENCODERS, PROCESSES, named
 from unbraid.scoring.stress import DEMANDS, ENCODED, ENDS, NOISE, Stressed
 from unbraid.scoring.synthetic_codes import CASES, GROUPS, SPACE, upper_corner
@@ -344,3 +344,11 @@ METRICS_MED_NOISE = 0.077  # as evidence/behaviour.json has it
 def test_the_upper_corner_is_that_of_the_first_two_factors() -> None:
     factors = np.array([[0, 0, 0], [3, 0, 1], [0, 3, 0], [3, 3, 0], [2, 2, 1], [1, 2, 1]])
     assert upper_corner(factors).tolist() == [False, False, False, True, True, False]
+
+
+def test_a_score_beyond_the_declared_range_fails() -> None:
+    """Mutual information in nats over entropy in bits, or the other way round: perfect codes reach 1 / log 2."""
+    metric = custom_metric(lambda codes, factors: mig(codes, factors).score / np.log(2), name="nats", range=(0, 1))
+    (only,) = stress(metric, cases="faults")
+    assert not only.passed
+    assert {check.why for check in only.failed} >= {"failed: gave 1.443, outside its range, 0 to 1"}

@@ -206,6 +206,8 @@ def _refuse_no_array(values: Any) -> None:
         how = ""
         if isinstance(values, str | os.PathLike):
             how = "; unbraid.Representation.load reads a file of codes"
+        elif isinstance(values, Mapping):
+            how = "; pandas.DataFrame(columns) makes a frame of columns by name"
         elif hasattr(values, "obs") and hasattr(values, "X"):
             how = "; unbraid.integrations.anndata.score scores an embedding of its obsm"
         elif callable(values) and not isinstance(values, type):

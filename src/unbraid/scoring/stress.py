@@ -28,6 +28,7 @@ Demand: TypeAlias = Literal["stays", "falls"]
 
 LINE = 0.9  # of the way from noise to perfect codes: a score that stays is above it, one that falls below
 LEAST = 0.02  # by which perfect codes beat noise
+ROUNDING = 1e-6  # beyond the ends of a range
 SLACK = 0.05  # of that way: what counts as no change, and as no better than noise
 
 # What whoever claims it has to make of each fault, on the way from noise (0) to perfect codes (1).
@@ -364,6 +365,7 @@ def _judged(
     scores: dict[str, float | None] = {}
     reasons: dict[str, str] = {}
     undefined: set[str] = set()
+    low, high = row.range_of(value)
     for situation, scored in results.items():
         scores[situation] = None
         if isinstance(scored, Exception):
@@ -377,6 +379,8 @@ def _judged(
             reasons[situation] = f"no value {value!r}"
         elif not math.isfinite(number):
             reasons[situation] = f"failed: gave {number}"
+        elif not low - ROUNDING <= number <= high + ROUNDING:
+            reasons[situation] = f"failed: gave {number:.3f}, outside its range, {low:g} to {high:g}"
         else:
             scores[situation] = number
     signed = 1 if row.higher_is_better else -1
