@@ -1,5 +1,6 @@
 """Figures of one trained model."""
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -186,9 +187,8 @@ def gap(source: Source, *, held_out: str = "", rows: int = 4, across: int = 6, s
         captions=[f"in the gap, {len(sides[0]):,} images", f"outside it, {len(sides[1]):,} images"],
     )  # fmt: skip
     data = {"image": shown.ravel(), "in_gap": np.repeat([True, False], count)}
-    return Drawn(
-        figure, data | dict(zip(dataset.space.names, dataset.space.factors(shown.ravel()).T, strict=True)), condition
-    )
+    data |= dict(zip(dataset.space.names, dataset.space.factors(shown.ravel()).T, strict=True))
+    return Drawn(figure, data, re.sub(r"\d+\.\d{5,}", lambda number: f"{float(number[0]):.4g}", condition))
 
 
 def curves(source: Source, *, names: str = "") -> Drawn:
