@@ -145,7 +145,7 @@ class Place:
     def _failed(self) -> tuple[str, ...]:
         """The one test that has just failed, at which pytest stopped."""
         output = (self.folder / "output").read_text(encoding="utf-8", errors="replace")
-        return tuple(re.findall(r"^FAILED (\S+::\S+?)(?: - .*)?$", output, re.MULTILINE)[:1])
+        return tuple(re.findall(r"^FAILED (\S+::.+?)(?: - .*)?$", output, re.MULTILINE)[:1])
 
     def _before(self, tests: tuple[str, ...], marks: str) -> str:
         """The same of the unchanged project; what is compiled then is kept."""
