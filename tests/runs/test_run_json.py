@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any, get_args, get_origin
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from unbraid.families.family_table import FAMILIES
 from unbraid.files import json_records
 from unbraid.files.run_files import CONFIG, STATUS
 from unbraid.runs.folder import read_folder
 from unbraid.runs.run import open_run
-from unbraid.runs.run_json import RunRecord, StatusRecord
+from unbraid.runs.run_json import RunRecord, StatusRecord, StudyDatasetRecord
 
 CONTENT: dict[str, Any] = {
     "format": 1,
@@ -295,3 +295,11 @@ def test_facts_that_do_not_go_together_are_one_line(tmp_path: Path, family: str)
     (folder / "weights.safetensors").write_bytes(b"\x02\0\0\0\0\0\0\0{}")
     with pytest.raises(ValueError, match=r"\A[^\n]*does not (describe networks that can be used|fit the architecture)"):
         assert open_run(folder).modules
+
+
+def test_a_study_of_codes_alone_has_no_images_and_no_other_has_a_side_of_0() -> None:
+    for shape in ([0, 0, 0], [64, 32, 1]):
+        assert StudyDatasetRecord.model_validate(CONTENT["dataset"] | {"image_shape": shape}).image_shape == shape
+    for shape in ([0, 64, 1], [64, 64, 0]):
+        with pytest.raises(ValidationError, match="image_shape"):
+            StudyDatasetRecord.model_validate(CONTENT["dataset"] | {"image_shape": shape})
