@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from unbraid.base.optional import require
 from unbraid.base.references import ITSELF, REFERENCES, Reference, read_bibliography
 from unbraid.base.suggest import suggestion
 from unbraid.cli.show_command import say
@@ -72,6 +73,7 @@ def papers_of(name: str) -> tuple[str, ...]:
     for table in (MEASURES, DATASETS):
         if row in table:
             return table[row].cites
+    require("torch", "train", f"no metric or dataset is called {name!r}, and citing a family")
     from unbraid.families import FAMILIES  # last, as PyTorch takes long to load
 
     if row in FAMILIES:

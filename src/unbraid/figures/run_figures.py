@@ -37,8 +37,7 @@ def traversals(
     """Latent traversals: each code moves through its range while the others stay fixed.
 
     With a metric that has an importance of codes for factors, such as dci_forest or mig: the most important code of
-    each factor, in the order of factors, and three of a cyclic one or one that angles
-    names. Else by falling KL.
+    each factor, in the order of factors, and three of a cyclic one or one that angles names. Else by falling KL.
     """
     from unbraid.runs.run_traversals import traverse
 
