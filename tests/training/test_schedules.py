@@ -113,7 +113,7 @@ def test_only_norms_above_the_largest_are_cut() -> None:
             {"beta_warmup": 20},
             "beta_warmup must be at most 19 in a training of 20 steps, or beta would never be",
         ),
-        ({"schedule": "cosin"}, "schedule must be one of constant, cosine, linear, plateau; got 'cosin'"),
+        ({"schedule": "cosin"}, "schedule must be constant, .* there is no cosin; did you mean 'cosine'"),
         ({"clip": -1.0}, "clip must lie between 0"),
         ({"initialisation": "he"}, "initialisation must be one of pytorch, glorot; got 'he'"),
     ],

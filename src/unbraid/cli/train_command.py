@@ -88,6 +88,8 @@ def train(
 
       unbraid train vae --dataset square --set latents=4 --set learning_rate=1e-3 --steps 2000
 
+      unbraid train vae --dataset square --set "optimizer=AdamW(weight_decay=0.01)"
+
       unbraid train beta_vae --dataset my-images/ --preset udr --seeds 50
 
       unbraid train vae folder-of-pictures/

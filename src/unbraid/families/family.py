@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from unbraid.base.types import FloatArray, IntArray
 from unbraid.data import Space
 from unbraid.families.networks import Shape
+from unbraid.families.torch_classes import canonical
 from unbraid.files.trust import is_code
 
 Value: TypeAlias = float | int | str
@@ -41,6 +42,7 @@ class Hyperparameter:
     choices: tuple[str, ...] = ()  # of a choice; "" at the end: or code of the user's own, as module:function
     structural: bool = False  # choices and texts always are
     later: bool = False  # added after the first runs: at its default left out of configs, so that ids stay
+    module: str = ""  # of a choice: or a class of this torch module by name, with options
 
     @property
     def is_structural(self) -> bool:
@@ -57,6 +59,9 @@ def choice(default: str, help: str, *choices: str) -> Hyperparameter:
     return Hyperparameter(default, help, kind="choice", choices=choices)
 
 
+FAMILY_OPTIMIZER = "family"
+BUILT_IN_SCHEDULES = ("constant", "cosine", "linear", "plateau")
+
 # Added to the hyperparameters of every family with optimizer steps, unless it has its own of the same name.
 TRAINING: Mapping[str, Hyperparameter] = MappingProxyType(
     {
@@ -68,13 +73,23 @@ TRAINING: Mapping[str, Hyperparameter] = MappingProxyType(
             choices=("pytorch", "glorot"),
             later=True,
         ),
+        "optimizer": Hyperparameter(
+            FAMILY_OPTIMIZER,
+            "Adam as the family's paper sets it; or one of torch.optim with its options, such as "
+            "AdamW(weight_decay=0.01), at the learning rates of the family",
+            kind="choice",
+            choices=(FAMILY_OPTIMIZER,),
+            later=True,
+            module="torch.optim",
+        ),
         "schedule": Hyperparameter(
             "constant",
             "of learning rates, after their warm-up; cosine and linear fall to 0 at the last step, plateau halves them "
-            "where the loss falls no more",
+            "where the loss falls no more; or one of torch.optim.lr_scheduler, such as StepLR(step_size=1000)",
             kind="choice",
-            choices=("constant", "cosine", "linear", "plateau"),
+            choices=BUILT_IN_SCHEDULES,
             later=True,
+            module="torch.optim.lr_scheduler",
         ),
         "rate_warmup": Hyperparameter(
             0, "steps over which learning rates rise linearly to their values", 0, 1e12, kind="int", later=True
@@ -91,6 +106,12 @@ TRAINING: Mapping[str, Hyperparameter] = MappingProxyType(
 BETA_WARMUP = Hyperparameter(0, "steps over which beta rises linearly from 0", 0, 1e12, kind="int", later=True)
 
 
+def uses_torch(settings: Mapping[str, Any]) -> bool:
+    """Whether an optimizer or a schedule of PyTorch's is asked for, which moves one member at a time."""
+    own = settings.get("optimizer", FAMILY_OPTIMIZER) != FAMILY_OPTIMIZER
+    return own or settings.get("schedule", "constant") not in BUILT_IN_SCHEDULES
+
+
 def check_value(name: str, row: Hyperparameter, value: Any) -> Value:
     """The value of a hyperparameter in the type that its row asks for: 4 and 4.0, or 0 and -0.0, are the same run.
 
@@ -99,6 +120,11 @@ def check_value(name: str, row: Hyperparameter, value: Any) -> Value:
     """
     if row.kind == "choice":
         named = [name for name in row.choices if name]
+        if row.module and isinstance(value, str) and value not in named:
+            try:
+                return canonical(row.module, value, named)
+            except ValueError as error:
+                raise ValueError(f"{name} must be {', '.join(named)} or a class of {row.module}: {error}") from None
         if not isinstance(value, str) or not (value in named or ("" in row.choices and is_code(value))):
             own = ", or your own as package.module:function" if "" in row.choices else ""
             raise ValueError(f"{name} must be one of {', '.join(named)}{own}; got {value!r}")
@@ -303,8 +329,10 @@ class Family:
 
     def stacks(self, precision: str, settings: Settings) -> bool:
         """Whether members are stacked where that is faster, or trained one after the other."""
-        return not self.not_stackable_reason and not (
-            self.diverges_when_stacked is not None and self.diverges_when_stacked(precision, settings)
+        return (
+            not self.not_stackable_reason
+            and not uses_torch(settings)
+            and not (self.diverges_when_stacked is not None and self.diverges_when_stacked(precision, settings))
         )
 
 

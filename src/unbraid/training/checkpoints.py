@@ -15,7 +15,7 @@ from torch import Tensor
 from unbraid.base.errors import UnbraidError
 from unbraid.files.checksum import BLANK, KEY, add_checksum, check_file
 from unbraid.files.whole_files import atomic_write
-from unbraid.training.population import Diverged, MemberState
+from unbraid.training.population import TORCH, Diverged, MemberState
 
 FORMAT = "3"
 PLAIN = ("step", "counts", "seconds", "snapshots", "origin", "held_out", "stopped", "began")  # kept as JSON
@@ -112,6 +112,10 @@ def precision_of(path: Path) -> str | None:
 
 
 def architecture(state: MemberState) -> str:
-    """A digest of the names, shapes and types of a member's tensors."""
-    rows = sorted(f"{name} {tuple(value.shape)} {value.dtype}" for name, value in state.items())
+    """A digest of the names, shapes and types of a member's tensors, without those that PyTorch's optimizers keep."""
+    rows = sorted(
+        f"{name} {tuple(value.shape)} {value.dtype}"
+        for name, value in state.items()
+        if not name.startswith(f"{TORCH}/")
+    )
     return hashlib.sha256("\n".join(rows).encode()).hexdigest()[:16]

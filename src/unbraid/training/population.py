@@ -17,13 +17,15 @@ from unbraid.base.errors import UnbraidError
 from unbraid.base.seeds import stream
 from unbraid.data.image_dataset import FactorDataset
 from unbraid.families.building import Member, build_member, make_supply, structural_settings
-from unbraid.families.family import Adam, Batch, Context, Event, Family, Logs, OptimizerStep, Supply
+from unbraid.families.family import Adam, Batch, Context, Event, Family, Logs, OptimizerStep, Supply, uses_torch
 from unbraid.training.adam import AdamSettings, adam_update, decay_weights
 from unbraid.training.captured import Captured, captures
 from unbraid.training.draws import Draws, Images, seeded
 from unbraid.training.schedules import beta_factor, clipped, new_plateau, plateau_step, rate_factor
+from unbraid.training.torch_optimizers import TorchOptimizer
 
 MemberState = dict[str, Tensor]  # "model/...", "first/<step>/...", "second/...", "plateau/...": all that a member is
+TORCH = "torch"  # "torch/<step>/...": state of an optimizer of PyTorch, in place of first and second moments
 
 UNSTACKED = ("vmap", "Batching rule")  # in torch's errors for code that cannot be vectorised over members
 
@@ -74,10 +76,11 @@ def make_population(
     Raises:
         ValueError: several members that cannot be stacked; train them one after the other.
     """
-    if family.not_stackable_reason and (stacked or len(members) > 1):
-        raise ValueError(f"members of this family cannot be stacked: {family.not_stackable_reason}")
+    torch_moves = "an optimizer of PyTorch moves one at a time" if uses_torch(context.settings) else ""
+    if (reason := family.not_stackable_reason or torch_moves) and (stacked or len(members) > 1):
+        raise ValueError(f"these members cannot be stacked: {reason}")
     images = Images(dataset, device, torch.promote_types(precision, torch.float32))
-    recorded = captures(family, context.settings, device) and not family.not_stackable_reason
+    recorded = captures(family, context.settings, device) and not reason
     if stacked or (stacked is None and (recorded or len(members) > 1)):
         return Stacked(family, members, images, context, device, precision)
     if len(members) != 1:
@@ -103,8 +106,14 @@ class _Population:
             move.name: {name: value for name, value in parameters.items() if name.partition(".")[0] in move.trains}
             for move in moves
         }
-        self.first = {name: _zeros(values) for name, values in self.trained.items()}
-        self.second = {name: _zeros(values) for name, values in self.trained.items()}
+        self.torch_optimizers = {
+            name: TorchOptimizer(values, self.members[0].hyper, self.adam[name])
+            for name, values in self.trained.items()
+            if uses_torch(self.context.settings)
+        }
+        moments = {} if self.torch_optimizers else self.trained
+        self.first = {name: _zeros(values) for name, values in moments.items()}
+        self.second = {name: _zeros(values) for name, values in moments.items()}
         plateau = self.members[0].hyper["schedule"] == "plateau"
         self.plateaus = {move.name: new_plateau(n_members).to(self.device) for move in moves if plateau}
 
@@ -144,10 +153,13 @@ class _Population:
     ) -> None:  # fmt: skip
         """Move the parameters, at `factor` times their learning rate."""
         trained, settings = self.trained[move.name], self.adam[move.name]
-        adam = settings.at_rate(factor)
         if (state := self.plateaus.get(move.name)) is not None:
-            adam = adam.at_rate(float(state[0]) if alive is None else state[:, 0].clone())
+            factor = factor * (float(state[0]) if alive is None else state[:, 0].clone())
             state.copy_(plateau_step(state, losses.detach(), settings.learning_rate, move.plateau, ends=ends))
+        if move.name in self.torch_optimizers:
+            self.torch_optimizers[move.name].step(gradients, float(factor), losses.detach())
+            return
+        adam = settings.at_rate(factor)
         if move.adam.weight_decay:
             weights = [value for name, value in trained.items() if name.rpartition(".")[2] == "weight"]
             decay_weights(weights, adam, alive)
@@ -185,9 +197,9 @@ class Alone(_Population):
         self.modules = modules.to(device, images.dtype).to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
         self.supply = make_supply(family, images.dataset.space, context.settings, member.seed)
         self.draws = Draws((member.seed,), context, images, [self.supply])
+        self.adam = {move.name: _settings(move.adam, member.hyper, float) for move in family.optimizer_steps}
         self._begin(dict(self.modules.named_parameters()), None)
         self.buffers = list(self.modules.buffers())
-        self.adam = {move.name: _settings(move.adam, member.hyper, float) for move in family.optimizer_steps}
         self._diverged: Diverged | None = None
 
     def _undergo(self, event: Event) -> None:
@@ -229,7 +241,10 @@ class Alone(_Population):
 
     def state(self, index: int) -> MemberState:  # noqa: ARG002 (there is but one)
         """A copy of a member's tensors, in main memory."""
-        return {name: value.detach().to("cpu", copy=True).contiguous() for name, value in self._tensors().items()}
+        copies = {name: value.detach().to("cpu", copy=True).contiguous() for name, value in self._tensors().items()}
+        for move, optimizer in self.torch_optimizers.items():
+            copies |= _whole(f"{TORCH}/{move}", optimizer.tensors())
+        return copies
 
     @torch.no_grad()
     def load_state(self, index: int, state: MemberState, diverged: Diverged | None = None) -> None:  # noqa: ARG002
@@ -237,6 +252,8 @@ class Alone(_Population):
         self.over, self._diverged = diverged is not None, diverged
         for name, value in self._tensors().items():
             value.copy_(state[name])
+        for move, optimizer in self.torch_optimizers.items():
+            optimizer.load(part_of(state, f"{TORCH}/{move}"))
 
 
 class Stacked(_Population):

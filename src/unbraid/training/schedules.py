@@ -12,29 +12,31 @@ import torch
 from torch import Tensor
 
 from unbraid.families.family import Plateau
+from unbraid.training.torch_optimizers import check_optimizer
 
 
 def check_schedules(hyper: Mapping[str, Any], steps: int) -> None:
-    """Raises ValueError for a warm-up that is longer than the training."""
+    """Raises ValueError for a warm-up that is longer than the training, or what PyTorch's optimizers refuse."""
     for name, what, most in (("rate_warmup", "learning rates", steps), ("beta_warmup", "beta", steps - 1)):
         if steps and hyper.get(name, 0) > most:
             raise ValueError(
                 f"{name} must be at most {most} in a training of {steps} steps, or {what} would never be reached; "
                 f"got {hyper[name]}"
             )
+    check_optimizer(hyper, steps)
 
 
 def rate_factor(step: int, steps: int, schedule: str, warmup: float) -> float:
     """Factor of the learning rates at step number `step`, from 0.
 
     During the first `warmup` steps 1 / warmup, 2 / warmup, ... 1. Then, with x the part that is over of all steps
-    after these, 1 ("constant", and "plateau", whose own factor comes on top), 1 - x ("linear") or
+    after these, 1 ("constant", and "plateau" and those of PyTorch, whose own factor comes on top), 1 - x ("linear") or
     (1 + cos(pi x)) / 2 ("cosine": Loshchilov and Hutter 2017, eq. 5, without restarts).
     """
     if step < warmup:
         return (step + 1) / warmup
     over = (step - warmup) / (steps - warmup)
-    return {"constant": 1.0, "plateau": 1.0, "linear": 1 - over, "cosine": (1 + math.cos(math.pi * over)) / 2}[schedule]
+    return {"linear": 1 - over, "cosine": (1 + math.cos(math.pi * over)) / 2}.get(schedule, 1.0)
 
 
 def new_plateau(n_members: int | None = None) -> Tensor:
