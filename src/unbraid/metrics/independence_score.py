@@ -105,7 +105,7 @@ def _of_codes(codes: FloatArray, steps: dict[int, "_Steps"]) -> IndependenceScor
         overlap=overlap,
         matrices=matrices,
         fit_error=np.array([[fit.error for fit in fits[factor]] for factor in moving]).reshape(-1, 2),
-        angles=np.array([[_angle(fit.matrix) for fit in fits[factor]] for factor in moving]).reshape(-1, 2),
+        angles=np.array([[fit.angle for fit in fits[factor]] for factor in moving]).reshape(-1, 2),
         notes=tuple(notes),
     )
 
@@ -218,6 +218,7 @@ class _Action:
     n_rows: int
     matrix: FloatArray
     error: float
+    angle: float  # radians by which the plane turns that the matrix moves
     moves: bool
 
 
@@ -228,19 +229,21 @@ def _fit(centred: FloatArray, rows: IntArray, landed: FloatArray) -> _Action:
     moved = (move**2).sum()
     identity = np.eye(centred.shape[1])
     if moved <= STANDING_STILL**2 * (centred**2).sum():
-        return _Action(len(rows), identity, 0.0, moves=False)
-    free = np.linalg.lstsq(start, move, rcond=STANDING_STILL)[0]
-    # The triangular factor has the right singular vectors of the tall matrix.
-    plane = np.linalg.svd(np.linalg.qr(start @ free, mode="r"))[2][:2].T
-    best = free @ plane @ plane.T
-    error = ((move - start @ best) ** 2).sum() / moved
-    return _Action(len(rows), identity + best.T, float(error), moves=True)
-
-
-def _angle(matrix: FloatArray) -> float:
-    """By how much the plane turns that the matrix moves: the argument of the eigenvalue farthest from 1."""
-    values = np.linalg.eigvals(matrix)
-    return float(np.abs(np.angle(values[np.abs(values - 1).argmax()])))
+        return _Action(len(rows), identity, 0.0, 0.0, moves=False)
+    # From products of rows, which takes a quarter of the time of a decomposition of the rows.
+    variances, axes = np.linalg.eigh(start.T @ start)
+    seen = variances > STANDING_STILL**2 * variances[-1]
+    variances, axes = variances[seen, None], axes[:, seen]
+    explained = axes.T @ (start.T @ move) / np.sqrt(variances)
+    plane = np.linalg.svd(explained)[2][:2].T
+    free = axes @ (explained @ plane / np.sqrt(variances))
+    missed = move @ plane - start @ free
+    free += axes @ (axes.T @ (start.T @ missed) / variances)  # what rounding has left
+    error = ((move - start @ free @ plane.T) ** 2).sum() / moved
+    # The angle is that of the eigenvalue farthest from 1.
+    values = np.linalg.eigvals(plane.T @ free)
+    angle = np.abs(np.angle(1 + values[np.abs(values).argmax()]))
+    return _Action(len(rows), identity + plane @ free.T, float(error), float(angle), moves=True)
 
 
 METRIC = Metric(
