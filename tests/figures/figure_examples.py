@@ -58,6 +58,8 @@ def study_source(folder: Path, n_runs: int = 60) -> Source:
     """A study whose results are made up; nothing is trained."""
     frame = example_results(n_runs)
     frame["elbo_terms.total_correlation"] = 3 - 2 * frame["mig.score"]
+    for batch_size in (1, 8):
+        frame[f"beta_vae_score(batch_size={batch_size}).score"] = 0.1 * batch_size * frame["mig.score"]
     study = ExampleStudy(frame, folder)
     keep_rankings(study, n_samples=60)
     source = Source(folder, "study")

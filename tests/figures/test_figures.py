@@ -284,6 +284,21 @@ def test_tradeoff_shows_means_of_settings(sources: dict[str, Source], plain: Pla
     assert floats(drawn, "mig.score")[place] == pytest.approx(own["mig.score"].mean())
 
 
+def test_a_metric_against_its_argument_is_one_line_per_run(sources: dict[str, Source], plain: Plain) -> None:
+    frame = sources["study"].results.dropna(subset=["mig.score"])
+    drawn = plain("metric-argument", "study")
+    lines = drawn.figure.axes[0].lines
+    assert len(lines) == len(frame)
+    for line, run, mig_score in zip(lines, frame["run"], frame["mig.score"], strict=True):
+        own = np.array(table(drawn)["run"]) == run
+        expected = [mig_score * 0.1, mig_score * 0.8, frame.set_index("run")["beta_vae_score.score"][run]]
+        np.testing.assert_allclose(floats(drawn, "beta_vae_score")[own], expected)
+        np.testing.assert_array_equal(floats(drawn, "batch_size")[own], [1, 8, 64])  # 64 is the default
+        np.testing.assert_allclose(np.asarray(line.get_ydata()), expected)
+    with pytest.raises(ValueError, match=r"mig was scored with fewer than two values of bins; add .* mig\(bins=8\)"):
+        draw("metric-argument", sources["study"], {"metric": "mig", "argument": "bins"})
+
+
 def test_similarity_lists_the_pairs_that_were_compared(sources: dict[str, Source]) -> None:
     drawn = draw("similarity", sources["study"], {"ranking": "spearman-all"})
     image = np.asarray(drawn.figure.axes[0].images[0].get_array(), dtype=float)

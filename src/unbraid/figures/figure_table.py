@@ -66,6 +66,7 @@ FIGURES: Mapping[str, FigureRow] = MappingProxyType(
         "hyperparameter": FigureRow(_studies.hyperparameter, "study"),
         "tradeoff": FigureRow(_studies.tradeoff, "study", "β-TCVAE fig. 3"),
         "total-correlation": FigureRow(_studies.total_correlation, "study", "β-TCVAE fig. 1"),
+        "metric-argument": FigureRow(_studies.metric_argument, "study", "β-TCVAE fig. 5"),
         "similarity": FigureRow(_studies.similarity, "study", "UDR fig. 6"),
     }
 )

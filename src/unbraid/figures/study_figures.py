@@ -1,5 +1,6 @@
 """Figures of a study: many runs, compared."""
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from unbraid.base.printable import printable
 from unbraid.base.types import DataFrame, FloatArray
 from unbraid.figures.drawn_figure import Drawn, figure_of, long_form
 from unbraid.figures.figure_source import Source
+from unbraid.metrics import METRICS
+from unbraid.metrics._shared.metric_arguments import arguments_of, metric_hint
 from unbraid.ranking.cache import FOLDER, read_ranking
 from unbraid.scoring.agreement import EVERYTHING, agreement
 from unbraid.scoring.by_setting import quartiles, trend, with_elbo
@@ -17,9 +20,10 @@ from unbraid.scoring.result_columns import headline_columns, hyperparameter_colu
 from unbraid.scoring.score_page import short
 from unbraid.scoring.setting_names import brief_settings
 from unbraid.show import plot_against, plot_box_per_setting, plot_correlations, plot_similarity
-from unbraid.show.style import family_marks
+from unbraid.show.style import FONT_SIZE, INK, family_marks, label, new_axes, tidy
 
 LONGEST_FAMILY = 20  # letters of a name beside a plot
+LINES = (2.9, 2.1)  # inches
 MOST_NAMES = 20  # of settings beside a matrix; where there are more, families are named
 DECADES = 8.0  # ratio of the largest to the smallest hyperparameter from which its axis is logarithmic
 
@@ -93,6 +97,56 @@ def total_correlation(source: Source, *, x: str = "elbo_terms.total_correlation"
 def _mig(source: Source) -> str:
     """The exact MIG, which the paper's figures show, where the study has it; else the binned one."""
     return "mig_exact.score" if "mig_exact.score" in source.results else "mig.score"
+
+
+def metric_argument(source: Source, *, metric: str = "beta_vae_score", argument: str = "batch_size") -> Drawn:
+    """A metric against one of its arguments, one line per run."""
+    columns = _by_argument(source, metric, argument)
+    scores = np.stack([numbers(source.results, column) for column in columns.values()], axis=1)
+    scored = np.isfinite(scores).any(axis=1)
+    frame, scores = source.results[scored], scores[scored]
+    axes = new_axes(*LINES)
+    tidy(axes)
+    colours = _colours(source)
+    of_family = {}
+    for family, line in zip(frame["family"], scores, strict=True):
+        (of_family[family],) = axes.plot(list(columns), line, color=colours[family][0], linewidth=1, alpha=0.7)
+    if len(of_family) > 1:
+        names = [short(family, LONGEST_FAMILY) for family in of_family]
+        axes.legend(
+            of_family.values(), names, fontsize=FONT_SIZE - 1.5, labelcolor=INK, frameon=False, loc="upper left",
+            bbox_to_anchor=(1.0, 1.02), borderpad=0,
+        )  # fmt: skip
+    if min(columns) > 0 and max(columns) >= DECADES * min(columns):
+        axes.set_xscale("log")
+        axes.set_xticks(list(columns), [f"{value:g}" for value in columns])
+        axes.minorticks_off()
+    label(axes, argument, metric)
+    rows = (
+        (run, family, setting, value, float(score))
+        for run, family, setting, line in zip(frame["run"], frame["family"], frame["setting"], scores, strict=True)
+        for value, score in zip(columns, line, strict=True)
+    )
+    return Drawn(figure_of(axes), long_form(rows, "run", "family", "setting", argument, metric))
+
+
+def _by_argument(source: Source, metric: str, argument: str) -> dict[float, str]:
+    """Columns of a metric that differ in this argument alone, by its value, in order."""
+    if metric not in METRICS:
+        raise ValueError(f"unknown metric {metric!r}; {metric_hint(metric)}")
+    parameter = inspect.signature(METRICS[metric].function).parameters.get(argument)
+    columns: dict[float, str] = {}
+    for column in headline_columns(source.results):
+        name = column.rpartition(".")[0]
+        arguments = arguments_of(name)
+        if parameter is not None and name.partition("(")[0] == metric and arguments.keys() <= {argument}:
+            columns[arguments.get(argument, parameter.default)] = column
+    if len(columns) < 2:
+        raise ValueError(
+            f"{source.path}: {metric} was scored with fewer than two values of {argument}; add metrics such as "
+            f"{metric}({argument}=8) to the study"
+        )
+    return dict(sorted(columns.items()))
 
 
 def similarity(source: Source, *, ranking: str = "") -> Drawn:
