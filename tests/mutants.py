@@ -52,14 +52,10 @@ LAWS = {  # what goes through all metrics, objectives or families of a table, an
     "metrics": tuple(f"tests/contracts/test_{name}.py" for name in ("metric_laws", "noise_laws")),
     "scoring": ("tests/scoring/test_score.py", "tests/scoring/test_diagnose.py", "tests/cli/test_command_tables.py"),
     "studies": ("tests/cli/test_study_command.py",),
-    "families": (
-        "tests/families/test_gradients.py",
-        "tests/families/test_published_presets.py",
-        "tests/training/test_golden.py",
-    ),
+    "families": ("tests/families/test_published_presets.py", "tests/training/test_golden.py"),
 }
 IDLE = 10  # a process that waits for nothing is ended after so many times the seconds that it may compute
-FEW, MOST = 4, 40  # files of tests that a change meets: one, a few, and the others if none of these fails
+FEW = 4  # files of tests that a change meets: one, a few, the others that concern it, and the rest of its room
 GREEN, NOTHING_RAN, RED = 0, 5, 1  # exit codes of pytest
 QUICK, LENGTHY = "not slow and not lengthy", "lengthy and not slow"  # the second where no quick test fails
 SEPARATOR = " ¦ "
@@ -89,7 +85,8 @@ def main() -> None:
         def tried(mutation: Mutation) -> tuple[Mutation, str]:
             place = free.get()
             try:
-                return mutation, place.outcome(mutation, concerning(mutation.file))
+                tests = concerning(mutation.file)
+                return mutation, place.outcome(mutation, tests, rest_of_room(mutation.file, tests))
             finally:
                 free.put(place)
 
@@ -130,12 +127,14 @@ class Place:
         (self.folder / "compiled").mkdir()
         (self.folder / "code").write_text("")
 
-    def outcome(self, mutation: Mutation, tests: Sequence[str]) -> str:
-        """What the tests made of it: "killed", "survived", "timeout", "no tests", or "red before" the change."""
-        if not tests:
-            return "no tests"
+    def outcome(self, mutation: Mutation, tests: Sequence[str], rest: Sequence[str] = ()) -> str:
+        """What the tests made of it: "killed", "survived", "timeout", "no tests", or "red before" the change.
+
+        Tests of the rest are those that need not concern it.
+        """
         found = "no tests"
-        for some, marks in ((tests[:1], QUICK), (tests[1:FEW], QUICK), (tests[FEW:], QUICK), (tests, LENGTHY)):
+        quick = (tests[:1], tests[1:FEW], tests[FEW:], rest)
+        for some, marks in (*((some, QUICK) for some in quick), (tests, LENGTHY)):
             if some and (met := self._changed(mutation, some, marks)) != "no tests":
                 found = met
             if found not in ("survived", "no tests"):
@@ -199,7 +198,7 @@ class Place:
             os.setsid()
             used = int(time.process_time())
             resource.setrlimit(resource.RLIMIT_CPU, (used + timeout, used + timeout + 5))
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            signal.signal(signal.SIGINT, signal.default_int_handler)
             output = os.open(self.folder / "output", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
             for descriptor in (1, 2):
                 os.dup2(output, descriptor)
@@ -253,6 +252,12 @@ def concerning(file: str) -> list[str]:
     return [*tests, *(each for each in LAWS.get(package, ()) if each not in tests), file]
 
 
+def rest_of_room(file: str, tests: Sequence[str]) -> list[str]:
+    """The other tests of the room of a module, which hold some of it by way of others."""
+    room = sorted((ROOT / "tests" / Path(file).parts[2]).rglob("test_*.py"))
+    return [path for each in room if (path := str(each.relative_to(ROOT))) not in tests]
+
+
 def _concerning(name: str, users: set[str], rooms: Sequence[str]) -> list[str]:
     found = list[tuple[int, str]]()
     for room in rooms:
@@ -261,7 +266,7 @@ def _concerning(name: str, users: set[str], rooms: Sequence[str]) -> list[str]:
             near = (of == name, _imports(each, name), of in users, any(of.startswith(user) for user in users))
             if any(near) or name in each.read_text(encoding="utf-8"):
                 found.append((near.index(True) if any(near) else len(near), str(each.relative_to(ROOT))))
-    return [path for _, path in sorted(found)[:MOST]]
+    return [path for _, path in sorted(found)]
 
 
 def _imports(file: Path, name: str) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutants import ROOT, SEPARATOR, concerning, judged
+from tests.mutants import ROOMS, ROOT, SEPARATOR, concerning, judged, rest_of_room
 from tests.mutations import mutations
 
 MODULE = "def mean(total, n):\n    return total / (n - 1)\n"
@@ -65,8 +65,16 @@ def test_a_module_is_met_by_the_tests_of_its_name_and_by_the_laws_of_all():
     found = concerning("src/unbraid/metrics/mig.py")
     assert found[0] == "tests/metrics/test_mig.py"
     assert "tests/contracts/test_noise_laws.py" in found
-    assert "tests/families/test_gradients.py" in concerning("src/unbraid/families/beta_tcvae.py")
-    assert all((ROOT / each).is_file() for each in found)
+    assert "tests/training/test_golden.py" in concerning("src/unbraid/families/beta_tcvae.py")
+    assert all((ROOT / each).is_file() for room in ROOMS for each in concerning(f"{room}/no_module.py")[:-1])
+
+
+def test_a_module_is_met_by_the_other_tests_of_its_room_last():
+    file = "src/unbraid/scoring/dependence.py"
+    found = concerning(file)
+    rest = rest_of_room(file, found)
+    assert "tests/scoring/test_unwanted.py" in rest
+    assert not {*found} & {*rest}
 
 
 def test_what_is_judged_stands_in_the_code():

@@ -165,6 +165,7 @@ def test_cars_have_the_official_order_and_tell_front_from_back(small: Callable[[
 def test_airplane_is_every_hue_of_every_view(small: Callable[[str], FactorDataset]) -> None:
     plane = small("airplane")
     assert plane.space.names == ("hue", "rotation")
+    assert [levels[16] for levels in plane.space.values] == [0.25, 0.25], "16 of 64 are a quarter"
     images = plane.images(np.arange(4096).reshape(64, 64)[:, ::16].reshape(-1)).reshape(64, 4, 64, 64, 3).astype(int)
     # A third of the circle of hues moves red, green and blue on by one.
     thirds = np.abs(np.roll(images[0], 1, axis=-1) - images[21]).max(), np.abs(images[0] - images[32]).max()

@@ -138,6 +138,8 @@ def test_weights_by_hand() -> None:
     expected = torch.tensor([[a, b, c, c], [c, a, b, c], [c, c, a, b], [b, c, c, a]], dtype=torch.float64)
     torch.testing.assert_close(log_weights(4, 10, "stratified").exp(), expected)
     torch.testing.assert_close(log_weights(4, 10, "weighted").exp(), torch.full((4, 4), 1 / 40, dtype=torch.float64))
+    pairs = torch.tensor([[0.1, 0.9], [0.9, 0.1]], dtype=torch.float64)
+    torch.testing.assert_close(log_weights(2, 10, "stratified").exp(), pairs)
 
 
 def test_stratified_weights_give_the_aggregate_posterior_on_average_over_all_batches() -> None:

@@ -257,3 +257,6 @@ def test_classes_are_named_factors_or_numbers(classes, labels, sizes, names) -> 
     assert facts["categoricals"] == names
     assert facts["n_classes"] == sum(sizes)
     assert facts["codes"] == 5 + 2 * len(sizes)
+    if names[0] == "u1":
+        with pytest.raises(ValueError, match="at least two classes"):
+            ROW.facts(space, {"classes": f"{classes}+1", "labels": 0, "class_latents": 2, "latents": 5})

@@ -122,4 +122,8 @@ def test_what_onnxruntime_makes_otherwise_is_not_written(
     monkeypatch.setattr("unbraid.runs.onnx._difference", lambda *_: 0.5)
     with pytest.raises(ValueError, match=r"differs from PyTorch by 0\.5"):
         export_onnx(run, tmp_path / "decoder.onnx")
+    monkeypatch.undo()
+    monkeypatch.setattr("unbraid.runs.onnx._exported", lambda *_: SimpleNamespace(model_proto=onnx.ModelProto()))
+    with pytest.raises(ValueError, match="onnxruntime cannot run its decoder"):
+        export_onnx(run, tmp_path / "decoder.onnx")
     assert not list(tmp_path.iterdir())

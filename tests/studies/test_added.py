@@ -380,3 +380,27 @@ def test_folders_of_models_of_another_framework_bring_setting_and_seed(study, tm
         add(study, [tmp_path / "empty"], family="theirs")
     with pytest.raises(ValueError, match=r"names \(--name\) must be one per model \(4\); got 1"):
         add(study, [tmp_path / "theirs"], family="theirs", names=["one"])
+
+
+def test_added_codes_that_cannot_be_read_for_a_while_are_scored_once_they_can(study, tmp_path):
+    (run,) = add(study, [saved(tmp_path / "mine.npz")], family="mine")
+    codes = next(run.path.glob("codes.*"))
+    content = codes.read_bytes()
+    (run.path / "scores.json").unlink()
+    states = []
+    for bytes_of_codes in (content[:100], content):
+        codes.write_bytes(bytes_of_codes)
+        study.run(processes=0)
+        (mine,) = [each for each in study.runs() if each.is_added]
+        states.append((mine.state, list(mine.scores.metrics)))
+    assert states == [("failed", []), ("finished", ["mig"])]
+
+
+def test_what_was_added_with_a_damaged_config_keeps_the_reason_that_its_config_gives(study, tmp_path):
+    (run,) = add(study, [saved(tmp_path / "mine.npz")], family="mine")
+    (run.path / "config.json").write_text("{")
+    study.run(processes=0)
+    (mine,) = [each for each in study.runs() if each.is_added]
+    assert mine.state == "failed"
+    assert "config.json" in mine.reason
+    assert not list((study.require_folder() / "failed").glob("*"))

@@ -70,16 +70,19 @@ def test_an_interrupt_saves_what_every_worker_has_and_the_same_call_continues(tm
     assert not any(torch.equal(done[number].weights["vae.encoder.0.weight"], kept[number]) for number in range(n))
 
 
-@pytest.mark.slow
-def test_a_worker_that_is_killed_is_named():
+@pytest.mark.lengthy
+def test_a_worker_that_is_killed_is_named_and_no_other_begins_its_work():
     """The kernel kills a process that asks for too much memory just like this."""
+    killed = set[int]()
 
     def report(_: Report) -> None:
         for process in workers_of(os.getpid()):
+            killed.add(process)
             os.kill(process, signal.SIGKILL)
 
     with pytest.raises(WorkerDied, match=r"its process was killed \(signal 9\)"):
         dict(train_members(replace(PLAN, steps=100_000), MEMBERS[:1], DATASET, report=report, processes=1))
+    assert len(killed) == 1
 
 
 class Unbuildable(Exception):

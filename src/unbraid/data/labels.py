@@ -391,8 +391,9 @@ def _matrix(labels: Any) -> Any:
 
 
 def _read(name: str, content: Any, absent: Any) -> _Column:
-    several = list(absent) if isinstance(absent, list | tuple | set | frozenset | np.ndarray) else [absent]
-    series = as_series(content, f"labels column {name!r}", [value for value in several if not _is_none(value)])
+    if not isinstance(absent, list | tuple | set | frozenset | np.ndarray):
+        absent = [] if absent is None else [absent]
+    series = as_series(content, f"labels column {name!r}", absent)
     contents = "text" if series.dtype == object else "categories"
     series = _as_dates(series)
     missing = series.isna().to_numpy()
@@ -423,10 +424,6 @@ def _as_dates(series: Series) -> Series:
     except ValueError:
         return series
     return as_series(moments.tolist(), "").set_axis(moments.index).reindex(series.index)
-
-
-def _is_none(value: Any) -> bool:
-    return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
 
 def rows_with_labels(factors: FloatArray, names: Sequence[str]) -> tuple[BoolArray, list[str]]:

@@ -76,11 +76,8 @@ class Gradient(_Product):
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
-        (weight,), (fine, coarse), needed = grad_outputs, ctx.saved_tensors, ctx.needs_input_grad
-        return (
-            Doubled.apply(coarse, weight, *fine.shape[-2:]) if needed[0] else None,
-            Halved.apply(fine, weight) if needed[1] else None,
-        )
+        (weight,), (fine, coarse) = grad_outputs, ctx.saved_tensors
+        return Doubled.apply(coarse, weight, *fine.shape[-2:]), Halved.apply(fine, weight)
 
 
 def _members_first(members: int, in_dims: Sequence[int | None], inputs: Sequence[Any]) -> list[Any]:

@@ -77,8 +77,6 @@ def export_onnx(run: Run, path: str | Path, *, part: Part = "decoder") -> float 
         try:
             difference = _difference(temporary, network, example)
         except Exception as error:  # those of onnxruntime have no base class of their own
-            if not type(error).__module__.startswith("onnxruntime."):
-                raise
             raise ValueError(f"{run.path}: onnxruntime cannot run its {part} ({_reason(error)})") from error
         if difference is not None and not difference <= TOLERANCE:
             raise ValueError(f"{run.path}: onnxruntime differs from PyTorch by {difference:.2g} for its {part}")

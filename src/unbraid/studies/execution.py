@@ -50,8 +50,8 @@ def score_added(study: StudyPart, snapshot: StudySnapshot, progress: Progress) -
     Returns:
         Whether anything was computed.
     """
-    unreadable = {run.id for run in snapshot.runs if run.state == "failed" and not run.family}
-    runs, computed = [run for run in snapshot.runs if run.is_added and run.id not in unreadable], False
+    # One whose config.json cannot be read has no family.
+    runs, computed = [run for run in snapshot.runs if run.is_added and run.family], False
     for number, run in enumerate(runs):
         progress(f"scoring {run.id}", number, len(runs))
         try:

@@ -80,7 +80,7 @@ def train_members(
         jobs = list(zip(members, folders, strict=True))
         if n_workers and can_leave((plan, dataset), jobs):
             sent = report and (lambda number, sent: report(replace(sent, members=(number,))))
-            for number, result in run_jobs(_train, jobs, (plan, dataset), n_workers=n_workers, report=sent):
+            for number, result in run_jobs(_train, jobs, (plan, dataset), n_workers=n_workers, tries=1, report=sent):
                 if isinstance(result, Exception):
                     raise result
                 yield number, result
@@ -128,8 +128,8 @@ def run_jobs(
     shared: Any,
     *,
     n_workers: int,
+    tries: int,
     report: Callable[[int, Any], None] | None = None,
-    tries: int = 1,
     limit: float | None = None,
     variables: Sequence[Mapping[str, str]] = ({},),
 ) -> Generator[tuple[int, Any], None, None]:

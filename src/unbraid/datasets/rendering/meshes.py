@@ -164,7 +164,7 @@ def loft(rings: ArrayLike, smooth: bool = False) -> Mesh:
     number = np.arange(n_rings * n_points).reshape(n_rings, n_points)
     a, b = number[:-1], np.roll(number, -1, axis=1)[:-1]
     c, d = np.roll(number, -1, axis=1)[1:], number[1:]
-    quads = np.stack([a, b, c, a, c, d], axis=-1).reshape(-1, 3)
+    quads = np.stack([a, b, c, a, c, d], axis=-1)
     caps = np.concatenate([fan_triangles([number[0, ::-1].tolist()]), fan_triangles([number[-1].tolist()])])
     vertices = points.reshape(-1, 3)
     skin, ends = flat_mesh(vertices, quads), flat_mesh(vertices, caps)

@@ -149,7 +149,8 @@ def _worth_training(
         return True
     rng, state, step = np.random.default_rng(seed), state.copy(), 0
     rows = rng.permutation(rows)
-    own, judged_rows = rows[len(rows) // 5 :], rows[: min(len(rows) // 5, ASKED)]
+    judged_rows, own = np.split(rows, [len(rows) // 5])
+    judged_rows = judged_rows[:ASKED]
     judged_inputs = inputs[judged_rows]
     if hidden >= 0:
         judged_inputs[:, hidden] = 0.0
