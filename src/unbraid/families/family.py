@@ -14,7 +14,7 @@ from unbraid.base.types import FloatArray, IntArray
 from unbraid.data import Space
 from unbraid.families.networks import Shape
 from unbraid.families.torch_classes import canonical
-from unbraid.files.trust import is_code
+from unbraid.files.trust import is_code, named
 
 Value: TypeAlias = float | int | str
 Settings: TypeAlias = Mapping[str, Any]
@@ -59,7 +59,7 @@ def choice(default: str, help: str, *choices: str) -> Hyperparameter:
     return Hyperparameter(default, help, kind="choice", choices=choices)
 
 
-FAMILY_OPTIMIZER = "family"
+FAMILY_OPTIMIZER, NO_AUGMENTATION = "family", "none"
 BUILT_IN_SCHEDULES = ("constant", "cosine", "linear", "plateau")
 
 # Added to the hyperparameters of every family with optimizer steps, unless it has its own of the same name.
@@ -91,6 +91,14 @@ TRAINING: Mapping[str, Hyperparameter] = MappingProxyType(
             later=True,
             module="torch.optim.lr_scheduler",
         ),
+        "augment": Hyperparameter(
+            NO_AUGMENTATION,
+            "of the images of every batch, but not of those that are held out, encoded or scored: your own function, "
+            "package.module:function, which takes and returns images (n, channels, height, width) from 0 to 1",
+            kind="choice",
+            choices=(NO_AUGMENTATION, ""),
+            later=True,
+        ),
         "rate_warmup": Hyperparameter(
             0, "steps over which learning rates rise linearly to their values", 0, 1e12, kind="int", later=True
         ),
@@ -119,15 +127,17 @@ def check_value(name: str, row: Hyperparameter, value: Any) -> Value:
         ValueError: of another kind, or out of bounds.
     """
     if row.kind == "choice":
-        named = [name for name in row.choices if name]
-        if row.module and isinstance(value, str) and value not in named:
+        choices = [choice for choice in row.choices if choice]
+        if "" in row.choices and callable(value):
+            value = named(value)
+        if row.module and isinstance(value, str) and value not in choices:
             try:
-                return canonical(row.module, value, named)
+                return canonical(row.module, value, choices)
             except ValueError as error:
-                raise ValueError(f"{name} must be {', '.join(named)} or a class of {row.module}: {error}") from None
-        if not isinstance(value, str) or not (value in named or ("" in row.choices and is_code(value))):
+                raise ValueError(f"{name} must be {', '.join(choices)} or a class of {row.module}: {error}") from None
+        if not isinstance(value, str) or not (value in choices or ("" in row.choices and is_code(value))):
             own = ", or your own as package.module:function" if "" in row.choices else ""
-            raise ValueError(f"{name} must be one of {', '.join(named)}{own}; got {value!r}")
+            raise ValueError(f"{name} must be one of {', '.join(choices)}{own}; got {value!r}")
         return value
     if row.kind == "text":
         if not isinstance(value, str | int) or isinstance(value, bool) or not str(value):

@@ -4,7 +4,9 @@ Whoever gives a name as an argument, an option or in a YAML file of his own mean
 file that somebody else made may name anything. So a name becomes code in one place, `imported`, and only as `Trusted`.
 """
 
+import hashlib
 import os
+import pickle
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -29,11 +31,46 @@ class Trusted(str):
         made.folder = name.folder if isinstance(name, Trusted) else os.getcwd()
         return made
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (str(self), self.folder, _OBJECTS.get(self))
+
     def spelled(self, name: str) -> "Trusted":
         """The same code by another spelling of its name."""
         made = Trusted(name)
         made.folder = self.folder
         return made
+
+
+_OBJECTS: dict[str, Callable[..., Any]] = {}  # that the user gave in Python and no module holds, by `named`
+
+
+def _restored(name: str, folder: str, target: Callable[..., Any] | None) -> Trusted:
+    if target is not None:
+        _OBJECTS[name] = target
+    made = Trusted(name)
+    made.folder = folder
+    return made
+
+
+def named(target: Callable[..., Any]) -> Trusted:
+    """The name of a function of a module or script; of another object that of its class, and a digest of its content.
+
+    Raises:
+        ValueError: nothing could find it again, as with a lambda or a function inside another.
+    """
+    module, name = getattr(target, "__module__", ""), getattr(target, "__qualname__", "")
+    if name and getattr(sys.modules.get(module), name, None) is target:
+        return Trusted(f"{module}:{name}")
+    try:
+        digest = hashlib.sha256(pickle.dumps(target)).hexdigest()[:8]
+    except (pickle.PicklingError, AttributeError, TypeError):
+        raise ValueError(
+            f"{name or type(target).__name__} cannot be found again when training resumes: give a function that is "
+            "defined at the top of a module or script, not a lambda and not a function inside another"
+        ) from None
+    trusted = Trusted(f"{type(target).__module__}:{type(target).__name__}_{digest}")
+    _OBJECTS[trusted] = target
+    return trusted
 
 
 class Untrusted(UnbraidError, ValueError):
@@ -109,6 +146,8 @@ def imported(name: str, what: str, remedy: str) -> Callable[..., Any]:
     """
     if not isinstance(name, Trusted):
         raise UntrustedCode(f"using the {what} {name!r} would execute that code", code_of(name), remedy)
+    if name in _OBJECTS:
+        return _OBJECTS[name]
     module, _, function = code_of(name).partition(":")
     try:
         with _importable(name.folder), exits_as_errors():

@@ -16,6 +16,7 @@ from unbraid.base.types import ArrayLike, FloatArray, UInt8Array
 from unbraid.datasets import from_array
 from unbraid.datasets.digest import content_digest
 from unbraid.datasets.image_file import brightness, square_of
+from unbraid.families.family import NO_AUGMENTATION, TRAINING, check_value
 from unbraid.files.json_records import read_object
 from unbraid.files.locks import Held, locked
 from unbraid.files.remote import LOCK
@@ -140,6 +141,7 @@ def fit(
     families: Sequence[str] = FAMILIES,
     latents: int = 10,
     seed: int = 0,
+    augment: str | Callable[..., Any] | None = None,
     plan: str | Path | Plan | None = None,
     labels: Any = None,
     device: str = "auto",
@@ -165,6 +167,8 @@ def fit(
         families: to try, of beta_tcvae, beta_vae, dip_vae_ii, factor_vae and vae.
         latents: number of codes of a model, up to 1000; those that are not needed stay uninformative.
         seed: of the first model, up to 2^63 - 20 001; the other models count up from it.
+        augment: a function that changes the images of every batch, as `train` takes it; a call that continues, or that
+            follows a plan with one, needs it again.
         plan: a plan.yaml, or a plan, to follow exactly, with its own `minutes`, `size`, `families`, `latents` and
             `seed`.
         labels: a table with a row per image, or a .csv or .parquet file with a column `file`; not used for the choice,
@@ -190,8 +194,9 @@ def fit(
     began, progress, folder = time.monotonic(), report or (lambda *_: None), Path(out)
     with ExitStack() as working:
         pictures, planned = planned_for(
-            images, folder, minutes=minutes, size=size, families=families, latents=latents, seed=seed, plan=plan,
-            device=device, executor=executor, report=progress, claim=lambda: working.enter_context(claimed(folder)),
+            images, folder, minutes=minutes, size=size, families=families, latents=latents, seed=seed,
+            augment=augment, plan=plan, device=device, executor=executor, report=progress,
+            claim=lambda: working.enter_context(claimed(folder)),
         )  # fmt: skip
         return carry_out(
             folder, pictures, planned, labels=None if labels is None else read_labels(labels, pictures), device=device,
@@ -266,6 +271,7 @@ def planned_for(
     families: Sequence[str],
     latents: int,
     seed: int,
+    augment: str | Callable[..., Any] | None = None,
     plan: str | Path | Plan | None,
     device: str,
     executor: str | Mapping[str, Any],
@@ -284,11 +290,15 @@ def planned_for(
     _check_device(device, executor)
     families = list(dict.fromkeys(list_of("families", families)))
     settings_of(families)
+    augmentation = NO_AUGMENTATION if augment is None else str(check_value("augment", TRAINING["augment"], augment))
     fixed_plan, folder = read_plan(Path(plan)) if isinstance(plan, str | Path) else plan, Path(out)
     earlier_plan = read_plan(folder / FILE) if fixed_plan is None and (folder / FILE).is_file() else None
     check_out(folder)
     if earlier_plan is not None:
         _check_earlier_plan(earlier_plan, folder, size=size, families=families, latents=latents, seed=seed)
+    for known_plan in (fixed_plan, earlier_plan):
+        if known_plan is not None and known_plan.augment != augmentation:
+            raise ValueError(f"the plan has augment {known_plan.augment}, not {augmentation}; give the same")
     known = _images_of_models(folder) if read_pictures(folder / IMAGES) is None else None
     pictures = prepare(
         images, folder / IMAGES, fixed_plan.size if fixed_plan else earlier_plan.size if earlier_plan else size,
@@ -308,7 +318,7 @@ def planned_for(
         return pictures, earlier_plan if earlier_plan.minutes >= minutes else longer(earlier_plan, minutes)
     return pictures, make_plan(
         pictures.path, pictures.size, minutes, families, fixed_size=size is not None, seed=seed, latents=latents,
-        options={"device": device, "executor": executor},
+        augment=augmentation, options={"device": device, "executor": executor},
         progress=lambda what, done, total: report(f"measuring {what}", done, total, ""),
     )  # fmt: skip
 
@@ -384,8 +394,8 @@ def train_and_choose(
         """The models of a round that are finished within this share of the minutes."""
         deadline, file = began + 60 * share * (minutes or plan.minutes), folder / f"{name}.yaml"
         text = study_of(
-            pictures.path.resolve(), plan.size, planned, seeds, settings, latents=plan.latents, options=options,
-            name=name,
+            pictures.path.resolve(), plan.size, planned, seeds, settings, latents=plan.latents, augment=plan.augment,
+            options=options, name=name,
         )  # fmt: skip
         write_text(file, text)
         study = Study.load(file, folder / name)

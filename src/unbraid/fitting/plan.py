@@ -17,7 +17,7 @@ from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from unbraid.base.counted import counted
-from unbraid.families.family import check_value
+from unbraid.families.family import NO_AUGMENTATION, check_value
 from unbraid.families.family_table import find_family
 from unbraid.families.networks import SMALLEST
 from unbraid.families.resnet import LARGEST
@@ -120,6 +120,7 @@ class Plan(Section):
     minutes: float = Field(gt=0, allow_inf_nan=False)
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED, strict=True)] = 0
     latents: Count = 10
+    augment: str = NO_AUGMENTATION  # by name
     size: Count  # of the images in the cache
     search: SearchRound
     final: FinalRound
@@ -204,7 +205,10 @@ def longer(plan: Plan, minutes: float) -> Plan:
 
 
 def write_plan(plan: Plan, path: Path) -> None:
-    write_text(path, written(plan.model_dump()))
+    content = plan.model_dump()
+    if plan.augment == NO_AUGMENTATION:
+        del content["augment"]
+    write_text(path, written(content))
 
 
 def settings_of(families: Sequence[str]) -> list[Setting]:
@@ -237,6 +241,7 @@ def make_plan(
     fixed_size: bool,
     seed: int,
     latents: int,
+    augment: str = NO_AUGMENTATION,
     options: Mapping[str, Any],
     progress: Measuring | None = None,
 ) -> Plan:
@@ -249,7 +254,7 @@ def make_plan(
         families: keys of `STRENGTHS`.
         fixed_size: whether the final models must have this size; otherwise the largest that leaves time for
             `FEWEST_LARGER` steps.
-        seed, latents: of all models.
+        seed, latents, augment: of all models.
         options: of the study: device, executor.
         progress: called as progress(what is measured, done, all).
 
@@ -263,7 +268,7 @@ def make_plan(
         if (at, network) not in costs:
             planned = Round(size=at, network=network, steps=1000, seeds=SEARCH_SEEDS)
             costs[at, network] = measured(
-                images, size, planned, families, latents=latents, options=options, progress=progress
+                images, size, planned, families, latents=latents, augment=augment, options=options, progress=progress
             )
         return costs[at, network]
 
@@ -277,7 +282,7 @@ def make_plan(
     else:
         sizes = sorted((smaller for smaller in SIZES if smaller <= size), reverse=True)
     final, final_seconds = _final(cost, sizes, search, FINAL_SHARE * seconds)
-    plan = Plan(minutes=minutes, seed=seed, latents=latents, size=size, search=search, final=final)
+    plan = Plan(minutes=minutes, seed=seed, latents=latents, augment=augment, size=size, search=search, final=final)
     if (needed := max(search_seconds / SEARCH_SHARE, final_seconds / FINAL_SHARE)) > seconds:
         raise ValueError(
             f"minutes (--minutes) must be {ceil(MARGIN * needed / 60)} or more here, for the shortest training of "
@@ -325,11 +330,13 @@ def _final(cost: Costing, sizes: Sequence[int], search: SearchRound, seconds: fl
 
 def study_of(
     images: Path, whole: int, planned: Round, seeds: Sequence[int], settings: Sequence[Setting], *, latents: int,
-    options: Mapping[str, Any], name: str,
+    options: Mapping[str, Any], name: str, augment: str = NO_AUGMENTATION,
 ) -> str:  # fmt: skip
     """The YAML of an ordinary study of these settings, on images of `whole` x `whole` that are shrunk."""
     size, steps, network = planned.size, planned.steps, planned.network
     shared = {"latents": latents, "network": network, "learning_rate": LEARNING_RATES[network]}
+    if augment != NO_AUGMENTATION:
+        shared["augment"] = str(augment)
     return written(
         {
             "name": name,
@@ -349,14 +356,16 @@ def study_of(
 
 def measured(
     images: Path, whole: int, planned: Round, families: Sequence[str], *, latents: int, options: Mapping[str, Any],
-    progress: Measuring | None,
+    progress: Measuring | None, augment: str = NO_AUGMENTATION,
 ) -> Cost:  # fmt: skip
     """The cost of a model of each family in such a round, from a few measured steps.
 
     On a GPU, models of a family are trained together, as many as the search has at most.
     """
     settings, seeds = settings_of(families), range(planned.seeds)
-    text = study_of(images, whole, planned, seeds, settings, latents=latents, options=options, name="measured")
+    text = study_of(
+        images, whole, planned, seeds, settings, latents=latents, augment=augment, options=options, name="measured"
+    )
     with TemporaryDirectory() as folder:
         file = Path(folder) / "study.yaml"
         file.write_text(text, encoding="utf-8")

@@ -48,7 +48,7 @@ def expand(study: StudyConfig, around: StudyEnvironment) -> list[Planned]:
                 check_schedules(member.hyper, steps)
             except ValueError as error:
                 raise ValueError(f"families[{number}].{error}") from None
-            named = {str(plan.family), str(member.hyper.get("network"))}
+            named = {str(plan.family), *map(str, member.hyper.values())}
             code = {name: digest for name, digest in around.code.items() if name in named} | code_of(plan, member)
             config = config_of(plan, member, around.dataset, code, around.version(plan.family))
             runs.setdefault(run_id(config), (plan, member, config))

@@ -94,10 +94,11 @@ class FamilySection(Section):
         return dict(self.model_extra or {})
 
     @property
-    def networks(self) -> list[Any]:
-        """Values of `network` in the section itself, in `zip` and in `random`: names, or lists of names."""
+    def code(self) -> list[Any]:
+        """Values of `network` and `augment` in the section, in `zip` and in `random`: names, or lists of them."""
         drawn = (self.random.model_extra or {}) if self.random else {}
-        return [part["network"] for part in (self.hyperparameters, self.zip or {}, drawn) if "network" in part]
+        parts = self.hyperparameters, self.zip or {}, drawn
+        return [part[name] for part in parts for name in ("network", "augment") if name in part]
 
     def trusting(self, names: Collection[str] | None) -> "FamilySection":
         """The same section with the user's trust in its own code, all or that in `names`."""
@@ -222,8 +223,8 @@ class StudyConfig(Section):
 
     @property
     def own_code(self) -> list[str]:
-        """The families, networks and metrics that are none of unbraid's, as far as the YAML names them."""
-        named = [part for entry in self.families for part in (entry.name, *entry.networks)]
+        """The families, networks, augmentations and metrics that are none of unbraid's, as the YAML names them."""
+        named = [part for entry in self.families for part in (entry.name, *entry.code)]
         texts = [text for entry in [*named, self.metrics] for text in (entry if isinstance(entry, list) else [entry])]
         return [text for text in texts if isinstance(text, str) and is_code(code_of(text))]
 

@@ -3,11 +3,14 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from unbraid.base.arguments import check_number, check_whole
 from unbraid.families.building import Member
+from unbraid.families.family import NO_AUGMENTATION
 from unbraid.families.family_table import find_family
 from unbraid.files.run_files import CHECKPOINT
+from unbraid.files.trust import Trusted, UntrustedCode, named
 from unbraid.runs.run import Run, named_images, open_run
 from unbraid.training.checkpoints import load_checkpoint, save_checkpoint
 from unbraid.training.loop import CHECKPOINT_SECONDS, Plan, identity_of
@@ -20,6 +23,7 @@ def continue_run(
     steps: int,
     *,
     dataset: Source | None = None,
+    augment: str | Callable[..., Any] | None = None,
     out: str | Path | None = None,
     checkpoint_every: float = CHECKPOINT_SECONDS,
     processes: int | None = None,
@@ -34,6 +38,7 @@ def continue_run(
         run: a finished run, or its folder.
         steps: in all, those taken included.
         dataset: the images of the training; by default the ones that the run names.
+        augment: the function by which the images of batches were changed, or its name, where there was one.
         out: folder of the run folders; default the one that the finished run is in.
         checkpoint_every, processes, progress: as for `train`.
 
@@ -46,6 +51,7 @@ def continue_run(
     begun = run if isinstance(run, Run) else open_run(run)
     begun.check_trust()
     plan, member = training_of(begun.config)
+    member = _with_augmentation(begun, member, augment)
     steps, seconds = check_whole("steps", steps, 1), check_number("checkpoint_every", checkpoint_every, least=0)
     longer = replace(plan, steps=steps, checkpoint_seconds=seconds).resolved()
     _check(begun, plan, member, longer)
@@ -70,6 +76,27 @@ def continue_run(
         longer, [member], opened, described, processes=processes, progress=progress, begin=begin,
     )  # fmt: skip
     return trained
+
+
+def _with_augmentation(begun: Run, member: Member, augment: str | Callable[..., Any] | None) -> Member:
+    """The member with its augmentation as the user's own code.
+
+    Raises:
+        ValueError: it was trained with one that is not given, or with another.
+    """
+    recorded = member.hyper.get("augment", NO_AUGMENTATION)
+    if augment is None:
+        if recorded != NO_AUGMENTATION and not isinstance(recorded, Trusted):
+            raise UntrustedCode(
+                f"{begun.path} was trained with the augmentation {recorded!r}, which it needs again",
+                str(recorded),
+                "give the function or its name: continue_run(run, steps, augment=...)",
+            )
+        return member
+    name = named(augment) if callable(augment) else Trusted(augment)
+    if name != recorded:
+        raise ValueError(f"{begun.path} was trained with the augmentation {recorded!r}, not {str(name)!r}")
+    return Member(member.seed, {**member.hyper, "augment": name})
 
 
 def _check(begun: Run, plan: Plan, member: Member, longer: Plan) -> None:

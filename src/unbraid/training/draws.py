@@ -11,10 +11,13 @@ import torch
 from torch import Tensor
 
 from unbraid.base.device import GENERATOR
+from unbraid.base.seeds import stream
+from unbraid.base.suggest import error_line
 from unbraid.base.types import IntArray
 from unbraid.data.image_dataset import FactorDataset
-from unbraid.families.family import Context, Draw, OptimizerStep, Supply
+from unbraid.families.family import NO_AUGMENTATION, Context, Draw, OptimizerStep, Settings, Supply
 from unbraid.families.networks import as_floats, as_tensor
+from unbraid.files.trust import imported
 from unbraid.training import batches
 
 CHUNK = 64  # steps whose draws are computed at once
@@ -38,6 +41,58 @@ def seeded(device: torch.device, key: int) -> Iterator[None]:
         finally:
             for generator, state in zip(generators, before, strict=True):
                 generator.set_state(state)
+
+
+Augmentation = Callable[[Tensor], Tensor]
+
+
+def augmentation_of(settings: Settings) -> Augmentation | None:
+    """The user's own function that changes the images of a batch; None without one.
+
+    Raises:
+        UntrustedCode: the user did not name it.
+        ValueError: it cannot be imported.
+    """
+    name = settings.get("augment", NO_AUGMENTATION)
+    return None if name == NO_AUGMENTATION else imported(name, "augmentation", f"give it again: augment={name!r}")
+
+
+@torch.no_grad()
+def augmented(augmentation: Augmentation, images: Tensor, key: int) -> Tensor:
+    """Images (n, channels, height, width), changed by a function whose draws of torch's generator follow from the key.
+
+    Raises:
+        ValueError: it returns something else than as many such images.
+    """
+    with seeded(images.device, key):
+        changed = augmentation(images.clone())
+    if not isinstance(changed, Tensor) or changed.shape != images.shape:
+        result = tuple(changed.shape) if isinstance(changed, Tensor) else type(changed).__name__
+        raise ValueError(f"augment must return a tensor {tuple(images.shape)}, as it was given; got {result}")
+    return changed.to(images)
+
+
+def check_augmentation(settings: Settings, dataset: FactorDataset, n_images: int) -> None:
+    """Tries the augmentation on the first images.
+
+    Raises:
+        ValueError: it fails on them, gives values outside of 0 .. 1, or does not draw from torch's own generator.
+    """
+    if (augmentation := augmentation_of(settings)) is None:
+        return
+    images = as_floats(as_tensor(dataset.images(np.arange(min(n_images, len(dataset))))))
+    try:
+        first, second = (augmented(augmentation, images, 0) for _ in range(2))
+    except Exception as error:  # whatever the user's code raises
+        raise ValueError(f"augment {settings['augment']}: {error_line(error, ValueError)}") from error
+    if images.dim() == 4 and not bool(((first >= 0) & (first <= 1)).all()):
+        low, high = float(first.min()), float(first.max())
+        raise ValueError(f"augment {settings['augment']} must give values from 0 to 1; got {low:.3g} to {high:.3g}")
+    if not torch.equal(first, second):
+        raise ValueError(
+            f"augment {settings['augment']} must draw its random numbers from torch, which is seeded for every step; "
+            "it gave the same images twice another result"
+        )
 
 
 class Images:
@@ -94,6 +149,7 @@ class Draws:
         # An accelerator without double precision gets its draws from the CPU.
         self.home = images.device if images.device.type in ("cpu", "cuda") else torch.device("cpu")
         self.seeds, self.context, self.images = tuple(seeds), context, images
+        self.augmentation = augmentation_of(context.settings)
         self.items = _stacked_items([supply for supply in supplies if supply], context, self.home)
         self._keys: dict[str, Tensor] = {}
         self._chunks: dict[str, tuple[int, Tensor]] = {}
@@ -123,7 +179,8 @@ class Draws:
             self._keys[purpose] = batches.streams(self.seeds, purpose, self.home)
         keys = self._keys[purpose]
         if draw.kind == "images":
-            return {draw.name: self.images(self._chosen(keys, purpose, turn, self.context.n_images))}
+            positions = self._chosen(keys, purpose, turn, self.context.n_images)
+            return {draw.name: self._batch_images(positions, purpose, turn)}
         if draw.kind == "given":
             return self._item_batch(draw, keys, purpose, turn)
         sizes = (self.context.settings[size] if isinstance(size, str) else size for size in draw.shape)
@@ -150,11 +207,23 @@ class Draws:
         items = self.items[draw.of or draw.name]
         chosen = self._chosen(keys, purpose, turn, items.positions.shape[1], items.at_a_time)
         members = torch.arange(len(keys), device=self.home)[:, None]
-        made = {draw.name: self.images(items.positions[members, chosen])}
+        made = {draw.name: self._batch_images(items.positions[members, chosen], purpose, turn)}
         for name, values in items.known.items():
             labels = values[members, chosen].to(self.images.device)
             made[f"{draw.name} {name}"] = labels.to(self.images.dtype) if labels.is_floating_point() else labels
         return made
+
+    def _batch_images(self, positions: Tensor, purpose: str, turn: int) -> Tensor:
+        """Images at positions (n_members, n, ...), changed by the augmentation if there is one."""
+        images = self.images(positions)
+        if self.augmentation is None:
+            return images
+        one = images.shape[positions.dim() :]
+        changed = [
+            augmented(self.augmentation, own.reshape(-1, *one), stream(seed, f"augment/{purpose}/{turn}"))
+            for seed, own in zip(self.seeds, images, strict=True)
+        ]
+        return torch.stack(changed).reshape(images.shape)
 
     def _chosen(self, keys: Tensor, purpose: str, turn: int, n: int, size: int = 0) -> Tensor:
         """Indices of the images or items, of n, at this turn: (n_members, size)."""

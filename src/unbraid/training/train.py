@@ -40,6 +40,7 @@ from unbraid.metrics._shared.provenance import source_digest
 from unbraid.runs.folder import run_id, tidy
 from unbraid.runs.run import N_CODES, Run, open_run
 from unbraid.runs.run_json import FORMAT, MOST_NUMBERS
+from unbraid.training.draws import check_augmentation
 from unbraid.training.held_out import EVERY, HoldOut, check_elbo, check_hold_out, divided, held_out_rows, hold_out_of
 from unbraid.training.loop import CHECKPOINT_SECONDS, Plan, Report, Trained
 from unbraid.training.population import make_context, make_population
@@ -122,7 +123,8 @@ def train(
         patience: evaluations in a row without a new best after which training stops; the run has the weights of the
             best one, also where it was not stopped. 0: it takes all steps, and has the last weights.
         progress: called with a `TrainingProgress` about twice a second.
-        **hyperparameters: of the family; a list trains each of its values.
+        **hyperparameters: of the family; a list trains each of its values. Code of your own, for `network` and
+            `augment`, is a function or its name, "package.module:function".
 
     Returns:
         One Run per combination, seeds in the inner loop; equal ones once. A run whose loss was no longer finite is
@@ -356,6 +358,7 @@ def check_members(row: Family, dataset: FactorDataset, trainings: Sequence[tuple
         if (key := repr(structural_settings(row, [member]))) not in sizes:
             settings = structural_settings(row, [member], dataset.space)
             make_supply(row, dataset.space, settings, member.seed)  # the images suffice for its supervision
+            check_augmentation(settings, dataset, REHEARSED)
             if plan.hold_out.images:
                 check_elbo(row, tuple(dataset.image_shape), settings, member.hyper)
             if is_code(str(member.hyper.get("network", ""))) or all(row is not ours for ours in FAMILIES.values()):
@@ -482,8 +485,8 @@ def config_of(
 ) -> dict[str, Any]:
     """The content of config.json, whose hash is the run's id; `training_of` is the inverse.
 
-    `code` holds digests of the source of the user's own family and network, by name. `version` is by default the
-    family's current training version.
+    `code` holds digests of the source of the user's own family, network and augmentation, by name. `version` is by
+    default the family's current training version.
     """
     family = find_family(plan.family)
     return {
@@ -504,10 +507,10 @@ def config_of(
 
 
 def code_of(plan: Plan, member: Member) -> dict[str, str]:
-    """Digests of the source of the user's own family and network, by name; {} without any."""
-    names = dict.fromkeys(setting for setting in (plan.family, *member.hyper.values()) if isinstance(setting, Trusted))
-    kinds = {name: "family" if str(name) == str(plan.family) else "network" for name in names}
-    return {str(name): source_digest(name, imported(name, kinds[name], "name it yourself")) for name in names}
+    """Digests of the source of the user's own family, network and augmentation, by name; {} without any."""
+    settings = {"family": plan.family, **member.hyper}
+    names = {value: kind for kind, value in settings.items() if isinstance(value, Trusted)}
+    return {str(name): source_digest(name, imported(name, kind, "name it yourself")) for name, kind in names.items()}
 
 
 def training_of(config: Mapping[str, Any]) -> tuple[Plan, Member]:

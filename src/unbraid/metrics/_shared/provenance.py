@@ -65,11 +65,15 @@ def _digest_of_files(name: str, function: Callable[..., Any]) -> str:
     files = {getattr(module, "__file__", None)}
     with suppress(TypeError, ValueError):  # of what is built in, or an object that can be called
         files.add(inspect.getsourcefile(inspect.unwrap(function)))
-    digest = hashlib.sha256()
+    digest, read = hashlib.sha256(), False
     for file in sorted(filter(None, files)):
         try:
             with open(file, "rb") as source:
                 digest.update(hashlib.file_digest(source, "sha256").digest())
+            read = True
         except OSError:  # within a zip archive, or typed into a console
             continue
+    if not read:
+        with suppress(TypeError, OSError):  # a cell of a notebook has no file, but its text is known
+            digest.update(inspect.getsource(function).encode())
     return digest.hexdigest()
