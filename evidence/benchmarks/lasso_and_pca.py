@@ -30,7 +30,7 @@ import unbraid
 from unbraid.base.types import FloatArray
 from unbraid.data import Representation
 from unbraid.metrics import dci_lasso
-from unbraid.metrics._solvers.lasso import lasso_paths
+from unbraid.metrics._solvers.lasso import lasso_path
 from unbraid.metrics.dci import dci_from_importance
 
 PENALTIES = np.geomspace(1.0, 1e-4, 100)
@@ -57,7 +57,7 @@ def importance(
     y = (y - y[train].mean(axis=0)) / y[train].std(axis=0)
     gram, moments = x[train].T @ x[train] / train.sum(), x[train].T @ y[train] / train.sum()
     grid = np.abs(moments).max(axis=0)[:, None] * (PENALTIES if share is None else np.array([share]))
-    paths, _ = lasso_paths(np.ascontiguousarray(gram), np.ascontiguousarray(moments.T), grid)
+    paths = np.stack([lasso_path(gram, *factor)[0] for factor in zip(moments.T.copy(), grid, strict=True)])
     found, first = np.zeros((len(blocks), len(targets))), 0
     for factor, own in enumerate(targets):
         for column in range(first, first + own.shape[1]):

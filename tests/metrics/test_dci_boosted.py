@@ -9,7 +9,7 @@ from sklearn.ensemble import GradientBoostingClassifier
 from tests.examples import entangled_codes, grid_factors, noisy_codes, perfect_codes, rotated_codes
 from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics import dci_boosted
-from unbraid.metrics._solvers.boosting import MAX_BINS, _bound, _step, boosted_classes, ranked_codes
+from unbraid.metrics._solvers.boosting import MAX_BINS, _bound, _rows_below_cuts, _step, boosted_classes, ranked_codes
 from unbraid.metrics._solvers.trees import coarse_bins
 from unbraid.metrics.dci_boosted import Booster
 
@@ -178,19 +178,30 @@ def test_odds_of_two_classes_stay_finite() -> None:
 
 def test_bins_hold_about_as_many_rows_and_mirror() -> None:
     values = np.random.default_rng(0).standard_normal(5120)
-    bins = coarse_bins(np.unique(values, return_inverse=True)[1], MAX_BINS)
+    targets = _rows_below_cuts(5120, 10)
+    bins = coarse_bins(np.unique(values, return_inverse=True)[1], targets)
     assert np.all(np.diff(bins) >= 0)
     assert set(np.bincount(bins)) == {40}
     ranks = np.unique(values.round(2), return_inverse=True)[1]
-    bins = coarse_bins(ranks, MAX_BINS)
+    bins = coarse_bins(ranks, targets)
     assert np.bincount(bins[ranks]).max() < 60
-    np.testing.assert_array_equal(coarse_bins(ranks.max() - ranks, MAX_BINS), bins.max() - bins[::-1])
-    np.testing.assert_array_equal(coarse_bins(np.array([0, 2, 1, 1]), 3), [0, 1, 2])
+    np.testing.assert_array_equal(coarse_bins(ranks.max() - ranks, targets), bins.max() - bins[::-1])
+    np.testing.assert_array_equal(coarse_bins(np.array([0, 2, 1, 1]), np.array([1.0, 3.0])), [0, 1, 2])
+
+
+def test_bins_of_many_codes_narrow_towards_both_ends() -> None:
+    targets = _rows_below_cuts(5120, 65)
+    np.testing.assert_allclose(targets, 5120 - targets[::-1], rtol=1e-12)
+    counts = np.bincount(coarse_bins(np.random.default_rng(0).permutation(5120), targets))
+    assert len(counts) == 32
+    assert counts[0] == counts[-1] == 8
+    assert np.all(np.diff(counts[1:16]) > 0)
+    np.testing.assert_array_equal(counts, counts[::-1])
 
 
 def test_a_value_of_many_rows_is_never_cut_in_two() -> None:
     ranks = np.repeat(np.arange(300), np.where(np.arange(300) == 150, 4000, 1))
-    bins = coarse_bins(ranks, MAX_BINS)
+    bins = coarse_bins(ranks, _rows_below_cuts(4299, 10))
     assert len(bins) == 300
     assert bins.max() < MAX_BINS
     assert np.all(np.diff(bins) >= 0)

@@ -2,6 +2,7 @@
 
 import math
 from importlib import import_module
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from sklearn.linear_model import Lasso
 from tests.examples import entangled_codes, grid_factors, noisy_codes, perfect_codes
 from unbraid.metrics import amari, dci_lasso, zero_shot
 from unbraid.metrics._shared.inputs import check_inputs, part_of, split_rows
-from unbraid.metrics._solvers.lasso import lasso_path, lasso_paths
+from unbraid.metrics._solvers.lasso import lasso_path, validated_lasso
 from unbraid.metrics.dci_lasso import dci_lasso_of_parts
 
 FACTORS = grid_factors(12)
@@ -95,17 +96,37 @@ def test_nearly_equal_codes_of_one_factor_share_its_weight(difference: float) ->
 
 
 def test_what_has_not_converged_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
-    def stopped(*arguments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        paths, missed = lasso_paths(*arguments)
-        return 0.9 * paths, missed + 0.1
+    def stopped(*arguments: Any) -> tuple[np.ndarray, float, float]:
+        weights, penalty, missed = validated_lasso(*arguments)
+        return 0.9 * weights, penalty, missed + 0.1
 
-    monkeypatch.setattr(import_module("unbraid.metrics.dci_lasso"), "lasso_paths", stopped)
+    monkeypatch.setattr(import_module("unbraid.metrics.dci_lasso"), "validated_lasso", stopped)
     codes, note = entangled_codes(FACTORS), "factor 1: the lasso has not converged (off by 1e-01)"
     for result in (
         dci_lasso(codes, FACTORS), amari(codes, FACTORS),
         zero_shot(codes, FACTORS, held_out=lambda v: v.sum(axis=1) > 8),
     ):  # fmt: skip
         assert note in result.notes
+
+
+def test_a_path_that_ends_early_has_the_best_penalty_of_the_whole() -> None:
+    codes, target = correlated(30)
+    train, valid = slice(200), slice(200, None)
+    gram, moments = codes[train].T @ codes[train] / 200, codes[train].T @ target[train] / 200
+    penalties = np.abs(moments).max() * np.geomspace(1, 1e-4, 100)
+    n_tried = []
+
+    def errors(path: np.ndarray) -> np.ndarray:
+        n_tried.append(len(path))
+        return ((target[valid, None] - codes[valid] @ path.T) ** 2).mean(axis=0)
+
+    whole = validated_lasso(gram, moments, penalties, errors, None)
+    assert n_tried == [100]
+    weights, penalty, _ = validated_lasso(gram, moments, penalties, errors, 10)
+    np.testing.assert_array_equal(weights, whole[0])
+    best = int(np.flatnonzero(penalties == penalty)[0])
+    assert penalty == whole[1]
+    assert len(n_tried) == 1 + best + 11 < 100
 
 
 @pytest.mark.parametrize("seed", [0, 1])

@@ -5,6 +5,7 @@ matter of column order. Here the weights that are not zero are solved for at onc
 is quadratic as long as no sign changes), and codes enter and leave one at a time until the optimality conditions hold.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numba
@@ -40,11 +41,40 @@ def lasso_path(gram: FloatArray, moments: FloatArray, penalties: FloatArray) -> 
     """
     n_codes = len(moments)
     path, missed = np.zeros((len(penalties), n_codes)), np.zeros(len(penalties))
-    weights, signs, solved, rest, slopes = np.zeros((5, n_codes))
-    members, inside = np.zeros(n_codes, dtype=np.int64), np.zeros(n_codes, dtype=np.bool_)
-    state = State(weights, signs, inside, members, np.zeros((n_codes, n_codes)), solved, rest)
-    fill_path(gram, moments, penalties, state, slopes, path, missed)
+    fill_path(gram, moments, penalties, _empty_state(n_codes), np.zeros(n_codes), path, missed)
     return path, missed
+
+
+def validated_lasso(
+    gram: FloatArray,
+    moments: FloatArray,
+    penalties: FloatArray,
+    errors: Callable[[FloatArray], FloatArray],
+    patience: int | None,
+) -> tuple[FloatArray, float, float]:
+    """Weights of least error along `lasso_path`, their penalty, and by how much they miss the optimality conditions.
+
+    `errors` gives those (n,) of weights (n, n_codes). The path ends where `patience` penalties have brought no less.
+    """
+    state, slopes = _empty_state(len(moments)), np.zeros(len(moments))
+    weights, lowest, best, off = np.zeros(len(moments)), np.inf, 0, 0.0
+    n_at_once = 1 if patience else len(penalties)
+    for start in range(0, len(penalties), n_at_once):
+        path, missed = np.zeros((n_at_once, len(moments))), np.zeros(n_at_once)
+        fill_path(gram, moments, penalties[start : start + n_at_once], state, slopes, path, missed)
+        trial = errors(path)
+        index = int(trial.argmin())
+        if trial[index] < lowest:
+            weights, lowest, best, off = path[index], trial[index], start + index, missed[index]
+        elif patience and start - best >= patience:
+            break
+    return weights, penalties[best], off
+
+
+def _empty_state(n_codes: int) -> State:
+    weights, signs, solved, rest = np.zeros((4, n_codes))
+    members, inside = np.zeros(n_codes, dtype=np.int64), np.zeros(n_codes, dtype=np.bool_)
+    return State(weights, signs, inside, members, np.zeros((n_codes, n_codes)), solved, rest)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -57,9 +87,10 @@ def fill_path(
     path: FloatArray,
     missed: FloatArray,
 ) -> None:
-    """`lasso_path` into its two arrays, which hold 0 before, as does the state."""
+    """`lasso_path` into its two arrays, which hold 0 before, as does the state, or what an earlier call has left."""
     n_codes, size, greatest = len(moments), START, 0.0
     for code in range(n_codes):
+        size += state.inside[code]
         greatest = max(greatest, abs(moments[code]))
     if greatest == 0.0:
         return
@@ -87,15 +118,6 @@ def fill_path(
             off = slopes[code] - penalty * state.signs[code]
             missed[index] = max(missed[index], abs(off) if state.inside[code] else abs(off) - penalty)
         missed[index] /= greatest
-
-
-def lasso_paths(gram: FloatArray, moments: FloatArray, penalties: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """`lasso_path` of moments (n_factors, n_codes) and penalties (n_factors, n_penalties), one factor after the other.
-
-    Returns (n_factors, n_penalties, n_codes) and (n_factors, n_penalties).
-    """
-    paths = [lasso_path(gram, *factor) for factor in zip(moments, penalties, strict=True)]
-    return np.stack([path for path, _ in paths]), np.stack([missed for _, missed in paths])
 
 
 @register_jitable

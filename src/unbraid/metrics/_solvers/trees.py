@@ -74,15 +74,14 @@ def ranks(train: FloatArray, test: FloatArray) -> tuple[IntArray, IntArray]:
     return train_ranks, np.searchsorted(cuts, test)
 
 
-def coarse_bins(train_ranks: IntArray, max_bins: int) -> IntArray:
-    """(n_distinct,) bin of each distinct value: one each where that suffices, else of near equal counts."""
+def coarse_bins(train_ranks: IntArray, targets: FloatArray) -> IntArray:
+    """(n_distinct,) bin of each distinct value: one each where that suffices, else up to `targets` rows each."""
     counts = np.bincount(train_ranks)
-    if len(counts) <= max_bins:
+    if len(counts) <= len(targets) + 1:
         return np.arange(len(counts))
-    # Bins end where the count comes nearest to each quantile, of two as near ones the inner: a mirrored column has its
+    # Bins end where the count comes nearest to each target, of two as near ones the inner: a mirrored column has its
     # bins mirrored.
     below = np.cumsum(counts)[:-1]
-    targets = np.arange(1, max_bins) * (len(train_ranks) / max_bins)
     after = np.clip(np.searchsorted(below, targets), 1, len(below) - 1)
     nearer = np.sign(below[after] + below[after - 1] - 2 * targets)  # 1 where the one before is
     last = np.unique(after - ((nearer > 0) | ((nearer == 0) & (targets > len(train_ranks) / 2))))
