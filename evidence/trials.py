@@ -12,7 +12,7 @@ import json
 import zlib
 from collections.abc import Callable
 from dataclasses import asdict
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
@@ -94,11 +94,17 @@ def planned(studies: tuple[str, ...], rows: str) -> pd.DataFrame:
 @lru_cache
 def plan(study: str) -> pd.DataFrame:
     """The runs of a study, as its YAML plans them."""
-    for path in (ROOT / "evidence" / "studies").rglob("*.yaml"):
-        if yaml.safe_load(path.read_text(encoding="utf-8")).get("name") == study:
-            with TemporaryDirectory() as folder:
-                return Study.load(path, out=Path(folder) / "none").results()
-    raise ValueError(f"no file in studies/ is called {study}")
+    if study not in study_files():
+        raise ValueError(f"no file in studies/ is called {study}")
+    with TemporaryDirectory() as folder:
+        return Study.load(study_files()[study], out=Path(folder) / "none").results()
+
+
+@cache
+def study_files() -> dict[str, Path]:
+    """The YAML of each study, by its name."""
+    paths = (ROOT / "evidence" / "studies").rglob("*.yaml")
+    return {yaml.safe_load(path.read_text(encoding="utf-8")).get("name"): path for path in paths}
 
 
 # ---- simulated runs

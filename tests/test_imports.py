@@ -227,7 +227,7 @@ assert not [name for name in absent if importlib.util.find_spec(name)]
 import numpy as np
 from unbraid import metrics
 from unbraid.data import FactorSpace
-grid = np.tile(FactorSpace(("a", "b"), (3, 4), ("ordinal", "ordinal")).grid(), (40, 1))
+grid = np.tile(FactorSpace(("a", "b"), (3, 4), ("ordinal", "ordinal")).grid(), (10, 1))
 for name, metric in metrics.METRICS.items():
     if not metric.needs:
         value = getattr(metric.function(grid.astype(float), grid), metric.headline)

@@ -83,6 +83,23 @@ metrics: [mig, sample_distance]
 track: [sample_tracker]
 executor: sample_executor
 """
+COMMANDS = """
+import io, json, sys
+from contextlib import redirect_stderr, redirect_stdout
+from unbraid.cli import main
+
+done = []
+for words in json.loads(sys.argv[1]):
+    sys.argv = ["unbraid", *words]
+    with redirect_stdout(io.StringIO()) as printed, redirect_stderr(io.StringIO()) as error:
+        try:
+            main()
+            code = 0
+        except SystemExit as left:
+            code = left.code or 0
+    done.append((code, printed.getvalue(), error.getvalue()))
+print(json.dumps(done))
+"""
 
 
 @pytest.mark.lengthy
@@ -92,39 +109,39 @@ def test_the_sample_is_installed_used_and_uninstalled(tmp_path: Path) -> None:
     subprocess.run(install, check=True, capture_output=True, text=True)
     (tmp_path / "study.yaml").write_text(STUDY)
 
-    def ran(*words: str, found: bool = True, code: int = 0) -> str:
-        path = [str(place)] * found + [str(ROOT / "src")]
+    def ran(commands: list[list[str]], *path: Path) -> list[tuple[int, str, str]]:
+        """Exit code, stdout and stderr of each command, all in one process that finds packages on this path."""
         done = subprocess.run(
-            [sys.executable, "-P", "-m", "unbraid", *words], capture_output=True, text=True, cwd=tmp_path, check=False,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(path), "COLUMNS": "200"},
+            [sys.executable, "-P", "-c", COMMANDS, json.dumps(commands)],
+            capture_output=True, text=True, cwd=tmp_path, check=False,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (*path, ROOT / "src"))), "COLUMNS": "200"},
         )  # fmt: skip
-        assert done.returncode == code, done.stderr
-        return done.stdout + done.stderr
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout.splitlines()[-1])
 
-    listed = ran("metrics")
-    assert "sample_distance" in listed
-    assert "unbraid-sample 1.2.3" in listed
-    assert "unbraid-sample 1.2.3" in ran("families")
-    assert "unbraid-sample 1.2.3" in ran("data", "list")
-    for words, name in (
-        (["metrics"], "sample_distance"),
-        (["families"], "sample_vae"),
-        (["data", "list"], "sample_bars"),
-    ):
-        rows = json.loads(ran(*words, "--json", "-").partition("\nunbraid: warning")[0])
+    tables = {"sample_distance": ["metrics"], "sample_vae": ["families"], "sample_bars": ["data", "list"]}
+    commands = [*tables.values(), *([*words, "--json", "-"] for words in tables.values())]
+    commands += [["study", "run", "study.yaml", "--out", "study"], ["report", "study", "--out", "page.html"]]
+    done = ran(commands, place)
+    assert [code for code, _, _ in done] == [0] * 8, done
+    for name, (_, listed, _), (_, printed, _) in zip(tables, done[:3], done[3:6], strict=True):
+        assert name in listed
+        assert "unbraid-sample 1.2.3" in listed
+        rows = json.loads(printed)
         assert {row["package"] for each, row in rows.items() if each != name} == {""}
         assert rows[name]["package"] == "unbraid-sample 1.2.3"
-    ran("study", "run", "study.yaml", "--out", "study")
     run = next((tmp_path / "study" / "runs").iterdir())
     packages = json.loads((run / "status.json").read_text())["provenance"]["packages"]
     assert packages == dict.fromkeys(["sample_vae", "sample_bars"], "unbraid-sample 1.2.3")
     assert len(list((tmp_path / "study" / "tracking" / "sample_tracker").glob("*.txt"))) == 2
-    ran("report", "study", "--out", "page.html")
     assert "sample_distance" in (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "sample_distance" not in ran("metrics", found=False)
-    assert "unknown family 'sample_vae'" in ran("families", "sample_vae", found=False, code=2)
-    gone = ran("study", "run", "study.yaml", "--out", "study", found=False, code=2)  # what is kept can still be read
-    assert "unknown executor 'sample_executor'" in gone
+    (first, listed, _), (second, _, unknown), (third, _, gone) = ran(
+        [["metrics"], ["families", "sample_vae"], ["study", "run", "study.yaml", "--out", "study"]]
+    )
+    assert (first, second, third) == (0, 2, 2)
+    assert "sample_distance" not in listed
+    assert "unknown family 'sample_vae'" in unknown
+    assert "unknown executor 'sample_executor'" in gone  # what is kept can still be read
     assert gone.count("\n") == 1
 
 

@@ -3,7 +3,6 @@
 import json
 import re
 import signal
-import subprocess
 import time
 from dataclasses import replace
 from functools import partial
@@ -15,7 +14,7 @@ import pytest
 from PIL import Image
 
 from tests.conftest import Cli
-from tests.processes import started
+from tests.processes import forked
 from unbraid import datasets
 from unbraid.datasets import DATASETS
 from unbraid.datasets.official import mpi3d
@@ -130,26 +129,28 @@ def test_another_checksum_is_a_warning_that_can_be_silenced(
 
 @pytest.mark.lengthy
 @pytest.mark.parametrize(
-    ("asked", "code", "line"),
-    [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "stopped by SIGTERM")],
+    ("arguments", "asked", "code", "line"),
+    [
+        (["teapot", "--set", "n_images=2000000"], signal.SIGINT, 130, "interrupted"),
+        (["sprites", "--out", "out"], signal.SIGTERM, 143, "stopped by SIGTERM"),
+    ],
 )
-@pytest.mark.parametrize("arguments", [["teapot", "--set", "n_images=2000000"], ["sprites", "--out", "out"]])
 def test_interrupting_a_render_leaves_nothing(
-    tmp_path: Path, arguments: list[str], asked: signal.Signals, code: int, line: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], asked: signal.Signals, code: int, line: str
 ) -> None:
     arguments = [str(tmp_path / each) if each == "out" else each for each in arguments]
-    command = ["-c", "import unbraid.cli; unbraid.cli.main()", "data", "render", *arguments]
-    with started(*command, env={"UNBRAID_DATA": str(tmp_path)}, stderr=subprocess.PIPE) as process:
+    monkeypatch.setenv("UNBRAID_DATA", str(tmp_path))
+    with forked("import unbraid.cli; unbraid.cli.main()", "data", "render", *arguments) as process:
         deadline = time.monotonic() + 60
         # Images themselves, not the header alone: before them code is compiled, where an interrupt can get lost.
         while (
             not any(part.stat().st_size > 4096 for part in tmp_path.glob(".*.part*/images.npy"))
             and time.monotonic() < deadline
         ):
-            assert process.poll() is None, process.stderr.read() if process.stderr else ""
+            assert process.returncode is None, process.stderr.read()
             time.sleep(0.02)
         process.send_signal(asked)
-        _, error = process.communicate(timeout=60)
+        _, error = process.communicate()
     assert process.returncode == code
     assert error.strip() == f"unbraid: {line}; no file was left half-written"
     assert [path.name for path in tmp_path.iterdir() if not path.name.endswith(".lock")] == []
